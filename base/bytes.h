@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace pando {
+
+/// Octets that are read, not owned.
+using ByteView = std::span<const std::uint8_t>;
+using Bytes = std::vector<std::uint8_t>;
+
+/// Big-endian ("network order", RFC 1035 §2.3.2) loads and stores; no alignment needed.
+inline std::uint16_t load_be16(const std::uint8_t* p) noexcept {
+  return static_cast<std::uint16_t>((p[0] << 8) | p[1]);
+}
+inline std::uint32_t load_be32(const std::uint8_t* p) noexcept {
+  std::uint32_t value;
+  std::memcpy(&value, p, sizeof value);
+  return __builtin_bswap32(value);
+}
+inline std::uint64_t load_be64(const std::uint8_t* p) noexcept {
+  std::uint64_t value;
+  std::memcpy(&value, p, sizeof value);
+  return __builtin_bswap64(value);
+}
+inline void store_be16(std::uint8_t* p, std::uint16_t value) noexcept {
+  p[0] = static_cast<std::uint8_t>(value >> 8);
+  p[1] = static_cast<std::uint8_t>(value);
+}
+inline void store_be32(std::uint8_t* p, std::uint32_t value) noexcept {
+  value = __builtin_bswap32(value);
+  std::memcpy(p, &value, sizeof value);
+}
+inline void store_be64(std::uint8_t* p, std::uint64_t value) noexcept {
+  value = __builtin_bswap64(value);
+  std::memcpy(p, &value, sizeof value);
+}
+
+inline void append_be16(Bytes& out, std::uint16_t value) {
+  out.push_back(static_cast<std::uint8_t>(value >> 8));
+  out.push_back(static_cast<std::uint8_t>(value));
+}
+inline void append_be32(Bytes& out, std::uint32_t value) {
+  append_be16(out, static_cast<std::uint16_t>(value >> 16));
+  append_be16(out, static_cast<std::uint16_t>(value));
+}
+inline void append(Bytes& out, ByteView bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+
+}  // namespace pando

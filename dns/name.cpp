@@ -1,0 +1,188 @@
+#include "dns/name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace pando::dns {
+
+namespace {
+
+constexpr std::array<std::uint8_t, 256> make_fold_table() {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t i = 0; i < table.size(); ++i)
+    table[i] = static_cast<std::uint8_t>(i >= 'A' && i <= 'Z' ? i + ('a' - 'A') : i);
+  return table;
+}
+
+/// Positions of a name's labels, first label first; at most kMaxLabels of them.
+struct LabelOffsets {
+  std::array<std::uint8_t, kMaxLabels + 1> at;
+  std::size_t count = 0;
+
+  explicit LabelOffsets(NameView name) noexcept {
+    for (std::size_t i = 0; name.data()[i] != 0; i += name.data()[i] + 1U)
+      at[count++] = static_cast<std::uint8_t>(i);
+  }
+};
+
+int compare_labels(const std::uint8_t* a, const std::uint8_t* b) noexcept {
+  const std::size_t shorter = std::min(a[0], b[0]);
+  for (std::size_t i = 1; i <= shorter; ++i) {
+    const int difference = kFoldCase[a[i]] - kFoldCase[b[i]];
+    if (difference != 0) return difference;
+  }
+  return a[0] - b[0];
+}
+
+/// One octet of presentation format, escapes resolved. Advances `at`; -1 for a bad escape.
+int take_octet(std::string_view text, std::size_t& at) noexcept {
+  const auto c = static_cast<std::uint8_t>(text[at++]);
+  if (c != '\\') return c;
+  if (at >= text.size()) return -1;
+  const auto digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9' ? text[i] - '0' : -1;
+  };
+  if (digit(at) < 0) return static_cast<std::uint8_t>(text[at++]);
+  if (digit(at + 1) < 0 || digit(at + 2) < 0) return -1;
+  const int value = digit(at) * 100 + digit(at + 1) * 10 + digit(at + 2);
+  at += 3;
+  return value <= 255 ? value : -1;
+}
+
+}  // namespace
+
+const std::array<std::uint8_t, 256> kFoldCase = make_fold_table();
+
+std::size_t NameView::label_count() const noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; data_[i] != 0; i += data_[i] + 1U) ++count;
+  return count;
+}
+
+NameView NameView::ancestor(std::size_t labels) const noexcept {
+  NameView name = *this;
+  while (labels-- > 0) name = name.parent();
+  return name;
+}
+
+bool NameView::is_at_or_below(NameView other) const noexcept {
+  if (size_ < other.size()) return false;
+  const std::size_t start = size_ - other.size();
+  std::size_t i = 0;
+  while (i < start) i += data_[i] + 1U;  // the suffix must begin at a label border
+  return i == start && NameView(data_ + start, other.size()) == other;
+}
+
+bool operator==(NameView a, NameView b) noexcept {
+  if (a.size() != b.size()) return false;
+  // Length octets are ≤ 63, below 'A', so folding them with the rest changes nothing.
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (kFoldCase[a.data()[i]] != kFoldCase[b.data()[i]]) return false;
+  return true;
+}
+
+int compare_canonical(NameView a, NameView b) noexcept {
+  const LabelOffsets labels_a(a);
+  const LabelOffsets labels_b(b);
+  const std::size_t shared = std::min(labels_a.count, labels_b.count);
+  for (std::size_t i = 1; i <= shared; ++i) {
+    const int difference = compare_labels(a.data() + labels_a.at[labels_a.count - i],
+                                          b.data() + labels_b.at[labels_b.count - i]);
+    if (difference != 0) return difference;
+  }
+  return static_cast<int>(labels_a.count) - static_cast<int>(labels_b.count);
+}
+
+std::uint64_t hash_name(NameView name) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const std::uint8_t octet : name.bytes()) {
+    hash ^= kFoldCase[octet];
+    hash *= 0x100000001b3U;
+  }
+  return hash;
+}
+
+std::string to_text(NameView name) {
+  if (name.is_root()) return ".";
+  std::string text;
+  text.reserve(name.size() + 8);
+  const std::uint8_t* p = name.data();
+  while (*p != 0) {
+    const std::uint8_t length = *p++;
+    for (const std::uint8_t* end = p + length; p < end; ++p) {
+      if (*p <= 0x20 || *p >= 0x7F) {
+        fmt::format_to(std::back_inserter(text), "\\{:03}", *p);
+      } else {
+        if (std::string_view(".\\\";()@$").find(static_cast<char>(*p)) != std::string_view::npos)
+          text += '\\';
+        text += static_cast<char>(*p);
+      }
+    }
+    text += '.';
+  }
+  return text;
+}
+
+Result<Name> Name::from_text(std::string_view text, NameView origin) {
+  if (text.empty()) return fail(Errc::kInvalid, "empty name");
+  if (text == ".") return Name();
+  if (text == "@") return Name(origin);
+  std::uint8_t wire[kMaxNameOctets + 1];
+  std::size_t size = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length_at = size++;
+    std::size_t length = 0;
+    while (at < text.size() && text[at] != '.') {
+      const int octet = take_octet(text, at);
+      if (octet < 0) return fail(Errc::kInvalid, "bad escape in name '{}'", text);
+      if (++length > kMaxLabelOctets)
+        return fail(Errc::kInvalid, "label above 63 octets in name '{}'", text);
+      if (size >= kMaxNameOctets) return fail(Errc::kInvalid, "name above 255 octets: '{}'", text);
+      wire[size++] = static_cast<std::uint8_t>(octet);
+    }
+    if (length == 0) return fail(Errc::kInvalid, "empty label in name '{}'", text);
+    wire[length_at] = static_cast<std::uint8_t>(length);
+    if (at == text.size()) return join({wire, size}, origin);
+    ++at;  // the dot
+  }
+  return join({wire, size}, NameView());
+}
+
+Result<Name> Name::from_wire(ByteView wire) {
+  const std::size_t length = wire_name_length(wire);
+  if (length == 0 || length != wire.size()) return fail(Errc::kInvalid, "not a wire-format name");
+  return Name(NameView(wire.data(), length));
+}
+
+Result<Name> Name::join(ByteView prefix, NameView suffix) {
+  if (prefix.size() + suffix.size() > kMaxNameOctets)
+    return fail(Errc::kInvalid, "name above 255 octets");
+  Name name;
+  std::memcpy(name.bytes_.data(), prefix.data(), prefix.size());
+  std::memcpy(name.bytes_.data() + prefix.size(), suffix.data(), suffix.size());
+  name.size_ = static_cast<std::uint8_t>(prefix.size() + suffix.size());
+  return name;
+}
+
+Name Name::folded() const noexcept {
+  Name name;
+  name.size_ = size_;
+  for (std::size_t i = 0; i < size_; ++i) name.bytes_[i] = kFoldCase[bytes_[i]];
+  return name;
+}
+
+std::size_t wire_name_length(ByteView wire) noexcept {
+  std::size_t at = 0;
+  while (at < wire.size() && at < kMaxNameOctets) {
+    const std::uint8_t length = wire[at];
+    if (length == 0) return at + 1;
+    if (length > kMaxLabelOctets) return 0;
+    at += length + 1U;
+  }
+  return 0;
+}
+
+}  // namespace pando::dns

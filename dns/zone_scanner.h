@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::dns {
+
+/// One record as it stands in a zone file. The views are valid during the callback only.
+struct ScannedRecord {
+  NameView owner;
+  RRType type;
+  Ttl ttl;
+  ByteView rdata;  ///< uncompressed wire format, checked
+};
+
+struct ScanOptions {
+  Name origin;                      ///< $ORIGIN at the start: the zone's name
+  bool allow_include = true;        ///< $INCLUDE (relative to the including file's folder)
+  std::uint32_t max_errors = 20;    ///< the scan goes on after an error to report more, up to this
+  std::uint32_t max_include_depth = 16;
+  std::uint64_t max_generated = 16'777'216;  ///< records one $GENERATE may make
+};
+
+/// What a scan says about a file. Errors and warnings are `file:line: reason`, one line each.
+struct ScanReport {
+  std::uint64_t records = 0;
+  std::vector<std::string> errors;
+  std::vector<std::string> warnings;
+  [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
+};
+
+/// Called once a record; returning an error makes it a `file:line:` error of the report.
+using RecordSink = std::function<Status(const ScannedRecord&)>;
+
+/// Reads a zone file (RFC 1035 §5, RFC 2308 §4 $TTL, RFC 3597; $GENERATE as BIND has it).
+/// Records whose class is not IN are errors. Owner names outside the origin are passed on: the
+/// caller decides. `$INCLUDE` of a directory, a device or a file being read is an error.
+ScanReport scan_zone_file(const std::string& path, const ScanOptions& options,
+                          const RecordSink& sink);
+
+/// The same for text in memory; `label` stands for the file name in messages.
+ScanReport scan_zone_text(std::string_view text, std::string_view label,
+                          const ScanOptions& options, const RecordSink& sink);
+
+}  // namespace pando::dns

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "shm/ref.h"
+#include "shm/slots.h"
+#include "shm/store.h"
+
+namespace pando::shm {
+
+/// A reader's mapping: the store O_RDONLY and PROT_READ over its whole reach, and one slot page
+/// read-write. One per worker process; not thread-safe.
+class Reader {
+ public:
+  /// Opens `store_path` read-only, checks header and layout, takes the OFD read lock that says
+  /// "slot alive" and an exclusive lock on the slot file (`kExists`: the slot is taken).
+  static Result<Reader> attach(const std::string& store_path, std::uint64_t layout,
+                               std::uint32_t slot, Fd slot_file);
+  Reader(Reader&&) noexcept;
+  Reader& operator=(Reader&&) noexcept;
+  ~Reader();
+
+  /// What a pin shows: valid until unpin() (or, for leases, until the lease is given up).
+  struct View {
+    Window window;
+    std::uint64_t version = 0;
+    Ref<> root;  ///< the root the caller gave to Store::publish
+  };
+
+  /// Pins the current version for one batch. Call after the receive returned, so that a client who
+  /// saw an acknowledgement never meets older data. Protocol and memory orders: shm/epoch.h.
+  [[nodiscard]] View pin() noexcept;
+  void unpin() noexcept;
+
+  /// Turns the pinned version into a lease for a long transfer; kFull when all are in use.
+  /// Call while pinned.
+  Result<std::size_t> take_lease() noexcept;
+  [[nodiscard]] bool lease_revoked(std::size_t lease) const noexcept;
+  void give_up_lease(std::size_t lease) noexcept;
+
+  [[nodiscard]] SlotPage& slot_page() noexcept;
+  [[nodiscard]] const Store::SideEntry* side(std::uint32_t index) const noexcept;
+
+ private:
+  struct Impl;
+  explicit Reader(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pando::shm

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "shm/ref.h"
+
+namespace pando::shm {
+
+inline constexpr std::uint32_t kMaxSlots = 1024;
+inline constexpr std::size_t kLeasesPerSlot = 64;
+inline constexpr std::size_t kCountersPerSlot = 448;
+
+/// One transfer's hold on a version. `epoch` is written by the worker, `revoke` by the manager.
+struct Lease {
+  std::atomic<std::uint64_t> epoch;   // 0 = unused
+  std::atomic<std::uint64_t> since;   // seconds, coarse monotonic
+  std::atomic<std::uint32_t> revoke;  // != 0: give it up at the next message border
+  std::uint32_t unused;
+};
+
+/// A worker's own file of shared memory: the only thing it may write. Layout is part of the
+/// fingerprint. Field order keeps the pin alone on its cache line.
+struct SlotPage {
+  std::uint64_t magic;
+  std::uint64_t layout;
+  std::uint32_t slot;
+  std::uint32_t pid;                                       // of the worker, for people
+  alignas(64) std::atomic<std::uint64_t> epoch;            // 0 = idle; the pin of the current batch
+  alignas(64) std::array<Lease, kLeasesPerSlot> leases;
+  alignas(64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // worker/counters.h
+};
+
+/// Manager's side: creates slot files (0600, in a directory only the manager may enter), keeps them
+/// mapped, and says what readers hold. A slot counts as alive while its OFD read lock on the store's
+/// inode is held (offset kSlotLockBase + slot): the kernel drops it however the worker dies.
+class SlotTable {
+ public:
+  static Result<SlotTable> open(const std::string& directory, const std::string& store_path,
+                                std::uint64_t layout);
+  SlotTable(SlotTable&&) noexcept;
+  SlotTable& operator=(SlotTable&&) noexcept;
+  ~SlotTable();
+
+  /// Makes or reopens slot `number`; existing contents are kept (a worker may be alive in it).
+  Result<SlotPage*> add(std::uint32_t number);
+  /// A new descriptor of the slot file, to be passed to the worker.
+  Result<Fd> descriptor(std::uint32_t number) const;
+  /// Forgets a slot whose worker is dead and removes its file.
+  void remove(std::uint32_t number);
+  [[nodiscard]] bool alive(std::uint32_t number) const noexcept;
+  /// Clears pins and leases of a dead worker. Must only be called when !alive(number).
+  void clear(std::uint32_t number) noexcept;
+  /// Smallest epoch that any pin or lease of a living slot (or a manager's own pin) holds;
+  /// UINT64_MAX when nobody holds anything. Loads are seq_cst: see shm/epoch.h.
+  [[nodiscard]] std::uint64_t oldest_pinned() noexcept;
+  [[nodiscard]] SlotPage* page(std::uint32_t number) noexcept;
+  [[nodiscard]] std::vector<std::uint32_t> numbers() const;
+
+  /// The manager's own readers (stats, export, transfer diff) pin here, never in a worker's slot.
+  class OwnPin {
+   public:
+    OwnPin() = default;
+    OwnPin(OwnPin&&) noexcept;
+    OwnPin& operator=(OwnPin&&) noexcept;
+    ~OwnPin();
+
+   private:
+    friend class SlotTable;
+    std::shared_ptr<void> hold_;
+  };
+  /// Pins `epoch` (the current one; call on the commit thread, use in any).
+  [[nodiscard]] OwnPin pin_own(std::uint64_t epoch);
+
+ private:
+  struct Impl;
+  explicit SlotTable(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pando::shm

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "shm/ref.h"
+
+namespace pando::shm {
+
+/// Store format: 64 KiB chunks; a block larger than a chunk takes a run of consecutive chunks.
+inline constexpr std::size_t kChunkOctets = std::size_t{64} << 10;
+
+struct StoreOptions {
+  std::string path;                       ///< on tmpfs
+  std::uint64_t size_limit = kReach;      ///< largest file, rounded down to chunks
+  std::uint64_t layout = 0;               ///< caller's layout fingerprint, folded with shm's own
+  std::uint32_t mode = 0640;
+  bool allow_any_filesystem = false;      ///< tests and offline tools only
+};
+
+class Store;
+
+/// One writer's private work on the next version. Blocks it allocated are "fresh": no reader can
+/// see them, so they may be written in place. Nothing is shared until Store::publish.
+/// Not thread-safe itself; several transactions may be open in several threads at once (they take
+/// chunks from the store's pool under a lock), but only the commit thread publishes.
+class Transaction {
+ public:
+  Transaction(Transaction&&) noexcept;
+  Transaction& operator=(Transaction&&) noexcept;
+  ~Transaction();  ///< not published: its chunks return to the pool
+
+  /// A fresh block of block_octets(octets), 8-aligned, contents undefined. kFull when the store's
+  /// limit (less the reserve, unless use_reserve()) or the machine's memory is reached.
+  Result<Ref<>> allocate(std::size_t octets);
+  /// Writable address of a fresh block.
+  template <class T = std::byte>
+  [[nodiscard]] T* writable(Ref<T> ref) noexcept {
+    return reinterpret_cast<T*>(mutable_base() + ref.offset());
+  }
+  [[nodiscard]] bool is_fresh(Ref<> ref) const noexcept;
+  /// The block leaves the version being built. Its memory is reused once no reader can hold it.
+  void release(Ref<> ref, std::size_t octets) noexcept;
+  /// True when the block lies in a chunk that the compactor is emptying.
+  [[nodiscard]] bool in_victim(Ref<> ref) const noexcept;
+  /// Takes over another transaction's blocks and releases (a zone built in a pool thread).
+  void absorb(Transaction&& other);
+  /// Deletes and compaction may go below the reserve (1 % of the limit, at most 64 MiB).
+  void use_reserve() noexcept;
+  [[nodiscard]] std::uint64_t allocated_octets() const noexcept;  ///< by this transaction so far
+  [[nodiscard]] Window window() const noexcept;
+
+ private:
+  friend class Store;
+  struct Impl;
+  explicit Transaction(std::unique_ptr<Impl> impl) noexcept;
+  [[nodiscard]] std::byte* mutable_base() noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What a version is: its number, the caller's root block and the caller's journal position.
+struct VersionInfo {
+  std::uint64_t number = 0;
+  Ref<> root;
+  std::uint64_t journal_position = 0;
+};
+
+struct StoreStats {
+  std::uint64_t file_octets = 0;       ///< size of the file (sparse)
+  std::uint64_t chunks_in_use = 0;     ///< chunks with live blocks, open or waiting for readers
+  std::uint64_t live_octets = 0;       ///< in blocks of the current version
+  std::uint64_t waiting_chunks = 0;    ///< empty but a reader may still look
+  std::uint64_t free_chunks = 0;       ///< below the high-water mark
+  std::uint64_t limit_octets = 0;
+};
+
+/// The writer's side of the store: the one process that holds the exclusive lock.
+class Store {
+ public:
+  /// Makes a new store (replacing a file at `path` that is no live store of another process) with
+  /// an empty version 1. kExists when another manager holds it.
+  static Result<Store> create(const StoreOptions& options);
+  /// Attaches to the live store at `path`. kNotFound, kExists (another manager), kLayout, kCorrupt
+  /// (copied file, header damage). Nothing a surviving reader may hold is reused before that reader
+  /// has shown a later epoch or died.
+  static Result<Store> attach(const StoreOptions& options);
+
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  [[nodiscard]] Transaction begin();          ///< for the commit thread: continues the open chunk
+  [[nodiscard]] Transaction begin_private();  ///< for pool threads: chunks of its own
+  /// Publishes a new version made by `transaction`. All-or-nothing for readers and crashes.
+  /// Returns the version number. Only the commit thread calls it.
+  Result<std::uint64_t> publish(Transaction&& transaction, Ref<> root,
+                                std::uint64_t journal_position);
+  [[nodiscard]] VersionInfo current() const noexcept;
+  [[nodiscard]] Window window() const noexcept;
+
+  /// Looks at all slots and returns chunks that nobody can see to the pool (called by publish now
+  /// and then, and by a timer). Gives the number of chunks freed.
+  std::size_t reclaim() noexcept;
+  /// Marks chunks whose live part is below `threshold_percent` (not the open one) as victims;
+  /// returns how many. The caller then walks its data and copies what in_victim() reports.
+  std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept;
+  void forget_victims() noexcept;
+
+  /// The slot registry whose pins and leases hold memory back (shm/slots.h).
+  void set_slots(class SlotTable* slots) noexcept;
+  [[nodiscard]] StoreStats stats() const noexcept;
+  /// Walk-independent check of the header, chunk table and counters; for tests and `store check`.
+  Status check() const;
+
+  /// Unversioned side table (design: refresh timers, expiry): `index` < kSideEntries.
+  static constexpr std::uint32_t kSideEntries = 4U << 20;
+  struct SideEntry {  // all fields written by the manager only, read by workers with relaxed loads
+    std::atomic<std::uint64_t> expires_at;   // seconds since 1970, 0 = never
+    std::atomic<std::uint64_t> next_refresh; // seconds since 1970
+    std::atomic<std::uint64_t> last_ok;      // last successful check with a primary
+    std::atomic<std::uint64_t> reserved;
+  };
+  [[nodiscard]] SideEntry* side(std::uint32_t index) noexcept;
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pando::shm

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "shm/store.h"
+#include "zone/changes.h"
+#include "zone/settings.h"
+#include "zone/snapshot.h"
+
+namespace pando::zone {
+
+/// Fingerprint of every byte layout in this folder; pass it as StoreOptions::layout.
+[[nodiscard]] std::uint64_t layout_fingerprint() noexcept;
+
+/// Collects a whole zone's records in any order and builds it in canonical order, in a transaction
+/// of its own (a pool thread's). Duplicates are dropped. Checks: one SOA, at the apex; NS at the
+/// apex; CNAME and DNAME alone; nothing outside the zone (error); limits.
+class ZoneBuilder {
+ public:
+  explicit ZoneBuilder(dns::NameView apex);
+  ~ZoneBuilder();
+  ZoneBuilder(ZoneBuilder&&) noexcept;
+  ZoneBuilder& operator=(ZoneBuilder&&) noexcept;
+  Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata);
+  [[nodiscard]] std::uint64_t record_count() const noexcept;
+
+  /// The finished zone: references into blocks of `transaction`.
+  struct Built;
+  Result<std::shared_ptr<Built>> finish(shm::Transaction& transaction);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Where a zone's data came from, kept with the zone so that a restart can tell an edited file.
+struct ZoneSource {
+  std::int64_t file_mtime_ns = 0;
+  std::uint64_t file_octets = 0;
+};
+
+/// What applying one Changes did.
+struct Applied {
+  dns::Serial from;
+  dns::Serial to;
+  Changes effective;                  ///< what really changed: empty = nothing did
+  std::uint32_t missing_removals = 0; ///< records to remove that were not there
+  std::uint32_t redundant_additions = 0;
+};
+
+/// Limits checked when changes are applied (configuration `limits`).
+struct DataLimits {
+  std::uint32_t rrset_records = 100;
+  std::uint32_t name_types = 100;
+  std::uint64_t zone_records = 0;  ///< 0 = none
+};
+
+/// The next version under construction: the one door of the store. Each step either succeeds or
+/// leaves the draft as it was (memory aside); publish with Store::publish(transaction, root(), ...).
+class Draft {
+ public:
+  /// `root` null: start from nothing.
+  Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version);
+
+  /// Adds or replaces settings; a new zone starts unloaded with side table index `side_index`.
+  Status put_zone_settings(dns::NameView apex, const ZoneSettings& settings,
+                           std::uint32_t side_index);
+  Status put_server_settings(const ServerSettings& settings);
+  /// Replaces a zone's data by a built zone (whose transaction was absorbed). The old data is put
+  /// on the retired list: see take_retired().
+  Status put_zone(dns::NameView apex, const ZoneBuilder::Built& built, const ZoneSource& source);
+  Status remove_zone(dns::NameView apex);
+  /// Drops a zone's data but keeps its settings: it answers SERVFAIL.
+  Status unload_zone(dns::NameView apex);
+  /// Applies a difference: stage and check (RFC 2136 §3.4.2.7 order is the caller's business).
+  /// kInvalid names the rule that the result would break (one SOA, CNAME alone, NS at apex),
+  /// kFull a limit or the store.
+  Result<Applied> apply(const Changes& changes, const DataLimits& limits);
+
+  /// Copies blocks lying in victim chunks, going on behind `cursor`, at most `names` names.
+  /// Returns true when the walk reached the end (cursor is then reset).
+  struct CompactCursor {
+    dns::Name zone;
+    dns::Name name;
+    std::uint8_t phase = 0;
+  };
+  Result<bool> compact(CompactCursor& cursor, std::size_t names);
+  /// Releases up to `blocks` blocks of retired zones; true when none are left.
+  Result<bool> dismantle_retired(std::size_t blocks);
+
+  [[nodiscard]] Snapshot snapshot() const noexcept;  ///< sees the draft: for prerequisites
+  [[nodiscard]] shm::Ref<> root() const noexcept { return root_; }
+
+ private:
+  shm::Transaction& transaction_;
+  shm::Ref<> root_;
+  std::uint64_t version_;
+};
+
+}  // namespace pando::zone

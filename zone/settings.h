@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::zone {
+
+/// One rule of an `allow-…` list: `address` and `key` must both hold when both are given; the first
+/// rule that matches decides. `names` and `types` narrow `allow-update` rules further.
+struct AclRule {
+  bool deny = false;
+  std::optional<IpPrefix> address;
+  std::optional<dns::Name> key;
+  std::vector<dns::Name> names;       ///< owner patterns; a first label "*" stands for one or more labels
+  std::vector<dns::RRType> types;     ///< empty = all
+  bool operator==(const AclRule&) const = default;
+};
+using Acl = std::vector<AclRule>;
+
+/// What answers about one zone depend on besides its data; part of a version.
+struct ZoneSettings {
+  Acl allow_query;
+  Acl allow_transfer;
+  Acl allow_update;   ///< workers use only the address and key parts, to filter early
+  Acl allow_notify;   ///< with the primaries' addresses already added
+  bool is_secondary = false;
+  bool operator==(const ZoneSettings&) const = default;
+};
+
+/// What answers depend on besides zones; part of a version.
+struct ServerSettings {
+  std::string identity;               ///< empty = not told
+  std::uint16_t udp_payload = 1232;
+  bool minimal_responses = true;
+  std::uint32_t tcp_clients = 1000;   ///< per worker
+  std::uint32_t tcp_idle_ms = 10000;
+  bool operator==(const ServerSettings&) const = default;
+};
+
+/// Flat, versioned forms that live in the store. Decoding checks everything (kCorrupt).
+Bytes encode(const ZoneSettings& settings);
+Bytes encode(const ServerSettings& settings);
+Result<ZoneSettings> decode_zone_settings(ByteView bytes);
+Result<ServerSettings> decode_server_settings(ByteView bytes);
+
+/// First matching rule decides; none = false. `key` is the verified TSIG key's name, if any.
+[[nodiscard]] bool allowed(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept;
+
+}  // namespace pando::zone

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "dns/name.h"
+#include "dns/types.h"
+#include "shm/ref.h"
+#include "zone/settings.h"
+
+/// Reading zone data in the store. Everything here is a view: valid while the version it came from
+/// is pinned. Damage in the store shows as "absent" plus Snapshot::damaged(), never as a fault.
+namespace pando::zone {
+
+/// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 32 octets.
+class RRsetView {
+ public:
+  RRsetView() = default;
+  [[nodiscard]] explicit operator bool() const noexcept { return data_ != nullptr; }
+  [[nodiscard]] dns::RRType type() const noexcept { return type_; }
+  [[nodiscard]] dns::Ttl ttl() const noexcept { return ttl_; }      ///< of the RRSIGs too (RFC 4034 §3)
+  [[nodiscard]] std::uint16_t count() const noexcept { return count_; }  ///< RDATAs; 0 = only RRSIGs
+  [[nodiscard]] std::uint16_t signature_count() const noexcept { return signature_count_; }
+
+  /// Calls `visit(ByteView rdata)` for each RDATA (uncompressed wire form).
+  template <class Visit>
+  void for_each_rdata(Visit&& visit) const;
+  /// Calls `visit(ByteView rest)` for each RRSIG; `rest` is its RDATA *without* the two octets
+  /// "type covered", which are type().
+  template <class Visit>
+  void for_each_signature(Visit&& visit) const;
+  /// First RDATA (SOA, CNAME, DNAME, NSEC, NSEC3: sets of one); empty when there is none.
+  [[nodiscard]] ByteView first_rdata() const noexcept;
+
+ private:
+  friend class RecordView;
+  const std::uint8_t* data_ = nullptr;  // packed RDATAs, then packed RRSIGs
+  std::uint32_t size_ = 0;
+  dns::Ttl ttl_{};
+  dns::RRType type_{};
+  std::uint16_t count_ = 0;
+  std::uint16_t signature_count_ = 0;
+};
+
+/// All RRsets at one owner name. Trivially copyable.
+class RecordView {
+ public:
+  RecordView() = default;
+  [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
+  /// Owner relative to the apex: wire labels without the root octet; empty at the apex.
+  [[nodiscard]] ByteView relative_owner() const noexcept;
+  [[nodiscard]] bool has_ns() const noexcept;     ///< flags: no search
+  [[nodiscard]] bool has_cname() const noexcept;
+  [[nodiscard]] bool has_dname() const noexcept;
+  [[nodiscard]] RRsetView find(dns::RRType type) const noexcept;
+  /// Calls `visit(RRsetView)` for each RRset in ascending order of type.
+  template <class Visit>
+  void for_each_rrset(Visit&& visit) const;
+  [[nodiscard]] std::size_t rrset_count() const noexcept;
+  bool operator==(const RecordView&) const = default;
+
+ private:
+  friend class ZoneView;
+  friend class RecordReader;
+  const std::uint8_t* block_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+  shm::Window window_;
+};
+
+/// What one descent of the names trie says about a name at or below the apex.
+struct Match {
+  RecordView exact;                 ///< the name owns records
+  bool empty_non_terminal = false;  ///< owns none, but something below it does (RFC 8020)
+  /// Longest existing ancestor-or-self of the name, ENTs included (RFC 4592 §3.3.1): number of
+  /// labels (without root) of that name. Equals the name's own count when it exists or is an ENT.
+  std::uint8_t encloser_labels = 0;
+  /// The topmost *proper* ancestor of the name that has NS (below the apex) or DNAME (apex
+  /// included): what stands between the name and authoritative data. NS before DNAME at one name.
+  RecordView barrier;
+  std::uint8_t barrier_labels = 0;  ///< labels (without root) of the barrier's owner
+};
+
+enum class Denial : std::uint8_t { kUnsigned, kNsec, kNsec3 };
+
+struct Nsec3Parameters {  // RFC 5155 §4
+  std::uint8_t hash = 1;
+  std::uint16_t iterations = 0;
+  ByteView salt;
+};
+
+/// One zone of a version. Trivially copyable.
+class ZoneView {
+ public:
+  ZoneView() = default;
+  [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
+  [[nodiscard]] dns::NameView apex() const noexcept;
+  [[nodiscard]] bool loaded() const noexcept;          ///< false: configured, no data yet → SERVFAIL
+  [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
+  [[nodiscard]] dns::Serial serial() const noexcept;
+  [[nodiscard]] RecordView apex_record() const noexcept;
+  [[nodiscard]] RRsetView soa() const noexcept { return apex_record().find(dns::RRType::kSOA); }
+  [[nodiscard]] Denial denial() const noexcept;
+  [[nodiscard]] Nsec3Parameters nsec3_parameters() const noexcept;
+  [[nodiscard]] std::uint64_t record_count() const noexcept;
+  [[nodiscard]] std::uint64_t name_count() const noexcept;
+
+  /// One descent for `name`, which must be at or below the apex.
+  [[nodiscard]] Match lookup(dns::NameView name) const noexcept;
+  /// Exact record at `name`, nothing else.
+  [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
+  /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
+  [[nodiscard]] RecordView wildcard_below(dns::NameView encloser) const noexcept;
+  /// The record that has an NSEC RRset and whose owner is `name` or the nearest before it in
+  /// canonical order (RFC 4035 §3.1.3.2), looking past glue; wraps never: the apex is first.
+  [[nodiscard]] RecordView nsec_at_or_before(dns::NameView name) const noexcept;
+  /// NSEC3 whose owner hash equals (`exact`) or else covers `hash` (20 octets, RFC 5155 §7.2).
+  /// `exact` false with a record: it covers. Only of the chain with nsec3_parameters().
+  [[nodiscard]] RecordView nsec3_match_or_cover(ByteView hash, bool& exact) const noexcept;
+
+  /// Full owner name of a record of this zone.
+  [[nodiscard]] dns::Name owner_of(const RecordView& record) const noexcept;
+
+  /// Ordered walk (apex, names in canonical order, then NSEC3 owners in hash order); resumable at
+  /// any record, so a transfer can go on where its last message ended.
+  class Cursor;
+  [[nodiscard]] Cursor begin() const noexcept;
+
+  [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
+  [[nodiscard]] std::uint32_t settings_tag() const noexcept;  ///< equal tags = equal settings: cacheable
+
+ private:
+  friend class Snapshot;
+  const struct ZoneEntry* entry_ = nullptr;
+  shm::Window window_;
+};
+
+/// One whole version.
+class Snapshot {
+ public:
+  Snapshot() = default;
+  Snapshot(shm::Window window, shm::Ref<> root, std::uint64_t version) noexcept;
+  [[nodiscard]] explicit operator bool() const noexcept { return root_ != nullptr; }
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+  /// The zone with the longest apex that `name` is at or below.
+  [[nodiscard]] ZoneView find_zone(dns::NameView name) const noexcept;
+  /// The zone whose apex is exactly `apex`.
+  [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
+  /// Calls `visit(ZoneView)` for all zones in canonical order.
+  template <class Visit>
+  void for_each_zone(Visit&& visit) const;
+  [[nodiscard]] std::uint64_t zone_count() const noexcept;
+  [[nodiscard]] ByteView server_settings_bytes() const noexcept;
+  [[nodiscard]] std::uint32_t server_settings_tag() const noexcept;
+
+ private:
+  shm::Window window_;
+  const struct RootData* root_ = nullptr;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace pando::zone
