@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/address.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "ipc/worker_link.h"
+
+namespace pando::manager {
+
+/// The listening sockets of all slots: one SO_REUSEPORT socket per slot, address and protocol. The
+/// manager keeps every descriptor, so that the queue of a worker that died goes to its successor.
+/// Used on the commit thread only.
+class Listeners {
+ public:
+  struct Socket {
+    ipc::SocketDescription description;
+    Fd fd;
+  };
+  /// Addresses served; each has UDP and TCP. `tls` ones have TCP alone.
+  struct Addresses {
+    std::vector<Endpoint> plain;
+    std::vector<Endpoint> tls;
+  };
+
+  explicit Listeners(Addresses addresses);
+
+  /// Opens what is missing for `slot`. Errors name address and system call; what could be opened
+  /// stays open.
+  Status open(std::uint32_t slot);
+  /// Takes a socket that a surviving worker handed back. Checked against the kernel: type, local
+  /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says.
+  Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
+  /// Closes all sockets of a slot; queued datagrams are lost, so steer and drain first.
+  void close(std::uint32_t slot);
+
+  /// New traffic goes to the slots not in `excluded` only (a classic BPF program per group); an
+  /// empty list gives the choice back to the kernel's hash.
+  Status steer_away(const std::vector<std::uint32_t>& excluded);
+  /// True when any socket of the slot has something queued.
+  [[nodiscard]] bool has_queue(std::uint32_t slot) const;
+
+  [[nodiscard]] const std::vector<Socket>& of(std::uint32_t slot) const;
+  [[nodiscard]] std::vector<std::uint32_t> slots() const;
+
+  /// What a reload changed: sockets opened (served from the next Setup on) and closed, per slot.
+  struct Change {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> closed;  ///< slot → ids
+    std::vector<std::string> errors;
+  };
+  /// Changes the addresses for all open slots.
+  Change set_addresses(Addresses addresses);
+
+ private:
+  using GroupKey = std::pair<std::string, ipc::Transport>;
+  static GroupKey group_of(const ipc::SocketDescription& description);
+  Status open_one(std::uint32_t slot, const Endpoint& local, ipc::Transport transport);
+  void forget_position(std::uint32_t slot, const Socket& socket);
+  Status steer_group(const GroupKey& key, const std::vector<std::uint32_t>& excluded);
+
+  Addresses addresses_;
+  std::map<std::uint32_t, std::vector<Socket>> slots_;
+  /// Slots in the kernel's order of each SO_REUSEPORT group: appended when opened; when one is
+  /// closed the last takes its place (net/core/sock_reuseport.c).
+  std::map<GroupKey, std::vector<std::uint32_t>> groups_;
+  std::uint32_t next_id_ = 1;
+};
+
+}  // namespace pando::manager
