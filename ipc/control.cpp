@@ -1,0 +1,196 @@
+#include "ipc/control.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "ipc/json_fields.h"
+
+namespace pando::ipc {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Words for Errc on the wire; the position is the code's value.
+constexpr std::array<std::string_view, 10> kErrorWords{
+    "invalid", "truncated", "full",    "io",          "not-found",
+    "exists",  "layout",    "corrupt", "unsupported", "denied"};
+
+Errc code_from_word(std::string_view word) noexcept {
+  const auto found = std::find(kErrorWords.begin(), kErrorWords.end(), word);
+  if (found == kErrorWords.end()) return Errc::kInvalid;
+  return static_cast<Errc>(found - kErrorWords.begin());
+}
+
+/// JSON text that cannot throw: octets that are not UTF-8 are replaced.
+std::string dump(const json& message) {
+  return message.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// Waits until `fd` is ready for `events`; kIo after `deadline`.
+Status wait_ready(int fd, short events, Clock::time_point deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd entry{fd, events, 0};
+    const int ready = ::poll(&entry, 1, static_cast<int>(std::clamp<long>(left, 0, 1 << 30)));
+    if (ready > 0) return {};
+    if (ready == 0) return fail(Errc::kIo, "no answer in time");
+    if (errno != EINTR) return fail_errno("poll");
+  }
+}
+
+bool try_again(int code) noexcept { return code == EAGAIN || code == EINTR || code == ENOBUFS; }
+
+Status send_packet(int fd, std::string_view packet, Clock::time_point deadline) {
+  while (true) {
+    if (auto ready = wait_ready(fd, POLLOUT, deadline); !ready) return ready;
+    if (::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return {};
+    if (!try_again(errno)) return fail_errno("send on the control socket");
+  }
+}
+
+/// Receives one packet into `buffer`; 0 octets = the peer closed.
+Result<std::size_t> receive_packet(int fd, std::string& buffer, Clock::time_point deadline) {
+  while (true) {
+    if (auto ready = wait_ready(fd, POLLIN, deadline); !ready) return pass(ready);
+    const auto size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
+    if (size >= 0 && static_cast<std::size_t>(size) > buffer.size())
+      return fail(Errc::kInvalid, "control packet of {} octets", size);
+    if (size >= 0) return static_cast<std::size_t>(size);
+    if (!try_again(errno)) return fail_errno("recv on the control socket");
+  }
+}
+
+Result<sockaddr_un> control_address(const std::string& run_directory) {
+  const std::string path = fmt::format("{}/{}", run_directory, kControlSocketName);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(Errc::kInvalid, "socket path '{}' is longer than {} octets", path,
+                sizeof address.sun_path - 1);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+}  // namespace
+
+json to_json(const ControlRequest& request) {
+  const ControlRequest defaults;
+  json args = json::object();
+  if (request.name != defaults.name) args["name"] = request.name;
+  if (request.after != defaults.after) args["after"] = request.after;
+  if (request.limit != defaults.limit) args["limit"] = request.limit;
+  if (request.count != defaults.count) args["count"] = request.count;
+  return {{"verb", request.verb}, {"args", std::move(args)}};
+}
+
+Result<ControlRequest> request_from_json(const json& message) {
+  ControlRequest request;
+  FieldReader reader(message);
+  reader("verb", request.verb);
+  if (auto status = reader.status(); !status) return pass(status);
+  if (request.verb.empty()) return fail(Errc::kInvalid, "the request has no 'verb'");
+  const auto args = message.find("args");
+  if (args == message.end()) return request;
+  FieldReader arguments(*args);
+  arguments("name", request.name);
+  arguments("after", request.after);
+  arguments("limit", request.limit);
+  arguments("count", request.count);
+  if (auto status = arguments.status(); !status) return pass(status);
+  request.limit = std::clamp(request.limit, 1U, kZonePageRows);
+  return request;
+}
+
+json ok_reply(json result) { return {{"ok", true}, {"result", std::move(result)}}; }
+
+json error_reply(const Error& error) {
+  return {{"ok", false},
+          {"code", kErrorWords[static_cast<std::size_t>(error.code)]},
+          {"error", error.text}};
+}
+
+Result<json> take_result(json reply) {
+  const auto ok = reply.is_object() ? reply.find("ok") : reply.end();
+  if (!reply.is_object() || ok == reply.end() || !ok->is_boolean())
+    return fail(Errc::kInvalid, "the manager's reply has no 'ok'");
+  if (ok->get<bool>()) return std::move(reply["result"]);
+  std::string code;
+  std::string text = "the manager gave no reason";
+  FieldReader reader(reply);
+  reader("code", code);
+  reader("error", text);
+  return tl::unexpected<Error>(Error{code_from_word(code), std::move(text)});
+}
+
+std::vector<std::string> to_packets(const json& message) {
+  const std::string text = dump(message);
+  std::vector<std::string> packets;
+  for (std::size_t at = 0; at < text.size(); at += kControlPacketOctets - 1) {
+    const bool last = text.size() - at <= kControlPacketOctets - 1;
+    packets.push_back(std::string(1, last ? kPacketEnds : kPacketContinues) +
+                      text.substr(at, kControlPacketOctets - 1));
+  }
+  return packets;
+}
+
+Result<std::optional<json>> PacketAssembler::feed(std::string_view packet) {
+  if (packet.size() < 2 || (packet[0] != kPacketContinues && packet[0] != kPacketEnds))
+    return fail(Errc::kInvalid, "malformed control packet");
+  if (packet.size() - 1 > max_octets_ - text_.size())
+    return fail(Errc::kInvalid, "control message above {} octets", max_octets_);
+  text_ += packet.substr(1);
+  if (packet[0] == kPacketContinues) return std::optional<json>();
+  json message = json::parse(text_, nullptr, /*allow_exceptions=*/false);
+  text_.clear();
+  if (message.is_discarded()) return fail(Errc::kInvalid, "control message is not JSON");
+  return std::optional<json>(std::move(message));
+}
+
+Result<Fd> connect_control(const std::string& run_directory) {
+  const auto address = control_address(run_directory);
+  if (!address) return tl::unexpected<Error>(address.error());
+  Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!fd) return fail_errno("socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
+    return fail_errno(fmt::format("connect to {}", address->sun_path));
+  return fd;
+}
+
+Status send_json(int fd, const json& message, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  for (const std::string& packet : to_packets(message))
+    if (auto sent = send_packet(fd, packet, deadline); !sent) return sent;
+  return {};
+}
+
+Result<json> receive_json(int fd, std::size_t max_octets, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  PacketAssembler assembler(max_octets);
+  std::string buffer(kControlPacketOctets, '\0');
+  while (true) {  // bounded by max_octets: every packet carries at least one octet of the message
+    auto size = receive_packet(fd, buffer, deadline);
+    if (!size) return pass(size);
+    if (*size == 0) return fail(Errc::kIo, "the control connection was closed");
+    auto message = assembler.feed(std::string_view(buffer).substr(0, *size));
+    if (!message) return pass(message);
+    if (*message) return std::move(**message);
+  }
+}
+
+Result<json> call(int fd, const ControlRequest& request, std::chrono::milliseconds timeout) {
+  if (auto sent = send_json(fd, to_json(request), timeout); !sent) return pass(sent);
+  auto reply = receive_json(fd, kMaxReplyOctets, timeout);
+  if (!reply) return pass(reply);
+  return take_result(std::move(*reply));
+}
+
+}  // namespace pando::ipc

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "ipc/control_results.h"
+
+/// The control socket: what pandoctl and the manager say to each other.
+///
+/// AF_UNIX SOCK_SEQPACKET at <run-directory>/control.sock. The client sends one request and gets
+/// one reply; it may then send the next request on the same connection. A message is JSON text
+/// (UTF-8):
+///
+///     request  {"verb": "zone-status", "args": {"name": "example.com."}}
+///     reply    {"ok": true, "result": {...}}
+///              {"ok": false, "code": "not-found", "error": "no zone example.com."}
+///
+/// A message is sent as one packet or more, because a packet must fit the socket's send buffer. The
+/// first octet of each packet says whether more packets of this message follow ('+') or not ('.');
+/// the rest is a stretch of the JSON text.
+///
+/// | verb          | args               | result (ipc/control_results.h)                          |
+/// |---------------|--------------------|---------------------------------------------------------|
+/// | status        |                    | StatusResult                                            |
+/// | zone-list     | after, limit       | ZoneListResult: a page of rows in canonical order       |
+/// | zone-status   | name               | ZoneRow with every field                                |
+/// | worker-list   |                    | WorkerListResult                                        |
+/// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
+/// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
+/// | reload        |                    | ReloadResult, or an error with one problem per line     |
+/// | stop          |                    | {}; sent before the manager ends                        |
+///
+/// An unknown verb gets code "unsupported"; unknown arguments and result fields are ignored, so
+/// that programs of neighbouring versions understand each other.
+namespace pando::ipc {
+
+inline constexpr std::string_view kControlSocketName = "control.sock";
+/// Octets of one packet at most, its first octet included: well below the default send buffer
+/// (net.core.wmem_default, 208 KiB) of which the kernel takes its own part.
+inline constexpr std::size_t kControlPacketOctets = std::size_t{128} << 10;
+inline constexpr std::size_t kMaxRequestOctets = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxReplyOctets = std::size_t{16} << 20;
+inline constexpr char kPacketContinues = '+';
+inline constexpr char kPacketEnds = '.';
+/// Rows of one zone-list page: asked for by default, and granted at most.
+inline constexpr std::uint32_t kZonePageRows = 1000;
+
+namespace verb {
+inline constexpr std::string_view kStatus = "status";
+inline constexpr std::string_view kZoneList = "zone-list";
+inline constexpr std::string_view kZoneStatus = "zone-status";
+inline constexpr std::string_view kWorkerList = "worker-list";
+inline constexpr std::string_view kWorkerAdd = "worker-add";
+inline constexpr std::string_view kWorkerRemove = "worker-remove";
+inline constexpr std::string_view kReload = "reload";
+inline constexpr std::string_view kStop = "stop";
+}  // namespace verb
+
+/// A request as both sides handle it; arguments that are absent stand at their defaults.
+struct ControlRequest {
+  std::string verb{};
+  std::string name{};   ///< args.name: zone
+  std::string after{};  ///< args.after: list behind this zone; empty = from the start
+  std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows
+  std::uint32_t count = 1;              ///< args.count: workers
+  bool operator==(const ControlRequest&) const = default;
+};
+
+[[nodiscard]] nlohmann::json to_json(const ControlRequest& request);
+/// kInvalid names the member that is missing or has the wrong type.
+Result<ControlRequest> request_from_json(const nlohmann::json& message);
+
+/// Reply messages, and what a client makes of one: the result, or the error it carries.
+[[nodiscard]] nlohmann::json ok_reply(nlohmann::json result);
+[[nodiscard]] nlohmann::json error_reply(const Error& error);
+Result<nlohmann::json> take_result(nlohmann::json reply);
+
+/// Splits a message into packets, in order, each ready to be sent.
+[[nodiscard]] std::vector<std::string> to_packets(const nlohmann::json& message);
+
+/// Puts packets together again; for event loops. One per connection.
+class PacketAssembler {
+ public:
+  explicit PacketAssembler(std::size_t max_octets) noexcept : max_octets_(max_octets) {}
+  /// A whole message when `packet` ended one; nothing when more is to come. An error (bad packet,
+  /// bad JSON, too long) means that the connection has to be closed.
+  Result<std::optional<nlohmann::json>> feed(std::string_view packet);
+
+ private:
+  std::size_t max_octets_;
+  std::string text_;
+};
+
+/// Blocking helpers for clients and tests; `timeout` bounds the whole call.
+Result<Fd> connect_control(const std::string& run_directory);
+Status send_json(int fd, const nlohmann::json& message, std::chrono::milliseconds timeout);
+Result<nlohmann::json> receive_json(int fd, std::size_t max_octets,
+                                    std::chrono::milliseconds timeout);
+/// One request and its reply's result.
+Result<nlohmann::json> call(int fd, const ControlRequest& request,
+                            std::chrono::milliseconds timeout);
+
+}  // namespace pando::ipc

@@ -1,0 +1,151 @@
+#include "ipc/control_results.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ipc/json_fields.h"
+
+namespace pando::ipc {
+
+using nlohmann::json;
+
+namespace {
+
+// One list of fields per struct serves both directions: `visit` writes or reads each of them.
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, StatusResult>
+{
+  visit("version", row.version);
+  visit("pid", row.pid);
+  visit("started", row.started);
+  visit("configuration", row.configuration);
+  visit("configured", row.configured);
+  visit("worker_mode", row.worker_mode);
+  visit("workers_wanted", row.workers_wanted);
+  visit("workers_running", row.workers_running);
+  visit("zones", row.zones);
+  visit("zones_loaded", row.zones_loaded);
+  visit("store_version", row.store_version);
+  visit("store", row.store);
+  visit("journal", row.journal);
+  visit("counters", row.counters);
+}
+
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, ZoneRow>
+{
+  visit("name", row.name);
+  visit("kind", row.kind);
+  visit("state", row.state);
+  visit("serial", row.serial);
+  visit("records", row.records);
+  visit("names", row.names);
+  visit("file", row.file);
+  visit("primaries", row.primaries);
+  visit("refresh_at", row.refresh_at);
+  visit("expires_at", row.expires_at);
+  visit("last_ok", row.last_ok);
+  visit("problem", row.problem);
+}
+
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, WorkerRow>
+{
+  visit("slot", row.slot);
+  visit("pid", row.pid);
+  visit("state", row.state);
+  visit("started", row.started);
+  visit("restarts", row.restarts);
+  visit("leases", row.leases);
+  visit("counters", row.counters);
+}
+
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, ReloadResult>
+{
+  visit("zones_added", row.zones_added);
+  visit("zones_removed", row.zones_removed);
+  visit("zones_changed", row.zones_changed);
+  visit("restart_needed", row.restart_needed);
+  visit("warnings", row.warnings);
+}
+
+template <class Row>
+json write_row(const Row& row, FieldWriter::Empty empty) {
+  FieldWriter writer(empty);
+  visit_fields(writer, row);
+  return writer.take();
+}
+
+template <class Row>
+Result<Row> read_row(const json& object) {
+  Row row;
+  FieldReader reader(object);
+  visit_fields(reader, row);
+  if (auto status = reader.status(); !status) return pass(status);
+  return row;
+}
+
+/// Reads a list of rows; a wrong one makes the whole result wrong.
+template <class Row>
+Status read_rows(const json& object, const char* name, std::vector<Row>& out) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (!object.is_object() || found == object.end() || !found->is_array())
+    return fail(Errc::kInvalid, "'{}' is not a list", name);
+  for (const json& element : *found) {
+    auto row = read_row<Row>(element);
+    if (!row) return pass(row);
+    out.push_back(std::move(*row));
+  }
+  return {};
+}
+
+}  // namespace
+
+json to_json(const StatusResult& result) { return write_row(result, FieldWriter::Empty::kKeep); }
+json to_json(const ZoneRow& row) { return write_row(row, FieldWriter::Empty::kLeaveOut); }
+json to_json(const WorkerRow& row) {
+  json object = write_row(row, FieldWriter::Empty::kLeaveOut);
+  object["slot"] = row.slot;  // slot 0 is a slot
+  return object;
+}
+json to_json(const ReloadResult& result) { return write_row(result, FieldWriter::Empty::kKeep); }
+
+json to_json(const ZoneListResult& result) {
+  json rows = json::array();
+  for (const ZoneRow& row : result.zones) rows.push_back(to_json(row));
+  return {{"zones", std::move(rows)}, {"next", result.next}};
+}
+
+json to_json(const WorkerListResult& result) {
+  json rows = json::array();
+  for (const WorkerRow& row : result.workers) rows.push_back(to_json(row));
+  return {{"mode", result.mode}, {"workers", std::move(rows)}};
+}
+
+Result<StatusResult> status_from_json(const json& object) { return read_row<StatusResult>(object); }
+Result<ZoneRow> zone_row_from_json(const json& object) { return read_row<ZoneRow>(object); }
+Result<ReloadResult> reload_from_json(const json& object) { return read_row<ReloadResult>(object); }
+
+Result<ZoneListResult> zone_list_from_json(const json& object) {
+  ZoneListResult result;
+  if (auto status = read_rows(object, "zones", result.zones); !status) return pass(status);
+  FieldReader reader(object);
+  reader("next", result.next);
+  if (auto status = reader.status(); !status) return pass(status);
+  return result;
+}
+
+Result<WorkerListResult> worker_list_from_json(const json& object) {
+  WorkerListResult result;
+  if (auto status = read_rows(object, "workers", result.workers); !status) return pass(status);
+  FieldReader reader(object);
+  reader("mode", result.mode);
+  if (auto status = reader.status(); !status) return pass(status);
+  return result;
+}
+
+}  // namespace pando::ipc

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+/// The results of control requests. A member's name is its JSON field's name; times are seconds
+/// since 1970, 0 = never. Members that are empty or 0 are left out of the JSON text of rows.
+namespace pando::ipc {
+
+/// Named numbers for people and monitoring, e.g. {"queries": 12}.
+using Counters = std::map<std::string, std::uint64_t>;
+
+struct StatusResult {
+  std::string version{};  ///< of the program
+  std::uint32_t pid = 0;
+  std::uint64_t started = 0;
+  std::string configuration{};   ///< path of the file
+  std::uint64_t configured = 0;  ///< when it was last loaded
+  std::string worker_mode{};     ///< "managed" or "external"
+  std::uint32_t workers_wanted = 0;
+  std::uint32_t workers_running = 0;
+  std::uint64_t zones = 0;
+  std::uint64_t zones_loaded = 0;
+  std::uint64_t store_version = 0;  ///< number of the published version
+  Counters store{};     ///< octets: "file", "live", "limit"; chunks: "in-use", "free", ...
+  Counters journal{};   ///< "position", "octets", ...
+  Counters counters{};  ///< everything else worth a line: "updates", "transfers-in", ...
+  bool operator==(const StatusResult&) const = default;
+};
+
+struct ZoneRow {
+  std::string name{};   ///< with final dot
+  std::string kind{};   ///< "primary" or "secondary"
+  std::string state{};  ///< "ok", "loading", "not-loaded", "expired"
+  std::uint32_t serial = 0;
+  std::uint64_t records = 0;
+  // From here on: in zone-status only.
+  std::uint64_t names = 0;
+  std::string file{};
+  std::vector<std::string> primaries{};  ///< ADDRESS@PORT
+  std::uint64_t refresh_at = 0;
+  std::uint64_t expires_at = 0;
+  std::uint64_t last_ok = 0;  ///< last successful check with a primary
+  std::string problem{};      ///< why the last load or transfer failed
+  bool operator==(const ZoneRow&) const = default;
+};
+
+struct ZoneListResult {
+  std::vector<ZoneRow> zones{};
+  std::string next{};  ///< `after` for the next page; empty = this was the last one
+  bool operator==(const ZoneListResult&) const = default;
+};
+
+struct WorkerRow {
+  std::uint32_t slot = 0;
+  std::uint32_t pid = 0;  ///< 0 = no process
+  std::string state{};    ///< "running", "starting", "draining", "absent"
+  std::uint64_t started = 0;
+  std::uint32_t restarts = 0;
+  std::uint32_t leases = 0;  ///< transfers that pin a version
+  Counters counters{};       ///< of the slot's page: "queries", "tcp-clients", ...
+  bool operator==(const WorkerRow&) const = default;
+};
+
+struct WorkerListResult {
+  std::string mode{};  ///< as StatusResult::worker_mode
+  std::vector<WorkerRow> workers{};
+  bool operator==(const WorkerListResult&) const = default;
+};
+
+struct ReloadResult {
+  std::uint64_t zones_added = 0;
+  std::uint64_t zones_removed = 0;
+  std::uint64_t zones_changed = 0;            ///< settings or file
+  std::vector<std::string> restart_needed{};  ///< keys whose change waits for a restart
+  std::vector<std::string> warnings{};
+  bool operator==(const ReloadResult&) const = default;
+};
+
+[[nodiscard]] nlohmann::json to_json(const StatusResult& result);
+[[nodiscard]] nlohmann::json to_json(const ZoneRow& row);
+[[nodiscard]] nlohmann::json to_json(const ZoneListResult& result);
+[[nodiscard]] nlohmann::json to_json(const WorkerRow& row);
+[[nodiscard]] nlohmann::json to_json(const WorkerListResult& result);
+[[nodiscard]] nlohmann::json to_json(const ReloadResult& result);
+
+/// Read a result back; kInvalid names the field of the wrong type. Absent fields keep their
+/// defaults.
+Result<StatusResult> status_from_json(const nlohmann::json& json);
+Result<ZoneRow> zone_row_from_json(const nlohmann::json& json);
+Result<ZoneListResult> zone_list_from_json(const nlohmann::json& json);
+Result<WorkerListResult> worker_list_from_json(const nlohmann::json& json);
+Result<ReloadResult> reload_from_json(const nlohmann::json& json);
+
+}  // namespace pando::ipc

@@ -1,0 +1,201 @@
+#include "ipc/control.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace pando::ipc {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 30s;
+
+struct SocketPair {
+  SocketPair() {
+    int fds[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
+    client = Fd(fds[0]);
+    server = Fd(fds[1]);
+  }
+  Fd client;
+  Fd server;
+};
+
+TEST(ControlRequest, SurvivesTheTripThroughJson) {
+  const ControlRequest request{"zone-list", "example.com.", "example.net.", 7, 3};
+  const auto again = request_from_json(to_json(request));
+  ASSERT_TRUE(again) << again.error().text;
+  EXPECT_EQ(*again, request);
+}
+
+TEST(ControlRequest, MayLeaveOutItsArguments) {
+  const auto request = request_from_json(json{{"verb", "status"}});
+  ASSERT_TRUE(request);
+  EXPECT_EQ(*request, ControlRequest{.verb = "status"});
+}
+
+TEST(ControlRequest, IsRefusedWithoutVerbOrWithWrongTypes) {
+  for (const char* text :
+       {"{}", "[]", "7", R"({"verb":7})", R"({"verb":"status","args":[]})",
+        R"({"verb":"x","args":{"count":-1}})", R"({"verb":"x","args":{"count":4294967296}})",
+        R"({"verb":"x","args":{"name":null}})"})
+    EXPECT_FALSE(request_from_json(json::parse(text))) << text;
+}
+
+TEST(ControlRequest, HasItsPageLimitClamped) {
+  EXPECT_EQ(request_from_json(json::parse(R"({"verb":"x","args":{"limit":0}})"))->limit, 1U);
+  EXPECT_EQ(request_from_json(json::parse(R"({"verb":"x","args":{"limit":5000000}})"))->limit,
+            kZonePageRows);
+}
+
+TEST(ControlReply, CarriesResultOrError) {
+  EXPECT_EQ(take_result(ok_reply({{"a", 1}})).value(), (json{{"a", 1}}));
+  const auto error = take_result(error_reply({Errc::kNotFound, "no zone a."}));
+  ASSERT_FALSE(error);
+  EXPECT_EQ(error.error().code, Errc::kNotFound);
+  EXPECT_EQ(error.error().text, "no zone a.");
+}
+
+TEST(ControlReply, OfAnotherShapeIsAnError) {
+  for (const char* text : {"[]", "{}", R"({"ok":"yes"})", R"({"ok":false})"})
+    EXPECT_FALSE(take_result(json::parse(text))) << text;
+}
+
+TEST(ControlPackets, SplitAndAssembleLongMessages) {
+  const json message{{"text", std::string(3 * kControlPacketOctets, 'x')}};
+  const auto packets = to_packets(message);
+  ASSERT_EQ(packets.size(), 4U);
+  PacketAssembler assembler(kMaxReplyOctets);
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    EXPECT_LE(packets[i].size(), kControlPacketOctets);
+    auto result = assembler.feed(packets[i]);
+    ASSERT_TRUE(result) << result.error().text;
+    ASSERT_EQ(result->has_value(), i + 1 == packets.size());
+    if (*result) {
+      EXPECT_EQ(**result, message);
+    }
+  }
+}
+
+TEST(ControlPackets, AMessageThatFillsItsPacketIsOnePacket) {
+  const json exact = std::string(kControlPacketOctets - 3, 'x');  // with quotes and first octet
+  EXPECT_EQ(to_packets(exact).size(), 1U);
+  const json longer = std::string(kControlPacketOctets - 2, 'x');
+  EXPECT_EQ(to_packets(longer).size(), 2U);
+}
+
+TEST(ControlPackets, OctetsThatAreNotUtf8AreReplacedInsteadOfThrowing) {
+  const auto packets = to_packets(json{{"text", "\xFF"}});
+  ASSERT_EQ(packets.size(), 1U);
+  EXPECT_EQ(packets[0], ".{\"text\":\"\xEF\xBF\xBD\"}");
+}
+
+TEST(ControlPackets, RefusesGarbage) {
+  for (const char* packet : {"", ".", "+", "x{}", ".{", ".{}}"})
+    EXPECT_FALSE(PacketAssembler(100).feed(packet)) << packet;
+}
+
+TEST(ControlPackets, RefusesMoreThanTheLimit) {
+  PacketAssembler assembler(10);
+  EXPECT_TRUE(assembler.feed("+12345678"));
+  EXPECT_FALSE(assembler.feed(".901"));
+}
+
+TEST(ControlCall, GetsAReplyOfManyPackets) {
+  SocketPair pair;
+  const json big{{"text", std::string(5 << 20, 'y')}};
+  std::thread server([&] {
+    auto request = receive_json(pair.server.get(), kMaxRequestOctets, kPatience);
+    EXPECT_TRUE(request && (*request)["verb"] == "status");
+    EXPECT_TRUE(send_json(pair.server.get(), ok_reply(big), kPatience));
+  });
+  const auto result = call(pair.client.get(), {.verb = "status"}, kPatience);
+  server.join();
+  ASSERT_TRUE(result) << result.error().text;
+  EXPECT_EQ(*result, big);
+}
+
+TEST(ControlCall, ReportsAClosedConnection) {
+  SocketPair pair;
+  pair.server.reset();
+  EXPECT_FALSE(call(pair.client.get(), {.verb = "status"}, kPatience));
+}
+
+TEST(ControlCall, GivesUpWhenNoAnswerComes) {
+  SocketPair pair;
+  const auto result = call(pair.client.get(), {.verb = "status"}, 10ms);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Errc::kIo);
+}
+
+TEST(ControlSocket, ConnectsByRunDirectory) {
+  char directory[] = "/tmp/pando-control-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory), nullptr);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof address.sun_path, "%s/control.sock", directory);
+  Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_FALSE(connect_control(directory)) << "nobody listens yet";
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  EXPECT_TRUE(connect_control(directory));
+  ::unlink(address.sun_path);
+  ::rmdir(directory);
+}
+
+TEST(ControlSocket, RefusesAPathThatASocketCannotHave) {
+  const auto result = connect_control("/" + std::string(120, 'd'));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Errc::kInvalid);
+}
+
+TEST(ControlResults, SurviveTheTripThroughJson) {
+  const StatusResult status{.version = "1",
+                            .pid = 2,
+                            .started = 3,
+                            .configuration = "/c",
+                            .configured = 4,
+                            .worker_mode = "managed",
+                            .workers_wanted = 5,
+                            .workers_running = 6,
+                            .zones = 7,
+                            .zones_loaded = 8,
+                            .store_version = 9,
+                            .store = {{"live", 10}},
+                            .journal = {{"position", 11}},
+                            .counters = {{"updates", 12}}};
+  EXPECT_EQ(status_from_json(to_json(status)).value(), status);
+  const ZoneRow zone{"a.", "secondary", "ok", 1, 2, 3, "/f", {"192.0.2.1@53"}, 4, 5, 6, "timeout"};
+  EXPECT_EQ(zone_row_from_json(to_json(zone)).value(), zone);
+  const ZoneListResult zones{{zone, ZoneRow{.name = "b."}}, "b."};
+  EXPECT_EQ(zone_list_from_json(to_json(zones)).value(), zones);
+  const WorkerListResult workers{
+      "external", {{0, 0, "absent", 0, 0, 0, {}}, {1, 9, "running", 3, 1, 2, {{"queries", 7}}}}};
+  EXPECT_EQ(worker_list_from_json(to_json(workers)).value(), workers);
+  const ReloadResult reload{1, 2, 3, {"store.path"}, {"careful"}};
+  EXPECT_EQ(reload_from_json(to_json(reload)).value(), reload);
+}
+
+TEST(ControlResults, RowsLeaveOutWhatIsEmpty) {
+  EXPECT_EQ(to_json(ZoneRow{.name = "a."}), (json{{"name", "a."}}));
+}
+
+TEST(ControlResults, OfTheWrongTypeAreErrors) {
+  EXPECT_FALSE(status_from_json(json::parse(R"({"pid":"x"})")));
+  EXPECT_FALSE(status_from_json(json::parse(R"({"store":{"live":"x"}})")));
+  EXPECT_FALSE(status_from_json(json::parse("[]")));
+  EXPECT_FALSE(zone_list_from_json(json::parse(R"({"zones":{}})")));
+  EXPECT_FALSE(zone_list_from_json(json::parse(R"({"zones":[7]})")));
+  EXPECT_FALSE(zone_list_from_json(json::parse("{}")));
+  EXPECT_FALSE(worker_list_from_json(json::parse(R"({"workers":[{"slot":-1}]})")));
+  EXPECT_FALSE(reload_from_json(json::parse(R"({"warnings":[1]})")));
+}
+
+}  // namespace
+}  // namespace pando::ipc
