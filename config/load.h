@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/settings.h"
+
+namespace pando::config {
+
+/// `settings` may be used only when there are no errors. Both lists hold lines of the form
+/// `file:line: key.path: reason`, in the order of sections, at most kMaxProblems errors.
+struct LoadResult {
+  Settings settings;
+  std::vector<std::string> errors;
+  std::vector<std::string> warnings;
+  [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
+  [[nodiscard]] std::string error_text() const;  ///< all errors, one per line
+};
+
+inline constexpr std::size_t kMaxProblems = 200;
+
+struct LoadOptions {
+  bool read_zone_lists = true;  ///< false: only the file itself
+};
+
+/// Reads and checks the configuration file and the zone lists it names.
+[[nodiscard]] LoadResult load(const std::string& path, const LoadOptions& options = {});
+
+/// The same for text in memory; `path` is what messages and relative paths refer to.
+[[nodiscard]] LoadResult load_text(std::string_view text, const std::string& path,
+                                   const LoadOptions& options = {});
+
+}  // namespace pando::config
