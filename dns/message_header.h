@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::dns {
+
+inline constexpr std::size_t kHeaderOctets = 12;         // RFC 1035 §4.1.1
+inline constexpr std::size_t kMaxMessageOctets = 65535;  // RFC 1035 §4.2.2
+
+/// The fixed header (RFC 1035 §4.1.1, AD and CD from RFC 4035 §3.1.6). The Z bit is not shown: it
+/// is ignored when read and written as 0.
+struct Header {
+  std::uint16_t id = 0;
+  bool qr = false;
+  Opcode opcode = Opcode::kQuery;
+  bool aa = false, tc = false, rd = false, ra = false, ad = false, cd = false;
+  std::uint8_t rcode = 0;  ///< the low four bits; EDNS has the rest
+  std::uint16_t qdcount = 0, ancount = 0, nscount = 0, arcount = 0;
+};
+
+/// Decodes the header at the start of `message`; kTruncated when it is shorter than 12 octets.
+Result<Header> read_header(ByteView message);
+
+/// Encodes `header` to the first twelve octets at `out`, counts included.
+void write_header(const Header& header, std::uint8_t* out) noexcept;
+
+struct Question {
+  Name name;
+  RRType type{};
+  RRClass rr_class{};
+};
+
+}  // namespace pando::dns

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/bytes.h"
+#include "dns/compression_table.h"
+#include "dns/message_header.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::dns {
+
+enum class Section : std::uint8_t { kAnswer, kAuthority, kAdditional };
+
+/// Builds one message in caller's memory: no heap, no exceptions. Every name is compressed wherever
+/// RFC 3597 §4 lets it: owners, and RDATA of the RFC 1035 types. A name compressed against an
+/// earlier one shows that one's case (RFC 4343 §4.1). The writer knows nothing of the store: it is
+/// given names and uncompressed, checked RDATA.
+class MessageWriter {
+ public:
+  /// `space` is at least 12 octets; `limit` ≤ space.size() is the largest message to build and may
+  /// be lowered by reserve() for the OPT and TSIG records to come.
+  MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept;
+
+  void put_header(const Header& header) noexcept;  ///< first call; counts come from finish()
+  [[nodiscard]] bool put_question(NameView name, RRType type, RRClass rr_class) noexcept;
+
+  /// The first question's name as it stands in the message. As an owner, this view or an ancestor()
+  /// of it costs no search: it is recognised by its address. The root when there is no question.
+  [[nodiscard]] NameView question_name() const noexcept {
+    return question_size_ == 0 ? NameView()
+                               : NameView(space_.data() + kHeaderOctets, question_size_);
+  }
+
+  /// A point to roll back to; taken before an RRset, so that truncation falls on RRset borders.
+  struct Mark {
+    std::size_t size;
+    std::array<std::uint16_t, 4> counts;
+  };
+  [[nodiscard]] Mark mark() const noexcept { return {size_, counts_}; }
+  /// Message and compression table are as they were at `mark`.
+  void roll_back(const Mark& mark) noexcept;
+
+  /// Appends one record; false when it does not fit (the message is then as it was). With `prefix`
+  /// the RDATA is prefix + rdata taken as they are (the store keeps RRSIGs without "type covered").
+  [[nodiscard]] bool put_record(Section section, NameView owner, RRType type, RRClass rr_class,
+                                std::uint32_t ttl, ByteView rdata, ByteView prefix = {}) noexcept;
+
+  /// Appends all records of one RRset or none (false). `each_rdata(visit)` calls `visit(rdata)` for
+  /// each RDATA. The owner is searched once: from the second record on it is a pointer.
+  template <class EachRdata>
+  [[nodiscard]] bool put_rrset(Section section, NameView owner, RRType type, RRClass rr_class,
+                               Ttl ttl, EachRdata&& each_rdata, ByteView prefix = {}) noexcept {
+    const Mark start = mark();
+    RecordHead head{owner, type, rr_class, ttl.seconds};
+    bool fits = true;
+    std::forward<EachRdata>(each_rdata)(
+        [&](ByteView rdata) { fits = fits && append_record(section, head, rdata, prefix); });
+    if (!fits) roll_back(start);
+    return fits;
+  }
+
+  /// Appends octets as they are (OPT, TSIG) and counts one additional record.
+  [[nodiscard]] bool put_raw_additional(ByteView record) noexcept;
+
+  void reserve(std::size_t octets) noexcept { limit_ -= static_cast<std::ptrdiff_t>(octets); }
+  void release(std::size_t octets) noexcept { limit_ += static_cast<std::ptrdiff_t>(octets); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t room() const noexcept {
+    return fits(0) ? static_cast<std::size_t>(limit_) - size_ : 0;
+  }
+  [[nodiscard]] std::uint16_t count(Section section) const noexcept {
+    return counts_[1 + static_cast<std::size_t>(section)];
+  }
+  void set_rcode(Rcode rcode) noexcept;  ///< the lower four bits: OptBuilder has the others
+  void set_tc() noexcept { space_[2] |= 0x02; }
+  void set_aa(bool aa) noexcept {
+    space_[2] = static_cast<std::uint8_t>((space_[2] & ~0x04) | (aa ? 0x04 : 0));
+  }
+  void set_ad(bool ad) noexcept {
+    space_[3] = static_cast<std::uint8_t>((space_[3] & ~0x20) | (ad ? 0x20 : 0));
+  }
+  /// Writes the counts; the finished message is space[0, size()).
+  ByteView finish() noexcept;
+
+ private:
+  /// What the records of one RRset share. `pointer` is the owner's compressed form once it is
+  /// known.
+  struct RecordHead {
+    NameView owner;
+    RRType type;
+    RRClass rr_class;
+    std::uint32_t ttl;
+    std::uint16_t pointer = 0;
+  };
+
+  [[nodiscard]] bool fits(std::size_t octets) const noexcept {
+    return static_cast<std::ptrdiff_t>(size_ + octets) <=
+           limit_;  // reserve() may leave less than 0
+  }
+  bool append_record(Section section, RecordHead& head, ByteView rdata, ByteView prefix) noexcept;
+  bool put_owner(RecordHead& head) noexcept;
+  bool put_rdata(RRType type, ByteView rdata, ByteView prefix) noexcept;
+  bool put_name(NameView name) noexcept;
+  bool put_octets(ByteView octets) noexcept;
+  bool put_pointer(std::uint16_t pointer) noexcept;
+  [[nodiscard]] std::uint16_t question_pointer(NameView name) const noexcept;
+  void prepare_table() noexcept;
+  struct Suffix;
+  [[nodiscard]] Suffix longest_suffix(NameView name) const noexcept;
+  void enter_new_names(const Suffix& suffix, NameView name) noexcept;
+
+  std::span<std::uint8_t> space_;
+  std::ptrdiff_t limit_;
+  std::size_t size_ = kHeaderOctets;
+  std::uint16_t question_size_ = 0;  // of the first question's name, which is at offset 12
+  bool table_ready_ = false;         // an answer that only repeats QNAME never needs the table
+  std::array<std::uint16_t, 4> counts_{};
+  CompressionTable table_;
+};
+
+}  // namespace pando::dns
