@@ -11,10 +11,11 @@
 #include "dns/name.h"
 #include "dns/tsig.h"
 
-/// The words manager and worker say to each other over a Unix SOCK_SEQPACKET connection: one message
-/// is one packet (ipc/packet_socket.h), descriptors travel beside it in the order named here.
-/// Forms are explicit: big-endian fields, counted strings, nothing copied as a struct. Both sides
-/// treat what they read as hostile: a worker that was taken over must not take the manager with it.
+/// The words manager and worker say to each other over a Unix SOCK_SEQPACKET connection: one
+/// message is one packet (ipc/packet_socket.h), descriptors travel beside it in the order named
+/// here. Forms are explicit: big-endian fields, counted strings, nothing copied as a struct. Both
+/// sides treat what they read as hostile: a worker that was taken over must not take the manager
+/// with it.
 namespace pando::ipc {
 
 inline constexpr std::uint16_t kWorkerProtocol = 1;
@@ -55,8 +56,9 @@ struct Adopt {
 };
 
 enum class ForwardKind : std::uint8_t { kUpdate = 0, kNotify = 1, kSignedQuery = 2 };
-/// A request that only the manager can answer. For kSignedQuery `response` is the unsigned response:
-/// the manager verifies the request's TSIG and gives the signed response, or the error response.
+/// A request that only the manager can answer. For kSignedQuery `response` is the unsigned
+/// response: the manager verifies the request's TSIG and gives the signed response, or the error
+/// response.
 struct Forward {
   std::uint64_t id = 0;
   ForwardKind kind = ForwardKind::kUpdate;

@@ -23,16 +23,16 @@ struct Child {
 struct WorkerCommand {
   std::string binary;
   std::string run_directory;
-  std::string user;                   ///< `--user`: the worker drops to it; empty = stays
-  std::optional<std::uint32_t> cpu;   ///< `--cpu`
+  std::string user;                  ///< `--user`: the worker drops to it; empty = stays
+  std::optional<std::uint32_t> cpu;  ///< `--cpu`
 };
 
 /// posix_spawn with clean signals and mask; descriptors are all O_CLOEXEC but 0, 1, 2.
 Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot);
 
-/// The manager's end of a small root process that outlives the manager's drop of privileges and does
-/// nothing but start workers under the worker's user and signal those it started or whose pidfd it
-/// is given (a `pando` user may not signal a `pando-worker` process).
+/// The manager's end of a small root process that outlives the manager's drop of privileges and
+/// does nothing but start workers under the worker's user and signal those it started or whose
+/// pidfd it is given (a `pando` user may not signal a `pando-worker` process).
 class Launcher {
  public:
   /// Starts `/proc/self/exe --launcher FD`. Only as root, before drop_privileges().

@@ -21,13 +21,13 @@ namespace pando::manager {
 struct WorkerPoolOptions {
   std::string run_directory;
   std::string store_path;
-  std::uint64_t layout = 0;            ///< zone::layout_fingerprint(): workers of another are refused
-  std::string worker_binary;           ///< empty: pando-worker beside the manager's own binary
-  bool external = false;               ///< `workers: external`: never start a process
+  std::uint64_t layout = 0;   ///< zone::layout_fingerprint(): workers of another are refused
+  std::string worker_binary;  ///< empty: pando-worker beside the manager's own binary
+  bool external = false;      ///< `workers: external`: never start a process
   bool cpu_affinity = false;
   std::chrono::milliseconds pin_time{600'000};
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
-  std::uint32_t worker_uid = 0;        ///< who may say Hello beside root and the manager's own user
+  std::uint32_t worker_uid = 0;  ///< who may say Hello beside root and the manager's own user
 };
 
 /// TSIG keys as workers get them. A key named in any allow-update is held: it never leaves the
@@ -42,7 +42,7 @@ struct WorkerStatus {
   std::uint32_t slot = 0;
   State state = State::kDead;
   std::int32_t pid = 0;
-  bool adopted = false;       ///< was alive before this manager
+  bool adopted = false;  ///< was alive before this manager
   std::uint32_t restarts = 0;
 };
 

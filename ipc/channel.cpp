@@ -1,0 +1,107 @@
+#include "ipc/channel.h"
+
+#include <sys/socket.h>
+
+namespace pando::ipc {
+
+namespace {
+/// Packets taken before other handlers of the loop get their turn.
+constexpr int kReadBudget = 32;
+
+Result<SendOutcome> send_one(int socket, ByteView data, const std::vector<Fd>& descriptors) {
+  std::vector<int> raw;
+  raw.reserve(descriptors.size());
+  for (const auto& fd : descriptors) raw.push_back(fd.get());
+  return send_packet(socket, data, raw);
+}
+}  // namespace
+
+std::shared_ptr<Channel> Channel::open(asio::io_context& io, Fd socket,
+                                       std::size_t max_queued_octets) {
+  std::shared_ptr<Channel> channel(new Channel(io, max_queued_octets));
+  const asio::generic::seq_packet_protocol protocol(AF_UNIX, 0);
+  asio::error_code ignored;
+  channel->socket_.assign(protocol, socket.release(), ignored);
+  return channel;
+}
+
+Channel::Channel(asio::io_context& io, std::size_t max_queued_octets)
+    : socket_(io), max_queued_octets_(max_queued_octets) {}
+
+Channel::~Channel() = default;
+
+void Channel::start(Handlers handlers) {
+  handlers_ = std::move(handlers);
+  wait_readable();
+}
+
+Status Channel::send(Bytes data, std::vector<Fd> descriptors) {
+  if (!is_open()) return fail(Errc::kNotFound, "the connection is closed");
+  if (queue_.empty()) {
+    auto sent = send_one(native(), data, descriptors);
+    if (!sent) return pass(sent);
+    if (*sent == SendOutcome::kSent) return {};
+  }
+  if (queued_octets_ + data.size() > max_queued_octets_)
+    return fail(Errc::kFull, "{} octets wait for the other side already", queued_octets_);
+  queued_octets_ += data.size();
+  queue_.push_back({std::move(data), std::move(descriptors)});
+  wait_writable();
+  return {};
+}
+
+void Channel::close() noexcept {
+  asio::error_code ignored;
+  socket_.close(ignored);
+  queue_.clear();
+  queued_octets_ = 0;
+  handlers_ = {};
+}
+
+void Channel::wait_readable() {
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const asio::error_code& error) {
+    if (!error && self->is_open()) self->read_packets();
+  });
+}
+
+void Channel::read_packets() {
+  const auto self = shared_from_this();
+  Packet packet;
+  for (int i = 0; i < kReadBudget; ++i) {
+    auto got = receive_packet(native(), packet);
+    if (!got) return fail_with(got.error());
+    if (!*got) break;
+    if (handlers_.packet) handlers_.packet(std::move(packet));
+    if (!is_open()) return;
+  }
+  wait_readable();
+}
+
+void Channel::flush() {
+  while (!queue_.empty()) {
+    auto sent = send_one(native(), queue_.front().data, queue_.front().descriptors);
+    if (!sent) return fail_with(sent.error());
+    if (*sent == SendOutcome::kWouldBlock) return wait_writable();
+    queued_octets_ -= queue_.front().data.size();
+    queue_.pop_front();
+  }
+}
+
+void Channel::wait_writable() {
+  if (waiting_writable_) return;
+  waiting_writable_ = true;
+  socket_.async_wait(Socket::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->waiting_writable_ = false;
+                       if (!error && self->is_open()) self->flush();
+                     });
+}
+
+void Channel::fail_with(const Error& error) {
+  const auto self = shared_from_this();
+  const auto closed = std::move(handlers_.closed);
+  close();
+  if (closed) closed(error);
+}
+
+}  // namespace pando::ipc

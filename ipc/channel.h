@@ -1,0 +1,60 @@
+#pragma once
+
+#include <asio/generic/seq_packet_protocol.hpp>
+#include <asio/io_context.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "ipc/packet_socket.h"
+
+namespace pando::ipc {
+
+/// One SEQPACKET connection in an Asio loop: whole packets in and out, never blocking. What the
+/// kernel does not take is queued here up to `max_queued_octets`.
+class Channel : public std::enable_shared_from_this<Channel> {
+ public:
+  struct Handlers {
+    std::function<void(Packet&&)> packet;
+    /// Called once, when the other side closed or broke the framing; not after close().
+    std::function<void(const Error&)> closed;
+  };
+
+  static std::shared_ptr<Channel> open(asio::io_context& io, Fd socket,
+                                       std::size_t max_queued_octets);
+  ~Channel();
+  void start(Handlers handlers);
+
+  /// Queues one packet; takes the descriptors over (they are closed when sent). kFull when the
+  /// queue would pass its bound: the peer does not read. The packet is then not sent.
+  Status send(Bytes data, std::vector<Fd> descriptors = {});
+  /// Closes at once; queued packets are lost and handlers are not called any more.
+  void close() noexcept;
+  [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }
+  [[nodiscard]] int native() { return socket_.native_handle(); }
+
+ private:
+  using Socket = asio::generic::seq_packet_protocol::socket;
+  struct Outgoing {
+    Bytes data;
+    std::vector<Fd> descriptors;
+  };
+  Channel(asio::io_context& io, std::size_t max_queued_octets);
+  void wait_readable();
+  void read_packets();
+  void flush();
+  void wait_writable();
+  void fail_with(const Error& error);
+
+  Socket socket_;
+  Handlers handlers_;
+  std::deque<Outgoing> queue_;
+  std::size_t queued_octets_ = 0;
+  std::size_t max_queued_octets_;
+  bool waiting_writable_ = false;
+};
+
+}  // namespace pando::ipc

@@ -1,0 +1,137 @@
+#include "ipc/log.h"
+
+#include <poll.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace pando::log {
+
+namespace {
+
+std::atomic<std::uint64_t> dropped_lines{0};
+std::atomic<bool> as_json{false};
+
+/// Standard error may be a pipe shared with other processes, so it is not made non-blocking (that
+/// flag would be theirs too); instead a line goes out only when poll() says that there is room. A
+/// pipe that is ready takes PIPE_BUF octets without blocking (pipe(7)), so longer lines are cut.
+class PatientlessSink : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    constexpr std::size_t kMost = 4096;
+    std::size_t size = line.size();
+    if (size > kMost) {
+      size = kMost;
+      line[kMost - 1] = '\n';
+    }
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0 ||
+        ::write(STDERR_FILENO, line.data(), size) < 0)
+      dropped_lines.fetch_add(1, std::memory_order_relaxed);
+  }
+  void flush_() override {}
+};
+
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarning:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+spdlog::level::level_enum level_from_text(const std::string& text) {
+  if (text == "debug") return spdlog::level::debug;
+  if (text == "warning") return spdlog::level::warn;
+  if (text == "error") return spdlog::level::err;
+  return spdlog::level::info;
+}
+
+std::shared_ptr<spdlog::logger>& logger() {
+  static std::shared_ptr<spdlog::logger> instance =
+      std::make_shared<spdlog::logger>("pando", std::make_shared<PatientlessSink>());
+  return instance;
+}
+
+void append_escaped(std::string& out, std::string_view value) {
+  for (const char c : value) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      // Also keeps hostile names from starting a new line of the log.
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else {
+      out += c;
+    }
+  }
+}
+
+bool needs_quotes(std::string_view value) {
+  if (value.empty()) return true;
+  for (const char c : value)
+    if (c == ' ' || c == '"' || c == '=' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ||
+        c == 0x7F)
+      return true;
+  return false;
+}
+
+}  // namespace
+
+void start(const Options& options) {
+  as_json = options.format == "json";
+  logger()->set_level(level_from_text(options.level));
+  const std::string pattern = as_json
+                                  ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","process":")" +
+                                        options.process + R"(",%v})"
+                                  : "%Y-%m-%dT%H:%M:%S.%e%z %l " + options.process + ": %v";
+  logger()->set_pattern(pattern);
+}
+
+bool enabled(Level level) noexcept { return logger()->should_log(spdlog_level(level)); }
+
+std::uint64_t dropped() noexcept { return dropped_lines.load(std::memory_order_relaxed); }
+
+Line::Line(std::string_view event) {
+  if (as_json) {
+    text_ = "\"event\":\"";
+    append_escaped(text_, event);
+    text_ += '"';
+  } else {
+    text_ = event;
+  }
+}
+
+void Line::add(std::string_view name, std::string_view value) {
+  if (as_json) {
+    text_ += fmt::format(",\"{}\":\"", name);
+    append_escaped(text_, value);
+    text_ += '"';
+    return;
+  }
+  text_ += fmt::format(" {}=", name);
+  if (!needs_quotes(value)) {
+    text_ += value;
+    return;
+  }
+  text_ += '"';
+  append_escaped(text_, value);
+  text_ += '"';
+}
+
+void Line::write(Level level) const { logger()->log(spdlog_level(level), std::string_view(text_)); }
+
+}  // namespace pando::log

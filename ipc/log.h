@@ -1,0 +1,74 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// Logs are events with fields: `worker_started slot=0 pid=4711`. One logger a process, made after
+/// exec, synchronous, written to standard error without ever blocking: a stalled reader of the log
+/// must not stop the writer of all zones. What does not go out is dropped and counted.
+namespace pando::log {
+
+enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError };
+
+struct Options {
+  std::string level = "info";   ///< debug | info | warning | error
+  std::string format = "text";  ///< text | json
+  std::string process = "pando";
+};
+
+/// Starts (or, on reload, changes) the process's logger. Unknown words mean the defaults.
+void start(const Options& options);
+[[nodiscard]] bool enabled(Level level) noexcept;
+/// Lines lost because standard error did not take them.
+[[nodiscard]] std::uint64_t dropped() noexcept;
+
+/// One event being put together; see info() and its siblings.
+class Line {
+ public:
+  explicit Line(std::string_view event);
+  void add(std::string_view name, std::string_view value);
+  void write(Level level) const;
+
+ private:
+  std::string text_;
+};
+
+namespace detail {
+inline void add_fields(Line&) {}
+template <class Value, class... Rest>
+void add_fields(Line& line, std::string_view name, const Value& value, const Rest&... rest) {
+  line.add(name, fmt::format("{}", value));
+  add_fields(line, rest...);
+}
+template <class... Fields>
+void event(Level level, std::string_view name, const Fields&... fields) {
+  static_assert(sizeof...(fields) % 2 == 0, "fields are pairs of name and value");
+  if (!enabled(level)) return;
+  Line line(name);
+  add_fields(line, fields...);
+  line.write(level);
+}
+}  // namespace detail
+
+/// `log::info("worker_started", "slot", slot, "pid", pid);`
+template <class... Fields>
+void debug(std::string_view event, const Fields&... fields) {
+  detail::event(Level::kDebug, event, fields...);
+}
+template <class... Fields>
+void info(std::string_view event, const Fields&... fields) {
+  detail::event(Level::kInfo, event, fields...);
+}
+template <class... Fields>
+void warning(std::string_view event, const Fields&... fields) {
+  detail::event(Level::kWarning, event, fields...);
+}
+template <class... Fields>
+void error(std::string_view event, const Fields&... fields) {
+  detail::event(Level::kError, event, fields...);
+}
+
+}  // namespace pando::log

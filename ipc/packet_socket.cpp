@@ -1,0 +1,166 @@
+#include "ipc/packet_socket.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace pando::ipc {
+
+namespace {
+
+constexpr int kSocketType = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
+/// Room for several packets of the largest size; the kernel clips it to net.core.wmem_max.
+constexpr int kSendBuffer = 4 << 20;
+constexpr int kBacklog = 128;
+
+Result<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(Errc::kInvalid, "socket path '{}' is longer than {} octets", path,
+                sizeof address.sun_path - 1);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+Result<Fd> new_socket() {
+  Fd socket(::socket(AF_UNIX, kSocketType, 0));
+  if (!socket) return fail_errno("socket(AF_UNIX)");
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  return socket;
+}
+
+union ControlBuffer {
+  cmsghdr align;
+  char octets[CMSG_SPACE(sizeof(int) * kMaxPacketDescriptors)];
+};
+
+void attach_descriptors(msghdr& message, ControlBuffer& control, const std::vector<int>& fds) {
+  const std::size_t octets = sizeof(int) * fds.size();
+  message.msg_control = control.octets;
+  message.msg_controllen = CMSG_SPACE(octets);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(octets);
+  std::memcpy(CMSG_DATA(header), fds.data(), octets);
+}
+
+void take_descriptors(msghdr& message, std::vector<Fd>& out) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+      out.emplace_back(fd);
+    }
+  }
+}
+
+bool would_block() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int>& descriptors) {
+  if (data.size() > kMaxPacketOctets || descriptors.size() > kMaxPacketDescriptors)
+    return fail(Errc::kFull, "packet of {} octets and {} descriptors", data.size(),
+                descriptors.size());
+  iovec part{const_cast<std::uint8_t*>(data.data()), data.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  ControlBuffer control{};
+  if (!descriptors.empty()) attach_descriptors(message, control, descriptors);
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return SendOutcome::kSent;
+  if (would_block()) return SendOutcome::kWouldBlock;
+  return fail_errno("sendmsg");
+}
+
+Result<bool> receive_packet(int socket, Packet& packet) {
+  // Received here and copied: packets are mostly small, and clearing 132 KiB for each is not.
+  thread_local std::array<std::uint8_t, kMaxPacketOctets> scratch;
+  packet.descriptors.clear();
+  packet.data.clear();
+  iovec part{scratch.data(), scratch.size()};
+  msghdr message{};
+  ControlBuffer control{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.octets;
+  message.msg_controllen = sizeof control.octets;
+  const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (received < 0) {
+    if (would_block()) return false;
+    if (errno == ECONNRESET) return fail(Errc::kNotFound, "the other side has closed");
+    return fail_errno("recvmsg");
+  }
+  take_descriptors(message, packet.descriptors);
+  // No message of ours is empty, so nothing at all means the end of the connection.
+  if (received == 0) return fail(Errc::kNotFound, "the other side has closed");
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    packet.descriptors.clear();
+    return fail(Errc::kTruncated, "packet longer than {} octets, or too many descriptors",
+                kMaxPacketOctets);
+  }
+  packet.data.assign(scratch.data(), scratch.data() + received);
+  return true;
+}
+
+Result<Fd> listen_packets(const std::string& path) {
+  auto address = address_of(path);
+  if (!address) return pass(address);
+  auto socket = new_socket();
+  if (!socket) return socket;
+  ::unlink(path.c_str());
+  if (::bind(socket->get(), reinterpret_cast<sockaddr*>(&*address), sizeof *address) != 0)
+    return fail_errno(fmt::format("bind {}", path));
+  if (::chmod(path.c_str(), 0666) != 0) return fail_errno(fmt::format("chmod {}", path));
+  if (::listen(socket->get(), kBacklog) != 0) return fail_errno("listen");
+  return socket;
+}
+
+Result<Fd> connect_packets(const std::string& path) {
+  auto address = address_of(path);
+  if (!address) return pass(address);
+  auto socket = new_socket();
+  if (!socket) return socket;
+  if (::connect(socket->get(), reinterpret_cast<sockaddr*>(&*address), sizeof *address) == 0)
+    return socket;
+  if (errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN)
+    return fail(Errc::kNotFound, "nobody listens at {}", path);
+  return fail_errno(fmt::format("connect {}", path));
+}
+
+Result<Fd> accept_packets(int listening) {
+  Fd socket(::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket) {
+    if (would_block() || errno == ECONNABORTED) return Fd();
+    return fail_errno("accept4");
+  }
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  return socket;
+}
+
+Result<std::pair<Fd, Fd>> packet_pair() {
+  int fds[2];
+  if (::socketpair(AF_UNIX, kSocketType, 0, fds) != 0) return fail_errno("socketpair");
+  for (const int fd : fds)
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  return std::pair<Fd, Fd>(Fd(fds[0]), Fd(fds[1]));
+}
+
+Result<PeerCredentials> peer_credentials(int socket) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+    return fail_errno("getsockopt(SO_PEERCRED)");
+  return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+}  // namespace pando::ipc
