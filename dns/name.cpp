@@ -174,15 +174,4 @@ Name Name::folded() const noexcept {
   return name;
 }
 
-std::size_t wire_name_length(ByteView wire) noexcept {
-  std::size_t at = 0;
-  while (at < wire.size() && at < kMaxNameOctets) {
-    const std::uint8_t length = wire[at];
-    if (length == 0) return at + 1;
-    if (length > kMaxLabelOctets) return 0;
-    at += length + 1U;
-  }
-  return 0;
-}
-
 }  // namespace pando::dns

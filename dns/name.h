@@ -103,7 +103,17 @@ class Name {
 inline bool operator==(const Name& a, const Name& b) noexcept { return a.view() == b.view(); }
 inline bool operator==(const Name& a, NameView b) noexcept { return a.view() == b; }
 
-/// Length of the valid uncompressed name at the start of `wire`, or 0 when there is none.
-[[nodiscard]] std::size_t wire_name_length(ByteView wire) noexcept;
+/// Length of the valid uncompressed name at the start of `wire`, or 0 when there is none. Inline: it
+/// bounds every name of the query path.
+[[nodiscard]] inline std::size_t wire_name_length(ByteView wire) noexcept {
+  std::size_t at = 0;
+  while (at < wire.size() && at < kMaxNameOctets) {
+    const std::uint8_t length = wire[at];
+    if (length == 0) return at + 1;
+    if (length > kMaxLabelOctets) return 0;
+    at += length + 1U;
+  }
+  return 0;
+}
 
 }  // namespace pando::dns

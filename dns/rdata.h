@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,28 +13,47 @@
 
 namespace pando::dns {
 
-/// One field of an RDATA layout, in wire order. The whole codec (wire check, text both ways,
-/// decompression, compression, canonical form) is driven by one descriptor row per type.
-/// (The list of kinds is completed in rdata.cpp's table; add a kind rather than a special case.)
-struct RdataDescriptor;
-
 /// Longest RDATA on the wire (RFC 1035 §3.2.1: RDLENGTH is 16 bits).
 inline constexpr std::size_t kMaxRdataOctets = 65535;
 
 /// RDATA length in octets when every RDATA of the type has the same (A 4, AAAA 16, EUI48 6 ...),
 /// else 0. The store leaves out lengths for these types.
-[[nodiscard]] std::size_t fixed_rdata_length(RRType type) noexcept;
+[[nodiscard]] constexpr std::size_t fixed_rdata_length(RRType type) noexcept {
+  switch (type) {
+    case RRType::kA:
+      return 4;  // RFC 1035 §3.4.1
+    case RRType::kAAAA:
+      return 16;  // RFC 3596 §2.2
+    case RRType::kNID:
+      return 10;  // RFC 6742 §2.1
+    case RRType::kL32:
+      return 6;  // RFC 6742 §2.2
+    case RRType::kL64:
+      return 10;  // RFC 6742 §2.3
+    case RRType::kEUI48:
+      return 6;  // RFC 7043 §3.1
+    case RRType::kEUI64:
+      return 8;  // RFC 7043 §4.1
+    case RRType::kIPN:
+      return 8;
+    default:
+      return 0;
+  }
+}
 
 /// Checks *uncompressed* wire RDATA of `type` completely: field sizes, names, bitmaps, SVCB
 /// key order and so on. Unknown types accept everything (RFC 3597). Error text without the type.
 Status check_rdata(RRType type, ByteView rdata);
 
-/// Reads RDATA at [offset, offset+length) of a message, where names of the RFC 1035 types (and those
-/// RFC 3597 §4 lists) may be compressed, and appends its checked, uncompressed form to `out`.
+/// Reads RDATA at [offset, offset+length) of a message, where names of the RFC 1035 types (and
+/// those RFC 3597 §4 lists) may be compressed, and appends its checked, uncompressed form to `out`.
 Status decompress_rdata(RRType type, ByteView message, std::size_t offset, std::size_t length,
                         Bytes& out);
 
-/// One word of a zone file or of an nsupdate-like text: escapes are still in it.
+/// One word of a zone file or of an nsupdate-like text: escapes are still in it. An unescaped quote
+/// ends a word and begins a quoted one, as in BIND: `a="b c"d` is `a=`, quoted `b c`, `d`. The
+/// views point into one text, so that SVCB can tell `alpn="h2"` (RFC 9460 §2.1) from `alpn= "h2"`:
+/// in the first the quoted word starts one octet behind the end of the other.
 struct Token {
   std::string_view text;  ///< without the quotes
   bool quoted = false;
@@ -50,19 +70,105 @@ Status rdata_from_text(RRType type, std::string_view text, NameView origin, Byte
 /// in RFC 3597 form; so does RDATA that does not fit its type.
 [[nodiscard]] std::string rdata_to_text(RRType type, ByteView rdata);
 
+namespace detail {
+
+/// `names` compressible names behind `prefix` octets; what follows them is plain.
+struct CompressibleNames {
+  std::uint8_t prefix;
+  std::uint8_t names;
+};
+
+/// RFC 3597 §4: only names of the types of RFC 1035 may be sent compressed. Indexed by type.
+inline constexpr std::array<CompressibleNames, 16> kCompressibleNames = {{
+    {0, 0},
+    {0, 0},  // 0, A
+    {0, 1},
+    {0, 1},
+    {0, 1},
+    {0, 1},  // NS MD MF CNAME
+    {0, 2},  // SOA
+    {0, 1},
+    {0, 1},
+    {0, 1},  // MB MG MR
+    {0, 0},
+    {0, 0},  // NULL WKS
+    {0, 1},  // PTR
+    {0, 0},  // HINFO
+    {0, 2},  // MINFO
+    {2, 1},  // MX
+}};
+
+/// Offset of the name that additional_name() gives; kNoTarget for types without one.
+inline constexpr std::uint8_t kNoTarget = 255;
+constexpr std::uint8_t target_offset(RRType type) noexcept {
+  switch (type) {
+    case RRType::kNS:
+      return 0;  // RFC 1035 §3.3.11
+    case RRType::kMD:
+      return 0;  // RFC 1035 §3.3.4
+    case RRType::kMF:
+      return 0;  // RFC 1035 §3.3.5
+    case RRType::kMB:
+      return 0;  // RFC 1035 §3.3.3
+    case RRType::kMX:
+      return 2;  // RFC 1035 §3.3.9
+    case RRType::kAFSDB:
+      return 2;  // RFC 1183 §1
+    case RRType::kRT:
+      return 2;  // RFC 1183 §3.3
+    case RRType::kKX:
+      return 2;  // RFC 2230 §3
+    case RRType::kSRV:
+      return 6;  // RFC 2782
+    case RRType::kSVCB:
+      return 2;  // RFC 9460 §4.1
+    case RRType::kHTTPS:
+      return 2;
+    default:
+      return kNoTarget;
+  }
+}
+
+}  // namespace detail
+
 /// Where the compressible domain names are (RFC 3597 §4: only the types of RFC 1035).
-/// Calls `field(octets, is_name)` for each stretch in wire order; used by MessageWriter.
-/// Trusts that the RDATA passed check_rdata.
+/// Calls `field(octets, is_name)` for each stretch in wire order, none of them empty; used by
+/// MessageWriter. Expects RDATA that passed check_rdata, but never reads outside of it: what is no
+/// name is passed on as plain octets.
 template <class Field>
-void for_each_compressible_field(RRType type, ByteView rdata, Field&& field);
+void for_each_compressible_field(RRType type, ByteView rdata, Field&& field) {
+  const auto value = static_cast<std::uint16_t>(type);
+  if (value < detail::kCompressibleNames.size()) {
+    const detail::CompressibleNames places = detail::kCompressibleNames[value];
+    if (places.prefix != 0 && places.prefix < rdata.size()) {
+      field(rdata.first(places.prefix), false);
+      rdata = rdata.subspan(places.prefix);
+    }
+    for (std::uint8_t i = 0; i < places.names; ++i) {
+      const std::size_t length = wire_name_length(rdata);
+      if (length == 0) break;
+      field(rdata.first(length), true);
+      rdata = rdata.subspan(length);
+    }
+  }
+  if (!rdata.empty()) field(rdata, false);
+}
 
 /// Canonical RDATA order (RFC 4034 §6.3) after canonical form (§6.2: names of the listed types in
 /// lower case). Duplicate records are those that compare equal.
 [[nodiscard]] int compare_rdata_canonical(RRType type, ByteView a, ByteView b) noexcept;
 
 /// The name whose addresses belong in the additional section (RFC 1035 §3.3.9, §3.3.11, RFC 2782,
-/// RFC 9460 §4.1): NS, MX, SRV, ... targets. False when the type has none.
-[[nodiscard]] bool additional_name(RRType type, ByteView rdata, NameView& name) noexcept;
+/// RFC 9460 §4.1): NS, MX, SRV, ... targets. False when the type has none, and for the root, which
+/// stands for "no service" (RFC 7505 §3, RFC 2782) or for the owner itself (RFC 9460 §2.5).
+[[nodiscard]] inline bool additional_name(RRType type, ByteView rdata, NameView& name) noexcept {
+  const std::size_t offset = detail::target_offset(type);
+  if (offset == detail::kNoTarget || rdata.size() <= offset) return false;
+  const std::size_t length = wire_name_length(rdata.subspan(offset));
+  if (length <= 1) return false;
+  name = NameView(rdata.data() + offset, length);
+  return true;
+}
 
 /// TYPE the RRSIG covers (RFC 4034 §3.1.1); the RDATA has passed check_rdata.
 [[nodiscard]] inline RRType rrsig_covered(ByteView rdata) noexcept {
