@@ -1,0 +1,366 @@
+#include "manager/journal.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "manager/segment_reader.h"
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::string_view kSegmentSuffix = ".journal";
+constexpr std::string_view kSnapshotSuffix = ".snapshot";
+constexpr std::string_view kPartialSuffix = ".partial";
+constexpr std::size_t kNameDigits = 16;
+
+std::uint64_t random_nonce() {
+  std::uint64_t nonce = 0;
+  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = 0x9E3779B97F4A7C15U;
+  return nonce;
+}
+
+/// "00000000000000a1.journal" → 0xa1; false for names of another form.
+bool parse_name(std::string_view name, std::string_view suffix, std::uint64_t& number) {
+  if (name.size() != kNameDigits + suffix.size() || !name.ends_with(suffix)) return false;
+  const char* const end = name.data() + kNameDigits;
+  return std::from_chars(name.data(), end, number, 16).ptr == end;
+}
+
+std::string file_name(std::uint64_t number, std::string_view suffix) {
+  return fmt::format("{:016x}{}", number, suffix);
+}
+
+/// A record is void when a later segment says that it never took place.
+bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
+  return std::any_of(journal.segments.begin(), journal.segments.end(), [&](const auto& segment) {
+    return position >= segment.header.void_from && position < segment.header.first;
+  });
+}
+
+}  // namespace
+
+struct Journal::Impl {
+  JournalOptions options;
+  Files& disk;
+  NoteSink note;
+
+  mutable std::mutex mutex;  // guards `listing`
+  JournalFiles listing;
+
+  std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
+  std::uint64_t active_octets = 0;    // of it, preallocated
+  std::uint64_t written = 0;          // offset for the next group
+  std::uint64_t nonce = 0;
+  std::uint64_t void_from = 0;  // first position that never took place, 0 = none
+  std::atomic<std::uint64_t> last{0};
+  std::atomic<std::uint64_t> total{0};
+
+  Impl(JournalOptions o, Files& f, NoteSink n)
+      : options(std::move(o)), disk(f), note(std::move(n)) {}
+
+  std::string path(std::uint64_t number, std::string_view suffix) const {
+    return options.directory + "/" + file_name(number, suffix);
+  }
+  Status scan_directory();
+  Status take_name(const std::string& name);
+  Status take_segment(const std::string& name, std::uint64_t first);
+  Status recover_last_segment();
+  Status rewrite(const std::string& file, std::uint64_t octets);
+  void recover_tail(const std::string& file, const SegmentReader& reader);
+  void drop_replaced();
+  void recount();
+  Status open_segment(std::uint64_t room);
+  void poison(std::uint64_t group_first) noexcept;
+};
+
+Status Journal::Impl::take_segment(const std::string& name, std::uint64_t first) {
+  const std::string file = options.directory + "/" + name;
+  auto reader = SegmentReader::open(disk, file);
+  if (!reader && reader.error().code == Errc::kLayout) return pass(reader);
+  if (!reader || reader->header().first != first) {
+    // A segment is renamed to its name after its header was synced, so this is damage.
+    note({true, fmt::format("journal file {} is not readable and was left out", file)});
+    return {};
+  }
+  listing.segments.push_back({file, reader->header()});
+  return {};
+}
+
+Status Journal::Impl::take_name(const std::string& name) {
+  std::uint64_t number = 0;
+  if (name.ends_with(kPartialSuffix)) return disk.remove(options.directory + "/" + name);
+  if (parse_name(name, kSegmentSuffix, number)) return take_segment(name, number);
+  if (!parse_name(name, kSnapshotSuffix, number)) return {};
+  // Names come in ascending order: a second snapshot is newer, the first was being removed.
+  const std::string older = std::exchange(listing.snapshot, options.directory + "/" + name);
+  listing.snapshot_position = number;
+  return older.empty() ? Status() : disk.remove(older);
+}
+
+Status Journal::Impl::scan_directory() {
+  auto names = disk.list(options.directory);
+  if (!names) return pass(names);
+  for (const std::string& name : *names) {
+    if (auto taken = take_name(name); !taken) return taken;
+  }
+  return {};
+}
+
+/// Copies the first `octets` of the segment to a new file that takes its name.
+Status Journal::Impl::rewrite(const std::string& file, std::uint64_t octets) {
+  auto old = disk.open(file, OpenMode::kRead);
+  if (!old) return pass(old);
+  Bytes bytes(octets);
+  auto got = (*old)->read_at(0, bytes);
+  if (!got) return pass(got);
+  crash_point("journal-recovering");
+  return write_file_atomically(disk, file, bytes);
+}
+
+/// Zeros behind the last record are the preallocated rest; anything else was never synced.
+void Journal::Impl::recover_tail(const std::string& file, const SegmentReader& reader) {
+  if (reader.torn())
+    note({false, fmt::format("journal file {}: torn tail cut off at octet {}", file,
+                             reader.valid_octets())});
+  if (auto done = rewrite(file, reader.valid_octets()); !done)
+    note({true, fmt::format("journal file {}: could not be made durable again: {}", file,
+                            done.error().text)});
+  crash_point("journal-recovered");
+}
+
+Status Journal::Impl::recover_last_segment() {
+  last = listing.snapshot_position;
+  if (listing.segments.empty()) return {};
+  const JournalFiles::Segment& segment = listing.segments.back();
+  auto reader = SegmentReader::open(disk, segment.path);
+  if (!reader) return pass(reader);
+  last = std::max(last.load(), segment.header.first - 1);
+  for (;;) {
+    auto record = reader->next();
+    if (!record) return pass(record);
+    if (!*record) break;
+    last = (*record)->position;
+  }
+  if (reader->damaged_places() != 0)
+    note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
+                            reader->damaged_places())});
+  recover_tail(segment.path, *reader);
+  return {};
+}
+
+/// Removes segments that a snapshot holds; they are left when a crash came between.
+void Journal::Impl::drop_replaced() {
+  auto& segments = listing.segments;
+  while (segments.size() > 1 && segments[1].header.first <= listing.snapshot_position + 1) {
+    if (auto removed = disk.remove(segments.front().path); !removed)
+      note({false, removed.error().text});
+    segments.erase(segments.begin());
+  }
+}
+
+/// Sizes as they are on disk; the segment being written counts as far as it is written.
+void Journal::Impl::recount() {
+  const auto size_of = [this](const std::string& file) -> std::uint64_t {
+    auto opened = disk.open(file, OpenMode::kRead);
+    if (!opened) return 0;
+    return (*opened)->size().value_or(0);
+  };
+  std::uint64_t sum = listing.snapshot.empty() ? 0 : size_of(listing.snapshot);
+  for (std::size_t i = 0; i < listing.segments.size(); ++i) {
+    const bool writing = active && i + 1 == listing.segments.size();
+    sum += writing ? written : size_of(listing.segments[i].path);
+  }
+  total = sum;
+}
+
+Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteSink note) {
+  auto impl = std::make_unique<Impl>(options, files, std::move(note));
+  if (auto made = files.make_directory(options.directory); !made) return pass(made);
+  if (auto scanned = impl->scan_directory(); !scanned) return pass(scanned);
+  impl->drop_replaced();
+  if (auto recovered = impl->recover_last_segment(); !recovered) return pass(recovered);
+  impl->recount();
+  return Journal(std::move(impl));
+}
+
+/// The file gets its name only after its header is durable, and records only after its name is.
+Status Journal::Impl::open_segment(std::uint64_t room) {
+  SegmentHeader header;
+  header.first = last + 1;
+  header.void_from = void_from != 0 ? void_from : header.first;
+  header.nonce = random_nonce();
+  const std::string file = path(header.first, kSegmentSuffix);
+  const std::string partial = file + std::string(kPartialSuffix);
+  const std::uint64_t octets = std::max(options.segment_octets, kSegmentHeaderOctets + room);
+  auto opened = disk.open(partial, OpenMode::kCreate);
+  if (!opened) return pass(opened);
+  if (auto grown = (*opened)->preallocate(octets); !grown) return grown;
+  if (auto put = (*opened)->write_at(0, encode_segment_header(header)); !put) return put;
+  if (auto synced = (*opened)->sync(); !synced) return synced;
+  crash_point("journal-segment-made");
+  if (auto renamed = disk.rename(partial, file); !renamed) return renamed;
+  crash_point("journal-segment-renamed");
+  if (auto synced = disk.sync_directory(options.directory); !synced) return synced;
+  crash_point("journal-segment-named");
+  active = std::move(*opened);
+  active_octets = octets;
+  written = kSegmentHeaderOctets;
+  total += kSegmentHeaderOctets;
+  nonce = header.nonce;
+  void_from = 0;
+  const std::lock_guard lock(mutex);
+  listing.segments.push_back({file, header});
+  return {};
+}
+
+void Journal::Impl::poison(std::uint64_t group_first) noexcept {
+  active.reset();
+  if (void_from == 0 || group_first < void_from) void_from = group_first;
+}
+
+Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
+  Impl& journal = *impl_;
+  if (group.empty()) return journal.last.load();
+  std::uint64_t need = 0;
+  for (const JournalEntry& entry : group)
+    need += kRecordHeaderOctets + dns::kMaxNameOctets + 16 + entry.payload.size();
+  if (journal.active && journal.written + need > journal.active_octets) seal();
+  if (!journal.active) {
+    if (auto opened = journal.open_segment(need); !opened) return pass(opened);
+  }
+  const std::uint64_t first = journal.last + 1;
+  Bytes bytes;
+  bytes.reserve(need);
+  std::uint64_t position = first;
+  for (const JournalEntry& entry : group) {
+    if (entry.payload.size() + dns::kMaxNameOctets + 8 > kMaxRecordBody)
+      return fail(Errc::kFull, "difference of {} octets is above the journal's record limit",
+                  entry.payload.size());
+    append_record(
+        bytes,
+        {position++, first, RecordKind::kDelta, entry.zone, entry.from, entry.to, entry.payload},
+        journal.nonce);
+  }
+  // From here on the positions are used, whether or not the group reaches the disk.
+  journal.last = position - 1;
+  crash_point("journal-before-write");
+  auto done = journal.active->write_at(journal.written, bytes);
+  crash_point("journal-written");
+  if (done) done = journal.active->sync();
+  crash_point("journal-synced");
+  if (!done) {
+    journal.poison(first);
+    return pass(done);
+  }
+  journal.written += bytes.size();
+  journal.total += bytes.size();
+  return journal.last.load();
+}
+
+void Journal::abandon(std::uint64_t from) noexcept { impl_->poison(from); }
+
+void Journal::skip_to(std::uint64_t position) noexcept {
+  if (position > impl_->last) impl_->last = position;
+}
+
+void Journal::seal() noexcept {
+  if (!impl_->active) return;
+  // Giving the rest back is a courtesy: the reader takes zeros as the end.
+  static_cast<void>(impl_->active->truncate(impl_->written).has_value());
+  impl_->active.reset();
+}
+
+Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64_t position,
+                                    const JournalFiles& sealed) {
+  Impl& journal = *impl_;
+  const std::string file = journal.path(position, kSnapshotSuffix);
+  if (auto renamed = journal.disk.rename(partial_path, file); !renamed) return renamed;
+  crash_point("journal-snapshot-renamed");
+  if (auto synced = journal.disk.sync_directory(journal.options.directory); !synced) return synced;
+  crash_point("journal-snapshot-named");
+  {
+    const std::lock_guard lock(journal.mutex);
+    journal.listing.snapshot = file;
+    journal.listing.snapshot_position = position;
+    std::erase_if(journal.listing.segments, [&](const JournalFiles::Segment& segment) {
+      return std::any_of(sealed.segments.begin(), sealed.segments.end(),
+                         [&](const auto& old) { return old.path == segment.path; });
+    });
+  }
+  for (const JournalFiles::Segment& segment : sealed.segments) {
+    if (auto removed = journal.disk.remove(segment.path); !removed) return removed;
+    crash_point("journal-segment-dropped");
+  }
+  if (!sealed.snapshot.empty() && sealed.snapshot != file) {
+    if (auto removed = journal.disk.remove(sealed.snapshot); !removed) return removed;
+  }
+  journal.recount();
+  return journal.disk.sync_directory(journal.options.directory);
+}
+
+JournalFiles Journal::files() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->listing;
+}
+std::uint64_t Journal::last_position() const noexcept { return impl_->last; }
+std::uint64_t Journal::total_octets() const noexcept { return impl_->total; }
+const std::string& Journal::directory() const noexcept { return impl_->options.directory; }
+
+Journal::Journal(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Journal::Journal(Journal&&) noexcept = default;
+Journal& Journal::operator=(Journal&&) noexcept = default;
+Journal::~Journal() = default;
+
+namespace {
+
+Status visit_segment(SegmentReader& reader, const JournalFiles& journal, std::uint64_t after,
+                     const RecordVisit& visit) {
+  for (;;) {
+    auto record = reader.next();
+    if (!record) return pass(record);
+    if (!*record) return {};
+    if ((*record)->position <= after || is_void(journal, (*record)->position)) continue;
+    if (auto visited = visit(std::move(**record)); !visited) return visited;
+  }
+}
+
+}  // namespace
+
+Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
+                       const RecordVisit& visit, const NoteSink& note) {
+  for (std::size_t i = 0; i < journal.segments.size(); ++i) {
+    const JournalFiles::Segment& segment = journal.segments[i];
+    const bool last = i + 1 == journal.segments.size();
+    if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
+    auto reader = SegmentReader::open(files, segment.path);
+    if (!reader) return pass(reader);
+    if (auto visited = visit_segment(*reader, journal, after, visit); !visited) return visited;
+    if (reader->damaged_places() != 0)
+      note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
+                              reader->damaged_places())});
+  }
+  return {};
+}
+
+Status for_each_snapshot_record(Files& files, const JournalFiles& journal,
+                                const RecordVisit& visit) {
+  if (journal.snapshot.empty()) return {};
+  auto reader = SegmentReader::open(files, journal.snapshot);
+  if (!reader) return pass(reader);
+  for (;;) {
+    auto record = reader->next();
+    if (!record) return pass(record);
+    if (!*record || reader->damaged_places() != 0)
+      return fail(Errc::kCorrupt, "{} is damaged", journal.snapshot);
+    if ((*record)->kind == RecordKind::kFileEnd) return {};
+    if (auto visited = visit(std::move(**record)); !visited) return visited;
+  }
+}
+
+}  // namespace pando::manager

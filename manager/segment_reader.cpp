@@ -1,0 +1,107 @@
+#include "manager/segment_reader.h"
+
+#include <algorithm>
+
+namespace pando::manager {
+
+namespace {
+constexpr std::size_t kReadAhead = 256 << 10;
+}  // namespace
+
+Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path) {
+  auto file = files.open(path, OpenMode::kRead);
+  if (!file) return pass(file);
+  std::uint8_t head[kSegmentHeaderOctets];
+  auto got = (*file)->read_at(0, head);
+  if (!got) return pass(got);
+  auto header = decode_segment_header({head, *got});
+  if (!header) return fail(header.error().code, "{}: {}", path, header.error().text);
+  auto octets = (*file)->size();
+  if (!octets) return pass(octets);
+  SegmentReader reader(std::move(*file), *header, *octets);
+  if (header->kind == FileKind::kSegment) reader.last_position_ = header->first - 1;
+  return reader;
+}
+
+/// The stretch [offset, offset + octets), shorter at the end of the file; valid until the next
+/// call.
+Result<ByteView> SegmentReader::bytes_at(std::uint64_t offset, std::size_t octets) {
+  const bool inside = offset >= window_at_ && offset + octets <= window_at_ + window_.size();
+  if (!inside) {
+    window_.resize(std::max(octets, kReadAhead));
+    auto got = file_->read_at(offset, window_);
+    if (!got) return pass(got);
+    window_.resize(*got);
+    window_at_ = offset;
+  }
+  const std::size_t skip = static_cast<std::size_t>(offset - window_at_);
+  return ByteView(window_).subspan(skip, std::min(octets, window_.size() - skip));
+}
+
+/// The record at `offset`, if a valid one is there.
+Result<std::optional<JournalRecord>> SegmentReader::record_at(std::uint64_t offset) {
+  auto head = bytes_at(offset, kRecordHeaderOctets);
+  if (!head) return pass(head);
+  const auto frame = decode_frame(*head);
+  if (!frame || frame->position <= last_position_) return std::nullopt;
+  if (offset + kRecordHeaderOctets + frame->body_octets > file_octets_) return std::nullopt;
+  auto whole = bytes_at(offset, kRecordHeaderOctets + frame->body_octets);
+  if (!whole) return pass(whole);
+  auto record = decode_record(*whole, header_.nonce);
+  if (!record) return std::nullopt;
+  return std::optional<JournalRecord>(std::move(*record));
+}
+
+Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
+  while (offset < file_octets_) {
+    auto bytes = bytes_at(offset, kReadAhead);
+    if (!bytes) return pass(bytes);
+    if (bytes->empty()) return true;
+    if (std::any_of(bytes->begin(), bytes->end(), [](std::uint8_t b) { return b != 0; }))
+      return false;
+    offset += bytes->size();
+  }
+  return true;
+}
+
+/// At a place without a valid record: finds a later group's record behind it, if there is one.
+Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
+  const std::uint64_t expected = last_position_ + 1;
+  for (std::uint64_t offset = at_ + 8; offset + kRecordHeaderOctets <= file_octets_; offset += 8) {
+    auto found = record_at(offset);
+    if (!found) return pass(found);
+    if (!*found) continue;
+    // The same group: it was never synced, so none of it was acknowledged.
+    if ((*found)->group_first <= expected) return std::nullopt;
+    ++damaged_;
+    at_ = offset;
+    return found;
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<JournalRecord>> SegmentReader::next() {
+  if (ended_) return std::nullopt;
+  auto record = record_at(at_);
+  if (!record) return pass(record);
+  if (!*record) {
+    auto zeros = only_zeros_from(at_);
+    if (!zeros) return pass(zeros);
+    torn_ = !*zeros;
+    if (torn_) {
+      record = skip_damage();
+      if (!record) return pass(record);
+      torn_ = !record->has_value();
+    }
+  }
+  if (!*record) {
+    ended_ = true;
+    return std::nullopt;
+  }
+  last_position_ = (*record)->position;
+  const std::uint64_t body = (*record)->zone.size() + 8 + (*record)->payload.size();
+  at_ += (kRecordHeaderOctets + body + 7) / 8 * 8;
+  return record;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+/// The one seam for durable file writes (journal, snapshots, exports): tests put a model of a disk
+/// behind it that logs, fails, cuts and reorders.
+namespace pando::manager {
+
+/// One open file.
+class StoreFile {
+ public:
+  virtual ~StoreFile() = default;
+  /// Writes all of `bytes` at `offset`; a short write is an error (kIo, kFull for ENOSPC).
+  virtual Status write_at(std::uint64_t offset, ByteView bytes) = 0;
+  /// Reads up to `out.size()` octets; fewer only at the end of the file.
+  virtual Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) = 0;
+  /// fdatasync. After an error the kernel may have dropped the pages: the file must not be
+  /// written or synced again.
+  virtual Status sync() = 0;
+  /// Grows the file to `octets` of zeros with its blocks reserved, so that later writes inside meet
+  /// no ENOSPC and need no size update. Filesystems without fallocate: grows only.
+  virtual Status preallocate(std::uint64_t octets) = 0;
+  virtual Status truncate(std::uint64_t octets) = 0;
+  virtual Result<std::uint64_t> size() = 0;
+};
+
+enum class OpenMode {
+  kRead,
+  kWrite,   ///< existing file
+  kCreate,  ///< new or emptied file, 0640
+};
+
+/// The calls on names.
+class Files {
+ public:
+  virtual ~Files() = default;
+  virtual Result<std::unique_ptr<StoreFile>> open(const std::string& path, OpenMode mode) = 0;
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  virtual Status remove(const std::string& path) = 0;
+  /// Makes created, renamed and removed names in `directory` durable.
+  virtual Status sync_directory(const std::string& directory) = 0;
+  /// Names in `directory`, sorted, without "." and "..".
+  virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
+  /// Creates `directory` (0750) and missing parents; existing ones are fine.
+  virtual Status make_directory(const std::string& directory) = 0;
+};
+
+/// The operating system's files.
+Files& native_files() noexcept;
+
+/// Writes `bytes` to `path` so that after a crash it holds either the old or the new contents.
+Status write_file_atomically(Files& files, const std::string& path, ByteView bytes);
+
+}  // namespace pando::manager
