@@ -5,10 +5,12 @@
 
 namespace pando::worker {
 
-/// Writes the answer's RCODE, AA and sections behind the question that `writer` already holds;
-/// room for OPT and TSIG has been reserved. RRsets and their signatures go in whole or not at all.
-/// Sets TC and returns true when something required did not fit (RFC 2181 §9, RFC 9471 §3): behind
-/// that place nothing is written, except that additional RRsets are tried one by one.
-bool render(const Answer& answer, dns::MessageWriter& writer) noexcept;
+/// Writes the answer's RCODE, AA and sections behind `question`, which `writer` already holds and
+/// resolve() was given; room for OPT and TSIG has been reserved. RRsets and their signatures go in
+/// whole or not at all. Sets TC and returns true when something required did not fit (RFC 2181 §9,
+/// RFC 9471 §3): behind that place nothing is written, except that additional RRsets are tried one
+/// by one.
+bool render(const Answer& answer, const dns::Question& question,
+            dns::MessageWriter& writer) noexcept;
 
 }  // namespace pando::worker
