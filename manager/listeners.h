@@ -2,7 +2,8 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -21,7 +22,7 @@ class Listeners {
     ipc::SocketDescription description;
     Fd fd;
   };
-  /// Addresses served; each has UDP and TCP. `tls` ones have TCP alone.
+  /// Addresses served: each plain one by UDP and TCP, each TLS one by TCP alone.
   struct Addresses {
     std::vector<Endpoint> plain;
     std::vector<Endpoint> tls;
@@ -33,13 +34,14 @@ class Listeners {
   /// stays open.
   Status open(std::uint32_t slot);
   /// Takes a socket that a surviving worker handed back. Checked against the kernel: type, local
-  /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says.
+  /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says,
+  /// kNotFound when its address is not served any more, kExists when the slot has one already.
   Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
-  /// Closes all sockets of a slot; queued datagrams are lost, so steer and drain first.
+  /// Closes all sockets of a slot; what is queued is lost, so steer and drain first.
   void close(std::uint32_t slot);
 
-  /// New traffic goes to the slots not in `excluded` only (a classic BPF program per group); an
-  /// empty list gives the choice back to the kernel's hash.
+  /// New traffic goes to the slots not in `excluded` only (a classic BPF program per group, which
+  /// needs no privilege); an empty list gives the choice back to the kernel's hash.
   Status steer_away(const std::vector<std::uint32_t>& excluded);
   /// True when any socket of the slot has something queued.
   [[nodiscard]] bool has_queue(std::uint32_t slot) const;
@@ -47,9 +49,9 @@ class Listeners {
   [[nodiscard]] const std::vector<Socket>& of(std::uint32_t slot) const;
   [[nodiscard]] std::vector<std::uint32_t> slots() const;
 
-  /// What a reload changed: sockets opened (served from the next Setup on) and closed, per slot.
+  /// What set_addresses() did: ids of closed sockets by slot, and what could not be opened.
   struct Change {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> closed;  ///< slot → ids
+    std::map<std::uint32_t, std::vector<std::uint32_t>> closed;
     std::vector<std::string> errors;
   };
   /// Changes the addresses for all open slots.
@@ -57,15 +59,25 @@ class Listeners {
 
  private:
   using GroupKey = std::pair<std::string, ipc::Transport>;
-  static GroupKey group_of(const ipc::SocketDescription& description);
-  Status open_one(std::uint32_t slot, const Endpoint& local, ipc::Transport transport);
-  void forget_position(std::uint32_t slot, const Socket& socket);
+  struct Wanted {
+    Endpoint local;
+    ipc::Transport transport;
+  };
+  [[nodiscard]] std::vector<Wanted> wanted() const;
+  [[nodiscard]] bool is_wanted(const ipc::SocketDescription& description) const;
+  [[nodiscard]] bool has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const;
+  static GroupKey group_of(const Endpoint& local, ipc::Transport transport);
+  Status open_one(std::uint32_t slot, const Wanted& wanted);
+  void add(std::uint32_t slot, Socket socket);
+  void leave_group(std::uint32_t slot, const Socket& socket);
+  void refresh_positions(const GroupKey& key);
   Status steer_group(const GroupKey& key, const std::vector<std::uint32_t>& excluded);
 
   Addresses addresses_;
   std::map<std::uint32_t, std::vector<Socket>> slots_;
   /// Slots in the kernel's order of each SO_REUSEPORT group: appended when opened; when one is
-  /// closed the last takes its place (net/core/sock_reuseport.c).
+  /// closed the last takes its place (reuseport_detach_sock in net/core/sock_reuseport.c). After a
+  /// manager's restart rebuilt from what workers report; kVacant stands where nobody reported.
   std::map<GroupKey, std::vector<std::uint32_t>> groups_;
   std::uint32_t next_id_ = 1;
 };
