@@ -59,11 +59,12 @@ struct DataLimits {
   std::uint64_t zone_records = 0;  ///< 0 = none
 };
 
-/// The next version under construction: the one door of the store. Each step either succeeds or
-/// leaves the draft as it was (memory aside); publish with Store::publish(transaction, root(), ...).
+/// The next version under construction: the one door of the store. A step that fails with kInvalid or
+/// kNotFound leaves the draft as it was; after kFull or kCorrupt the whole transaction must be
+/// dropped. Publish with Store::publish(transaction, root(), ...).
 class Draft {
  public:
-  /// `root` null: start from nothing.
+  /// `root` null: start from nothing. `version` is what snapshot() says its number is.
   Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version);
 
   /// Adds or replaces settings; a new zone starts unloaded with side table index `side_index`.
@@ -96,6 +97,15 @@ class Draft {
   [[nodiscard]] shm::Ref<> root() const noexcept { return root_; }
 
  private:
+  friend class ZoneEdit;
+  Result<RootData*> writable_root();
+  Result<std::uint32_t> intern_settings(ByteView bytes, std::uint64_t hash);
+  Status drop_settings(std::uint64_t hash, std::uint32_t zones);
+  Status retire(const ZoneEntry& entry);
+  Status put_entry(const ZoneEntry& entry, dns::NameView apex);
+  [[nodiscard]] const ZoneEntry* entry_at(dns::NameView apex) const noexcept;
+  Status compact_fixed_blocks();
+
   shm::Transaction& transaction_;
   shm::Ref<> root_;
   std::uint64_t version_;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "base/bytes.h"
 #include "dns/name.h"
@@ -12,6 +12,9 @@
 /// Reading zone data in the store. Everything here is a view: valid while the version it came from
 /// is pinned. Damage in the store shows as "absent" plus Snapshot::damaged(), never as a fault.
 namespace pando::zone {
+
+struct RootData;
+struct ZoneEntry;
 
 /// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 32 octets.
 class RRsetView {
@@ -43,6 +46,9 @@ class RRsetView {
   std::uint16_t signature_count_ = 0;
 };
 
+class Trie;
+class TrieWalk;
+
 /// All RRsets at one owner name. Trivially copyable.
 class RecordView {
  public:
@@ -58,15 +64,23 @@ class RecordView {
   template <class Visit>
   void for_each_rrset(Visit&& visit) const;
   [[nodiscard]] std::size_t rrset_count() const noexcept;
-  bool operator==(const RecordView&) const = default;
+  bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
 
  private:
   friend class ZoneView;
-  friend class RecordReader;
+  friend RecordView record_view(shm::Window window, std::uint32_t ref) noexcept;
+  /// The RRset at `p`; the position behind it, nullptr when damaged.
+  const std::uint8_t* step(const std::uint8_t* p, RRsetView& out) const noexcept;
+  [[nodiscard]] const std::uint8_t* first() const noexcept;
+  [[nodiscard]] const std::uint8_t* end() const noexcept {
+    return block_ + window_.room_after(block_);
+  }
   const std::uint8_t* block_ = nullptr;
-  const std::uint8_t* end_ = nullptr;
   shm::Window window_;
 };
+
+/// The record block at `ref`; none when its header or labels are cut off.
+[[nodiscard]] RecordView record_view(shm::Window window, std::uint32_t ref) noexcept;
 
 /// What one descent of the names trie says about a name at or below the apex.
 struct Match {
@@ -124,15 +138,54 @@ class ZoneView {
   /// Ordered walk (apex, names in canonical order, then NSEC3 owners in hash order); resumable at
   /// any record, so a transfer can go on where its last message ended.
   class Cursor;
-  [[nodiscard]] Cursor begin() const noexcept;
+  [[nodiscard]] Cursor begin() const;
 
   [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
-  [[nodiscard]] std::uint32_t settings_tag() const noexcept;  ///< equal tags = equal settings: cacheable
+  [[nodiscard]] std::uint64_t settings_tag() const noexcept;  ///< equal tags = equal settings: cacheable
+  /// Modification time and size of the zone file the data came from; 0 when from elsewhere.
+  [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
+  [[nodiscard]] std::uint64_t source_octets() const noexcept;
 
  private:
   friend class Snapshot;
-  const struct ZoneEntry* entry_ = nullptr;
+  friend class Draft;
+  friend class ZoneWalk;
+  [[nodiscard]] Trie names() const noexcept;
+  [[nodiscard]] Trie nsec3() const noexcept;
+  [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept {
+    return record_view(window_, ref);
+  }
+  [[nodiscard]] RecordView topmost_barrier(const struct TrieMatch& found, std::size_t apex_labels,
+                                           std::uint8_t& labels) const noexcept;
+  const ZoneEntry* entry_ = nullptr;
   shm::Window window_;
+};
+
+/// See ZoneView::begin(). next() gives each record once, then an empty view.
+class ZoneView::Cursor {
+ public:
+  explicit Cursor(ZoneView zone);
+  RecordView next();
+
+ private:
+  enum class Phase : std::uint8_t { kApex, kNames, kNsec3, kEnd };
+  ZoneView zone_;
+  Phase phase_ = Phase::kApex;
+  std::unique_ptr<TrieWalk, void (*)(TrieWalk*)> walk_;
+};
+
+/// Zones of a version in canonical order.
+class ZoneWalk {
+ public:
+  explicit ZoneWalk(const class Snapshot& snapshot);
+  /// Starts behind `apex` (which need not exist).
+  void seek_after(dns::NameView apex);
+  /// The next zone, or an empty view.
+  ZoneView next();
+
+ private:
+  shm::Window window_;
+  std::unique_ptr<TrieWalk, void (*)(TrieWalk*)> walk_;
 };
 
 /// One whole version.
@@ -148,15 +201,23 @@ class Snapshot {
   [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
   /// Calls `visit(ZoneView)` for all zones in canonical order.
   template <class Visit>
-  void for_each_zone(Visit&& visit) const;
+  void for_each_zone(Visit&& visit) const {
+    ZoneWalk walk(*this);
+    while (const ZoneView zone = walk.next()) visit(zone);
+  }
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
   [[nodiscard]] ByteView server_settings_bytes() const noexcept;
-  [[nodiscard]] std::uint32_t server_settings_tag() const noexcept;
+  [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;
 
  private:
+  friend class ZoneWalk;
+  friend class Draft;
+  [[nodiscard]] Trie zones() const noexcept;
   shm::Window window_;
-  const struct RootData* root_ = nullptr;
+  const RootData* root_ = nullptr;
   std::uint64_t version_ = 0;
 };
 
 }  // namespace pando::zone
+
+#include "zone/snapshot_inl.h"

@@ -1,0 +1,276 @@
+#include "zone/record_codec.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dns/rdata.h"
+#include "zone/layout.h"
+#include "zone/record_scan.h"
+
+namespace pando::zone {
+
+namespace {
+
+std::size_t data_octets(const RRsetDraft& rrset, std::size_t fixed) {
+  std::size_t octets = fixed * rrset.rdatas.size();
+  if (fixed == 0)
+    for (const ByteView rdata : rrset.rdatas)
+      octets += varint_octets(static_cast<std::uint32_t>(rdata.size())) + rdata.size();
+  for (const ByteView signature : rrset.signatures)
+    octets += varint_octets(static_cast<std::uint32_t>(signature.size())) + signature.size();
+  return octets;
+}
+
+std::uint8_t* put_octets(std::uint8_t* out, ByteView octets) {
+  if (!octets.empty()) std::memcpy(out, octets.data(), octets.size());
+  return out + octets.size();
+}
+
+std::uint8_t* put_data(std::uint8_t* out, const RRsetDraft& rrset, std::size_t fixed) {
+  for (const ByteView rdata : rrset.rdatas) {
+    if (fixed == 0) out = put_varint(out, static_cast<std::uint32_t>(rdata.size()));
+    out = put_octets(out, rdata);
+  }
+  for (const ByteView signature : rrset.signatures) {
+    out = put_varint(out, static_cast<std::uint32_t>(signature.size()));
+    out = put_octets(out, signature);
+  }
+  return out;
+}
+
+/// Sizes of one RRset's parts, worked out once and used for measuring and for writing.
+struct Measured {
+  std::size_t fixed;
+  std::size_t data;
+  bool external;
+  bool many_signatures;
+  [[nodiscard]] std::size_t octets() const {
+    return kRRsetHeaderOctets + (many_signatures ? 2U : 0U) +
+           (external ? 1 + kExternalOctets : varint_octets(static_cast<std::uint32_t>(data)) + data);
+  }
+};
+
+Measured measure(const RRsetDraft& rrset) {
+  Measured m{};
+  m.fixed = dns::fixed_rdata_length(rrset.type);
+  m.data = data_octets(rrset, m.fixed);
+  m.external = m.data > kInlineDataOctets || m.data == 0;
+  m.many_signatures = rrset.signatures.size() >= kSignatureEscape;
+  return m;
+}
+
+Status check_counts(const NameDraft& name) {
+  if (name.rrsets.size() > 255) return fail(Errc::kInvalid, "more than 255 types at one name");
+  for (const RRsetDraft& rrset : name.rrsets)
+    if (rrset.rdatas.size() > kMaxRdataCount || rrset.signatures.size() > 0xFFFF)
+      return fail(Errc::kInvalid, "more than {} records in one RRset", kMaxRdataCount);
+  return {};
+}
+
+std::uint8_t flags_of(const NameDraft& name) {
+  std::uint8_t flags = 0;
+  for (const RRsetDraft& rrset : name.rrsets) {
+    if (rrset.rdatas.empty()) continue;
+    switch (rrset.type) {
+      case dns::RRType::kNS: flags |= RecordHeader::kHasNs; break;
+      case dns::RRType::kCNAME: flags |= RecordHeader::kHasCname; break;
+      case dns::RRType::kDNAME: flags |= RecordHeader::kHasDname; break;
+      case dns::RRType::kNSEC: flags |= RecordHeader::kHasNsec; break;
+      default: break;
+    }
+  }
+  return flags;
+}
+
+/// Writes one RRset at `out`; a large one gets its block first.
+Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out,
+                                const RRsetDraft& rrset, const Measured& m) {
+  const auto signature_bits =
+      static_cast<unsigned>(std::min<std::size_t>(rrset.signatures.size(), kSignatureEscape));
+  out = store_unaligned(out, static_cast<std::uint16_t>(rrset.type));
+  out = store_unaligned(out, static_cast<std::uint16_t>(rrset.rdatas.size() |
+                                                        (signature_bits << kRdataCountBits)));
+  out = store_unaligned(out, rrset.ttl.seconds);
+  if (m.many_signatures)
+    out = store_unaligned(out, static_cast<std::uint16_t>(rrset.signatures.size()));
+  if (!m.external) {
+    out = put_varint(out, static_cast<std::uint32_t>(m.data));
+    return put_data(out, rrset, m.fixed);
+  }
+  auto block = transaction.allocate(std::max<std::size_t>(m.data, 1));
+  if (!block) return pass(block);
+  put_data(reinterpret_cast<std::uint8_t*>(transaction.writable(*block)), rrset, m.fixed);
+  out = put_varint(out, 0);
+  out = store_unaligned(out, block->units);
+  return store_unaligned(out, static_cast<std::uint32_t>(m.data));
+}
+
+/// Octets an external block was allocated with.
+std::size_t external_octets(const RawRRset& rrset) {
+  return std::max<std::size_t>(rrset.data_octets, 1);
+}
+
+struct RawRecord {
+  const std::uint8_t* block = nullptr;
+  const std::uint8_t* end = nullptr;  // of the window
+};
+
+RawRecord raw_record(const shm::Window& window, std::uint32_t ref) {
+  const auto* header = window.at(shm::Ref<RecordHeader>{ref});
+  if (header == nullptr) return {};
+  const auto* block = reinterpret_cast<const std::uint8_t*>(header);
+  return {block, block + window.room_after(block)};
+}
+
+/// Visits each RRset; false when the record is damaged. `after` is left behind the last one.
+template <class Visit>
+bool visit_rrsets(const shm::Window& window, RawRecord record, const std::uint8_t*& after,
+                  Visit&& visit) {
+  const std::uint8_t* p = record.block == nullptr ? nullptr : first_rrset(record.block, record.end);
+  for (unsigned i = 0; p != nullptr && i < record.block[2]; ++i) {
+    RawRRset rrset;
+    p = scan_rrset(p, record.end, window, rrset);
+    if (p != nullptr) visit(rrset);
+  }
+  after = p;
+  return p != nullptr;
+}
+
+}  // namespace
+
+RRsetDraft* NameDraft::find(dns::RRType type) noexcept {
+  for (RRsetDraft& rrset : rrsets)
+    if (rrset.type == type) return &rrset;
+  return nullptr;
+}
+
+const RRsetDraft* NameDraft::find(dns::RRType type) const noexcept {
+  for (const RRsetDraft& rrset : rrsets)
+    if (rrset.type == type) return &rrset;
+  return nullptr;
+}
+
+RRsetDraft& NameDraft::at(dns::RRType type) {
+  const auto place = std::lower_bound(
+      rrsets.begin(), rrsets.end(), type,
+      [](const RRsetDraft& rrset, dns::RRType wanted) { return rrset.type < wanted; });
+  if (place != rrsets.end() && place->type == type) return *place;
+  return *rrsets.insert(place, RRsetDraft{type, {}, {}, {}});
+}
+
+void NameDraft::drop_empty() {
+  std::erase_if(rrsets, [](const RRsetDraft& rrset) {
+    return rrset.rdatas.empty() && rrset.signatures.empty();
+  });
+}
+
+std::uint64_t NameDraft::record_count() const noexcept {
+  std::uint64_t count = 0;
+  for (const RRsetDraft& rrset : rrsets) count += rrset.rdatas.size() + rrset.signatures.size();
+  return count;
+}
+
+std::size_t normalise(RRsetDraft& rrset) {
+  const std::size_t before = rrset.rdatas.size() + rrset.signatures.size();
+  const auto tidy = [](std::vector<ByteView>& list, auto&& compare) {
+    if (list.size() < 2) return;
+    std::stable_sort(list.begin(), list.end(),
+                     [&](ByteView a, ByteView b) { return compare(a, b) < 0; });
+    list.erase(std::unique(list.begin(), list.end(),
+                           [&](ByteView a, ByteView b) { return compare(a, b) == 0; }),
+               list.end());
+  };
+  tidy(rrset.rdatas, [&](ByteView a, ByteView b) {
+    return dns::compare_rdata_canonical(rrset.type, a, b);
+  });
+  tidy(rrset.signatures, [](ByteView a, ByteView b) {
+    const int order = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
+    return order != 0 ? order : static_cast<int>(a.size()) - static_cast<int>(b.size());
+  });
+  return before - rrset.rdatas.size() - rrset.signatures.size();
+}
+
+NameDraft decode_record(const RecordView& record) {
+  NameDraft name;
+  name.labels = record.relative_owner();
+  name.rrsets.reserve(record.rrset_count() + 1);
+  record.for_each_rrset([&](const RRsetView& view) {
+    RRsetDraft& rrset = name.rrsets.emplace_back();
+    rrset.type = view.type();
+    rrset.ttl = view.ttl();
+    rrset.rdatas.reserve(view.count() + std::size_t{1});
+    view.for_each_rdata([&](ByteView rdata) { rrset.rdatas.push_back(rdata); });
+    view.for_each_signature([&](ByteView rest) { rrset.signatures.push_back(rest); });
+  });
+  return name;
+}
+
+Result<std::uint32_t> write_record(shm::Transaction& transaction, const NameDraft& name) {
+  if (auto counts = check_counts(name); !counts) return pass(counts);
+  std::size_t octets = sizeof(RecordHeader) + name.labels.size();
+  for (const RRsetDraft& rrset : name.rrsets) octets += measure(rrset).octets();
+  auto ref = transaction.allocate(octets);
+  if (!ref) return pass(ref);
+  auto* out = reinterpret_cast<std::uint8_t*>(transaction.writable(*ref));
+  *out++ = flags_of(name);
+  *out++ = static_cast<std::uint8_t>(name.labels.size());
+  *out++ = static_cast<std::uint8_t>(name.rrsets.size());
+  out = put_octets(out, name.labels);
+  for (const RRsetDraft& rrset : name.rrsets) {
+    auto next = put_rrset(transaction, out, rrset, measure(rrset));
+    if (!next) return pass(next);
+    out = *next;
+  }
+  return ref->units;
+}
+
+void release_record(shm::Transaction& transaction, std::uint32_t ref) {
+  const shm::Window window = transaction.window();
+  const RawRecord record = raw_record(window, ref);
+  const std::uint8_t* after = nullptr;
+  const bool whole = visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
+    if (rrset.external != 0)
+      transaction.release(shm::Ref<>{rrset.external}, external_octets(rrset));
+  });
+  if (whole)
+    transaction.release(shm::Ref<>{ref}, static_cast<std::size_t>(after - record.block));
+}
+
+std::size_t record_octets(shm::Window window, std::uint32_t ref) noexcept {
+  const RawRecord record = raw_record(window, ref);
+  const std::uint8_t* after = nullptr;
+  if (!visit_rrsets(window, record, after, [](const RawRRset&) {})) return 0;
+  return static_cast<std::size_t>(after - record.block);
+}
+
+Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32_t ref) {
+  const shm::Window window = transaction.window();
+  const RawRecord record = raw_record(window, ref);
+  const std::uint8_t* after = nullptr;
+  bool moves = transaction.in_victim(shm::Ref<>{ref});
+  std::vector<std::pair<std::size_t, RawRRset>> large;  // where the reference stands, and the set
+  if (!visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
+        if (rrset.external == 0 || !transaction.in_victim(shm::Ref<>{rrset.external})) return;
+        large.emplace_back(static_cast<std::size_t>(rrset.external_at - record.block), rrset);
+        moves = true;
+      }))
+    return fail(Errc::kCorrupt, "name record is damaged");
+  if (!moves) return ref;
+
+  const auto octets = static_cast<std::size_t>(after - record.block);
+  auto copy = transaction.allocate(octets);
+  if (!copy) return pass(copy);
+  auto* out = reinterpret_cast<std::uint8_t*>(transaction.writable(*copy));
+  std::memcpy(out, record.block, octets);
+  for (const auto& [at, rrset] : large) {
+    auto block = transaction.allocate(external_octets(rrset));
+    if (!block) return pass(block);
+    std::memcpy(transaction.writable(*block), rrset.data, rrset.data_octets);
+    store_unaligned(out + at, block->units);
+    transaction.release(shm::Ref<>{rrset.external}, external_octets(rrset));
+  }
+  transaction.release(shm::Ref<>{ref}, octets);
+  return copy->units;
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/types.h"
+#include "shm/store.h"
+#include "zone/snapshot.h"
+
+/// Name records between their bytes in the store and a form that can be edited.
+namespace pando::zone {
+
+/// One RRset while it is edited. The views point into the store or into the caller's changes.
+struct RRsetDraft {
+  dns::RRType type{};
+  dns::Ttl ttl{};
+  std::vector<ByteView> rdatas;
+  std::vector<ByteView> signatures;  ///< RRSIG RDATA without "type covered"
+};
+
+/// All RRsets of one name, ascending by type.
+struct NameDraft {
+  ByteView labels;  ///< relative owner, in the case it is stored with
+  std::vector<RRsetDraft> rrsets;
+
+  [[nodiscard]] RRsetDraft* find(dns::RRType type) noexcept;
+  [[nodiscard]] const RRsetDraft* find(dns::RRType type) const noexcept;
+  /// The set of that type, made when absent.
+  RRsetDraft& at(dns::RRType type);
+  /// Drops sets without RDATAs and RRSIGs.
+  void drop_empty();
+  [[nodiscard]] std::uint64_t record_count() const noexcept;
+};
+
+/// Sorts RDATAs and RRSIGs canonically (RFC 4034 §6.3) and drops duplicates (RFC 2181 §5).
+/// Returns how many were dropped.
+std::size_t normalise(RRsetDraft& rrset);
+
+/// Reads a record of the store.
+NameDraft decode_record(const RecordView& record);
+
+/// Writes a record as a fresh block (large RRsets as blocks of their own).
+/// kInvalid: more than 8191 RDATAs or 65535 RRSIGs in a set, 255 sets at the name; kFull.
+Result<std::uint32_t> write_record(shm::Transaction& transaction, const NameDraft& name);
+
+/// The record's blocks leave the version.
+void release_record(shm::Transaction& transaction, std::uint32_t ref);
+
+/// Octets of the record's own block; 0 when it is damaged.
+[[nodiscard]] std::size_t record_octets(shm::Window window, std::uint32_t ref) noexcept;
+
+/// Copies what lies in victim chunks (the record's block or its large RRsets). The same reference
+/// when nothing did.
+Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32_t ref);
+
+}  // namespace pando::zone

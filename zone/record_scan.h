@@ -1,0 +1,63 @@
+#pragma once
+
+#include "zone/layout.h"
+
+/// Taking a name record's bytes apart; every read is checked against the end of the window.
+namespace pando::zone {
+
+/// One RRset as it stands in a record block.
+struct RawRRset {
+  std::uint16_t type;
+  std::uint16_t rdata_count;
+  std::uint16_t signature_count;
+  std::uint32_t ttl;
+  std::uint32_t data_octets;
+  const std::uint8_t* data;       ///< in the record or in the external block
+  std::uint32_t external;         ///< reference of the external block, 0 = none
+  const std::uint8_t* external_at;  ///< where that reference stands
+};
+
+/// Reads the RRset at `p`; returns the position behind it, nullptr when damaged.
+[[nodiscard]] inline const std::uint8_t* scan_rrset(const std::uint8_t* p, const std::uint8_t* end,
+                                                    const shm::Window& window,
+                                                    RawRRset& out) noexcept {
+  if (end - p < static_cast<std::ptrdiff_t>(kRRsetHeaderOctets + 1)) return nullptr;
+  out.type = load_unaligned<std::uint16_t>(p);
+  const auto counts = load_unaligned<std::uint16_t>(p + 2);
+  out.ttl = load_unaligned<std::uint32_t>(p + 4);
+  p += kRRsetHeaderOctets;
+  out.rdata_count = counts & kMaxRdataCount;
+  out.signature_count = static_cast<std::uint16_t>(counts >> kRdataCountBits);
+  if (out.signature_count == kSignatureEscape) {
+    if (end - p < 3) return nullptr;
+    out.signature_count = load_unaligned<std::uint16_t>(p);
+    p += 2;
+  }
+  p = get_varint(p, end, out.data_octets);
+  if (p == nullptr) return nullptr;
+  if (out.data_octets != 0) [[likely]] {
+    if (static_cast<std::uint64_t>(end - p) < out.data_octets) return nullptr;
+    out.data = p;
+    out.external = 0;
+    out.external_at = nullptr;
+    return p + out.data_octets;
+  }
+  if (end - p < static_cast<std::ptrdiff_t>(kExternalOctets)) return nullptr;
+  out.external_at = p;
+  out.external = load_unaligned<std::uint32_t>(p);
+  out.data_octets = load_unaligned<std::uint32_t>(p + 4);
+  const auto* block = window.at(shm::Ref<>{out.external}, out.data_octets);
+  if (block == nullptr) return nullptr;
+  out.data = reinterpret_cast<const std::uint8_t*>(block);
+  return p + kExternalOctets;
+}
+
+/// First RRset of a record block, or nullptr when its header is cut off.
+[[nodiscard]] inline const std::uint8_t* first_rrset(const std::uint8_t* block,
+                                                     const std::uint8_t* end) noexcept {
+  if (end - block < static_cast<std::ptrdiff_t>(sizeof(RecordHeader))) return nullptr;
+  const std::ptrdiff_t octets = static_cast<std::ptrdiff_t>(sizeof(RecordHeader)) + block[1];
+  return end - block < octets ? nullptr : block + octets;
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,365 @@
+#include "zone/snapshot.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "zone/record_scan.h"
+#include "zone/trie.h"
+
+namespace pando::zone {
+
+namespace {
+
+void delete_walk(TrieWalk* walk) { delete walk; }
+
+bool has_nsec(const RecordView& record) noexcept {
+  return static_cast<bool>(record.find(dns::RRType::kNSEC));
+}
+
+}  // namespace
+
+ByteView RRsetView::first_rdata() const noexcept {
+  if (count_ == 0) return {};
+  const std::uint8_t* const end = data_ + size_;
+  std::uint32_t length = static_cast<std::uint32_t>(dns::fixed_rdata_length(type_));
+  const std::uint8_t* p = length != 0 ? data_ : get_varint(data_, end, length);
+  if (p == nullptr || static_cast<std::size_t>(end - p) < length) return {};
+  return {p, length};
+}
+
+RecordView record_view(shm::Window window, std::uint32_t ref) noexcept {
+  RecordView view;
+  const auto* header = window.at(shm::Ref<RecordHeader>{ref});
+  if (header == nullptr || (header->flags & RecordHeader::kBranchBit) != 0) return view;
+  const auto* block = reinterpret_cast<const std::uint8_t*>(header);
+  if (first_rrset(block, block + window.room_after(block)) == nullptr) return view;
+  view.block_ = block;
+  view.window_ = window;
+  return view;
+}
+
+const std::uint8_t* RecordView::first() const noexcept { return first_rrset(block_, end()); }
+
+const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) const noexcept {
+  RawRRset raw;
+  p = scan_rrset(p, end(), window_, raw);
+  if (p == nullptr) return nullptr;
+  out.data_ = raw.data;
+  out.size_ = raw.data_octets;
+  out.ttl_ = {raw.ttl};
+  out.type_ = static_cast<dns::RRType>(raw.type);
+  out.count_ = raw.rdata_count;
+  out.signature_count_ = raw.signature_count;
+  return p;
+}
+
+ByteView RecordView::relative_owner() const noexcept {
+  return {block_ + sizeof(RecordHeader), block_[1]};
+}
+bool RecordView::has_ns() const noexcept { return (block_[0] & RecordHeader::kHasNs) != 0; }
+bool RecordView::has_cname() const noexcept { return (block_[0] & RecordHeader::kHasCname) != 0; }
+bool RecordView::has_dname() const noexcept { return (block_[0] & RecordHeader::kHasDname) != 0; }
+std::size_t RecordView::rrset_count() const noexcept { return block_ == nullptr ? 0 : block_[2]; }
+
+RRsetView RecordView::find(dns::RRType type) const noexcept {
+  if (block_ == nullptr) return {};
+  const std::uint8_t* p = first();
+  for (unsigned left = block_[2]; left > 0 && p != nullptr; --left) {
+    RRsetView rrset;
+    p = step(p, rrset);
+    if (p != nullptr && rrset.type_ == type) return rrset;
+  }
+  return {};
+}
+
+// --- one zone ---
+
+Trie ZoneView::names() const noexcept { return {window_, entry_->names, LeafKind::kRecord}; }
+Trie ZoneView::nsec3() const noexcept { return {window_, entry_->nsec3, LeafKind::kRecord}; }
+
+dns::NameView ZoneView::apex() const noexcept {
+  // Labels and, behind them, a root octet that the block has for this purpose.
+  return {reinterpret_cast<const std::uint8_t*>(entry_ + 1), entry_->name_octets + std::size_t{1}};
+}
+bool ZoneView::loaded() const noexcept { return (entry_->flags & ZoneEntry::kLoaded) != 0; }
+std::uint32_t ZoneView::side_index() const noexcept { return entry_->side_index; }
+dns::Serial ZoneView::serial() const noexcept { return {entry_->serial}; }
+RecordView ZoneView::apex_record() const noexcept {
+  return loaded() ? record(entry_->apex) : RecordView{};
+}
+std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
+std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
+std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
+std::uint64_t ZoneView::source_octets() const noexcept { return entry_->source_octets; }
+std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
+
+ByteView ZoneView::settings_bytes() const noexcept {
+  const auto* block = window_.at(shm::Ref<>{entry_->settings}, entry_->settings_octets);
+  if (block == nullptr) return {};
+  return {reinterpret_cast<const std::uint8_t*>(block), entry_->settings_octets};
+}
+
+Denial ZoneView::denial() const noexcept {
+  if ((entry_->flags & ZoneEntry::kNsec) != 0) return Denial::kNsec;
+  return (entry_->flags & ZoneEntry::kNsec3) != 0 ? Denial::kNsec3 : Denial::kUnsigned;
+}
+
+Nsec3Parameters ZoneView::nsec3_parameters() const noexcept {
+  Nsec3Parameters parameters;
+  bool chosen = false;
+  apex_record().find(dns::RRType::kNSEC3PARAM).for_each_rdata([&](ByteView rdata) {
+    // RFC 5155 §4.1.2: a set with flags other than zero is not for use.
+    if (chosen || rdata.size() < 5 || rdata[1] != 0 || rdata[0] != 1) return;
+    chosen = true;
+    parameters.hash = rdata[0];
+    parameters.iterations = load_be16(rdata.data() + 2);
+    parameters.salt = rdata.subspan(5, std::min<std::size_t>(rdata[4], rdata.size() - 5));
+  });
+  return parameters;
+}
+
+RecordView ZoneView::topmost_barrier(const TrieMatch& found, std::size_t apex_labels,
+                                     std::uint8_t& labels) const noexcept {
+  const RecordView top = record(entry_->apex);
+  if (top && top.has_dname()) {  // RFC 6672 §2.3: a DNAME at the apex covers all below it
+    labels = static_cast<std::uint8_t>(apex_labels);
+    return top;
+  }
+  for (unsigned i = 0; i < found.ancestor_count; ++i) {
+    const RecordView ancestor = record(found.ancestors[i]);
+    if (!ancestor || (!ancestor.has_ns() && !ancestor.has_dname())) continue;
+    const ByteView owner = ancestor.relative_owner();
+    std::size_t depth = 0;
+    for (std::size_t at = 0; at < owner.size(); at += owner[at] + std::size_t{1}) ++depth;
+    labels = static_cast<std::uint8_t>(apex_labels + depth);
+    return ancestor;
+  }
+  return {};
+}
+
+Match ZoneView::lookup(dns::NameView name) const noexcept {
+  Match match;
+  if (!loaded()) return match;
+  const std::size_t apex_labels = apex().label_count();
+  const ByteView labels = relative_labels(name, apex());
+  if (labels.empty()) {
+    match.exact = record(entry_->apex);
+    match.encloser_labels = static_cast<std::uint8_t>(apex_labels);
+    return match;
+  }
+  const TrieKey key(labels);
+  TrieMatch found;
+  names().match(key, found);
+  if (found.exact) match.exact = record(found.nearest.ref.units);
+  match.empty_non_terminal = found.prefix_of_leaf;
+  match.encloser_labels = static_cast<std::uint8_t>(apex_labels + key.labels_within(found.common));
+  match.barrier = topmost_barrier(found, apex_labels, match.barrier_labels);
+  return match;
+}
+
+RecordView ZoneView::record_at(dns::NameView name) const noexcept {
+  if (!loaded()) return {};
+  const ByteView labels = relative_labels(name, apex());
+  if (labels.empty()) return record(entry_->apex);
+  const LeafBlock leaf = names().find(TrieKey(labels), labels);
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::wildcard_below(dns::NameView encloser) const noexcept {
+  if (!loaded() || encloser.size() + 2 > dns::kMaxNameOctets) return {};
+  std::uint8_t wire[dns::kMaxNameOctets] = {1, '*'};
+  std::copy_n(encloser.data(), encloser.size(), wire + 2);
+  return record_at(dns::NameView(wire, encloser.size() + 2));
+}
+
+RecordView ZoneView::nsec_at_or_before(dns::NameView name) const noexcept {
+  if (!loaded()) return {};
+  const ByteView labels = relative_labels(name, apex());
+  LeafBlock leaf = labels.empty() ? LeafBlock{} : names().at_or_before(TrieKey(labels));
+  // A name without NSEC is glue or occluded: the cut or DNAME above it has one, and stands before
+  // all that is below it. More rounds are for zones that are not well formed.
+  constexpr unsigned kMaxRounds = 8;
+  for (unsigned round = 0; leaf && round < kMaxRounds; ++round) {
+    const RecordView candidate = record(leaf.ref.units);
+    if (!candidate) return {};
+    if (has_nsec(candidate)) return candidate;
+    const TrieKey key(candidate.relative_owner());
+    TrieMatch found;
+    names().match(key, found);
+    std::uint8_t ignored = 0;
+    const RecordView barrier = topmost_barrier(found, 0, ignored);
+    if (barrier && has_nsec(barrier)) return barrier;
+    leaf = names().before(key);
+  }
+  const RecordView top = record(entry_->apex);
+  return top && has_nsec(top) ? top : RecordView{};
+}
+
+namespace {
+
+constexpr std::size_t kHashOctets = 20;        // SHA-1, the only hash there is (RFC 5155 §11)
+constexpr std::size_t kHashLabelOctets = 32;   // base32hex of it
+
+/// First label of an NSEC3 owner: base32hex without padding, lower case (RFC 5155 §3.3).
+void hash_label(ByteView hash, std::uint8_t (&label)[1 + kHashLabelOctets]) noexcept {
+  static constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
+  label[0] = kHashLabelOctets;
+  for (std::size_t i = 0; i < kHashLabelOctets; ++i) {
+    const std::size_t bit = i * 5;
+    const unsigned high = hash[bit / 8];
+    const unsigned low = bit / 8 + 1 < kHashOctets ? hash[bit / 8 + 1] : 0U;
+    const unsigned window = high << 8 | low;
+    label[1 + i] = static_cast<std::uint8_t>(kDigits[(window >> (11 - bit % 8)) & 31U]);
+  }
+}
+
+/// True when the record has an NSEC3 of the chain with these parameters.
+bool in_chain(const RecordView& record, const Nsec3Parameters& parameters) noexcept {
+  bool found = false;
+  record.find(dns::RRType::kNSEC3).for_each_rdata([&](ByteView rdata) {
+    found = found || (rdata.size() > 5 && rdata[0] == parameters.hash &&
+                      load_be16(rdata.data() + 2) == parameters.iterations &&
+                      rdata[4] == parameters.salt.size() && rdata.size() > 5U + rdata[4] &&
+                      std::equal(parameters.salt.begin(), parameters.salt.end(), rdata.begin() + 5));
+  });
+  return found;
+}
+
+}  // namespace
+
+RecordView ZoneView::nsec3_match_or_cover(ByteView hash, bool& exact) const noexcept {
+  exact = false;
+  if (!loaded() || hash.size() != kHashOctets) return {};
+  std::uint8_t label[1 + kHashLabelOctets];
+  hash_label(hash, label);
+  const Trie trie = nsec3();
+  const Nsec3Parameters parameters = nsec3_parameters();
+  // Two chains stand mixed while parameters change (RFC 5155 §10.4): step back over the other one.
+  constexpr unsigned kMaxSteps = 64;
+  TrieKey key(ByteView(label, sizeof label));
+  LeafBlock leaf = trie.at_or_before(key);
+  bool wrapped = false;
+  for (unsigned step = 0; step < kMaxSteps; ++step) {
+    if (!leaf) {  // before the first: the last one covers it (RFC 5155 §7.2.1)
+      if (wrapped) return {};
+      wrapped = true;
+      leaf = trie.last();
+      if (!leaf) return {};
+    }
+    const RecordView candidate = record(leaf.ref.units);
+    if (!candidate) return {};
+    if (in_chain(candidate, parameters)) {
+      const ByteView owner = candidate.relative_owner();
+      exact = !wrapped && owner.size() == sizeof label &&
+              TrieKey(owner).compare(TrieKey(ByteView(label, sizeof label))) == 0;
+      return candidate;
+    }
+    leaf = trie.before(TrieKey(candidate.relative_owner()));
+  }
+  return {};
+}
+
+dns::Name ZoneView::owner_of(const RecordView& record) const noexcept {
+  auto name = dns::Name::join(record.relative_owner(), apex());
+  return name ? *name : dns::Name(apex());
+}
+
+ZoneView::Cursor ZoneView::begin() const { return Cursor(*this); }
+
+ZoneView::Cursor::Cursor(ZoneView zone) : zone_(zone), walk_(nullptr, &delete_walk) {}
+
+RecordView ZoneView::Cursor::next() {
+  if (!zone_ || !zone_.loaded()) return {};
+  if (phase_ == Phase::kApex) {
+    phase_ = Phase::kNames;
+    walk_.reset(new TrieWalk(zone_.names()));
+    return zone_.record(zone_.entry_->apex);
+  }
+  while (phase_ != Phase::kEnd) {
+    if (const LeafBlock leaf = walk_->next()) return zone_.record(leaf.ref.units);
+    if (phase_ == Phase::kNames) walk_.reset(new TrieWalk(zone_.nsec3()));
+    phase_ = phase_ == Phase::kNames ? Phase::kNsec3 : Phase::kEnd;
+  }
+  return {};
+}
+
+// --- all zones ---
+
+Snapshot::Snapshot(shm::Window window, shm::Ref<> root, std::uint64_t version) noexcept
+    : window_(window), root_(window.at(root.as<RootData>())), version_(version) {}
+
+Trie Snapshot::zones() const noexcept {
+  return {window_, root_ == nullptr ? 0 : root_->zones, LeafKind::kZone};
+}
+
+namespace {
+
+/// The entry at `ref` with its apex name, checked to lie inside the window.
+const ZoneEntry* zone_entry(const shm::Window& window, std::uint32_t ref) noexcept {
+  const auto* entry = window.at(shm::Ref<ZoneEntry>{ref});
+  if (entry == nullptr || window.room_after(entry) < entry->octets()) return nullptr;
+  return entry;
+}
+
+}  // namespace
+
+ZoneView Snapshot::find_zone(dns::NameView name) const noexcept {
+  ZoneView zone;
+  if (root_ == nullptr || root_->zones == 0) return zone;
+  TrieMatch found;
+  zones().match(TrieKey(name.bytes().first(name.size() - 1)), found);
+  std::uint32_t ref = 0;
+  if (found.exact)
+    ref = found.nearest.ref.units;
+  else if (found.ancestor_count > 0)
+    ref = found.ancestors[found.ancestor_count - 1];
+  if (ref == 0) return zone;
+  zone.entry_ = zone_entry(window_, ref);
+  zone.window_ = window_;
+  return zone;
+}
+
+ZoneView Snapshot::zone_at(dns::NameView apex) const noexcept {
+  ZoneView zone;
+  if (root_ == nullptr) return zone;
+  const ByteView labels = apex.bytes().first(apex.size() - 1);
+  const LeafBlock leaf = zones().find(TrieKey(labels), labels);
+  if (!leaf) return zone;
+  zone.entry_ = zone_entry(window_, leaf.ref.units);
+  zone.window_ = window_;
+  return zone;
+}
+
+std::uint64_t Snapshot::zone_count() const noexcept {
+  return root_ == nullptr ? 0 : root_->zone_count;
+}
+
+ByteView Snapshot::server_settings_bytes() const noexcept {
+  if (root_ == nullptr) return {};
+  const auto* block =
+      window_.at(shm::Ref<>{root_->server_settings}, root_->server_settings_octets);
+  if (block == nullptr) return {};
+  return {reinterpret_cast<const std::uint8_t*>(block), root_->server_settings_octets};
+}
+
+std::uint64_t Snapshot::server_settings_tag() const noexcept {
+  return root_ == nullptr ? 0 : root_->server_settings_hash;
+}
+
+ZoneWalk::ZoneWalk(const Snapshot& snapshot)
+    : window_(snapshot.window_), walk_(new TrieWalk(snapshot.zones()), &delete_walk) {}
+
+void ZoneWalk::seek_after(dns::NameView apex) {
+  walk_->seek(TrieKey(apex.bytes().first(apex.size() - 1)), false);
+}
+
+ZoneView ZoneWalk::next() {
+  ZoneView zone;
+  const LeafBlock leaf = walk_->next();
+  if (!leaf) return zone;
+  zone.entry_ = zone_entry(window_, leaf.ref.units);
+  zone.window_ = window_;
+  return zone;
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,50 @@
+#pragma once
+
+// Bodies of the templates of zone/snapshot.h.
+
+#include "dns/rdata.h"
+#include "zone/layout.h"
+
+namespace pando::zone {
+
+template <class Visit>
+void RRsetView::for_each_rdata(Visit&& visit) const {
+  const std::uint8_t* p = data_;
+  const std::uint8_t* const end = data_ + size_;
+  const std::size_t fixed = dns::fixed_rdata_length(type_);
+  for (unsigned i = 0; i < count_; ++i) {
+    std::uint32_t length = static_cast<std::uint32_t>(fixed);
+    if (fixed == 0) p = get_varint(p, end, length);
+    if (p == nullptr || static_cast<std::size_t>(end - p) < length) return;
+    visit(ByteView(p, length));
+    p += length;
+  }
+}
+
+template <class Visit>
+void RRsetView::for_each_signature(Visit&& visit) const {
+  const std::uint8_t* p = data_;
+  const std::uint8_t* const end = data_ + size_;
+  const std::size_t fixed = dns::fixed_rdata_length(type_);
+  const unsigned total = count_ + unsigned{signature_count_};
+  for (unsigned i = 0; i < total; ++i) {
+    std::uint32_t length = static_cast<std::uint32_t>(fixed);
+    if (fixed == 0 || i >= count_) p = get_varint(p, end, length);
+    if (p == nullptr || static_cast<std::size_t>(end - p) < length) return;
+    if (i >= count_) visit(ByteView(p, length));
+    p += length;
+  }
+}
+
+template <class Visit>
+void RecordView::for_each_rrset(Visit&& visit) const {
+  if (block_ == nullptr) return;
+  const std::uint8_t* p = first();
+  for (std::size_t left = rrset_count(); left > 0 && p != nullptr; --left) {
+    RRsetView rrset;
+    p = step(p, rrset);
+    if (p != nullptr) visit(static_cast<const RRsetView&>(rrset));
+  }
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,218 @@
+#include "zone/trie_edit.h"
+
+#include <array>
+#include <cstring>
+
+#include "zone/layout.h"
+
+namespace pando::zone {
+
+namespace {
+
+/// One step of a descent: the branch and which child was taken.
+struct Step {
+  std::uint32_t ref;
+  unsigned index;
+};
+
+/// The branches from the root down to where a change happens. Offsets grow, so there are at most
+/// as many as a key has symbols.
+struct Path {
+  std::array<Step, kMaxKeySymbols + 1> steps;
+  std::size_t size = 0;
+};
+
+Branch* writable_branch(shm::Transaction& transaction, std::uint32_t ref) {
+  return transaction.writable(shm::Ref<Branch>{ref});
+}
+
+Result<std::uint32_t> allocate_branch(shm::Transaction& transaction, unsigned count) {
+  auto ref = transaction.allocate(Branch::octets(count));
+  if (!ref) return pass(ref);
+  return ref->units;
+}
+
+/// Hands `child` up the path: each branch gets its new child; stops where nothing changes.
+Result<std::uint32_t> rebuild(shm::Transaction& transaction, std::uint32_t root, const Path& path,
+                              std::uint32_t child) {
+  for (std::size_t i = path.size; i-- > 0;) {
+    auto fresh = make_branch_fresh(transaction, path.steps[i].ref);
+    if (!fresh) return pass(fresh);
+    writable_branch(transaction, *fresh)->children()[path.steps[i].index] = child;
+    if (*fresh == path.steps[i].ref) return root;  // changed in place: nothing above moves
+    child = *fresh;
+  }
+  return child;
+}
+
+/// Follows `key` to the branch or leaf that covers symbol `stop`. False when the trie is damaged.
+bool descend(const Trie& trie, const TrieKey& key, std::size_t stop, Path& path,
+             std::uint32_t& ref) {
+  ref = trie.root();
+  LeafBlock leaf;
+  while (const Branch* branch = trie.branch_at(ref, leaf)) {
+    if (branch->offset() >= stop) return true;
+    const unsigned symbol = key[branch->offset()];
+    if (!branch->has(symbol) || path.size > kMaxKeySymbols) return false;
+    const unsigned index = branch->index_of(symbol);
+    path.steps[path.size++] = {ref, index};
+    ref = branch->children()[index];
+  }
+  return static_cast<bool>(leaf);
+}
+
+/// A new two-way branch above `below`.
+Result<std::uint32_t> split(shm::Transaction& transaction, std::uint32_t below,
+                            std::uint8_t symbol_below, std::uint32_t leaf, std::uint8_t symbol_leaf,
+                            std::size_t offset) {
+  auto ref = allocate_branch(transaction, 2);
+  if (!ref) return pass(ref);
+  Branch* branch = writable_branch(transaction, *ref);
+  branch->header = Branch::make(
+      (std::uint64_t{1} << symbol_below) | (std::uint64_t{1} << symbol_leaf), offset);
+  branch->children()[symbol_below < symbol_leaf ? 0 : 1] = below;
+  branch->children()[symbol_below < symbol_leaf ? 1 : 0] = leaf;
+  return *ref;
+}
+
+/// A copy of the branch with one more child. The old block is released.
+Result<std::uint32_t> widen(shm::Transaction& transaction, std::uint32_t ref, std::uint8_t symbol,
+                            std::uint32_t leaf) {
+  const Branch* old = transaction.window().at(shm::Ref<Branch>{ref});
+  const unsigned count = old->count();
+  auto made = allocate_branch(transaction, count + 1);
+  if (!made) return pass(made);
+  Branch* branch = writable_branch(transaction, *made);
+  branch->header = Branch::make(old->bitmap() | (std::uint64_t{1} << symbol), old->offset());
+  const unsigned index = branch->index_of(symbol);
+  std::memcpy(branch->children(), old->children(), index * sizeof(std::uint32_t));
+  branch->children()[index] = leaf;
+  std::memcpy(branch->children() + index + 1, old->children() + index,
+              (count - index) * sizeof(std::uint32_t));
+  transaction.release(shm::Ref<>{ref}, Branch::octets(count));
+  return *made;
+}
+
+/// A copy of the branch with one child less. The old block is released.
+Result<std::uint32_t> narrow(shm::Transaction& transaction, std::uint32_t ref, std::uint8_t symbol) {
+  const Branch* old = transaction.window().at(shm::Ref<Branch>{ref});
+  const unsigned count = old->count();
+  const unsigned index = old->index_of(symbol);
+  auto made = allocate_branch(transaction, count - 1);
+  if (!made) return pass(made);
+  Branch* branch = writable_branch(transaction, *made);
+  branch->header = Branch::make(old->bitmap() & ~(std::uint64_t{1} << symbol), old->offset());
+  std::memcpy(branch->children(), old->children(), index * sizeof(std::uint32_t));
+  std::memcpy(branch->children() + index, old->children() + index + 1,
+              (count - index - 1) * sizeof(std::uint32_t));
+  transaction.release(shm::Ref<>{ref}, Branch::octets(count));
+  return *made;
+}
+
+tl::unexpected<Error> damaged() { return fail(Errc::kCorrupt, "zone trie is damaged"); }
+
+}  // namespace
+
+Result<std::uint32_t> make_branch_fresh(shm::Transaction& transaction, std::uint32_t ref) {
+  if (transaction.is_fresh(shm::Ref<>{ref})) return ref;
+  const Branch* old = transaction.window().at(shm::Ref<Branch>{ref});
+  if (old == nullptr) return damaged();
+  const std::size_t octets = Branch::octets(old->count());
+  auto copy = transaction.allocate(octets);
+  if (!copy) return pass(copy);
+  std::memcpy(transaction.writable(*copy), old, octets);
+  transaction.release(shm::Ref<>{ref}, octets);
+  return copy->units;
+}
+
+Result<std::uint32_t> trie_put(shm::Transaction& transaction, std::uint32_t root, LeafKind kind,
+                               const TrieKey& key, std::uint32_t leaf) {
+  if (root == 0) return leaf;
+  const Trie trie(transaction.window(), root, kind);
+  TrieMatch found;
+  trie.match(key, found);
+  if (found.damaged) return damaged();
+  Path path;
+  std::uint32_t at = 0;
+  if (!descend(trie, key, found.exact ? kMaxKeySymbols : found.common, path, at)) return damaged();
+  if (found.exact) return rebuild(transaction, root, path, leaf);
+
+  const TrieKey nearest(trie.labels_of(found.nearest));
+  const std::uint8_t symbol = key[found.common];
+  LeafBlock ignored;
+  const Branch* branch = trie.branch_at(at, ignored);
+  auto replaced = branch != nullptr && branch->offset() == found.common
+                      ? widen(transaction, at, symbol, leaf)
+                      : split(transaction, at, nearest[found.common], leaf, symbol, found.common);
+  if (!replaced) return replaced;
+  return rebuild(transaction, root, path, *replaced);
+}
+
+Result<std::uint32_t> trie_remove(shm::Transaction& transaction, std::uint32_t root, LeafKind kind,
+                                  const TrieKey& key) {
+  if (root == 0) return fail(Errc::kNotFound, "no such name");
+  const Trie trie(transaction.window(), root, kind);
+  TrieMatch found;
+  trie.match(key, found);
+  if (found.damaged) return damaged();
+  if (!found.exact) return fail(Errc::kNotFound, "no such name");
+  Path path;
+  std::uint32_t at = 0;
+  if (!descend(trie, key, kMaxKeySymbols, path, at)) return damaged();
+  if (path.size == 0) return 0U;  // the only leaf
+
+  const Step last = path.steps[--path.size];
+  const Branch* branch = transaction.window().at(shm::Ref<Branch>{last.ref});
+  if (branch->count() == 2) {  // the other child takes the branch's place
+    const std::uint32_t other = branch->children()[1 - last.index];
+    transaction.release(shm::Ref<>{last.ref}, Branch::octets(2));
+    return rebuild(transaction, root, path, other);
+  }
+  auto narrowed = narrow(transaction, last.ref, key[branch->offset()]);
+  if (!narrowed) return narrowed;
+  return rebuild(transaction, root, path, *narrowed);
+}
+
+Status TrieBuilder::add(std::uint32_t leaf, std::size_t common, std::uint8_t symbol_before,
+                        std::uint8_t symbol_here) {
+  if (pending_ == 0 && open_.empty()) {
+    pending_ = leaf;
+    return {};
+  }
+  // Branches deeper than the new fork are complete: nothing more can come below them.
+  while (!open_.empty() && open_.back().offset > common) {
+    children_.push_back(pending_);
+    if (auto closed = close_top(); !closed) return closed;
+  }
+  if (open_.empty() || open_.back().offset < common)
+    open_.push_back({common, std::uint64_t{1} << symbol_before, children_.size()});
+  children_.push_back(pending_);
+  open_.back().bitmap |= std::uint64_t{1} << symbol_here;
+  pending_ = leaf;
+  return {};
+}
+
+Status TrieBuilder::close_top() {
+  const Open top = open_.back();
+  const auto count = static_cast<unsigned>(children_.size() - top.first_child);
+  auto ref = allocate_branch(transaction_, count);
+  if (!ref) return pass(ref);
+  Branch* branch = writable_branch(transaction_, *ref);
+  branch->header = Branch::make(top.bitmap, top.offset);
+  std::memcpy(branch->children(), children_.data() + top.first_child,
+              count * sizeof(std::uint32_t));
+  children_.resize(top.first_child);
+  open_.pop_back();
+  pending_ = *ref;
+  return {};
+}
+
+Result<std::uint32_t> TrieBuilder::finish() {
+  while (!open_.empty()) {
+    children_.push_back(pending_);
+    if (auto closed = close_top(); !closed) return pass(closed);
+  }
+  return pending_;
+}
+
+}  // namespace pando::zone
