@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 #include "dns/name.h"
 #include "dns/types.h"
 

@@ -99,12 +99,13 @@ class Draft {
  private:
   friend class ZoneEdit;
   Result<RootData*> writable_root();
-  Result<std::uint32_t> intern_settings(ByteView bytes, std::uint64_t hash);
+  Status intern_settings(ByteView bytes, std::uint64_t hash);
   Status drop_settings(std::uint64_t hash, std::uint32_t zones);
   Status retire(const ZoneEntry& entry);
   Status put_entry(const ZoneEntry& entry, dns::NameView apex);
   [[nodiscard]] const ZoneEntry* entry_at(dns::NameView apex) const noexcept;
   Status compact_fixed_blocks();
+  Status compact_settings(RootData& root);
 
   shm::Transaction& transaction_;
   shm::Ref<> root_;

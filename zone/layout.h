@@ -98,21 +98,19 @@ inline constexpr std::size_t kExternalOctets = 8;
 
 /// Leaf of the zones trie; the apex's labels and the root octet follow.
 ///
-///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 settings | 12 apex record | 16 names |
-///   20 nsec3 | 24 serial | 28 settings octets | 32 settings hash | 40 records | 48 names |
-///   56 source mtime | 64 source octets | 72 apex labels …
+///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
+///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
+///   64 apex labels …
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
   std::uint16_t unused;
   std::uint32_t side_index;
-  std::uint32_t settings;
   std::uint32_t apex;
   std::uint32_t names;
   std::uint32_t nsec3;
   std::uint32_t serial;
-  std::uint32_t settings_octets;
-  std::uint64_t settings_hash;
+  std::uint64_t settings_hash;  // finds the settings in RootData's table
   std::uint64_t record_count;
   std::uint64_t name_count;
   std::int64_t source_mtime_ns;
@@ -124,8 +122,8 @@ struct ZoneEntry {
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 72 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 72");
+static_assert(sizeof(ZoneEntry) == 64 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 64");
 
 /// What a version's root reference points at.
 struct RootData {

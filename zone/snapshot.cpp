@@ -94,9 +94,16 @@ std::uint64_t ZoneView::source_octets() const noexcept { return entry_->source_o
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
 
 ByteView ZoneView::settings_bytes() const noexcept {
-  const auto* block = window_.at(shm::Ref<>{entry_->settings}, entry_->settings_octets);
+  const auto* table = window_.at(shm::Ref<SettingsTable>{root_->settings_table});
+  if (table == nullptr || window_.room_after(table) < SettingsTable::octets(table->count)) return {};
+  const SettingsEntry* const end = table->entries() + table->count;
+  const auto* found = std::find_if(table->entries(), end, [&](const SettingsEntry& entry) {
+    return entry.hash == entry_->settings_hash;
+  });
+  if (found == end) return {};
+  const auto* block = window_.at(shm::Ref<>{found->block}, found->octets);
   if (block == nullptr) return {};
-  return {reinterpret_cast<const std::uint8_t*>(block), entry_->settings_octets};
+  return {reinterpret_cast<const std::uint8_t*>(block), found->octets};
 }
 
 Denial ZoneView::denial() const noexcept {
@@ -292,42 +299,30 @@ Trie Snapshot::zones() const noexcept {
   return {window_, root_ == nullptr ? 0 : root_->zones, LeafKind::kZone};
 }
 
-namespace {
-
-/// The entry at `ref` with its apex name, checked to lie inside the window.
-const ZoneEntry* zone_entry(const shm::Window& window, std::uint32_t ref) noexcept {
-  const auto* entry = window.at(shm::Ref<ZoneEntry>{ref});
-  if (entry == nullptr || window.room_after(entry) < entry->octets()) return nullptr;
-  return entry;
-}
-
-}  // namespace
-
-ZoneView Snapshot::find_zone(dns::NameView name) const noexcept {
+ZoneView Snapshot::view_at(std::uint32_t ref) const noexcept {
   ZoneView zone;
-  if (root_ == nullptr || root_->zones == 0) return zone;
-  TrieMatch found;
-  zones().match(TrieKey(name.bytes().first(name.size() - 1)), found);
-  std::uint32_t ref = 0;
-  if (found.exact)
-    ref = found.nearest.ref.units;
-  else if (found.ancestor_count > 0)
-    ref = found.ancestors[found.ancestor_count - 1];
-  if (ref == 0) return zone;
-  zone.entry_ = zone_entry(window_, ref);
+  const auto* entry = window_.at(shm::Ref<ZoneEntry>{ref});
+  if (entry == nullptr || window_.room_after(entry) < entry->octets()) return zone;
+  zone.entry_ = entry;
+  zone.root_ = root_;
   zone.window_ = window_;
   return zone;
+}
+
+ZoneView Snapshot::find_zone(dns::NameView name) const noexcept {
+  if (root_ == nullptr || root_->zones == 0) return {};
+  TrieMatch found;
+  zones().match(TrieKey(name.bytes().first(name.size() - 1)), found);
+  if (found.exact) return view_at(found.nearest.ref.units);
+  if (found.ancestor_count > 0) return view_at(found.ancestors[found.ancestor_count - 1]);
+  return {};
 }
 
 ZoneView Snapshot::zone_at(dns::NameView apex) const noexcept {
-  ZoneView zone;
-  if (root_ == nullptr) return zone;
+  if (root_ == nullptr) return {};
   const ByteView labels = apex.bytes().first(apex.size() - 1);
   const LeafBlock leaf = zones().find(TrieKey(labels), labels);
-  if (!leaf) return zone;
-  zone.entry_ = zone_entry(window_, leaf.ref.units);
-  zone.window_ = window_;
-  return zone;
+  return leaf ? view_at(leaf.ref.units) : ZoneView{};
 }
 
 std::uint64_t Snapshot::zone_count() const noexcept {
@@ -347,19 +342,15 @@ std::uint64_t Snapshot::server_settings_tag() const noexcept {
 }
 
 ZoneWalk::ZoneWalk(const Snapshot& snapshot)
-    : window_(snapshot.window_), walk_(new TrieWalk(snapshot.zones()), &delete_walk) {}
+    : snapshot_(snapshot), walk_(new TrieWalk(snapshot.zones()), &delete_walk) {}
 
 void ZoneWalk::seek_after(dns::NameView apex) {
   walk_->seek(TrieKey(apex.bytes().first(apex.size() - 1)), false);
 }
 
 ZoneView ZoneWalk::next() {
-  ZoneView zone;
   const LeafBlock leaf = walk_->next();
-  if (!leaf) return zone;
-  zone.entry_ = zone_entry(window_, leaf.ref.units);
-  zone.window_ = window_;
-  return zone;
+  return leaf ? snapshot_.view_at(leaf.ref.units) : ZoneView{};
 }
 
 }  // namespace pando::zone

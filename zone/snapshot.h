@@ -158,6 +158,7 @@ class ZoneView {
   [[nodiscard]] RecordView topmost_barrier(const struct TrieMatch& found, std::size_t apex_labels,
                                            std::uint8_t& labels) const noexcept;
   const ZoneEntry* entry_ = nullptr;
+  const RootData* root_ = nullptr;
   shm::Window window_;
 };
 
@@ -174,19 +175,7 @@ class ZoneView::Cursor {
   std::unique_ptr<TrieWalk, void (*)(TrieWalk*)> walk_;
 };
 
-/// Zones of a version in canonical order.
-class ZoneWalk {
- public:
-  explicit ZoneWalk(const class Snapshot& snapshot);
-  /// Starts behind `apex` (which need not exist).
-  void seek_after(dns::NameView apex);
-  /// The next zone, or an empty view.
-  ZoneView next();
-
- private:
-  shm::Window window_;
-  std::unique_ptr<TrieWalk, void (*)(TrieWalk*)> walk_;
-};
+class ZoneWalk;
 
 /// One whole version.
 class Snapshot {
@@ -201,10 +190,7 @@ class Snapshot {
   [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
   /// Calls `visit(ZoneView)` for all zones in canonical order.
   template <class Visit>
-  void for_each_zone(Visit&& visit) const {
-    ZoneWalk walk(*this);
-    while (const ZoneView zone = walk.next()) visit(zone);
-  }
+  void for_each_zone(Visit&& visit) const;
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
   [[nodiscard]] ByteView server_settings_bytes() const noexcept;
   [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;
@@ -213,10 +199,31 @@ class Snapshot {
   friend class ZoneWalk;
   friend class Draft;
   [[nodiscard]] Trie zones() const noexcept;
+  [[nodiscard]] ZoneView view_at(std::uint32_t ref) const noexcept;
   shm::Window window_;
   const RootData* root_ = nullptr;
   std::uint64_t version_ = 0;
 };
+
+/// Zones of a version in canonical order.
+class ZoneWalk {
+ public:
+  explicit ZoneWalk(const Snapshot& snapshot);
+  /// Starts behind `apex` (which need not exist).
+  void seek_after(dns::NameView apex);
+  /// The next zone, or an empty view.
+  ZoneView next();
+
+ private:
+  Snapshot snapshot_;
+  std::unique_ptr<TrieWalk, void (*)(TrieWalk*)> walk_;
+};
+
+template <class Visit>
+void Snapshot::for_each_zone(Visit&& visit) const {
+  ZoneWalk walk(*this);
+  while (const ZoneView zone = walk.next()) visit(zone);
+}
 
 }  // namespace pando::zone
 

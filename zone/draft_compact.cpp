@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "zone/draft.h"
+#include "zone/layout.h"
+#include "zone/record_codec.h"
+#include "zone/trie_edit.h"
+
+// Moving live blocks out of victim chunks and giving back the blocks of replaced zones, in slices.
+
+namespace pando::zone {
+
+namespace {
+
+constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deeper means damage
+
+/// Walks one trie from a key on and gives each leaf to `move(ref) -> Result<new ref>`; branches in
+/// victim chunks and those with moved children are rewritten. Stops when `budget` is used up.
+template <class Move>
+class TrieMover {
+ public:
+  TrieMover(shm::Transaction& transaction, LeafKind kind, std::size_t& budget, Move& move)
+      : transaction_(transaction), kind_(kind), budget_(budget), move_(move) {}
+
+  /// `from`: leaves below this key are passed over (and the key itself, unless `inclusive`).
+  Result<std::uint32_t> run(std::uint32_t root, const TrieKey* from, bool inclusive) {
+    inclusive_ = inclusive;
+    if (root == 0) return root;
+    from_ = from;
+    if (from != nullptr) {
+      Trie(transaction_.window(), root, kind_).match(*from, found_);
+      if (found_.damaged) return fail(Errc::kCorrupt, "zone trie is damaged");
+    }
+    return visit(root, from != nullptr, 0);
+  }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+ private:
+  Result<std::uint32_t> visit(std::uint32_t ref, bool bounded, unsigned depth) {
+    if (depth > kMaxDepth) return fail(Errc::kCorrupt, "zone trie is damaged");
+    const Trie trie(transaction_.window(), ref, kind_);
+    LeafBlock leaf;
+    const Branch* branch = trie.branch_at(ref, leaf);
+    if (branch == nullptr && !leaf) return fail(Errc::kCorrupt, "zone trie is damaged");
+    // Below the point where the bound leaves the trie a subtree is wholly before or behind it.
+    if (bounded && (leaf || (!found_.exact && branch->offset() > found_.common))) {
+      const int order = TrieKey(trie.labels_of(found_.nearest)).compare(*from_);
+      if (order < 0 || (order == 0 && !inclusive_)) return ref;
+      bounded = false;
+    }
+    if (leaf) return visit_leaf(ref);
+    return visit_branch(ref, branch, bounded, depth);
+  }
+
+  Result<std::uint32_t> visit_leaf(std::uint32_t ref) {
+    if (budget_ == 0) {
+      stopped_ = true;
+      return ref;
+    }
+    --budget_;
+    return move_(ref);
+  }
+
+  Result<std::uint32_t> visit_branch(std::uint32_t ref, const Branch* branch, bool bounded,
+                                     unsigned depth) {
+    unsigned index = 0;
+    bool first_is_bounded = false;
+    if (bounded) {
+      const unsigned symbol = (*from_)[branch->offset()];
+      index = branch->index_of(symbol);
+      first_is_bounded = branch->has(symbol);
+    }
+    if (transaction_.in_victim(shm::Ref<>{ref})) {
+      auto moved = make_branch_fresh(transaction_, ref);
+      if (!moved) return moved;
+      ref = *moved;
+    }
+    const unsigned count = branch->count();
+    for (; index < count && !stopped_; ++index) {
+      const auto* here = transaction_.window().at(shm::Ref<Branch>{ref});
+      const std::uint32_t child = here->children()[index];
+      auto moved = visit(child, std::exchange(first_is_bounded, false), depth + 1);
+      if (!moved) return moved;
+      if (*moved == child) continue;
+      auto fresh = make_branch_fresh(transaction_, ref);
+      if (!fresh) return fresh;
+      ref = *fresh;
+      transaction_.writable(shm::Ref<Branch>{ref})->children()[index] = *moved;
+    }
+    return ref;
+  }
+
+  shm::Transaction& transaction_;
+  LeafKind kind_;
+  std::size_t& budget_;
+  Move& move_;
+  const TrieKey* from_ = nullptr;
+  bool inclusive_ = false;
+  bool stopped_ = false;
+  TrieMatch found_;
+};
+
+/// Moves one zone's entry and data.
+class ZoneMover {
+ public:
+  ZoneMover(shm::Transaction& transaction, std::size_t& budget, Draft::CompactCursor& cursor)
+      : transaction_(transaction), budget_(budget), cursor_(cursor) {}
+
+  Result<std::uint32_t> operator()(std::uint32_t ref) {
+    const auto* old = transaction_.window().at(shm::Ref<ZoneEntry>{ref});
+    if (old == nullptr || transaction_.window().room_after(old) < old->octets())
+      return fail(Errc::kCorrupt, "zone entry is damaged");
+    const dns::Name apex(dns::NameView(reinterpret_cast<const std::uint8_t*>(old + 1),
+                                       old->name_octets + std::size_t{1}));
+    if (!(cursor_.phase != 0 && apex == cursor_.zone)) {  // a zone not begun yet
+      cursor_.zone = apex;
+      cursor_.name = apex;
+      cursor_.phase = kNames;
+    }
+    ZoneEntry entry = *old;
+    if (auto moved = move_data(entry); !moved) return pass(moved);
+    if (std::memcmp(&entry, old, sizeof entry) == 0 && !transaction_.in_victim(shm::Ref<>{ref}))
+      return ref;
+    auto copy = transaction_.allocate(old->octets());
+    if (!copy) return pass(copy);
+    auto* block = transaction_.writable(copy->as<ZoneEntry>());
+    std::memcpy(block, old, old->octets());
+    *block = entry;
+    transaction_.release(shm::Ref<>{ref}, old->octets());
+    return copy->units;
+  }
+
+  static constexpr std::uint8_t kNames = 1;
+  static constexpr std::uint8_t kNsec3 = 2;
+  static constexpr std::uint8_t kDone = 3;
+
+ private:
+  Status move_data(ZoneEntry& entry) {
+    if (cursor_.phase == kNames) {
+      if (entry.apex != 0 && cursor_.name == cursor_.zone) {
+        auto apex = relocate_record(transaction_, entry.apex);
+        if (!apex) return pass(apex);
+        entry.apex = *apex;
+      }
+      if (auto moved = move_trie(entry.names); !moved || cursor_.phase == kNames) return moved;
+    }
+    if (cursor_.phase == kNsec3) return move_trie(entry.nsec3);
+    return {};
+  }
+
+  /// Moves one trie's records; on reaching its end the phase goes on.
+  Status move_trie(std::uint32_t& root) {
+    const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
+      const RecordView record = record_view(transaction_.window(), ref);
+      if (!record) return fail(Errc::kCorrupt, "name record is damaged");
+      auto name = dns::Name::join(record.relative_owner(), cursor_.zone);
+      if (!name) return pass(name);
+      cursor_.name = *name;
+      return relocate_record(transaction_, ref);
+    };
+    TrieMover<decltype(move)> mover(transaction_, LeafKind::kRecord, budget_, move);
+    const TrieKey from(relative_labels(cursor_.name, cursor_.zone));
+    const bool from_start = cursor_.name == cursor_.zone;
+    auto moved = mover.run(root, from_start ? nullptr : &from, false);
+    if (!moved) return pass(moved);
+    root = *moved;
+    if (mover.stopped()) return {};
+    ++cursor_.phase;
+    cursor_.name = cursor_.zone;
+    return {};
+  }
+
+  shm::Transaction& transaction_;
+  std::size_t& budget_;
+  Draft::CompactCursor& cursor_;
+};
+
+Result<std::uint32_t> move_octets(shm::Transaction& transaction, std::uint32_t ref,
+                                  std::size_t octets) {
+  if (ref == 0 || !transaction.in_victim(shm::Ref<>{ref})) return ref;
+  const std::size_t size = std::max<std::size_t>(octets, 1);
+  const auto* old = transaction.window().at(shm::Ref<>{ref}, size);
+  if (old == nullptr) return fail(Errc::kCorrupt, "block is damaged");
+  auto copy = transaction.allocate(size);
+  if (!copy) return pass(copy);
+  std::memcpy(transaction.writable(*copy), old, size);
+  transaction.release(shm::Ref<>{ref}, size);
+  return copy->units;
+}
+
+}  // namespace
+
+Status Draft::compact_fixed_blocks() {
+  const auto* old = transaction_.window().at(root_.as<RootData>());
+  if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
+  auto root = writable_root();
+  if (!root) return pass(root);
+  auto server = move_octets(transaction_, (*root)->server_settings, (*root)->server_settings_octets);
+  if (!server) return pass(server);
+  (*root)->server_settings = *server;
+  if (auto settings = compact_settings(**root); !settings) return settings;
+  const auto* retired = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
+  if (retired != nullptr) {
+    auto moved = move_octets(transaction_, (*root)->retired, RetiredStack::octets(retired->count));
+    if (!moved) return pass(moved);
+    (*root)->retired = *moved;
+  }
+  return {};
+}
+
+Status Draft::compact_settings(RootData& root) {
+  const auto* old = transaction_.window().at(shm::Ref<SettingsTable>{root.settings_table});
+  if (old == nullptr) return {};
+  bool moves = transaction_.in_victim(shm::Ref<>{root.settings_table});
+  for (std::uint32_t i = 0; i < old->count; ++i)
+    moves = moves || transaction_.in_victim(shm::Ref<>{old->entries()[i].block});
+  if (!moves) return {};
+  const std::size_t octets = SettingsTable::octets(old->count);
+  auto copy = transaction_.allocate(octets);
+  if (!copy) return pass(copy);
+  auto* table = transaction_.writable(copy->as<SettingsTable>());
+  std::memcpy(table, old, octets);
+  for (std::uint32_t i = 0; i < old->count; ++i) {
+    SettingsEntry& entry = table->entries()[i];
+    auto block = move_octets(transaction_, entry.block, entry.octets);
+    if (!block) return pass(block);
+    entry.block = *block;
+  }
+  transaction_.release(shm::Ref<>{root.settings_table}, octets);
+  root.settings_table = copy->units;
+  return {};
+}
+
+Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names) {
+  if (!root_) return true;
+  transaction_.use_reserve();
+  if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
+  auto root = writable_root();
+  if (!root) return pass(root);
+  std::size_t budget = std::max<std::size_t>(names, 2);  // a zone and a name: progress
+  ZoneMover zone_mover(transaction_, budget, cursor);
+  const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
+  const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));
+  bool zone_unfinished = false;
+  auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
+    if (zone_unfinished) return ref;
+    auto moved = zone_mover(ref);
+    zone_unfinished = moved && cursor.phase != ZoneMover::kDone;
+    if (zone_unfinished) budget = 0;
+    return moved;
+  };
+  TrieMover<decltype(move)> mover(transaction_, LeafKind::kZone, budget, move);
+  auto zones = mover.run((*root)->zones, cursor.phase == 0 ? nullptr : &from, in_zone);
+  if (!zones) return pass(zones);
+  // writable_root() may have been called below: read it again.
+  transaction_.writable(root_.as<RootData>())->zones = *zones;
+  if (mover.stopped() || zone_unfinished) return false;
+  cursor = {};
+  return true;
+}
+
+Status Draft::retire(const ZoneEntry& entry) {
+  std::vector<std::uint32_t> refs;
+  for (const std::uint32_t ref : {entry.apex, entry.names, entry.nsec3})
+    if (ref != 0) refs.push_back(ref);
+  if (refs.empty()) return {};
+  auto root = writable_root();
+  if (!root) return pass(root);
+  const auto* old = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
+  const std::size_t had = old == nullptr ? 0 : old->count;
+  auto ref = transaction_.allocate(RetiredStack::octets(had + refs.size()));
+  if (!ref) return pass(ref);
+  auto* stack = transaction_.writable(ref->as<RetiredStack>());
+  *stack = {static_cast<std::uint32_t>(had + refs.size()), 0};
+  if (had > 0) std::memcpy(stack->refs(), old->refs(), had * sizeof(std::uint32_t));
+  std::copy(refs.begin(), refs.end(), stack->refs() + had);
+  if (old != nullptr)
+    transaction_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(had));
+  (*root)->retired = ref->units;
+  return {};
+}
+
+Result<bool> Draft::dismantle_retired(std::size_t blocks) {
+  if (!root_) return true;
+  const auto* before = transaction_.window().at(root_.as<RootData>());
+  if (before == nullptr || before->retired == 0) return true;
+  transaction_.use_reserve();
+  auto root = writable_root();
+  if (!root) return pass(root);
+  const auto* old = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
+  if (old == nullptr) return fail(Errc::kCorrupt, "list of retired zones is damaged");
+  std::vector<std::uint32_t> stack(old->refs(), old->refs() + old->count);
+  transaction_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(old->count));
+  (*root)->retired = 0;
+  for (; blocks > 0 && !stack.empty(); --blocks) {
+    const std::uint32_t ref = stack.back();
+    stack.pop_back();
+    LeafBlock leaf;
+    const Trie trie(transaction_.window(), ref, LeafKind::kRecord);
+    if (const Branch* branch = trie.branch_at(ref, leaf)) {
+      stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
+      transaction_.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
+    } else if (leaf) {
+      release_record(transaction_, ref);
+    }
+  }
+  if (stack.empty()) return true;
+  auto ref = transaction_.allocate(RetiredStack::octets(stack.size()));
+  if (!ref) return pass(ref);
+  auto* left = transaction_.writable(ref->as<RetiredStack>());
+  *left = {static_cast<std::uint32_t>(stack.size()), 0};
+  std::copy(stack.begin(), stack.end(), left->refs());
+  (*root)->retired = ref->units;
+  return false;
+}
+
+}  // namespace pando::zone

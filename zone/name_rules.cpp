@@ -1,0 +1,60 @@
+#include "zone/name_rules.h"
+
+#include "dns/rdata.h"
+
+namespace pando::zone {
+
+namespace {
+
+std::string owner_text(const NameDraft& name, dns::NameView apex) {
+  const auto owner = dns::Name::join(name.labels, apex);
+  return owner ? dns::to_text(*owner) : "?";
+}
+
+bool may_stand_beside_cname(dns::RRType type) {
+  return type == dns::RRType::kCNAME || type == dns::RRType::kNSEC || type == dns::RRType::kKEY ||
+         type == dns::RRType::kSIG || type == dns::RRType::kNXT;
+}
+
+Status check_apex(const NameDraft& name, dns::NameView apex) {
+  const RRsetDraft* soa = name.find(dns::RRType::kSOA);
+  const std::size_t soas = soa == nullptr ? 0 : soa->rdatas.size();
+  if (soas != 1)
+    return fail(Errc::kInvalid, "{}: {} SOA records, one is needed", owner_text(name, apex), soas);
+  const RRsetDraft* ns = name.find(dns::RRType::kNS);
+  if (ns == nullptr || ns->rdatas.empty())
+    return fail(Errc::kInvalid, "{}: no NS records at the apex", owner_text(name, apex));
+  return {};
+}
+
+}  // namespace
+
+Status check_name(const NameDraft& name, dns::NameView apex) {
+  bool has_cname = false;
+  bool has_other = false;
+  for (const RRsetDraft& rrset : name.rrsets) {
+    if (rrset.rdatas.empty()) continue;
+    const bool single = rrset.type == dns::RRType::kCNAME || rrset.type == dns::RRType::kDNAME;
+    if (single && rrset.rdatas.size() > 1)
+      return fail(Errc::kInvalid, "{}: more than one {} record", owner_text(name, apex),
+                  dns::to_text(rrset.type));
+    has_cname = has_cname || rrset.type == dns::RRType::kCNAME;
+    has_other = has_other || !may_stand_beside_cname(rrset.type);
+    if (rrset.type == dns::RRType::kSOA && !name.labels.empty())
+      return fail(Errc::kInvalid, "{}: SOA below the apex", owner_text(name, apex));
+  }
+  if (has_cname && has_other)
+    return fail(Errc::kInvalid, "{}: CNAME and other data", owner_text(name, apex));
+  return name.labels.empty() ? check_apex(name, apex) : Status{};
+}
+
+bool belongs_to_nsec3(dns::RRType type, ByteView rdata) noexcept {
+  return place(type, rdata).set == dns::RRType::kNSEC3;
+}
+
+Placed place(dns::RRType type, ByteView rdata) noexcept {
+  if (type != dns::RRType::kRRSIG || rdata.size() < 2) return {type, false, rdata};
+  return {dns::rrsig_covered(rdata), true, rdata.subspan(2)};
+}
+
+}  // namespace pando::zone

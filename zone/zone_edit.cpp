@@ -1,0 +1,246 @@
+#include "zone/zone_edit.h"
+
+#include <algorithm>
+
+#include "dns/rdata.h"
+#include "zone/built.h"
+#include "zone/name_rules.h"
+#include "zone/trie_edit.h"
+
+namespace pando::zone {
+
+namespace {
+
+/// RDATAs of one list that the other has not; both are sorted canonically.
+template <class Compare>
+std::vector<ByteView> missing_from(const std::vector<ByteView>& list,
+                                   const std::vector<ByteView>& other, Compare&& compare) {
+  std::vector<ByteView> result;
+  std::set_difference(list.begin(), list.end(), other.begin(), other.end(),
+                      std::back_inserter(result),
+                      [&](ByteView a, ByteView b) { return compare(a, b) < 0; });
+  return result;
+}
+
+int compare_octets(ByteView a, ByteView b) {
+  const int order = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
+  return order != 0 ? order : static_cast<int>(a.size()) - static_cast<int>(b.size());
+}
+
+}  // namespace
+
+ZoneEdit::ZoneEdit(Draft& draft, const Changes& changes, const DataLimits& limits)
+    : draft_(draft), changes_(changes), limits_(limits) {}
+
+Result<Applied> ZoneEdit::run() {
+  zone_ = draft_.snapshot().zone_at(changes_.zone);
+  if (!zone_ || !zone_.loaded())
+    return fail(Errc::kNotFound, "{}: no such zone, or not loaded", dns::to_text(changes_.zone));
+  entry_ = *draft_.entry_at(changes_.zone);
+  applied_.from = applied_.to = {entry_.serial};
+  applied_.effective.zone = changes_.zone;
+  if (auto collected = collect_steps(); !collected) return pass(collected);
+  for (std::size_t at = 0; at < steps_.size();) {
+    std::size_t end = at + 1;
+    while (end < steps_.size() && steps_[end].in_nsec3 == steps_[at].in_nsec3 &&
+           steps_[end].record->owner == steps_[at].record->owner)
+      ++end;
+    auto done = work_out(steps_.data() + at, steps_.data() + end);
+    if (!done) return pass(done);
+    at = end;
+  }
+  if (limits_.zone_records != 0 && entry_.record_count > limits_.zone_records)
+    return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
+                dns::to_text(changes_.zone), limits_.zone_records);
+  for (const NameEdit& edit : edits_)
+    if (auto written = write(edit); !written) return pass(written);
+  if (!edits_.empty()) {
+    applied_.to = {entry_.serial};
+    if (auto put = draft_.put_entry(entry_, changes_.zone); !put) return pass(put);
+  }
+  return std::move(applied_);
+}
+
+Status ZoneEdit::collect_steps() {
+  const auto collect = [&](const std::vector<Record>& records, bool add) -> Status {
+    for (const Record& record : records) {
+      if (!record.owner.view().is_at_or_below(changes_.zone))
+        return fail(Errc::kInvalid, "{} is outside the zone {}", dns::to_text(record.owner),
+                    dns::to_text(changes_.zone));
+      if (dns::is_meta_type(record.type))
+        return fail(Errc::kInvalid, "type {} cannot be in a zone", dns::to_text(record.type));
+      steps_.push_back({&record, add, belongs_to_nsec3(record.type, record.rdata)});
+    }
+    return {};
+  };
+  if (auto out = collect(changes_.removed, false); !out) return out;
+  if (auto in = collect(changes_.added, true); !in) return in;
+  // Stable, so that at each name the removals stay before the additions.
+  std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
+    if (a.in_nsec3 != b.in_nsec3) return b.in_nsec3;
+    return dns::compare_canonical(a.record->owner, b.record->owner) < 0;
+  });
+  return {};
+}
+
+Status ZoneEdit::work_out(const Step* begin, const Step* end) {
+  NameEdit edit;
+  edit.in_nsec3 = begin->in_nsec3;
+  edit.labels = relative_labels(begin->record->owner, changes_.zone);
+  if (edit.labels.empty() && !edit.in_nsec3) {
+    edit.old_ref = entry_.apex;
+  } else {
+    const Trie trie(draft_.transaction_.window(), edit.in_nsec3 ? entry_.nsec3 : entry_.names,
+                    LeafKind::kRecord);
+    edit.old_ref = trie.find(TrieKey(edit.labels), edit.labels).ref.units;
+  }
+  if (edit.old_ref != 0) {
+    const RecordView old = record_view(draft_.transaction_.window(), edit.old_ref);
+    if (!old) return fail(Errc::kCorrupt, "name record is damaged");
+    edit.before = decode_record(old);
+    edit.labels = edit.before.labels;
+  }
+  edit.after = edit.before;
+  edit.after.labels = edit.labels;
+  for (const Step* step = begin; step < end; ++step) change_record(edit, *step);
+  edit.after.drop_empty();
+  for (RRsetDraft& rrset : edit.after.rrsets) normalise(rrset);
+
+  const std::size_t removed = applied_.effective.removed.size();
+  const std::size_t added = applied_.effective.added.size();
+  note_effect(edit);
+  if (applied_.effective.removed.size() == removed && applied_.effective.added.size() == added)
+    return {};  // nothing changed at this name
+  if (auto ok = check_name(edit.after, changes_.zone); !ok) return ok;
+  if (auto ok = check_limits(edit); !ok) return ok;
+  entry_.record_count += edit.after.record_count() - edit.before.record_count();
+  edits_.push_back(std::move(edit));
+  return {};
+}
+
+void ZoneEdit::change_record(NameEdit& edit, const Step& step) {
+  const Placed placed = place(step.record->type, step.record->rdata);
+  RRsetDraft& rrset = edit.after.at(placed.set);
+  std::vector<ByteView>& list = placed.is_signature ? rrset.signatures : rrset.rdatas;
+  const auto same = [&](ByteView other) {
+    return placed.is_signature
+               ? compare_octets(other, placed.octets) == 0
+               : dns::compare_rdata_canonical(placed.set, other, placed.octets) == 0;
+  };
+  const auto found = std::find_if(list.begin(), list.end(), same);
+  if (!step.add) {
+    if (found == list.end())
+      ++applied_.missing_removals;
+    else
+      list.erase(found);
+    return;
+  }
+  // RFC 2181 §5.2: the newest record's TTL is the whole set's; an RRSIG follows what it covers.
+  const bool sets_ttl = !placed.is_signature || rrset.rdatas.empty();
+  if (found == list.end())
+    list.push_back(placed.octets);
+  else if (!sets_ttl || rrset.ttl == step.record->ttl)
+    ++applied_.redundant_additions;
+  if (sets_ttl) rrset.ttl = step.record->ttl;
+}
+
+Status ZoneEdit::check_limits(const NameEdit& edit) const {
+  if (limits_.name_types != 0 && edit.after.rrsets.size() > limits_.name_types &&
+      edit.after.rrsets.size() > edit.before.rrsets.size())
+    return fail(Errc::kFull, "more than {} types at one name (limits.name-types)",
+                limits_.name_types);
+  for (const RRsetDraft& rrset : edit.after.rrsets) {
+    const RRsetDraft* before = edit.before.find(rrset.type);
+    const std::size_t had = before == nullptr ? 0 : before->rdatas.size();
+    if (limits_.rrset_records != 0 && rrset.rdatas.size() > limits_.rrset_records &&
+        rrset.rdatas.size() > had)
+      return fail(Errc::kFull, "more than {} {} records at one name (limits.rrset-records)",
+                  limits_.rrset_records, dns::to_text(rrset.type));
+  }
+  return {};
+}
+
+void ZoneEdit::note_set(const dns::Name& owner, const RRsetDraft& set,
+                        std::vector<Record>& out) const {
+  for (const ByteView rdata : set.rdatas)
+    out.push_back({owner, set.type, set.ttl, Bytes(rdata.begin(), rdata.end())});
+  for (const ByteView rest : set.signatures) {
+    Bytes rdata;
+    append_be16(rdata, static_cast<std::uint16_t>(set.type));
+    append(rdata, rest);
+    out.push_back({owner, dns::RRType::kRRSIG, set.ttl, std::move(rdata)});
+  }
+}
+
+void ZoneEdit::note_effect(const NameEdit& edit) {
+  const auto joined = dns::Name::join(edit.labels, changes_.zone);
+  const dns::Name owner = joined ? *joined : changes_.zone;
+  // Both lists are ascending by type: walk them together.
+  auto before = edit.before.rrsets.begin();
+  auto after = edit.after.rrsets.begin();
+  while (before != edit.before.rrsets.end() || after != edit.after.rrsets.end()) {
+    const bool only_before = after == edit.after.rrsets.end() ||
+                             (before != edit.before.rrsets.end() && before->type < after->type);
+    const bool only_after = !only_before && (before == edit.before.rrsets.end() ||
+                                             after->type < before->type);
+    if (only_before) {
+      note_set(owner, *before++, applied_.effective.removed);
+    } else if (only_after) {
+      note_set(owner, *after++, applied_.effective.added);
+    } else if (before->ttl != after->ttl) {
+      note_set(owner, *before++, applied_.effective.removed);
+      note_set(owner, *after++, applied_.effective.added);
+    } else {
+      const auto compare = [&](ByteView a, ByteView b) {
+        return dns::compare_rdata_canonical(after->type, a, b);
+      };
+      const RRsetDraft out{before->type, before->ttl,
+                           missing_from(before->rdatas, after->rdatas, compare),
+                           missing_from(before->signatures, after->signatures, compare_octets)};
+      const RRsetDraft in{after->type, after->ttl,
+                          missing_from(after->rdatas, before->rdatas, compare),
+                          missing_from(after->signatures, before->signatures, compare_octets)};
+      note_set(owner, out, applied_.effective.removed);
+      note_set(owner, in, applied_.effective.added);
+      ++before;
+      ++after;
+    }
+  }
+}
+
+Status ZoneEdit::write(const NameEdit& edit) {
+  std::uint32_t ref = 0;
+  if (!edit.after.rrsets.empty()) {
+    auto written = write_record(draft_.transaction_, edit.after);
+    if (!written) return pass(written);
+    ref = *written;
+  }
+  if (auto put = write_leaf(edit, ref); !put) return put;
+  if (edit.old_ref != 0) release_record(draft_.transaction_, edit.old_ref);
+  if (edit.old_ref == 0) ++entry_.name_count;
+  if (ref == 0) --entry_.name_count;
+  return {};
+}
+
+Status ZoneEdit::write_leaf(const NameEdit& edit, std::uint32_t ref) {
+  if (edit.labels.empty() && !edit.in_nsec3) {
+    entry_.apex = ref;
+    entry_.flags = static_cast<std::uint8_t>(ZoneEntry::kLoaded | denial_flags(edit.after));
+    if (const RRsetDraft* soa = edit.after.find(dns::RRType::kSOA))
+      entry_.serial = soa_serial(soa->rdatas.front());
+    return {};
+  }
+  std::uint32_t& root = edit.in_nsec3 ? entry_.nsec3 : entry_.names;
+  const TrieKey key(edit.labels);
+  auto changed = ref != 0 ? trie_put(draft_.transaction_, root, LeafKind::kRecord, key, ref)
+                          : trie_remove(draft_.transaction_, root, LeafKind::kRecord, key);
+  if (!changed) return pass(changed);
+  root = *changed;
+  return {};
+}
+
+Result<Applied> Draft::apply(const Changes& changes, const DataLimits& limits) {
+  return ZoneEdit(*this, changes, limits).run();
+}
+
+}  // namespace pando::zone

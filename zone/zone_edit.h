@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "zone/draft.h"
+#include "zone/layout.h"
+#include "zone/record_codec.h"
+
+namespace pando::zone {
+
+/// Applies one Changes to one zone in two phases: work out and check every changed name without
+/// touching anything, then write. So a difference that breaks a rule leaves no trace.
+class ZoneEdit {
+ public:
+  ZoneEdit(Draft& draft, const Changes& changes, const DataLimits& limits);
+  Result<Applied> run();
+
+ private:
+  /// One record of the changes, with the place it has in the zone.
+  struct Step {
+    const Record* record;
+    bool add;
+    bool in_nsec3;
+  };
+  /// A name before and after.
+  struct NameEdit {
+    bool in_nsec3 = false;
+    ByteView labels;
+    std::uint32_t old_ref = 0;
+    NameDraft before;
+    NameDraft after;
+  };
+
+  Status collect_steps();
+  Status work_out(const Step* begin, const Step* end);
+  void change_record(NameEdit& edit, const Step& step);
+  Status check_limits(const NameEdit& edit) const;
+  void note_effect(const NameEdit& edit);
+  void note_set(const dns::Name& owner, const RRsetDraft& set, std::vector<Record>& out) const;
+  Status write(const NameEdit& edit);
+  Status write_leaf(const NameEdit& edit, std::uint32_t ref);
+
+  Draft& draft_;
+  const Changes& changes_;
+  const DataLimits& limits_;
+  ZoneEntry entry_{};
+  ZoneView zone_;
+  std::vector<Step> steps_;
+  std::vector<NameEdit> edits_;
+  Applied applied_;
+};
+
+}  // namespace pando::zone
