@@ -159,8 +159,8 @@ Status ZoneBuilder::Impl::gather(std::span<const Collected> group, NameDraft& na
   for (const Collected& entry : group) {
     const Placed placed = place(entry.type(), entry.rdata());
     RRsetDraft& rrset = name.at(placed.set);
-    // RFC 2181 §5.2: one TTL per RRset; the first record says which. RFC 4034 §3: the RRSIG's TTL is
-    // the set's, so it counts only while the set has no record.
+    // RFC 2181 §5.2: one TTL per RRset; the first record says which. RFC 4034 §3: the RRSIG's TTL
+    // is the set's, so it counts only while the set has no record.
     const bool first = placed.is_signature ? rrset.rdatas.empty() && rrset.signatures.empty()
                                            : rrset.rdatas.empty();
     if (first) rrset.ttl = entry.ttl();
@@ -170,8 +170,9 @@ Status ZoneBuilder::Impl::gather(std::span<const Collected> group, NameDraft& na
   return check_name(name, apex);
 }
 
-Status ZoneBuilder::Impl::build_name(shm::Transaction& transaction, std::span<const Collected> group,
-                                     Built& built, std::uint32_t& ref) {
+Status ZoneBuilder::Impl::build_name(shm::Transaction& transaction,
+                                     std::span<const Collected> group, Built& built,
+                                     std::uint32_t& ref) {
   if (auto gathered = gather(group, scratch); !gathered) return gathered;
   auto written = write_record(transaction, scratch);
   if (!written) return pass(written);
@@ -211,8 +212,7 @@ Result<std::shared_ptr<ZoneBuilder::Built>> ZoneBuilder::finish(shm::Transaction
   auto built = std::make_shared<Built>();
   auto names = impl_->build_trie(transaction, impl_->names, *built);
   if (!names) return pass(names);
-  if (built->apex == 0)
-    return fail(Errc::kInvalid, "{}: no SOA record", dns::to_text(impl_->apex));
+  if (built->apex == 0) return fail(Errc::kInvalid, "{}: no SOA record", dns::to_text(impl_->apex));
   auto nsec3 = impl_->build_trie(transaction, impl_->nsec3, *built);
   if (!nsec3) return pass(nsec3);
   built->names = *names;

@@ -100,8 +100,7 @@ Status Draft::intern_settings(ByteView bytes, std::uint64_t hash) {
                                    [&](const SettingsEntry& e) { return e.hash == hash; });
   const auto index = static_cast<std::uint32_t>(place - entries);
   const bool is_new = index == count;
-  const bool in_place =
-      !is_new && transaction_.is_fresh(shm::Ref<>{(*root)->settings_table});
+  const bool in_place = !is_new && transaction_.is_fresh(shm::Ref<>{(*root)->settings_table});
   SettingsTable* table;
   if (in_place) {
     table = transaction_.writable(shm::Ref<SettingsTable>{(*root)->settings_table});
@@ -159,8 +158,7 @@ Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex) {
   auto* block = transaction_.writable(ref->as<ZoneEntry>());
   *block = entry;
   // A replaced entry keeps its spelling of the name: answers do not change case with an update.
-  const std::uint8_t* name =
-      old ? old.data + sizeof(ZoneEntry) : apex.data();
+  const std::uint8_t* name = old ? old.data + sizeof(ZoneEntry) : apex.data();
   std::memcpy(block + 1, name, apex.size());
   auto root = writable_root();
   if (!root) return pass(root);
@@ -234,8 +232,8 @@ Status Draft::remove_zone(dns::NameView apex) {
   if (auto dropped = drop_settings(entry.settings_hash, 1); !dropped) return dropped;
   auto root = writable_root();
   if (!root) return pass(root);
-  auto zones = trie_remove(transaction_, (*root)->zones, LeafKind::kZone,
-                           TrieKey(apex_labels(apex)));
+  auto zones =
+      trie_remove(transaction_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)));
   if (!zones) return pass(zones);
   transaction_.release(leaf.ref, entry.octets());
   (*root)->zones = *zones;

@@ -47,8 +47,8 @@ struct ZoneSource {
 struct Applied {
   dns::Serial from;
   dns::Serial to;
-  Changes effective;                  ///< what really changed: empty = nothing did
-  std::uint32_t missing_removals = 0; ///< records to remove that were not there
+  Changes effective;                   ///< what really changed: empty = nothing did
+  std::uint32_t missing_removals = 0;  ///< records to remove that were not there
   std::uint32_t redundant_additions = 0;
 };
 
@@ -59,8 +59,8 @@ struct DataLimits {
   std::uint64_t zone_records = 0;  ///< 0 = none
 };
 
-/// The next version under construction: the one door of the store. A step that fails with kInvalid or
-/// kNotFound leaves the draft as it was; after kFull or kCorrupt the whole transaction must be
+/// The next version under construction: the one door of the store. A step that fails with kInvalid
+/// or kNotFound leaves the draft as it was; after kFull or kCorrupt the whole transaction must be
 /// dropped. Publish with Store::publish(transaction, root(), ...).
 class Draft {
  public:

@@ -196,7 +196,8 @@ Status Draft::compact_fixed_blocks() {
   if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
   auto root = writable_root();
   if (!root) return pass(root);
-  auto server = move_octets(transaction_, (*root)->server_settings, (*root)->server_settings_octets);
+  auto server =
+      move_octets(transaction_, (*root)->server_settings, (*root)->server_settings_octets);
   if (!server) return pass(server);
   (*root)->server_settings = *server;
   if (auto settings = compact_settings(**root); !settings) return settings;
@@ -275,8 +276,7 @@ Status Draft::retire(const ZoneEntry& entry) {
   *stack = {static_cast<std::uint32_t>(had + refs.size()), 0};
   if (had > 0) std::memcpy(stack->refs(), old->refs(), had * sizeof(std::uint32_t));
   std::copy(refs.begin(), refs.end(), stack->refs() + had);
-  if (old != nullptr)
-    transaction_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(had));
+  if (old != nullptr) transaction_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(had));
   (*root)->retired = ref->units;
   return {};
 }

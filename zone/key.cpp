@@ -43,7 +43,8 @@ constexpr std::array<OctetSymbols, 256> make_table() {
 }
 
 constexpr auto kTable = make_table();
-static_assert(kTable[255].first < kSymbols, "symbols above 47 would fall outside a branch's bitmap");
+static_assert(kTable[255].first < kSymbols,
+              "symbols above 47 would fall outside a branch's bitmap");
 
 }  // namespace
 
@@ -69,7 +70,8 @@ void TrieKey::assign(ByteView labels) noexcept {
 }
 
 std::size_t TrieKey::labels_within(std::size_t symbols) const noexcept {
-  const auto end = symbols_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(symbols, length_));
+  const auto end =
+      symbols_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(symbols, length_));
   return static_cast<std::size_t>(std::count(symbols_.begin(), end, kLabelEnd));
 }
 

@@ -8,7 +8,8 @@
 
 namespace pando::zone {
 
-/// Symbols a trie key is written in: 48, so that one 64-bit word holds a branch's bitmap and offset.
+/// Symbols a trie key is written in: 48, so that one 64-bit word holds a branch's bitmap and
+/// offset.
 inline constexpr unsigned kSymbols = 48;
 /// Ends each label, and is what every key has behind its end. The smallest symbol, so that a name
 /// sorts before everything below it (RFC 4034 §6.1).
@@ -16,10 +17,10 @@ inline constexpr std::uint8_t kLabelEnd = 0;
 /// 250 octets of labels, each two symbols at most, and an end for each label: below 512.
 inline constexpr std::size_t kMaxKeySymbols = 512;
 
-/// A name in the form the tries are ordered by: labels from the top down, octets in lower case, each
-/// octet one symbol (letters, digits, '-', '_', '*') or two (an escape and a value 1..47), each label
-/// closed by kLabelEnd. Comparing keys symbol by symbol gives canonical order for all 256 octets,
-/// octet 0 included, because escapes stand where their octets sort.
+/// A name in the form the tries are ordered by: labels from the top down, octets in lower case,
+/// each octet one symbol (letters, digits, '-', '_', '*') or two (an escape and a value 1..47),
+/// each label closed by kLabelEnd. Comparing keys symbol by symbol gives canonical order for all
+/// 256 octets, octet 0 included, because escapes stand where their octets sort.
 class TrieKey {
  public:
   TrieKey() noexcept = default;

@@ -16,8 +16,8 @@
 ///                                         ├─ names trie ── name records
 ///                                         └─ NSEC3 trie ── name records
 ///
-/// A trie reference points at a branch or at a leaf (ZoneEntry or name record): bit 0 of the block's
-/// first octet says which, so a reference needs no tag and a child costs four octets.
+/// A trie reference points at a branch or at a leaf (ZoneEntry or name record): bit 0 of the
+/// block's first octet says which, so a reference needs no tag and a child costs four octets.
 namespace pando::zone {
 
 /// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
@@ -71,9 +71,9 @@ static_assert(kMaxKeySymbols <= 0x400, "a key offset must fit ten bits");
 ///
 /// RRset, unaligned:  | type u16 | counts u16 | ttl u32 | [signatures u16] | size varint | data |
 /// `counts`: low 13 bits RDATAs, high 3 bits RRSIGs, 7 = the count stands in `signatures`.
-/// `data`: RDATAs, then RRSIGs. RDATAs of a fixed-length type are bare; all else has a varint length
-/// before it. RRSIGs leave out "type covered". size 0: the data is too large to live here and stands
-/// in a block of its own: | reference u32 | size u32 |.
+/// `data`: RDATAs, then RRSIGs. RDATAs of a fixed-length type are bare; all else has a varint
+/// length before it. RRSIGs leave out "type covered". size 0: the data is too large to live here
+/// and stands in a block of its own: | reference u32 | size u32 |.
 struct RecordHeader {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -127,13 +127,13 @@ static_assert(sizeof(ZoneEntry) == 64 && std::is_trivially_copyable_v<ZoneEntry>
 
 /// What a version's root reference points at.
 struct RootData {
-  std::uint32_t zones;                   // trie of ZoneEntry
+  std::uint32_t zones;  // trie of ZoneEntry
   std::uint32_t server_settings;
   std::uint32_t server_settings_octets;
-  std::uint32_t retired;                 // RetiredStack, 0 = nothing to dismantle
+  std::uint32_t retired;  // RetiredStack, 0 = nothing to dismantle
   std::uint64_t server_settings_hash;
   std::uint64_t zone_count;
-  std::uint32_t settings_table;          // SettingsTable
+  std::uint32_t settings_table;  // SettingsTable
   std::uint32_t unused;
 };
 static_assert(sizeof(RootData) == 40 && std::is_trivially_copyable_v<RootData>,
@@ -175,7 +175,9 @@ struct RetiredStack {
   [[nodiscard]] const std::uint32_t* refs() const noexcept {
     return reinterpret_cast<const std::uint32_t*>(this + 1);
   }
-  [[nodiscard]] std::uint32_t* refs() noexcept { return reinterpret_cast<std::uint32_t*>(this + 1); }
+  [[nodiscard]] std::uint32_t* refs() noexcept {
+    return reinterpret_cast<std::uint32_t*>(this + 1);
+  }
 };
 
 /// Lengths as 1 to 3 octets of 7 bits, low bits first; up to 2^21-1, which no RRset exceeds.

@@ -46,7 +46,8 @@ struct Measured {
   bool many_signatures;
   [[nodiscard]] std::size_t octets() const {
     return kRRsetHeaderOctets + (many_signatures ? 2U : 0U) +
-           (external ? 1 + kExternalOctets : varint_octets(static_cast<std::uint32_t>(data)) + data);
+           (external ? 1 + kExternalOctets
+                     : varint_octets(static_cast<std::uint32_t>(data)) + data);
   }
 };
 
@@ -72,11 +73,20 @@ std::uint8_t flags_of(const NameDraft& name) {
   for (const RRsetDraft& rrset : name.rrsets) {
     if (rrset.rdatas.empty()) continue;
     switch (rrset.type) {
-      case dns::RRType::kNS: flags |= RecordHeader::kHasNs; break;
-      case dns::RRType::kCNAME: flags |= RecordHeader::kHasCname; break;
-      case dns::RRType::kDNAME: flags |= RecordHeader::kHasDname; break;
-      case dns::RRType::kNSEC: flags |= RecordHeader::kHasNsec; break;
-      default: break;
+      case dns::RRType::kNS:
+        flags |= RecordHeader::kHasNs;
+        break;
+      case dns::RRType::kCNAME:
+        flags |= RecordHeader::kHasCname;
+        break;
+      case dns::RRType::kDNAME:
+        flags |= RecordHeader::kHasDname;
+        break;
+      case dns::RRType::kNSEC:
+        flags |= RecordHeader::kHasNsec;
+        break;
+      default:
+        break;
     }
   }
   return flags;
@@ -88,8 +98,8 @@ Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out
   const auto signature_bits =
       static_cast<unsigned>(std::min<std::size_t>(rrset.signatures.size(), kSignatureEscape));
   out = store_unaligned(out, static_cast<std::uint16_t>(rrset.type));
-  out = store_unaligned(out, static_cast<std::uint16_t>(rrset.rdatas.size() |
-                                                        (signature_bits << kRdataCountBits)));
+  out = store_unaligned(
+      out, static_cast<std::uint16_t>(rrset.rdatas.size() | (signature_bits << kRdataCountBits)));
   out = store_unaligned(out, rrset.ttl.seconds);
   if (m.many_signatures)
     out = store_unaligned(out, static_cast<std::uint16_t>(rrset.signatures.size()));
@@ -180,9 +190,8 @@ std::size_t normalise(RRsetDraft& rrset) {
                            [&](ByteView a, ByteView b) { return compare(a, b) == 0; }),
                list.end());
   };
-  tidy(rrset.rdatas, [&](ByteView a, ByteView b) {
-    return dns::compare_rdata_canonical(rrset.type, a, b);
-  });
+  tidy(rrset.rdatas,
+       [&](ByteView a, ByteView b) { return dns::compare_rdata_canonical(rrset.type, a, b); });
   tidy(rrset.signatures, [](ByteView a, ByteView b) {
     const int order = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
     return order != 0 ? order : static_cast<int>(a.size()) - static_cast<int>(b.size());
@@ -232,8 +241,7 @@ void release_record(shm::Transaction& transaction, std::uint32_t ref) {
     if (rrset.external != 0)
       transaction.release(shm::Ref<>{rrset.external}, external_octets(rrset));
   });
-  if (whole)
-    transaction.release(shm::Ref<>{ref}, static_cast<std::size_t>(after - record.block));
+  if (whole) transaction.release(shm::Ref<>{ref}, static_cast<std::size_t>(after - record.block));
 }
 
 std::size_t record_octets(shm::Window window, std::uint32_t ref) noexcept {

@@ -12,8 +12,8 @@ struct RawRRset {
   std::uint16_t signature_count;
   std::uint32_t ttl;
   std::uint32_t data_octets;
-  const std::uint8_t* data;       ///< in the record or in the external block
-  std::uint32_t external;         ///< reference of the external block, 0 = none
+  const std::uint8_t* data;         ///< in the record or in the external block
+  std::uint32_t external;           ///< reference of the external block, 0 = none
   const std::uint8_t* external_at;  ///< where that reference stands
 };
 

@@ -19,8 +19,9 @@ struct AclRule {
   bool deny = false;
   std::optional<IpPrefix> address;
   std::optional<dns::Name> key;
-  std::vector<dns::Name> names;       ///< owner patterns; a first label "*" stands for one or more labels
-  std::vector<dns::RRType> types;     ///< empty = all
+  std::vector<dns::Name>
+      names;  ///< owner patterns; a first label "*" stands for one or more labels
+  std::vector<dns::RRType> types;  ///< empty = all
   bool operator==(const AclRule&) const = default;
 };
 using Acl = std::vector<AclRule>;
@@ -29,18 +30,18 @@ using Acl = std::vector<AclRule>;
 struct ZoneSettings {
   Acl allow_query;
   Acl allow_transfer;
-  Acl allow_update;   ///< workers use only the address and key parts, to filter early
-  Acl allow_notify;   ///< with the primaries' addresses already added
+  Acl allow_update;  ///< workers use only the address and key parts, to filter early
+  Acl allow_notify;  ///< with the primaries' addresses already added
   bool is_secondary = false;
   bool operator==(const ZoneSettings&) const = default;
 };
 
 /// What answers depend on besides zones; part of a version.
 struct ServerSettings {
-  std::string identity;               ///< empty = not told
+  std::string identity;  ///< empty = not told
   std::uint16_t udp_payload = 1232;
   bool minimal_responses = true;
-  std::uint32_t tcp_clients = 1000;   ///< per worker
+  std::uint32_t tcp_clients = 1000;  ///< per worker
   std::uint32_t tcp_idle_ms = 10000;
   bool operator==(const ServerSettings&) const = default;
 };

@@ -95,7 +95,8 @@ std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_
 
 ByteView ZoneView::settings_bytes() const noexcept {
   const auto* table = window_.at(shm::Ref<SettingsTable>{root_->settings_table});
-  if (table == nullptr || window_.room_after(table) < SettingsTable::octets(table->count)) return {};
+  if (table == nullptr || window_.room_after(table) < SettingsTable::octets(table->count))
+    return {};
   const SettingsEntry* const end = table->entries() + table->count;
   const auto* found = std::find_if(table->entries(), end, [&](const SettingsEntry& entry) {
     return entry.hash == entry_->settings_hash;
@@ -204,8 +205,8 @@ RecordView ZoneView::nsec_at_or_before(dns::NameView name) const noexcept {
 
 namespace {
 
-constexpr std::size_t kHashOctets = 20;        // SHA-1, the only hash there is (RFC 5155 §11)
-constexpr std::size_t kHashLabelOctets = 32;   // base32hex of it
+constexpr std::size_t kHashOctets = 20;       // SHA-1, the only hash there is (RFC 5155 §11)
+constexpr std::size_t kHashLabelOctets = 32;  // base32hex of it
 
 /// First label of an NSEC3 owner: base32hex without padding, lower case (RFC 5155 §3.3).
 void hash_label(ByteView hash, std::uint8_t (&label)[1 + kHashLabelOctets]) noexcept {
@@ -224,10 +225,11 @@ void hash_label(ByteView hash, std::uint8_t (&label)[1 + kHashLabelOctets]) noex
 bool in_chain(const RecordView& record, const Nsec3Parameters& parameters) noexcept {
   bool found = false;
   record.find(dns::RRType::kNSEC3).for_each_rdata([&](ByteView rdata) {
-    found = found || (rdata.size() > 5 && rdata[0] == parameters.hash &&
-                      load_be16(rdata.data() + 2) == parameters.iterations &&
-                      rdata[4] == parameters.salt.size() && rdata.size() > 5U + rdata[4] &&
-                      std::equal(parameters.salt.begin(), parameters.salt.end(), rdata.begin() + 5));
+    found =
+        found || (rdata.size() > 5 && rdata[0] == parameters.hash &&
+                  load_be16(rdata.data() + 2) == parameters.iterations &&
+                  rdata[4] == parameters.salt.size() && rdata.size() > 5U + rdata[4] &&
+                  std::equal(parameters.salt.begin(), parameters.salt.end(), rdata.begin() + 5));
   });
   return found;
 }
@@ -331,8 +333,7 @@ std::uint64_t Snapshot::zone_count() const noexcept {
 
 ByteView Snapshot::server_settings_bytes() const noexcept {
   if (root_ == nullptr) return {};
-  const auto* block =
-      window_.at(shm::Ref<>{root_->server_settings}, root_->server_settings_octets);
+  const auto* block = window_.at(shm::Ref<>{root_->server_settings}, root_->server_settings_octets);
   if (block == nullptr) return {};
   return {reinterpret_cast<const std::uint8_t*>(block), root_->server_settings_octets};
 }

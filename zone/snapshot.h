@@ -22,8 +22,10 @@ class RRsetView {
   RRsetView() = default;
   [[nodiscard]] explicit operator bool() const noexcept { return data_ != nullptr; }
   [[nodiscard]] dns::RRType type() const noexcept { return type_; }
-  [[nodiscard]] dns::Ttl ttl() const noexcept { return ttl_; }      ///< of the RRSIGs too (RFC 4034 §3)
-  [[nodiscard]] std::uint16_t count() const noexcept { return count_; }  ///< RDATAs; 0 = only RRSIGs
+  [[nodiscard]] dns::Ttl ttl() const noexcept { return ttl_; }  ///< of the RRSIGs too (RFC 4034 §3)
+  [[nodiscard]] std::uint16_t count() const noexcept {
+    return count_;
+  }  ///< RDATAs; 0 = only RRSIGs
   [[nodiscard]] std::uint16_t signature_count() const noexcept { return signature_count_; }
 
   /// Calls `visit(ByteView rdata)` for each RDATA (uncompressed wire form).
@@ -56,7 +58,7 @@ class RecordView {
   [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
   /// Owner relative to the apex: wire labels without the root octet; empty at the apex.
   [[nodiscard]] ByteView relative_owner() const noexcept;
-  [[nodiscard]] bool has_ns() const noexcept;     ///< flags: no search
+  [[nodiscard]] bool has_ns() const noexcept;  ///< flags: no search
   [[nodiscard]] bool has_cname() const noexcept;
   [[nodiscard]] bool has_dname() const noexcept;
   [[nodiscard]] RRsetView find(dns::RRType type) const noexcept;
@@ -109,7 +111,7 @@ class ZoneView {
   ZoneView() = default;
   [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
   [[nodiscard]] dns::NameView apex() const noexcept;
-  [[nodiscard]] bool loaded() const noexcept;          ///< false: configured, no data yet → SERVFAIL
+  [[nodiscard]] bool loaded() const noexcept;  ///< false: configured, no data yet → SERVFAIL
   [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
   [[nodiscard]] dns::Serial serial() const noexcept;
   [[nodiscard]] RecordView apex_record() const noexcept;
@@ -141,7 +143,8 @@ class ZoneView {
   [[nodiscard]] Cursor begin() const;
 
   [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
-  [[nodiscard]] std::uint64_t settings_tag() const noexcept;  ///< equal tags = equal settings: cacheable
+  [[nodiscard]] std::uint64_t settings_tag()
+      const noexcept;  ///< equal tags = equal settings: cacheable
   /// Modification time and size of the zone file the data came from; 0 when from elsewhere.
   [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
   [[nodiscard]] std::uint64_t source_octets() const noexcept;

@@ -83,8 +83,7 @@ void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
   out.prefix_of_leaf = !out.exact && out.common == key.length();
   for (std::size_t i = 0; i < candidate_count && candidates[i].offset <= out.common; ++i) {
     LeafBlock ancestor;
-    if (branch_at(candidates[i].ref, ancestor) == nullptr && ancestor &&
-        ancestor.ref != leaf.ref)
+    if (branch_at(candidates[i].ref, ancestor) == nullptr && ancestor && ancestor.ref != leaf.ref)
       out.ancestors[out.ancestor_count++] = candidates[i].ref;
   }
   if (out.common == leaf_key.length() && out.common < key.length() &&

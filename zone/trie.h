@@ -30,13 +30,14 @@ enum class LeafKind : std::uint8_t { kRecord, kZone };
 struct TrieMatch {
   static constexpr std::size_t kMaxAncestors = dns::kMaxLabels;
 
-  LeafBlock nearest;          ///< a leaf that shares the longest prefix with the key
-  std::size_t common = 0;     ///< length of that prefix in symbols
-  bool exact = false;         ///< nearest is the key itself
+  LeafBlock nearest;            ///< a leaf that shares the longest prefix with the key
+  std::size_t common = 0;       ///< length of that prefix in symbols
+  bool exact = false;           ///< nearest is the key itself
   bool prefix_of_leaf = false;  ///< the whole key is a proper prefix of nearest: an ENT
-  bool damaged = false;       ///< a reference, offset or leaf did not make sense
+  bool damaged = false;         ///< a reference, offset or leaf did not make sense
   std::uint8_t ancestor_count = 0;
-  std::uint32_t ancestors[kMaxAncestors];  ///< leaves that are proper ancestors of the key, top first
+  std::uint32_t
+      ancestors[kMaxAncestors];  ///< leaves that are proper ancestors of the key, top first
 };
 
 class Trie {

@@ -68,8 +68,8 @@ Result<std::uint32_t> split(shm::Transaction& transaction, std::uint32_t below,
   auto ref = allocate_branch(transaction, 2);
   if (!ref) return pass(ref);
   Branch* branch = writable_branch(transaction, *ref);
-  branch->header = Branch::make(
-      (std::uint64_t{1} << symbol_below) | (std::uint64_t{1} << symbol_leaf), offset);
+  branch->header =
+      Branch::make((std::uint64_t{1} << symbol_below) | (std::uint64_t{1} << symbol_leaf), offset);
   branch->children()[symbol_below < symbol_leaf ? 0 : 1] = below;
   branch->children()[symbol_below < symbol_leaf ? 1 : 0] = leaf;
   return *ref;
@@ -94,7 +94,8 @@ Result<std::uint32_t> widen(shm::Transaction& transaction, std::uint32_t ref, st
 }
 
 /// A copy of the branch with one child less. The old block is released.
-Result<std::uint32_t> narrow(shm::Transaction& transaction, std::uint32_t ref, std::uint8_t symbol) {
+Result<std::uint32_t> narrow(shm::Transaction& transaction, std::uint32_t ref,
+                             std::uint8_t symbol) {
   const Branch* old = transaction.window().at(shm::Ref<Branch>{ref});
   const unsigned count = old->count();
   const unsigned index = old->index_of(symbol);

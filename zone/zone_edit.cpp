@@ -181,8 +181,8 @@ void ZoneEdit::note_effect(const NameEdit& edit) {
   while (before != edit.before.rrsets.end() || after != edit.after.rrsets.end()) {
     const bool only_before = after == edit.after.rrsets.end() ||
                              (before != edit.before.rrsets.end() && before->type < after->type);
-    const bool only_after = !only_before && (before == edit.before.rrsets.end() ||
-                                             after->type < before->type);
+    const bool only_after =
+        !only_before && (before == edit.before.rrsets.end() || after->type < before->type);
     if (only_before) {
       note_set(owner, *before++, applied_.effective.removed);
     } else if (only_after) {
