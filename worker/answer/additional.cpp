@@ -1,0 +1,52 @@
+#include "worker/answer/additional.h"
+
+#include "dns/rdata.h"
+
+namespace pando::worker {
+
+namespace {
+
+void add_addresses(Walk& walk, dns::NameView host, Need need) noexcept {
+  if (!host.is_at_or_below(walk.apex)) return;
+  const zone::Match match = walk.zone.lookup(host);
+  if (!match.exact) return;
+  // Below a cut the records are glue; below a DNAME they are not there at all (RFC 6672 §2.4).
+  const bool occluded =
+      match.barrier && (!match.barrier.has_ns() || match.barrier_labels == walk.apex_labels);
+  if (occluded) return;
+  for (const dns::RRType type : {dns::RRType::kA, dns::RRType::kAAAA})
+    if (const zone::RRsetView rrset = find_data(match.exact, type))
+      add_additional(walk, make_entry(walk, host, rrset, need));
+}
+
+/// SVCB: SvcPriority 0 is AliasMode, where "." says that there is no service (RFC 9460 §2.5.1);
+/// else "." is the owner itself (§2.5.2).
+dns::NameView svcb_target(ByteView rdata, dns::NameView target, dns::NameView owner) noexcept {
+  const bool alias_mode = load_be16(rdata.data()) == 0;
+  return target.is_root() && !alias_mode ? owner : target;
+}
+
+}  // namespace
+
+void add_referral_glue(Walk& walk, const zone::RRsetView& ns, dns::NameView cut) noexcept {
+  // Two passes, so that what is required goes in first.
+  for (const Need need : {Need::kRequired, Need::kOptional}) {
+    ns.for_each_rdata([&](ByteView rdata) {
+      const dns::NameView host(rdata.data(), rdata.size());
+      if (host.is_at_or_below(cut) == (need == Need::kRequired)) add_addresses(walk, host, need);
+    });
+  }
+}
+
+void add_target_addresses(Walk& walk, const zone::RRsetView& rrset, dns::NameView owner) noexcept {
+  const dns::RRType type = rrset.type();
+  rrset.for_each_rdata([&](ByteView rdata) {
+    dns::NameView target;
+    if (!dns::additional_name(type, rdata, target)) return;
+    if (type == dns::RRType::kSVCB || type == dns::RRType::kHTTPS)
+      target = svcb_target(rdata, target, owner);
+    add_addresses(walk, target, Need::kOptional);
+  });
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "worker/answer/walk.h"
+
+/// Proofs of what does not exist (RFC 4035 §3.1.3, RFC 5155 §7.2). Each function adds nothing when
+/// the client did not ask for proofs or the zone has none; each record goes in once.
+namespace pando::worker {
+
+/// The walk's name does not exist, its closest encloser does, and no wildcard stands below that.
+void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
+
+/// The walk's name exists, perhaps as an empty non-terminal, but not with this type. `record` is
+/// null for an empty non-terminal. Also for "no DS" at a cut.
+void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept;
+
+/// The walk's name does not exist and the wildcard below the closest encloser lacks the type.
+void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept;
+
+/// The answer was synthesized: the walk's name itself does not exist.
+void prove_wildcard_answer(Walk& walk, dns::NameView closest_encloser) noexcept;
+
+/// One mechanism each; prove_... choose by the zone.
+namespace nsec {
+void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
+void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept;
+void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept;
+void prove_wildcard_answer(Walk& walk) noexcept;
+}  // namespace nsec
+
+namespace nsec3 {
+void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
+void prove_nodata(Walk& walk, dns::NameView name) noexcept;
+void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept;
+void prove_wildcard_answer(Walk& walk, dns::NameView closest_encloser) noexcept;
+}  // namespace nsec3
+
+}  // namespace pando::worker

@@ -1,0 +1,96 @@
+#include "worker/answer/render.h"
+
+#include <array>
+#include <functional>
+
+namespace pando::worker {
+
+namespace {
+
+using dns::MessageWriter;
+using dns::NameView;
+using dns::RRClass;
+using dns::RRType;
+using dns::Section;
+
+/// Where one section of one message goes.
+struct Target {
+  MessageWriter& writer;
+  Section section;
+  NameView question_name;  ///< as resolve() saw it
+};
+
+/// Names of a question are written as pointers without a search when the writer gets its own copy.
+NameView in_message(NameView name, const Target& target) noexcept {
+  const auto offset = name.data() - target.question_name.data();
+  const bool inside =
+      std::less_equal<>()(target.question_name.data(), name.data()) &&
+      std::less<>()(name.data(), target.question_name.data() + target.question_name.size());
+  if (!inside) return name;
+  return {target.writer.question_name().data() + offset, name.size()};
+}
+
+bool put_data(const Entry& entry, NameView owner, const Target& target) noexcept {
+  if (entry.synthesized)
+    return target.writer.put_record(target.section, owner, RRType::kCNAME, RRClass::kIN, entry.ttl,
+                                    entry.cname_target.bytes());
+  return target.writer.put_rrset(target.section, owner, entry.rrset.type(), RRClass::kIN,
+                                 dns::Ttl{entry.ttl},
+                                 [&](auto&& visit) { entry.rrset.for_each_rdata(visit); });
+}
+
+bool put_signatures(const Entry& entry, NameView owner, const Target& target) noexcept {
+  std::array<std::uint8_t, 2> covered;  // RFC 4034 §3.1.1; the store leaves it out
+  store_be16(covered.data(), static_cast<std::uint16_t>(entry.rrset.type()));
+  return target.writer.put_rrset(
+      target.section, owner, RRType::kRRSIG, RRClass::kIN, dns::Ttl{entry.ttl},
+      [&](auto&& visit) { entry.rrset.for_each_signature(visit); }, covered);
+}
+
+bool has_part(const Entry& entry, Parts part) noexcept {
+  return (static_cast<unsigned>(entry.parts) & static_cast<unsigned>(part)) != 0;
+}
+
+/// One RRset with its signatures; the message is unchanged when it does not fit.
+bool put_entry(const Entry& entry, const Target& target) noexcept {
+  const auto mark = target.writer.mark();
+  dns::Name scratch;
+  const NameView owner = in_message(entry.owner.name(scratch), target);
+  const bool fits = (!has_part(entry, Parts::kData) || put_data(entry, owner, target)) &&
+                    (!has_part(entry, Parts::kSignatures) || put_signatures(entry, owner, target));
+  if (!fits) target.writer.roll_back(mark);
+  return fits;
+}
+
+/// Answer and authority: false at the first required RRset that does not fit.
+template <std::size_t kCapacity>
+bool put_section(const EntryList<kCapacity>& entries, const Target& target) noexcept {
+  for (const Entry& entry : entries)
+    if (!put_entry(entry, target) && entry.need == Need::kRequired) return false;
+  return true;
+}
+
+/// Additional: a set too large makes way for smaller ones behind it. False when a required one was
+/// left out.
+bool put_additional(const Answer& answer, const Target& target) noexcept {
+  bool complete = true;
+  for (const Entry& entry : answer.additional)
+    if (!put_entry(entry, target) && entry.need == Need::kRequired) complete = false;
+  return complete;
+}
+
+}  // namespace
+
+bool render(const Answer& answer, const dns::Question& question, MessageWriter& writer) noexcept {
+  writer.set_rcode(answer.rcode);
+  writer.set_aa(answer.aa);
+  const NameView name = question.name.view();
+  const bool complete = put_section(answer.answer, {writer, Section::kAnswer, name}) &&
+                        put_section(answer.authority, {writer, Section::kAuthority, name}) &&
+                        put_additional(answer, {writer, Section::kAdditional, name});
+  const bool truncated = !complete || answer.overflow;
+  if (truncated) writer.set_tc();
+  return truncated;
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,264 @@
+#include "worker/answer/resolve.h"
+
+#include <algorithm>
+
+#include "worker/answer/additional.h"
+#include "worker/answer/denial.h"
+#include "worker/answer/walk.h"
+
+namespace pando::worker {
+
+namespace {
+
+using dns::NameView;
+using dns::RRType;
+using zone::Match;
+using zone::RecordView;
+using zone::RRsetView;
+
+/// What one name of a chain led to.
+enum class Step { kDone, kFollow };
+
+/// The data that answers, and where it came from.
+struct Source {
+  RecordView record;
+  bool synthesized = false;   ///< from a wildcard
+  NameView closest_encloser;  ///< of the walk's name; only when synthesized
+};
+
+void fail(Answer& out, dns::Rcode rcode, Ede ede) noexcept {
+  out.clear();
+  out.rcode = rcode;
+  out.ede = ede;
+}
+
+bool is_cut(const RecordView& record, std::size_t owner_labels, const Walk& walk) noexcept {
+  return record.has_ns() && owner_labels > walk.apex_labels;
+}
+
+/// RFC 2308 §3: the SOA goes with negative answers, its TTL is that of the answer: the lesser of
+/// its own and MINIMUM (§5), which stands in the last four octets of the RDATA.
+/// False: there is none, so the store is damaged, and the answer is SERVFAIL.
+bool add_negative_soa(Walk& walk) noexcept {
+  const RRsetView soa = find_data(walk.zone.apex_record(), RRType::kSOA);
+  const ByteView rdata = soa ? soa.first_rdata() : ByteView();
+  if (rdata.size() < 4) {
+    fail(walk.out, dns::Rcode::kServFail, Ede::kInvalidData);
+    return false;
+  }
+  Entry entry = make_entry(walk, walk.apex, soa);
+  entry.ttl = std::min(entry.ttl, load_be32(rdata.data() + rdata.size() - 4));
+  add_authority(walk, entry);
+  return true;
+}
+
+void answer_no_data(Walk& walk, const RecordView& record) noexcept {
+  if (add_negative_soa(walk)) prove_nodata(walk, walk.name, record);
+}
+
+void answer_wildcard_no_data(Walk& walk, NameView closest_encloser) noexcept {
+  if (add_negative_soa(walk)) prove_wildcard_nodata(walk, closest_encloser);
+}
+
+void answer_name_error(Walk& walk, NameView closest_encloser) noexcept {
+  // RFC 6604 §3: the RCODE is that of the last name in the chain.
+  walk.out.rcode = dns::Rcode::kNXDomain;
+  if (add_negative_soa(walk)) prove_name_error(walk, closest_encloser);
+}
+
+/// RFC 1034 §4.3.2 step 3b, RFC 4035 §3.1.4: NS, then DS or the proof that there is none.
+void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
+  // RFC 1035 §4.1.1: AA is about the first owner name of the answer section, so it stays set when
+  // an alias led here.
+  walk.out.aa = !walk.out.answer.empty();
+  const RRsetView ns = find_data(cut, RRType::kNS);
+  Entry entry = make_entry(walk, owner, ns);
+  entry.parts = Parts::kData;  // RFC 4035 §2.2: the NS RRset at a cut is not signed
+  add_authority(walk, entry);
+  if (walk.options.dnssec_ok) {
+    if (const RRsetView ds = find_data(cut, RRType::kDS))
+      add_authority(walk, make_entry(walk, owner, ds));
+    else
+      prove_nodata(walk, owner, cut);
+  }
+  add_referral_glue(walk, ns, owner);
+}
+
+/// Goes on with an alias's target when it is in the zone and was not looked up before.
+Step follow_alias(Walk& walk, NameView target) noexcept {
+  // Other zones of ours are not consulted: the client has to check that it may believe us there.
+  if (!target.is_at_or_below(walk.apex)) return Step::kDone;
+  dns::Name scratch;
+  for (const Entry& entry : walk.out.answer)
+    if (entry.rrset.type() != RRType::kDNAME && entry.owner.name(scratch) == target)
+      return Step::kDone;  // a loop ends with what it gave
+  walk.name = target;
+  return Step::kFollow;
+}
+
+/// RFC 1034 §4.3.2 step 3a.
+Step follow_cname(Walk& walk, const Source& source) noexcept {
+  const RRsetView cname = find_data(source.record, RRType::kCNAME);
+  add_answer(walk, make_entry(walk, walk.name, cname));
+  const ByteView rdata = cname.first_rdata();
+  return follow_alias(walk, NameView(rdata.data(), rdata.size()));
+}
+
+/// RFC 6672 §3.2 step 3C: DNAME, the CNAME it makes for this name, then on with the target.
+Step redirect_by_dname(Walk& walk, const RecordView& record, NameView owner) noexcept {
+  const RRsetView dname = find_data(record, RRType::kDNAME);
+  if (!has_rrset(walk.out.answer, dname)) add_answer(walk, make_entry(walk, owner, dname));
+  const ByteView rdata = dname.first_rdata();
+  const ByteView prefix(walk.name.data(), walk.name.size() - owner.size());
+  if (prefix.size() + rdata.size() > dns::kMaxNameOctets) {
+    walk.out.rcode = dns::Rcode::kYXDomain;  // RFC 6672 §2.2: the new name is too long
+    return Step::kDone;
+  }
+  const auto target = dns::Name::join(prefix, NameView(rdata.data(), rdata.size()));
+  if (!target) return Step::kDone;  // not reached: the length was checked
+  Entry cname;
+  cname.owner = walk.name;
+  cname.ttl = dname.ttl().seconds;  // RFC 6672 §3.1: the TTL of the DNAME
+  cname.synthesized = true;
+  cname.cname_target = walk.out.keep(*target);
+  add_answer(walk, cname);
+  // The synthesized CNAME is what a CNAME query asked for (RFC 1034 §4.3.2 step 3a).
+  return walk.type == RRType::kCNAME ? Step::kDone : follow_alias(walk, cname.cname_target);
+}
+
+/// The RRset that answers ANY: the first that is not about DNSSEC (RFC 8482 §4.1), else any.
+RRsetView choose_one_rrset(const RecordView& record) noexcept {
+  RRsetView chosen;
+  record.for_each_rrset([&](const RRsetView& rrset) {
+    if (rrset.count() == 0) return;
+    if (!chosen || chosen.type() == RRType::kNSEC) chosen = rrset;
+  });
+  return chosen;
+}
+
+/// The first RRset that has signatures: RRSIG is asked for by type, and like ANY it gets one set
+/// (RFC 8482 §7 speaks of RRSIG too).
+RRsetView choose_signed_rrset(const RecordView& record) noexcept {
+  RRsetView chosen;
+  record.for_each_rrset([&](const RRsetView& rrset) {
+    if (!chosen && rrset.signature_count() > 0) chosen = rrset;
+  });
+  return chosen;
+}
+
+RRsetView find_wanted(const RecordView& record, RRType type) noexcept {
+  switch (type) {
+    case RRType::kANY:
+      return choose_one_rrset(record);
+    case RRType::kRRSIG:
+      return choose_signed_rrset(record);
+    default:
+      return find_data(record, type);
+  }
+}
+
+/// Authority and additional sections of a positive answer. Minimal responses carry neither, save
+/// the addresses of name servers asked for by QTYPE=NS: resolvers prime with that (RFC 8109 §3).
+void add_courtesy_records(Walk& walk, const RRsetView& rrset) noexcept {
+  const bool is_ns = rrset.type() == RRType::kNS;
+  if (!walk.options.minimal_responses && !is_ns) {
+    if (const RRsetView ns = find_data(walk.zone.apex_record(), RRType::kNS))
+      add_authority(walk, make_entry(walk, walk.apex, ns, Need::kOptional));
+  }
+  if (!walk.options.minimal_responses || (is_ns && walk.type == RRType::kNS))
+    add_target_addresses(walk, rrset, walk.name);
+}
+
+/// RFC 1034 §4.3.2 steps 3a and 3c: the node is found, or synthesized, and is authoritative.
+Step answer_from(Walk& walk, const Source& source) noexcept {
+  const RRsetView rrset = find_wanted(source.record, walk.type);
+  const bool alias = !rrset && source.record.has_cname();
+  if (!rrset && !alias) {
+    source.synthesized ? answer_wildcard_no_data(walk, source.closest_encloser)
+                       : answer_no_data(walk, source.record);
+    return Step::kDone;
+  }
+  if (source.synthesized) prove_wildcard_answer(walk, source.closest_encloser);
+  if (alias) return follow_cname(walk, source);
+  Entry entry = make_entry(walk, walk.name, rrset);
+  if (walk.type == RRType::kRRSIG) entry.parts = Parts::kSignatures;
+  add_answer(walk, entry);
+  add_courtesy_records(walk, rrset);
+  return Step::kDone;
+}
+
+/// RFC 4592 §3.3.1: the source of synthesis is "*" below the closest encloser, and only that. It
+/// may be an empty non-terminal, which exists and has no data.
+Step synthesize_wildcard(Walk& walk, NameView closest_encloser) noexcept {
+  const dns::Name wildcard = wildcard_of(closest_encloser);
+  const Match match = walk.zone.lookup(wildcard);
+  if (match.exact) return answer_from(walk, {match.exact, true, closest_encloser});
+  if (match.empty_non_terminal)
+    answer_wildcard_no_data(walk, closest_encloser);
+  else
+    answer_name_error(walk, closest_encloser);
+  return Step::kDone;
+}
+
+/// Something above the name ends the authority of this zone or redirects it.
+Step stop_at_barrier(Walk& walk, const Match& match) noexcept {
+  const NameView owner = walk.name.ancestor(walk.name.label_count() - match.barrier_labels);
+  if (!is_cut(match.barrier, match.barrier_labels, walk))
+    return redirect_by_dname(walk, match.barrier, owner);
+  refer_at_cut(walk, match.barrier, owner);
+  return Step::kDone;
+}
+
+Step answer_current_name(Walk& walk) noexcept {
+  const Match match = walk.zone.lookup(walk.name);
+  const std::size_t labels = walk.name.label_count();
+  if (match.barrier) return stop_at_barrier(walk, match);
+  if (match.exact) {
+    // RFC 4035 §3.1.4.1: of all types at a cut only DS is answered by the parent.
+    if (is_cut(match.exact, labels, walk) && walk.type != RRType::kDS) {
+      refer_at_cut(walk, match.exact, walk.name);
+      return Step::kDone;
+    }
+    return answer_from(walk, {match.exact, false, {}});
+  }
+  if (match.empty_non_terminal) {  // RFC 8020 §2: it exists, and it blocks wildcards
+    answer_no_data(walk, {});
+    return Step::kDone;
+  }
+  return synthesize_wildcard(walk, walk.name.ancestor(labels - match.encloser_labels));
+}
+
+}  // namespace
+
+zone::ZoneView choose_zone(const zone::Snapshot& snapshot, NameView name, RRType type) noexcept {
+  const zone::ZoneView zone = snapshot.find_zone(name);
+  if (type != RRType::kDS || !zone || name.is_root() || zone.apex().size() != name.size())
+    return zone;
+  const zone::ZoneView parent = snapshot.find_zone(name.parent());
+  if (!parent) return zone;
+  if (parent.loaded()) {
+    // A cut further up: what we have is not the parent but an ancestor of it. Then the child says
+    // that it has no DS itself (RFC 4035 §3.1.4.1).
+    const Match match = parent.lookup(name);
+    if (match.barrier && match.barrier_labels > parent.apex().label_count() &&
+        match.barrier.has_ns())
+      return zone;
+  }
+  return parent;
+}
+
+void resolve(const zone::ZoneView& zone, const dns::Question& question,
+             const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept {
+  out.clear();
+  if (!zone) return fail(out, dns::Rcode::kRefused, Ede::kNotAuthoritative);
+  if (!zone.loaded()) return fail(out, dns::Rcode::kServFail, Ede::kNotReady);
+  if (options.zone_expired) return fail(out, dns::Rcode::kServFail, Ede::kInvalidData);
+  out.aa = true;
+  Walk walk{
+      zone,   zone.apex(), zone.apex().label_count(), question.name.view(), question.type, options,
+      hasher, out};
+  for (std::size_t names = 0; names < kMaxChain; ++names)
+    if (answer_current_name(walk) == Step::kDone) return;
+}
+
+}  // namespace pando::worker

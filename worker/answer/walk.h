@@ -1,0 +1,54 @@
+#pragma once
+
+#include "worker/answer/resolve.h"
+
+/// Shared by the files of this folder: the state of one walk through a zone, and the words that put
+/// RRsets into the answer.
+namespace pando::worker {
+
+/// Where the answering of one question stands. Only `name` and `out` change.
+struct Walk {
+  const zone::ZoneView& zone;
+  dns::NameView apex;
+  std::size_t apex_labels;
+  dns::NameView name;  ///< SNAME of RFC 1034 §4.3.2: QNAME, then each CNAME's target
+  dns::RRType type;
+  const ResolveOptions& options;
+  dns::Nsec3Hasher& hasher;
+  Answer& out;
+
+  /// Proofs are asked for and the zone can give them.
+  [[nodiscard]] bool proves() const noexcept {
+    return options.dnssec_ok && zone.denial() != zone::Denial::kUnsigned;
+  }
+};
+
+/// RRset with data, or none: the store also keeps signatures that have lost their RRset.
+[[nodiscard]] zone::RRsetView find_data(const zone::RecordView& record, dns::RRType type) noexcept;
+
+/// An entry for the RRset, with signatures when the client asked for them (RFC 4035 §3.1.1).
+[[nodiscard]] Entry make_entry(const Walk& walk, const Owner& owner, const zone::RRsetView& rrset,
+                               Need need = Need::kRequired) noexcept;
+
+void add_answer(Walk& walk, const Entry& entry) noexcept;
+void add_authority(Walk& walk, const Entry& entry) noexcept;
+void add_additional(Walk& walk, const Entry& entry) noexcept;
+
+/// True when the list has this very RRset.
+template <std::size_t kCapacity>
+[[nodiscard]] bool has_rrset(const EntryList<kCapacity>& list,
+                             const zone::RRsetView& rrset) noexcept {
+  for (const Entry& entry : list)
+    if (!entry.synthesized && entry.rrset.first_rdata().data() == rrset.first_rdata().data())
+      return true;
+  return false;
+}
+
+/// Adds the NSEC or NSEC3 RRset of `record` to the authority section unless it is there already.
+void add_denial(Walk& walk, const zone::RecordView& record, dns::RRType type) noexcept;
+
+/// "*." + encloser (RFC 4592 §2.1.1). The encloser is a proper ancestor of a legal name, so the
+/// result is never too long.
+[[nodiscard]] dns::Name wildcard_of(dns::NameView encloser) noexcept;
+
+}  // namespace pando::worker
