@@ -19,7 +19,7 @@ inline constexpr std::size_t kCountersPerSlot = 448;
 
 /// One transfer's hold on a version. `epoch` is written by the worker, `revoke` by the manager.
 struct Lease {
-  std::atomic<std::uint64_t> epoch;   // 0 = unused
+  std::atomic<std::uint64_t> epoch;   // number of the one version it holds; 0 = unused
   std::atomic<std::uint64_t> since;   // seconds, coarse monotonic
   std::atomic<std::uint32_t> revoke;  // != 0: give it up at the next message border
   std::uint32_t unused;
@@ -31,17 +31,20 @@ struct SlotPage {
   std::uint64_t magic;
   std::uint64_t layout;
   std::uint32_t slot;
-  std::uint32_t pid;                                       // of the worker, for people
-  alignas(64) std::atomic<std::uint64_t> epoch;            // 0 = idle; the pin of the current batch
+  std::uint32_t pid;                             // of the worker, for people
+  alignas(64) std::atomic<std::uint64_t> epoch;  // 0 = idle; the pin of the current batch
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;
-  alignas(64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // worker/counters.h
+  alignas(
+      64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // worker/counters.h
 };
 
 /// Manager's side: creates slot files (0600, in a directory only the manager may enter), keeps them
-/// mapped, and says what readers hold. A slot counts as alive while its OFD read lock on the store's
-/// inode is held (offset kSlotLockBase + slot): the kernel drops it however the worker dies.
+/// mapped, and says what readers hold. A slot counts as alive while its OFD read lock on the
+/// store's inode is held (offset kSlotLockBase + slot): the kernel drops it however the worker
+/// dies. Thread-safe, but add() and remove() invalidate what page() gave for that number.
 class SlotTable {
  public:
+  /// Slot files found in the directory are taken over: their workers may be alive.
   static Result<SlotTable> open(const std::string& directory, const std::string& store_path,
                                 std::uint64_t layout);
   SlotTable(SlotTable&&) noexcept;
@@ -60,6 +63,9 @@ class SlotTable {
   /// Smallest epoch that any pin or lease of a living slot (or a manager's own pin) holds;
   /// UINT64_MAX when nobody holds anything. Loads are seq_cst: see shm/epoch.h.
   [[nodiscard]] std::uint64_t oldest_pinned() noexcept;
+  /// Adds all pins and leases of living slots, and own pins, that name a version before `current`
+  /// (shm/epoch.h). A living slot that is not in the table holds everything. Any thread.
+  void collect(std::uint64_t current, struct Holds& holds);
   [[nodiscard]] SlotPage* page(std::uint32_t number) noexcept;
   [[nodiscard]] std::vector<std::uint32_t> numbers() const;
 

@@ -16,11 +16,13 @@ namespace pando::shm {
 inline constexpr std::size_t kChunkOctets = std::size_t{64} << 10;
 
 struct StoreOptions {
-  std::string path;                       ///< on tmpfs
-  std::uint64_t size_limit = kReach;      ///< largest file, rounded down to chunks
-  std::uint64_t layout = 0;               ///< caller's layout fingerprint, folded with shm's own
+  std::string path;                   ///< on tmpfs
+  std::uint64_t size_limit = kReach;  ///< largest file, rounded down to chunks
+  std::uint64_t layout = 0;           ///< caller's layout fingerprint, folded with shm's own
   std::uint32_t mode = 0640;
-  bool allow_any_filesystem = false;      ///< tests and offline tools only
+  static constexpr std::uint32_t kKeepGroup = UINT32_MAX;
+  std::uint32_t group = kKeepGroup;   ///< the readers' group: may read the file, never write it
+  bool allow_any_filesystem = false;  ///< tests and offline tools only
 };
 
 class Store;
@@ -71,11 +73,12 @@ struct VersionInfo {
 };
 
 struct StoreStats {
-  std::uint64_t file_octets = 0;       ///< size of the file (sparse)
-  std::uint64_t chunks_in_use = 0;     ///< chunks with live blocks, open or waiting for readers
-  std::uint64_t live_octets = 0;       ///< in blocks of the current version
-  std::uint64_t waiting_chunks = 0;    ///< empty but a reader may still look
-  std::uint64_t free_chunks = 0;       ///< below the high-water mark
+  std::uint64_t file_octets = 0;     ///< size of the file (sparse)
+  std::uint64_t chunks_in_use = 0;   ///< chunks with live blocks, open or waiting for readers
+  std::uint64_t live_octets = 0;     ///< in blocks of the current version
+  std::uint64_t waiting_chunks = 0;  ///< empty but a reader may still look
+  std::uint64_t free_chunks = 0;     ///< below the high-water mark
+  std::uint64_t spare_chunks = 0;    ///< of the free ones: have memory
   std::uint64_t limit_octets = 0;
 };
 
@@ -120,9 +123,9 @@ class Store {
   /// Unversioned side table (design: refresh timers, expiry): `index` < kSideEntries.
   static constexpr std::uint32_t kSideEntries = 4U << 20;
   struct SideEntry {  // all fields written by the manager only, read by workers with relaxed loads
-    std::atomic<std::uint64_t> expires_at;   // seconds since 1970, 0 = never
-    std::atomic<std::uint64_t> next_refresh; // seconds since 1970
-    std::atomic<std::uint64_t> last_ok;      // last successful check with a primary
+    std::atomic<std::uint64_t> expires_at;    // seconds since 1970, 0 = never
+    std::atomic<std::uint64_t> next_refresh;  // seconds since 1970
+    std::atomic<std::uint64_t> last_ok;       // last successful check with a primary
     std::atomic<std::uint64_t> reserved;
   };
   [[nodiscard]] SideEntry* side(std::uint32_t index) noexcept;

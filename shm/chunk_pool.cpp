@@ -1,0 +1,394 @@
+#include "shm/chunk_pool.h"
+
+#include <algorithm>
+
+#include "base/crash_point.h"
+
+namespace pando::shm {
+
+namespace {
+
+/// Deletes and compaction must work in a full store: 1 % of it, at most 64 MiB, at least the two
+/// chunks that one small update with its root block can need.
+constexpr std::uint32_t kReserveMin = 2;
+constexpr std::uint32_t kReserveMax = (64U << 20) / kChunkOctets;
+/// The file grows in steps of 1/32 of what is in use, at most 64 MiB: few system calls, and a small
+/// zone's store stays small.
+constexpr std::uint32_t kGrowthShare = 32;
+constexpr std::uint32_t kGrowthMax = (64U << 20) / kChunkOctets;
+/// Free chunks that keep their memory beside cushion and growth step: a steady flow of updates
+/// reuses them without a system call.
+constexpr std::uint32_t kSpares = 8;
+constexpr std::size_t kTailsMax = 1024;
+/// How many rests are tried for one allocation.
+constexpr std::size_t kTailTries = 16;
+
+std::uint32_t reserve_for(std::uint32_t limit) noexcept {
+  return std::clamp(limit / 100, kReserveMin, kReserveMax);
+}
+
+}  // namespace
+
+ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
+    : file_(file),
+      quota_(quota),
+      limit_(std::max(quota, file.committed_chunks())),
+      reserve_(reserve_for(quota)),
+      free_(limit_),
+      backed_(limit_),
+      victims_(std::make_unique<std::atomic<std::uint64_t>[]>((limit_ + 63) / 64)) {
+  for (std::uint32_t chunk = 0; chunk < limit_; ++chunk) free_.set(chunk);
+}
+
+void ChunkPool::adopt(std::uint32_t open, std::uint64_t version) {
+  const std::scoped_lock lock(mutex_);
+  const std::uint32_t end = file_.committed_chunks();
+  for (std::uint32_t chunk = 0; chunk < end; ++chunk) {
+    lend(chunk);
+    const bool used = live(chunk) != 0;
+    if (used || chunk == open) backed_.set(chunk);
+    if (chunk == open) continue;
+    info(chunk).born = 0;  // not known: as if there from the start
+    info(chunk).state = State::kUsed;
+    if (!used) wait(chunk, version);
+  }
+}
+
+std::uint64_t ChunkPool::version() const noexcept {
+  // Ours alone to write; a pool thread that takes a chunk has the mutex between it and the store.
+  return file_.header().publication.epoch.load(std::memory_order_relaxed);
+}
+
+std::uint32_t ChunkPool::live(std::uint32_t chunk) const noexcept {
+  return live_octets(file_.counts()[chunk]);
+}
+
+/// Free chunks that keep memory of their own, so that deletes work when the machine has none left.
+std::uint32_t ChunkPool::cushion() const noexcept { return std::min(reserve_, in_use_ / 32); }
+
+std::uint32_t ChunkPool::growth_step() const noexcept {
+  return std::clamp(in_use_ / kGrowthShare, 1U, kGrowthMax);
+}
+
+ChunkPool::Chunk& ChunkPool::info(std::uint32_t chunk) {
+  if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
+  return chunks_[chunk];
+}
+
+Result<Span> ChunkPool::take(std::uint32_t octets, bool use_reserve) {
+  const std::scoped_lock lock(mutex_);
+  Span span;
+  if (take_tail(octets, span)) return span;
+  auto chunk = take_chunks(1, use_reserve);
+  if (!chunk) return pass(chunk);
+  return Span{*chunk, 0};
+}
+
+Result<std::uint32_t> ChunkPool::take_run(std::uint32_t count, bool use_reserve) {
+  const std::scoped_lock lock(mutex_);
+  return take_chunks(count, use_reserve);
+}
+
+bool ChunkPool::take_tail(std::uint32_t octets, Span& span) {
+  const std::size_t tries = std::min(tails_.size(), kTailTries);
+  for (std::size_t i = tails_.size(); i > tails_.size() - tries; --i) {
+    const Span tail = tails_[i - 1];
+    if (kChunkOctets - tail.from < octets) continue;
+    tails_.erase(tails_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    chunks_[tail.chunk].has_tail = false;
+    chunks_[tail.chunk].state = State::kLent;
+    span = tail;
+    return true;
+  }
+  return false;
+}
+
+void ChunkPool::drop_tail(std::uint32_t chunk) {
+  if (!chunks_[chunk].has_tail) return;
+  chunks_[chunk].has_tail = false;
+  std::erase_if(tails_, [chunk](const Span& tail) { return tail.chunk == chunk; });
+}
+
+Result<std::uint32_t> ChunkPool::take_chunks(std::uint32_t count, bool use_reserve) {
+  // Before the file grows, look once per version whether readers have moved on.
+  if (backed_free_ < count && reclaimed_at_ != version()) reclaim_locked();
+  auto first = try_take(count, use_reserve);
+  if (first || first.error().code != Errc::kFull || waiting_count_ == 0) return first;
+  if (reclaim_locked() == 0) return first;
+  return try_take(count, use_reserve);
+}
+
+Result<std::uint32_t> ChunkPool::try_take(std::uint32_t count, bool use_reserve) {
+  const std::uint32_t left = quota_ > in_use_ ? quota_ - in_use_ : 0;
+  if (left < count || (!use_reserve && left - count < reserve_))
+    return fail(Errc::kFull, "the store has reached its size limit");
+  const std::uint32_t wanted = (count == 1 ? 1 : 0) + (use_reserve ? 0 : cushion());
+  if (auto grown = grow(wanted); !grown && !use_reserve) return pass(grown);
+  std::uint32_t first = count == 1 ? free_.find_both(backed_, 0) : free_.find_run(count);
+  if (first == Bitmap::kNone && count == 1) first = free_.find_set(0);
+  if (first == Bitmap::kNone)
+    return fail(Errc::kFull, "the store has no {} chunks in a row", count);
+  if (auto backed = back_range(first, count); !backed) return pass(backed);
+  for (std::uint32_t chunk = first; chunk < first + count; ++chunk) lend(chunk);
+  return first;
+}
+
+/// Makes `wanted` free chunks have memory, lowest first, in steps.
+Status ChunkPool::grow(std::uint32_t wanted) {
+  for (std::uint32_t from = 0; backed_free_ < wanted;) {
+    const std::uint32_t first = free_.find_only(backed_, from);
+    if (first == Bitmap::kNone) return {};  // all have it; the caller looks at what is left
+    const std::uint32_t aim = std::max(growth_step(), wanted - backed_free_);
+    std::uint32_t count = 1;
+    while (count < aim && first + count < limit_ && free_.test(first + count) &&
+           !backed_.test(first + count))
+      ++count;
+    auto backed = back_range(first, count);
+    if (!backed && count > 1) backed = back_range(first, 1);
+    if (!backed) return backed;
+    from = first;
+  }
+  return {};
+}
+
+/// Gives memory to those of the free chunks in the range that have none.
+Status ChunkPool::back_range(std::uint32_t first, std::uint32_t count) {
+  const std::uint32_t end = first + count;
+  for (std::uint32_t at = first; at < end;) {
+    if (backed_.test(at)) {
+      ++at;
+      continue;
+    }
+    std::uint32_t stop = at + 1;
+    while (stop < end && !backed_.test(stop)) ++stop;
+    if (auto backed = file_.back(at, stop - at); !backed) return backed;
+    backed_free_ += stop - at;
+    for (; at < stop; ++at) backed_.set(at);
+  }
+  return {};
+}
+
+void ChunkPool::lend(std::uint32_t chunk) {
+  Chunk& lent = info(chunk);
+  lent = Chunk{};
+  lent.born = version() + 1;
+  lent.state = State::kLent;
+  free_.reset(chunk);
+  ++in_use_;
+  if (backed_.test(chunk)) --backed_free_;
+}
+
+void ChunkPool::give_back(Span span) {
+  const std::scoped_lock lock(mutex_);
+  Chunk& lent = info(span.chunk);
+  if (span.from == 0) return free_chunk(span.chunk);  // no version ever referred to it
+  lent.state = State::kUsed;
+  if (live(span.chunk) == 0) return wait(span.chunk, version());
+  if (tails_.size() >= kTailsMax) return;
+  lent.has_tail = true;
+  tails_.push_back(span);
+}
+
+void apply_counts(const RootBlock& published, std::uint32_t* counts) noexcept {
+  const CountChange* changes = changes_of(published);
+  for (std::uint32_t i = 0; i < published.changes; ++i) {
+    counts[changes[i].chunk] = changes[i].count;
+    crash_point("store-publish-count");
+  }
+}
+
+void ChunkPool::settle(const RootBlock& published, const std::vector<LedgerEntry>& entries,
+                       std::uint32_t open) {
+  const std::scoped_lock lock(mutex_);
+  apply_counts(published, file_.counts());
+  for (const LedgerEntry& entry : entries) {
+    Chunk& chunk = info(entry.chunk);
+    if (entry.taken() && entry.chunk != open) chunk.state = State::kUsed;
+    if (chunk.state == State::kUsed && live(entry.chunk) == 0) wait(entry.chunk, published.version);
+  }
+}
+
+void ChunkPool::keep_tails(const std::vector<Span>& tails) {
+  const std::scoped_lock lock(mutex_);
+  for (const Span& tail : tails) {
+    Chunk& chunk = info(tail.chunk);
+    if (tails_.size() >= kTailsMax || chunk.state != State::kUsed || chunk.has_tail ||
+        kChunkOctets - tail.from < kTailMin)
+      continue;
+    chunk.has_tail = true;
+    tails_.push_back(tail);
+  }
+}
+
+void ChunkPool::wait(std::uint32_t chunk, std::uint64_t freed_at) {
+  drop_tail(chunk);
+  chunks_[chunk].state = State::kWaiting;
+  chunks_[chunk].freed_at = freed_at;
+  waiting_.push_back(chunk);
+  ++waiting_count_;
+}
+
+void ChunkPool::free_chunk(std::uint32_t chunk) {
+  chunks_[chunk].state = State::kFree;
+  free_.set(chunk);
+  --in_use_;
+  victims_[chunk / 64].fetch_and(~(std::uint64_t{1} << (chunk % 64)), std::memory_order_relaxed);
+  if (backed_.test(chunk))
+    ++backed_free_;
+  else
+    unsure_.push_back(chunk);
+}
+
+std::size_t ChunkPool::reclaim() {
+  const std::scoped_lock lock(mutex_);
+  return reclaim_locked();
+}
+
+/// The slots are looked at after the epoch was stored: waiting chunks came here under the mutex, by
+/// the thread that had stored it before. See shm/epoch.h for why that is enough.
+std::size_t ChunkPool::reclaim_locked() {
+  reclaimed_at_ = version();
+  if (waiting_count_ == 0 || !collect_holds()) return 0;
+  std::size_t freed = release_dropped_holds();
+  while (!waiting_.empty() && chunks_[waiting_.front()].freed_at <= holds_.oldest_batch) {
+    freed += free_or_hold(waiting_.front());
+    waiting_.pop_front();
+  }
+  crash_point("store-reclaimed");
+  punch_unsure();
+  trim();
+  return freed;
+}
+
+/// False when nothing may be freed because who reads is not known.
+bool ChunkPool::collect_holds() {
+  holds_.clear();
+  if (slots_ != nullptr) slots_->collect(version(), holds_);
+  return trust_;
+}
+
+/// Chunks whose exact version is not held any more: free, or held by the next such version.
+std::size_t ChunkPool::release_dropped_holds() {
+  std::size_t freed = 0;
+  for (auto bucket = held_.begin(); bucket != held_.end();) {
+    if (std::binary_search(holds_.exact.begin(), holds_.exact.end(), bucket->first)) {
+      ++bucket;
+      continue;
+    }
+    const std::vector<std::uint32_t> chunks = std::move(bucket->second);
+    bucket = held_.erase(bucket);
+    for (const std::uint32_t chunk : chunks) freed += free_or_hold(chunk);
+  }
+  return freed;
+}
+
+/// A version w refers to the chunk when born <= w < freed_at. The smallest held one not below
+/// `born` decides; the chunk is looked at again when that one is dropped.
+std::size_t ChunkPool::free_or_hold(std::uint32_t chunk) {
+  const Chunk& waiting = chunks_[chunk];
+  const auto holder = std::lower_bound(holds_.exact.begin(), holds_.exact.end(), waiting.born);
+  if (holder != holds_.exact.end() && *holder < waiting.freed_at) {
+    held_[*holder].push_back(chunk);
+    return 0;
+  }
+  --waiting_count_;
+  free_chunk(chunk);
+  return 1;
+}
+
+/// After attaching it is not known which empty chunks have memory: then none shall.
+void ChunkPool::punch_unsure() {
+  std::sort(unsure_.begin(), unsure_.end());
+  for (std::size_t i = 0; i < unsure_.size();) {
+    std::size_t end = i + 1;
+    while (end < unsure_.size() && unsure_[end] == unsure_[end - 1] + 1) ++end;
+    file_.punch(unsure_[i], static_cast<std::uint32_t>(end - i));
+    i = end;
+  }
+  unsure_.clear();
+}
+
+/// Gives memory of free chunks beyond the spares back to the machine, highest first.
+void ChunkPool::trim() {
+  const std::uint32_t keep = cushion() + 2 * growth_step() + kSpares;
+  std::uint32_t end = limit_;
+  while (backed_free_ > keep) {
+    const std::uint32_t last = free_.find_last_both(backed_, end);
+    if (last == Bitmap::kNone) return;
+    std::uint32_t first = last;
+    while (first > 0 && backed_free_ - (last - first + 1) > keep && free_.test(first - 1) &&
+           backed_.test(first - 1))
+      --first;
+    if (!file_.punch(first, last - first + 1)) return;
+    for (std::uint32_t chunk = first; chunk <= last; ++chunk) backed_.reset(chunk);
+    backed_free_ -= last - first + 1;
+    end = first;
+  }
+}
+
+void ChunkPool::set_slots(SlotTable* slots) {
+  const std::scoped_lock lock(mutex_);
+  slots_ = slots;
+  trust_ = true;
+}
+
+void ChunkPool::distrust_readers() {
+  const std::scoped_lock lock(mutex_);
+  trust_ = false;
+}
+
+std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t max_chunks) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::uint32_t> thin;
+  for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    const std::uint32_t count = file_.counts()[chunk];
+    if (chunks_[chunk].state == State::kUsed && (count & kRunFlag) == 0 &&
+        std::uint64_t{live_octets(count)} * 100 < kChunkOctets * threshold_percent)
+      thin.push_back(chunk);
+  }
+  const std::size_t chosen = std::min(thin.size(), max_chunks);
+  // The emptiest give back the most memory for the least copying.
+  std::partial_sort(thin.begin(), thin.begin() + static_cast<std::ptrdiff_t>(chosen), thin.end(),
+                    [this](std::uint32_t a, std::uint32_t b) { return live(a) < live(b); });
+  for (std::size_t i = 0; i < chosen; ++i) {
+    drop_tail(thin[i]);
+    victims_[thin[i] / 64].fetch_or(std::uint64_t{1} << (thin[i] % 64), std::memory_order_relaxed);
+  }
+  return chosen;
+}
+
+void ChunkPool::forget_victims() noexcept {
+  for (std::uint32_t word = 0; word < (limit_ + 63) / 64; ++word)
+    victims_[word].store(0, std::memory_order_relaxed);
+}
+
+void ChunkPool::fill(StoreStats& stats) const {
+  const std::scoped_lock lock(mutex_);
+  stats.chunks_in_use = in_use_;
+  stats.waiting_chunks = waiting_count_;
+  stats.spare_chunks = backed_free_;
+  stats.free_chunks = chunks_.size() - in_use_;
+}
+
+Status ChunkPool::check() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint32_t in_use = 0;
+  std::uint32_t backed_free = 0;
+  for (std::uint32_t chunk = 0; chunk < limit_; ++chunk) {
+    const State state = chunk < chunks_.size() ? chunks_[chunk].state : State::kFree;
+    const bool counted = chunk < file_.committed_chunks() && live(chunk) != 0;
+    if (counted && (state == State::kFree || state == State::kWaiting))
+      return fail(Errc::kCorrupt, "chunk {} has live blocks but is free", chunk);
+    if (state == State::kUsed && !counted)
+      return fail(Errc::kCorrupt, "chunk {} is in use without live blocks", chunk);
+    if ((state == State::kFree) != free_.test(chunk))
+      return fail(Errc::kCorrupt, "chunk {} is free in one place only", chunk);
+    if (state != State::kFree) ++in_use;
+    if (state == State::kFree && backed_.test(chunk)) ++backed_free;
+  }
+  if (in_use != in_use_ || backed_free != backed_free_)
+    return fail(Errc::kCorrupt, "chunks in use: {} counted, {} expected", in_use, in_use_);
+  return {};
+}
+
+}  // namespace pando::shm

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "shm/bitmap.h"
+#include "shm/epoch.h"
+#include "shm/ledger.h"
+#include "shm/live_file.h"
+
+namespace pando::shm {
+
+/// Rests of chunks that are worth remembering: smaller ones are left to the compactor.
+inline constexpr std::uint32_t kTailMin = 4096;
+
+/// A chunk that may be written, and how much of it is in use already: what lies before `from`
+/// belongs to published versions, what lies behind was never seen by a reader.
+struct Span {
+  std::uint32_t chunk = kNoChunk;
+  std::uint32_t from = 0;
+};
+
+/// Writes the counts that a version's root block lists. Idempotent: attaching does it again.
+void apply_counts(const RootBlock& published, std::uint32_t* counts) noexcept;
+
+/// Who owns each chunk at the moment. Memory of the writer's process only: after a crash it is made
+/// again from the chunk counts. All functions may be called from any thread.
+///
+///     free ──take──▶ lent ──settle──▶ used ──last block released──▶ waiting ──nobody looks──▶ free
+///       ▲              │ give_back (transaction dropped)
+///       └──────────────┘
+class ChunkPool {
+ public:
+  /// `quota`: chunks that may be in use. `file` must outlive the pool.
+  ChunkPool(LiveFile& file, std::uint32_t quota);
+
+  /// Fills the pool from the counts of an attached store: counted chunks are used, `open` is lent,
+  /// all others wait until nobody holds a version before `version`.
+  void adopt(std::uint32_t open, std::uint64_t version);
+
+  /// A chunk with room for `octets`: rather the rest of one in use than an empty one, rather one
+  /// with memory than one without, rather a low one than a high one.
+  Result<Span> take(std::uint32_t octets, bool use_reserve);
+  /// `count` consecutive empty chunks.
+  Result<std::uint32_t> take_run(std::uint32_t count, bool use_reserve);
+  /// A lent chunk that was not published; `span.from` as it was lent.
+  void give_back(Span span);
+
+  /// After a publication: applies its counts; the lent chunks of `entries` are used from now on
+  /// (`open` stays lent); those without live blocks wait for readers of versions before its own.
+  void settle(const RootBlock& published, const std::vector<LedgerEntry>& entries,
+              std::uint32_t open);
+  /// Room at the end of used chunks, for later transactions.
+  void keep_tails(const std::vector<Span>& tails);
+
+  /// Frees waiting chunks that nobody can see any more. Returns how many.
+  std::size_t reclaim();
+  /// Null: there are no readers.
+  void set_slots(SlotTable* slots);
+  /// Until set_slots: no chunk becomes free (after attaching, readers may be there unseen).
+  void distrust_readers();
+
+  std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks);
+  void forget_victims() noexcept;
+  [[nodiscard]] bool is_victim(std::uint32_t chunk) const noexcept {
+    return chunk < limit_ &&
+           (victims_[chunk / 64].load(std::memory_order_relaxed) >> (chunk % 64) & 1) != 0;
+  }
+
+  void fill(StoreStats& stats) const;
+  [[nodiscard]] Status check() const;
+
+ private:
+  enum class State : std::uint8_t { kFree, kLent, kUsed, kWaiting };
+  struct Chunk {
+    std::uint64_t born = 0;      // first version that may refer to it
+    std::uint64_t freed_at = 0;  // first version that does not
+    State state = State::kFree;
+    bool has_tail = false;  // listed in tails_
+  };
+
+  [[nodiscard]] std::uint64_t version() const noexcept;
+  [[nodiscard]] std::uint32_t live(std::uint32_t chunk) const noexcept;
+  [[nodiscard]] std::uint32_t cushion() const noexcept;
+  [[nodiscard]] std::uint32_t growth_step() const noexcept;
+  [[nodiscard]] Chunk& info(std::uint32_t chunk);
+
+  bool take_tail(std::uint32_t octets, Span& span);
+  void drop_tail(std::uint32_t chunk);
+  Result<std::uint32_t> take_chunks(std::uint32_t count, bool use_reserve);
+  Result<std::uint32_t> try_take(std::uint32_t count, bool use_reserve);
+  Status grow(std::uint32_t wanted);
+  Status back_range(std::uint32_t first, std::uint32_t count);
+  void lend(std::uint32_t chunk);
+
+  void wait(std::uint32_t chunk, std::uint64_t freed_at);
+  void free_chunk(std::uint32_t chunk);
+  std::size_t reclaim_locked();
+  bool collect_holds();
+  std::size_t release_dropped_holds();
+  std::size_t free_or_hold(std::uint32_t chunk);
+  void punch_unsure();
+  void trim();
+  void punch(std::uint32_t first, std::uint32_t count);
+
+  mutable std::mutex mutex_;
+  LiveFile& file_;
+  const std::uint32_t quota_;
+  const std::uint32_t limit_;  // of chunk numbers; above the quota when that was lowered
+  const std::uint32_t reserve_;
+
+  std::vector<Chunk> chunks_;  // up to the highest chunk ever taken
+  Bitmap free_;
+  Bitmap backed_;  // has memory, for certain
+  std::uint32_t in_use_ = 0;
+  std::uint32_t backed_free_ = 0;
+  std::uint32_t waiting_count_ = 0;
+
+  std::vector<Span> tails_;
+  std::deque<std::uint32_t> waiting_;  // ascending by freed_at
+  std::map<std::uint64_t, std::vector<std::uint32_t>>
+      held_;                           // by the exact version that holds them
+  std::vector<std::uint32_t> unsure_;  // freed just now, may have memory or not
+  SlotTable* slots_ = nullptr;
+  bool trust_ = true;
+  Holds holds_;
+  std::uint64_t reclaimed_at_ = 0;  // version of the last look at the slots
+
+  std::unique_ptr<std::atomic<std::uint64_t>[]> victims_;
+};
+
+}  // namespace pando::shm

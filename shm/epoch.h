@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/crash_point.h"
+#include "shm/slots.h"
+
+/// The pin protocol, all of it: how the writer publishes a version, how a reader holds one, and how
+/// the writer knows what is held. Threads and processes run this same code (tests/property/
+/// epoch_litmus.cpp runs it both ways).
+///
+/// Why it is safe. S is the single order of all seq_cst operations.
+///   Writer, version v:  root.store(v)   →  epoch.store(v)  →  slot.load, then leases.load
+///   Reader:             epoch.load = e  →  slot.store(e)   →  root.load
+/// A chunk whose last block left with version v ("freed at v") is reused only when each slot showed
+/// 0 or at least v in a load after epoch.store(v).
+///   - The slot showed 0 or a value older than the reader's next pin: that pin's slot.store comes
+///     later in S than the load, so its root.load comes after root.store(v): it sees v or newer.
+///   - The slot showed e >= v: the reader had loaded e from epoch, hence root.store(v) was before
+///     it, and its root.load sees v or newer.
+/// So no reader can hold a root older than v, and nothing in v or newer refers to the chunk.
+/// The root may be newer than e: that holds back too much for one batch, never too little.
+///
+/// Plain release stores do not do: slot.store and root.load could pass each other, and the writer
+/// would see an idle slot while the reader already walks a version that is being overwritten.
+namespace pando::shm {
+
+/// The two words that all workers look at, alone on their cache line.
+struct alignas(64) Publication {
+  /// Reference of the current version's root block. Written by the writer only, seq_cst (see
+  /// above); read by readers, seq_cst. A crash right after it leaves `epoch` one behind: readers
+  /// are served the new version and pin the older number, which holds back too much. Attaching
+  /// stores the number.
+  std::atomic<std::uint32_t> root;
+  std::uint32_t unused;
+  /// The current version's number, never 0. Written by the writer only, after `root`, seq_cst; read
+  /// by readers before they pin, seq_cst. A crash right after it leaves the chunk counts one
+  /// version behind; attaching applies the root block's list of counts again.
+  std::atomic<std::uint64_t> epoch;
+};
+static_assert(sizeof(Publication) == 64, "other words on this line would slow every batch down");
+
+inline void publish_words(Publication& words, std::uint32_t root, std::uint64_t version) noexcept {
+  words.root.store(root, std::memory_order_seq_cst);
+  crash_point("store-publish-root");
+  words.epoch.store(version, std::memory_order_seq_cst);
+  crash_point("store-publish-epoch");
+}
+
+/// What a pin gave: the number that the slot shows, and the root, which is at least as new.
+struct Pinned {
+  std::uint64_t epoch;
+  std::uint32_t root;
+};
+
+/// `slot` is written by its one reader only (0 = idle) and read by the writer. seq_cst, see above.
+/// A crash here leaves a pin that nobody will drop: the slot's lock, which the kernel drops, tells
+/// the writer that it does not count.
+[[nodiscard]] inline Pinned pin(const Publication& words,
+                                std::atomic<std::uint64_t>& slot) noexcept {
+  const std::uint64_t epoch = words.epoch.load(std::memory_order_seq_cst);
+  slot.store(epoch, std::memory_order_seq_cst);
+  return Pinned{epoch, words.root.load(std::memory_order_seq_cst)};
+}
+
+/// Release: the reader's last look at the version comes before the writer sees the slot idle.
+inline void unpin(std::atomic<std::uint64_t>& slot) noexcept {
+  slot.store(0, std::memory_order_release);
+}
+
+/// Makes a lease of `version`, which the slot's pin holds at this moment. Written by the worker,
+/// read by the writer *after* the slot word: whoever finds the slot already idle (or re-pinned)
+/// then finds the lease, because the lease was stored first; both are seq_cst. A lease names
+/// exactly one version, so chunks that were taken into use after it are not held back by it.
+inline void hold_lease(Lease& lease, std::uint64_t version) noexcept {
+  lease.epoch.store(version, std::memory_order_seq_cst);
+}
+
+/// Release, for the same reason as in unpin().
+inline void drop_lease(Lease& lease) noexcept { lease.epoch.store(0, std::memory_order_release); }
+
+/// What readers hold at one moment.
+struct Holds {
+  /// Smallest pin of a batch: everything freed later than it must stay. UINT64_MAX = no pin.
+  std::uint64_t oldest_batch = UINT64_MAX;
+  /// Versions held by leases and by the manager's own pins; sorted by whoever collected them.
+  std::vector<std::uint64_t> exact;
+
+  void clear() noexcept {
+    oldest_batch = UINT64_MAX;
+    exact.clear();
+  }
+};
+
+/// Adds what one page shows below `current` (newer pins hold nothing back yet); true when it shows
+/// any. The slot word is loaded before the leases: see hold_lease().
+inline bool collect_holds(const SlotPage& page, std::uint64_t current, Holds& holds) {
+  bool any = false;
+  const std::uint64_t batch = page.epoch.load(std::memory_order_seq_cst);
+  if (batch != 0 && batch < current) {
+    any = true;
+    if (batch < holds.oldest_batch) holds.oldest_batch = batch;
+  }
+  for (const Lease& lease : page.leases) {
+    const std::uint64_t version = lease.epoch.load(std::memory_order_seq_cst);
+    if (version == 0 || version >= current) continue;
+    any = true;
+    holds.exact.push_back(version);
+  }
+  return any;
+}
+
+}  // namespace pando::shm

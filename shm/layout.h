@@ -1,0 +1,146 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "shm/epoch.h"
+#include "shm/ref.h"
+#include "shm/slots.h"
+#include "shm/store.h"
+
+/// The bytes of the live store. Only shm/ itself and white-box tests include this file.
+///
+///   0        64 KiB        …             kSideOffset      kChunksOffset        committed
+///   | Header | chunk counts (u32 each)   | side table      | chunk 0 | chunk 1 | …    |  (hole)
+///
+/// The tables are reserved for the whole reach but sparse: only pages in use have memory.
+namespace pando::shm {
+
+/// Raised by hand when the meaning of a field changes while its size does not.
+inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint64_t kStoreMagic = 0x3145524F54534450;  // "PDSTORE1"
+inline constexpr std::uint64_t kSlotMagic = 0x31544F4C53445050;   // "PPDSLOT1"
+
+inline constexpr std::uint64_t kPageOctets = 4096;
+inline constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+inline constexpr std::uint32_t kNoChunk = UINT32_MAX;
+
+/// The side table gets memory in steps of 2,048 entries, for each of which the header has a bit.
+inline constexpr std::uint64_t kSideGranuleOctets = std::uint64_t{64} << 10;
+inline constexpr std::uint32_t kSidePerGranule = kSideGranuleOctets / sizeof(Store::SideEntry);
+inline constexpr std::uint32_t kSideGranules = Store::kSideEntries / kSidePerGranule;
+
+inline constexpr std::uint64_t kCountsOffset = std::uint64_t{64} << 10;
+inline constexpr std::uint64_t kCountsOctets = kReach / kChunkOctets * sizeof(std::uint32_t);
+inline constexpr std::uint64_t kSideOffset = kCountsOffset + kCountsOctets;
+inline constexpr std::uint64_t kSideOctets = Store::kSideEntries * sizeof(Store::SideEntry);
+/// Chunks start on a huge page, so that MADV_COLLAPSE can take 32 of them at a time.
+inline constexpr std::uint64_t kChunksOffset =
+    (kSideOffset + kSideOctets + kHugePage - 1) / kHugePage * kHugePage;
+inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkOctets;
+
+[[nodiscard]] constexpr std::uint64_t chunk_offset(std::uint64_t chunk) noexcept {
+  return kChunksOffset + chunk * kChunkOctets;
+}
+/// kNoChunk for offsets before the chunks.
+[[nodiscard]] constexpr std::uint32_t chunk_at(std::uint64_t offset) noexcept {
+  return offset < kChunksOffset
+             ? kNoChunk
+             : static_cast<std::uint32_t>((offset - kChunksOffset) / kChunkOctets);
+}
+
+//   0     8      16     20    24     32     40    48    56          64         128          192
+//   |magic|layout|format|unit |chunk |device|inode|nonce|size_limit | committed | root, epoch |
+//   side…
+/// First page of the file. Everything before `committed` is written once, before the file gets its
+/// name; so readers may check it without any order.
+struct Header {
+  std::uint64_t magic;
+  std::uint64_t layout;  // shm's own fingerprint folded with the caller's
+  std::uint32_t format;
+  std::uint32_t unit;
+  std::uint64_t chunk_octets;
+  std::uint64_t device;  // of this very file: a copy carries the original's and is refused
+  std::uint64_t inode;
+  std::uint64_t nonce;  // tells two stores in one place (and a reused inode) apart
+  std::atomic<std::uint64_t> size_limit;  // as configured last; for people
+  /// Octets of the file that may be touched. Written by the writer after fallocate succeeded and
+  /// before any root that refers beyond the old value (release); read by readers after the root
+  /// (acquire). A crash between fallocate and this store leaves memory that is backed again later.
+  alignas(64) std::atomic<std::uint64_t> committed;
+  Publication publication;
+  /// One bit per granule of the side table that has memory (release after fallocate; acquire): a
+  /// reader must not touch a hole, because reading one allocates it, or is SIGBUS on a full tmpfs.
+  alignas(64) std::array<std::atomic<std::uint64_t>, kSideGranules / 64> side_backed;
+};
+static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageOctets,
+              "the header's one page is backed first; a field beyond it would be SIGBUS");
+static_assert(offsetof(Header, committed) == 64 && offsetof(Header, publication) == 128 &&
+                  offsetof(Header, side_backed) == 192,
+              "a shared line would make each growth of the file a miss in every worker");
+static_assert(std::is_standard_layout_v<Header>, "offsets are read by processes of other builds");
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+                  std::atomic<std::uint32_t>::is_always_lock_free,
+              "a lock inside an atomic would live in one process only");
+
+/// A chunk's count: live octets, and whether the chunk belongs to a block of several chunks (which
+/// cannot be emptied by moving small blocks, so the compactor leaves it alone).
+inline constexpr std::uint32_t kRunFlag = std::uint32_t{1} << 31;
+[[nodiscard]] constexpr std::uint32_t live_octets(std::uint32_t count) noexcept {
+  return count & ~kRunFlag;
+}
+
+//   0       8        16    20      24          28         32       36        40
+//   |version|journal |root |octets |open_chunk |open_from |changes |checksum |CountChange…
+/// What a version is. Published by its reference; immutable from then on. `changes` new *absolute*
+/// counts follow: applying them twice is harmless, so attaching simply applies them again.
+struct RootBlock {
+  std::uint64_t version;
+  std::uint64_t journal_position;
+  std::uint32_t root;        // the caller's, in units
+  std::uint32_t octets;      // of this block as allocated
+  std::uint32_t open_chunk;  // where the next version goes on allocating; kNoChunk = nowhere
+  std::uint32_t open_from;   // octets of it in use
+  std::uint32_t changes;
+  std::uint32_t checksum;  // of the fields before it and the changes
+};
+struct CountChange {
+  std::uint32_t chunk;
+  std::uint32_t count;
+};
+static_assert(sizeof(RootBlock) == 40 && offsetof(RootBlock, checksum) == 36 &&
+                  std::is_trivially_copyable_v<RootBlock> && std::is_standard_layout_v<RootBlock>,
+              "readers of another build would take the journal position for the root");
+static_assert(sizeof(CountChange) == 8 && std::is_trivially_copyable_v<CountChange>,
+              "attaching would apply counts to the wrong chunks");
+
+static_assert(sizeof(Store::SideEntry) == 32, "a zone's expiry would be read from its neighbour");
+static_assert(kSideGranules % 64 == 0 && Store::kSideEntries % kSidePerGranule == 0,
+              "the last entries would have no bit and never be backed");
+static_assert(kSideOffset % kSideGranuleOctets == 0 && kChunksOffset % kHugePage == 0,
+              "fallocate works on whole pages: a shared page would be punched with its neighbour");
+static_assert(sizeof(Lease) == 24 && offsetof(SlotPage, epoch) == 64 &&
+                  offsetof(SlotPage, leases) == 128 && std::is_standard_layout_v<SlotPage>,
+              "manager and worker of different builds would look for pins in different places");
+
+/// Fingerprint of everything above, folded with the caller's own.
+[[nodiscard]] std::uint64_t fold_layout(std::uint64_t callers) noexcept;
+/// Checksum of a root block and its changes.
+[[nodiscard]] std::uint32_t root_checksum(const RootBlock& block) noexcept;
+/// The changes that follow `block`.
+[[nodiscard]] inline const CountChange* changes_of(const RootBlock& block) noexcept {
+  return reinterpret_cast<const CountChange*>(&block + 1);
+}
+/// The root block at `ref` when it lies in the window with all its changes, else nullptr.
+[[nodiscard]] inline const RootBlock* root_block_at(const Window& window,
+                                                    Ref<RootBlock> ref) noexcept {
+  const RootBlock* block = window.at(ref);
+  if (block == nullptr || ref.offset() < kChunksOffset) return nullptr;
+  const std::uint64_t octets = sizeof(RootBlock) + block->changes * sizeof(CountChange);
+  return window.at(ref, octets);
+}
+
+}  // namespace pando::shm

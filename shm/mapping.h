@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/result.h"
+
+namespace pando::shm {
+
+enum class Access { kRead, kReadWrite };
+
+/// A shared mapping of a file (Boost.Interprocess mapped_region over our own descriptor, so that no
+/// second, inheritable descriptor is opened by name). The range may reach beyond the end of file:
+/// what is not backed must not be touched. Not part of core dumps.
+class Mapping {
+ public:
+  Mapping() noexcept;
+  /// `alignment`: a power of two, at least a page.
+  static Result<Mapping> map(int fd, Access access, std::size_t octets, std::size_t alignment);
+  Mapping(Mapping&&) noexcept;
+  Mapping& operator=(Mapping&&) noexcept;
+  ~Mapping();
+
+  [[nodiscard]] std::byte* base() const noexcept;
+
+ private:
+  struct Region;
+  std::unique_ptr<Region> region_;
+};
+
+}  // namespace pando::shm

@@ -1,0 +1,181 @@
+#include "shm/reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "shm/epoch.h"
+#include "shm/layout.h"
+#include "shm/live_file.h"
+#include "shm/locks.h"
+#include "shm/mapping.h"
+
+namespace pando::shm {
+
+namespace {
+
+/// The manager may hold the slot file's lock for the moment in which it clears a dead worker's
+/// pins.
+constexpr int kLockAttempts = 50;
+constexpr timespec kLockPause{0, 2'000'000};
+
+Status lock_slot_file(int fd) {
+  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
+    auto locked = try_lock(fd, LockKind::kExclusive, 0);
+    if (!locked) return pass(locked);
+    if (*locked) return {};
+    ::nanosleep(&kLockPause, nullptr);
+  }
+  return fail(Errc::kExists, "the slot is taken by another worker");
+}
+
+Result<Mapping> map_slot_page(int fd) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return fail_errno("fstat of the slot file");
+  if (status.st_size < static_cast<off_t>(sizeof(SlotPage)))
+    return fail(Errc::kCorrupt, "the slot file is too short");
+  return Mapping::map(fd, Access::kReadWrite, sizeof(SlotPage), kPageOctets);
+}
+
+std::uint64_t coarse_seconds() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec);
+}
+
+}  // namespace
+
+struct Reader::Impl {
+  Status open_store(const std::string& path, std::uint64_t layout);
+  Status open_slot(std::uint32_t slot, Fd file, std::uint64_t layout);
+  Status declare_alive(std::uint32_t slot);
+  [[nodiscard]] const Header& header() const noexcept {
+    return *reinterpret_cast<const Header*>(store.base());
+  }
+  [[nodiscard]] SlotPage& page() const noexcept {
+    return *reinterpret_cast<SlotPage*>(slot_mapping.base());
+  }
+
+  // Closed last to first: the lock that says "alive" goes after the mappings, so nothing is reused
+  // while they can still be read.
+  Fd store_file;
+  Fd slot_file;
+  Mapping slot_mapping;
+  Mapping store;
+  std::uint64_t pinned_version = 0;
+};
+
+Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout) {
+  auto fd = open_store_file(path, O_RDONLY);
+  if (!fd) return pass(fd);
+  if (auto fine = check_header(fd->get(), path, layout); !fine) return fine;
+  // The whole reach at once: the file grows in place and nobody ever maps anew.
+  auto mapping = Mapping::map(fd->get(), Access::kRead, kReach, kHugePage);
+  if (!mapping) return pass(mapping);
+  store_file = std::move(*fd);
+  store = std::move(*mapping);
+  return {};
+}
+
+Status Reader::Impl::open_slot(std::uint32_t slot, Fd file, std::uint64_t layout) {
+  if (slot >= kMaxSlots) return fail(Errc::kInvalid, "slot {} is above {}", slot, kMaxSlots - 1);
+  auto mapping = map_slot_page(file.get());
+  if (!mapping) return pass(mapping);
+  slot_file = std::move(file);
+  slot_mapping = std::move(*mapping);
+  if (page().magic != kSlotMagic || page().layout != fold_layout(layout))
+    return fail(Errc::kLayout, "the slot was made by a build with another layout");
+  if (page().slot != slot) return fail(Errc::kInvalid, "the file is of slot {}", page().slot);
+  return lock_slot_file(slot_file.get());
+}
+
+/// First the predecessor's pins go (they do not count, it is dead), then we are alive.
+Status Reader::Impl::declare_alive(std::uint32_t slot) {
+  page().epoch.store(0, std::memory_order_relaxed);
+  for (Lease& lease : page().leases) {
+    lease.epoch.store(0, std::memory_order_relaxed);
+    lease.revoke.store(0, std::memory_order_relaxed);
+  }
+  page().pid = static_cast<std::uint32_t>(::getpid());
+  auto locked = try_lock(store_file.get(), LockKind::kShared, kSlotLockBase + slot);
+  if (!locked) return pass(locked);
+  if (!*locked) return fail(Errc::kExists, "the slot's lock on the store is taken");
+  return {};
+}
+
+Reader::Reader(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+Reader::~Reader() {
+  if (impl_ == nullptr) return;
+  unpin();
+  for (Lease& lease : impl_->page().leases) drop_lease(lease);
+}
+
+Result<Reader> Reader::attach(const std::string& store_path, std::uint64_t layout,
+                              std::uint32_t slot, Fd slot_file) {
+  auto impl = std::make_unique<Impl>();
+  if (auto opened = impl->open_store(store_path, layout); !opened) return pass(opened);
+  if (auto opened = impl->open_slot(slot, std::move(slot_file), layout); !opened)
+    return pass(opened);
+  if (auto alive = impl->declare_alive(slot); !alive) return pass(alive);
+  return Reader(std::move(impl));
+}
+
+Reader::View Reader::pin() noexcept {
+  const Pinned pinned = shm::pin(impl_->header().publication, impl_->page().epoch);
+  View view;
+  // After the root: the file is at least as long as any root that we can see needs.
+  const std::uint64_t limit =
+      std::min(impl_->header().committed.load(std::memory_order_acquire), kReach);
+  view.window = Window(impl_->store.base(), limit);
+  if (const RootBlock* block = root_block_at(view.window, Ref<RootBlock>{pinned.root})) {
+    view.version = block->version;
+    view.root = Ref<>{block->root};
+  }
+  impl_->pinned_version = view.version;
+  return view;
+}
+
+void Reader::unpin() noexcept {
+  shm::unpin(impl_->page().epoch);
+  impl_->pinned_version = 0;
+}
+
+Result<std::size_t> Reader::take_lease() noexcept {
+  if (impl_->pinned_version == 0) return fail(Errc::kInvalid, "a lease needs a pinned version");
+  auto& leases = impl_->page().leases;
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    if (leases[i].epoch.load(std::memory_order_relaxed) != 0) continue;
+    leases[i].since.store(coarse_seconds(), std::memory_order_relaxed);
+    leases[i].revoke.store(0, std::memory_order_relaxed);
+    hold_lease(leases[i], impl_->pinned_version);
+    return i;
+  }
+  return fail(Errc::kFull, "all {} leases are in use", leases.size());
+}
+
+bool Reader::lease_revoked(std::size_t lease) const noexcept {
+  return lease < kLeasesPerSlot &&
+         impl_->page().leases[lease].revoke.load(std::memory_order_relaxed) != 0;
+}
+
+void Reader::give_up_lease(std::size_t lease) noexcept {
+  if (lease < kLeasesPerSlot) drop_lease(impl_->page().leases[lease]);
+}
+
+SlotPage& Reader::slot_page() noexcept { return impl_->page(); }
+
+const Store::SideEntry* Reader::side(std::uint32_t index) const noexcept {
+  if (index >= Store::kSideEntries) return nullptr;
+  const std::uint32_t granule = index / kSidePerGranule;
+  const auto& bits = impl_->header().side_backed[granule / 64];
+  // A granule without its bit has no memory, and reading a hole would allocate some.
+  if ((bits.load(std::memory_order_acquire) >> (granule % 64) & 1) == 0) return nullptr;
+  return reinterpret_cast<const Store::SideEntry*>(impl_->store.base() + kSideOffset) + index;
+}
+
+}  // namespace pando::shm

@@ -1,0 +1,269 @@
+#include "shm/slots.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "shm/epoch.h"
+#include "shm/layout.h"
+#include "shm/live_file.h"
+#include "shm/locks.h"
+#include "shm/mapping.h"
+
+namespace pando::shm {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".slot";
+
+/// A slot's page as the manager sees it.
+struct Slot {
+  Fd file;
+  Mapping mapping;
+  [[nodiscard]] SlotPage* page() const noexcept {
+    return reinterpret_cast<SlotPage*>(mapping.base());
+  }
+};
+
+/// Versions that the manager's own readers hold; outlives the table while a pin is left.
+struct OwnPins {
+  std::mutex mutex;
+  std::multiset<std::uint64_t> epochs;
+};
+
+std::optional<std::uint32_t> number_in(std::string_view name) {
+  if (!name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_suffix(kSuffix.size());
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number >= kMaxSlots)
+    return std::nullopt;
+  return number;
+}
+
+/// Only the manager may enter: a worker that could open its neighbours' slots could drop their
+/// pins.
+Status make_directory(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail(Errc::kIo, "{}: {}", directory, fail_errno("mkdir").value().text);
+  struct stat status{};
+  if (::lstat(directory.c_str(), &status) != 0) return fail_errno("lstat of the slot directory");
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
+    return fail(Errc::kDenied, "{}: must be a directory of this user", directory);
+  if (::chmod(directory.c_str(), 0700) != 0) return fail_errno("chmod of the slot directory");
+  return {};
+}
+
+std::vector<std::uint32_t> slots_in(const std::string& directory) {
+  std::vector<std::uint32_t> numbers;
+  DIR* entries = ::opendir(directory.c_str());
+  if (entries == nullptr) return numbers;
+  while (const dirent* entry = ::readdir(entries))
+    if (const auto number = number_in(entry->d_name)) numbers.push_back(*number);
+  ::closedir(entries);
+  return numbers;
+}
+
+void reset_holds(SlotPage& page) noexcept {
+  page.epoch.store(0, std::memory_order_release);
+  for (Lease& lease : page.leases) {
+    drop_lease(lease);
+    lease.revoke.store(0, std::memory_order_relaxed);
+  }
+}
+
+Result<Fd> open_slot_file(const std::string& path, int flags) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+  if (!fd) return fail(Errc::kIo, "{}: {}", path, fail_errno("open").value().text);
+  return fd;
+}
+
+Result<Slot> map_slot(const std::string& path) {
+  Slot slot;
+  auto fd = open_slot_file(path, O_CREAT);
+  if (!fd) return pass(fd);
+  slot.file = std::move(*fd);
+  // All its memory now: a full filesystem must not be SIGBUS at some pin.
+  if (const int error = ::posix_fallocate(slot.file.get(), 0, sizeof(SlotPage)); error != 0) {
+    errno = error;
+    return fail_errno("posix_fallocate of a slot");
+  }
+  auto mapping = Mapping::map(slot.file.get(), Access::kReadWrite, sizeof(SlotPage), kPageOctets);
+  if (!mapping) return pass(mapping);
+  slot.mapping = std::move(*mapping);
+  return slot;
+}
+
+}  // namespace
+
+struct SlotTable::Impl {
+  [[nodiscard]] std::string path(std::uint32_t number) const {
+    return directory + "/" + std::to_string(number) + std::string(kSuffix);
+  }
+  [[nodiscard]] bool alive(std::uint32_t number) const noexcept {
+    return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
+  }
+  Status initialize(SlotPage& page, std::uint32_t number) const;
+  bool unknown_reader() const noexcept;
+
+  std::string directory;
+  Fd store;  // only to ask who holds locks
+  std::uint64_t layout = 0;
+  mutable std::mutex mutex;
+  std::map<std::uint32_t, Slot> slots;
+  std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
+};
+
+/// A page of another build is made new, unless its worker lives.
+Status SlotTable::Impl::initialize(SlotPage& page, std::uint32_t number) const {
+  if (page.magic == kSlotMagic && page.layout == layout && page.slot == number) return {};
+  if (alive(number))
+    return fail(Errc::kLayout, "slot {} is held by a worker with another layout", number);
+  reset_holds(page);
+  page.layout = layout;
+  page.slot = number;
+  page.pid = 0;
+  page.magic = kSlotMagic;
+  return {};
+}
+
+/// True when a slot is alive that has no page here: what it holds cannot be known.
+bool SlotTable::Impl::unknown_reader() const noexcept {
+  std::uint32_t from = 0;
+  const auto locked_before = [&](std::uint32_t end) {
+    return end > from && find_lock(store.get(), kSlotLockBase + from, end - from).has_value();
+  };
+  for (const auto& [number, slot] : slots) {
+    if (locked_before(number)) return true;
+    from = number + 1;
+  }
+  return locked_before(kMaxSlots);
+}
+
+SlotTable::SlotTable(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+SlotTable::SlotTable(SlotTable&&) noexcept = default;
+SlotTable& SlotTable::operator=(SlotTable&&) noexcept = default;
+SlotTable::~SlotTable() = default;
+
+Result<SlotTable> SlotTable::open(const std::string& directory, const std::string& store_path,
+                                  std::uint64_t layout) {
+  auto impl = std::make_unique<Impl>();
+  impl->directory = directory;
+  impl->layout = fold_layout(layout);
+  auto store = open_store_file(store_path, O_RDONLY);
+  if (!store) return pass(store);
+  impl->store = std::move(*store);
+  if (auto made = make_directory(directory); !made) return pass(made);
+  SlotTable table(std::move(impl));
+  for (const std::uint32_t number : slots_in(directory)) {
+    // One that cannot be added stays unknown: if it is alive, it holds everything.
+    auto added = table.add(number);
+    if (!added && added.error().code != Errc::kLayout) return pass(added);
+  }
+  return table;
+}
+
+Result<SlotPage*> SlotTable::add(std::uint32_t number) {
+  if (number >= kMaxSlots)
+    return fail(Errc::kInvalid, "slot {} is above {}", number, kMaxSlots - 1);
+  const std::scoped_lock lock(impl_->mutex);
+  if (const auto known = impl_->slots.find(number); known != impl_->slots.end())
+    return known->second.page();
+  auto slot = map_slot(impl_->path(number));
+  if (!slot) return pass(slot);
+  if (auto ready = impl_->initialize(*slot->page(), number); !ready) return pass(ready);
+  return impl_->slots.emplace(number, std::move(*slot)).first->second.page();
+}
+
+Result<Fd> SlotTable::descriptor(std::uint32_t number) const {
+  // An open file of its own: the worker's lock on it must not be shared with ours.
+  return open_slot_file(impl_->path(number), 0);
+}
+
+void SlotTable::remove(std::uint32_t number) {
+  const std::scoped_lock lock(impl_->mutex);
+  ::unlink(impl_->path(number).c_str());
+  impl_->slots.erase(number);
+}
+
+bool SlotTable::alive(std::uint32_t number) const noexcept { return impl_->alive(number); }
+
+void SlotTable::clear(std::uint32_t number) noexcept {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto slot = impl_->slots.find(number);
+  if (slot == impl_->slots.end() || impl_->alive(number)) return;
+  // A successor that is just attaching holds the file's lock, and resets the page itself.
+  const auto locked = try_lock(slot->second.file.get(), LockKind::kExclusive, 0);
+  if (!locked || !*locked) return;
+  if (!impl_->alive(number)) reset_holds(*slot->second.page());
+  unlock(slot->second.file.get(), 0);
+}
+
+void SlotTable::collect(std::uint64_t current, Holds& holds) {
+  const std::scoped_lock lock(impl_->mutex);
+  if (impl_->unknown_reader()) holds.oldest_batch = 0;
+  for (const auto& [number, slot] : impl_->slots) {
+    const Holds before{holds.oldest_batch, {}};
+    const std::size_t exact = holds.exact.size();
+    if (!collect_holds(*slot.page(), current, holds) || impl_->alive(number)) continue;
+    // Nobody is there: what the dead worker left in its page does not count.
+    holds.oldest_batch = before.oldest_batch;
+    holds.exact.resize(exact);
+  }
+  const std::scoped_lock own(impl_->own->mutex);
+  for (const std::uint64_t epoch : impl_->own->epochs)
+    if (epoch < current) holds.exact.push_back(epoch);
+  std::sort(holds.exact.begin(), holds.exact.end());
+  holds.exact.erase(std::unique(holds.exact.begin(), holds.exact.end()), holds.exact.end());
+}
+
+std::uint64_t SlotTable::oldest_pinned() noexcept {
+  Holds holds;
+  collect(UINT64_MAX, holds);
+  return holds.exact.empty() ? holds.oldest_batch
+                             : std::min(holds.oldest_batch, holds.exact.front());
+}
+
+SlotPage* SlotTable::page(std::uint32_t number) noexcept {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto slot = impl_->slots.find(number);
+  return slot == impl_->slots.end() ? nullptr : slot->second.page();
+}
+
+std::vector<std::uint32_t> SlotTable::numbers() const {
+  const std::scoped_lock lock(impl_->mutex);
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [number, slot] : impl_->slots) numbers.push_back(number);
+  return numbers;
+}
+
+SlotTable::OwnPin::OwnPin(OwnPin&&) noexcept = default;
+SlotTable::OwnPin& SlotTable::OwnPin::operator=(OwnPin&&) noexcept = default;
+SlotTable::OwnPin::~OwnPin() = default;
+
+SlotTable::OwnPin SlotTable::pin_own(std::uint64_t epoch) {
+  const std::shared_ptr<OwnPins> own = impl_->own;
+  {
+    const std::scoped_lock lock(own->mutex);
+    own->epochs.insert(epoch);
+  }
+  OwnPin pin;
+  // The deleter is the pin's end, in whatever thread it happens.
+  pin.hold_ = std::shared_ptr<void>(own.get(), [own, epoch](void*) {
+    const std::scoped_lock lock(own->mutex);
+    own->epochs.erase(own->epochs.find(epoch));
+  });
+  return pin;
+}
+
+}  // namespace pando::shm

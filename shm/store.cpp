@@ -1,0 +1,319 @@
+#include "shm/store.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "shm/chunk_pool.h"
+#include "shm/epoch.h"
+#include "shm/layout.h"
+#include "shm/live_file.h"
+#include "shm/transaction.h"
+
+namespace pando::shm {
+
+namespace {
+
+/// A store below this could not hold a version, its successor and the reserve.
+constexpr std::uint64_t kSmallestLimit = 8 * kChunkOctets;
+/// Waiting chunks are looked at again after this many versions even if nobody needs one.
+constexpr std::uint64_t kReclaimInterval = 64;
+
+Result<std::uint32_t> quota_of(const StoreOptions& options) {
+  if (options.size_limit < kSmallestLimit)
+    return fail(Errc::kInvalid, "a store's size limit must be at least {} KiB",
+                kSmallestLimit / 1024);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.size_limit / kChunkOctets, kMaxChunks));
+}
+
+std::uint32_t spanned_chunks(std::uint64_t octets) noexcept {
+  return static_cast<std::uint32_t>(octets / kChunkOctets + 2);
+}
+
+/// The count of a chunk after a transaction; kCorrupt when it released what was not there.
+Result<std::uint32_t> count_after(const LedgerEntry& entry, std::uint32_t before) {
+  const std::int64_t live = std::int64_t{live_octets(before)} + entry.delta;
+  if (live < 0 || live > static_cast<std::int64_t>(kChunkOctets))
+    return fail(Errc::kCorrupt, "chunk {} would have {} live octets: a block was released twice",
+                entry.chunk, live);
+  const std::uint32_t run = entry.run ? kRunFlag : before & kRunFlag;
+  return live == 0 ? 0 : static_cast<std::uint32_t>(live) | run;
+}
+
+}  // namespace
+
+struct Store::Impl {
+  Impl(LiveFile&& live, std::uint32_t quota) : file(std::move(live)), pool(file, quota) {
+    file.header().size_limit.store(quota * kChunkOctets, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] Publication& words() noexcept { return file.header().publication; }
+  [[nodiscard]] const RootBlock* root_block() const noexcept {
+    const Ref<RootBlock> ref{file.header().publication.root.load(std::memory_order_relaxed)};
+    return root_block_at(file.window(), ref);
+  }
+  std::unique_ptr<Transaction::Impl> begin(bool in_open_chunk);
+  Result<std::uint64_t> publish(Transaction::Impl& transaction, Ref<> root, std::uint64_t journal);
+  Result<Ref<RootBlock>> build_root(Transaction::Impl& transaction, Ref<> root,
+                                    std::uint64_t journal);
+  Result<Ref<>> allocate_root(Transaction::Impl& transaction, std::uint32_t& octets);
+  Status list_changes(Transaction::Impl& transaction, RootBlock& block);
+  void note_open_chunk(Transaction::Impl& transaction, RootBlock& block);
+  void finish(Transaction::Impl& transaction, const RootBlock& block);
+  Status check_root() const;
+  Status complete_publication();
+  Status check_counts() const;
+
+  LiveFile file;
+  ChunkPool pool;
+  OpenChunk open;
+  std::atomic<std::uint64_t> live_total{0};
+  std::mutex side_mutex;
+};
+
+std::unique_ptr<Transaction::Impl> Store::Impl::begin(bool in_open_chunk) {
+  auto transaction = std::make_unique<Transaction::Impl>(file, pool);
+  if (in_open_chunk && !open.lent) transaction->open_at(open);
+  return transaction;
+}
+
+/// Everything before publish_words() is private: a crash there leaves the old version. After it the
+/// new version is whole for readers, and attaching completes what was left to do.
+Result<std::uint64_t> Store::Impl::publish(Transaction::Impl& transaction, Ref<> root,
+                                           std::uint64_t journal) {
+  if (transaction.damaged)
+    return fail(Errc::kCorrupt, "the transaction released something that is no block");
+  auto ref = build_root(transaction, root, journal);
+  if (!ref) return pass(ref);
+  const RootBlock& block = *root_block_at(file.window(), *ref);
+  crash_point("store-publish-built");
+  publish_words(words(), ref->units, block.version);
+  finish(transaction, block);
+  return block.version;
+}
+
+/// Space for the root block: it lists the chunks this transaction touched, those of the old root
+/// block, and its own.
+Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::uint32_t& octets) {
+  const RootBlock* old = root_block();
+  std::uint64_t changes = transaction.ledger.entries().size() + 1;
+  if (old != nullptr) changes += spanned_chunks(old->octets);
+  std::size_t size = sizeof(RootBlock) + changes * sizeof(CountChange);
+  if (size > kChunkOctets) size += spanned_chunks(size) * sizeof(CountChange);
+  octets = static_cast<std::uint32_t>(block_octets(size));
+  // Without a root block not even deletes could be published, so it may always use the reserve.
+  const bool use_reserve = std::exchange(transaction.use_reserve, true);
+  auto ref = transaction.allocate(octets);
+  transaction.use_reserve = use_reserve;
+  return ref;
+}
+
+Result<Ref<RootBlock>> Store::Impl::build_root(Transaction::Impl& transaction, Ref<> root,
+                                               std::uint64_t journal) {
+  std::uint32_t octets = 0;
+  auto ref = allocate_root(transaction, octets);
+  if (!ref) return pass(ref);
+  const auto* old = root_block();
+  if (old != nullptr)
+    transaction.release(Ref<>{words().root.load(std::memory_order_relaxed)}, old->octets);
+  transaction.count_current();
+  RootBlock& block = *reinterpret_cast<RootBlock*>(file.base() + ref->offset());
+  block = RootBlock{.version = words().epoch.load(std::memory_order_relaxed) + 1,
+                    .journal_position = journal,
+                    .root = root.units,
+                    .octets = octets,
+                    .open_chunk = kNoChunk,
+                    .open_from = 0,
+                    .changes = 0,
+                    .checksum = 0};
+  if (auto listed = list_changes(transaction, block); !listed) {
+    transaction.damaged = true;
+    return pass(listed);
+  }
+  note_open_chunk(transaction, block);
+  block.checksum = root_checksum(block);
+  return ref->as<RootBlock>();
+}
+
+Status Store::Impl::list_changes(Transaction::Impl& transaction, RootBlock& block) {
+  auto* change = reinterpret_cast<CountChange*>(&block + 1);
+  for (const LedgerEntry& entry : transaction.ledger.entries()) {
+    const std::uint32_t before = file.counts()[entry.chunk];
+    auto after = count_after(entry, before);
+    if (!after) return pass(after);
+    if (*after == before) continue;
+    *change++ = CountChange{entry.chunk, *after};
+    ++block.changes;
+  }
+  PANDO_ASSERT(sizeof block + block.changes * sizeof *change <= block.octets);
+  return {};
+}
+
+/// Where the next version goes on, also after a crash: behind this root block, or where the open
+/// chunk stands if another transaction is (or may be) at work in it.
+void Store::Impl::note_open_chunk(Transaction::Impl& transaction, RootBlock& block) {
+  const bool moves =
+      transaction.store_open != nullptr || (!open.lent && open.span.chunk == kNoChunk);
+  const Span next = moves ? transaction.current() : open.span;
+  block.open_chunk = next.chunk;
+  block.open_from = next.from;
+}
+
+void Store::Impl::finish(Transaction::Impl& transaction, const RootBlock& block) {
+  const Span last = transaction.current();
+  std::int64_t grown = 0;
+  for (const LedgerEntry& entry : transaction.ledger.entries()) grown += entry.delta;
+  live_total.fetch_add(static_cast<std::uint64_t>(grown), std::memory_order_relaxed);
+  pool.settle(block, transaction.ledger.entries(), block.open_chunk);
+  crash_point("store-publish-settled");
+  if (last.chunk != kNoChunk && last.chunk != block.open_chunk) transaction.tails.push_back(last);
+  pool.keep_tails(transaction.tails);
+  if (transaction.store_open != nullptr) open.lent = false;
+  open.span = Span{block.open_chunk, block.open_from};
+  transaction.forget();
+  if (block.version % kReclaimInterval == 0) pool.reclaim();
+}
+
+Status Store::Impl::check_root() const {
+  const RootBlock* block = root_block();
+  if (block == nullptr || block->version == 0 || block->checksum != root_checksum(*block))
+    return fail(Errc::kCorrupt, "the store's root block is damaged");
+  const std::uint64_t epoch = file.header().publication.epoch.load(std::memory_order_relaxed);
+  if (epoch != block->version && epoch + 1 != block->version)
+    return fail(Errc::kCorrupt, "the store's root is version {}, its epoch {}", block->version,
+                epoch);
+  const std::uint32_t chunks = file.committed_chunks();
+  for (std::uint32_t i = 0; i < block->changes; ++i)
+    if (changes_of(*block)[i].chunk >= chunks)
+      return fail(Errc::kCorrupt, "the root block counts a chunk beyond the file");
+  if (block->open_chunk != kNoChunk &&
+      (block->open_chunk >= chunks || block->open_from > kChunkOctets ||
+       block->open_from % kUnit != 0))
+    return fail(Errc::kCorrupt, "the root block's open chunk lies beyond the file");
+  return {};
+}
+
+/// Whatever step of publish() the last writer died in: the root stands, so the version is whole.
+/// Both repairs are idempotent; dying between them changes nothing.
+///
+/// Nothing is published here. Chunks without live blocks were freed by this version or an earlier
+/// one, so they are reusable when every reader shows this version or newer, or died: a reader that
+/// pins now finds this root, which does not refer to them.
+Status Store::Impl::complete_publication() {
+  if (auto sound = check_root(); !sound) return sound;
+  const RootBlock& block = *root_block();
+  crash_point("store-attach-epoch");
+  words().epoch.store(block.version, std::memory_order_seq_cst);
+  crash_point("store-attach-counts");
+  apply_counts(block, file.counts());
+  crash_point("store-attach-counted");
+  if (auto sound = check_counts(); !sound) return sound;
+  open.span = Span{block.open_chunk, block.open_from};
+  pool.distrust_readers();
+  pool.adopt(block.open_chunk, block.version);
+  std::uint64_t total = 0;
+  for (std::uint32_t chunk = 0; chunk < file.committed_chunks(); ++chunk)
+    total += live_octets(file.counts()[chunk]);
+  live_total.store(total, std::memory_order_relaxed);
+  return {};
+}
+
+Status Store::Impl::check_counts() const {
+  for (std::uint32_t chunk = 0; chunk < file.committed_chunks(); ++chunk) {
+    const std::uint32_t live = live_octets(file.counts()[chunk]);
+    if (live > kChunkOctets || live % kUnit != 0)
+      return fail(Errc::kCorrupt, "chunk {} has a count of {}", chunk, live);
+  }
+  return {};
+}
+
+Store::Store(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+Result<Store> Store::create(const StoreOptions& options) {
+  auto quota = quota_of(options);
+  if (!quota) return pass(quota);
+  auto file = LiveFile::create(options);
+  if (!file) return pass(file);
+  Store store(std::make_unique<Impl>(std::move(*file), *quota));
+  auto first = store.publish(store.begin(), Ref<>{}, 0);
+  if (!first) return pass(first);
+  if (auto installed = store.impl_->file.install(options); !installed) return pass(installed);
+  return store;
+}
+
+Result<Store> Store::attach(const StoreOptions& options) {
+  auto quota = quota_of(options);
+  if (!quota) return pass(quota);
+  auto file = LiveFile::attach(options);
+  if (!file) return pass(file);
+  Store store(std::make_unique<Impl>(std::move(*file), *quota));
+  if (auto completed = store.impl_->complete_publication(); !completed) return pass(completed);
+  return store;
+}
+
+Transaction Store::begin() { return Transaction(impl_->begin(true)); }
+Transaction Store::begin_private() { return Transaction(impl_->begin(false)); }
+
+Result<std::uint64_t> Store::publish(Transaction&& transaction, Ref<> root,
+                                     std::uint64_t journal_position) {
+  return impl_->publish(*transaction.impl_, root, journal_position);
+}
+
+VersionInfo Store::current() const noexcept {
+  const RootBlock* block = impl_->root_block();
+  return VersionInfo{block->version, Ref<>{block->root}, block->journal_position};
+}
+
+Window Store::window() const noexcept { return impl_->file.window(); }
+
+std::size_t Store::reclaim() noexcept { return impl_->pool.reclaim(); }
+
+std::size_t Store::choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept {
+  return impl_->pool.choose_victims(threshold_percent, max_chunks);
+}
+
+void Store::forget_victims() noexcept { impl_->pool.forget_victims(); }
+void Store::set_slots(SlotTable* slots) noexcept { impl_->pool.set_slots(slots); }
+
+StoreStats Store::stats() const noexcept {
+  StoreStats stats;
+  const Header& header = impl_->file.header();
+  stats.file_octets = header.committed.load(std::memory_order_relaxed);
+  stats.live_octets = impl_->live_total.load(std::memory_order_relaxed);
+  stats.limit_octets = header.size_limit.load(std::memory_order_relaxed);
+  impl_->pool.fill(stats);
+  return stats;
+}
+
+Status Store::check() const {
+  if (auto sound = impl_->check_root(); !sound) return sound;
+  const std::uint64_t epoch = impl_->words().epoch.load(std::memory_order_relaxed);
+  if (epoch != impl_->root_block()->version)
+    return fail(Errc::kCorrupt, "the epoch is not the root's version");
+  if (auto sound = impl_->check_counts(); !sound) return sound;
+  std::uint64_t total = 0;
+  for (std::uint32_t chunk = 0; chunk < impl_->file.committed_chunks(); ++chunk)
+    total += live_octets(impl_->file.counts()[chunk]);
+  if (total != impl_->live_total.load(std::memory_order_relaxed))
+    return fail(Errc::kCorrupt, "{} live octets counted, {} expected", total,
+                impl_->live_total.load(std::memory_order_relaxed));
+  return impl_->pool.check();
+}
+
+Store::SideEntry* Store::side(std::uint32_t index) noexcept {
+  if (index >= kSideEntries) return nullptr;
+  const std::uint32_t granule = index / kSidePerGranule;
+  const auto& bits = impl_->file.header().side_backed[granule / 64];
+  if ((bits.load(std::memory_order_acquire) >> (granule % 64) & 1) == 0) {
+    const std::scoped_lock lock(impl_->side_mutex);
+    if (!impl_->file.back_side(granule)) return nullptr;
+  }
+  return reinterpret_cast<SideEntry*>(impl_->file.base() + kSideOffset) + index;
+}
+
+}  // namespace pando::shm

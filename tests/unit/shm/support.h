@@ -1,0 +1,95 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "shm/reader.h"
+#include "shm/slots.h"
+#include "shm/store.h"
+
+namespace pando::shm::test {
+
+inline constexpr std::uint64_t kLayout = 7;
+inline constexpr std::uint64_t kMiB = 1 << 20;
+
+/// A directory on tmpfs that goes away with the test.
+class Folder {
+ public:
+  Folder() {
+    static std::atomic<int> counter{0};
+    path_ = "/dev/shm/pando-test-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directory(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    if (owner_ == ::getpid()) std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string store() const { return path_ + "/zones.store"; }
+  [[nodiscard]] std::string slots() const { return path_ + "/slots"; }
+
+ private:
+  std::string path_;
+  pid_t owner_ = ::getpid();
+};
+
+inline StoreOptions options(const Folder& folder, std::uint64_t size_limit = 16 * kMiB) {
+  StoreOptions chosen;
+  chosen.path = folder.store();
+  chosen.size_limit = size_limit;
+  chosen.layout = kLayout;
+  return chosen;
+}
+
+/// The value, or the end of the test with the error's text.
+template <class T>
+T must(Result<T> result) {
+  if (!result) {
+    ADD_FAILURE() << result.error().text;
+    std::abort();
+  }
+  return std::move(*result);
+}
+inline void must(Status status) {
+  if (status) return;
+  ADD_FAILURE() << status.error().text;
+  std::abort();
+}
+
+/// Runs `body` in a forked child and returns its exit status (negative: the signal).
+template <class Body>
+int in_child(Body&& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/// A block filled with one octet value.
+inline Ref<> put(Transaction& transaction, std::size_t octets, int value) {
+  const Ref<> ref = must(transaction.allocate(octets));
+  std::memset(transaction.writable(ref), value, octets);
+  return ref;
+}
+inline bool filled(const Window& window, Ref<> ref, std::size_t octets, int value) {
+  const std::byte* block = window.at(ref, octets);
+  if (block == nullptr) return false;
+  for (std::size_t i = 0; i < octets; ++i)
+    if (block[i] != static_cast<std::byte>(value)) return false;
+  return true;
+}
+
+}  // namespace pando::shm::test
