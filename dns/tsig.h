@@ -14,26 +14,42 @@
 
 namespace pando::dns {
 
-/// HMAC algorithms of RFC 8945 §6; hmac-md5 only when the configuration allows it.
-enum class TsigAlgorithm : std::uint8_t { kMd5, kSha1, kSha224, kSha256, kSha384, kSha512 };
+/// HMAC algorithms of RFC 8945 §6; hmac-md5 only when the configuration allows it. The last three
+/// have names of their own for MACs cut to 128, 192 and 256 bits.
+enum class TsigAlgorithm : std::uint8_t {
+  kMd5,
+  kSha1,
+  kSha224,
+  kSha256,
+  kSha384,
+  kSha512,
+  kSha256_128,
+  kSha384_192,
+  kSha512_256,
+};
 
-Result<TsigAlgorithm> tsig_algorithm_from_text(std::string_view text);  ///< "hmac-sha256", any case
+/// "hmac-sha256" and so on in any case, with or without a final dot; for MD5 also its wire name.
+Result<TsigAlgorithm> tsig_algorithm_from_text(std::string_view text);
 [[nodiscard]] std::string to_text(TsigAlgorithm algorithm);
 
 struct TsigKey {
   Name name;
   TsigAlgorithm algorithm = TsigAlgorithm::kSha256;
   Bytes secret;
+  /// Local policy of RFC 8945 §5.2.4: fewer octets of a MAC are refused with BADTRUNC. 0 = as few
+  /// as §5.2.2.1 allows, the larger of 10 and half of the hash.
+  std::uint16_t least_mac_octets = 0;
 };
 
 /// The keys of one process; lookup by name. Keyed HMAC contexts are prepared once and duplicated.
+/// Must outlive the sessions and verdicts made with it; find() may be called in several threads.
 class TsigKeyring {
  public:
   TsigKeyring();
   ~TsigKeyring();
   TsigKeyring(TsigKeyring&&) noexcept;
   TsigKeyring& operator=(TsigKeyring&&) noexcept;
-  Status add(TsigKey key);  ///< kExists for a second key of that name
+  Status add(TsigKey key);  ///< kExists for a second key of that name; kInvalid: no secret
   struct PreparedKey;
   [[nodiscard]] const PreparedKey* find(NameView name) const noexcept;
 
@@ -55,8 +71,9 @@ struct TsigRecord {
   std::size_t offset = 0;  ///< of the record in the message
 };
 
-/// The TSIG record when the message ends with one. kInvalid (FORMERR) when a TSIG stands anywhere
-/// but last, twice, or is malformed (RFC 8945 §5.1).
+/// The TSIG record when the message ends with one; nullopt when it has none. kInvalid or kTruncated
+/// (FORMERR) when a TSIG stands anywhere but last, twice, or is malformed (RFC 8945 §5.1), or when
+/// the message is not whole. Costs a walk over the message; the names in it are not expanded.
 Result<std::optional<TsigRecord>> find_tsig(ByteView message);
 
 /// What checking a request's TSIG gave (RFC 8945 §5.2). `rcode` is NOERROR, or NOTAUTH with
@@ -76,7 +93,8 @@ class TsigSession {
   static TsigVerdict verify_request(ByteView message, const TsigRecord& record,
                                     const TsigKeyring& keys, std::uint64_t now);
   /// Server side: a session that signs responses to a verified request, or the error response that
-  /// the verdict asks for (BADKEY and BADSIG unsigned, BADTIME signed with our time in Other Data).
+  /// the verdict asks for (RFC 8945 §5.3.2): BADKEY and BADSIG with an empty MAC, BADTRUNC signed,
+  /// BADTIME signed with our time in Other Data, FORMERR without a TSIG: sign() then adds nothing.
   static TsigSession for_response(const TsigVerdict& verdict);
   /// Client side: signs requests with `key`, then verifies the answers.
   static TsigSession for_request(const TsigKeyring::PreparedKey& key);
@@ -92,7 +110,9 @@ class TsigSession {
   Status sign(Bytes& message, std::uint64_t now);
   /// The same in place: `space` holds the message in its first `size` octets; returns the new size.
   Result<std::size_t> sign(std::span<std::uint8_t> space, std::size_t size, std::uint64_t now);
-  /// Client side: checks one message of the response stream. kDenied with the reason.
+  /// Client side: checks one message of the response stream. kDenied with the reason, also when the
+  /// server reports a TSIG error; kInvalid and kTruncated as find_tsig(). A refused message changes
+  /// nothing, so over UDP the next datagram may be tried (RFC 8945 §5.4).
   Status verify_response(ByteView message, std::uint64_t now);
   /// Client side, after the last message: an unsigned tail is an error (RFC 8945 §5.3.1).
   Status finish();
