@@ -31,7 +31,7 @@ Channel::Channel(asio::io_context& io, std::size_t max_queued_octets)
 Channel::~Channel() = default;
 
 void Channel::start(Handlers handlers) {
-  handlers_ = std::move(handlers);
+  handlers_ = std::make_shared<const Handlers>(std::move(handlers));
   wait_readable();
 }
 
@@ -55,7 +55,7 @@ void Channel::close() noexcept {
   socket_.close(ignored);
   queue_.clear();
   queued_octets_ = 0;
-  handlers_ = {};
+  handlers_.reset();
 }
 
 void Channel::wait_readable() {
@@ -71,7 +71,8 @@ void Channel::read_packets() {
     auto got = receive_packet(native(), packet);
     if (!got) return fail_with(got.error());
     if (!*got) break;
-    if (handlers_.packet) handlers_.packet(std::move(packet));
+    const auto handlers = handlers_;
+    if (handlers && handlers->packet) handlers->packet(std::move(packet));
     if (!is_open()) return;
   }
   wait_readable();
@@ -99,9 +100,9 @@ void Channel::wait_writable() {
 
 void Channel::fail_with(const Error& error) {
   const auto self = shared_from_this();
-  const auto closed = std::move(handlers_.closed);
+  const auto handlers = handlers_;
   close();
-  if (closed) closed(error);
+  if (handlers && handlers->closed) handlers->closed(error);
 }
 
 }  // namespace pando::ipc

@@ -50,7 +50,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void fail_with(const Error& error);
 
   Socket socket_;
-  Handlers handlers_;
+  /// Shared, so that a handler may close the channel while it runs.
+  std::shared_ptr<const Handlers> handlers_;
   std::deque<Outgoing> queue_;
   std::size_t queued_octets_ = 0;
   std::size_t max_queued_octets_;

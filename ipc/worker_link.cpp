@@ -11,8 +11,7 @@ namespace {
 // Each packet starts with protocol version (16 bits) and message number (8 bits): the position of
 // the message in its variant.
 constexpr std::size_t kLeastSocketOctets = 4 + 16 + 2 + 1 + 4 + 1;
-constexpr std::uint8_t kLastAlgorithm =
-    static_cast<std::uint8_t>(dns::TsigAlgorithm::kSha512_256);
+constexpr std::uint8_t kLastAlgorithm = static_cast<std::uint8_t>(dns::TsigAlgorithm::kSha512_256);
 
 void put(Encoder& out, const SocketDescription& socket) {
   out.u32(socket.id);

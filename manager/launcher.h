@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -23,37 +22,41 @@ struct Child {
 struct WorkerCommand {
   std::string binary;
   std::string run_directory;
-  std::string user;                  ///< `--user`: the worker drops to it; empty = stays
-  std::optional<std::uint32_t> cpu;  ///< `--cpu`
+  std::string user;  ///< `--user`: the worker becomes it; empty = stays
 };
 
-/// posix_spawn with clean signals and mask; descriptors are all O_CLOEXEC but 0, 1, 2.
-Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot);
+/// The worker's program: `configured`, or pando-worker beside the running program.
+[[nodiscard]] std::string worker_binary(const std::string& configured);
 
-/// The manager's end of a small root process that outlives the manager's drop of privileges and
-/// does nothing but start workers under the worker's user and signal those it started or whose
-/// pidfd it is given (a `pando` user may not signal a `pando-worker` process).
+/// posix_spawn with default signals and an empty mask (never fork without exec). All descriptors of
+/// ours are O_CLOEXEC, so the child gets 0, 1 and 2. `cpu`: pins the worker to that processor.
+Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
+                           std::optional<std::uint32_t> cpu);
+
+/// The manager's end of a small root process that outlives the manager's drop of privileges. It
+/// does nothing but start workers, which become the worker's user, and signal processes of that
+/// user (the manager's user may not).
 class Launcher {
  public:
-  /// Starts `/proc/self/exe --launcher FD`. Only as root, before drop_privileges().
+  /// Starts `/proc/self/exe --launcher FD`. As root, before drop_privileges().
   static Result<Launcher> start(const WorkerCommand& command);
-  Result<Child> spawn(std::uint32_t slot, std::optional<std::uint32_t> cpu);
-  Status signal(int pidfd, int signal_number);
+
+  /// Both wait for the launcher's answer, some 100 µs.
+  Result<Child> spawn(std::uint32_t slot, std::optional<std::uint32_t> cpu) const;
+  Status signal(int pidfd, int signal_number) const;
 
  private:
   explicit Launcher(Fd socket) noexcept : socket_(std::move(socket)) {}
   Fd socket_;
 };
 
-/// Body of `pando-manager --launcher FD`; call first thing in main when the option is there. Gives
-/// the exit code when the manager has closed its end.
+/// Body of `pando-manager --launcher FD`; call it first thing in main when the option is there.
+/// Gives the exit code when the manager has closed its end. Workers live on.
 int run_launcher(int socket);
 
 /// Gives up root for `user` (name or number) and its groups for good, keeping only
-/// CAP_NET_BIND_SERVICE (sockets of workers added later bind port 53). Verified afterwards.
+/// CAP_NET_BIND_SERVICE. Sockets opened later join the SO_REUSEPORT groups of those opened before
+/// only when both were opened by the same user: call this before Listeners::open.
 Status drop_privileges(const std::string& user);
-
-/// The user's id by name or number.
-Result<std::uint32_t> user_id(const std::string& user);
 
 }  // namespace pando::manager

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <functional>
+#include <memory>
+#include <vector>
 
 #include "base/bytes.h"
+#include "ipc/channel.h"
 #include "ipc/worker_link.h"
+#include "manager/listeners.h"
 
 namespace pando::manager {
 
@@ -16,5 +22,68 @@ using ForwardReply = std::function<void(Bytes response)>;
 /// key the manager holds (then `request.response` is the response to be signed).
 using ForwardHandler =
     std::function<void(std::uint32_t slot, ipc::Forward&& request, ForwardReply reply)>;
+
+/// TSIG keys as workers get them. A key named in any allow-update is held: it never leaves the
+/// manager.
+struct WorkerKeys {
+  std::vector<dns::TsigKey> shared;
+  std::vector<ipc::HeldKey> held;
+};
+
+/// One connection to one worker: checks what it says, and says what it must know. What it says is
+/// hostile input; a message out of order or beyond a bound ends the connection.
+class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
+ public:
+  /// Requests that one worker may have under way; workers keep to it (ipc: 256).
+  static constexpr std::size_t kMaxOutstanding = 512;
+
+  struct Handlers {
+    /// The worker has said Hello and, when it survived an earlier manager, handed its sockets back.
+    std::function<void(const ipc::Hello&, std::vector<Listeners::Socket>&& adopted)> hello;
+    std::function<void(ipc::Forward&&, ForwardReply)> forward;
+    std::function<void(std::uint32_t socket)> drained;
+    std::function<void(const ipc::TransferFinished&)> transfer_finished;
+    std::function<void(const Error&)> closed;  ///< last call
+  };
+
+  static std::shared_ptr<WorkerLink> open(asio::io_context& io, Fd socket,
+                                          ipc::PeerCredentials peer, Handlers handlers);
+
+  [[nodiscard]] const ipc::PeerCredentials& peer() const noexcept { return peer_; }
+  void send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file);
+  void send_keys(const WorkerKeys& keys);
+  /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
+  /// positions.
+  void send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
+                    bool orphans = false);
+  void close_sockets(std::vector<std::uint32_t> ids);
+  void stop(std::uint32_t grace_ms);
+  /// Ends the connection without a further call of a handler.
+  void close() noexcept;
+
+ private:
+  WorkerLink(asio::io_context& io, ipc::PeerCredentials peer);
+  void take_packet(ipc::Packet&& packet);
+  void take(ipc::Hello&& hello, ipc::Packet& packet);
+  void take(ipc::Adopt&& adopt, ipc::Packet& packet);
+  void take(ipc::Forward&& forward, ipc::Packet& packet);
+  void take(ipc::Drained&& drained, ipc::Packet& packet);
+  void take(ipc::TransferFinished&& transfer, ipc::Packet& packet);
+  void take(ipc::Bye&& bye, ipc::Packet& packet);
+  void hello_if_complete();
+  void send(const ipc::ToWorker& message, std::vector<Fd> descriptors = {});
+  void broken(Error error);
+
+  std::shared_ptr<ipc::Channel> channel_;
+  ipc::PeerCredentials peer_;
+  /// Shared, so that a handler may close the link while it runs; null when closed.
+  std::shared_ptr<const Handlers> handlers_;
+  asio::steady_timer hello_deadline_;
+  ipc::Hello hello_;
+  bool hello_seen_ = false;
+  bool ready_ = false;
+  std::vector<Listeners::Socket> adopted_;
+  std::size_t outstanding_ = 0;
+};
 
 }  // namespace pando::manager

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,20 +20,15 @@ namespace pando::manager {
 struct WorkerPoolOptions {
   std::string run_directory;
   std::string store_path;
-  std::uint64_t layout = 0;   ///< zone::layout_fingerprint(): workers of another are refused
-  std::string worker_binary;  ///< empty: pando-worker beside the manager's own binary
+  std::uint64_t layout = 0;   ///< zone::layout_fingerprint(): workers of another build are refused
+  std::string worker_binary;  ///< empty: pando-worker beside the manager's own program
+  std::string
+      worker_user;  ///< `--user` for workers when this process is root and no launcher is used
   bool external = false;      ///< `workers: external`: never start a process
-  bool cpu_affinity = false;
+  bool cpu_affinity = false;  ///< pin worker N to the N-th processor
   std::chrono::milliseconds pin_time{600'000};
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
   std::uint32_t worker_uid = 0;  ///< who may say Hello beside root and the manager's own user
-};
-
-/// TSIG keys as workers get them. A key named in any allow-update is held: it never leaves the
-/// manager.
-struct WorkerKeys {
-  std::vector<dns::TsigKey> shared;
-  std::vector<ipc::HeldKey> held;
 };
 
 struct WorkerStatus {
@@ -42,40 +36,45 @@ struct WorkerStatus {
   std::uint32_t slot = 0;
   State state = State::kDead;
   std::int32_t pid = 0;
-  bool adopted = false;  ///< was alive before this manager
+  bool adopted = false;  ///< was not started by this manager
   std::uint32_t restarts = 0;
 };
+[[nodiscard]] std::string_view to_text(WorkerStatus::State state) noexcept;
 
 /// Starts, watches, replaces and stops workers. Everything runs on `io`'s one thread.
 class WorkerPool {
  public:
-  /// Called for each request that workers cannot answer alone (manager/worker_link.h). Called when
-  /// a worker has died and its pins are cleared, so memory may be reusable.
   struct Hooks {
+    /// A request that workers cannot answer alone (manager/worker_link.h).
     ForwardHandler forward;
     std::function<void(std::uint32_t slot, const ipc::TransferFinished&)> transfer_finished;
+    /// A worker has died and its pins are cleared: memory may be reusable (Store::reclaim).
     std::function<void()> pins_cleared;
-    std::function<void(std::uint32_t slot)> serving;  ///< a worker said Hello and got its sockets
+    /// A worker has said Hello and got its sockets.
+    std::function<void(std::uint32_t slot)> serving;
   };
 
   /// Opens the listening socket for workers in the run directory. `launcher` may be null: then the
   /// manager starts workers itself. References must outlive the pool.
   static Result<std::unique_ptr<WorkerPool>> open(asio::io_context& io, WorkerPoolOptions options,
                                                   shm::SlotTable& slots, Listeners& listeners,
-                                                  Launcher* launcher, Hooks hooks);
+                                                  const Launcher* launcher, Hooks hooks);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   /// Keys for present and future workers. Call before start() and on each reload.
   void set_keys(WorkerKeys keys);
-  /// Sends sockets that Listeners::set_addresses opened, and closes those it closed.
+  /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);
+  void set_pin_time(std::chrono::milliseconds pin_time);
 
-  /// Call when the store has a version to serve. Slots whose worker outlived the last manager are
-  /// waited for (they say Hello within 100 ms of the socket's appearance), the others are started.
-  void start(std::uint32_t count);
-  /// Adds or drains workers until there are `count` (reload, `pandoctl workers N`).
+  /// Call once, when the store has a version to serve. Slots whose worker outlived the last manager
+  /// are waited for (they say Hello within 100 ms of the socket's appearance), the others are
+  /// started. The error is that of the first listening socket that could not be opened; it is tried
+  /// again every second, so the caller may go on. With `external`, `count` is not looked at.
+  Status start(std::uint32_t count);
+  /// Adds or drains workers until there are `count` (reload, `pandoctl`).
   void set_count(std::uint32_t count);
   /// Starts one more worker; the slot it got.
   Result<std::uint32_t> add();
@@ -83,7 +82,12 @@ class WorkerPool {
   /// its sockets are closed.
   Status remove(std::uint32_t slot, std::function<void()> done = {});
 
-  /// Stops all workers; `done` when all have gone (by force after the grace).
+  /// Asks back the leases on the oldest version that any worker holds (`pinned-bytes` is passed);
+  /// a worker that still holds it after ten seconds is ended when this is called again.
+  void release_oldest();
+
+  /// Stops all workers; `done` when all have gone (by force after the grace). External workers are
+  /// left alone.
   void stop(std::function<void()> done);
   /// Leaves workers running for the next manager (upgrade): forgets them without a word.
   void abandon();
@@ -91,7 +95,7 @@ class WorkerPool {
   [[nodiscard]] std::vector<WorkerStatus> status() const;
 
  private:
-  struct Impl;
+  class Impl;
   explicit WorkerPool(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };

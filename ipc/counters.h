@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+/// What a worker counts in its own slot page (shm::SlotPage::counters), and under which index: the
+/// worker is the single writer, manager and pandoctl read. Both sides include this file, so adding
+/// a counter at the end of a block is all it takes.
+namespace pando::ipc {
+
+/// Counters of their own. kBatches is also the worker's sign of progress: a pin that outlives many
+/// batches is not stuck.
+enum class Counter : std::uint16_t {
+  kBatches,  ///< times the worker pinned a version
+  kQueriesUdp,
+  kQueriesTcp,
+  kQueriesTls,
+  kQueriesV6,
+  kQueriesEdns,
+  kQueriesDo,
+  kQueriesTsig,
+  kDropped,        ///< no response: short, a response itself, over an error limit
+  kErrorsLimited,  ///< of these: error responses above the bound per second
+  kTruncated,      ///< TC set
+  kForwardedUpdates,
+  kForwardedNotifies,
+  kForwardedQueries,  ///< signed with a key that the manager holds
+  kForwardsFailed,    ///< no manager, or too many under way: SERVFAIL
+  kTcpAccepted,
+  kTcpRefused,  ///< above tcp-clients
+  kTcpTimeouts,
+  kTcpOpen,  ///< a level, not a sum
+  kTransfersFull,
+  kTransfersIncremental,
+  kTransfersCurrent,   ///< IXFR of a client that is up to date
+  kTransfersFallback,  ///< IXFR answered by the whole zone
+  kTransfersRefused,
+  kTransfersFailed,  ///< begun and not finished
+  kTransferOctets,
+  kSendErrors,  ///< datagrams the kernel did not take
+  kAnswerOctetsUdp,
+  kEnd
+};
+
+inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::kEnd)>
+    kCounterNames{"batches",
+                  "queries_udp",
+                  "queries_tcp",
+                  "queries_tls",
+                  "queries_ipv6",
+                  "queries_edns",
+                  "queries_do",
+                  "queries_tsig",
+                  "dropped",
+                  "errors_limited",
+                  "truncated",
+                  "forwarded_updates",
+                  "forwarded_notifies",
+                  "forwarded_queries",
+                  "forwards_failed",
+                  "tcp_accepted",
+                  "tcp_refused",
+                  "tcp_timeouts",
+                  "tcp_open",
+                  "transfers_full",
+                  "transfers_incremental",
+                  "transfers_current",
+                  "transfers_fallback",
+                  "transfers_refused",
+                  "transfers_failed",
+                  "transfer_octets",
+                  "send_errors",
+                  "answer_octets_udp"};
+
+// Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
+inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters
+inline constexpr std::size_t kOpcodes = 16;
+inline constexpr std::size_t kRcodeBase = 80;  ///< 24 counters; the last is "all others"
+inline constexpr std::size_t kRcodes = 24;
+inline constexpr std::size_t kTypeBase = 104;  ///< QTYPE 0..257 by number, then "all others"
+inline constexpr std::size_t kTypes = 259;
+/// Time from batch in to batch out: counter i counts batches below 2^i µs, the last the rest.
+inline constexpr std::size_t kLatencyBase = 368;
+inline constexpr std::size_t kLatencies = 24;
+inline constexpr std::size_t kCountersUsed = kLatencyBase + kLatencies;
+
+static_assert(static_cast<std::size_t>(Counter::kEnd) <= kOpcodeBase);
+static_assert(kOpcodeBase + kOpcodes <= kRcodeBase && kRcodeBase + kRcodes <= kTypeBase &&
+              kTypeBase + kTypes <= kLatencyBase);
+
+[[nodiscard]] constexpr std::size_t counter_index(Counter counter) noexcept {
+  return static_cast<std::size_t>(counter);
+}
+[[nodiscard]] constexpr std::size_t rcode_index(std::uint16_t rcode) noexcept {
+  return kRcodeBase + (rcode < kRcodes - 1 ? rcode : kRcodes - 1);
+}
+[[nodiscard]] constexpr std::size_t type_index(std::uint16_t type) noexcept {
+  return kTypeBase + (type < kTypes - 1 ? type : kTypes - 1);
+}
+
+}  // namespace pando::ipc

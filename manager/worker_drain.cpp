@@ -1,0 +1,145 @@
+#include <algorithm>
+
+#include "ipc/log.h"
+#include "manager/worker_pool_impl.h"
+
+/// Leaving without losing what is queued. Closing a SO_REUSEPORT socket throws its queue away, so:
+///   1. steer new traffic to the other slots (a BPF program for the group);
+///   2. wait until packets that chose this socket before are in its queue;
+///   3. let its worker read the queue to the end and leave; when there is no worker, let another
+///      slot's worker read it (it is this one's guardian);
+///   4. close the socket, and steer by the members that are left.
+namespace pando::manager {
+
+namespace {
+/// The kernel's receive path sees a new program at once, apart from packets that are just being
+/// handed to a socket: microseconds. The margin is for virtual machines that lose their processor.
+constexpr std::chrono::milliseconds kSteerSettle{20};
+constexpr std::uint32_t kStopMarginMs = 1000;
+}  // namespace
+
+void WorkerPool::Impl::steer() {
+  std::vector<std::uint32_t> excluded;
+  for (const auto& [number, slot] : workers_)
+    if (slot.turned_away()) excluded.push_back(number);
+  if (auto steered = listeners_.steer_away(excluded); !steered)
+    log::error("steering_failed", "error", steered.error().text);
+}
+
+WorkerSlot* WorkerPool::Impl::other_serving(const Slot& slot) {
+  for (auto& [number, other] : workers_)
+    if (number != slot.number && other.serving()) return &other;
+  return nullptr;
+}
+
+/// Nobody is in `slot`: another worker reads its sockets to the end.
+void WorkerPool::Impl::hand_over(Slot& slot) {
+  if (slot.process && slot.link) return;  // somebody came meanwhile
+  Slot* guardian = other_serving(slot);
+  const auto& sockets = listeners_.of(slot.number);
+  if (guardian == nullptr || sockets.empty()) {
+    if (slot.state == Slot::State::kDraining) close_slot(slot);
+    return;  // otherwise the queue waits for the slot's own next worker
+  }
+  slot.guardian = guardian->number;
+  slot.orphans.clear();
+  for (const auto& socket : sockets) slot.orphans.insert(socket.description.id);
+  log::info("queue_handed_over", "slot", slot.number, "to", guardian->number);
+  steer();
+  slot.absence.expires_after(kSteerSettle);
+  slot.absence.async_wait(guarded([this, number = slot.number] {
+    Slot& orphaned = slot_at(number);
+    if (!orphaned.guardian) return;
+    Slot& reader = slot_at(*orphaned.guardian);
+    if (reader.link) reader.link->send_sockets(listeners_.of(number), true, true);
+  }));
+}
+
+void WorkerPool::Impl::socket_drained(std::uint32_t socket) {
+  for (auto& [number, slot] : workers_) {
+    if (slot.orphans.erase(socket) == 0 || !slot.orphans.empty()) continue;
+    if (slot.state == Slot::State::kDraining) return close_slot(slot);
+    // The slot itself stays, without sockets, and gets new ones with its next worker.
+    listeners_.close(number);
+    slot.guardian.reset();
+    return steer();
+  }
+}
+
+/// The slot has a worker again while its guardian was reading.
+void WorkerPool::Impl::take_back(Slot& slot) {
+  Slot& guardian = slot_at(*slot.guardian);
+  if (guardian.link) guardian.link->close_sockets({slot.orphans.begin(), slot.orphans.end()});
+  slot.orphans.clear();
+  slot.guardian.reset();
+}
+
+void WorkerPool::Impl::guardian_lost(std::uint32_t guardian) {
+  for (auto& [number, slot] : workers_) {
+    if (slot.guardian != guardian) continue;
+    slot.guardian.reset();
+    slot.orphans.clear();
+    slot.absence.expires_after(std::chrono::milliseconds(0));
+    slot.absence.async_wait(guarded([this, n = number] {
+      if (workers_.contains(n)) hand_over(slot_at(n));
+    }));
+  }
+}
+
+void WorkerPool::Impl::drain(Slot& slot) {
+  slot.state = Slot::State::kDraining;
+  log::info("worker_leaving", "slot", slot.number, "pid", slot.pid);
+  steer();
+  slot.step.expires_after(kSteerSettle);
+  slot.step.async_wait(guarded([this, number = slot.number] {
+    if (workers_.contains(number)) tell_to_stop(slot_at(number));
+  }));
+}
+
+void WorkerPool::Impl::tell_to_stop(Slot& slot) {
+  if (slot.told_to_stop) return;
+  if (!slot.process && !slots_.alive(slot.number)) return leave(slot);
+  if (slot.link) {
+    slot.told_to_stop = true;
+    slot.link->stop(options_.stop_grace_ms);
+  }
+  // A survivor or a new process that has not said Hello yet is told when it does.
+  slot.step.expires_after(std::chrono::milliseconds(options_.stop_grace_ms + kStopMarginMs));
+  slot.step.async_wait(guarded([this, number = slot.number] {
+    if (!workers_.contains(number)) return;
+    Slot& late = slot_at(number);
+    if (late.process) return kill(late);
+    end_silent_survivor(number);
+  }));
+}
+
+/// The process of a leaving slot has ended.
+void WorkerPool::Impl::leave(Slot& slot) {
+  if (listeners_.has_queue(slot.number)) return hand_over(slot);
+  close_slot(slot);
+}
+
+void WorkerPool::Impl::close_slot(Slot& slot) {
+  const std::uint32_t number = slot.number;
+  const auto done = std::move(slot.on_removed);
+  listeners_.close(number);
+  slots_.remove(number);
+  workers_.erase(number);
+  steer();
+  for (auto& [other, remaining] : workers_)
+    if (remaining.serving()) send_sockets(remaining);  // positions have changed
+  log::info("worker_removed", "slot", number);
+  for (const auto& call : done) call();
+}
+
+void WorkerPool::Impl::finish_stop_if_empty() {
+  if (!workers_.empty()) return;
+  tick_timer_.cancel();
+  for (const auto slot : listeners_.slots()) listeners_.close(slot);
+  asio::error_code ignored;
+  listening_.close(ignored);
+  if (!on_stopped_) return;
+  asio::post(io_, std::exchange(on_stopped_, {}));
+}
+
+}  // namespace pando::manager

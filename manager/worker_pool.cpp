@@ -1,0 +1,368 @@
+#include "manager/worker_pool.h"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ipc/log.h"
+#include "ipc/packet_socket.h"
+#include "manager/worker_pool_impl.h"
+
+namespace pando::manager {
+
+std::string_view to_text(WorkerStatus::State state) noexcept {
+  switch (state) {
+    case WorkerStatus::State::kStarting:
+      return "starting";
+    case WorkerStatus::State::kServing:
+      return "serving";
+    case WorkerStatus::State::kDraining:
+      return "draining";
+    case WorkerStatus::State::kDead:
+      return "dead";
+  }
+  return "";
+}
+
+WorkerPool::Impl::Impl(asio::io_context& io, WorkerPoolOptions options, shm::SlotTable& slots,
+                       Listeners& listeners, const Launcher* launcher, Hooks hooks)
+    : options_(std::move(options)),
+      io_(io),
+      slots_(slots),
+      listeners_(listeners),
+      launcher_(launcher),
+      hooks_(std::move(hooks)),
+      listening_(io),
+      tick_timer_(io) {}
+
+WorkerPool::Impl::~Impl() { abandon(); }
+
+// Connections
+// --------------------------------------------------------------------------------------
+
+Status WorkerPool::Impl::listen() {
+  auto socket = ipc::listen_packets(options_.run_directory + "/" + ipc::kWorkerSocketName);
+  if (!socket) return pass(socket);
+  asio::error_code error;
+  listening_.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), socket->release(), error);
+  if (error) return fail(Errc::kIo, "worker socket: {}", error.message());
+  accept_next();
+  return {};
+}
+
+void WorkerPool::Impl::accept_next() {
+  listening_.async_wait(asio::socket_base::wait_read, guarded([this] {
+                          if (!listening_.is_open()) return;
+                          accept_all();
+                          accept_next();
+                        }));
+}
+
+void WorkerPool::Impl::accept_all() {
+  for (;;) {
+    auto socket = ipc::accept_packets(listening_.native_handle());
+    if (!socket) return log::warning("worker_accept_failed", "error", socket.error().text);
+    if (!*socket) return;
+    take_connection(std::move(*socket));
+  }
+}
+
+bool WorkerPool::Impl::may_connect(std::uint32_t uid) const {
+  return uid == 0 || uid == ::geteuid() || uid == options_.worker_uid;
+}
+
+void WorkerPool::Impl::take_connection(Fd socket) {
+  constexpr std::size_t kMaxStrangers = 2 * shm::kMaxSlots;
+  const auto peer = ipc::peer_credentials(socket.get());
+  if (!peer || !may_connect(peer->uid) || strangers_.size() >= kMaxStrangers)
+    return log::warning("worker_connection_refused", "uid", peer ? peer->uid : 0xFFFFFFFF);
+  const auto self = std::make_shared<std::weak_ptr<WorkerLink>>();
+  auto link = WorkerLink::open(io_, std::move(socket), *peer, handlers_for(self));
+  *self = link;
+  strangers_.insert(std::move(link));
+}
+
+WorkerLink::Handlers WorkerPool::Impl::handlers_for(
+    const std::shared_ptr<std::weak_ptr<WorkerLink>>& self) {
+  WorkerLink::Handlers handlers;
+  handlers.hello = [this, self](const ipc::Hello& hello, std::vector<Listeners::Socket>&& adopted) {
+    if (const auto link = self->lock()) greet(link, hello, std::move(adopted));
+  };
+  handlers.forward = [this, self](ipc::Forward&& request, ForwardReply reply) {
+    const Slot* slot = slot_of(self->lock().get());
+    if (slot != nullptr && hooks_.forward)
+      hooks_.forward(slot->number, std::move(request), std::move(reply));
+  };
+  handlers.drained = [this](std::uint32_t socket) { socket_drained(socket); };
+  handlers.transfer_finished = [this, self](const ipc::TransferFinished& transfer) {
+    const Slot* slot = slot_of(self->lock().get());
+    if (slot != nullptr && hooks_.transfer_finished)
+      hooks_.transfer_finished(slot->number, transfer);
+  };
+  handlers.closed = [this, self](const Error& error) { link_closed(self->lock().get(), error); };
+  return handlers;
+}
+
+WorkerSlot* WorkerPool::Impl::slot_of(const WorkerLink* link) {
+  if (link == nullptr) return nullptr;
+  for (auto& [number, slot] : workers_)
+    if (slot.link.get() == link) return &slot;
+  return nullptr;
+}
+
+Status WorkerPool::Impl::check_hello(const WorkerLink& link, const ipc::Hello& hello) {
+  if (hello.slot >= shm::kMaxSlots) return fail(Errc::kInvalid, "no slot {}", hello.slot);
+  if (hello.layout != options_.layout)
+    return fail(Errc::kLayout, "worker of another build: layout {:x}, not {:x}", hello.layout,
+                options_.layout);
+  const auto found = workers_.find(hello.slot);
+  if (found != workers_.end() && found->second.process && found->second.pid != link.peer().pid)
+    return fail(Errc::kExists, "process {} is in slot {} already", found->second.pid, hello.slot);
+  return {};
+}
+
+void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
+                             std::vector<Listeners::Socket>&& adopted) {
+  strangers_.erase(link);
+  Status welcome = check_hello(*link, hello);
+  Result<Child> process = welcome ? process_of(*link) : Result<Child>(pass(welcome));
+  if (!process) {
+    log::warning("worker_refused", "slot", hello.slot, "pid", link->peer().pid, "error",
+                 process.error().text);
+    return link->close();
+  }
+  Slot& slot = slot_at(hello.slot);
+  if (!slot.process) {
+    slot.adopted = true;
+    watch(slot, std::move(*process));
+  }
+  if (slot.link) slot.link->close();
+  slot.link = link;
+  slot.greeted = true;
+  slot.step.cancel();
+  slot.absence.cancel();
+  take_sockets(slot, std::move(adopted));
+  if (stopping_) return link->stop(options_.stop_grace_ms);
+  if (started_) serve(slot);
+}
+
+/// The process behind a connection: a survivor of the last manager and an external worker are not
+/// children of this one.
+Result<Child> WorkerPool::Impl::process_of(const WorkerLink& link) {
+  Child child;
+  child.pid = link.peer().pid;
+  child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
+  if (!child.pidfd) return fail_errno("pidfd_open");
+  return child;
+}
+
+void WorkerPool::Impl::take_sockets(Slot& slot, std::vector<Listeners::Socket>&& adopted) {
+  slot.known_sockets.clear();
+  for (auto& socket : adopted) {
+    if (socket.description.orphan) continue;
+    const auto description = socket.description;
+    const auto taken = listeners_.adopt(slot.number, description, std::move(socket.fd));
+    if (!taken && taken.error().code != Errc::kExists) {
+      log::warning("socket_not_adopted", "slot", slot.number, "address",
+                   pando::to_text(description.local), "error", taken.error().text);
+      continue;
+    }
+    for (const auto& own : listeners_.of(slot.number))
+      if (own.description.local == description.local &&
+          own.description.transport == description.transport)
+        slot.known_sockets.insert(own.description.id);
+  }
+}
+
+/// Gives a greeted worker all it needs.
+void WorkerPool::Impl::serve(Slot& slot) {
+  auto page = slots_.add(slot.number);
+  auto file = page ? slots_.descriptor(slot.number) : Result<Fd>(pass(page));
+  if (!file) {
+    log::error("slot_failed", "slot", slot.number, "error", file.error().text);
+    return kill(slot);
+  }
+  if (auto opened = listeners_.open(slot.number); !opened) {
+    retry_open_ = true;
+    log::error("listen_failed", "slot", slot.number, "error", opened.error().text);
+  }
+  if (slot.guardian) take_back(slot);
+  const bool leaving = slot.state == Slot::State::kDraining;
+  if (!leaving) slot.state = Slot::State::kServing;
+  slot.link->send_setup(slot.number, options_.store_path, std::move(*file));
+  if (slot.link) slot.link->send_keys(keys_);
+  send_sockets(slot);
+  if (!slot.link) return;  // the connection broke meanwhile
+  log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
+  steer();
+  if (leaving) return drain(slot);
+  if (hooks_.serving) hooks_.serving(slot.number);
+}
+
+/// Descriptors of sockets the worker does not have yet, and ids and positions of those it has.
+void WorkerPool::Impl::send_sockets(Slot& slot) {
+  std::vector<Listeners::Socket> known;
+  std::vector<Listeners::Socket> fresh;
+  for (const auto& socket : listeners_.of(slot.number)) {
+    const bool has = slot.known_sockets.contains(socket.description.id);
+    auto& list = has ? known : fresh;
+    list.push_back({socket.description, Fd(has ? -1 : ::dup(socket.fd.get()))});
+  }
+  if (slot.link) slot.link->send_sockets(known, false);
+  if (slot.link) slot.link->send_sockets(fresh, true);
+  for (const auto& socket : fresh) slot.known_sockets.insert(socket.description.id);
+}
+
+void WorkerPool::Impl::link_closed(WorkerLink* link, const Error& error) {
+  if (Slot* slot = slot_of(link); slot != nullptr) {
+    // The process may live on and come back; its end is the pidfd's business.
+    slot->link.reset();
+    log::info("worker_connection_closed", "slot", slot->number, "reason", error.text);
+    return;
+  }
+  const auto stranger = std::find_if(strangers_.begin(), strangers_.end(),
+                                     [link](const auto& one) { return one.get() == link; });
+  if (stranger == strangers_.end()) return;
+  log::warning("worker_refused", "pid", (*stranger)->peer().pid, "error", error.text);
+  strangers_.erase(stranger);
+}
+
+// The public side
+// ----------------------------------------------------------------------------------
+
+void WorkerPool::Impl::set_keys(WorkerKeys keys) {
+  keys_ = std::move(keys);
+  for (auto& [number, slot] : workers_)
+    if (started_ && slot.link) slot.link->send_keys(keys_);
+}
+
+void WorkerPool::Impl::sockets_changed(const Listeners::Change& change) {
+  retry_open_ = retry_open_ || !change.errors.empty();
+  for (auto& [number, slot] : workers_) {
+    const auto closed = change.closed.find(number);
+    if (slot.link && closed != change.closed.end()) slot.link->close_sockets(closed->second);
+    if (started_ && slot.link) send_sockets(slot);
+  }
+  steer();
+}
+
+Status WorkerPool::Impl::start(std::uint32_t count) {
+  started_ = true;
+  tick();
+  Status opened;
+  for (const auto number : slots_.numbers())
+    if (slots_.alive(number) && !slot_at(number).greeted) await_survivor(slot_at(number));
+  for (auto& [number, slot] : workers_)
+    if (slot.greeted) serve(slot);
+  for (std::uint32_t number = 0; !options_.external && number < count; ++number) {
+    if (workers_.contains(number)) continue;
+    // Opened before the process is there: queries wait for it rather than bounce.
+    if (auto one = listeners_.open(number); !one && opened) opened = std::move(one);
+    launch(slot_at(number));
+  }
+  retry_open_ = retry_open_ || !opened;
+  if (!options_.external) set_count(count);
+  return opened;
+}
+
+void WorkerPool::Impl::set_count(std::uint32_t count) {
+  std::uint32_t have = this->count();
+  for (; have < count; ++have)
+    if (auto added = add(); !added)
+      return log::error("worker_not_added", "error", added.error().text);
+  std::vector<std::uint32_t> surplus;
+  for (auto it = workers_.rbegin(); it != workers_.rend() && have > count; ++it) {
+    if (it->second.state == Slot::State::kDraining) continue;
+    surplus.push_back(it->first);
+    --have;
+  }
+  for (const auto number : surplus) drain(slot_at(number));
+}
+
+Result<std::uint32_t> WorkerPool::Impl::add() {
+  if (options_.external) return fail(Errc::kUnsupported, "workers are started by somebody else");
+  const std::uint32_t number = lowest_free();
+  if (number >= shm::kMaxSlots) return fail(Errc::kFull, "all {} slots are in use", shm::kMaxSlots);
+  // Its sockets are opened when it says Hello: until then nothing can wait in them.
+  launch(slot_at(number));
+  return number;
+}
+
+Status WorkerPool::Impl::remove(std::uint32_t number, std::function<void()> done) {
+  const auto found = workers_.find(number);
+  if (found == workers_.end()) return fail(Errc::kNotFound, "no worker in slot {}", number);
+  if (done) found->second.on_removed.push_back(std::move(done));
+  if (found->second.state != Slot::State::kDraining) drain(found->second);
+  return {};
+}
+
+void WorkerPool::Impl::stop(std::function<void()> done) {
+  on_stopped_ = std::move(done);
+  if (options_.external) abandon();
+  stopping_ = true;
+  for (auto& [number, slot] : workers_) {
+    slot.step.cancel();
+    slot.absence.cancel();
+    if (slot.link) slot.link->stop(options_.stop_grace_ms);
+  }
+  std::erase_if(workers_, [](const auto& entry) { return !entry.second.process; });
+  tick_timer_.expires_after(std::chrono::milliseconds(options_.stop_grace_ms + 1000));
+  tick_timer_.async_wait(guarded([this] {
+    for (auto& [number, slot] : workers_) kill(slot);
+  }));
+  finish_stop_if_empty();
+}
+
+void WorkerPool::Impl::abandon() {
+  asio::error_code ignored;
+  listening_.close(ignored);
+  tick_timer_.cancel();
+  for (const auto& stranger : strangers_) stranger->close();
+  strangers_.clear();
+  for (auto& [number, slot] : workers_)
+    if (slot.link) slot.link->close();
+  workers_.clear();
+}
+
+std::vector<WorkerStatus> WorkerPool::Impl::status() const {
+  std::vector<WorkerStatus> list;
+  for (const auto& [number, slot] : workers_)
+    list.push_back({number, slot.state, slot.pid, slot.adopted, slot.restarts});
+  return list;
+}
+
+WorkerPool::WorkerPool(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+WorkerPool::~WorkerPool() = default;
+
+Result<std::unique_ptr<WorkerPool>> WorkerPool::open(asio::io_context& io,
+                                                     WorkerPoolOptions options,
+                                                     shm::SlotTable& slots, Listeners& listeners,
+                                                     const Launcher* launcher, Hooks hooks) {
+  options.worker_binary = worker_binary(options.worker_binary);
+  auto impl =
+      std::make_unique<Impl>(io, std::move(options), slots, listeners, launcher, std::move(hooks));
+  if (auto listening = impl->listen(); !listening) return pass(listening);
+  return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(impl)));
+}
+
+void WorkerPool::set_keys(WorkerKeys keys) { impl_->set_keys(std::move(keys)); }
+void WorkerPool::sockets_changed(const Listeners::Change& change) {
+  impl_->sockets_changed(change);
+}
+void WorkerPool::set_pin_time(std::chrono::milliseconds pin_time) {
+  impl_->options_.pin_time = pin_time;
+}
+Status WorkerPool::start(std::uint32_t count) { return impl_->start(count); }
+void WorkerPool::set_count(std::uint32_t count) { impl_->set_count(count); }
+Result<std::uint32_t> WorkerPool::add() { return impl_->add(); }
+Status WorkerPool::remove(std::uint32_t slot, std::function<void()> done) {
+  return impl_->remove(slot, std::move(done));
+}
+void WorkerPool::release_oldest() { impl_->release_oldest(); }
+void WorkerPool::stop(std::function<void()> done) { impl_->stop(std::move(done)); }
+void WorkerPool::abandon() { impl_->abandon(); }
+std::vector<WorkerStatus> WorkerPool::status() const { return impl_->status(); }
+
+}  // namespace pando::manager

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <asio/generic/seq_packet_protocol.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "manager/pin_watch.h"
+#include "manager/worker_pool.h"
+
+/// The inside of WorkerPool, shared by its source files.
+namespace pando::manager {
+
+/// One slot and the process in it, if any.
+struct WorkerSlot {
+  using State = WorkerStatus::State;
+
+  WorkerSlot(asio::io_context& io, std::uint32_t slot_number)
+      : number(slot_number), step(io), absence(io) {}
+
+  std::uint32_t number;
+  State state = State::kDead;
+  pid_t pid = 0;
+  std::optional<asio::posix::stream_descriptor> process;  ///< pidfd: readable when it has ended
+  std::shared_ptr<WorkerLink> link;
+  bool adopted = false;
+  bool greeted = false;  ///< this process has said Hello
+  bool told_to_stop = false;
+  std::uint32_t restarts = 0;
+  std::chrono::milliseconds backoff{0};
+  std::chrono::steady_clock::time_point started{};
+  std::set<std::uint32_t> known_sockets;  ///< ids whose descriptors the worker has
+  PinWatch pins;
+
+  asio::steady_timer step;  ///< next step of its life: restart, Hello's deadline, stop's deadline
+  asio::steady_timer absence;  ///< since the process died: then its queue goes to another worker
+
+  /// Ids of sockets that another worker (`guardian`) reads to the end because nobody is here.
+  std::set<std::uint32_t> orphans;
+  std::optional<std::uint32_t> guardian;
+  std::vector<std::function<void()>> on_removed;
+
+  [[nodiscard]] bool serving() const noexcept { return state == State::kServing && link; }
+  /// New traffic should go elsewhere.
+  [[nodiscard]] bool turned_away() const noexcept {
+    return state == State::kDraining || guardian.has_value();
+  }
+};
+
+class WorkerPool::Impl {
+ public:
+  Impl(asio::io_context& io, WorkerPoolOptions options, shm::SlotTable& slots, Listeners& listeners,
+       const Launcher* launcher, Hooks hooks);
+  ~Impl();
+
+  // worker_pool.cpp: the public side, and connections
+  Status listen();
+  void set_keys(WorkerKeys keys);
+  void sockets_changed(const Listeners::Change& change);
+  Status start(std::uint32_t count);
+  void set_count(std::uint32_t count);
+  Result<std::uint32_t> add();
+  Status remove(std::uint32_t number, std::function<void()> done);
+  void release_oldest();
+  void stop(std::function<void()> done);
+  void abandon();
+  [[nodiscard]] std::vector<WorkerStatus> status() const;
+  WorkerPoolOptions options_;
+
+ private:
+  using Slot = WorkerSlot;
+
+  void accept_next();
+  void accept_all();
+  void take_connection(Fd socket);
+  [[nodiscard]] bool may_connect(std::uint32_t uid) const;
+  WorkerLink::Handlers handlers_for(const std::shared_ptr<std::weak_ptr<WorkerLink>>& self);
+  void greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
+             std::vector<Listeners::Socket>&& adopted);
+  Status check_hello(const WorkerLink& link, const ipc::Hello& hello);
+  Result<Child> process_of(const WorkerLink& link);
+  void take_sockets(Slot& slot, std::vector<Listeners::Socket>&& adopted);
+  void serve(Slot& slot);
+  void send_sockets(Slot& slot);
+  void link_closed(WorkerLink* link, const Error& error);
+  Slot* slot_of(const WorkerLink* link);
+
+  // worker_life.cpp: processes from start to end
+  Slot& slot_at(std::uint32_t number);
+  [[nodiscard]] std::uint32_t lowest_free() const;
+  [[nodiscard]] std::uint32_t count() const;
+  void launch(Slot& slot);
+  Result<Child> spawn(std::uint32_t number);
+  void watch(Slot& slot, Child child);
+  void ended(Slot& slot);
+  void retry_later(Slot& slot);
+  void await_survivor(Slot& slot);
+  void end_silent_survivor(std::uint32_t number);
+  void kill(Slot& slot);
+  void tick();
+  void check_pins(Slot& slot);
+
+  // worker_drain.cpp: leaving without losing what is queued
+  void steer();
+  void hand_over(Slot& slot);
+  void socket_drained(std::uint32_t socket);
+  void take_back(Slot& slot);
+  void guardian_lost(std::uint32_t guardian);
+  void drain(Slot& slot);
+  void tell_to_stop(Slot& slot);
+  void leave(Slot& slot);
+  void close_slot(Slot& slot);
+  void finish_stop_if_empty();
+  Slot* other_serving(const Slot& slot);
+
+  /// A completion handler that does nothing after an error or when the pool has gone.
+  template <class Step>
+  auto guarded(Step step) {
+    return [alive = std::weak_ptr<int>(alive_), step](const asio::error_code& error) {
+      if (!error && !alive.expired()) step();
+    };
+  }
+
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  asio::io_context& io_;
+  shm::SlotTable& slots_;
+  Listeners& listeners_;
+  const Launcher* launcher_;
+  Hooks hooks_;
+  asio::generic::seq_packet_protocol::socket listening_;
+  asio::steady_timer tick_timer_;
+  std::set<std::shared_ptr<WorkerLink>> strangers_;  ///< connections before Hello
+  std::map<std::uint32_t, Slot> workers_;
+  WorkerKeys keys_;
+  bool started_ = false;
+  bool stopping_ = false;
+  bool retry_open_ = false;  ///< a listening socket could not be opened
+  std::function<void()> on_stopped_;
+  struct Oldest {
+    std::uint64_t epoch = 0;
+    std::chrono::steady_clock::time_point since{};
+  } oldest_;
+};
+
+}  // namespace pando::manager
