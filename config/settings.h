@@ -66,8 +66,11 @@ struct Dnstap {
   bool operator==(const Dnstap&) const = default;
 };
 
+/// Port 53 of every address.
+[[nodiscard]] std::vector<Endpoint> default_listen();
+
 struct Server {
-  std::vector<Endpoint> listen;      ///< absent = 0.0.0.0@53 and ::@53
+  std::vector<Endpoint> listen = default_listen();
   std::vector<Endpoint> listen_tls;  ///< port 853 when left out
   std::optional<ServerTls> tls;
   std::vector<IpPrefix> proxy_protocol_from;

@@ -45,7 +45,8 @@ struct ZoneRef {
 class ZoneTable {
  public:
   /// `folder` is what relative file names are relative to.
-  explicit ZoneTable(std::string folder = ".") : folder_(std::move(folder)) {}
+  ZoneTable() : ZoneTable(".") {}
+  explicit ZoneTable(std::string folder) : folder_(std::move(folder)) {}
 
   /// Options that zones can refer to; the number returned is for add().
   std::uint32_t add_options(ZoneOptions options);

@@ -1,0 +1,63 @@
+#include "config/checks.h"
+
+#include <algorithm>
+
+namespace pando::config {
+
+namespace {
+
+/// sun_path of sockaddr_un holds 107 octets; the longest socket's name is not known here, so that
+/// some room is kept for it.
+constexpr std::size_t kMaxRunDirectoryOctets = 80;
+
+/// True when an element before the last one agrees with it in `member`.
+template <class T, class Member>
+bool last_is_repeated(const std::vector<T>& list, Member member) {
+  return std::any_of(list.begin(), list.end() - 1,
+                     [&](const T& earlier) { return member(earlier) == member(list.back()); });
+}
+
+}  // namespace
+
+void check_server(const Value& value, const Server& server) {
+  if (server.listen.empty() && server.listen_tls.empty())
+    value.fail("'listen' names no address, and there is no 'listen-tls' either");
+  if (!server.listen_tls.empty() && !server.tls)
+    value.fail("'listen-tls' needs a certificate: 'tls' is missing");
+  if (server.run_directory.size() > kMaxRunDirectoryOctets)
+    value.fail(fmt::format("'run-directory' is longer than {} octets, too long for its sockets",
+                           kMaxRunDirectoryOctets));
+}
+
+void check_store(const Value& value, const StoreSettings& store) {
+  if (!store.image.empty() && store.image == store.path)
+    value.fail("'image' is the same file as 'path'");
+  if (store.journal == store.path || store.journal == store.image)
+    value.fail("'journal' is a folder; it cannot be the file of 'path' or 'image'");
+}
+
+void check_new_key(const Value& value, const std::vector<Key>& keys) {
+  const Key& key = keys.back();
+  if (last_is_repeated(keys, [](const Key& k) { return k.name.view(); }))
+    value.fail(fmt::format("a key '{}' is there already", dns::to_text(key.name)));
+  if (key.algorithm == dns::TsigAlgorithm::kMd5 && !value.context().settings.server.md5)
+    value.fail("hmac-md5 is refused unless 'server.md5' is true");
+}
+
+void check_new_remote(const Value& value, const std::vector<Remote>& remotes) {
+  const Remote& remote = remotes.back();
+  if (last_is_repeated(remotes, [](const Remote& r) { return std::string_view(r.name); }))
+    value.fail(fmt::format("a remote '{}' is there already", remote.name));
+  if (remote.address.empty()) value.fail("'address' names no address");
+}
+
+void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs) {
+  const Catalog& catalog = catalogs.back();
+  if (last_is_repeated(catalogs, [](const Catalog& c) { return c.zone.view(); }))
+    value.fail(fmt::format("a catalog '{}' is there already", dns::to_text(catalog.zone)));
+  const bool consumes = catalog.role == Catalog::Role::kConsumer;
+  if (consumes && catalog.primaries.empty()) value.fail("a consumed catalog needs 'primaries'");
+  if (!consumes && !catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
+}
+
+}  // namespace pando::config

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "config/value.h"
+
+/// Rules that one value alone cannot break: looked at when a section or an element is complete.
+namespace pando::config {
+
+void check_server(const Value& value, const Server& server);
+void check_store(const Value& value, const StoreSettings& store);
+void check_new_key(const Value& value, const std::vector<Key>& keys);
+void check_new_remote(const Value& value, const std::vector<Remote>& remotes);
+void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs);
+
+}  // namespace pando::config

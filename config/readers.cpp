@@ -1,0 +1,232 @@
+#include "config/readers.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::size_t kMaxTextOctets = 255;      // one TXT string, which is what identity becomes
+constexpr std::size_t kMaxPathOctets = 4095;     // PATH_MAX without its final NUL
+constexpr std::size_t kCookieSecretOctets = 16;  // RFC 9018 §4.4: a SipHash key
+/// RFC 8945 §4.2 (by RFC 2104 §3): shorter keys than the hash are discouraged; below 16 octets is a
+/// mistake.
+constexpr std::size_t kWeakSecretOctets = 16;
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
+/// A scalar that is neither empty nor too long nor has control characters.
+std::optional<std::string> printable(const Value& value, std::size_t max_octets) {
+  auto text = value.scalar();
+  if (!text) return std::nullopt;
+  if (!text->empty() && text->size() <= max_octets && !has_control(*text)) return text;
+  value.fail(text->empty() ? "is empty"
+                           : fmt::format("is not printable text of at most {} octets", max_octets));
+  return std::nullopt;
+}
+
+/// Reads every element with `read`; an element that is already there is an error.
+template <class T, class Read>
+void read_unique(const Value& value, std::vector<T>& out, Read read) {
+  out.clear();
+  value.for_each([&](const Value& element) {
+    T item{};
+    if (!read(element, item)) return;
+    if (std::find(out.begin(), out.end(), item) != out.end())
+      return element.fail("stands in the list twice");
+    out.push_back(std::move(item));
+  });
+}
+
+bool read_one_name(const Value& value, dns::Name& out) {
+  const auto text = value.scalar();
+  return text && value.assign(parse_name(*text), out);
+}
+
+bool read_remote(const Value& value, std::string& out) {
+  const auto name = value.scalar();
+  if (!name) return false;
+  if (value.context().settings.find_remote(*name) == nullptr) {
+    value.fail(fmt::format("no remote is named '{}'", *name));
+    return false;
+  }
+  out = *name;
+  return true;
+}
+
+}  // namespace
+
+void read_text(const Value& value, std::string& out) {
+  if (auto text = printable(value, kMaxTextOctets)) out = std::move(*text);
+}
+
+void read_path(const Value& value, std::string& out) {
+  const auto text = printable(value, kMaxPathOctets);
+  if (!text) return;
+  out = (std::filesystem::path(value.context().folder) / *text).lexically_normal().string();
+}
+
+void read_relative_path(const Value& value, std::string& out) {
+  if (auto text = printable(value, kMaxPathOctets)) out = std::move(*text);
+}
+
+void read_size(const Value& value, std::uint64_t min, std::uint64_t max, std::uint64_t& out) {
+  const auto text = value.scalar();
+  std::uint64_t octets = 0;
+  if (!text || !value.assign(parse_size(*text), octets)) return;
+  if (octets >= min && octets <= max)
+    out = octets;
+  else
+    value.fail(fmt::format("{} is not between {} and {} octets", *text, min, max));
+}
+
+void read_duration(const Value& value, Duration min, Duration max, Duration& out) {
+  const auto text = value.scalar();
+  Duration duration{};
+  if (!text || !value.assign(parse_duration(*text), duration)) return;
+  if (duration >= min && duration <= max)
+    out = duration;
+  else
+    value.fail(fmt::format("{} is not between {} and {} ms", *text, min.count(), max.count()));
+}
+
+void read_size_or_share(const Value& value, SizeOrShare& out) {
+  if (const auto text = value.scalar()) value.assign(parse_size_or_share(*text), out);
+}
+
+void read_duration_or_off(const Value& value, std::optional<Duration>& out) {
+  const auto text = value.scalar();
+  if (!text) return;
+  if (*text == "off") return out.reset();
+  Duration duration{};
+  read_duration(value, std::chrono::seconds(1), std::chrono::years(1), duration);
+  if (duration.count() != 0) out = duration;
+}
+
+void read_duration_range(const Value& value, DurationRange& out) {
+  std::vector<Duration> bounds;
+  value.for_each([&](const Value& element) {
+    Duration bound{};
+    read_duration(element, Duration(100), std::chrono::years(1), bound);
+    if (bound.count() != 0) bounds.push_back(bound);
+  });
+  if (bounds.size() != 2 || bounds[0] > bounds[1])
+    return value.fail("needs two durations, the smaller one first");
+  out = {bounds[0], bounds[1]};
+}
+
+void read_share(const Value& value, double& out) {
+  if (const auto text = value.scalar()) value.assign(parse_share(*text), out);
+}
+
+void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<Endpoint>& out) {
+  read_unique(value, out, [&](const Value& element, Endpoint& endpoint) {
+    const auto text = element.scalar();
+    return text && element.assign(parse_endpoint(*text, default_port), endpoint);
+  });
+}
+
+void read_metrics_endpoint(const Value& value, std::optional<Endpoint>& out) {
+  constexpr std::uint16_t kMetricsPort = 9153;
+  if (const auto text = value.scalar()) value.assign(parse_endpoint(*text, kMetricsPort), out);
+}
+
+void read_address(const Value& value, std::optional<IpAddress>& out) {
+  if (const auto text = value.scalar()) value.assign(IpAddress::from_text(*text), out);
+}
+
+void read_prefix(const Value& value, std::optional<IpPrefix>& out) {
+  if (const auto text = value.scalar()) value.assign(IpPrefix::from_text(*text), out);
+}
+
+void read_prefixes(const Value& value, std::vector<IpPrefix>& out) {
+  read_unique(value, out, [](const Value& element, IpPrefix& prefix) {
+    const auto text = element.scalar();
+    return text && element.assign(IpPrefix::from_text(*text), prefix);
+  });
+}
+
+void read_workers(const Value& value, Workers& out) {
+  constexpr std::uint64_t kMaxWorkers = 1024;  // slots of the store (shm/slots.h)
+  const auto text = value.scalar();
+  if (!text) return;
+  if (*text == "auto") return static_cast<void>(out = {Workers::Mode::kAuto, 0});
+  if (*text == "external") return static_cast<void>(out = {Workers::Mode::kExternal, 0});
+  const auto count = parse_number(*text, 1, kMaxWorkers);
+  if (count)
+    out = {Workers::Mode::kFixed, static_cast<std::uint32_t>(*count)};
+  else
+    value.fail(fmt::format("'{}' is neither auto, external nor a number from 1 to {}", *text,
+                           kMaxWorkers));
+}
+
+void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
+  read_unique(value, out, [](const Value& element, Bytes& secret) {
+    const auto text = element.scalar();
+    if (!text || !element.assign(decode_hex(*text), secret)) return false;
+    if (secret.size() != kCookieSecretOctets) element.fail("needs 32 hexadecimal digits");
+    return secret.size() == kCookieSecretOctets;
+  });
+}
+
+void read_algorithm(const Value& value, dns::TsigAlgorithm& out) {
+  if (const auto text = value.scalar()) value.assign(dns::tsig_algorithm_from_text(*text), out);
+}
+
+void read_secret(const Value& value, Bytes& out) {
+  const auto text = value.scalar();
+  if (!text || !value.assign(decode_base64(*text), out)) return;
+  if (out.empty()) return value.fail("is empty");
+  if (out.size() < kWeakSecretOctets)
+    value.warn(fmt::format("a secret of {} octets can be guessed", out.size()));
+}
+
+void read_name(const Value& value, dns::Name& out) { read_one_name(value, out); }
+
+void read_names(const Value& value, std::vector<dns::Name>& out) {
+  read_unique(value, out, read_one_name);
+}
+
+void read_types(const Value& value, std::vector<dns::RRType>& out) {
+  read_unique(value, out, [](const Value& element, dns::RRType& type) {
+    const auto text = element.scalar();
+    if (!text || !element.assign(dns::rrtype_from_text(*text), type)) return false;
+    if (dns::is_meta_type(type)) element.fail("no zone has records of this type");
+    return !dns::is_meta_type(type);
+  });
+}
+
+void read_key_reference(const Value& value, std::optional<dns::Name>& out) {
+  dns::Name name;
+  if (!read_one_name(value, name)) return;
+  if (value.context().settings.find_key(name) == nullptr)
+    return value.fail(fmt::format("no key is named '{}'", dns::to_text(name)));
+  out = name;
+}
+
+void read_remote_references(const Value& value, std::vector<std::string>& out) {
+  read_unique(value, out, read_remote);
+}
+
+void read_catalog_reference(const Value& value, std::optional<dns::Name>& out) {
+  dns::Name name;
+  if (!read_one_name(value, name)) return;
+  for (const Catalog& catalog : value.context().settings.catalogs)
+    if (catalog.zone == name && catalog.role == Catalog::Role::kProducer)
+      return static_cast<void>(out = name);
+  value.fail(fmt::format("no catalog '{}' is produced here", dns::to_text(name)));
+}
+
+void read_template_reference(const Value& value, std::string& out) {
+  auto name = value.scalar();
+  if (!name) return;
+  if (!value.context().templates.contains(*name))
+    return value.fail(fmt::format("no template is named '{}'", *name));
+  out = std::move(*name);
+}
+
+}  // namespace pando::config

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/value.h"
+#include "config/values.h"
+
+/// From a node of the document to a member of the settings: what the rows of config/tables.h name.
+/// Each reports what is wrong and then leaves the member alone.
+namespace pando::config {
+
+inline constexpr std::uint64_t kNoMaximum = std::numeric_limits<std::uint64_t>::max();
+
+inline constexpr auto read_bool = [](const Value& value, bool& out) {
+  if (const auto text = value.scalar()) value.assign(parse_bool(*text), out);
+};
+
+template <std::uint64_t Min, std::uint64_t Max>
+inline constexpr auto read_number = []<class Number>(const Value& value, Number& out) {
+  static_assert(Max <= std::numeric_limits<Number>::max());
+  std::uint64_t number = 0;
+  const auto text = value.scalar();
+  if (text && value.assign(parse_number(*text, Min, Max), number))
+    out = static_cast<Number>(number);
+};
+
+/// An enumeration by a table of its words.
+template <const auto& Words>
+inline constexpr auto read_word = [](const Value& value, auto& out) {
+  const auto text = value.scalar();
+  if (!text) return;
+  std::string known;
+  for (const auto& [word, meaning] : Words) {
+    if (*text == word) return static_cast<void>(out = meaning);
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  value.fail(fmt::format("'{}' is none of {}", *text, known));
+};
+
+/// Text for people or for the system: printable, not empty, at most 255 octets.
+void read_text(const Value& value, std::string& out);
+void read_path(const Value& value, std::string& out);           ///< made absolute
+void read_relative_path(const Value& value, std::string& out);  ///< as written
+
+void read_size(const Value& value, std::uint64_t min, std::uint64_t max, std::uint64_t& out);
+void read_duration(const Value& value, Duration min, Duration max, Duration& out);
+
+template <std::uint64_t Min, std::uint64_t Max>
+inline constexpr auto read_size_in =
+    [](const Value& value, std::uint64_t& out) { read_size(value, Min, Max, out); };
+template <std::int64_t MinMs, std::int64_t MaxMs>
+inline constexpr auto read_duration_in = [](const Value& value, Duration& out) {
+  read_duration(value, Duration(MinMs), Duration(MaxMs), out);
+};
+
+void read_size_or_share(const Value& value, SizeOrShare& out);
+void read_duration_or_off(const Value& value, std::optional<Duration>& out);
+void read_duration_range(const Value& value, DurationRange& out);
+void read_share(const Value& value, double& out);
+
+void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<Endpoint>& out);
+template <std::uint16_t DefaultPort>
+inline constexpr auto read_endpoints_at =
+    [](const Value& value, std::vector<Endpoint>& out) { read_endpoints(value, DefaultPort, out); };
+void read_metrics_endpoint(const Value& value, std::optional<Endpoint>& out);
+void read_address(const Value& value, std::optional<IpAddress>& out);
+void read_prefix(const Value& value, std::optional<IpPrefix>& out);
+void read_prefixes(const Value& value, std::vector<IpPrefix>& out);
+
+void read_workers(const Value& value, Workers& out);
+void read_cookie_secrets(const Value& value, std::vector<Bytes>& out);
+void read_algorithm(const Value& value, dns::TsigAlgorithm& out);
+void read_secret(const Value& value, Bytes& out);
+
+void read_name(const Value& value, dns::Name& out);
+void read_names(const Value& value, std::vector<dns::Name>& out);
+void read_types(const Value& value, std::vector<dns::RRType>& out);
+
+/// References: what they name must exist by now.
+void read_key_reference(const Value& value, std::optional<dns::Name>& out);
+void read_remote_references(const Value& value, std::vector<std::string>& out);
+void read_catalog_reference(const Value& value, std::optional<dns::Name>& out);
+void read_template_reference(const Value& value, std::string& out);
+
+}  // namespace pando::config

@@ -1,0 +1,65 @@
+#include "config/support.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pando::config {
+
+namespace {
+
+struct Row {
+  std::string_view path;
+  Support support;
+};
+
+/// Parsed and checked, but nothing acts on them yet. A feature that gets built loses its row.
+constexpr std::array kNotYet{
+    Row{"server.listen-tls", Support::kDefaultOnly},
+    Row{"server.tls", Support::kNone},
+    Row{"server.proxy-protocol-from", Support::kDefaultOnly},
+    Row{"server.cpu-affinity", Support::kDefaultOnly},
+    Row{"server.minimal-responses", Support::kDefaultOnly},
+    Row{"server.cookies", Support::kNone},
+    Row{"server.rate-limit", Support::kDefaultOnly},
+    Row{"server.transfer-source", Support::kNone},
+    Row{"server.log.format", Support::kDefaultOnly},
+    Row{"server.dnstap", Support::kNone},
+    Row{"server.metrics", Support::kNone},
+    Row{"store.image", Support::kNone},
+    Row{"store.checkpoint", Support::kNone},
+    Row{"store.verify", Support::kNone},
+    Row{"limits.history", Support::kNone},
+    Row{"limits.history-total", Support::kNone},
+    Row{"limits.pinned-bytes", Support::kNone},
+    Row{"remotes[].tls", Support::kNone},
+    Row{"zones[].notify", Support::kDefaultOnly},
+    Row{"zones[].notify-delay", Support::kDefaultOnly},
+    Row{"zones[].export-interval", Support::kDefaultOnly},
+    Row{"zones[].catalog", Support::kNone},
+    Row{"zones[].forward-updates", Support::kDefaultOnly},
+    Row{"catalogs", Support::kDefaultOnly},
+};
+
+constexpr std::string_view kTemplates = "templates[]";
+
+}  // namespace
+
+Support support_of(std::string_view path) noexcept {
+  const auto row = std::find_if(kNotYet.begin(), kNotYet.end(),
+                                [&](const Row& candidate) { return candidate.path == path; });
+  return row == kNotYet.end() ? Support::kFull : row->support;
+}
+
+std::string schema_path(std::string_view shown) {
+  std::string path;
+  bool in_brackets = false;
+  for (const char c : shown) {
+    if (c == ']') in_brackets = false;
+    if (!in_brackets) path += c;
+    if (c == '[') in_brackets = true;
+  }
+  if (path.starts_with(kTemplates)) path.replace(0, kTemplates.size(), "zones[]");
+  return path;
+}
+
+}  // namespace pando::config

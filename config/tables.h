@@ -1,0 +1,187 @@
+#pragma once
+
+#include "config/acl.h"
+#include "config/checks.h"
+#include "config/field.h"
+#include "config/readers.h"
+
+/// The schema: one row per key, in the order of docs/configuration.md. A section is read after all
+/// sections that it may refer to.
+namespace pando::config {
+
+inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMaxStoreOctets = std::uint64_t{32} << 30;  // reach of a reference
+inline constexpr std::int64_t kMsPerHour = 3'600'000;
+
+inline constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
+    {"trace", LogLevel::kTrace},     {"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo},
+    {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}};
+inline constexpr std::pair<std::string_view, LogFormat> kLogFormats[] = {
+    {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+inline constexpr std::pair<std::string_view, Verify> kVerifyWords[] = {
+    {"host-crash", Verify::kHostCrash}, {"always", Verify::kAlways}};
+inline constexpr std::pair<std::string_view, SerialPolicy> kSerialPolicies[] = {
+    {"increment", SerialPolicy::kIncrement},
+    {"unixtime", SerialPolicy::kUnixtime},
+    {"date", SerialPolicy::kDate}};
+inline constexpr std::pair<std::string_view, Catalog::Role> kCatalogRoles[] = {
+    {"consumer", Catalog::Role::kConsumer}, {"producer", Catalog::Role::kProducer}};
+
+inline constexpr bool kRequired = true;
+
+inline constexpr Field<ServerTls> kServerTlsFields[] = {
+    field<&ServerTls::certificate, read_path>("certificate", Apply::kLive, kRequired),
+    field<&ServerTls::key, read_path>("key", Apply::kLive, kRequired),
+    field<&ServerTls::client_ca, read_path>("client-ca"),
+};
+
+inline constexpr Field<Cookies> kCookieFields[] = {
+    field<&Cookies::secrets, read_cookie_secrets>("secrets"),
+};
+
+inline constexpr Field<RateLimit> kRateLimitFields[] = {
+    field<&RateLimit::responses, read_number<0, 1'000'000>>("responses"),
+    field<&RateLimit::slip, read_number<0, 100>>("slip"),
+    field<&RateLimit::ipv4_prefix, read_number<1, 32>>("ipv4-prefix"),
+    field<&RateLimit::ipv6_prefix, read_number<1, 128>>("ipv6-prefix"),
+    field<&RateLimit::exempt, read_prefixes>("exempt"),
+};
+
+inline constexpr Field<Log> kLogFields[] = {
+    field<&Log::level, read_word<kLogLevels>>("level"),
+    field<&Log::format, read_word<kLogFormats>>("format"),
+};
+
+inline constexpr Field<Dnstap> kDnstapFields[] = {
+    field<&Dnstap::socket, read_path>("socket", Apply::kLive, kRequired),
+    field<&Dnstap::sample, read_share>("sample"),
+};
+
+inline constexpr Field<Server> kServerFields[] = {
+    field<&Server::listen, read_endpoints_at<53>>("listen"),
+    field<&Server::listen_tls, read_endpoints_at<853>>("listen-tls"),  // RFC 7858 §3.1
+    nested<&Server::tls, kServerTlsFields>("tls"),
+    field<&Server::proxy_protocol_from, read_prefixes>("proxy-protocol-from"),
+    field<&Server::workers, read_workers>("workers"),
+    field<&Server::cpu_affinity, read_bool>("cpu-affinity"),
+    field<&Server::run_directory, read_path>("run-directory", Apply::kRestart),
+    field<&Server::user, read_text>("user", Apply::kRestart),
+    field<&Server::worker_user, read_text>("worker-user", Apply::kRestart),
+    field<&Server::control_group, read_text>("control-group", Apply::kRestart),
+    field<&Server::identity, read_text>("identity"),
+    // RFC 6891 §6.2.3: never below 512. Above 4096 fragments are all that a larger answer brings.
+    field<&Server::udp_payload, read_number<512, 4096>>("udp-payload"),
+    field<&Server::minimal_responses, read_bool>("minimal-responses"),
+    nested<&Server::cookies, kCookieFields>("cookies"),
+    nested<&Server::rate_limit, kRateLimitFields>("rate-limit"),
+    field<&Server::transfer_source, read_address>("transfer-source"),
+    field<&Server::md5, read_bool>("md5"),
+    nested<&Server::log, kLogFields>("log"),
+    nested<&Server::dnstap, kDnstapFields>("dnstap"),
+    field<&Server::metrics, read_metrics_endpoint>("metrics"),
+};
+
+inline constexpr Field<Checkpoint> kCheckpointFields[] = {
+    field<&Checkpoint::interval, read_duration_in<1000, 24 * kMsPerHour>>("interval"),
+    field<&Checkpoint::journal, read_size_in<kMiB, kMaxStoreOctets>>("journal"),
+};
+
+inline constexpr Field<StoreSettings> kStoreFields[] = {
+    field<&StoreSettings::path, read_path>("path", Apply::kRestart),
+    field<&StoreSettings::image, read_path>("image", Apply::kRestart),
+    field<&StoreSettings::size_limit, read_size_in<kMiB, kMaxStoreOctets>>("size-limit",
+                                                                           Apply::kRestart),
+    field<&StoreSettings::journal, read_path>("journal", Apply::kRestart),
+    field<&StoreSettings::journal_limit, read_size_in<kMiB, kNoMaximum>>("journal-limit"),
+    nested<&StoreSettings::checkpoint, kCheckpointFields>("checkpoint"),
+    field<&StoreSettings::verify, read_word<kVerifyWords>>("verify", Apply::kRestart),
+};
+
+inline constexpr Field<Limits> kLimitFields[] = {
+    field<&Limits::rrset_records, read_number<1, 65535>>("rrset-records"),
+    field<&Limits::name_types, read_number<1, 65535>>("name-types"),
+    field<&Limits::zone_records, read_number<0, kNoMaximum>>("zone-records"),
+    field<&Limits::tcp_clients, read_number<1, 1'000'000>>("tcp-clients"),
+    field<&Limits::tcp_idle, read_duration_in<100, kMsPerHour>>("tcp-idle"),
+    field<&Limits::transfers_in, read_number<1, 10'000>>("transfers-in"),
+    field<&Limits::transfers_in_per_primary, read_number<1, 10'000>>("transfers-in-per-primary"),
+    field<&Limits::refresh, read_duration_range>("refresh"),
+    field<&Limits::history, read_size_in<0, kMaxStoreOctets>>("history"),
+    field<&Limits::history_total, read_size_or_share>("history-total"),
+    field<&Limits::pin_time, read_duration_in<1000, 24 * kMsPerHour>>("pin-time"),
+    field<&Limits::pinned_bytes, read_size_in<kMiB, kMaxStoreOctets>>("pinned-bytes"),
+};
+
+inline constexpr Field<Key> kKeyFields[] = {
+    field<&Key::name, read_name>("name", Apply::kLive, kRequired),
+    field<&Key::algorithm, read_algorithm>("algorithm"),
+    field<&Key::secret, read_secret>("secret", Apply::kLive, kRequired),
+};
+
+inline constexpr Field<RemoteTls> kRemoteTlsFields[] = {
+    field<&RemoteTls::hostname, read_text>("hostname", Apply::kLive, kRequired),
+    field<&RemoteTls::ca, read_path>("ca"),
+};
+
+inline constexpr Field<Remote> kRemoteFields[] = {
+    field<&Remote::name, read_text>("name", Apply::kLive, kRequired),
+    field<&Remote::address, read_endpoints_at<53>>("address", Apply::kLive, kRequired),
+    field<&Remote::key, read_key_reference>("key"),
+    nested<&Remote::tls, kRemoteTlsFields>("tls"),
+};
+
+inline constexpr Field<Catalog> kCatalogFields[] = {
+    field<&Catalog::zone, read_name>("zone", Apply::kLive, kRequired),
+    field<&Catalog::role, read_word<kCatalogRoles>>("role", Apply::kLive, kRequired),
+    field<&Catalog::primaries, read_remote_references>("primaries"),
+    field<&Catalog::template_name, read_template_reference>("template"),
+};
+
+/// What a zone says and a template cannot.
+struct ZoneHead {
+  dns::Name name;
+  std::string file;
+  std::string template_name;
+};
+inline constexpr Field<ZoneHead> kZoneHeadFields[] = {
+    field<&ZoneHead::name, read_name>("name", Apply::kLive, kRequired),
+    field<&ZoneHead::file, read_relative_path>("file"),
+    field<&ZoneHead::template_name, read_template_reference>("template"),
+};
+
+struct TemplateHead {
+  std::string name;
+};
+inline constexpr Field<TemplateHead> kTemplateHeadFields[] = {
+    field<&TemplateHead::name, read_text>("name", Apply::kLive, kRequired),
+};
+
+/// What zones and templates can say alike.
+inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
+    field<&ZoneOptions::primaries, read_remote_references>("primaries"),
+    field<&ZoneOptions::allow_query, read_acl>("allow-query"),
+    field<&ZoneOptions::allow_transfer, read_acl>("allow-transfer"),
+    field<&ZoneOptions::allow_update, read_update_acl>("allow-update"),
+    field<&ZoneOptions::allow_notify, read_acl>("allow-notify"),
+    field<&ZoneOptions::notify, read_remote_references>("notify"),
+    field<&ZoneOptions::notify_delay, read_duration_in<0, kMsPerHour>>("notify-delay"),
+    field<&ZoneOptions::serial_policy, read_word<kSerialPolicies>>("serial-policy"),
+    field<&ZoneOptions::export_interval, read_duration_or_off>("export-interval"),
+    field<&ZoneOptions::catalog, read_catalog_reference>("catalog"),
+    field<&ZoneOptions::forward_updates, read_bool>("forward-updates"),
+};
+
+/// Sections that templates and zones may refer to.
+inline constexpr Field<Settings> kFirstSections[] = {
+    nested<&Settings::server, kServerFields, check_server>("server"),
+    nested<&Settings::store, kStoreFields, check_store>("store"),
+    nested<&Settings::limits, kLimitFields>("limits"),
+    list_of<&Settings::keys, kKeyFields, check_new_key>("keys"),
+    list_of<&Settings::remotes, kRemoteFields, check_new_remote>("remotes"),
+};
+/// Sections that refer to templates and that zones may refer to.
+inline constexpr Field<Settings> kCatalogSection[] = {
+    list_of<&Settings::catalogs, kCatalogFields, check_new_catalog>("catalogs"),
+};
+
+}  // namespace pando::config

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/load.h"
+#include "config/settings.h"
+
+namespace pando::config {
+
+/// Problems found so far, to be shown in the order of lines.
+class Problems {
+ public:
+  explicit Problems(std::string main_file) : main_file_(std::move(main_file)) {}
+  void error(const std::string& file, int line, std::string_view path, std::string_view reason);
+  void warning(const std::string& file, int line, std::string_view path, std::string_view reason);
+  /// True when so many were found that looking further helps nobody.
+  [[nodiscard]] bool full() const noexcept { return errors_.size() >= kMaxProblems; }
+  [[nodiscard]] std::size_t error_count() const noexcept { return errors_.size(); }
+  /// Moves everything into `result`.
+  void report(LoadResult& result);
+
+ private:
+  struct Problem {
+    std::string file;
+    int line;
+    std::string text;
+  };
+  [[nodiscard]] std::vector<std::string> to_lines(std::vector<Problem>& problems) const;
+  std::string main_file_;
+  std::vector<Problem> errors_;
+  std::vector<Problem> warnings_;
+};
+
+/// What one loading works on.
+struct Context {
+  std::string file;    ///< as the messages name it
+  std::string folder;  ///< absolute; relative paths start here
+  LoadOptions options;
+  Settings settings;
+  Problems problems;
+  std::map<std::string, std::uint32_t, std::less<>> templates;  ///< name → zone options
+  std::uint32_t default_options = 0;                            ///< of zones that name no template
+};
+
+/// One node of the document together with the key path and line that messages name.
+class Value {
+ public:
+  Value(Context& context, YAML::Node node, std::string path, int line)
+      : context_(&context), node_(std::move(node)), path_(std::move(path)), line_(line) {}
+
+  [[nodiscard]] Context& context() const noexcept { return *context_; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] int line() const noexcept { return line_; }
+  [[nodiscard]] const YAML::Node& node() const noexcept { return node_; }
+  [[nodiscard]] bool is_null() const { return node_.IsNull(); }
+
+  void fail(std::string_view reason) const;
+  void warn(std::string_view reason) const;
+  /// Stores what a parse function gave, or reports its error. True when stored.
+  template <class T, class U>
+  bool assign(Result<T> parsed, U& out) const {
+    if (parsed)
+      out = std::move(*parsed);
+    else
+      fail(parsed.error().text);
+    return parsed.has_value();
+  }
+
+  /// Text of a scalar; reported and absent when the node is something else.
+  [[nodiscard]] std::optional<std::string> scalar() const;
+  /// Calls `visit` for each element of a list; anything else is reported.
+  void for_each(const std::function<void(const Value&)>& visit) const;
+  /// True for a mapping; anything else is reported.
+  [[nodiscard]] bool is_mapping() const;
+
+ private:
+  [[nodiscard]] bool plain_tag() const;
+  Context* context_;
+  YAML::Node node_;
+  std::string path_;
+  int line_;
+};
+
+/// The keys of a mapping. Duplicates, which yaml-cpp keeps silently, are reported at once; what was
+/// never taken is reported as unknown by finish().
+class Members {
+ public:
+  explicit Members(const Value& mapping);
+  /// The value of `name`, if given.
+  [[nodiscard]] std::optional<Value> take(std::string_view name);
+  void finish();
+
+ private:
+  struct Member {
+    std::string name;
+    YAML::Node node;
+    int line;
+    bool taken;
+  };
+  void add(const YAML::Node& key, const YAML::Node& node);
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+  Value mapping_;
+  std::vector<Member> members_;
+};
+
+}  // namespace pando::config

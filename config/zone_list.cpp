@@ -1,0 +1,113 @@
+#include "config/zones.h"
+
+#include <glob.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "config/files.h"
+#include "config/values.h"
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+constexpr std::size_t kMaxWords = 3;
+
+/// Words of one line; one more than kMaxWords are found at most, to tell that there are too many.
+struct Words {
+  std::array<std::string_view, kMaxWords + 1> word;
+  std::size_t count = 0;
+
+  explicit Words(std::string_view line) {
+    while (count < word.size()) {
+      const auto start = line.find_first_not_of(kBlanks);
+      if (start == std::string_view::npos) return;
+      line.remove_prefix(start);
+      word[count++] = line.substr(0, line.find_first_of(kBlanks));
+      line.remove_prefix(word[count - 1].size());
+    }
+  }
+};
+
+/// Reads the lines of one list.
+class ListReader {
+ public:
+  ListReader(Context& context, std::string file) : context_(context), file_(std::move(file)) {}
+
+  void read(std::string_view text) {
+    int line = 0;
+    while (!text.empty() && !context_.problems.full()) {
+      const auto end = text.find('\n');
+      ++line;
+      if (auto added = read_line(text.substr(0, end)); !added)
+        context_.problems.error(file_, line, "", added.error().text);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+  }
+
+ private:
+  Status read_line(std::string_view line) {
+    const Words words(line);
+    if (words.count == 0 || words.word[0].front() == '#') return {};
+    if (words.count < 2 || words.count > kMaxWords)
+      return fail(Errc::kInvalid, "a line is NAME FILE [TEMPLATE]");
+    auto name = parse_name(words.word[0]);
+    if (!name) return pass(name);
+    std::uint32_t options = context_.default_options;
+    if (words.count == kMaxWords) {
+      const auto found = context_.templates.find(words.word[2]);
+      if (found == context_.templates.end())
+        return fail(Errc::kInvalid, "no template is named '{}'", words.word[2]);
+      options = found->second;
+    }
+    return add_zone(context_, *name, words.word[1] == "-" ? "" : words.word[1], options);
+  }
+
+  Context& context_;
+  std::string file_;
+};
+
+struct GlobDeleter {
+  void operator()(glob_t* matches) const noexcept {
+    ::globfree(matches);
+    delete matches;
+  }
+};
+
+void read_list_file(const Value& value, const std::string& file) {
+  auto text = read_regular_file(file);
+  if (!text) return value.fail(text.error().text);
+  ListReader(value.context(), file).read(*text);
+}
+
+void read_pattern(const Value& value) {
+  const auto text = value.scalar();
+  if (!text) return;
+  if (text->empty()) return value.fail("is empty");
+  const std::string pattern =
+      (std::filesystem::path(value.context().folder) / *text).lexically_normal().string();
+  std::unique_ptr<glob_t, GlobDeleter> matches(new glob_t{});
+  const int outcome = ::glob(pattern.c_str(), 0, nullptr, matches.get());
+  if (outcome == GLOB_NOMATCH) {
+    // A pattern may match nothing yet; a plain name that is not there is a mistake.
+    if (text->find_first_of("*?[") == std::string::npos)
+      value.fail(fmt::format("there is no file {}", pattern));
+    return;
+  }
+  if (outcome != 0) return value.fail(fmt::format("cannot search for {}", pattern));
+  for (std::size_t i = 0; i < matches->gl_pathc; ++i) read_list_file(value, matches->gl_pathv[i]);
+}
+
+}  // namespace
+
+void read_zone_lists(const Value& value) {
+  if (value.is_null()) return;
+  value.for_each([](const Value& element) {
+    if (element.context().options.read_zone_lists) read_pattern(element);
+  });
+}
+
+}  // namespace pando::config

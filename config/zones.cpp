@@ -1,0 +1,91 @@
+#include "config/zones.h"
+
+#include <algorithm>
+
+#include "config/tables.h"
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::string_view kDefaultTemplate = "default";
+
+/// Options of a template or zone: those of `base`, replaced key by key. Returns `base` itself when
+/// the mapping says nothing else.
+std::uint32_t derive_options(const Value& value, Members& members, std::uint32_t base) {
+  ZoneTable& zones = value.context().settings.zones;
+  ZoneOptions options = zones.options()[base];
+  read_members(value, members, kZoneOptionFields, options);
+  members.finish();
+  return options == zones.options()[base] ? base : zones.add_options(std::move(options));
+}
+
+/// A pattern outside the zone can never match: somebody mistyped a name.
+void warn_of_outside_names(const Value& value, dns::NameView zone, const zone::Acl& acl) {
+  for (const zone::AclRule& rule : acl)
+    for (const dns::Name& name : rule.names)
+      if (!name.view().is_at_or_below(zone))
+        value.warn(fmt::format("'{}' in allow-update is outside the zone", dns::to_text(name)));
+}
+
+void read_zone(const Value& value) {
+  Members members(value);
+  if (!value.node().IsMap()) return;
+  Context& context = value.context();
+  const std::size_t errors_before = context.problems.error_count();
+  ZoneHead head;
+  read_members(value, members, kZoneHeadFields, head);
+  const std::uint32_t base =
+      head.template_name.empty() ? context.default_options : context.templates[head.template_name];
+  const std::uint32_t options = derive_options(value, members, base);
+  if (context.problems.error_count() != errors_before) return;
+  if (auto added = add_zone(context, head.name, head.file, options); !added)
+    value.fail(added.error().text);
+  if (options != base)
+    warn_of_outside_names(value, head.name, context.settings.zones.options()[options].allow_update);
+}
+
+}  // namespace
+
+TemplateReader::TemplateReader(const std::optional<Value>& list) {
+  if (!list || list->is_null()) return;
+  list->for_each([this](const Value& value) { add(value); });
+  // What "default" says is the base of all others.
+  std::stable_partition(pending_.begin(), pending_.end(),
+                        [](const Pending& p) { return p.name == kDefaultTemplate; });
+}
+
+void TemplateReader::add(const Value& value) {
+  Members members(value);
+  if (!value.node().IsMap()) return;
+  TemplateHead head;
+  read_members(value, members, kTemplateHeadFields, head);
+  if (head.name.empty()) return;
+  if (!value.context().templates.emplace(head.name, 0).second)
+    return value.fail(fmt::format("a template '{}' is there already", head.name));
+  pending_.push_back({std::move(head.name), value, std::move(members)});
+}
+
+void TemplateReader::read_options() {
+  for (Pending& pending : pending_) {
+    Context& context = pending.value.context();
+    const std::uint32_t options =
+        derive_options(pending.value, pending.members, context.default_options);
+    context.templates[pending.name] = options;
+    if (pending.name == kDefaultTemplate) context.default_options = options;
+  }
+}
+
+void read_zones(const Value& value) {
+  if (!value.is_null()) value.for_each(read_zone);
+}
+
+Status add_zone(Context& context, dns::NameView name, std::string_view file,
+                std::uint32_t options) {
+  ZoneTable& zones = context.settings.zones;
+  if (file.empty() && !zones.options()[options].is_secondary())
+    return fail(Errc::kInvalid, "zone {} has neither 'file' nor 'primaries'", dns::to_text(name));
+  return zones.add(name, file, options);
+}
+
+}  // namespace pando::config
