@@ -40,6 +40,8 @@ IpAddress IpAddress::from_sockaddr(const sockaddr* address) noexcept {
 
 Result<IpAddress> IpAddress::from_text(std::string_view text) {
   const std::string terminated(text);
+  if (terminated.find('\0') != std::string::npos)  // inet_pton would not see what follows
+    return fail(Errc::kInvalid, "'{}' is not an IP address", terminated.c_str());
   IpAddress result;
   if (::inet_pton(AF_INET, terminated.c_str(), result.octets.data() + 12) == 1) {
     std::memcpy(result.octets.data(), kMappedPrefix.data(), kMappedPrefix.size());

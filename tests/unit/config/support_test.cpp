@@ -1,0 +1,82 @@
+#include "config/support.h"
+
+#include "load_fixture.h"
+
+namespace pando::config {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SchemaPath, HasNoIndexesAndTemplatesSpeakForZones) {
+  EXPECT_EQ(schema_path("server.listen"), "server.listen");
+  EXPECT_EQ(schema_path("zones[12].allow-query[0].key"), "zones[].allow-query[].key");
+  EXPECT_EQ(schema_path("templates[2].notify"), "zones[].notify");
+}
+
+TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"server: {listen-tls: [127.0.0.1], tls: {certificate: c, key: k}}", "server.listen-tls"},
+      {"server: {tls: {certificate: c, key: k}}", "server.tls"},
+      {"server: {proxy-protocol-from: [10.0.0.0/8]}", "server.proxy-protocol-from"},
+      {"server: {cpu-affinity: true}", "server.cpu-affinity"},
+      {"server: {minimal-responses: false}", "server.minimal-responses"},
+      {"server: {cookies: {secrets: [00112233445566778899aabbccddeeff]}}", "server.cookies"},
+      {"server: {rate-limit: {responses: 5}}", "server.rate-limit"},
+      {"server: {transfer-source: 192.0.2.53}", "server.transfer-source"},
+      {"server: {log: {format: json}}", "server.log.format"},
+      {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
+      {"server: {metrics: 127.0.0.1@9153}", "server.metrics"},
+      {"store: {image: i}", "store.image"},
+      {"store: {checkpoint: {interval: 5min, journal: 64MiB}}", "store.checkpoint"},
+      {"store: {verify: always}", "store.verify"},
+      {"limits: {history: 16MiB}", "limits.history"},
+      {"limits: {history-total: 10%}", "limits.history-total"},
+      {"limits: {pinned-bytes: 1GiB}", "limits.pinned-bytes"},
+      {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
+      {"remotes: [{name: a, address: [::1]}]\nzones: [{name: z, file: f, notify: [a]}]",
+       "zones[0].notify"},
+      {"remotes: [{name: a, address: [::1]}]\ntemplates: [{name: z, notify: [a]}]",
+       "templates[0].notify"},
+      {"zones: [{name: z, file: f, notify-delay: 1s}]", "zones[0].notify-delay"},
+      {"zones: [{name: z, file: f, export-interval: 10min}]", "zones[0].export-interval"},
+      {"zones: [{name: z, file: f, forward-updates: true}]", "zones[0].forward-updates"},
+      {"catalogs: [{zone: c, role: producer}]", "catalogs"},
+  };
+  for (const auto& [text, key] : cases)
+    EXPECT_THAT(errors_of(text), HasSubstr(fmt::format("{}: not supported yet", key))) << text;
+}
+
+TEST(Support, DefaultsThatMeanOffMayBeWritten) {
+  for (const char* text :
+       {"server: {rate-limit: {responses: 0, slip: 2}}", "server: {cpu-affinity: false}",
+        "server: {listen-tls: [], proxy-protocol-from: []}", "server: {minimal-responses: true}",
+        "zones: [{name: z, file: f, notify: [], notify-delay: 0, export-interval: off, "
+        "forward-updates: false}]",
+        "catalogs: []"})
+    EXPECT_EQ(errors_of(text), "") << text;
+}
+
+TEST(Support, RefusedKeysAreStillChecked) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"server: {listen-tls: [here]}", "server.listen-tls[0]: 'here' is not an IP address"},
+      {"server: {tls: {certificate: c}}", "server.tls: 'key' is missing"},
+      {"server: {cookies: {secrets: [00]}}", "needs 32 hexadecimal digits"},
+      {"server: {rate-limit: {ipv4-prefix: 33}}", "server.rate-limit.ipv4-prefix"},
+      {"server: {dnstap: {socket: s, sample: 2}}", "server.dnstap.sample"},
+      {"server: {metrics: here}", "'here' is not an IP address"},
+      {"store: {path: /a, image: /a}", "store.image: not supported yet"},
+      {"store: {checkpoint: {interval: 1ms}}", "store.checkpoint.interval"},
+      {"limits: {history-total: 0%}", "limits.history-total: '0%' is not a share"},
+      {"zones: [{name: z, file: f, export-interval: never}]", "'never' is not a duration"},
+      {"zones: [{name: z, file: f, notify: [a]}]", "no remote is named 'a'"},
+      {"zones: [{name: z, file: f, catalog: c}]", "no catalog 'c.' is produced here"},
+      {"catalogs: [{zone: c}]", "'role' is missing"},
+      {"catalogs: [{zone: c, role: consumer}]", "a consumed catalog needs 'primaries'"},
+      {"catalogs: [{zone: c, role: consumer, template: t}]", "no template is named 't'"},
+  };
+  for (const auto& [text, expected] : cases)
+    EXPECT_THAT(errors_of(text), HasSubstr(expected)) << text;
+}
+
+}  // namespace
+}  // namespace pando::config

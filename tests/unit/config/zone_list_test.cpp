@@ -1,0 +1,91 @@
+#include "load_fixture.h"
+
+namespace pando::config {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ZoneLists, AddZonesWithTheirTemplates) {
+  const TemporaryFolder folder;
+  folder.write("lists/a.list",
+               "# comment\n"
+               "\n"
+               "one.example  zones/one.zone\n"
+               "\ttwo.example\t/abs/two.zone hidden\r\n"
+               "three.example - secondary");
+  folder.write("lists/b.list", "four.example zones/four.zone\n");
+  folder.write("lists/b.other", "not a list\n");
+  const auto path = folder.write("p.yaml",
+                                 "remotes: [{name: up, address: [192.0.2.1]}]\n"
+                                 "templates:\n"
+                                 "- {name: default, serial-policy: date}\n"
+                                 "- {name: hidden, allow-query: []}\n"
+                                 "- {name: secondary, primaries: [up]}\n"
+                                 "zone-lists: ['lists/*.list']\n");
+  const LoadResult result = load(path);
+  ASSERT_EQ(result.error_text(), "");
+  const ZoneTable& zones = result.settings.zones;
+  ASSERT_EQ(zones.size(), 4U);
+  EXPECT_EQ(zones.path(0), folder.path() + "/zones/one.zone") << "relative to the YAML file";
+  EXPECT_EQ(zones[0].options->serial_policy, SerialPolicy::kDate);
+  EXPECT_EQ(zones.path(1), "/abs/two.zone");
+  EXPECT_TRUE(zones[1].options->allow_query.empty());
+  EXPECT_EQ(zones.path(2), "");
+  EXPECT_TRUE(zones[2].options->is_secondary());
+  EXPECT_EQ(zones[3].name, name("four.example").view());
+}
+
+TEST(ZoneLists, ErrorsNameTheListAndItsLine) {
+  const TemporaryFolder folder;
+  const auto list = folder.write("z.list",
+                                 "one.example f\n"
+                                 "two.example\n"
+                                 "a..b f\n"
+                                 "three.example f nothing\n"
+                                 "four.example f default more\n"
+                                 "five.example -\n"
+                                 "ONE.example f\n");
+  const auto path = folder.write("p.yaml", "zone-lists: [z.list]\n");
+  EXPECT_EQ(load(path).errors,
+            (std::vector<std::string>{
+                list + ":2: a line is NAME FILE [TEMPLATE]",
+                list + ":3: empty label in name 'a..b'",
+                list + ":4: no template is named 'nothing'",
+                list + ":5: a line is NAME FILE [TEMPLATE]",
+                list + ":6: zone five.example. has neither 'file' nor 'primaries'",
+                list + ":7: zone ONE.example. is configured twice",
+            }));
+}
+
+TEST(ZoneLists, APatternMayMatchNothingButANameMayNot) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(load(folder.write("p.yaml", "zone-lists: ['none/*.list']\n")).ok());
+  EXPECT_THAT(load(folder.write("q.yaml", "zone-lists: [none.list]\n")).error_text(),
+              HasSubstr("q.yaml:1: zone-lists[0]: there is no file " + folder.path()));
+}
+
+TEST(ZoneLists, ThatAreFoldersOrFifosAreErrors) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() + "/d.list");
+  EXPECT_THAT(load(folder.write("p.yaml", "zone-lists: [d.list]\n")).error_text(),
+              HasSubstr("is not a regular file"));
+}
+
+TEST(ZoneLists, AreNotReadWhenTheCallerDoesNotWantThem) {
+  EXPECT_TRUE(load_text("zone-lists: [none.list]", "/p.yaml", {.read_zone_lists = false}).ok());
+}
+
+TEST(ZoneLists, HoldManyZones) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += fmt::format("zone-{}.example zones/{}.zone\n", i, i);
+  folder.write("many.list", text);
+  const LoadResult result = load(folder.write("p.yaml", "zone-lists: [many.list]\n"));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result.settings.zones.size(), 50000U);
+  EXPECT_EQ(result.settings.zones.find(name("zone-49999.example")), 49999U);
+  EXPECT_EQ(result.settings.zones.options().size(), 1U);
+}
+
+}  // namespace
+}  // namespace pando::config

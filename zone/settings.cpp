@@ -1,0 +1,184 @@
+#include "zone/settings.h"
+
+#include <algorithm>
+
+namespace pando::zone {
+
+namespace {
+
+// Forms, all numbers big-endian:
+//   zone    u8 version | u8 flags | acl query | acl transfer | acl update | acl notify
+//   acl     u32 rules | rule …
+//   rule    u8 flags | [16 address, u8 length] | [name key] | u32 names, name … | u32 types, u16 …
+//   server  u8 version | u8 flags | u16 UDP payload | u32 TCP clients | u32 TCP idle ms |
+//           u16 length, identity
+constexpr std::uint8_t kFormat = 1;
+
+constexpr std::uint8_t kSecondary = 1;
+constexpr std::uint8_t kMinimalResponses = 1;
+constexpr std::uint8_t kDeny = 1;
+constexpr std::uint8_t kHasAddress = 2;
+constexpr std::uint8_t kHasKey = 4;
+
+void put_acl(Bytes& out, const Acl& acl) {
+  append_be32(out, static_cast<std::uint32_t>(acl.size()));
+  for (const AclRule& rule : acl) {
+    out.push_back(static_cast<std::uint8_t>(
+        (rule.deny ? kDeny : 0) | (rule.address ? kHasAddress : 0) | (rule.key ? kHasKey : 0)));
+    if (rule.address) {
+      append(out, rule.address->address.octets);
+      out.push_back(rule.address->length);
+    }
+    if (rule.key) append(out, rule.key->view().bytes());
+    append_be32(out, static_cast<std::uint32_t>(rule.names.size()));
+    for (const dns::Name& name : rule.names) append(out, name.view().bytes());
+    append_be32(out, static_cast<std::uint32_t>(rule.types.size()));
+    for (const dns::RRType type : rule.types) append_be16(out, static_cast<std::uint16_t>(type));
+  }
+}
+
+/// Takes values from the front of octets that may be damaged. After the first failure everything
+/// reads as zero, and done() is false.
+class Taker {
+ public:
+  explicit Taker(ByteView bytes) noexcept : rest_(bytes) {}
+
+  std::uint8_t u8() noexcept { return take(1) ? taken_[0] : std::uint8_t{0}; }
+  std::uint16_t u16() noexcept { return take(2) ? load_be16(taken_.data()) : std::uint16_t{0}; }
+  std::uint32_t u32() noexcept { return take(4) ? load_be32(taken_.data()) : 0; }
+  ByteView octets(std::size_t count) noexcept { return take(count) ? taken_ : ByteView(); }
+
+  /// A number of things of which each takes at least `octets_each`: damage cannot make it huge.
+  std::uint32_t count(std::size_t octets_each) noexcept {
+    const std::uint32_t value = u32();
+    if (value <= rest_.size() / octets_each) return value;
+    ok_ = false;
+    return 0;
+  }
+  dns::Name name() noexcept {
+    const std::size_t length = dns::wire_name_length(rest_);
+    if (length == 0 || !take(length)) {
+      ok_ = false;
+      return {};
+    }
+    return dns::Name(dns::NameView(taken_.data(), length));
+  }
+  /// Flags of which only those in `known` may be set.
+  std::uint8_t flags(std::uint8_t known) noexcept {
+    const std::uint8_t value = u8();
+    if ((value & ~known) != 0) ok_ = false;
+    return value;
+  }
+  void reject() noexcept { ok_ = false; }
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] bool done() const noexcept { return ok_ && rest_.empty(); }
+
+ private:
+  bool take(std::size_t count) noexcept {
+    ok_ = ok_ && count <= rest_.size();
+    if (!ok_) return false;
+    taken_ = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return true;
+  }
+
+  ByteView rest_;
+  ByteView taken_;
+  bool ok_ = true;
+};
+
+IpPrefix take_prefix(Taker& taker) {
+  IpPrefix prefix;
+  const ByteView octets = taker.octets(prefix.address.octets.size());
+  std::copy(octets.begin(), octets.end(), prefix.address.octets.begin());
+  prefix.length = taker.u8();
+  if (prefix.length > 128) {
+    taker.reject();
+    prefix.length = 128;
+  }
+  return prefix;
+}
+
+AclRule take_rule(Taker& taker) {
+  AclRule rule;
+  const std::uint8_t flags = taker.flags(kDeny | kHasAddress | kHasKey);
+  rule.deny = (flags & kDeny) != 0;
+  if ((flags & kHasAddress) != 0) rule.address = take_prefix(taker);
+  if ((flags & kHasKey) != 0) rule.key = taker.name();
+  for (std::uint32_t left = taker.count(1); left > 0 && taker.ok(); --left)
+    rule.names.push_back(taker.name());
+  for (std::uint32_t left = taker.count(2); left > 0 && taker.ok(); --left)
+    rule.types.push_back(static_cast<dns::RRType>(taker.u16()));
+  return rule;
+}
+
+Acl take_acl(Taker& taker) {
+  constexpr std::size_t kSmallestRule = 1 + 4 + 4;
+  Acl acl;
+  for (std::uint32_t left = taker.count(kSmallestRule); left > 0 && taker.ok(); --left)
+    acl.push_back(take_rule(taker));
+  return acl;
+}
+
+bool matches(const AclRule& rule, const IpAddress& client, const dns::Name* key) noexcept {
+  if (rule.address && !rule.address->contains(client)) return false;
+  return !rule.key || (key != nullptr && *rule.key == *key);
+}
+
+}  // namespace
+
+Bytes encode(const ZoneSettings& settings) {
+  Bytes out{kFormat, settings.is_secondary ? kSecondary : std::uint8_t{0}};
+  put_acl(out, settings.allow_query);
+  put_acl(out, settings.allow_transfer);
+  put_acl(out, settings.allow_update);
+  put_acl(out, settings.allow_notify);
+  return out;
+}
+
+Bytes encode(const ServerSettings& settings) {
+  Bytes out{kFormat, settings.minimal_responses ? kMinimalResponses : std::uint8_t{0}};
+  append_be16(out, settings.udp_payload);
+  append_be32(out, settings.tcp_clients);
+  append_be32(out, settings.tcp_idle_ms);
+  const std::size_t length = std::min<std::size_t>(settings.identity.size(), 0xFFFF);
+  append_be16(out, static_cast<std::uint16_t>(length));
+  out.insert(out.end(), settings.identity.begin(),
+             settings.identity.begin() + static_cast<std::ptrdiff_t>(length));
+  return out;
+}
+
+Result<ZoneSettings> decode_zone_settings(ByteView bytes) {
+  Taker taker(bytes);
+  if (taker.u8() != kFormat) return fail(Errc::kCorrupt, "zone settings of another format");
+  ZoneSettings settings;
+  settings.is_secondary = taker.flags(kSecondary) != 0;
+  settings.allow_query = take_acl(taker);
+  settings.allow_transfer = take_acl(taker);
+  settings.allow_update = take_acl(taker);
+  settings.allow_notify = take_acl(taker);
+  if (!taker.done()) return fail(Errc::kCorrupt, "zone settings are damaged");
+  return settings;
+}
+
+Result<ServerSettings> decode_server_settings(ByteView bytes) {
+  Taker taker(bytes);
+  if (taker.u8() != kFormat) return fail(Errc::kCorrupt, "server settings of another format");
+  ServerSettings settings;
+  settings.minimal_responses = taker.flags(kMinimalResponses) != 0;
+  settings.udp_payload = taker.u16();
+  settings.tcp_clients = taker.u32();
+  settings.tcp_idle_ms = taker.u32();
+  const ByteView identity = taker.octets(taker.u16());
+  settings.identity.assign(identity.begin(), identity.end());
+  if (!taker.done()) return fail(Errc::kCorrupt, "server settings are damaged");
+  return settings;
+}
+
+bool allowed(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept {
+  for (const AclRule& rule : acl)
+    if (matches(rule, client, key)) return !rule.deny;
+  return false;
+}
+
+}  // namespace pando::zone
