@@ -46,9 +46,9 @@ void ChunkPool::adopt(std::uint32_t open, std::uint64_t version) {
   for (std::uint32_t chunk = 0; chunk < end; ++chunk) {
     lend(chunk);
     const bool used = live(chunk) != 0;
+    info(chunk).born = 0;  // not known: as if there from the start
     if (used || chunk == open) backed_.set(chunk);
     if (chunk == open) continue;
-    info(chunk).born = 0;  // not known: as if there from the start
     info(chunk).state = State::kUsed;
     if (!used) wait(chunk, version);
   }

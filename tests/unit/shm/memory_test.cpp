@@ -1,0 +1,175 @@
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <vector>
+
+#include "shm/layout.h"
+#include "tests/unit/shm/support.h"
+
+namespace pando::shm {
+namespace {
+
+using namespace test;
+
+constexpr std::size_t kBlock = 30'000;
+
+/// Publishes versions that add a block each until one fails; returns the blocks.
+std::vector<Ref<>> fill_up(Store& store, Errc& reason) {
+  std::vector<Ref<>> blocks;
+  for (;;) {
+    Transaction transaction = store.begin();
+    const auto block = transaction.allocate(kBlock);
+    if (!block) {
+      reason = block.error().code;
+      return blocks;
+    }
+    std::memset(transaction.writable(*block), 1, kBlock);
+    must(store.publish(std::move(transaction), *block, 0));
+    blocks.push_back(*block);
+  }
+}
+
+/// Deletes all blocks but the last, one version each, with the reserve.
+bool delete_all(Store& store, const std::vector<Ref<>>& blocks) {
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    Transaction transaction = store.begin();
+    transaction.use_reserve();
+    if (!transaction.allocate(2000)) return false;
+    transaction.release(blocks[i], kBlock);
+    if (!store.publish(std::move(transaction), blocks.back(), 0)) return false;
+  }
+  return true;
+}
+
+TEST(Memory, FullStoreIsAnErrorAndTheOldVersionServes) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 4 * kMiB)));
+  Errc reason{};
+  const auto blocks = fill_up(store, reason);
+  EXPECT_EQ(reason, Errc::kFull);
+  EXPECT_GT(blocks.size(), 100U);
+  EXPECT_TRUE(filled(store.window(), store.current().root, kBlock, 1));
+  EXPECT_LE(store.stats().chunks_in_use, 64U);
+  must(store.check());
+}
+
+TEST(Memory, ReserveLetsDeletesThroughWhenTheStoreIsFull) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 4 * kMiB)));
+  Errc reason{};
+  const auto blocks = fill_up(store, reason);
+  EXPECT_TRUE(delete_all(store, blocks));
+  must(store.check());
+  Errc again{};
+  EXPECT_GT(fill_up(store, again).size(), 50U);
+}
+
+TEST(Memory, RunsAboveTheLimitAreRefused) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 4 * kMiB)));
+  Transaction transaction = store.begin();
+  EXPECT_EQ(transaction.allocate(5 * kMiB).error().code, Errc::kFull);
+  EXPECT_EQ(transaction.allocate(SIZE_MAX).error().code, Errc::kFull);
+  must(transaction.allocate(3 * kMiB));
+}
+
+/// Runs `body(path)` in a child that has a tmpfs of `octets` of its own at `path`.
+template <class Body>
+int with_small_tmpfs(const Folder& folder, const char* size, Body&& body) {
+  return in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, size) != 0)
+      return 77;
+    return body();
+  });
+}
+
+TEST(Memory, FullMachineIsAnErrorAndNeverABusError) {
+  const Folder folder;
+  const int status = with_small_tmpfs(folder, "size=4m", [&] {
+    Store store = must(Store::create(options(folder, 1024 * kMiB)));
+    Errc reason{};
+    const auto blocks = fill_up(store, reason);
+    if (reason != Errc::kFull || blocks.size() < 80) return 1;
+    if (!filled(store.window(), store.current().root, kBlock, 1)) return 2;
+    if (!store.check()) return 3;
+    return delete_all(store, blocks) && store.check() ? 0 : 4;
+  });
+  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Memory, FullMachineRefusesSideEntries) {
+  const Folder folder;
+  const int status = with_small_tmpfs(folder, "size=1m", [&] {
+    Store store = must(Store::create(options(folder, 1024 * kMiB)));
+    std::uint32_t index = 0;
+    while (store.side(index) != nullptr) index += kSidePerGranule;
+    return index > 0 && index < 64 * kSidePerGranule ? 0 : 1;
+  });
+  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Memory, FullMachineRefusesANewStore) {
+  const Folder folder;
+  const int status = with_small_tmpfs(folder, "size=4k,nr_inodes=10", [&] {
+    const auto store = Store::create(options(folder));
+    return !store && store.error().code == Errc::kFull ? 0 : 1;
+  });
+  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  EXPECT_EQ(status, 0);
+}
+
+std::uint64_t memory_of(const Folder& folder) {
+  struct stat status{};
+  ::stat(folder.store().c_str(), &status);
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+TEST(Memory, SmallStoreIsSmall) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, kReach)));
+  Transaction transaction = store.begin();
+  const Ref<> block = put(transaction, 10'000, 1);
+  must(store.publish(std::move(transaction), block, 0));
+  EXPECT_LE(memory_of(folder), 4 * kChunkOctets);
+}
+
+TEST(Memory, EmptiedChunksGoBackToTheMachine) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 64 * kMiB)));
+  Transaction transaction = store.begin();
+  std::vector<Ref<>> blocks;
+  for (int i = 0; i < 1000; ++i) blocks.push_back(put(transaction, kBlock, 1));
+  must(store.publish(std::move(transaction), blocks[0], 0));
+  const std::uint64_t full = memory_of(folder);
+  EXPECT_GE(full, 1000 * kBlock);
+  Transaction second = store.begin();
+  for (const Ref<> block : blocks) second.release(block, kBlock);
+  must(store.publish(std::move(second), Ref<>{}, 0));
+  store.reclaim();
+  EXPECT_LE(memory_of(folder), full / 10);
+  must(store.check());
+  Errc reason{};
+  EXPECT_GT(fill_up(store, reason).size(), 1500U);  // and they are backed again when needed
+}
+
+TEST(Memory, AttachingPunchesWhatTheLastWriterLeft) {
+  const Folder folder;
+  {
+    Store store = must(Store::create(options(folder, 64 * kMiB)));
+    Transaction lost = store.begin_private();
+    for (int i = 0; i < 1000; ++i) put(lost, kBlock, 1);
+    EXPECT_GE(memory_of(folder), 1000 * kBlock);
+  }
+  Store store = must(Store::attach(options(folder, 64 * kMiB)));
+  store.set_slots(nullptr);
+  store.reclaim();
+  EXPECT_LE(memory_of(folder), kMiB);
+  must(store.check());
+}
+
+}  // namespace
+}  // namespace pando::shm
