@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dns/text.h"
+
 namespace pando::dns {
 
 namespace {
@@ -36,19 +38,19 @@ int compare_labels(const std::uint8_t* a, const std::uint8_t* b) noexcept {
   return a[0] - b[0];
 }
 
-/// One octet of presentation format, escapes resolved. Advances `at`; -1 for a bad escape.
-int take_octet(std::string_view text, std::size_t& at) noexcept {
-  const auto c = static_cast<std::uint8_t>(text[at++]);
-  if (c != '\\') return c;
-  if (at >= text.size()) return -1;
-  const auto digit = [&](std::size_t i) {
-    return i < text.size() && text[i] >= '0' && text[i] <= '9' ? text[i] - '0' : -1;
-  };
-  if (digit(at) < 0) return static_cast<std::uint8_t>(text[at++]);
-  if (digit(at + 1) < 0 || digit(at + 2) < 0) return -1;
-  const int value = digit(at) * 100 + digit(at + 1) * 10 + digit(at + 2);
-  at += 3;
-  return value <= 255 ? value : -1;
+tl::unexpected<Error> name_too_long(std::string_view text) {
+  return fail(Errc::kInvalid, "name above 255 octets: {}", quote_for_message(text));
+}
+
+/// Writes the length octet of the label that `out[length_at + 1, size)` holds.
+Status end_label(std::string_view text, std::uint8_t* out, std::size_t length_at,
+                 std::size_t size) {
+  const std::size_t length = size - length_at - 1;
+  if (length == 0) return fail(Errc::kInvalid, "empty label in name {}", quote_for_message(text));
+  if (length > kMaxLabelOctets)
+    return fail(Errc::kInvalid, "label above 63 octets in name {}", quote_for_message(text));
+  out[length_at] = static_cast<std::uint8_t>(length);
+  return {};
 }
 
 }  // namespace
@@ -125,30 +127,44 @@ std::string to_text(NameView name) {
   return text;
 }
 
-Result<Name> Name::from_text(std::string_view text, NameView origin) {
+Result<std::size_t> name_from_text(std::string_view text, NameView origin,
+                                   std::uint8_t out[kMaxNameOctets]) {
   if (text.empty()) return fail(Errc::kInvalid, "empty name");
-  if (text == ".") return Name();
-  if (text == "@") return Name(origin);
-  std::uint8_t wire[kMaxNameOctets + 1];
-  std::size_t size = 0;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t length_at = size++;
-    std::size_t length = 0;
-    while (at < text.size() && text[at] != '.') {
-      const int octet = take_octet(text, at);
-      if (octet < 0) return fail(Errc::kInvalid, "bad escape in name '{}'", text);
-      if (++length > kMaxLabelOctets)
-        return fail(Errc::kInvalid, "label above 63 octets in name '{}'", text);
-      if (size >= kMaxNameOctets) return fail(Errc::kInvalid, "name above 255 octets: '{}'", text);
-      wire[size++] = static_cast<std::uint8_t>(octet);
-    }
-    if (length == 0) return fail(Errc::kInvalid, "empty label in name '{}'", text);
-    wire[length_at] = static_cast<std::uint8_t>(length);
-    if (at == text.size()) return join({wire, size}, origin);
-    ++at;  // the dot
+  if (text == "@" || text == ".") {
+    const NameView name = text == "@" ? origin : NameView();
+    std::memcpy(out, name.data(), name.size());
+    return name.size();
   }
-  return join({wire, size}, NameView());
+  std::size_t length_at = 0;
+  std::size_t size = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    if (size == kMaxNameOctets) return name_too_long(text);
+    if (text[at] == '.') {
+      if (auto status = end_label(text, out, length_at, size); !status) return pass(status);
+      length_at = size++;
+      ++at;
+      continue;
+    }
+    const int octet = take_octet(text, at);
+    if (octet < 0) return fail(Errc::kInvalid, "bad escape in name {}", quote_for_message(text));
+    out[size++] = static_cast<std::uint8_t>(octet);
+  }
+  if (size == length_at + 1) {  // behind a final dot
+    out[length_at] = 0;
+    return size;
+  }
+  if (auto status = end_label(text, out, length_at, size); !status) return pass(status);
+  if (size + origin.size() > kMaxNameOctets) return name_too_long(text);
+  std::memcpy(out + size, origin.data(), origin.size());
+  return size + origin.size();
+}
+
+Result<Name> Name::from_text(std::string_view text, NameView origin) {
+  Name name;
+  auto size = name_from_text(text, origin, name.bytes_.data());
+  if (!size) return pass(size);
+  name.size_ = static_cast<std::uint8_t>(*size);
+  return name;
 }
 
 Result<Name> Name::from_wire(ByteView wire) {

@@ -11,9 +11,9 @@
 
 namespace pando::dns {
 
-inline constexpr std::size_t kMaxNameOctets = 255;   // RFC 1035 §3.1, with the root's length octet
-inline constexpr std::size_t kMaxLabelOctets = 63;   // RFC 1035 §2.3.4
-inline constexpr std::size_t kMaxLabels = 127;       // of one octet each, without the root
+inline constexpr std::size_t kMaxNameOctets = 255;  // RFC 1035 §3.1, with the root's length octet
+inline constexpr std::size_t kMaxLabelOctets = 63;  // RFC 1035 §2.3.4
+inline constexpr std::size_t kMaxLabels = 127;      // of one octet each, without the root
 
 /// Lower case for A-Z only, as RFC 4343 §3 defines it; every other octet is itself.
 extern const std::array<std::uint8_t, 256> kFoldCase;
@@ -64,6 +64,11 @@ class NameView {
 /// outside 0x21..0x7E as \DDD.
 [[nodiscard]] std::string to_text(NameView name);
 
+/// Reads presentation format into `out` and returns its octets; Name::from_text for callers with
+/// memory of their own. No heap, unless it fails.
+Result<std::size_t> name_from_text(std::string_view text, NameView origin,
+                                   std::uint8_t out[kMaxNameOctets]);
+
 /// An owned name, ≤ 255 octets inline, no heap.
 class Name {
  public:
@@ -103,8 +108,8 @@ class Name {
 inline bool operator==(const Name& a, const Name& b) noexcept { return a.view() == b.view(); }
 inline bool operator==(const Name& a, NameView b) noexcept { return a.view() == b; }
 
-/// Length of the valid uncompressed name at the start of `wire`, or 0 when there is none. Inline: it
-/// bounds every name of the query path.
+/// Length of the valid uncompressed name at the start of `wire`, or 0 when there is none. Inline:
+/// it bounds every name of the query path.
 [[nodiscard]] inline std::size_t wire_name_length(ByteView wire) noexcept {
   std::size_t at = 0;
   while (at < wire.size() && at < kMaxNameOctets) {
