@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "ipc/counters.h"
+#include "shm/slots.h"
+
+namespace pando::worker {
+
+using CounterArray = std::array<std::atomic<std::uint64_t>, shm::kCountersPerSlot>;
+static_assert(ipc::kCountersUsed <= shm::kCountersPerSlot);
+
+/// The worker's counters. It is the only writer, so a count is a plain relaxed load and store, no
+/// locked instruction; readers elsewhere may be one behind.
+class Counting {
+ public:
+  explicit Counting(CounterArray& counters) noexcept : counters_(&counters) {}
+
+  void add(ipc::Counter counter, std::uint64_t amount = 1) noexcept {
+    bump(ipc::counter_index(counter), amount);
+  }
+  void set(ipc::Counter counter, std::uint64_t value) noexcept {
+    (*counters_)[ipc::counter_index(counter)].store(value, std::memory_order_relaxed);
+  }
+  void opcode(std::uint8_t opcode) noexcept { bump(ipc::kOpcodeBase + (opcode & 0x0FU), 1); }
+  void rcode(std::uint16_t rcode) noexcept { bump(ipc::rcode_index(rcode), 1); }
+  void type(std::uint16_t type) noexcept { bump(ipc::type_index(type), 1); }
+  void latency(std::uint64_t microseconds) noexcept {
+    const auto bucket = static_cast<std::size_t>(std::bit_width(microseconds));
+    bump(ipc::kLatencyBase + (bucket < ipc::kLatencies ? bucket : ipc::kLatencies - 1), 1);
+  }
+  [[nodiscard]] std::uint64_t value(std::size_t index) const noexcept {
+    return (*counters_)[index].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t value(ipc::Counter counter) const noexcept {
+    return value(ipc::counter_index(counter));
+  }
+
+ private:
+  void bump(std::size_t index, std::uint64_t amount) noexcept {
+    auto& counter = (*counters_)[index];
+    counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  CounterArray* counters_;
+};
+
+}  // namespace pando::worker
