@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::dns {
+
+/// A name in a buffer that may be read, and written, in whole blocks beyond its end.
+class PaddedName {
+ public:
+  PaddedName() noexcept = default;
+  explicit PaddedName(NameView name) noexcept { assign(name); }
+
+  void assign(NameView name) noexcept {
+    std::memcpy(octets_, name.data(), name.size());
+    size_ = name.size();
+  }
+  [[nodiscard]] NameView view() const noexcept { return {octets_, size_}; }
+  [[nodiscard]] const std::uint8_t* data() const noexcept { return octets_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint8_t* buffer() noexcept { return octets_; }
+  void set_size(std::size_t size) noexcept { size_ = size; }
+
+  static constexpr std::size_t kBufferOctets = kMaxNameOctets + 1 + 32;
+
+ private:
+  std::size_t size_ = 1;
+  alignas(16) std::uint8_t octets_[kBufferOctets] = {};
+};
+
+/// The readers below know the plain forms that fill zone files, and return 0 or false for anything
+/// else, right or wrong: the general functions then decide. Texts must be readable for
+/// kLexerPadding octets behind their end, as tokens of a RecordLexer are.
+
+/// Writes the wire form of a name without escapes to `out` (PaddedName::kBufferOctets); returns its
+/// size.
+std::size_t read_plain_name(std::string_view text, const PaddedName& origin,
+                            std::uint8_t* out) noexcept;
+
+/// A TTL of up to nine digits.
+bool read_plain_ttl(std::string_view text, Ttl& ttl) noexcept;
+
+/// Mnemonics of the types of which zones have many.
+bool read_common_type(std::string_view text, RRType& type) noexcept;
+
+/// `IN` in any case.
+inline bool is_class_in(std::string_view text) noexcept {
+  return text.size() == 2 && (text[0] | 0x20) == 'i' && (text[1] | 0x20) == 'n';
+}
+
+}  // namespace pando::dns
