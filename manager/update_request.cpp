@@ -1,0 +1,307 @@
+#include "manager/update_request.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "dns/rdata.h"
+#include "manager/soa.h"
+#include "manager/zone_overlay.h"
+
+namespace pando::manager {
+
+namespace {
+
+using dns::Rcode;
+using dns::RRClass;
+using dns::RRType;
+using Node = ZoneOverlay::Node;
+using Refused = std::optional<Refusal>;
+
+std::string describe(const UpdateRecord& record) {
+  return fmt::format("{} {}", to_text(record.owner), to_text(record.type));
+}
+
+template <class... Args>
+Refusal refusal(Rcode rcode, fmt::format_string<Args...> format, Args&&... args) {
+  return {rcode, fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// Zone ------------------------------------------------------------------------------------------
+
+bool is_signed(const zone::ZoneView& zone) noexcept {
+  const zone::RecordView apex = zone.apex_record();
+  if (zone.denial() != zone::Denial::kUnsigned) return true;
+  for (const RRType type : {RRType::kDNSKEY, RRType::kNSEC, RRType::kNSEC3PARAM})
+    if (const auto rrset = apex.find(type); rrset && rrset.count() != 0) return true;
+  return zone.soa().signature_count() != 0;
+}
+
+/// RFC 2136 §3.1.2, and what this server does not do.
+Refused check_zone(const zone::ZoneView& zone) {
+  if (!zone) return refusal(Rcode::kNotAuth, "not a zone of this server");
+  if (!zone.loaded()) return refusal(Rcode::kServFail, "zone is not loaded");
+  if (is_signed(zone)) return refusal(Rcode::kRefused, "zone is signed, updates need a signer");
+  return std::nullopt;
+}
+
+// Permission ------------------------------------------------------------------------------------
+
+/// Records that only a signer can keep true.
+bool needs_signer(const UpdateRecord& record, dns::NameView apex) noexcept {
+  switch (record.type) {
+    case RRType::kRRSIG:
+    case RRType::kNSEC:
+    case RRType::kNSEC3:
+    case RRType::kSIG:
+    case RRType::kNXT:
+      return true;
+    case RRType::kDNSKEY:
+    case RRType::kNSEC3PARAM:
+      return record.owner == apex;
+    default:
+      return false;
+  }
+}
+
+/// Deleting a name concerns each type that is there; of an absent name, whatever may be there.
+bool may_delete_name(const UpdateRules& rules, const zone::ZoneView& zone, dns::NameView owner) {
+  const zone::RecordView record = zone.record_at(owner);
+  if (!record) {
+    return std::any_of(rules.allow_update->begin(), rules.allow_update->end(),
+                       [&](const zone::AclRule& rule) {
+                         const RRType type = rule.types.empty() ? RRType::kANY : rule.types[0];
+                         return may_update(*rules.allow_update, rules.requester, owner, type);
+                       });
+  }
+  bool allowed = true;
+  record.for_each_rrset([&](const zone::RRsetView& rrset) {
+    allowed = allowed && may_update(*rules.allow_update, rules.requester, owner, rrset.type());
+  });
+  return allowed;
+}
+
+/// RFC 2136 §3.3.
+Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
+                         const UpdateMessage& message) {
+  if (!may_update_something(*rules.allow_update, rules.requester))
+    return refusal(Rcode::kRefused, "no rule of allow-update matches");
+  for (const UpdateRecord& record : message.updates) {
+    const bool allowed =
+        record.type == RRType::kANY
+            ? may_delete_name(rules, zone, record.owner)
+            : may_update(*rules.allow_update, rules.requester, record.owner, record.type);
+    if (!allowed)
+      return refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record));
+    if (record.rr_class == RRClass::kIN && needs_signer(record, zone.apex()))
+      return refusal(Rcode::kRefused, "{} in an unsigned zone needs a signer", describe(record));
+  }
+  return std::nullopt;
+}
+
+// Prerequisites ---------------------------------------------------------------------------------
+
+/// RFC 2136 §2.4.1 to §2.4.5 but for value-dependent sets, which are collected first.
+Refused check_existence(ZoneOverlay& overlay, const UpdateRecord& record) {
+  const Node& node = overlay.at(record.owner);
+  const bool any_type = record.type == RRType::kANY;
+  const bool exists = any_type ? !node.now.empty() : node.find(record.type) != nullptr;
+  const bool wanted = record.rr_class == RRClass::kANY;
+  if (exists == wanted) return std::nullopt;
+  if (wanted)
+    return refusal(any_type ? Rcode::kNXDomain : Rcode::kNXRRSet, "{} does not exist",
+                   describe(record));
+  return refusal(any_type ? Rcode::kYXDomain : Rcode::kYXRRSet, "{} exists", describe(record));
+}
+
+using WantedSets = std::map<std::pair<const Node*, RRType>, ZoneOverlay::RRset>;
+
+/// RFC 2136 §2.4.2: the sets of the message and of the zone have the same RDATA, in any order.
+Refused compare_sets(const WantedSets& wanted) {
+  for (const auto& [key, rrset] : wanted) {
+    const auto& [node, type] = key;
+    const ZoneOverlay::RRset* present = node->find(type);
+    bool equal = present != nullptr && present->rdatas.size() == rrset.rdatas.size();
+    for (std::size_t i = 0; equal && i < rrset.rdatas.size(); ++i)
+      equal = dns::compare_rdata_canonical(type, rrset.rdatas[i], present->rdatas[i]) == 0;
+    if (!equal)
+      return refusal(Rcode::kNXRRSet, "{} {} has other data", to_text(node->owner),
+                     to_text(type));
+  }
+  return std::nullopt;
+}
+
+/// RFC 2136 §3.2.5.
+Refused check_prerequisites(ZoneOverlay& overlay, const UpdateMessage& message) {
+  WantedSets wanted;
+  for (const UpdateRecord& record : message.prerequisites) {
+    if (record.rr_class != RRClass::kIN) {
+      if (auto refused = check_existence(overlay, record)) return refused;
+      continue;
+    }
+    ZoneOverlay::insert(wanted[{&overlay.at(record.owner), record.type}], record.type,
+                        record.rdata);
+  }
+  return compare_sets(wanted);
+}
+
+// Updates ---------------------------------------------------------------------------------------
+
+/// Types that may stand beside a CNAME (RFC 2181 §10.1, RFC 4034 §3, §4; RFC 3007 for KEY).
+bool may_join_cname(RRType type) noexcept {
+  return type == RRType::kCNAME || type == RRType::kRRSIG || type == RRType::kNSEC ||
+         type == RRType::kKEY || type == RRType::kSIG || type == RRType::kNXT;
+}
+
+/// RFC 2136 §3.4.2.2: a CNAME and other data at one name: the addition is silently ignored.
+bool breaks_cname_rule(const Node& node, RRType type) noexcept {
+  if (may_join_cname(type) && type != RRType::kCNAME) return false;
+  if (type != RRType::kCNAME) return node.find(RRType::kCNAME) != nullptr;
+  return std::any_of(node.now.begin(), node.now.end(),
+                     [](const auto& entry) { return !may_join_cname(entry.first); });
+}
+
+/// One record at most: an addition replaces (RFC 2136 §3.4.2.2; DNAME: RFC 6672 §2.4).
+bool is_singleton(RRType type) noexcept {
+  return type == RRType::kCNAME || type == RRType::kSOA || type == RRType::kDNAME;
+}
+
+/// RFC 2136 §3.4.2.2: WKS sets have one record per address and protocol.
+void remove_same_wks(Node& node, ByteView rdata) {
+  constexpr std::size_t kAddressAndProtocol = 5;
+  const ZoneOverlay::RRset* found = node.find(RRType::kWKS);
+  if (found == nullptr || rdata.size() < kAddressAndProtocol) return;
+  const ZoneOverlay::RRset copy = *found;
+  for (const Bytes& other : copy.rdatas)
+    if (other.size() >= kAddressAndProtocol &&
+        std::equal(rdata.begin(), rdata.begin() + kAddressAndProtocol, other.begin()))
+      ZoneOverlay::remove(node, RRType::kWKS, other);
+}
+
+class Updater {
+ public:
+  Updater(ZoneOverlay& overlay, dns::NameView apex) : overlay_(overlay), apex_(apex) {}
+
+  void apply(const UpdateRecord& record) {
+    Node& node = overlay_.at(record.owner);
+    const bool at_apex = record.owner == apex_;
+    if (record.rr_class == RRClass::kIN) return add(node, at_apex, record);
+    if (record.rr_class == RRClass::kNONE) return delete_record(node, at_apex, record);
+    if (record.type == RRType::kANY) return delete_name(node, at_apex);
+    delete_rrset(node, at_apex, record.type);
+  }
+
+ private:
+  static void add(Node& node, bool at_apex, const UpdateRecord& record) {
+    if (record.type == RRType::kSOA && !soa_counts(node, at_apex, record)) return;
+    if (breaks_cname_rule(node, record.type)) return;
+    if (is_singleton(record.type)) node.now.erase(record.type);
+    if (record.type == RRType::kWKS) remove_same_wks(node, record.rdata);
+    // RFC 2181 §8: a TTL with the top bit set is zero.
+    const std::uint32_t ttl = record.ttl > 0x7FFFFFFFU ? 0 : record.ttl;
+    ZoneOverlay::add(node, record.type, dns::Ttl{ttl}, record.rdata);
+  }
+
+  /// RFC 2136 §3.4.2.2: a SOA counts at the apex only and only when its serial is ahead.
+  static bool soa_counts(const Node& node, bool at_apex, const UpdateRecord& record) {
+    const ZoneOverlay::RRset* present = at_apex ? node.find(RRType::kSOA) : nullptr;
+    return present != nullptr &&
+           soa_serial(record.rdata).ahead_of(soa_serial(present->rdatas.front()));
+  }
+
+  /// RFC 2136 §3.4.2.3: the apex keeps its SOA and NS.
+  static void delete_name(Node& node, bool at_apex) {
+    std::erase_if(node.now, [&](const auto& entry) {
+      return !at_apex || (entry.first != RRType::kSOA && entry.first != RRType::kNS);
+    });
+  }
+  static void delete_rrset(Node& node, bool at_apex, RRType type) {
+    if (at_apex && (type == RRType::kSOA || type == RRType::kNS)) return;
+    node.now.erase(type);
+  }
+
+  /// RFC 2136 §3.4.2.4: never the SOA, never the apex's last NS.
+  static void delete_record(Node& node, bool at_apex, const UpdateRecord& record) {
+    if (record.type == RRType::kSOA) return;
+    const ZoneOverlay::RRset* present = node.find(record.type);
+    if (present == nullptr) return;
+    if (at_apex && record.type == RRType::kNS && present->rdatas.size() == 1) return;
+    ZoneOverlay::remove(node, record.type, record.rdata);
+  }
+
+  ZoneOverlay& overlay_;
+  dns::NameView apex_;
+};
+
+// After the updates -----------------------------------------------------------------------------
+
+/// Limits hold for what grew: a set that is too large already may still shrink.
+Refused check_node_limits(const Node& node, const zone::DataLimits& limits) {
+  if (limits.name_types != 0 && node.now.size() > limits.name_types &&
+      node.now.size() > node.before.size())
+    return refusal(Rcode::kRefused, "{} would have {} types, limits name-types is {}",
+                   to_text(node.owner), node.now.size(), limits.name_types);
+  if (limits.rrset_records == 0) return std::nullopt;
+  for (const auto& [type, rrset] : node.now) {
+    const auto before = node.before.find(type);
+    const std::size_t had = before == node.before.end() ? 0 : before->second.rdatas.size();
+    if (rrset.rdatas.size() > limits.rrset_records && rrset.rdatas.size() > had)
+      return refusal(Rcode::kRefused, "{} {} would have {} records, limits rrset-records is {}",
+                     to_text(node.owner), to_text(type), rrset.rdatas.size(),
+                     limits.rrset_records);
+  }
+  return std::nullopt;
+}
+
+Refused check_limits(const ZoneOverlay& overlay, const zone::ZoneView& zone,
+                     const zone::Changes& changes, const zone::DataLimits& limits) {
+  for (const auto& [key, node] : overlay.nodes())
+    if (auto refused = check_node_limits(node, limits)) return refused;
+  const std::uint64_t records =
+      zone.record_count() + changes.added.size() - std::min(zone.record_count(),
+                                                            std::uint64_t{changes.removed.size()});
+  if (limits.zone_records != 0 && changes.added.size() > changes.removed.size() &&
+      records > limits.zone_records)
+    return refusal(Rcode::kRefused, "zone would have {} records, limits zone-records is {}",
+                   records, limits.zone_records);
+  return std::nullopt;
+}
+
+/// RFC 2136 §3.6: the serial moves when anything changed and the update did not move it itself.
+void move_serial(Node& apex, const UpdateRules& rules) {
+  const ZoneOverlay::RRset& before = apex.before.at(RRType::kSOA);
+  ZoneOverlay::RRset& now = apex.now.at(RRType::kSOA);
+  const dns::Serial serial = soa_serial(before.rdatas.front());
+  if (!(soa_serial(now.rdatas.front()) == serial)) return;
+  set_soa_serial(now.rdatas.front(), next_serial(serial, rules.serial_policy, rules.now));
+}
+
+UpdateOutcome refused_outcome(Refusal refusal) {
+  return {refusal.rcode, {}, std::move(refusal.reason)};
+}
+
+}  // namespace
+
+UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage& message,
+                             const UpdateRules& rules) {
+  const zone::ZoneView zone = snapshot.zone_at(message.zone.name);
+  if (auto refused = check_zone(zone)) return refused_outcome(std::move(*refused));
+  if (auto refused = check_permission(rules, zone, message))
+    return refused_outcome(std::move(*refused));
+  ZoneOverlay overlay(zone);
+  if (auto refused = check_prerequisites(overlay, message))
+    return refused_outcome(std::move(*refused));
+  Updater updater(overlay, zone.apex());
+  for (const UpdateRecord& record : message.updates) updater.apply(record);
+  zone::Changes changes = overlay.changes();
+  if (changes.empty()) return {Rcode::kNoError, std::move(changes), {}};
+  if (auto refused = check_limits(overlay, zone, changes, rules.limits))
+    return refused_outcome(std::move(*refused));
+  Node& apex = overlay.at(zone.apex());
+  if (apex.find(RRType::kSOA) == nullptr)
+    return refused_outcome(refusal(Rcode::kServFail, "zone has no SOA"));
+  move_serial(apex, rules);
+  return {Rcode::kNoError, overlay.changes(), {}};
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+
+#include "config/zone_table.h"
+#include "manager/update_message.h"
+#include "manager/update_policy.h"
+#include "zone/changes.h"
+#include "zone/draft.h"
+#include "zone/snapshot.h"
+
+namespace pando::manager {
+
+/// What an update's outcome depends on besides the zone's data and the message.
+struct UpdateRules {
+  const zone::Acl* allow_update = nullptr;
+  Requester requester;
+  config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
+  std::uint64_t now = 0;  ///< seconds since 1970
+  zone::DataLimits limits;
+};
+
+/// NOERROR with what changes (perhaps nothing), or another RCODE with a reason and no changes.
+struct UpdateOutcome {
+  dns::Rcode rcode = dns::Rcode::kNoError;
+  zone::Changes changes;
+  std::string reason;
+};
+
+/// RFC 2136 §3 for one message against one version: permission (§3.3), prerequisites (§3.2), updates
+/// (§3.4), serial (§3.6). Pure: no clock, no I/O. Permission comes first so that prerequisites do
+/// not tell strangers what a zone holds.
+///
+/// Decisions where the RFC leaves room (docs/updates in README of manager): RRSIG, NSEC, NSEC3, SIG
+/// and NXT records and what would make a zone a signed one (DNSKEY, NSEC3PARAM at the apex) are
+/// refused, and so is every update of a signed zone, because nothing here could sign the result.
+UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage& message,
+                             const UpdateRules& rules);
+
+}  // namespace pando::manager
