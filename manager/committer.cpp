@@ -1,0 +1,240 @@
+#include "manager/committer.h"
+
+#include <asio/post.hpp>
+#include <utility>
+
+#include "base/crash_point.h"
+
+namespace pando::manager {
+
+/// A version being made.
+struct Committer::Group {
+  Group(shm::Transaction&& t, shm::Ref<> root, std::uint64_t version)
+      : transaction(std::move(t)), draft(transaction, root, version) {}
+  shm::Transaction transaction;
+  zone::Draft draft;
+  std::vector<CommitRequest> staged;
+  std::vector<JournalEntry> entries;
+  std::uint64_t first_position = 0;
+};
+
+Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
+                     asio::thread_pool& journal_thread, Options options)
+    : io_(io),
+      store_(store),
+      journal_(journal),
+      journal_thread_(journal_thread),
+      options_(options),
+      position_(store.current().journal_position) {}
+
+Committer::~Committer() = default;
+
+void Committer::on_published(std::function<void(std::uint64_t)> hook) {
+  published_hook_ = std::move(hook);
+}
+void Committer::on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
+  upkeep_hook_ = std::move(hook);
+}
+bool Committer::busy() const noexcept { return in_flight_ || !queue_.empty(); }
+
+zone::Snapshot Committer::current() const {
+  const shm::VersionInfo version = store_.current();
+  return zone::Snapshot(store_.window(), version.root, version.number);
+}
+
+void Committer::submit(CommitRequest request) {
+  queue_.push_back(std::move(request));
+  schedule();
+}
+
+/// A group starts from the event loop, not from submit(): requests that arrived in the same round
+/// share it.
+void Committer::schedule() {
+  if (scheduled_ || in_flight_ || queue_.empty()) return;
+  scheduled_ = true;
+  asio::post(io_, [this] {
+    scheduled_ = false;
+    run_next();
+  });
+}
+
+std::vector<CommitRequest> Committer::take_group() {
+  std::vector<CommitRequest> group;
+  const std::size_t limit = singly_ > 0 ? 1 : options_.max_group;
+  while (!queue_.empty() && group.size() < limit) {
+    const bool alone = queue_.front().kind == CommitRequest::Kind::kAlone;
+    if (alone && !group.empty()) break;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    if (alone) return group;
+  }
+  if (singly_ > 0) {
+    --singly_;
+    return group;
+  }
+  if (upkeep_hook_)
+    if (auto upkeep = upkeep_hook_()) group.push_back(std::move(*upkeep));
+  return group;
+}
+
+void Committer::run_next() {
+  if (in_flight_ || queue_.empty()) return;
+  const shm::VersionInfo base = store_.current();
+  auto group = std::make_shared<Group>(store_.begin(), base.root, base.number + 1);
+  group->staged = take_group();
+  in_flight_ = true;
+  stage_group(*group);
+  if (group->staged.empty()) {
+    in_flight_ = false;
+  } else if (group->draft.root() == base.root) {
+    answer(*group, base.number);  // nothing changed
+  } else if (group->entries.empty()) {
+    publish(*group, position_);
+  } else {
+    write_journal(std::move(group));
+    return;
+  }
+  schedule();
+}
+
+/// Stages each request; those that fail are answered at once and leave the group. When the store is
+/// full or damaged the whole transaction is dropped.
+void Committer::stage_group(Group& group) {
+  std::vector<CommitRequest> requests = std::exchange(group.staged, {});
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    Stage stage{group.transaction, group.draft, group.entries, requests.size() == 1};
+    const std::size_t entries = group.entries.size();
+    auto staged = requests[i].stage(stage);
+    ++counters_.requests;
+    crash_point("commit-staged");
+    if (staged) {
+      group.staged.push_back(std::move(requests[i]));
+      continue;
+    }
+    group.entries.resize(entries);
+    const bool spoilt =
+        staged.error().code == Errc::kFull || staged.error().code == Errc::kCorrupt;
+    if (spoilt && requests.size() > 1) {
+      for (std::size_t j = i; j < requests.size(); ++j)
+        group.staged.push_back(std::move(requests[j]));
+      return retry_singly(group);
+    }
+    ++counters_.failed;
+    requests[i].done(pass(staged));
+  }
+}
+
+/// All go back to the queue's front and become groups of one, so that each is judged for itself.
+void Committer::retry_singly(Group& group) {
+  std::vector<CommitRequest> requests = std::exchange(group.staged, {});
+  group.entries.clear();
+  for (auto request = requests.rbegin(); request != requests.rend(); ++request)
+    queue_.push_front(std::move(*request));
+  singly_ += requests.size();
+}
+
+void Committer::write_journal(std::shared_ptr<Group> group) {
+  asio::post(journal_thread_, [this, group = std::move(group)] {
+    group->first_position = journal_.last_position() + 1;
+    auto position = journal_.append(group->entries);
+    crash_point("commit-journalled");
+    asio::post(io_, [this, group, position = std::move(position)]() mutable {
+      journalled(group, std::move(position));
+    });
+  });
+}
+
+void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint64_t> position) {
+  if (position)
+    publish(*group, *position);
+  else
+    fail_group(*group, position.error());
+  schedule();
+}
+
+void Committer::publish(Group& group, std::uint64_t position) {
+  crash_point("commit-before-publish");
+  auto version = store_.publish(std::move(group.transaction), group.draft.root(), position);
+  crash_point("commit-published");
+  if (!version) {
+    if (!group.entries.empty())
+      asio::post(journal_thread_,
+                 [this, first = group.first_position] { journal_.abandon(first); });
+    return fail_group(group, version.error());
+  }
+  position_ = position;
+  ++counters_.versions;
+  if (published_hook_) published_hook_(*version);
+  answer(group, *version);
+}
+
+void Committer::answer(Group& group, std::uint64_t version) {
+  in_flight_ = false;
+  for (CommitRequest& request : group.staged) {
+    request.done(version);
+    crash_point("commit-acknowledged");
+  }
+}
+
+void Committer::fail_group(Group& group, const Error& error) {
+  in_flight_ = false;
+  counters_.failed += group.staged.size();
+  for (CommitRequest& request : group.staged) request.done(tl::unexpected<Error>(error));
+}
+
+void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied done) {
+  auto applied = std::make_shared<zone::Applied>();
+  CommitRequest request;
+  request.stage = [compute = std::move(compute), limits, applied](Stage& stage) -> Status {
+    auto changes = compute(stage.draft.snapshot());
+    if (!changes) return pass(changes);
+    if (changes->empty()) {
+      *applied = {};
+      return {};
+    }
+    // Deleting works when the store is full; in a group it would lend the reserve to others.
+    if (stage.alone && changes->added.size() <= changes->removed.size())
+      stage.transaction.use_reserve();
+    auto result = stage.draft.apply(*changes, limits);
+    if (!result) return pass(result);
+    if (!result->effective.empty())
+      stage.journal.push_back({result->effective.zone, result->from, result->to,
+                               zone::encode(result->effective)});
+    *applied = std::move(*result);
+    return {};
+  };
+  request.done = [applied, done = std::move(done)](const Result<std::uint64_t>& version) {
+    if (version)
+      done(std::move(*applied));
+    else
+      done(tl::unexpected<Error>(version.error()));
+  };
+  submit(std::move(request));
+}
+
+void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
+                         shm::Transaction&& built_in, const zone::ZoneSource& source,
+                         Finished done) {
+  auto transaction = std::make_shared<shm::Transaction>(std::move(built_in));
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [apex, built = std::move(built), transaction, source](Stage& stage) -> Status {
+    stage.transaction.absorb(std::move(*transaction));
+    return stage.draft.put_zone(apex, *built, source);
+  };
+  request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  submit(std::move(request));
+}
+
+void Committer::edit(std::function<Status(zone::Draft&)> step, Finished done) {
+  CommitRequest request;
+  request.stage = [step = std::move(step)](Stage& stage) { return step(stage.draft); };
+  request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  submit(std::move(request));
+}
+
+}  // namespace pando::manager

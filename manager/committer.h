@@ -1,0 +1,114 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "manager/journal.h"
+#include "shm/store.h"
+#include "zone/draft.h"
+
+namespace pando::manager {
+
+/// What a request sees while its group is put together.
+struct Stage {
+  shm::Transaction& transaction;
+  zone::Draft& draft;
+  std::vector<JournalEntry>& journal;  ///< append what must be durable before it is published
+  bool alone = false;                  ///< nothing else is in the group
+};
+
+/// One step towards the next version. `stage` may be called more than once (when a group is put
+/// together again after the store was full); `done` is called exactly once, on the commit thread,
+/// with the version that contains the step or with the reason why there is none.
+struct CommitRequest {
+  enum class Kind : std::uint8_t {
+    kGroup,  ///< may share a version with others
+    kAlone,  ///< stages things that cannot be staged twice: a version of its own
+  };
+  std::function<Status(Stage&)> stage;
+  std::function<void(const Result<std::uint64_t>& version)> done;
+  Kind kind = Kind::kGroup;
+};
+
+/// The one door to the store. Requests queue; a group of them is staged into one draft, its
+/// differences are journalled and synced in the journal's thread, the version is published, and
+/// only then are the requests answered. While a group syncs, the next one queues.
+///
+/// Everything but the sync runs on the commit thread: the one thread of `io`.
+class Committer {
+ public:
+  struct Options {
+    std::size_t max_group = 256;  ///< bounds the stretch that the commit thread is busy at once
+  };
+  struct Counters {
+    std::uint64_t versions = 0;
+    std::uint64_t requests = 0;
+    std::uint64_t failed = 0;
+  };
+
+  /// All references outlive the committer. `journal` is used in `journal_thread` only (a pool of
+  /// one thread).
+  Committer(asio::io_context& io, shm::Store& store, Journal& journal,
+            asio::thread_pool& journal_thread, Options options);
+  ~Committer();
+
+  void submit(CommitRequest request);
+
+  /// A difference computed from the draft, so that it sees the effects of earlier group members.
+  using Compute = std::function<Result<zone::Changes>(const zone::Snapshot&)>;
+  using Applied = std::function<void(Result<zone::Applied>)>;
+  void apply(Compute compute, const zone::DataLimits& limits, Applied done);
+
+  using Finished = std::function<void(const Status&)>;
+  /// Puts a zone that was built in `built_in` (a pool thread's transaction).
+  void put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
+                shm::Transaction&& built_in, const zone::ZoneSource& source, Finished done);
+  /// Settings, removals and the like: what the zone files and the configuration say anyway.
+  void edit(std::function<Status(zone::Draft&)> step, Finished done);
+
+  /// Called after each publication, before the requests are answered.
+  void on_published(std::function<void(std::uint64_t version)> hook);
+  /// Called when a group is being put together: may add one step of upkeep (compaction).
+  void on_idle_room(std::function<std::optional<CommitRequest>()> hook);
+
+  [[nodiscard]] bool busy() const noexcept;  ///< something is staged or queued
+  [[nodiscard]] Counters counters() const noexcept { return counters_; }
+  /// The version readers see now.
+  [[nodiscard]] zone::Snapshot current() const;
+  /// Position up to which the published version contains everything.
+  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+
+ private:
+  struct Group;
+  void schedule();
+  void run_next();
+  std::vector<CommitRequest> take_group();
+  void stage_group(Group& group);
+  void write_journal(std::shared_ptr<Group> group);
+  void journalled(const std::shared_ptr<Group>& group, Result<std::uint64_t> position);
+  void publish(Group& group, std::uint64_t position);
+  void fail_group(Group& group, const Error& error);
+  void answer(Group& group, std::uint64_t version);
+  void retry_singly(Group& group);
+
+  asio::io_context& io_;
+  shm::Store& store_;
+  Journal& journal_;
+  asio::thread_pool& journal_thread_;
+  Options options_;
+  std::deque<CommitRequest> queue_;
+  std::size_t singly_ = 0;  ///< so many requests at the front are to be groups of one
+  bool scheduled_ = false;
+  bool in_flight_ = false;
+  std::uint64_t position_;
+  Counters counters_;
+  std::function<void(std::uint64_t)> published_hook_;
+  std::function<std::optional<CommitRequest>()> upkeep_hook_;
+};
+
+}  // namespace pando::manager

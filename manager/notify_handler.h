@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+
+#include "base/address.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::manager {
+
+/// A NOTIFY that passed signature, form and ACL (RFC 1996).
+struct NotifyRequest {
+  dns::Name zone;
+  Endpoint client;
+  std::optional<dns::Serial> serial;  ///< of the SOA in the answer section: a hint (§3.11)
+};
+
+/// Who refreshes secondary zones.
+class NotifyHandler {
+ public:
+  virtual ~NotifyHandler() = default;
+  /// A known secondary zone may have changed at its primary. Must return at once.
+  virtual void notified(const NotifyRequest& request) = 0;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "config/settings.h"
+#include "dns/tsig.h"
+#include "manager/worker_pool.h"
+#include "zone/draft.h"
+
+namespace pando::manager {
+
+/// One loaded configuration with what is made from it. Requests hold the one they began with, so a
+/// reload takes neither a key nor a rule away from under them.
+struct Runtime {
+  config::Settings settings;
+  dns::TsigKeyring keys;
+  WorkerKeys worker_keys;
+  zone::DataLimits limits;
+};
+using RuntimePtr = std::shared_ptr<const Runtime>;
+
+/// Prepares keys and limits. Errors name the key.
+Result<RuntimePtr> make_runtime(config::Settings settings);
+
+}  // namespace pando::manager

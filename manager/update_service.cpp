@@ -1,0 +1,207 @@
+#include "manager/update_service.h"
+
+#include "dns/rdata.h"
+#include "ipc/log.h"
+#include "manager/soa.h"
+
+namespace pando::manager {
+
+namespace {
+
+using dns::Rcode;
+
+std::string key_text(const ForwardedRequest& request) {
+  return request.key() == nullptr ? "-" : to_text(*request.key());
+}
+
+void log_refusal(const ForwardedRequest& request, const dns::Name& zone, const Refusal& why) {
+  log::info("update_refused", "zone", to_text(zone), "client", to_text(request.client()), "key",
+            key_text(request), "rcode", to_text(why.rcode), "reason", why.reason);
+}
+
+void log_update(const ForwardedRequest& request, const zone::Applied& applied) {
+  log::info("zone_updated", "zone", to_text(applied.effective.zone), "client",
+            to_text(request.client()), "key", key_text(request), "from", applied.from.value,
+            "serial", applied.to.value, "added", applied.effective.added.size(), "removed",
+            applied.effective.removed.size());
+}
+
+/// What compute_update said, kept beside the committer's own result.
+struct Verdict {
+  Refusal refusal;
+};
+
+}  // namespace
+
+UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify,
+                             Clock clock)
+    : committer_(committer),
+      runtime_(std::move(runtime)),
+      notify_(notify),
+      clock_(std::move(clock)) {}
+
+void UpdateService::handle(ipc::Forward&& request, ForwardReply reply) {
+  switch (request.kind) {
+    case ipc::ForwardKind::kUpdate:
+      return update(std::move(request), std::move(reply));
+    case ipc::ForwardKind::kNotify:
+      return notify(std::move(request), reply);
+    case ipc::ForwardKind::kSignedQuery:
+      return signed_query(std::move(request), reply);
+  }
+  reply({});
+}
+
+/// The request with its signature checked, or null after the error was answered.
+UpdateService::Request UpdateService::accept(ipc::Forward& forward, const ForwardReply& reply) {
+  Request request =
+      ForwardedRequest::accept(runtime_, forward.client, std::move(forward.message), seconds());
+  if (request->verified()) return request;
+  ++counters_.bad_signatures;
+  log::info("request_not_verified", "client", to_text(request->client()), "error",
+            to_text(request->tsig_error()));
+  reply(request->error_reply(seconds()));
+  return nullptr;
+}
+
+// UPDATE ----------------------------------------------------------------------------------------
+
+void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
+  // Over TCP nothing is retransmitted, and two equal messages are two requests.
+  if (forward.transport == ipc::Transport::kUdp) {
+    const auto admission =
+        recent_.admit(forward.client, forward.message, clock_(), std::move(reply));
+    if (admission.verdict == RecentReplies::Verdict::kAnswered) {
+      ++counters_.repeated;
+      return;
+    }
+    reply = [this, number = admission.number](Bytes response) {
+      recent_.finish(number, response);
+    };
+  }
+  ++counters_.updates;
+  if (const Request request = accept(forward, reply)) verified_update(request, reply);
+}
+
+void UpdateService::verified_update(const Request& request, const ForwardReply& reply) {
+  auto message = parse_update(request->message());
+  if (!message) {
+    log_refusal(*request, dns::Name(), message.error());
+    return reply(request->reply(message.error().rcode, false, seconds()));
+  }
+  const config::ZoneTable& zones = request->runtime().settings.zones;
+  const auto index = zones.find(message->zone.name);
+  Refusal refusal;
+  if (!index)
+    refusal = {Rcode::kNotAuth, "not a zone of this server"};
+  else if (zones[*index].options->is_secondary())
+    // RFC 2136 §6 lets a secondary forward; one that does not says REFUSED, as BIND does.
+    refusal = {Rcode::kRefused, "secondary zone, updates are not forwarded"};
+  if (refusal.rcode != Rcode::kNoError) {
+    log_refusal(*request, message->zone.name, refusal);
+    return reply(request->reply(refusal.rcode, false, seconds()));
+  }
+  commit(request, std::move(*message), *zones[*index].options, reply);
+}
+
+void UpdateService::commit(const Request& request, UpdateMessage message,
+                           const config::ZoneOptions& options, const ForwardReply& reply) {
+  UpdateRules rules;
+  rules.allow_update = &options.allow_update;  // lives as long as the request's runtime
+  rules.requester = {request->client().address, request->key()};
+  rules.serial_policy = options.serial_policy;
+  rules.now = seconds();
+  rules.limits = request->runtime().limits;
+  auto verdict = std::make_shared<Verdict>();
+  const dns::Name zone = message.zone.name;
+  auto compute = [message = std::move(message), rules, verdict,
+                  request](const zone::Snapshot& snapshot) -> Result<zone::Changes> {
+    UpdateOutcome outcome = compute_update(snapshot, message, rules);
+    verdict->refusal = {outcome.rcode, outcome.reason};
+    if (outcome.rcode != Rcode::kNoError) return fail(Errc::kDenied, "{}", outcome.reason);
+    return std::move(outcome.changes);
+  };
+  auto done = [this, verdict, request, reply, zone](Result<zone::Applied> applied) {
+    Rcode rcode = verdict->refusal.rcode;
+    if (applied) {
+      ++counters_.accepted;
+      if (!applied->effective.empty()) log_update(*request, *applied);
+    } else {
+      if (rcode == Rcode::kNoError) {  // the update was good, the server could not
+        rcode = Rcode::kServFail;
+        verdict->refusal = {rcode, applied.error().text};
+      }
+      log_refusal(*request, zone, verdict->refusal);
+    }
+    reply(request->reply(rcode, false, seconds()));
+  };
+  committer_.apply(std::move(compute), rules.limits, std::move(done));
+}
+
+// NOTIFY ----------------------------------------------------------------------------------------
+
+namespace {
+
+/// The serial of a SOA in the answer section; an error when there is one that is broken.
+Result<std::optional<dns::Serial>> serial_hint(dns::MessageReader& reader,
+                                               const dns::Header& header) {
+  std::optional<dns::Serial> serial;
+  for (std::uint16_t i = 0; i < header.ancount; ++i) {
+    auto record = reader.record();
+    if (!record) return pass(record);
+    if (record->type != dns::RRType::kSOA) continue;
+    Bytes rdata;
+    const auto decoded = dns::decompress_rdata(record->type, reader.message(),
+                                               record->rdata_offset, record->rdata_length, rdata);
+    if (!decoded) return tl::unexpected<Error>(decoded.error());
+    serial = soa_serial(rdata);
+  }
+  return serial;
+}
+
+}  // namespace
+
+/// RFC 1996 §3.10: each NOTIFY is answered. A zone that this server does not have, or is primary
+/// for, gets NOTAUTH as from Knot; a sender that is not allowed REFUSED as from BIND.
+dns::Rcode UpdateService::judge_notify(const ForwardedRequest& request) {
+  dns::MessageReader reader(request.message());
+  auto header = reader.header();
+  if (!header || header->qdcount != 1) return Rcode::kFormErr;
+  auto question = reader.question();
+  if (!question) return Rcode::kFormErr;
+  if (question->rr_class != dns::RRClass::kIN) return Rcode::kNotAuth;
+  if (question->type != dns::RRType::kSOA) return Rcode::kNotImp;
+  const config::Settings& settings = request.runtime().settings;
+  const auto index = settings.zones.find(question->name);
+  if (!index || !settings.zones[*index].options->is_secondary()) return Rcode::kNotAuth;
+  const zone::ZoneSettings rules =
+      config::compile(*settings.zones[*index].options, settings);
+  if (!zone::allowed(rules.allow_notify, request.client().address, request.key()))
+    return Rcode::kRefused;
+  auto serial = serial_hint(reader, *header);
+  if (!serial) return Rcode::kFormErr;
+  if (notify_ != nullptr) notify_->notified({question->name, request.client(), *serial});
+  return Rcode::kNoError;
+}
+
+void UpdateService::notify(ipc::Forward&& forward, const ForwardReply& reply) {
+  ++counters_.notifies;
+  const Request request = accept(forward, reply);
+  if (!request) return;
+  const Rcode rcode = judge_notify(*request);
+  log::debug("notify_received", "client", to_text(request->client()), "rcode", to_text(rcode));
+  reply(request->reply(rcode, true, seconds()));
+}
+
+// Signed queries --------------------------------------------------------------------------------
+
+void UpdateService::signed_query(ipc::Forward&& forward, const ForwardReply& reply) {
+  ++counters_.signed_queries;
+  const Request request = accept(forward, reply);
+  if (!request) return;
+  // Without a signature to verify there is no reason why a worker would ask.
+  if (request->key() == nullptr) return reply({});
+  reply(request->sign(std::move(forward.response), seconds()));
+}
+
+}  // namespace pando::manager

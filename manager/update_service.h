@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+
+#include "manager/committer.h"
+#include "manager/forwarded_request.h"
+#include "manager/notify_handler.h"
+#include "manager/recent_replies.h"
+#include "manager/update_request.h"
+#include "manager/worker_link.h"
+
+namespace pando::manager {
+
+/// Answers what workers cannot: UPDATE, NOTIFY, and queries signed with a key that stays in the
+/// manager. Runs on the commit thread.
+class UpdateService {
+ public:
+  struct Counters {
+    std::uint64_t updates = 0;    ///< processed, whatever came out
+    std::uint64_t accepted = 0;   ///< answered NOERROR
+    std::uint64_t repeated = 0;   ///< retransmissions that got the first one's answer
+    std::uint64_t notifies = 0;
+    std::uint64_t signed_queries = 0;
+    std::uint64_t bad_signatures = 0;
+  };
+  using Clock = std::function<std::uint64_t()>;  ///< milliseconds since 1970
+
+  /// `notify` may be null: then a NOTIFY for a secondary zone is answered, and nothing follows.
+  UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify, Clock clock);
+
+  void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
+  /// ForwardHandler of the worker pool.
+  void handle(ipc::Forward&& request, ForwardReply reply);
+  [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+
+ private:
+  using Request = std::shared_ptr<ForwardedRequest>;
+  void update(ipc::Forward&& forward, ForwardReply reply);
+  void verified_update(const Request& request, const ForwardReply& reply);
+  void commit(const Request& request, UpdateMessage message, const config::ZoneOptions& options,
+              const ForwardReply& reply);
+  void notify(ipc::Forward&& forward, const ForwardReply& reply);
+  dns::Rcode judge_notify(const ForwardedRequest& request);
+  void signed_query(ipc::Forward&& forward, const ForwardReply& reply);
+  Request accept(ipc::Forward& forward, const ForwardReply& reply);
+  [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
+
+  Committer& committer_;
+  RuntimePtr runtime_;
+  NotifyHandler* notify_;
+  Clock clock_;
+  RecentReplies recent_;
+  Counters counters_;
+};
+
+}  // namespace pando::manager
