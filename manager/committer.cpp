@@ -112,8 +112,7 @@ void Committer::stage_group(Group& group) {
       continue;
     }
     group.entries.resize(entries);
-    const bool spoilt =
-        staged.error().code == Errc::kFull || staged.error().code == Errc::kCorrupt;
+    const bool spoilt = staged.error().code == Errc::kFull || staged.error().code == Errc::kCorrupt;
     if (spoilt && requests.size() > 1) {
       for (std::size_t j = i; j < requests.size(); ++j)
         group.staged.push_back(std::move(requests[j]));
@@ -198,8 +197,8 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
     auto result = stage.draft.apply(*changes, limits);
     if (!result) return pass(result);
     if (!result->effective.empty())
-      stage.journal.push_back({result->effective.zone, result->from, result->to,
-                               zone::encode(result->effective)});
+      stage.journal.push_back(
+          {result->effective.zone, result->from, result->to, zone::encode(result->effective)});
     *applied = std::move(*result);
     return {};
   };

@@ -10,8 +10,7 @@ constexpr std::size_t kMaxRequestOpt = 11;  // root name, type, class, TTL, RDLE
 constexpr std::uint16_t kOurPayload = 1232;
 
 bool has_opt(dns::MessageReader& reader, const dns::Header& header) {
-  const std::uint32_t records =
-      std::uint32_t{header.ancount} + header.nscount + header.arcount;
+  const std::uint32_t records = std::uint32_t{header.ancount} + header.nscount + header.arcount;
   for (std::uint32_t i = 0; i < records; ++i) {
     const auto record = reader.record();
     if (!record) return false;
@@ -64,8 +63,8 @@ std::shared_ptr<ForwardedRequest> ForwardedRequest::accept(RuntimePtr runtime,
   if (!record) {
     request->verdict_.rcode = dns::Rcode::kFormErr;
   } else if (*record) {
-    request->verdict_ = dns::TsigSession::verify_request(request->message_, **record,
-                                                         request->runtime_->keys, now);
+    request->verdict_ =
+        dns::TsigSession::verify_request(request->message_, **record, request->runtime_->keys, now);
     request->session_.emplace(dns::TsigSession::for_response(request->verdict_));
   }
   return request;

@@ -32,8 +32,7 @@ void set_soa_serial(Bytes& rdata, dns::Serial serial) noexcept {
 dns::Serial next_serial(dns::Serial current, config::SerialPolicy policy,
                         std::uint64_t now) noexcept {
   dns::Serial clock;
-  if (policy == config::SerialPolicy::kUnixtime)
-    clock.value = static_cast<std::uint32_t>(now);
+  if (policy == config::SerialPolicy::kUnixtime) clock.value = static_cast<std::uint32_t>(now);
   if (policy == config::SerialPolicy::kDate) clock.value = date_serial(now);
   return clock.value != 0 && clock.ahead_of(current) ? clock : current.next();
 }

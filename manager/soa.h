@@ -8,7 +8,8 @@
 
 namespace pando::manager {
 
-/// SERIAL of checked, uncompressed SOA RDATA (RFC 1035 §3.3.13): the first of the five fixed fields.
+/// SERIAL of checked, uncompressed SOA RDATA (RFC 1035 §3.3.13): the first of the five fixed
+/// fields.
 [[nodiscard]] dns::Serial soa_serial(ByteView rdata) noexcept;
 void set_soa_serial(Bytes& rdata, dns::Serial serial) noexcept;
 

@@ -14,8 +14,7 @@ using Check = Result<void, Refusal>;
 
 template <class... Args>
 tl::unexpected<Refusal> refuse(Rcode rcode, fmt::format_string<Args...> format, Args&&... args) {
-  return tl::unexpected<Refusal>(
-      Refusal{rcode, fmt::format(format, std::forward<Args>(args)...)});
+  return tl::unexpected<Refusal>(Refusal{rcode, fmt::format(format, std::forward<Args>(args)...)});
 }
 
 tl::unexpected<Refusal> form_error(const Error& error) {
@@ -38,8 +37,7 @@ Result<UpdateRecord, Refusal> read_record(dns::MessageReader& reader) {
   if (found->rr_class == RRClass::kNONE && !record.had_rdata) return record;
   const auto decoded = dns::decompress_rdata(found->type, reader.message(), found->rdata_offset,
                                              found->rdata_length, record.rdata);
-  if (!decoded)
-    return refuse(Rcode::kFormErr, "{}: {}", describe(record), decoded.error().text);
+  if (!decoded) return refuse(Rcode::kFormErr, "{}: {}", describe(record), decoded.error().text);
   return record;
 }
 
@@ -71,8 +69,7 @@ Check check_prerequisite(const UpdateRecord& record, dns::NameView zone) {
     return refuse(Rcode::kFormErr, "prerequisite with a TTL: {}", describe(record));
   if (!record.owner.view().is_at_or_below(zone))
     return refuse(Rcode::kNotZone, "prerequisite outside the zone: {}", describe(record));
-  const bool valueless =
-      record.rr_class == RRClass::kANY || record.rr_class == RRClass::kNONE;
+  const bool valueless = record.rr_class == RRClass::kANY || record.rr_class == RRClass::kNONE;
   if (valueless && record.had_rdata)
     return refuse(Rcode::kFormErr, "prerequisite with RDATA: {}", describe(record));
   if (!valueless && record.rr_class != RRClass::kIN)

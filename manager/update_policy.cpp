@@ -14,9 +14,8 @@ bool concerns(const zone::AclRule& rule, const Requester& requester) noexcept {
 
 bool covers(const zone::AclRule& rule, dns::NameView owner, dns::RRType type) noexcept {
   const bool name = rule.names.empty() ||
-                    std::any_of(rule.names.begin(), rule.names.end(), [&](const dns::Name& n) {
-                      return matches_pattern(owner, n);
-                    });
+                    std::any_of(rule.names.begin(), rule.names.end(),
+                                [&](const dns::Name& n) { return matches_pattern(owner, n); });
   return name && (rule.types.empty() ||
                   std::find(rule.types.begin(), rule.types.end(), type) != rule.types.end());
 }

@@ -15,7 +15,8 @@ struct Requester {
 
 /// True when some rule could allow this requester something: asked before prerequisites are looked
 /// at, so that strangers cannot probe a zone with them.
-[[nodiscard]] bool may_update_something(const zone::Acl& rules, const Requester& requester) noexcept;
+[[nodiscard]] bool may_update_something(const zone::Acl& rules,
+                                        const Requester& requester) noexcept;
 
 /// First rule whose address, key, names and types all match decides; none = false.
 [[nodiscard]] bool may_update(const zone::Acl& rules, const Requester& requester,

@@ -125,8 +125,7 @@ Refused compare_sets(const WantedSets& wanted) {
     for (std::size_t i = 0; equal && i < rrset.rdatas.size(); ++i)
       equal = dns::compare_rdata_canonical(type, rrset.rdatas[i], present->rdatas[i]) == 0;
     if (!equal)
-      return refusal(Rcode::kNXRRSet, "{} {} has other data", to_text(node->owner),
-                     to_text(type));
+      return refusal(Rcode::kNXRRSet, "{} {} has other data", to_text(node->owner), to_text(type));
   }
   return std::nullopt;
 }
@@ -247,8 +246,7 @@ Refused check_node_limits(const Node& node, const zone::DataLimits& limits) {
     const std::size_t had = before == node.before.end() ? 0 : before->second.rdatas.size();
     if (rrset.rdatas.size() > limits.rrset_records && rrset.rdatas.size() > had)
       return refusal(Rcode::kRefused, "{} {} would have {} records, limits rrset-records is {}",
-                     to_text(node.owner), to_text(type), rrset.rdatas.size(),
-                     limits.rrset_records);
+                     to_text(node.owner), to_text(type), rrset.rdatas.size(), limits.rrset_records);
   }
   return std::nullopt;
 }
@@ -258,8 +256,8 @@ Refused check_limits(const ZoneOverlay& overlay, const zone::ZoneView& zone,
   for (const auto& [key, node] : overlay.nodes())
     if (auto refused = check_node_limits(node, limits)) return refused;
   const std::uint64_t records =
-      zone.record_count() + changes.added.size() - std::min(zone.record_count(),
-                                                            std::uint64_t{changes.removed.size()});
+      zone.record_count() + changes.added.size() -
+      std::min(zone.record_count(), std::uint64_t{changes.removed.size()});
   if (limits.zone_records != 0 && changes.added.size() > changes.removed.size() &&
       records > limits.zone_records)
     return refusal(Rcode::kRefused, "zone would have {} records, limits zone-records is {}",

@@ -75,9 +75,7 @@ void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
       ++counters_.repeated;
       return;
     }
-    reply = [this, number = admission.number](Bytes response) {
-      recent_.finish(number, response);
-    };
+    reply = [this, number = admission.number](Bytes response) { recent_.finish(number, response); };
   }
   ++counters_.updates;
   if (const Request request = accept(forward, reply)) verified_update(request, reply);
@@ -151,8 +149,8 @@ Result<std::optional<dns::Serial>> serial_hint(dns::MessageReader& reader,
     if (!record) return pass(record);
     if (record->type != dns::RRType::kSOA) continue;
     Bytes rdata;
-    const auto decoded = dns::decompress_rdata(record->type, reader.message(),
-                                               record->rdata_offset, record->rdata_length, rdata);
+    const auto decoded = dns::decompress_rdata(record->type, reader.message(), record->rdata_offset,
+                                               record->rdata_length, rdata);
     if (!decoded) return tl::unexpected<Error>(decoded.error());
     serial = soa_serial(rdata);
   }
@@ -174,8 +172,7 @@ dns::Rcode UpdateService::judge_notify(const ForwardedRequest& request) {
   const config::Settings& settings = request.runtime().settings;
   const auto index = settings.zones.find(question->name);
   if (!index || !settings.zones[*index].options->is_secondary()) return Rcode::kNotAuth;
-  const zone::ZoneSettings rules =
-      config::compile(*settings.zones[*index].options, settings);
+  const zone::ZoneSettings rules = config::compile(*settings.zones[*index].options, settings);
   if (!zone::allowed(rules.allow_notify, request.client().address, request.key()))
     return Rcode::kRefused;
   auto serial = serial_hint(reader, *header);

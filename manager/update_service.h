@@ -16,9 +16,9 @@ namespace pando::manager {
 class UpdateService {
  public:
   struct Counters {
-    std::uint64_t updates = 0;    ///< processed, whatever came out
-    std::uint64_t accepted = 0;   ///< answered NOERROR
-    std::uint64_t repeated = 0;   ///< retransmissions that got the first one's answer
+    std::uint64_t updates = 0;   ///< processed, whatever came out
+    std::uint64_t accepted = 0;  ///< answered NOERROR
+    std::uint64_t repeated = 0;  ///< retransmissions that got the first one's answer
     std::uint64_t notifies = 0;
     std::uint64_t signed_queries = 0;
     std::uint64_t bad_signatures = 0;

@@ -12,9 +12,9 @@
 
 namespace pando::manager {
 
-/// The names of a zone that a request touches, as ordinary containers: read from the zone when first
-/// asked for, changed one record at a time, and compared with what they were at the end. So an
-/// update that takes back what it did, or says what is already so, changes nothing.
+/// The names of a zone that a request touches, as ordinary containers: read from the zone when
+/// first asked for, changed one record at a time, and compared with what they were at the end. So
+/// an update that takes back what it did, or says what is already so, changes nothing.
 class ZoneOverlay {
  public:
   struct RRset {
