@@ -36,14 +36,13 @@ std::string file_name(std::uint64_t number, std::string_view suffix) {
   return fmt::format("{:016x}{}", number, suffix);
 }
 
-/// A record is void when a later segment says that it never took place.
+}  // namespace
+
 bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
   return std::any_of(journal.segments.begin(), journal.segments.end(), [&](const auto& segment) {
     return position >= segment.header.void_from && position < segment.header.first;
   });
 }
-
-}  // namespace
 
 struct Journal::Impl {
   JournalOptions options;

@@ -89,6 +89,9 @@ class Journal {
   std::unique_ptr<Impl> impl_;
 };
 
+/// True when a later segment says that the record at `position` never took place.
+[[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;
+
 /// Calls `visit` for each valid record with a position above `after`, in order, skipping void ones.
 /// Damage is told to `note` and skipped. An error of `visit` ends the walk.
 using RecordVisit = std::function<Status(JournalRecord&&)>;

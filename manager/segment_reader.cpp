@@ -99,9 +99,23 @@ Result<std::optional<JournalRecord>> SegmentReader::next() {
     return std::nullopt;
   }
   last_position_ = (*record)->position;
+  last_offset_ = at_;
   const std::uint64_t body = (*record)->zone.size() + 8 + (*record)->payload.size();
   at_ += (kRecordHeaderOctets + body + 7) / 8 * 8;
   return record;
+}
+
+Result<JournalRecord> read_record(StoreFile& file, std::uint64_t nonce, std::uint64_t offset) {
+  Bytes bytes(kRecordHeaderOctets);
+  auto got = file.read_at(offset, bytes);
+  if (!got) return pass(got);
+  const auto frame = *got == bytes.size() ? decode_frame(bytes) : std::nullopt;
+  if (!frame) return fail(Errc::kCorrupt, "journal record is gone");
+  bytes.resize(kRecordHeaderOctets + frame->body_octets);
+  got = file.read_at(offset, bytes);
+  if (!got) return pass(got);
+  if (*got != bytes.size()) return fail(Errc::kCorrupt, "journal record is cut off");
+  return decode_record(bytes, nonce);
 }
 
 }  // namespace pando::manager

@@ -24,6 +24,8 @@ class SegmentReader {
   [[nodiscard]] const SegmentHeader& header() const noexcept { return header_; }
   /// Offset behind the last valid record: where a torn tail begins.
   [[nodiscard]] std::uint64_t valid_octets() const noexcept { return at_; }
+  /// Offset of the record that next() gave last; see read_record().
+  [[nodiscard]] std::uint64_t last_offset() const noexcept { return last_offset_; }
   /// Whether something other than zeros stood behind the last record (known after the end).
   [[nodiscard]] bool torn() const noexcept { return torn_; }
   /// Places skipped so far because they hold damage.
@@ -44,11 +46,15 @@ class SegmentReader {
   std::uint64_t file_octets_;
   std::uint64_t at_;
   std::uint64_t last_position_ = 0;
+  std::uint64_t last_offset_ = 0;
   std::uint32_t damaged_ = 0;
   bool torn_ = false;
   bool ended_ = false;
   Bytes window_;  // a stretch of the file, so that small records cost no system call each
   std::uint64_t window_at_ = 0;
 };
+
+/// Reads one record at an offset found before.
+Result<JournalRecord> read_record(StoreFile& file, std::uint64_t nonce, std::uint64_t offset);
 
 }  // namespace pando::manager

@@ -210,6 +210,15 @@ Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
   return put_entry(entry, apex);
 }
 
+Status Draft::put_zone_source(dns::NameView apex, const ZoneSource& source) {
+  const ZoneEntry* old = entry_at(apex);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
+  ZoneEntry entry = *old;
+  entry.source_mtime_ns = source.file_mtime_ns;
+  entry.source_octets = source.file_octets;
+  return put_entry(entry, apex);
+}
+
 Status Draft::unload_zone(dns::NameView apex) {
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));

@@ -74,6 +74,9 @@ class Draft {
   /// Replaces a zone's data by a built zone (whose transaction was absorbed). The old data is put
   /// on the retired list: see take_retired().
   Status put_zone(dns::NameView apex, const ZoneBuilder::Built& built, const ZoneSource& source);
+  /// Notes that the zone's data agrees with this state of its file now (it was merged as a
+  /// difference).
+  Status put_zone_source(dns::NameView apex, const ZoneSource& source);
   Status remove_zone(dns::NameView apex);
   /// Drops a zone's data but keeps its settings: it answers SERVFAIL.
   Status unload_zone(dns::NameView apex);

@@ -1,0 +1,146 @@
+#include "manager/journal_snapshot.h"
+
+#include <sys/random.h>
+
+#include "base/crash_point.h"
+#include "manager/segment_reader.h"
+#include "zone/changes.h"
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::size_t kPartOctets = std::size_t{1} << 20;  // of RDATA and names, before encoding
+constexpr std::size_t kFlushOctets = std::size_t{4} << 20;
+
+struct ByCanonicalOrder {
+  bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
+    return dns::compare_canonical(a, b) < 0;
+  }
+};
+using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
+
+Status collect_zones(Files& files, const std::string& path, ZoneNames& names) {
+  auto reader = SegmentReader::open(files, path);
+  if (!reader) return pass(reader);
+  for (;;) {
+    auto record = reader->next();
+    if (!record) return pass(record);
+    if (!*record || (*record)->kind == RecordKind::kFileEnd) return {};
+    names.insert((*record)->zone);
+  }
+}
+
+/// Appends records to one file, in large writes.
+class SnapshotWriter {
+ public:
+  SnapshotWriter(StoreFile& file, std::uint64_t position) : file_(file) {
+    std::uint64_t nonce = position;
+    static_cast<void>(::getrandom(&nonce, sizeof nonce, 0));
+    nonce_ = nonce;
+    buffer_ = encode_segment_header({FileKind::kSnapshot, position, 0, nonce});
+  }
+
+  Status put_zone(const zone::ZoneView& zone) {
+    zone::Changes part;
+    part.zone = dns::Name(zone.apex());
+    std::uint64_t records = 0;
+    auto cursor = zone.begin();
+    while (const zone::RecordView record = cursor.next()) {
+      add_records(zone, record, part);
+      if (part_octets_ < kPartOctets) continue;
+      records += part.added.size();
+      if (auto put = flush_part(part); !put) return put;
+    }
+    records += part.added.size();
+    if (auto put = flush_part(part); !put) return put;
+    ++zones_;
+    return put_record(RecordKind::kZoneEnd, part.zone, zone.serial(), count_payload(records));
+  }
+
+  Status finish() {
+    if (auto put = put_record(RecordKind::kFileEnd, dns::Name(), {}, count_payload(zones_)); !put)
+      return put;
+    if (auto put = flush(); !put) return put;
+    crash_point("journal-snapshot-written");
+    return file_.sync();
+  }
+
+ private:
+  static Bytes count_payload(std::uint64_t count) {
+    Bytes payload(8);
+    store_be64(payload.data(), count);
+    return payload;
+  }
+
+  void add_records(const zone::ZoneView& zone, const zone::RecordView& record,
+                   zone::Changes& part) {
+    const dns::Name owner = zone.owner_of(record);
+    record.for_each_rrset([&](const zone::RRsetView& rrset) {
+      rrset.for_each_rdata([&](ByteView rdata) {
+        part.added.push_back({owner, rrset.type(), rrset.ttl(), Bytes(rdata.begin(), rdata.end())});
+        part_octets_ += owner.size() + rdata.size() + 16;
+      });
+      rrset.for_each_signature([&](ByteView rest) {
+        Bytes rdata;
+        append_be16(rdata, static_cast<std::uint16_t>(rrset.type()));
+        append(rdata, rest);
+        part_octets_ += owner.size() + rdata.size() + 16;
+        part.added.push_back({owner, dns::RRType::kRRSIG, rrset.ttl(), std::move(rdata)});
+      });
+    });
+  }
+
+  Status flush_part(zone::Changes& part) {
+    if (part.added.empty()) return {};
+    auto put = put_record(RecordKind::kZonePart, part.zone, {}, zone::encode(part));
+    part.added.clear();
+    part_octets_ = 0;
+    return put;
+  }
+
+  Status put_record(RecordKind kind, const dns::Name& zone, dns::Serial serial, Bytes payload) {
+    append_record(buffer_, {next_++, 1, kind, zone, {}, serial, std::move(payload)}, nonce_);
+    return buffer_.size() < kFlushOctets ? Status() : flush();
+  }
+
+  Status flush() {
+    auto written = file_.write_at(offset_, buffer_);
+    offset_ += buffer_.size();
+    buffer_.clear();
+    return written;
+  }
+
+  StoreFile& file_;
+  std::uint64_t nonce_ = 0;
+  std::uint64_t next_ = 1;
+  std::uint64_t offset_ = 0;
+  std::uint64_t zones_ = 0;
+  std::size_t part_octets_ = 0;
+  Bytes buffer_;
+};
+
+}  // namespace
+
+Result<std::string> write_snapshot(Files& files, const std::string& directory,
+                                   const JournalFiles& sealed, const zone::Snapshot& version,
+                                   std::uint64_t position) {
+  ZoneNames names;
+  for (const JournalFiles::Segment& segment : sealed.segments)
+    if (auto done = collect_zones(files, segment.path, names); !done) return pass(done);
+  if (!sealed.snapshot.empty())
+    if (auto done = collect_zones(files, sealed.snapshot, names); !done) return pass(done);
+  const std::string path = fmt::format("{}/{:016x}.snapshot.partial", directory, position);
+  auto file = files.open(path, OpenMode::kCreate);
+  if (!file) return pass(file);
+  SnapshotWriter writer(**file, position);
+  for (const dns::Name& name : names) {
+    const zone::ZoneView zone = version.zone_at(name);
+    if (!zone || !zone.loaded()) continue;
+    if (auto put = writer.put_zone(zone); !put) return pass(put);
+  }
+  if (auto done = writer.finish(); !done) return pass(done);
+  return path;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "manager/journal.h"
+#include "zone/snapshot.h"
+
+namespace pando::manager {
+
+/// Writes the zones that `sealed` has records of, as they are in `version`, to
+/// `<directory>/<position>.partial` and syncs it; gives that path. Zones that `version` no longer
+/// has are left out. `position`: everything up to it is in `version`. For a pool thread; `version`
+/// must be pinned.
+Result<std::string> write_snapshot(Files& files, const std::string& directory,
+                                   const JournalFiles& sealed, const zone::Snapshot& version,
+                                   std::uint64_t position);
+
+}  // namespace pando::manager

@@ -1,0 +1,154 @@
+#include "manager/zone_diff.h"
+
+#include <algorithm>
+
+#include "dns/rdata.h"
+
+namespace pando::manager {
+
+namespace {
+
+using dns::RRType;
+using zone::RecordView;
+using zone::RRsetView;
+
+/// One place of a zone's walk. The order is the cursor's: names in canonical order (the apex is
+/// first), then NSEC3 owners.
+struct Place {
+  RecordView record;
+  dns::Name owner;
+  bool nsec3 = false;
+
+  static Place next(zone::ZoneView::Cursor& cursor, const zone::ZoneView& zone) {
+    Place place;
+    place.record = cursor.next();
+    if (!place.record) return place;
+    place.owner = zone.owner_of(place.record);
+    place.nsec3 = static_cast<bool>(place.record.find(RRType::kNSEC3));
+    return place;
+  }
+};
+
+/// <0: `a` comes first or `b` has ended; 0: the same owner.
+int compare(const Place& a, const Place& b) noexcept {
+  if (!a.record || !b.record) return a.record ? -1 : (b.record ? 1 : 0);
+  if (a.nsec3 != b.nsec3) return a.nsec3 ? 1 : -1;
+  return dns::compare_canonical(a.owner, b.owner);
+}
+
+std::vector<Bytes> rdatas_of(const RRsetView& rrset) {
+  std::vector<Bytes> all;
+  rrset.for_each_rdata([&](ByteView rdata) { all.emplace_back(rdata.begin(), rdata.end()); });
+  std::sort(all.begin(), all.end(), [&](const Bytes& a, const Bytes& b) {
+    return dns::compare_rdata_canonical(rrset.type(), a, b) < 0;
+  });
+  return all;
+}
+
+std::vector<Bytes> signatures_of(const RRsetView& rrset) {
+  std::vector<Bytes> all;
+  rrset.for_each_signature([&](ByteView rest) {
+    Bytes rdata;
+    append_be16(rdata, static_cast<std::uint16_t>(rrset.type()));
+    append(rdata, rest);
+    all.push_back(std::move(rdata));
+  });
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+class Differ {
+ public:
+  Differ(const zone::ZoneView& before, const zone::ZoneView& after, std::uint64_t max_records)
+      : before_(before), after_(after), max_records_(max_records) {
+    changes_.zone = dns::Name(before.apex());
+  }
+
+  std::optional<zone::Changes> run() {
+    auto old_cursor = before_.begin();
+    auto new_cursor = after_.begin();
+    Place old_place = Place::next(old_cursor, before_);
+    Place new_place = Place::next(new_cursor, after_);
+    while (old_place.record || new_place.record) {
+      const int order = compare(old_place, new_place);
+      diff_names(order <= 0 ? old_place : Place(), order >= 0 ? new_place : Place());
+      if (order <= 0) old_place = Place::next(old_cursor, before_);
+      if (order >= 0) new_place = Place::next(new_cursor, after_);
+      if (changes_.removed.size() + changes_.added.size() > max_records_) return std::nullopt;
+    }
+    return std::move(changes_);
+  }
+
+ private:
+  void diff_names(const Place& before, const Place& after) {
+    if (before.record) {
+      before.record.for_each_rrset([&](const RRsetView& rrset) {
+        diff_sets(before.owner, rrset,
+                  after.record ? after.record.find(rrset.type()) : RRsetView());
+      });
+    }
+    if (!after.record) return;
+    after.record.for_each_rrset([&](const RRsetView& rrset) {
+      if (before.record && before.record.find(rrset.type())) return;
+      diff_sets(after.owner, RRsetView(), rrset);
+    });
+  }
+
+  void diff_sets(const dns::Name& owner, const RRsetView& before, const RRsetView& after) {
+    const RRType type = before ? before.type() : after.type();
+    if (type == RRType::kSOA) {
+      // Its signatures change with it; the record itself is the caller's.
+      return diff_lists(owner, RRType::kRRSIG, before, after, signatures_of(before),
+                        signatures_of(after), false);
+    }
+    const bool whole = before && after && before.ttl() != after.ttl();
+    diff_lists(owner, type, before, after, rdatas_of(before), rdatas_of(after), whole);
+    diff_lists(owner, RRType::kRRSIG, before, after, signatures_of(before), signatures_of(after),
+               whole);
+  }
+
+  /// `whole`: another TTL, so everything goes out and comes in.
+  void diff_lists(const dns::Name& owner, RRType type, const RRsetView& before,
+                  const RRsetView& after, const std::vector<Bytes>& old_list,
+                  const std::vector<Bytes>& new_list, bool whole) {
+    const auto less = [type](const Bytes& a, const Bytes& b) {
+      return type == RRType::kRRSIG ? a < b : dns::compare_rdata_canonical(type, a, b) < 0;
+    };
+    std::vector<Bytes> out, in;
+    if (whole) {
+      out = old_list;
+      in = new_list;
+    } else {
+      std::set_difference(old_list.begin(), old_list.end(), new_list.begin(), new_list.end(),
+                          std::back_inserter(out), less);
+      std::set_difference(new_list.begin(), new_list.end(), old_list.begin(), old_list.end(),
+                          std::back_inserter(in), less);
+    }
+    for (Bytes& rdata : out)
+      changes_.removed.push_back({owner, type, before.ttl(), std::move(rdata)});
+    for (Bytes& rdata : in) changes_.added.push_back({owner, type, after.ttl(), std::move(rdata)});
+  }
+
+  const zone::ZoneView& before_;
+  const zone::ZoneView& after_;
+  std::uint64_t max_records_;
+  zone::Changes changes_;
+};
+
+}  // namespace
+
+std::optional<zone::Changes> diff_zones(const zone::ZoneView& before, const zone::ZoneView& after,
+                                        std::uint64_t max_records) {
+  return Differ(before, after, max_records).run();
+}
+
+std::optional<zone::Record> soa_record(const zone::ZoneView& zone) {
+  if (!zone || !zone.loaded()) return std::nullopt;
+  const RRsetView soa = zone.soa();
+  const ByteView rdata = soa.first_rdata();
+  if (rdata.empty()) return std::nullopt;
+  return zone::Record{dns::Name(zone.apex()), RRType::kSOA, soa.ttl(),
+                      Bytes(rdata.begin(), rdata.end())};
+}
+
+}  // namespace pando::manager
