@@ -145,4 +145,16 @@ Status JournalHistory::for_each_base_record(
   return {};
 }
 
+std::shared_ptr<const JournalHistory> HistorySource::get() {
+  std::call_once(once_, [this] {
+    if (journal_.segments.empty() && journal_.snapshot.empty()) return;
+    auto history = JournalHistory::read(files_, journal_, note_);
+    if (history)
+      history_ = std::move(*history);
+    else
+      note_({true, fmt::format("journal cannot be read: {}", history.error().text)});
+  });
+  return history_;
+}
+
 }  // namespace pando::manager

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,6 +86,22 @@ class JournalHistory {
 
   std::map<std::string, ZonePlaces> zones_;
   std::vector<OpenFile> files_;
+};
+
+/// The history, read when the first zone asks for it: most starts never do. Threads may share one.
+class HistorySource {
+ public:
+  HistorySource(Files& files, JournalFiles journal, NoteSink note)
+      : files_(files), journal_(std::move(journal)), note_(std::move(note)) {}
+  /// Null when the journal is empty or unreadable (told to the note).
+  std::shared_ptr<const JournalHistory> get();
+
+ private:
+  Files& files_;
+  JournalFiles journal_;
+  NoteSink note_;
+  std::once_flag once_;
+  std::shared_ptr<const JournalHistory> history_;
 };
 
 }  // namespace pando::manager

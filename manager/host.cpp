@@ -1,0 +1,125 @@
+#include "manager/host.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "ipc/log.h"
+#include "ipc/privileges.h"
+#include "manager/store_file.h"
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::size_t kNameServiceOctets = 16 << 10;
+
+struct User {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::string name;
+};
+
+std::optional<User> find_user(std::uint32_t uid) {
+  std::vector<char> buffer(kNameServiceOctets);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
+    return std::nullopt;
+  return User{found->pw_uid, found->pw_gid, found->pw_name};
+}
+
+Status own(const std::string& directory, mode_t mode, std::optional<std::uint32_t> uid) {
+  if (auto made = native_files().make_directory(directory); !made) return made;
+  if (::chmod(directory.c_str(), mode) != 0 && uid) return fail_errno("chmod " + directory);
+  if (uid && ::chown(directory.c_str(), *uid, static_cast<gid_t>(-1)) != 0)
+    return fail_errno("chown " + directory);
+  return {};
+}
+
+/// The store's directory is searched by workers, the run directory also by pandoctl's users.
+Status make_directories(const config::Settings& settings, std::optional<std::uint32_t> uid) {
+  const std::string store = std::filesystem::path(settings.store.path).parent_path().string();
+  if (auto made = own(settings.server.run_directory, 0755, uid); !made) return made;
+  if (auto made = own(settings.server.run_directory + "/slots", 0700, uid); !made) return made;
+  if (auto made = own(store, 0755, uid); !made) return made;
+  return own(settings.store.journal, 0750, uid);
+}
+
+/// A user that must exist when somebody wrote it down; the default one may be missing.
+Result<std::optional<std::uint32_t>> known_user(const std::string& name,
+                                                const std::string& default_name) {
+  auto uid = ipc::user_id(name);
+  if (uid) return std::optional<std::uint32_t>(*uid);
+  if (name != default_name) return fail(Errc::kNotFound, "user {} does not exist", name);
+  log::warning("user_missing", "user", name, "effect", "manager and workers share one user");
+  return std::optional<std::uint32_t>();
+}
+
+Result<Host> prepare_as_root(const config::Settings& settings) {
+  const config::Server defaults;
+  auto user = known_user(settings.server.user, defaults.user);
+  if (!user) return pass(user);
+  auto worker = known_user(settings.server.worker_user, defaults.worker_user);
+  if (!worker) return pass(worker);
+  if (auto made = make_directories(settings, *user); !made) return pass(made);
+  Host host;
+  if (!*worker) return host;  // all as root: the warning is out
+  const auto worker_entry = find_user(**worker);
+  host.worker_uid = **worker;
+  if (worker_entry) host.store_group = worker_entry->gid;
+  if (!*user || **user == 0) {
+    host.worker_user = settings.server.worker_user;
+    return host;
+  }
+  if (settings.server.workers.mode != config::Workers::Mode::kExternal) {
+    auto launcher = Launcher::start(
+        {worker_binary(""), settings.server.run_directory, settings.server.worker_user});
+    if (!launcher) return pass(launcher);
+    host.launcher.emplace(std::move(*launcher));
+  }
+  return host;
+}
+
+}  // namespace
+
+Result<Host> prepare_host(const config::Settings& settings) {
+  if (::geteuid() == 0) {
+    auto host = prepare_as_root(settings);
+    if (!host) return host;
+    const bool stay = settings.server.user == "root" || !ipc::user_id(settings.server.user);
+    if (stay) return host;
+    if (auto dropped = drop_privileges(settings.server.user); !dropped) return pass(dropped);
+    return host;
+  }
+  log::warning("single_user", "uid", ::geteuid(), "effect",
+               "workers run as the manager's user and are not kept from its data");
+  if (auto made = make_directories(settings, std::nullopt); !made) return pass(made);
+  Host host;
+  host.worker_uid = ::geteuid();
+  return host;
+}
+
+bool may_control(std::uint32_t uid, const std::string& group) {
+  if (uid == 0 || uid == ::geteuid()) return true;
+  const auto user = find_user(uid);
+  std::vector<char> buffer(kNameServiceOctets);
+  ::group entry{};
+  ::group* found = nullptr;
+  if (!user || group.empty() ||
+      ::getgrnam_r(group.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr)
+    return false;
+  std::vector<gid_t> groups(256);
+  int count = static_cast<int>(groups.size());
+  if (::getgrouplist(user->name.c_str(), user->gid, groups.data(), &count) < 0) return false;
+  groups.resize(static_cast<std::size_t>(count));
+  return std::find(groups.begin(), groups.end(), found->gr_gid) != groups.end();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,145 @@
+#include "manager/store_upkeep.h"
+
+#include <asio/post.hpp>
+
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLeastPerStep = 32;
+constexpr std::size_t kMostPerStep = 16384;
+/// After a step that failed, or a walk that could not help, nothing is tried for this long.
+constexpr std::chrono::seconds kPause{1};
+
+}  // namespace
+
+StoreUpkeep::StoreUpkeep(asio::io_context& io, shm::Store& store, Committer& committer,
+                         Options options)
+    : store_(store), committer_(committer), options_(options), timer_(io) {}
+
+void StoreUpkeep::start() {
+  committer_.on_idle_room([this] { return next_step(); });
+  tick();
+}
+
+void StoreUpkeep::stop() {
+  stopped_ = true;
+  timer_.cancel();
+}
+
+void StoreUpkeep::tick() {
+  if (stopped_) return;
+  reclaim();
+  if (!committer_.busy())
+    if (auto step = next_step()) committer_.submit(std::move(*step));
+  timer_.expires_after(options_.interval);
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+void StoreUpkeep::reclaim() {
+  if (store_.stats().waiting_chunks > 0) counters_.chunks_reclaimed += store_.reclaim();
+}
+
+/// Starts a walk when garbage has become too much. Chunks that wait for readers are nobody's fault.
+bool StoreUpkeep::wants_walk() {
+  const shm::StoreStats stats = store_.stats();
+  const std::uint64_t chunks =
+      stats.chunks_in_use - std::min(stats.chunks_in_use, stats.waiting_chunks);
+  const std::uint64_t octets = chunks * shm::kChunkOctets;
+  if (octets <= stats.live_octets) return false;
+  const std::uint64_t garbage = octets - stats.live_octets;
+  if (garbage < options_.least_chunks * shm::kChunkOctets) return false;
+  if (garbage * 100 < octets * options_.garbage_percent) return false;
+  if (store_.choose_victims(options_.victim_percent, chunks) == 0) {
+    pause_until_ = Clock::now() + kPause;
+    return false;
+  }
+  return true;
+}
+
+std::optional<CommitRequest> StoreUpkeep::next_step() {
+  if (stopped_ || step_running_ || Clock::now() < pause_until_) return std::nullopt;
+  if (!walking_ && !retired_) {
+    walking_ = wants_walk();
+    if (walking_) ++counters_.walks;
+  }
+  if (!walking_ && !retired_) return std::nullopt;
+  step_running_ = true;
+  ++counters_.steps;
+  return walking_ ? compact_step() : dismantle_step();
+}
+
+void StoreUpkeep::adapt(std::size_t& amount, Clock::duration spent) {
+  if (spent > options_.slice)
+    amount = std::max(amount / 2, kLeastPerStep);
+  else if (spent * 2 < options_.slice)
+    amount = std::min(amount * 2, kMostPerStep);
+}
+
+CommitRequest StoreUpkeep::dismantle_step() {
+  auto finished = std::make_shared<bool>(false);
+  CommitRequest request;
+  request.stage = [this, finished](Stage& stage) -> Status {
+    const auto start = Clock::now();
+    auto done = stage.draft.dismantle_retired(blocks_);
+    if (!done) return pass(done);
+    *finished = *done;
+    adapt(blocks_, Clock::now() - start);
+    return {};
+  };
+  request.done = [this, finished](const Result<std::uint64_t>& version) {
+    if (version && *finished) retired_ = false;
+    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  return request;
+}
+
+/// The cursor moves on only with the version that holds the moved blocks.
+CommitRequest StoreUpkeep::compact_step() {
+  struct Progress {
+    zone::Draft::CompactCursor cursor;
+    bool finished = false;
+  };
+  auto progress = std::make_shared<Progress>();
+  CommitRequest request;
+  request.stage = [this, progress](Stage& stage) -> Status {
+    const auto start = Clock::now();
+    progress->cursor = cursor_;
+    auto done = stage.draft.compact(progress->cursor, names_);
+    if (!done) return pass(done);
+    progress->finished = *done;
+    adapt(names_, Clock::now() - start);
+    return {};
+  };
+  request.done = [this, progress](const Result<std::uint64_t>& version) {
+    if (version) cursor_ = progress->cursor;
+    if (!version || progress->finished) {
+      walking_ = false;
+      cursor_ = {};
+      store_.forget_victims();
+      reclaim();
+    }
+    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  return request;
+}
+
+void StoreUpkeep::step_done(const Status& status) {
+  step_running_ = false;
+  if (!status) {
+    log::warning("store_upkeep_failed", "reason", status.error().text);
+    pause_until_ = Clock::now() + kPause;
+    return;
+  }
+  // Nothing waits: go on at once. Otherwise the next group takes a step along.
+  if (!committer_.busy())
+    if (auto step = next_step()) committer_.submit(std::move(*step));
+}
+
+}  // namespace pando::manager

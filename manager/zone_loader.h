@@ -1,0 +1,81 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "manager/committer.h"
+#include "manager/zone_file.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// Brings zone files into the store: reads and builds in pool threads, puts on the commit thread. A
+/// zone that has no data yet is put whole, with its updates from the journal; one that is being
+/// served is compared with its file and changed by the difference, so that what did not change is
+/// shared, secondaries get an IXFR, and the edit is journalled like any update.
+class ZoneLoader {
+ public:
+  struct Job {
+    dns::Name apex;
+    std::string path;            ///< empty: the journal alone
+    bool file_optional = false;  ///< a secondary's copy: its absence is no problem
+  };
+  struct Outcome {
+    enum class Kind : std::uint8_t { kLoaded, kChanged, kUnchanged, kAbsent, kFailed };
+    Kind kind = Kind::kFailed;
+    dns::Serial serial;
+    std::uint64_t records = 0;
+    std::vector<std::string> problems;  ///< with kFailed: `file:line: reason`
+  };
+  using Done = std::function<void(const Job&, const Outcome&)>;
+
+  /// `threads` jobs run at once. References outlive the loader, and the pool is joined before it
+  /// goes. Its methods belong to the commit thread.
+  ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
+             shm::SlotTable& slots, Committer& committer, zone::DataLimits limits);
+
+  void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
+  /// Where jobs come from: asked whenever a thread is free, so that a million zones cost no list
+  /// here. Nullopt = none left.
+  using Source = std::function<std::optional<Job>()>;
+  /// Runs all jobs of `source`; `done` for each, `all_done` after the last. Sources run one after
+  /// the other. `history`: the journal, for zones that are not in the store yet.
+  void run(Source source, std::shared_ptr<HistorySource> history, Done done,
+           std::function<void()> all_done);
+  [[nodiscard]] bool idle() const noexcept { return batches_.empty(); }
+
+ private:
+  struct Batch {
+    Source source;
+    std::shared_ptr<HistorySource> history;
+    Done done;
+    std::function<void()> all_done;
+    bool drained = false;
+    std::size_t running = 0;
+  };
+  struct Task;
+  void fill();
+  void start(Job job, const std::shared_ptr<Batch>& batch);
+  void build(const std::shared_ptr<Task>& task);
+  void built(const std::shared_ptr<Task>& task);
+  void put(const std::shared_ptr<Task>& task);
+  void merge(const std::shared_ptr<Task>& task);
+  void finish(const std::shared_ptr<Task>& task, Outcome outcome);
+
+  asio::io_context& io_;
+  asio::thread_pool& pool_;
+  std::size_t threads_;
+  shm::Store& store_;
+  shm::SlotTable& slots_;
+  Committer& committer_;
+  zone::DataLimits limits_;
+  std::deque<std::shared_ptr<Batch>> batches_;
+  std::size_t running_ = 0;
+};
+
+}  // namespace pando::manager

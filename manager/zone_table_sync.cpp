@@ -1,0 +1,144 @@
+#include "manager/zone_table_sync.h"
+
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+/// Zones looked at in one step of the commit thread: some 200 µs.
+constexpr std::size_t kSlice = 256;
+}  // namespace
+
+/// What one step did; counts only when its version was published.
+struct ZoneTableSync::Slice {
+  Counts counts;
+  dns::Name after;
+  std::size_t next_zone = 0;
+  bool last = false;
+};
+
+ZoneTableSync::ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done)
+    : store_(store), committer_(committer), runtime_(std::move(runtime)), done_(std::move(done)) {}
+
+void ZoneTableSync::run(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done) {
+  std::shared_ptr<ZoneTableSync> sync(
+      new ZoneTableSync(store, committer, std::move(runtime), std::move(done)));
+  sync->remove_next();
+}
+
+void ZoneTableSync::finish(const Status& status) { done_(status, counts_); }
+
+// First the zones that are there: which entries of the side table they use, and which must go. ----
+
+void ZoneTableSync::remove_next() {
+  auto slice = std::make_shared<Slice>();
+  committer_.edit([self = shared_from_this(),
+                   slice](zone::Draft& draft) { return self->remove_slice(draft, *slice); },
+                  [self = shared_from_this(), slice](const Status& status) {
+                    if (!status) return self->finish(status);
+                    self->after_ = slice->after;
+                    self->counts_.removed += slice->counts.removed;
+                    self->started_ = true;
+                    if (slice->last)
+                      self->put_next();
+                    else
+                      self->remove_next();
+                  });
+}
+
+Status ZoneTableSync::remove_slice(zone::Draft& draft, Slice& slice) {
+  slice = {};
+  slice.after = after_;
+  std::vector<dns::Name> gone;
+  {
+    const zone::Snapshot snapshot = draft.snapshot();
+    zone::ZoneWalk walk(snapshot);
+    if (started_) walk.seek_after(after_);
+    for (std::size_t i = 0; i < kSlice && !slice.last; ++i) {
+      const zone::ZoneView zone = walk.next();
+      slice.last = !zone;
+      if (slice.last) break;
+      slice.after = dns::Name(zone.apex());
+      if (!runtime_->settings.zones.find(zone.apex())) {
+        gone.push_back(slice.after);
+        continue;
+      }
+      if (used_.size() <= zone.side_index()) used_.resize(zone.side_index() + 1U);
+      used_[zone.side_index()] = true;
+    }
+  }
+  for (const dns::Name& apex : gone)
+    if (auto removed = draft.remove_zone(apex); !removed) return removed;
+  slice.counts.removed = gone.size();
+  return {};
+}
+
+// Then the configuration: what is new, and whose settings differ. --------------------------------
+
+void ZoneTableSync::put_next() {
+  auto slice = std::make_shared<Slice>();
+  committer_.edit([self = shared_from_this(),
+                   slice](zone::Draft& draft) { return self->put_slice(draft, *slice); },
+                  [self = shared_from_this(), slice](const Status& status) {
+                    if (!status) return self->finish(status);
+                    self->next_zone_ = slice->next_zone;
+                    self->counts_.added += slice->counts.added;
+                    self->counts_.changed += slice->counts.changed;
+                    if (slice->last)
+                      self->finish({});
+                    else
+                      self->put_next();
+                  });
+}
+
+const zone::ZoneSettings& ZoneTableSync::settings_of(const config::ZoneOptions* options) {
+  const auto found = compiled_.find(options);
+  if (found != compiled_.end()) return found->second;
+  return compiled_.emplace(options, config::compile(*options, runtime_->settings)).first->second;
+}
+
+std::uint32_t ZoneTableSync::free_side_index() {
+  while (side_hint_ < used_.size() && used_[side_hint_]) ++side_hint_;
+  if (side_hint_ >= used_.size()) used_.resize(side_hint_ + 1U);
+  used_[side_hint_] = true;
+  return side_hint_;
+}
+
+Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
+  slice = {};
+  const config::Settings& settings = runtime_->settings;
+  if (next_zone_ == 0) {
+    const auto put = draft.put_server_settings(config::compile(settings.server, settings.limits));
+    if (!put) return put;
+  }
+  const std::size_t end = std::min(next_zone_ + kSlice, settings.zones.size());
+  for (std::size_t i = next_zone_; i < end; ++i) {
+    const config::ZoneRef zone = settings.zones[i];
+    const zone::ZoneView live = draft.snapshot().zone_at(zone.name);
+    const std::uint64_t tag = live ? live.settings_tag() : 0;
+    const std::uint32_t index = live ? live.side_index() : free_side_index();
+    if (index >= shm::Store::kSideEntries)
+      return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
+    if (!live) clear_side(index);
+    const auto put = draft.put_zone_settings(zone.name, settings_of(zone.options), index);
+    if (!put) return put;
+    if (!live)
+      ++slice.counts.added;
+    else if (draft.snapshot().zone_at(zone.name).settings_tag() != tag)
+      ++slice.counts.changed;
+  }
+  slice.next_zone = end;
+  slice.last = end == settings.zones.size();
+  return {};
+}
+
+/// A new zone knows nothing of the entry's former owner.
+void ZoneTableSync::clear_side(std::uint32_t index) {
+  shm::Store::SideEntry* entry = store_.side(index);
+  if (entry == nullptr) return;
+  entry->expires_at.store(0, std::memory_order_relaxed);
+  entry->next_refresh.store(0, std::memory_order_relaxed);
+  entry->last_ok.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace pando::manager

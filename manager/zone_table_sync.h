@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "manager/committer.h"
+#include "manager/runtime.h"
+
+namespace pando::manager {
+
+/// Brings the store's list of zones and their settings in line with the configuration, in slices: a
+/// million zones must not hold up the commit thread. Zones that are new start unloaded.
+class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
+ public:
+  struct Counts {
+    std::uint64_t added = 0;
+    std::uint64_t removed = 0;
+    std::uint64_t changed = 0;
+  };
+  using Done = std::function<void(const Status&, const Counts&)>;
+
+  /// Runs to the end on its own; `done` on the commit thread.
+  static void run(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done);
+
+ private:
+  ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done);
+  struct Slice;
+  void remove_next();
+  void put_next();
+  void finish(const Status& status);
+  Status remove_slice(zone::Draft& draft, Slice& slice);
+  Status put_slice(zone::Draft& draft, Slice& slice);
+  const zone::ZoneSettings& settings_of(const config::ZoneOptions* options);
+  std::uint32_t free_side_index();
+  void clear_side(std::uint32_t index);
+
+  shm::Store& store_;
+  Committer& committer_;
+  RuntimePtr runtime_;
+  Done done_;
+  Counts counts_;
+  dns::Name after_;  // removal: the last zone looked at
+  bool started_ = false;
+  std::size_t next_zone_ = 0;  // putting: index in the configuration's table
+  std::vector<bool> used_;     // side table entries
+  std::uint32_t side_hint_ = 0;
+  std::map<const config::ZoneOptions*, zone::ZoneSettings> compiled_;
+};
+
+}  // namespace pando::manager
