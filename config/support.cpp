@@ -50,6 +50,12 @@ Support support_of(std::string_view path) noexcept {
   return row == kNotYet.end() ? Support::kFull : row->support;
 }
 
+std::vector<std::string_view> unsupported_paths() {
+  std::vector<std::string_view> paths;
+  for (const Row& row : kNotYet) paths.push_back(row.path);
+  return paths;
+}
+
 std::string schema_path(std::string_view shown) {
   std::string path;
   bool in_brackets = false;

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pando::config {
 
@@ -14,6 +15,9 @@ enum class Support {
 /// What this build does with a key. `path` is a schema path such as "zones[].notify"; what a
 /// template says counts as what its zones say. One row of a table per feature that is to come.
 [[nodiscard]] Support support_of(std::string_view path) noexcept;
+
+/// Every path that is not kFull.
+[[nodiscard]] std::vector<std::string_view> unsupported_paths();
 
 /// A path as messages show it, "templates[2].notify", as a schema path: "zones[].notify".
 [[nodiscard]] std::string schema_path(std::string_view shown);
