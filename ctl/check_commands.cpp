@@ -1,0 +1,138 @@
+#include "ctl/check_commands.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "config/load.h"
+#include "dns/zone_scanner.h"
+#include "shm/store.h"
+#include "zone/built.h"
+#include "zone/draft.h"
+
+namespace pando::ctl {
+
+using nlohmann::json;
+
+namespace {
+
+/// A store for one check: a file in a folder of its own that goes away with it.
+class ScratchStore {
+ public:
+  ScratchStore() = default;
+  ScratchStore(const ScratchStore&) = delete;
+  ScratchStore& operator=(const ScratchStore&) = delete;
+  ~ScratchStore() {
+    if (folder_.empty()) return;
+    ::unlink(path().c_str());
+    ::rmdir(folder_.c_str());
+  }
+
+  Result<shm::Store> create() {
+    const char* temporary = ::getenv("TMPDIR");
+    std::string pattern = fmt::format("{}/pandoctl-XXXXXX", temporary ? temporary : "/tmp");
+    if (::mkdtemp(pattern.data()) == nullptr) return fail_errno("cannot create " + pattern);
+    folder_ = pattern;
+    shm::StoreOptions options;
+    options.path = path();
+    options.layout = zone::layout_fingerprint();
+    options.mode = 0600;
+    options.allow_any_filesystem = true;
+    return shm::Store::create(options);
+  }
+
+ private:
+  [[nodiscard]] std::string path() const { return folder_ + "/zone.store"; }
+  std::string folder_;
+};
+
+struct ZoneFacts {
+  std::uint32_t serial = 0;
+  std::uint64_t records = 0;
+  std::uint64_t names = 0;
+};
+
+Result<ZoneFacts> build(zone::ZoneBuilder& builder) {
+  ScratchStore scratch;
+  auto store = scratch.create();
+  if (!store) return pass(store);
+  shm::Transaction transaction = store->begin();
+  const auto built = builder.finish(transaction);
+  if (!built) return tl::unexpected<Error>(built.error());
+  return ZoneFacts{(*built)->serial, (*built)->record_count, (*built)->name_count};
+}
+
+void print_lines(const std::vector<std::string>& lines, std::string_view prefix,
+                 std::ostream& out) {
+  for (const std::string& line : lines) out << prefix << line << '\n';
+}
+
+void print_json(const json& value, std::ostream& out) {
+  out << value.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+}
+
+int report(const dns::Name& name, const dns::ScanReport& scan, const ZoneFacts& facts,
+           Output output) {
+  if (output.json) {
+    print_json({{"ok", scan.ok()},
+                {"zone", dns::to_text(name)},
+                {"errors", scan.errors},
+                {"warnings", scan.warnings},
+                {"serial", facts.serial},
+                {"records", facts.records},
+                {"names", facts.names}},
+               output.out);
+  } else {
+    print_lines(scan.errors, "", output.err);
+    print_lines(scan.warnings, "warning: ", output.err);
+    if (scan.ok())
+      output.out << fmt::format("{}: ok, serial {}, {} at {}\n", dns::to_text(name), facts.serial,
+                                counted(facts.records, "record"), counted(facts.names, "name"));
+  }
+  return scan.ok() ? kDone : kFailed;
+}
+
+}  // namespace
+
+int check_config(const std::string& path, Output output) {
+  const config::LoadResult result = config::load(path);
+  const std::size_t zones = result.settings.zones.size();
+  if (output.json) {
+    print_json({{"ok", result.ok()},
+                {"errors", result.errors},
+                {"warnings", result.warnings},
+                {"zones", zones}},
+               output.out);
+  } else {
+    print_lines(result.errors, "", output.err);
+    print_lines(result.warnings, "warning: ", output.err);
+    if (result.ok()) output.out << fmt::format("{}: ok, {}\n", path, counted(zones, "zone"));
+  }
+  return result.ok() ? kDone : kFailed;
+}
+
+int check_zone(const std::string& name, const std::string& path, Output output) {
+  const auto apex = dns::Name::from_text(name);
+  if (!apex) {
+    output.err << "pandoctl: " << apex.error().text << '\n';
+    return kUsage;
+  }
+  zone::ZoneBuilder builder(*apex);
+  dns::ScanOptions options;
+  options.origin = *apex;
+  dns::ScanReport scan = dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) {
+    return builder.add(record.owner, record.type, record.ttl, record.rdata);
+  });
+  ZoneFacts facts;
+  if (scan.ok()) {  // half a zone would only give errors that follow from the first ones
+    auto built = build(builder);
+    if (built)
+      facts = *built;
+    else
+      scan.errors.push_back(fmt::format("{}: {}", path, built.error().text));
+  }
+  return report(*apex, scan, facts, output);
+}
+
+}  // namespace pando::ctl

@@ -1,0 +1,155 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "config/load.h"
+#include "ctl/check_commands.h"
+#include "ctl/manager_commands.h"
+
+namespace {
+
+using namespace pando;  // NOLINT: a program's main file
+
+struct Arguments {
+  std::string config = "/etc/pando/pando.yaml";
+  std::string run_directory;
+  bool json = false;
+  unsigned timeout_seconds = 60;
+  std::string zone;
+  std::string file;
+  std::uint32_t count = 1;
+};
+
+ctl::Output output_for(const Arguments& arguments) {
+  return {std::cout, std::cerr, arguments.json};
+}
+
+/// Folder of the control socket. A configuration with errors still tells it: this is the tool to
+/// repair things with.
+Result<std::string> run_directory(const Arguments& arguments) {
+  if (!arguments.run_directory.empty()) return arguments.run_directory;
+  if (::access(arguments.config.c_str(), R_OK) != 0)
+    return fail_errno("cannot read " + arguments.config);
+  const auto loaded = config::load(arguments.config, {.read_zone_lists = false});
+  if (!loaded.ok())
+    std::cerr << "pandoctl: the configuration has errors; see 'pandoctl config check'\n";
+  return loaded.settings.server.run_directory;
+}
+
+int with_session(const Arguments& arguments, const std::function<int(ctl::Session&)>& command) {
+  const auto folder = run_directory(arguments);
+  if (!folder) {
+    std::cerr << "pandoctl: " << folder.error().text << '\n';
+    return ctl::kFailed;
+  }
+  auto fd = ipc::connect_control(*folder);
+  if (!fd) {
+    std::cerr << "pandoctl: " << fd.error().text << '\n';
+    return ctl::kUnreachable;
+  }
+  ctl::Session session(std::move(*fd), output_for(arguments),
+                       std::chrono::seconds(arguments.timeout_seconds));
+  return command(session);
+}
+
+/// The command line: each leaf command sets what is to be done.
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", PANDO_VERSION);
+    app_.add_option("--config,-c", arguments_.config, "configuration file")->capture_default_str();
+    app_.add_option("--run-directory", arguments_.run_directory,
+                    "folder of the control socket, instead of asking the configuration");
+    app_.add_flag("--json", arguments_.json, "JSON for programs");
+    app_.add_option("--timeout", arguments_.timeout_seconds, "seconds to wait for an answer")
+        ->check(CLI::Range(1, 86400))
+        ->capture_default_str();
+    app_.fallthrough();
+    add_manager_commands();
+    add_zone_commands();
+    add_worker_commands();
+    add_config_commands();
+  }
+
+  int run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error) == 0 ? ctl::kDone : ctl::kUsage;
+    }
+    return action_();
+  }
+
+ private:
+  using SessionCommand = std::function<int(ctl::Session&)>;
+
+  CLI::App* group(const char* name, const char* help) {
+    CLI::App* command = app_.add_subcommand(name, help);
+    command->require_subcommand(1);
+    command->fallthrough();
+    return command;
+  }
+  CLI::App* add(CLI::App* parent, const char* name, const char* help, std::function<int()> action) {
+    CLI::App* command = parent->add_subcommand(name, help);
+    command->fallthrough();
+    command->callback([this, action = std::move(action)] { action_ = action; });
+    return command;
+  }
+  CLI::App* add_session(CLI::App* parent, const char* name, const char* help,
+                        SessionCommand command) {
+    return add(parent, name, help,
+               [this, command = std::move(command)] { return with_session(arguments_, command); });
+  }
+
+  void add_manager_commands() {
+    add_session(&app_, "status", "state of the manager", [](auto& s) { return s.status(); });
+    add_session(&app_, "reload", "read the configuration and changed zone files again",
+                [](auto& s) { return s.reload(); });
+    add_session(&app_, "stop", "stop the manager and its workers",
+                [](auto& s) { return s.stop(); });
+  }
+
+  void add_zone_commands() {
+    CLI::App* zone = group("zone", "zones");
+    add_session(zone, "list", "all zones", [](auto& s) { return s.zone_list(); });
+    add_session(zone, "status", "one zone; without a name, those with problems", [this](auto& s) {
+      return arguments_.zone.empty() ? s.zone_problems() : s.zone_status(arguments_.zone);
+    })->add_option("name", arguments_.zone, "name of the zone");
+    CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
+      return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_));
+    });
+    check->add_option("name", arguments_.zone, "name of the zone")->required();
+    check->add_option("file", arguments_.file, "zone file")->required();
+  }
+
+  void add_worker_commands() {
+    CLI::App* worker = group("worker", "worker processes");
+    add_session(worker, "list", "all workers", [](auto& s) { return s.worker_list(); });
+    const auto with_count = [this](CLI::App* command) {
+      command->add_option("count", arguments_.count, "how many")->check(CLI::Range(1, 1024));
+    };
+    with_count(add_session(worker, "add", "start workers, until the next reload",
+                           [this](auto& s) { return s.worker_add(arguments_.count); }));
+    with_count(add_session(worker, "remove", "end workers, highest slots first",
+                           [this](auto& s) { return s.worker_remove(arguments_.count); }));
+  }
+
+  void add_config_commands() {
+    CLI::App* configuration = group("config", "configuration");
+    add(configuration, "check", "check the configuration; needs no manager",
+        [this] { return ctl::check_config(arguments_.config, output_for(arguments_)); });
+  }
+
+  CLI::App app_{"pandoctl: control of the Pando DNS server", "pandoctl"};
+  Arguments arguments_;
+  std::function<int()> action_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  return CommandLine().run(argc, argv);
+}

@@ -1,0 +1,246 @@
+#include "ctl/manager_commands.h"
+
+#include <sys/socket.h>
+
+#include <nlohmann/json.hpp>
+
+#include "dns/name.h"
+
+namespace pando::ctl {
+
+using ipc::ControlRequest;
+using nlohmann::json;
+
+namespace {
+
+ControlRequest request_for(std::string_view verb) {
+  ControlRequest request;
+  request.verb = verb;
+  return request;
+}
+
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& counters) {
+  for (const auto& [name, value] : counters) facts.add(prefix + name, number(value));
+}
+
+void print(const ipc::StatusResult& status, std::ostream& out) {
+  Facts facts;
+  facts.add("version", status.version);
+  facts.add("pid", number(status.pid));
+  facts.add("started", time_text(status.started));
+  facts.add("configuration",
+            fmt::format("{} (loaded {})", status.configuration, time_text(status.configured)));
+  facts.add("workers", fmt::format("{} of {} running ({})", status.workers_running,
+                                   status.workers_wanted, status.worker_mode));
+  facts.add("zones", fmt::format("{} of {} loaded", status.zones_loaded, status.zones));
+  facts.add("store version", number(status.store_version));
+  add_counters(facts, "store ", status.store);
+  add_counters(facts, "journal ", status.journal);
+  add_counters(facts, "", status.counters);
+  facts.print(out);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void print(const ipc::ZoneRow& zone, std::ostream& out) {
+  const bool secondary = zone.kind == "secondary";
+  Facts facts;
+  facts.add("zone", zone.name);
+  facts.add("kind", zone.kind);
+  facts.add("state", zone.state);
+  facts.add("serial", number(zone.serial));
+  facts.add("records", number(zone.records));
+  facts.add("names", number(zone.names));
+  facts.add("file", zone.file);
+  facts.add("primaries", joined(zone.primaries));
+  facts.add("last checked", secondary ? time_text(zone.last_ok) : "");
+  facts.add("next check", secondary ? time_text(zone.refresh_at) : "");
+  facts.add("expires", secondary ? time_text(zone.expires_at) : "");
+  facts.add("problem", zone.problem);
+  facts.print(out);
+}
+
+void print(const ipc::WorkerListResult& list, std::ostream& out) {
+  Table table({{"SLOT", true},
+               {"PID", true},
+               {"STATE"},
+               {"STARTED"},
+               {"RESTARTS", true},
+               {"TRANSFERS", true},
+               {"QUERIES", true}});
+  for (const ipc::WorkerRow& worker : list.workers) {
+    const auto queries = worker.counters.find("queries");
+    table.add({number(worker.slot), worker.pid == 0 ? "-" : number(worker.pid), worker.state,
+               time_text(worker.started), number(worker.restarts), number(worker.leases),
+               queries == worker.counters.end() ? "-" : number(queries->second)});
+  }
+  table.flush(out);
+}
+
+void print(const ipc::ReloadResult& reload, std::ostream& out) {
+  out << fmt::format("reloaded: {} added, {} removed, {} changed\n",
+                     counted(reload.zones_added, "zone"), reload.zones_removed,
+                     reload.zones_changed);
+  for (const std::string& key : reload.restart_needed)
+    out << key << " was changed and waits for a restart of the manager\n";
+  for (const std::string& warning : reload.warnings) out << "warning: " << warning << '\n';
+}
+
+/// Prints a result that `parse` understands.
+template <class Parse>
+auto shown_by(Parse parse, std::ostream& out) {
+  return [parse, &out](const json& result) -> Status {
+    const auto parsed = parse(result);
+    if (!parsed) return tl::unexpected<Error>(parsed.error());
+    print(*parsed, out);
+    return {};
+  };
+}
+
+Table zone_table() {
+  return Table({{"SERIAL", true, 10},
+                {"RECORDS", true, 10},
+                {"KIND", false, 9},
+                {"STATE", false, 10},
+                {"ZONE"}});
+}
+
+}  // namespace
+
+int Session::fail(const Error& error) const {
+  output_.err << "pandoctl: " << error.text << '\n';
+  return connected_ ? kFailed : kUnreachable;
+}
+
+Result<json> Session::exchange(const ControlRequest& request) {
+  connected_ = false;  // until the reply is here
+  if (auto sent = ipc::send_json(fd_.get(), ipc::to_json(request), timeout_); !sent)
+    return pass(sent);
+  auto reply = ipc::receive_json(fd_.get(), ipc::kMaxReplyOctets, timeout_);
+  if (!reply) return pass(reply);
+  connected_ = true;
+  return ipc::take_result(std::move(*reply));
+}
+
+int Session::ask(const ControlRequest& request, const Show& show) {
+  auto result = exchange(request);
+  if (!result) return fail(result.error());
+  if (output_.json) {
+    output_.out << dump(*result) << '\n';
+    return kDone;
+  }
+  if (auto done = show(*result); !done) return fail(done.error());
+  return kDone;
+}
+
+int Session::status() {
+  return ask(request_for(ipc::verb::kStatus), shown_by(ipc::status_from_json, output_.out));
+}
+
+Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
+                              const std::function<void()>& page_done) {
+  ControlRequest request = request_for(ipc::verb::kZoneList);
+  while (true) {
+    const auto reply = exchange(request);
+    if (!reply) return tl::unexpected<Error>(reply.error());
+    const auto page = ipc::zone_list_from_json(*reply);
+    if (!page) return tl::unexpected<Error>(page.error());
+    for (const ipc::ZoneRow& row : page->zones) visit(row);
+    page_done();
+    // A page that does not move on would be asked for without end.
+    if (page->next.empty() || page->next == request.after) return {};
+    request.after = page->next;
+  }
+}
+
+int Session::print_zones(const std::function<bool(const ipc::ZoneRow&)>& wanted,
+                         std::uint64_t& shown) {
+  Table table = zone_table();
+  const auto visit = [&](const ipc::ZoneRow& row) {
+    if (!wanted(row)) return;
+    ++shown;
+    if (output_.json)  // one array, written as it comes
+      output_.out << (shown == 1 ? "" : ",\n") << dump(ipc::to_json(row));
+    else
+      table.add({number(row.serial), number(row.records), row.kind, row.state, row.name});
+  };
+  const auto page_done = [&] {
+    if (!output_.json && shown != 0) table.flush(output_.out);
+  };
+  if (output_.json) output_.out << '[';
+  auto done = for_each_zone(visit, page_done);
+  if (output_.json) output_.out << "]\n";
+  return done ? kDone : fail(done.error());
+}
+
+int Session::zone_list() {
+  std::uint64_t shown = 0;
+  return print_zones([](const ipc::ZoneRow&) { return true; }, shown);
+}
+
+int Session::zone_problems() {
+  std::uint64_t total = 0;
+  std::uint64_t shown = 0;
+  const auto wanted = [&](const ipc::ZoneRow& row) {
+    ++total;
+    return row.state != "ok";
+  };
+  const int code = print_zones(wanted, shown);
+  if (code != kDone) return code;
+  if (!output_.json)
+    output_.out << fmt::format("{} of {} ok\n", total - shown, counted(total, "zone"));
+  return shown == 0 ? kDone : kFailed;
+}
+
+int Session::zone_status(const std::string& name) {
+  ControlRequest request = request_for(ipc::verb::kZoneStatus);
+  const auto parsed = dns::Name::from_text(name);
+  if (!parsed) return fail(parsed.error());
+  request.name = dns::to_text(*parsed);
+  return ask(request, shown_by(ipc::zone_row_from_json, output_.out));
+}
+
+int Session::worker_list() {
+  return ask(request_for(ipc::verb::kWorkerList),
+             shown_by(ipc::worker_list_from_json, output_.out));
+}
+
+int Session::change_workers(std::string_view verb, std::uint32_t count) {
+  ControlRequest request = request_for(verb);
+  request.count = count;
+  return ask(request, shown_by(ipc::worker_list_from_json, output_.out));
+}
+
+int Session::worker_add(std::uint32_t count) {
+  return change_workers(ipc::verb::kWorkerAdd, count);
+}
+
+int Session::worker_remove(std::uint32_t count) {
+  return change_workers(ipc::verb::kWorkerRemove, count);
+}
+
+int Session::reload() {
+  return ask(request_for(ipc::verb::kReload), shown_by(ipc::reload_from_json, output_.out));
+}
+
+int Session::stop() {
+  const int code = ask(request_for(ipc::verb::kStop), [](const json&) { return Status(); });
+  if (code != kDone) return code;
+  // The manager closes the connection by ending.
+  const auto gone = ipc::receive_json(fd_.get(), ipc::kMaxReplyOctets, timeout_);
+  char octet;
+  if (gone || ::recv(fd_.get(), &octet, 1, MSG_DONTWAIT) != 0)
+    return fail({Errc::kIo, "the manager is still there"});
+  if (!output_.json) output_.out << "stopped\n";
+  return kDone;
+}
+
+}  // namespace pando::ctl

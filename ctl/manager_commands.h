@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "base/fd.h"
+#include "ctl/output.h"
+#include "ipc/control.h"
+
+/// Commands that ask the running manager. Each prints its answer and returns an ExitCode.
+namespace pando::ctl {
+
+/// A connection to the manager and where its answers go.
+class Session {
+ public:
+  Session(Fd fd, Output output, std::chrono::milliseconds timeout)
+      : fd_(std::move(fd)), output_(output), timeout_(timeout) {}
+
+  int status();
+  int zone_list();
+  int zone_status(const std::string& name);
+  /// Only the zones that are not served as they should be.
+  int zone_problems();
+  int worker_list();
+  int worker_add(std::uint32_t count);
+  int worker_remove(std::uint32_t count);
+  int reload();
+  /// Returns when the manager has gone, or its time is up.
+  int stop();
+
+ private:
+  using Show = std::function<Status(const nlohmann::json& result)>;
+  /// Asks, then prints the result as JSON text or by `show`.
+  int ask(const ipc::ControlRequest& request, const Show& show);
+  int change_workers(std::string_view verb, std::uint32_t count);
+  /// Calls `visit(row)` for every zone, page by page.
+  Status for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
+                       const std::function<void()>& page_done);
+  int print_zones(const std::function<bool(const ipc::ZoneRow&)>& wanted, std::uint64_t& shown);
+  /// One request, its reply's result.
+  Result<nlohmann::json> exchange(const ipc::ControlRequest& request);
+  int fail(const Error& error) const;
+
+  Fd fd_;
+  bool connected_ = true;
+  Output output_;
+  std::chrono::milliseconds timeout_;
+};
+
+}  // namespace pando::ctl

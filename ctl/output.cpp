@@ -1,0 +1,82 @@
+#include "ctl/output.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace pando::ctl {
+
+namespace {
+
+constexpr std::string_view kGap = "  ";
+
+}  // namespace
+
+std::vector<std::string> Table::titles() const {
+  std::vector<std::string> row;
+  for (const Column& column : columns_) row.push_back(column.title);
+  return row;
+}
+
+void Table::flush(std::ostream& out) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t& width = columns_[i].min_width;
+    width = std::max(width, columns_[i].title.size());
+    for (const auto& row : rows_) width = std::max(width, row[i].size());
+  }
+  if (!header_done_) print_row(out, titles());
+  header_done_ = true;
+  for (const auto& row : rows_) print_row(out, row);
+  rows_.clear();
+}
+
+void Table::print_row(std::ostream& out, const std::vector<std::string>& row) const {
+  std::string line;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::size_t width = columns_[i].min_width;
+    line += columns_[i].number ? fmt::format("{:>{}}", row[i], width)
+                               : fmt::format("{:<{}}", row[i], width);
+    line += kGap;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  out << line << '\n';
+}
+
+void Facts::add(std::string name, std::string value) {
+  if (!value.empty()) facts_.emplace_back(std::move(name), std::move(value));
+}
+
+void Facts::print(std::ostream& out) const {
+  std::size_t width = 0;
+  for (const auto& [name, value] : facts_) width = std::max(width, name.size());
+  for (const auto& [name, value] : facts_)
+    out << fmt::format("{:<{}}{}{}\n", name + ":", width + 1, kGap, value);
+}
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::string time_text(std::uint64_t seconds_since_1970) {
+  // fmt refuses years beyond 9999; nothing of ours is that late unless a clock is broken.
+  constexpr std::uint64_t kLastSecond = 253'402'300'799;
+  if (seconds_since_1970 == 0) return "never";
+  if (seconds_since_1970 > kLastSecond) return std::to_string(seconds_since_1970);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(static_cast<std::time_t>(seconds_since_1970)));
+}
+
+std::string octets_text(std::uint64_t octets) {
+  constexpr std::array<std::string_view, 7> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(octets);
+  std::size_t unit = 0;
+  for (; value >= 1024; ++unit) value /= 1024;
+  if (unit == 0) return fmt::format("{} B", octets);
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, kUnits[unit]);
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace pando::ctl

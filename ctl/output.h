@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pando::ctl {
+
+/// Exit codes of pandoctl, for scripts.
+enum ExitCode : int {
+  kDone = 0,
+  kFailed = 1,       ///< the request was refused, or a check found problems
+  kUsage = 2,        ///< wrong command line
+  kUnreachable = 3,  ///< no manager answers
+};
+
+/// Where a command writes, and for whom.
+struct Output {
+  std::ostream& out;
+  std::ostream& err;
+  bool json = false;  ///< for programs
+};
+
+/// Rows of words in columns; each column as wide as its widest word, numbers to the right.
+class Table {
+ public:
+  struct Column {
+    std::string title;
+    bool number = false;
+    std::size_t min_width = 0;  ///< keeps columns in place when rows come page by page
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// Writes the rows added so far and forgets them; the header only the first time.
+  void flush(std::ostream& out);
+
+ private:
+  void print_row(std::ostream& out, const std::vector<std::string>& row) const;
+  std::vector<Column> columns_;
+  std::vector<std::string> titles() const;
+  std::vector<std::vector<std::string>> rows_;
+  bool header_done_ = false;
+};
+
+/// "name:   value" lines; lines whose value is empty are left out.
+class Facts {
+ public:
+  void add(std::string name, std::string value);
+  void print(std::ostream& out) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> facts_;
+};
+
+[[nodiscard]] std::string number(std::uint64_t value);
+/// RFC 3339 in UTC; "never" for 0.
+[[nodiscard]] std::string time_text(std::uint64_t seconds_since_1970);
+/// "512 MiB": binary units, three digits.
+[[nodiscard]] std::string octets_text(std::uint64_t octets);
+/// "1 zone", "2 zones".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+
+}  // namespace pando::ctl
