@@ -19,49 +19,25 @@ using namespace std::chrono_literals;
 
 constexpr auto kPatience = 30s;
 
-/// A manager that answers by a function, in a thread, until the client goes away.
-class FakeManager {
- public:
-  using Answer = std::function<Result<json>(const ControlRequest&)>;
+using Answer = std::function<Result<json>(const ControlRequest&)>;
+using Command = std::function<int(Session&)>;
 
-  explicit FakeManager(Answer answer) {
-    int fds[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
-    client_ = Fd(fds[0]);
-    thread_ = std::thread([server = Fd(fds[1]), answer = std::move(answer), this]() mutable {
-      while (serve_one(server.get(), answer)) {
-      }
-    });
-  }
-  ~FakeManager() {
-    client_.reset();
-    thread_.join();
-  }
-  Fd take_client() { return std::move(client_); }
-  /// After the session is gone: what was asked.
-  const std::vector<ControlRequest>& requests() {
-    if (thread_.joinable()) thread_.join();
-    return requests_;
-  }
-  void join() { requests(); }
-
- private:
-  bool serve_one(int fd, const Answer& answer) {
-    auto message = ipc::receive_json(fd, ipc::kMaxRequestOctets, kPatience);
-    if (!message) return false;
-    auto request = ipc::request_from_json(*message);
-    if (!request) return false;
-    requests_.push_back(*request);
+/// Answers requests until the client goes away or asks for a stop; returns what was asked.
+std::vector<ControlRequest> serve(const Fd& fd, const Answer& answer) {
+  std::vector<ControlRequest> requests;
+  while (true) {
+    const auto message = ipc::receive_json(fd.get(), ipc::kMaxRequestOctets, kPatience);
+    if (!message) return requests;
+    const auto request = ipc::request_from_json(*message);
+    if (!request) return requests;
+    requests.push_back(*request);
     auto result = answer(*request);
     const json reply =
         result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error());
-    return ipc::send_json(fd, reply, kPatience) && request->verb != ipc::verb::kStop;
+    if (!ipc::send_json(fd.get(), reply, kPatience)) return requests;
+    if (request->verb == ipc::verb::kStop) return requests;
   }
-
-  Fd client_;
-  std::vector<ControlRequest> requests_;
-  std::thread thread_;
-};
+}
 
 struct Outcome {
   int code = -1;
@@ -70,25 +46,232 @@ struct Outcome {
   std::vector<ControlRequest> requests;
 };
 
-Outcome run(FakeManager::Answer answer, const std::function<int(Session&)>& command,
-            bool as_json = false) {
+/// Runs a command against a manager that answers by `answer`, in a thread.
+Outcome run(const Answer& answer, const Command& command, bool as_json = false) {
   int fds[2];
-  (void)fds;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
+  Outcome outcome;
+  std::thread manager([&outcome, &answer, server = Fd(fds[1])]() mutable {
+    outcome.requests = serve(server, answer);
+    server.reset();
+  });
   std::ostringstream out;
   std::ostringstream err;
-  Outcome outcome;
-  int code = -1;
-  std::vector<ControlRequest> requests;
   {
-    auto manager = std::make_unique<FakeManager>(std::move(answer));
-    {
-      Session session(manager->take_client(), {out, err, as_json}, kPatience);
-      code = command(session);
-    }
-    requests = manager->requests();
-    manager.release();
+    Session session(Fd(fds[0]), {out, err, as_json}, kPatience);
+    outcome.code = command(session);
   }
-  return {code, out.str(), err.str(), std::move(requests)};
+  manager.join();
+  outcome.out = out.str();
+  outcome.err = err.str();
+  return outcome;
+}
+
+Answer always(json result) {
+  return [result = std::move(result)](const ControlRequest&) -> Result<json> { return result; };
+}
+
+Answer refuses(Errc code, std::string text) {
+  return [=](const ControlRequest&) -> Result<json> {
+    return tl::unexpected<Error>(Error{code, text});
+  };
+}
+
+TEST(StatusCommand, PrintsFactsForPeople) {
+  const ipc::StatusResult status{.version = "0.1.0",
+                                 .pid = 42,
+                                 .started = 1785844800,
+                                 .configuration = "/etc/pando/pando.yaml",
+                                 .worker_mode = "managed",
+                                 .workers_wanted = 4,
+                                 .workers_running = 3,
+                                 .zones = 7,
+                                 .zones_loaded = 6,
+                                 .store = {{"live", 1000}},
+                                 .counters = {{"updates", 5}}};
+  const Outcome outcome =
+      run(always(ipc::to_json(status)), [](Session& session) { return session.status(); });
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.requests, std::vector{ControlRequest{.verb = "status"}});
+  EXPECT_THAT(outcome.out, HasSubstr("2026-08-04T12:00:00Z"));
+  EXPECT_THAT(outcome.out, HasSubstr("3 of 4 running (managed)"));
+  EXPECT_THAT(outcome.out, HasSubstr("6 of 7 loaded"));
+  EXPECT_THAT(outcome.out, HasSubstr("updates:"));
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(StatusCommand, PrintsTheResultAsItIsForPrograms) {
+  const json result{{"pid", 42}, {"something-new", {1, 2}}};
+  const Outcome outcome =
+      run(always(result), [](Session& session) { return session.status(); }, true);
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(json::parse(outcome.out), result);
+}
+
+TEST(AnyCommand, ShowsTheManagersErrorAndFails) {
+  for (const Errc code : {Errc::kNotFound, Errc::kIo}) {
+    const Outcome outcome = run(refuses(code, "no such luck"),
+                                [](Session& session) { return session.zone_status("a.example"); });
+    EXPECT_EQ(outcome.code, kFailed);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, "pandoctl: no such luck\n");
+  }
+}
+
+TEST(AnyCommand, SaysWhenTheManagerGoesAway) {
+  int fds[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+  Fd(fds[1]).reset();
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(Session(Fd(fds[0]), {out, err}, kPatience).status(), kUnreachable);
+  EXPECT_NE(err.str(), "");
+}
+
+TEST(AnyCommand, RefusesAResultOfTheWrongShape) {
+  const Outcome outcome =
+      run(always(json::array()), [](Session& session) { return session.worker_list(); });
+  EXPECT_EQ(outcome.code, kFailed);
+}
+
+ipc::ZoneRow row(std::size_t i, std::string state = "ok") {
+  return {.name = fmt::format("z{:06}.example.", i),
+          .kind = "primary",
+          .state = std::move(state),
+          .serial = static_cast<std::uint32_t>(i),
+          .records = 3};
+}
+
+/// A manager with that many zones, which gives them page by page.
+Answer many_zones(std::size_t count) {
+  return [count](const ControlRequest& request) -> Result<json> {
+    ipc::ZoneListResult page;
+    std::size_t i = request.after.empty() ? 0 : std::stoul(request.after.substr(1, 6)) + 1;
+    for (; i < count && page.zones.size() < request.limit; ++i) page.zones.push_back(row(i));
+    if (i < count) page.next = page.zones.back().name;
+    return ipc::to_json(page);
+  };
+}
+
+TEST(ZoneListCommand, AsksPageByPage) {
+  const Outcome outcome =
+      run(many_zones(2500), [](Session& session) { return session.zone_list(); });
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.requests.size(), 3U);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2501) << "with a header";
+  EXPECT_THAT(outcome.out, HasSubstr("    SERIAL     RECORDS  KIND       STATE       ZONE\n"
+                                     "         0           3  primary    ok          z000000."));
+  EXPECT_THAT(outcome.out, HasSubstr("z002499.example.\n"));
+}
+
+TEST(ZoneListCommand, PrintsOneJsonArrayForPrograms) {
+  for (const std::size_t count : {0U, 1U, 1001U}) {
+    const Outcome outcome =
+        run(many_zones(count), [](Session& session) { return session.zone_list(); }, true);
+    const json zones = json::parse(outcome.out);
+    ASSERT_TRUE(zones.is_array());
+    ASSERT_EQ(zones.size(), count);
+    if (count != 0) {
+      EXPECT_EQ(zones.back()["name"], row(count - 1).name);
+    }
+  }
+}
+
+TEST(ZoneListCommand, EndsWhenTheManagerSendsTheSamePageAgain) {
+  const ipc::ZoneListResult page{{row(1)}, row(1).name};
+  const Outcome outcome =
+      run(always(ipc::to_json(page)), [](Session& session) { return session.zone_list(); });
+  EXPECT_EQ(outcome.requests.size(), 2U);
+}
+
+TEST(ZoneStatusCommand, PrintsOneZone) {
+  ipc::ZoneRow zone = row(7);
+  zone.kind = "secondary";
+  zone.primaries = {"192.0.2.1@53", "2001:db8::1@53"};
+  zone.problem = "timeout";
+  const Outcome outcome = run(always(ipc::to_json(zone)), [](Session& session) {
+    return session.zone_status("Z000007.example");
+  });
+  EXPECT_EQ(outcome.code, kDone);
+  ASSERT_EQ(outcome.requests.size(), 1U);
+  EXPECT_EQ(outcome.requests[0].name, "Z000007.example.") << "absolute";
+  EXPECT_THAT(outcome.out, HasSubstr("192.0.2.1@53, 2001:db8::1@53"));
+  EXPECT_THAT(outcome.out, HasSubstr("timeout"));
+  EXPECT_THAT(outcome.out, HasSubstr("never")) << "not checked yet";
+}
+
+TEST(ZoneStatusCommand, RefusesABadNameByItself) {
+  const Outcome outcome =
+      run(always({}), [](Session& session) { return session.zone_status("a..b"); });
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_TRUE(outcome.requests.empty());
+}
+
+TEST(ZoneStatusCommand, WithoutANameShowsTheZonesWithProblems) {
+  const ipc::ZoneListResult page{{row(1), row(2, "expired"), row(3)}, ""};
+  const Outcome outcome =
+      run(always(ipc::to_json(page)), [](Session& session) { return session.zone_problems(); });
+  EXPECT_EQ(outcome.code, kFailed) << "for scripts";
+  EXPECT_THAT(outcome.out, HasSubstr("expired     z000002.example."));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("z000001.example.")));
+  EXPECT_THAT(outcome.out, HasSubstr("2 of 3 zones ok\n"));
+}
+
+TEST(ZoneStatusCommand, WithoutANameIsQuietWhenAllIsWell) {
+  const ipc::ZoneListResult page{{row(1)}, ""};
+  const Outcome outcome =
+      run(always(ipc::to_json(page)), [](Session& session) { return session.zone_problems(); });
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.out, "1 of 1 zone ok\n");
+}
+
+TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
+  const ipc::WorkerListResult list{
+      "managed", {{0, 100, "running", 1785844800, 1, 2, {{"queries", 77}}}, {1, 0, "absent"}}};
+  const std::pair<const char*, Command> cases[] = {
+      {"worker-list", [](Session& session) { return session.worker_list(); }},
+      {"worker-add", [](Session& session) { return session.worker_add(3); }},
+      {"worker-remove", [](Session& session) { return session.worker_remove(3); }},
+  };
+  for (const auto& [verb, command] : cases) {
+    const Outcome outcome = run(always(ipc::to_json(list)), command);
+    EXPECT_EQ(outcome.code, kDone);
+    ASSERT_EQ(outcome.requests.size(), 1U);
+    EXPECT_EQ(outcome.requests[0].verb, verb);
+    EXPECT_EQ(outcome.requests[0].count, verb == std::string("worker-list") ? 1U : 3U);
+    EXPECT_EQ(outcome.out,
+              "SLOT  PID  STATE    STARTED               RESTARTS  TRANSFERS  QUERIES\n"
+              "   0  100  running  2026-08-04T12:00:00Z         1          2       77\n"
+              "   1    -  absent   never                        0          0        -\n");
+  }
+}
+
+TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {
+  const ipc::ReloadResult result{1, 2, 3, {"store.path"}, {"careful"}};
+  const Outcome outcome =
+      run(always(ipc::to_json(result)), [](Session& session) { return session.reload(); });
+  EXPECT_EQ(outcome.out,
+            "reloaded: 1 zone added, 2 removed, 3 changed\n"
+            "store.path was changed and waits for a restart of the manager\n"
+            "warning: careful\n");
+}
+
+TEST(StopCommand, WaitsForTheManagersEnd) {
+  const Outcome outcome =
+      run(always(json::object()), [](Session& session) { return session.stop(); });
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.out, "stopped\n");
+}
+
+TEST(StopCommand, SaysWhenTheManagerDoesNotEnd) {
+  int fds[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+  const Fd server(fds[1]);
+  ASSERT_TRUE(ipc::send_json(server.get(), ipc::ok_reply(json::object()), kPatience));
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(Session(Fd(fds[0]), {out, err}, 50ms).stop(), kFailed);
+  EXPECT_EQ(err.str(), "pandoctl: the manager is still there\n");
 }
 
 }  // namespace

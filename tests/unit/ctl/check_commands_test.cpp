@@ -1,0 +1,126 @@
+#include "ctl/check_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace pando::ctl {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class Checks : public testing::Test {
+ protected:
+  Checks() {
+    char pattern[] = "/tmp/pando-ctl-XXXXXX";
+    if (::mkdtemp(pattern) == nullptr) std::abort();
+    folder_ = pattern;
+    ::setenv("TMPDIR", pattern, 1);
+  }
+  ~Checks() override {
+    ::unsetenv("TMPDIR");
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string write(const std::string& name, std::string_view text) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  int check_zone_text(std::string_view text, bool as_json = false) {
+    const std::string path = write("zone", text);
+    return check_zone("example.com", path, {out_, err_, as_json});
+  }
+
+  std::string folder_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+constexpr std::string_view kZone =
+    "$TTL 3600\n"
+    "@ SOA ns hostmaster 7 3600 900 604800 300\n"
+    "@ NS ns\n"
+    "ns A 192.0.2.53\n";
+
+TEST_F(Checks, AGoodConfigurationPasses) {
+  const auto path = write("p.yaml", "zones: [{name: a, file: f}]\n");
+  EXPECT_EQ(check_config(path, {out_, err_}), kDone);
+  EXPECT_EQ(out_.str(), path + ": ok, 1 zone\n");
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(Checks, ProblemsOfTheConfigurationAreListed) {
+  const auto path = write("p.yaml", "a: 1\nb: 2\n");
+  EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
+  EXPECT_EQ(err_.str(), path + ":1: a: unknown key\n" + path + ":2: b: unknown key\n");
+  EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(Checks, WarningsOfTheConfigurationDoNotFail) {
+  const auto path = write("p.yaml", "keys: [{name: a, secret: Zm9v}]\n");
+  EXPECT_EQ(check_config(path, {out_, err_}), kDone);
+  EXPECT_THAT(err_.str(), HasSubstr("warning: "));
+}
+
+TEST_F(Checks, TheConfigurationsVerdictIsAlsoJson) {
+  EXPECT_EQ(check_config(write("p.yaml", "a: 1\n"), {out_, err_, true}), kFailed);
+  const json verdict = json::parse(out_.str());
+  EXPECT_EQ(verdict["ok"], false);
+  EXPECT_EQ(verdict["errors"].size(), 1U);
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(Checks, AGoodZonePasses) {
+  EXPECT_EQ(check_zone_text(kZone), kDone) << err_.str();
+  EXPECT_EQ(out_.str(), "example.com.: ok, serial 7, 3 records at 2 names\n");
+}
+
+TEST_F(Checks, SyntaxErrorsOfAZoneHaveALine) {
+  EXPECT_EQ(check_zone_text(std::string(kZone) + "x A 192.0.2.999\n"), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr(folder_ + "/zone:5: "));
+  EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(Checks, RecordsOutsideTheZoneAreErrors) {
+  EXPECT_EQ(check_zone_text(std::string(kZone) + "other.example. A 192.0.2.1\n"), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr(":5: "));
+}
+
+TEST_F(Checks, RulesOfTheWholeZoneAreChecked) {
+  EXPECT_EQ(check_zone_text("$TTL 1\n@ NS ns\n"), kFailed) << "no SOA";
+  EXPECT_EQ(check_zone_text(std::string(kZone) + "x CNAME ns\nx A 192.0.2.1\n"), kFailed)
+      << "CNAME and other data";
+}
+
+TEST_F(Checks, TheZonesVerdictIsAlsoJson) {
+  EXPECT_EQ(check_zone_text(kZone, true), kDone);
+  const json verdict = json::parse(out_.str());
+  EXPECT_EQ(verdict["ok"], true);
+  EXPECT_EQ(verdict["serial"], 7);
+  EXPECT_EQ(verdict["records"], 3);
+}
+
+TEST_F(Checks, AMissingFileIsAnError) {
+  EXPECT_EQ(check_zone("example.com", folder_ + "/none", {out_, err_}), kFailed);
+  EXPECT_NE(err_.str(), "");
+}
+
+TEST_F(Checks, ABadZoneNameIsAUsageError) {
+  EXPECT_EQ(check_zone("a..b", folder_ + "/none", {out_, err_}), kUsage);
+}
+
+TEST_F(Checks, NothingIsLeftBehind) {
+  check_zone_text(kZone);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++files;
+  EXPECT_EQ(files, 1U) << "the zone file itself";
+}
+
+}  // namespace
+}  // namespace pando::ctl

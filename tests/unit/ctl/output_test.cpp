@@ -1,0 +1,64 @@
+#include "ctl/output.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace pando::ctl {
+namespace {
+
+TEST(TableOutput, AlignsWordsLeftAndNumbersRight) {
+  std::ostringstream out;
+  Table table({{"NAME"}, {"COUNT", true}, {"X"}});
+  table.add({"a", "10000000", "y"});
+  table.add({"longer", "1", ""});
+  table.flush(out);
+  EXPECT_EQ(out.str(),
+            "NAME       COUNT  X\n"
+            "a       10000000  y\n"
+            "longer         1\n");
+}
+
+TEST(TableOutput, WritesItsHeaderOnce) {
+  std::ostringstream out;
+  Table table({{"A"}});
+  table.add({"1"});
+  table.flush(out);
+  table.add({"2"});
+  table.flush(out);
+  EXPECT_EQ(out.str(), "A\n1\n2\n");
+}
+
+TEST(FactsOutput, LeavesOutEmptyValues) {
+  std::ostringstream out;
+  Facts facts;
+  facts.add("a", "1");
+  facts.add("empty", "");
+  facts.add("long", "2");
+  facts.print(out);
+  EXPECT_EQ(out.str(), "a:     1\nlong:  2\n");
+}
+
+TEST(TimeText, IsUtc) {
+  EXPECT_EQ(time_text(0), "never");
+  EXPECT_EQ(time_text(1), "1970-01-01T00:00:01Z");
+  EXPECT_EQ(time_text(1785844800), "2026-08-04T12:00:00Z");
+  EXPECT_EQ(time_text(~0ULL), "18446744073709551615") << "beyond all calendars";
+}
+
+TEST(OctetsText, HasThreeDigits) {
+  EXPECT_EQ(octets_text(0), "0 B");
+  EXPECT_EQ(octets_text(1023), "1023 B");
+  EXPECT_EQ(octets_text(1024), "1.00 KiB");
+  EXPECT_EQ(octets_text(512ULL << 20), "512 MiB");
+  EXPECT_EQ(octets_text(~0ULL), "16.0 EiB");
+}
+
+TEST(Counted, KnowsThePlural) {
+  EXPECT_EQ(counted(0, "zone"), "0 zones");
+  EXPECT_EQ(counted(1, "zone"), "1 zone");
+  EXPECT_EQ(counted(2, "zone"), "2 zones");
+}
+
+}  // namespace
+}  // namespace pando::ctl
