@@ -51,14 +51,14 @@ Outcome run(const Answer& answer, const Command& command, bool as_json = false) 
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
   Outcome outcome;
-  std::thread manager([&outcome, &answer, server = Fd(fds[1])]() mutable {
+  std::thread manager([&outcome, &answer, server = Fd{fds[1]}]() mutable {
     outcome.requests = serve(server, answer);
     server.reset();
   });
   std::ostringstream out;
   std::ostringstream err;
   {
-    Session session(Fd(fds[0]), {out, err, as_json}, kPatience);
+    Session session(Fd{fds[0]}, {out, err, as_json}, kPatience);
     outcome.code = command(session);
   }
   manager.join();
@@ -121,10 +121,10 @@ TEST(AnyCommand, ShowsTheManagersErrorAndFails) {
 TEST(AnyCommand, SaysWhenTheManagerGoesAway) {
   int fds[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
-  Fd(fds[1]).reset();
+  Fd{fds[1]}.reset();
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(Session(Fd(fds[0]), {out, err}, kPatience).status(), kUnreachable);
+  EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, kPatience).status(), kUnreachable);
   EXPECT_NE(err.str(), "");
 }
 
@@ -270,7 +270,7 @@ TEST(StopCommand, SaysWhenTheManagerDoesNotEnd) {
   ASSERT_TRUE(ipc::send_json(server.get(), ipc::ok_reply(json::object()), kPatience));
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(Session(Fd(fds[0]), {out, err}, 50ms).stop(), kFailed);
+  EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, 50ms).stop(), kFailed);
   EXPECT_EQ(err.str(), "pandoctl: the manager is still there\n");
 }
 
