@@ -1,0 +1,122 @@
+// Random differences against a plain model of a zone, with compaction in between.
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "tests/unit/zone/zone_fixture.h"
+
+namespace pando::zone {
+namespace {
+
+using testing::name;
+
+/// (owner, type) → TTL and RDATA texts.
+struct ModelSet {
+  std::string ttl;
+  std::set<std::string> rdatas;
+};
+using Model = std::map<std::pair<std::string, std::string>, ModelSet>;
+
+struct Line {
+  std::string owner, ttl, type, rdata;
+  [[nodiscard]] std::string text() const { return owner + " " + ttl + " " + type + " " + rdata; }
+};
+
+class ZoneModel : public testing::ZoneTest {
+ protected:
+  std::mt19937 random_;
+  Model model_;
+
+  unsigned pick(unsigned count) { return static_cast<unsigned>(random_() % count); }
+
+  std::string random_owner() {
+    static const char* const kLabels[] = {"a",   "b",    "c",     "www",    "*",
+                                          "x-y", "_tcp", "\\000", "\\255z"};
+    std::string owner;
+    for (unsigned labels = 1 + pick(3); labels > 0; --labels)
+      owner += std::string(kLabels[pick(9)]) + ".";
+    return owner + "example.";
+  }
+
+  Line random_line() {
+    Line line{random_owner(), std::to_string(60 + pick(2)), "A", "192.0.2." + std::to_string(pick(6))};
+    if (pick(2) == 0) {
+      line.type = "TXT";
+      line.rdata = "\"" + std::string(pick(200), 't') + std::to_string(pick(9)) + "\"";
+    }
+    return line;
+  }
+
+  void remove_from_model(const Line& line) {
+    const auto set = model_.find({line.owner, line.type});
+    if (set == model_.end()) return;
+    set->second.rdatas.erase(line.rdata);
+    if (set->second.rdatas.empty()) model_.erase(set);
+  }
+
+  void add_to_model(const Line& line) {
+    auto& set = model_[{line.owner, line.type}];
+    set.ttl = line.ttl;
+    set.rdatas.insert(line.rdata);
+  }
+
+  void random_difference(std::vector<std::string>& removed, std::vector<std::string>& added) {
+    std::vector<Line> in;
+    for (unsigned changes = 1 + pick(8); changes > 0; --changes) {
+      Line line = random_line();
+      if (pick(5) < 3) {
+        in.push_back(line);
+        added.push_back(line.text());
+        continue;
+      }
+      const auto set = model_.find({line.owner, line.type});
+      if (set != model_.end() && pick(4) != 0) line.rdata = *set->second.rdatas.begin();
+      removed.push_back(line.text());
+      remove_from_model(line);
+    }
+    for (const Line& line : in) add_to_model(line);
+  }
+
+  void expect_equal() {
+    std::vector<std::string> expected;
+    std::set<std::string> owners;
+    for (const auto& [key, set] : model_) {
+      owners.insert(key.first);
+      for (const std::string& rdata : set.rdatas)
+        expected.push_back(Line{key.first, set.ttl, key.second, rdata}.text());
+    }
+    std::sort(expected.begin(), expected.end());
+    auto lines = testing::dump(zone("example."));
+    std::sort(lines.begin(), lines.end());
+    ASSERT_EQ(lines, expected);
+    ASSERT_EQ(zone("example.").name_count(), owners.size());
+    ASSERT_EQ(zone("example.").record_count(), expected.size());
+  }
+};
+
+TEST_F(ZoneModel, EveryVersionEqualsTheModel) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  random_.seed(seed);
+  ASSERT_TRUE(load("example.", {"example. 60 SOA a. b. 1 2 3 4 5", "example. 60 NS a."}));
+  add_to_model({"example.", "60", "SOA", "a. b. 1 2 3 4 5"});
+  add_to_model({"example.", "60", "NS", "a."});
+  Draft::CompactCursor cursor;
+  for (int round = 0; round < 1500; ++round) {
+    std::vector<std::string> removed;
+    std::vector<std::string> added;
+    random_difference(removed, added);
+    const auto applied = apply("example.", removed, added);
+    ASSERT_TRUE(applied) << applied.error().text;
+    if (round % 50 == 0) store_->choose_victims(80, 1000);
+    if (round % 3 == 0) {
+      ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 20); }));
+    }
+    if (round % 10 == 0) ASSERT_NO_FATAL_FAILURE(expect_equal()) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace pando::zone
