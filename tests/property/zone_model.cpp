@@ -32,7 +32,7 @@ class ZoneModel : public testing::ZoneTest {
   unsigned pick(unsigned count) { return static_cast<unsigned>(random_() % count); }
 
   std::string random_owner() {
-    static const char* const kLabels[] = {"a",   "b",    "c",     "www",    "*",
+    static const char* const kLabels[] = {"a",   "b",    "c",     "www",   "*",
                                           "x-y", "_tcp", "\\000", "\\255z"};
     std::string owner;
     for (unsigned labels = 1 + pick(3); labels > 0; --labels)
@@ -41,7 +41,8 @@ class ZoneModel : public testing::ZoneTest {
   }
 
   Line random_line() {
-    Line line{random_owner(), std::to_string(60 + pick(2)), "A", "192.0.2." + std::to_string(pick(6))};
+    Line line{random_owner(), std::to_string(60 + pick(2)), "A",
+              "192.0.2." + std::to_string(pick(6))};
     if (pick(2) == 0) {
       line.type = "TXT";
       line.rdata = "\"" + std::string(pick(200), 't') + std::to_string(pick(9)) + "\"";

@@ -105,8 +105,8 @@ TEST_F(DraftTest, LimitsRefuseGrowthOnly) {
   limits = {};
   limits.zone_records = 10;
   EXPECT_FALSE(apply("example.", {}, {"more.example. 300 TXT \"x\""}, limits));
-  EXPECT_TRUE(apply("example.", {"www.example. 1 A 192.0.2.10"}, {"more.example. 300 TXT \"x\""},
-                    limits));
+  EXPECT_TRUE(
+      apply("example.", {"www.example. 1 A 192.0.2.10"}, {"more.example. 300 TXT \"x\""}, limits));
 }
 
 TEST_F(DraftTest, OneTransactionMayHoldSeveralDifferences) {
@@ -211,9 +211,10 @@ TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
     const auto step = commit([&](Draft& draft) { return draft.compact(cursor, 50); });
     ASSERT_TRUE(step) << step.error().text;
     done = *step;
-    if (slices == 20)  // updates between slices must not disturb it
+    if (slices == 20) {  // updates between slices must not disturb it
       ASSERT_TRUE(apply("example.", {"host1.example. 60 A 192.0.2.1"},
                         {"host1.example. 60 A 192.0.2.1", "zz.example. 1 A 192.0.2.9"}));
+    }
   }
   store_->reclaim();
   EXPECT_GT(slices, 90);
@@ -229,7 +230,8 @@ TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
 TEST_F(DraftTest, FullStoreIsAnErrorAndTheOldVersionServes) {
   std::vector<std::string> lines = kSmallZone;
   for (int i = 0; i < 1'000; ++i)
-    lines.push_back("big" + std::to_string(i) + ".example. 60 TXT \"" + std::string(250, 'x') + "\"");
+    lines.push_back("big" + std::to_string(i) + ".example. 60 TXT \"" + std::string(250, 'x') +
+                    "\"");
   store_.reset();
   ::unlink(path_.c_str());
   shm::StoreOptions options;
@@ -241,14 +243,15 @@ TEST_F(DraftTest, FullStoreIsAnErrorAndTheOldVersionServes) {
   store_ = std::make_unique<shm::Store>(std::move(*made));
   Status loaded = load("example.", kSmallZone);
   ASSERT_TRUE(loaded) << loaded.error().text;
-  for (int i = 0; i < 5'000 && loaded; ++i) loaded = load("z" + std::to_string(i) + ".", [&] {
-    std::vector<std::string> zone_lines = {"z" + std::to_string(i) + ". 60 SOA a. b. 1 2 3 4 5",
-                                           "z" + std::to_string(i) + ". 60 NS a."};
-    for (int j = 0; j < 300; ++j)
-      zone_lines.push_back("z" + std::to_string(i) + ". 60 TXT \"" + std::string(240, 'x') +
-                           std::to_string(j) + "\"");
-    return zone_lines;
-  }());
+  for (int i = 0; i < 5'000 && loaded; ++i)
+    loaded = load("z" + std::to_string(i) + ".", [&] {
+      std::vector<std::string> zone_lines = {"z" + std::to_string(i) + ". 60 SOA a. b. 1 2 3 4 5",
+                                             "z" + std::to_string(i) + ". 60 NS a."};
+      for (int j = 0; j < 300; ++j)
+        zone_lines.push_back("z" + std::to_string(i) + ". 60 TXT \"" + std::string(240, 'x') +
+                             std::to_string(j) + "\"");
+      return zone_lines;
+    }());
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, Errc::kFull) << loaded.error().text;
   EXPECT_EQ(zone("example.").record_count(), 10U);

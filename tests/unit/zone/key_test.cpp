@@ -11,12 +11,13 @@ namespace {
 dns::Name random_name(std::mt19937& random) {
   std::uint8_t wire[dns::kMaxNameOctets];
   std::size_t size = 0;
-  const unsigned labels = random() % 5;
+  const auto labels = static_cast<unsigned>(random() % 5);
   for (unsigned i = 0; i < labels; ++i) {
-    const unsigned length = 1 + random() % 4;
+    const auto length = static_cast<unsigned>(1 + random() % 4);
     wire[size++] = static_cast<std::uint8_t>(length);
     for (unsigned j = 0; j < length; ++j) {
-      static constexpr std::uint8_t kOctets[] = {0, 1, '*', '-', '0', 'A', 'a', 'b', 'z', '{', 255, '.'};
+      static constexpr std::uint8_t kOctets[] = {0,   1,   '*', '-', '0', 'A',
+                                                 'a', 'b', 'z', '{', 255, '.'};
       wire[size++] = random() % 3 == 0 ? static_cast<std::uint8_t>(random() % 256)
                                        : kOctets[random() % sizeof kOctets];
     }
@@ -25,9 +26,7 @@ dns::Name random_name(std::mt19937& random) {
   return dns::Name(dns::NameView(wire, size));
 }
 
-TrieKey key_of(const dns::Name& name) {
-  return TrieKey(relative_labels(name, dns::NameView()));
-}
+TrieKey key_of(const dns::Name& name) { return TrieKey(relative_labels(name, dns::NameView())); }
 
 int sign(int value) { return (value > 0) - (value < 0); }
 

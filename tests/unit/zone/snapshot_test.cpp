@@ -21,7 +21,8 @@ class SnapshotTest : public testing::ZoneTest {
 };
 
 TEST_F(SnapshotTest, FindsTheZoneWithTheLongestApex) {
-  ASSERT_TRUE(load("sub.example.", {"sub.example. 60 SOA a. b. 1 2 3 4 5", "sub.example. 60 NS a."}));
+  ASSERT_TRUE(
+      load("sub.example.", {"sub.example. 60 SOA a. b. 1 2 3 4 5", "sub.example. 60 NS a."}));
   EXPECT_EQ(snapshot().find_zone(name("x.y.SUB.example.")).apex(), name("sub.example."));
   EXPECT_EQ(snapshot().find_zone(name("sub2.example.")).apex(), name("example."));
   EXPECT_EQ(snapshot().find_zone(name("example.")).apex(), name("example."));
@@ -126,7 +127,8 @@ TEST_F(SnapshotTest, SignaturesStayWithTheSetTheyCover) {
     signatures.push_back("www.example. 300 RRSIG A 13 2 300 20400101000000 20200101000000 " +
                          std::to_string(100 + i) + " example. AAAA");
   lines.insert(lines.end(), signatures.begin(), signatures.end());
-  lines.push_back("ns.example. 77 RRSIG AAAA 13 2 300 20400101000000 20200101000000 1 example. AAAA");
+  lines.push_back(
+      "ns.example. 77 RRSIG AAAA 13 2 300 20400101000000 20200101000000 1 example. AAAA");
   ASSERT_TRUE(load("example.", lines));
   const RecordView www = zone("example.").record_at(name("www.example."));
   EXPECT_EQ(www.rrset_count(), 1U);
@@ -143,8 +145,8 @@ TEST_F(SnapshotTest, SignaturesStayWithTheSetTheyCover) {
 
 TEST_F(SnapshotTest, NsecBeforeANameLooksPastGlue) {
   std::vector<std::string> lines = kSmallZone;
-  for (const char* owner : {"example.", "a.b.c.example.", "d.example.", "ns.example.", "sub.example.",
-                            "*.wild.example.", "www.example."})
+  for (const char* owner : {"example.", "a.b.c.example.", "d.example.", "ns.example.",
+                            "sub.example.", "*.wild.example.", "www.example."})
     lines.push_back(std::string(owner) + " 300 NSEC next.example. A");
   ASSERT_TRUE(load("example.", lines));
   const ZoneView signed_zone = zone("example.");
@@ -181,8 +183,9 @@ TEST_F(SnapshotTest, Nsec3RecordsHaveATrieOfTheirOwn) {
   EXPECT_EQ(hashed.owner_of(hashed.nsec3_match_or_cover(hash, exact)), name(low + ".example."));
   EXPECT_FALSE(exact);
   Bytes next;  // the hash that `low` names as next is the owner `high`
-  hashed.nsec3_match_or_cover(hash, exact).find(dns::RRType::kNSEC3).for_each_rdata(
-      [&](ByteView rdata) { next.assign(rdata.begin() + 7, rdata.begin() + 27); });
+  hashed.nsec3_match_or_cover(hash, exact)
+      .find(dns::RRType::kNSEC3)
+      .for_each_rdata([&](ByteView rdata) { next.assign(rdata.begin() + 7, rdata.begin() + 27); });
   EXPECT_EQ(hashed.owner_of(hashed.nsec3_match_or_cover(next, exact)), name(high + ".example."));
   EXPECT_TRUE(exact);
 }
@@ -198,7 +201,8 @@ TEST_F(SnapshotTest, BuildingRefusesWhatNoZoneMayHave) {
   EXPECT_EQ(reason("d.example. 60 DNAME other.example."), "d.example.: more than one DNAME record");
   EXPECT_EQ(reason("x.example. 60 SOA a. b. 1 2 3 4 5"), "x.example.: SOA below the apex");
   EXPECT_EQ(reason("example. 60 SOA a. b. 1 2 3 4 5"), "example.: 2 SOA records, one is needed");
-  EXPECT_EQ(reason("www.example.org. 60 A 192.0.2.1"), "www.example.org. is outside the zone example.");
+  EXPECT_EQ(reason("www.example.org. 60 A 192.0.2.1"),
+            "www.example.org. is outside the zone example.");
   EXPECT_FALSE(load("other.", {"other. 60 NS a."}));
   EXPECT_FALSE(load("other.", {"other. 60 SOA a. b. 1 2 3 4 5"}));
   EXPECT_FALSE(load("other.", {}));

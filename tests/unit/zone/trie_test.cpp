@@ -37,7 +37,7 @@ class TrieTest : public testing::ZoneTest {
 dns::Name random_name(std::mt19937& random) {
   static const char* const kLabels[] = {"a", "b", "c", "ab", "abc", "*", "\\000", "-x", "z9", "A"};
   std::string text;
-  const unsigned labels = 1 + random() % 4;
+  const auto labels = static_cast<unsigned>(1 + random() % 4);
   for (unsigned i = 0; i < labels; ++i) text += std::string(kLabels[random() % 10]) + ".";
   return name(text);
 }
@@ -60,7 +60,9 @@ void expect_match(const Trie& trie, const Model& model, const dns::Name& wanted)
   const auto exact = model.find(wanted);
   EXPECT_EQ(found.exact, exact != model.end()) << dns::to_text(wanted);
   EXPECT_EQ(static_cast<bool>(trie.find(key, labels_of(wanted))), exact != model.end());
-  if (found.exact) EXPECT_EQ(found.nearest.ref.units, exact->second);
+  if (found.exact) {
+    EXPECT_EQ(found.nearest.ref.units, exact->second);
+  }
   if (!model.empty()) {
     EXPECT_EQ(key.labels_within(found.common), model_encloser(model, wanted))
         << dns::to_text(wanted);

@@ -49,8 +49,8 @@ inline std::vector<std::string> dump(const ZoneView& zone) {
     const std::string owner = dns::to_text(zone.owner_of(view));
     view.for_each_rrset([&](const RRsetView& set) {
       const auto add = [&](dns::RRType type, ByteView rdata) {
-        lines.push_back(owner + " " + std::to_string(set.ttl().seconds) + " " +
-                        dns::to_text(type) + " " + dns::rdata_to_text(type, rdata));
+        lines.push_back(owner + " " + std::to_string(set.ttl().seconds) + " " + dns::to_text(type) +
+                        " " + dns::rdata_to_text(type, rdata));
       };
       set.for_each_rdata([&](ByteView rdata) { add(set.type(), rdata); });
       set.for_each_signature([&](ByteView rest) {
@@ -69,8 +69,8 @@ class ZoneTest : public ::testing::Test {
  protected:
   ZoneTest() {
     static std::atomic<int> number{0};
-    path_ = "/dev/shm/pando-zone-test-" + std::to_string(::getpid()) + "-" +
-            std::to_string(number++);
+    path_ =
+        "/dev/shm/pando-zone-test-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
     shm::StoreOptions options;
     options.path = path_;
     options.size_limit = std::uint64_t{256} << 20;
@@ -88,7 +88,9 @@ class ZoneTest : public ::testing::Test {
     const auto current = store_->current();
     return Snapshot(store_->window(), current.root, current.number);
   }
-  [[nodiscard]] ZoneView zone(std::string_view apex) const { return snapshot().zone_at(name(apex)); }
+  [[nodiscard]] ZoneView zone(std::string_view apex) const {
+    return snapshot().zone_at(name(apex));
+  }
 
   /// Runs `work(Draft&)` in a transaction and publishes it when that succeeded.
   template <class Work>
