@@ -115,7 +115,9 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModel) {
     if (round % 3 == 0) {
       ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 20); }));
     }
-    if (round % 10 == 0) ASSERT_NO_FATAL_FAILURE(expect_equal()) << "round " << round;
+    if (round % 10 == 0) {
+      ASSERT_NO_FATAL_FAILURE(expect_equal()) << "round " << round;
+    }
   }
 }
 
