@@ -78,6 +78,24 @@ void get(Decoder& in, Forward& forward) {
   forward.response.assign(response.begin(), response.end());
 }
 
+void put(Encoder& out, const SignTransfer& sign) {
+  out.u64(sign.id);
+  out.u64(sign.stream);
+  out.boolean(sign.last);
+  out.bytes(sign.request);
+  out.bytes(sign.message);
+}
+
+void get(Decoder& in, SignTransfer& sign) {
+  sign.id = in.u64();
+  sign.stream = in.u64();
+  sign.last = in.boolean();
+  const ByteView request = in.bytes();
+  sign.request.assign(request.begin(), request.end());
+  const ByteView message = in.bytes();
+  sign.message.assign(message.begin(), message.end());
+}
+
 void put(Encoder& out, const Drained& drained) { out.u32(drained.socket); }
 void get(Decoder& in, Drained& drained) { drained.socket = in.u32(); }
 
@@ -132,6 +150,9 @@ void put(Encoder& out, const Keys& keys) {
     out.name(key.name);
     out.u8(static_cast<std::uint8_t>(key.algorithm));
   }
+  out.u32(static_cast<std::uint32_t>(keys.cookie_secrets.size()));
+  for (const auto& secret : keys.cookie_secrets)
+    for (const auto octet : secret) out.u8(octet);
 }
 
 void get(Decoder& in, Keys& keys) {
@@ -149,6 +170,9 @@ void get(Decoder& in, Keys& keys) {
     key.name = in.name();
     key.algorithm = static_cast<dns::TsigAlgorithm>(in.choice(kLastAlgorithm));
   }
+  keys.cookie_secrets.resize(in.count(16));
+  for (auto& secret : keys.cookie_secrets)
+    for (auto& octet : secret) octet = in.u8();
 }
 
 void put(Encoder& out, const Sockets& sockets) {

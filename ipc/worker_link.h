@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -69,6 +70,18 @@ struct Forward {
   Bytes response;
   bool operator==(const Forward&) const = default;
 };
+/// One message of a transfer out whose request was signed with a key that only the manager has. The
+/// first carries the request: the manager verifies it and keeps the signing state under `stream`
+/// until `last` (RFC 8945 §5.3.1). The Reply has the signed message, or, in place of the first, an
+/// error response; an empty one ends the transfer.
+struct SignTransfer {
+  std::uint64_t id = 0;
+  std::uint64_t stream = 0;
+  bool last = false;
+  Bytes request;
+  Bytes message;
+  bool operator==(const SignTransfer&) const = default;
+};
 /// An orphan socket was empty and is closed on the worker's side.
 struct Drained {
   std::uint32_t socket = 0;
@@ -107,13 +120,15 @@ struct HeldKey {
   dns::TsigAlgorithm algorithm{};
   bool operator==(const HeldKey&) const = default;
 };
-/// TSIG keys. A list too long for one packet comes in several: the first has `first`, the last
-/// `last`, and the worker changes over when the last has come.
+using CookieSecret = std::array<std::uint8_t, 16>;
+/// TSIG keys and cookie secrets. A list too long for one packet comes in several: the first has
+/// `first`, the last `last`, and the worker changes over when the last has come.
 struct Keys {
   bool first = true;
   bool last = true;
-  std::vector<dns::TsigKey> shared;  ///< for queries and transfers
-  std::vector<HeldKey> held;         ///< named in an allow-update
+  std::vector<dns::TsigKey> shared;          ///< for queries and transfers
+  std::vector<HeldKey> held;                 ///< named in an allow-update
+  std::vector<CookieSecret> cookie_secrets;  ///< first packet only; the first one signs
 };
 /// Sockets to serve from now on (or, if known by id, new positions); one descriptor each, none for
 /// known ones: `descriptors` of them carry one, they stand first.
@@ -139,7 +154,8 @@ struct Stop {
   bool operator==(const Stop&) const = default;
 };
 
-using FromWorker = std::variant<Hello, Adopt, Forward, Drained, TransferFinished, Bye>;
+using FromWorker =
+    std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye>;
 using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop>;
 
 Bytes encode(const FromWorker& message);

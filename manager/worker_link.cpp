@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <ctime>
 
 namespace pando::manager {
 
@@ -41,18 +42,21 @@ std::vector<ipc::Keys> in_packets(const WorkerKeys& keys) {
   for (auto& packet : packets) packet.first = packet.last = false;
   packets.front().first = true;
   packets.back().last = true;
+  packets.front().cookie_secrets = keys.cookie_secrets;
   return packets;
 }
 
 }  // namespace
 
-WorkerLink::WorkerLink(asio::io_context& io, ipc::PeerCredentials peer)
-    : peer_(peer), hello_deadline_(io) {}
+WorkerLink::WorkerLink(asio::io_context& io, ipc::PeerCredentials peer, Handlers handlers)
+    : peer_(peer),
+      handlers_(std::make_shared<const Handlers>(std::move(handlers))),
+      hello_deadline_(io),
+      signer_(handlers_->keyring) {}
 
 std::shared_ptr<WorkerLink> WorkerLink::open(asio::io_context& io, Fd socket,
                                              ipc::PeerCredentials peer, Handlers handlers) {
-  std::shared_ptr<WorkerLink> link(new WorkerLink(io, peer));
-  link->handlers_ = std::make_shared<const Handlers>(std::move(handlers));
+  std::shared_ptr<WorkerLink> link(new WorkerLink(io, peer, std::move(handlers)));
   link->channel_ = ipc::Channel::open(io, std::move(socket), kMaxQueuedOctets);
   std::weak_ptr<WorkerLink> weak = link;
   link->channel_->start({[weak](ipc::Packet&& packet) {
@@ -117,6 +121,13 @@ void WorkerLink::take(ipc::Forward&& forward, ipc::Packet&) {
     self->send(ipc::Reply{id, std::move(response)});
   };
   if (const auto handlers = handlers_) handlers->forward(std::move(forward), std::move(reply));
+}
+
+void WorkerLink::take(ipc::SignTransfer&& sign, ipc::Packet&) {
+  if (!ready_) return broken({Errc::kInvalid, "a transfer before Hello was complete"});
+  const std::uint64_t id = sign.id;
+  const auto now = static_cast<std::uint64_t>(::time(nullptr));
+  send(ipc::Reply{id, signer_.sign(std::move(sign), now)});
 }
 
 void WorkerLink::take(ipc::Drained&& drained, ipc::Packet&) {

@@ -10,6 +10,7 @@
 #include "ipc/channel.h"
 #include "ipc/worker_link.h"
 #include "manager/listeners.h"
+#include "manager/transfer_signer.h"
 
 namespace pando::manager {
 
@@ -28,6 +29,7 @@ using ForwardHandler =
 struct WorkerKeys {
   std::vector<dns::TsigKey> shared;
   std::vector<ipc::HeldKey> held;
+  std::vector<ipc::CookieSecret> cookie_secrets;  ///< first signs; empty: the pool makes one
 };
 
 /// One connection to one worker: checks what it says, and says what it must know. What it says is
@@ -41,6 +43,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
     /// The worker has said Hello and, when it survived an earlier manager, handed its sockets back.
     std::function<void(const ipc::Hello&, std::vector<Listeners::Socket>&& adopted)> hello;
     std::function<void(ipc::Forward&&, ForwardReply)> forward;
+    KeyringSource keyring;
     std::function<void(std::uint32_t socket)> drained;
     std::function<void(const ipc::TransferFinished&)> transfer_finished;
     std::function<void(const Error&)> closed;  ///< last call
@@ -62,11 +65,12 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void close() noexcept;
 
  private:
-  WorkerLink(asio::io_context& io, ipc::PeerCredentials peer);
+  WorkerLink(asio::io_context& io, ipc::PeerCredentials peer, Handlers handlers);
   void take_packet(ipc::Packet&& packet);
   void take(ipc::Hello&& hello, ipc::Packet& packet);
   void take(ipc::Adopt&& adopt, ipc::Packet& packet);
   void take(ipc::Forward&& forward, ipc::Packet& packet);
+  void take(ipc::SignTransfer&& sign, ipc::Packet& packet);
   void take(ipc::Drained&& drained, ipc::Packet& packet);
   void take(ipc::TransferFinished&& transfer, ipc::Packet& packet);
   void take(ipc::Bye&& bye, ipc::Packet& packet);
@@ -84,6 +88,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   bool ready_ = false;
   std::vector<Listeners::Socket> adopted_;
   std::size_t outstanding_ = 0;
+  TransferSigner signer_;
 };
 
 }  // namespace pando::manager

@@ -1,5 +1,6 @@
 #include "manager/worker_pool.h"
 
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,7 +36,12 @@ WorkerPool::Impl::Impl(asio::io_context& io, WorkerPoolOptions options, shm::Slo
       launcher_(launcher),
       hooks_(std::move(hooks)),
       listening_(io),
-      tick_timer_(io) {}
+      tick_timer_(io) {
+  if (::getrandom(random_secret_.data(), random_secret_.size(), 0) !=
+      static_cast<ssize_t>(random_secret_.size()))
+    die("no random numbers", __FILE__, __LINE__);
+  keys_.cookie_secrets = {random_secret_};
+}
 
 WorkerPool::Impl::~Impl() { abandon(); }
 
@@ -94,6 +100,9 @@ WorkerLink::Handlers WorkerPool::Impl::handlers_for(
     const Slot* slot = slot_of(self->lock().get());
     if (slot != nullptr && hooks_.forward)
       hooks_.forward(slot->number, std::move(request), std::move(reply));
+  };
+  handlers.keyring = [this]() -> std::shared_ptr<const dns::TsigKeyring> {
+    return hooks_.keyring ? hooks_.keyring() : nullptr;
   };
   handlers.drained = [this](std::uint32_t socket) { socket_drained(socket); };
   handlers.transfer_finished = [this, self](const ipc::TransferFinished& transfer) {
@@ -233,6 +242,8 @@ void WorkerPool::Impl::link_closed(WorkerLink* link, const Error& error) {
 // ----------------------------------------------------------------------------------
 
 void WorkerPool::Impl::set_keys(WorkerKeys keys) {
+  // Without configured secrets all workers share one that lives as long as this manager.
+  if (keys.cookie_secrets.empty()) keys.cookie_secrets = {random_secret_};
   keys_ = std::move(keys);
   for (auto& [number, slot] : workers_)
     if (started_ && slot.link) slot.link->send_keys(keys_);

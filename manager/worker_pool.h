@@ -47,6 +47,8 @@ class WorkerPool {
   struct Hooks {
     /// A request that workers cannot answer alone (manager/worker_link.h).
     ForwardHandler forward;
+    /// All keys, for transfers that are signed with a held one (manager/transfer_signer.h).
+    KeyringSource keyring;
     std::function<void(std::uint32_t slot, const ipc::TransferFinished&)> transfer_finished;
     /// A worker has died and its pins are cleared: memory may be reusable (Store::reclaim).
     std::function<void()> pins_cleared;

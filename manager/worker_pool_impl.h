@@ -134,6 +134,7 @@ class WorkerPool::Impl {
   std::set<std::shared_ptr<WorkerLink>> strangers_;  ///< connections before Hello
   std::map<std::uint32_t, Slot> workers_;
   WorkerKeys keys_;
+  ipc::CookieSecret random_secret_{};
   bool started_ = false;
   bool stopping_ = false;
   bool retry_open_ = false;  ///< a listening socket could not be opened

@@ -426,8 +426,7 @@ std::size_t make_servfail(ByteView message, std::span<std::uint8_t> space) {
     return 0;
   writer.set_rcode(Rcode::kServFail);
   if (request.edns) {
-    const dns::OptBuilder opt(1232, Rcode::kServFail,
-                              request.edns->dnssec_ok);
+    const dns::OptBuilder opt(1232, Rcode::kServFail, request.edns->dnssec_ok);
     if (!writer.put_raw_additional(opt.record())) return 0;
   }
   return writer.finish().size();

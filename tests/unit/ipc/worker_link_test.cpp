@@ -20,6 +20,7 @@ std::vector<FromWorker> worker_messages() {
       Adopt{{socket_with_id(1), socket_with_id(0xFFFFFFFF)}},
       Forward{1ULL << 40, ForwardKind::kSignedQuery, Transport::kTcp, endpoint("192.0.2.1@1024"),
               endpoint("192.0.2.2@53"), Bytes(65535, 1), Bytes(65535, 2)},
+      SignTransfer{9, 5, true, Bytes(60, 3), Bytes(65000, 4)},
       Drained{42},
       TransferFinished{name("example.com."), endpoint("192.0.2.9@4000"), true, false, 2026, 3,
                        100000, 5000, 12},
@@ -33,7 +34,8 @@ std::vector<ToWorker> manager_messages() {
       Keys{true,
            false,
            {{name("transfer."), dns::TsigAlgorithm::kSha512, Bytes{1, 2, 3}}},
-           {{name("update."), dns::TsigAlgorithm::kMd5}}},
+           {{name("update."), dns::TsigAlgorithm::kMd5}},
+           {CookieSecret{1, 2}, CookieSecret{3}}},
       Sockets{{socket_with_id(5), socket_with_id(6)}, 1},
       CloseSockets{{1, 2, 3}},
       Reply{77, Bytes(512, 0xAB)},
@@ -126,7 +128,7 @@ TEST(WorkerLink, RandomOctetsNeverDecodeToSomethingThatEncodesDifferently) {
     for (auto& octet : packet) octet = static_cast<std::uint8_t>(random());
     if (packet.size() >= 3) {
       store_be16(packet.data(), kWorkerProtocol);
-      packet[2] = static_cast<std::uint8_t>(random() % 7);
+      packet[2] = static_cast<std::uint8_t>(random() % 8);
     }
     if (const auto decoded = decode_from_worker(packet)) {
       EXPECT_EQ(encode(*decoded), packet);

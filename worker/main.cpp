@@ -1,0 +1,82 @@
+#include <CLI/CLI.hpp>
+#include <asio/io_context.hpp>
+#include <csignal>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ipc/log.h"
+#include "ipc/privileges.h"
+#include "shm/slots.h"
+#include "worker/hardening.h"
+#include "worker/service.h"
+#include "zone/draft.h"
+
+namespace {
+
+struct Arguments {
+  pando::worker::ServiceOptions service;
+  std::string user;
+  std::optional<std::uint32_t> cpu;
+  std::string log_level = "info";
+  std::string log_format = "text";
+};
+
+/// Everything that needs rights the worker does not keep.
+pando::Status give_up_rights(const Arguments& arguments) {
+  if (!arguments.user.empty()) {
+    auto became = pando::ipc::become_user(arguments.user, pando::ipc::Keep::kNothing);
+    if (!became) return became;
+  }
+  if (arguments.cpu) {
+    auto pinned = pando::worker::pin_to_processor(*arguments.cpu);
+    if (!pinned) return pinned;
+  }
+  pando::worker::raise_descriptor_limit();
+  return pando::worker::forbid_inspection();
+}
+
+int run(const Arguments& arguments) {
+  asio::io_context io(1);
+  pando::worker::Service service(io, arguments.service);
+  if (auto filtered = pando::worker::filter_system_calls(); !filtered) {
+    pando::log::error("worker_failed", "error", filtered.error().text);
+    return 1;
+  }
+  service.start();
+  io.run();
+  return service.exit_code();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Pando worker: answers queries from the store its manager writes");
+  app.set_version_flag("--version", PANDO_VERSION);
+  app.add_option("--slot", arguments.service.slot, "slot number")
+      ->required()
+      ->check(CLI::Range(0U, pando::shm::kMaxSlots - 1));
+  app.add_option("--run-directory", arguments.service.run_directory, "where the manager listens")
+      ->required();
+  app.add_option("--user", arguments.user, "user to become, by name or number");
+  app.add_option("--cpu", arguments.cpu, "processor to run on");
+  app.add_option("--log-level", arguments.log_level, "debug, info, warning or error");
+  app.add_option("--log-format", arguments.log_format, "text or json");
+  CLI11_PARSE(app, argc, argv);
+
+  // First of all: nothing of the rest needs root.
+  const auto rights = give_up_rights(arguments);
+  pando::log::start({arguments.log_level, arguments.log_format, "worker"});
+  if (!rights) {
+    pando::log::error("worker_failed", "slot", arguments.service.slot, "error",
+                      rights.error().text);
+    return 1;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  // A Ctrl-C on the manager's terminal reaches the workers too: they stop when the manager says so.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  arguments.service.layout = pando::zone::layout_fingerprint();
+  return run(arguments);
+}

@@ -1,0 +1,154 @@
+#include "worker/manager_link.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ipc/log.h"
+
+namespace pando::worker {
+
+namespace {
+
+constexpr auto kRetry = std::chrono::milliseconds(100);
+/// A manager that is stopped in a debugger, or syncs to a dying disk, still holds its requests.
+constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kExpiryTick = std::chrono::seconds(1);
+/// What 256 forwards of 64 KiB could take.
+constexpr std::size_t kMaxQueuedOctets = std::size_t{40} << 20;
+
+}  // namespace
+
+ManagerLink::ManagerLink(asio::io_context& io, Identity identity, Handlers handlers)
+    : io_(io),
+      identity_(std::move(identity)),
+      handlers_(std::move(handlers)),
+      retry_(io),
+      expiry_(io) {}
+
+void ManagerLink::start() {
+  connect();
+  expire_pending();
+}
+
+void ManagerLink::connect() {
+  auto socket = ipc::connect_packets(identity_.socket_path);
+  if (!socket) {
+    if (socket.error().code != Errc::kNotFound)
+      log::error("manager_connection_failed", "error", socket.error().text);
+    return connect_later();
+  }
+  channel_ = ipc::Channel::open(io_, std::move(*socket), kMaxQueuedOctets);
+  channel_->start({[this](ipc::Packet&& packet) { take_packet(std::move(packet)); },
+                   [this](const Error& error) { lost(error); }});
+  connected_ = true;
+  say_hello();
+}
+
+void ManagerLink::connect_later() {
+  retry_.expires_after(kRetry);
+  retry_.async_wait([this](const asio::error_code& error) {
+    if (!error) connect();
+  });
+}
+
+/// Hello, and the sockets of an earlier manager: a new one adopts them.
+void ManagerLink::say_hello() {
+  const auto sockets = handlers_.sockets();
+  tell(ipc::Hello{identity_.slot, static_cast<std::uint32_t>(::getpid()), identity_.layout,
+                  static_cast<std::uint32_t>(sockets.size())});
+  for (std::size_t begin = 0; begin < sockets.size(); begin += ipc::kMaxPacketDescriptors) {
+    const std::size_t end = std::min(sockets.size(), begin + ipc::kMaxPacketDescriptors);
+    ipc::Adopt adopt;
+    std::vector<Fd> descriptors;
+    for (std::size_t i = begin; i < end; ++i) {
+      adopt.sockets.push_back(sockets[i].first);
+      descriptors.emplace_back(::fcntl(sockets[i].second, F_DUPFD_CLOEXEC, 0));
+    }
+    if (!channel_) return;
+    if (auto sent = channel_->send(ipc::encode(ipc::FromWorker(adopt)), std::move(descriptors));
+        !sent)
+      return lost(sent.error());
+  }
+}
+
+void ManagerLink::tell(const ipc::FromWorker& message) {
+  if (!connected_) return;
+  if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
+}
+
+void ManagerLink::forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply) {
+  const std::uint64_t id = request.id = next_id();
+  ask(id, ipc::FromWorker(std::move(request)), std::move(failure), std::move(reply));
+}
+
+void ManagerLink::sign(ipc::SignTransfer&& request, ReplyHandler reply) {
+  const std::uint64_t id = request.id = next_id();
+  ask(id, ipc::FromWorker(std::move(request)), {}, std::move(reply));
+}
+
+void ManagerLink::ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure,
+                      ReplyHandler reply) {
+  if (!connected_ || pending_.size() >= kMaxPending) return reply(std::move(failure));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  pending_.emplace(id, Pending{std::move(failure), std::move(reply), deadline});
+  if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
+}
+
+void ManagerLink::take_packet(ipc::Packet&& packet) {
+  auto message = ipc::decode_to_worker(packet.data);
+  if (!message) return lost(message.error());
+  std::visit([&](auto&& body) { take(std::move(body), packet); }, std::move(*message));
+}
+
+void ManagerLink::take(ipc::Setup&& setup, ipc::Packet& packet) {
+  if (packet.descriptors.size() != 1) return lost({Errc::kInvalid, "Setup without a slot file"});
+  handlers_.setup(std::move(setup), std::move(packet.descriptors[0]));
+}
+
+void ManagerLink::take(ipc::Keys&& keys, ipc::Packet&) { handlers_.keys(std::move(keys)); }
+
+void ManagerLink::take(ipc::Sockets&& sockets, ipc::Packet& packet) {
+  if (packet.descriptors.size() != sockets.descriptors ||
+      sockets.descriptors > sockets.sockets.size())
+    return lost({Errc::kInvalid, "sockets and descriptors do not match"});
+  handlers_.serve(std::move(sockets), std::move(packet.descriptors));
+}
+
+void ManagerLink::take(ipc::CloseSockets&& close, ipc::Packet&) { handlers_.close(close); }
+
+void ManagerLink::take(ipc::Reply&& reply, ipc::Packet&) {
+  auto found = pending_.extract(reply.id);
+  if (!found.empty()) found.mapped().reply(std::move(reply.message));
+}
+
+void ManagerLink::take(ipc::Stop&& stop, ipc::Packet&) { handlers_.stop(stop); }
+
+void ManagerLink::lost(const Error& error) {
+  if (!connected_) return;
+  connected_ = false;
+  log::info("manager_lost", "reason", error.text);
+  channel_->close();
+  fail_all();
+  connect_later();
+}
+
+void ManagerLink::fail_all() {
+  auto failed = std::exchange(pending_, {});
+  for (auto& [id, pending] : failed) pending.reply(std::move(pending.failure));
+}
+
+void ManagerLink::expire_pending() {
+  const auto now = std::chrono::steady_clock::now();
+  while (!pending_.empty() && pending_.begin()->second.deadline <= now) {
+    auto oldest = pending_.extract(pending_.begin());
+    oldest.mapped().reply(std::move(oldest.mapped().failure));
+  }
+  expiry_.expires_after(kExpiryTick);
+  expiry_.async_wait([this](const asio::error_code& error) {
+    if (!error) expire_pending();
+  });
+}
+
+}  // namespace pando::worker

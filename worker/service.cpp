@@ -1,0 +1,150 @@
+#include "worker/service.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "ipc/log.h"
+
+namespace pando::worker {
+
+namespace {
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// Connections whose handshake is under way when traffic is steered elsewhere still arrive here.
+constexpr milliseconds kAcceptLinger{200};
+/// A client that has been quiet this long has its answers.
+constexpr milliseconds kQuiet{100};
+constexpr milliseconds kStopTick{20};
+constexpr milliseconds kSignalGrace{2000};
+}  // namespace
+
+Service::Service(asio::io_context& io, const ServiceOptions& options)
+    : io_(io),
+      options_(options),
+      link_(io,
+            {options.slot, options.layout, options.run_directory + "/" + ipc::kWorkerSocketName},
+            link_handlers()),
+      core_(link_),
+      udp_(io, core_, [this](std::uint32_t id) { drained(id); }),
+      tcp_(io, core_, [this](std::uint32_t id) { drained(id); }),
+      signals_(io, SIGTERM),
+      stop_timer_(io) {}
+
+void Service::start() {
+  log::info("worker_running", "slot", options_.slot, "pid", ::getpid());
+  await_signals();
+  link_.start();
+}
+
+ManagerLink::Handlers Service::link_handlers() {
+  ManagerLink::Handlers handlers;
+  handlers.sockets = [this] { return sockets(); };
+  handlers.setup = [this](ipc::Setup&& setup, Fd slot_file) {
+    set_up(setup, std::move(slot_file));
+  };
+  handlers.keys = [this](ipc::Keys&& keys) {
+    if (auto set = keys_.take(std::move(keys))) core_.set_keys(std::move(set));
+  };
+  handlers.serve = [this](ipc::Sockets&& message, std::vector<Fd>&& descriptors) {
+    serve(std::move(message), std::move(descriptors));
+  };
+  handlers.close = [this](const ipc::CloseSockets& message) { close(message); };
+  handlers.stop = [this](const ipc::Stop& message) { stop(milliseconds(message.grace_ms)); };
+  return handlers;
+}
+
+std::vector<std::pair<ipc::SocketDescription, int>> Service::sockets() const {
+  auto list = udp_.sockets();
+  const auto more = tcp_.sockets();
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
+}
+
+void Service::set_up(const ipc::Setup& setup, Fd slot_file) {
+  if (setup.slot != options_.slot) return fail("the manager means another slot");
+  if (core_.is_attached_to(setup.store_path, slot_file.get())) return;
+  // A new store: nothing may go on reading the old one.
+  tcp_.close_all();
+  const auto attached =
+      core_.attach(setup.store_path, options_.layout, options_.slot, std::move(slot_file));
+  if (!attached) return fail(attached.error().text);
+  log::info("store_attached", "slot", options_.slot, "path", setup.store_path);
+}
+
+void Service::serve(ipc::Sockets&& message, std::vector<Fd>&& descriptors) {
+  if (!core_.attached()) return fail("sockets before a store");
+  for (std::size_t i = 0; i < message.sockets.size(); ++i) {
+    const auto& description = message.sockets[i];
+    if (i < descriptors.size())
+      serve_one(description, std::move(descriptors[i]));
+    else if (!udp_.update(description) && !tcp_.update(description))
+      log::warning("socket_unknown", "address", to_text(description.local));
+  }
+}
+
+void Service::serve_one(const ipc::SocketDescription& description, Fd socket) {
+  switch (description.transport) {
+    case ipc::Transport::kUdp:
+      return udp_.add(description, std::move(socket));
+    case ipc::Transport::kTcp:
+      return tcp_.add(description, std::move(socket));
+    case ipc::Transport::kTls:
+      return log::warning("tls_not_served", "address", to_text(description.local));
+  }
+}
+
+void Service::close(const ipc::CloseSockets& message) {
+  for (const auto id : message.sockets)
+    if (!udp_.close(id)) tcp_.close(id);
+}
+
+void Service::drained(std::uint32_t socket) { link_.tell(ipc::Drained{socket}); }
+
+void Service::await_signals() {
+  signals_.async_wait([this](const asio::error_code& error, int) {
+    if (!error) stop(kSignalGrace);
+  });
+}
+
+/// Leaves in an orderly way: what is queued is read, connections may finish.
+void Service::stop(milliseconds grace) {
+  if (stopping_) return;
+  stopping_ = true;
+  log::info("worker_stopping", "slot", options_.slot);
+  stop_begun_ = Clock::now();
+  stop_deadline_ = stop_begun_ + grace;
+  stop_step();
+}
+
+void Service::stop_step() {
+  const auto now = Clock::now();
+  udp_.drain();
+  if (now - stop_begun_ >= kAcceptLinger || now >= stop_deadline_) tcp_.stop_accepting();
+  const std::size_t connections = tcp_.close_idle(kQuiet);
+  const bool lingering = now - stop_begun_ < kAcceptLinger;
+  const bool finished = !lingering && connections == 0 && link_.pending() == 0;
+  if (finished || now >= stop_deadline_) return leave();
+  stop_timer_.expires_after(kStopTick);
+  stop_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) stop_step();
+  });
+}
+
+void Service::leave() {
+  tcp_.close_all();
+  udp_.drain();
+  link_.tell(ipc::Bye{});
+  log::info("worker_stopped", "slot", options_.slot, "pid", ::getpid(), "log_lines_dropped",
+            log::dropped());
+  io_.stop();
+}
+
+void Service::fail(const std::string& reason) {
+  log::error("worker_failed", "slot", options_.slot, "error", reason);
+  exit_code_ = 1;
+  io_.stop();
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "worker/core.h"
+#include "worker/key_set.h"
+#include "worker/manager_link.h"
+#include "worker/tcp_service.h"
+#include "worker/udp_service.h"
+
+namespace pando::worker {
+
+struct ServiceOptions {
+  std::uint32_t slot = 0;
+  std::string run_directory;
+  std::uint64_t layout = 0;  ///< zone::layout_fingerprint()
+};
+
+/// The whole worker: one loop, the connection to the manager, and the sockets it passes.
+class Service {
+ public:
+  Service(asio::io_context& io, const ServiceOptions& options);
+  void start();
+  /// 0 after an orderly stop; otherwise the manager is to start another one.
+  [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
+
+ private:
+  ManagerLink::Handlers link_handlers();
+  [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
+  void set_up(const ipc::Setup& setup, Fd slot_file);
+  void serve(ipc::Sockets&& message, std::vector<Fd>&& descriptors);
+  void serve_one(const ipc::SocketDescription& description, Fd socket);
+  void close(const ipc::CloseSockets& message);
+  void drained(std::uint32_t socket);
+  void await_signals();
+
+  void stop(std::chrono::milliseconds grace);
+  void stop_step();
+  void leave();
+  void fail(const std::string& reason);
+
+  asio::io_context& io_;
+  ServiceOptions options_;
+  ManagerLink link_;
+  Core core_;
+  KeyCollector keys_;
+  UdpService udp_;
+  TcpService tcp_;
+  asio::signal_set signals_;
+  asio::steady_timer stop_timer_;
+  bool stopping_ = false;
+  std::chrono::steady_clock::time_point stop_begun_;
+  std::chrono::steady_clock::time_point stop_deadline_;
+  int exit_code_ = 0;
+};
+
+}  // namespace pando::worker

@@ -1,0 +1,281 @@
+#include "worker/tcp_connection.h"
+
+#include <sys/socket.h>
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace pando::worker {
+
+using asio::ip::tcp;
+using ipc::Counter;
+
+TcpConnection::TcpConnection(TcpHost& host, tcp::socket socket, const Client& client)
+    : host_(host), socket_(std::move(socket)), timer_(socket_.get_executor()), client_(client) {}
+
+TcpConnection::~TcpConnection() = default;
+
+void TcpConnection::start() {
+  watch_progress();
+  wait_readable();
+}
+
+void TcpConnection::close() noexcept {
+  if (!socket_.is_open()) return;
+  if (transfer_) end_transfer(false);
+  asio::error_code ignored;
+  socket_.close(ignored);
+  timer_.cancel();
+  host_.ended(*this);
+}
+
+bool TcpConnection::idle() const noexcept {
+  return output_.empty() && input_.empty() && forwards_ == 0 && !transfer_;
+}
+
+/// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed. Progress is a whole request received or
+/// octets of a response taken; a request that trickles in is none.
+void TcpConnection::watch_progress() {
+  const auto limit = std::chrono::milliseconds(host_.core().tcp_idle_ms());
+  timer_.expires_at(last_activity_ + limit);
+  timer_.async_wait([weak = weak_from_this(), limit](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->socket_.is_open()) return;
+    const bool waits_for_us = self->forwards_ > 0 || self->signing_;
+    if (!waits_for_us && std::chrono::steady_clock::now() - self->last_activity_ >= limit) {
+      self->host_.core().counting().add(Counter::kTcpTimeouts);
+      return self->close();
+    }
+    if (waits_for_us) self->touch();
+    self->watch_progress();
+  });
+}
+
+// In
+// -----------------------------------------------------------------------------------------------
+
+bool TcpConnection::may_take_request() const noexcept {
+  return !transfer_ && output_octets_ < kMaxQueuedOctets && forwards_ < kMaxForwards;
+}
+
+void TcpConnection::wait_readable() {
+  if (waiting_readable_ || input_ended_ || !may_take_request()) return;
+  waiting_readable_ = true;
+  socket_.async_wait(tcp::socket::wait_read,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->waiting_readable_ = false;
+                       if (!error && self->socket_.is_open()) self->receive();
+                     });
+}
+
+void TcpConnection::receive() {
+  const auto space = host_.receive_space();
+  const ssize_t got = ::recv(socket_.native_handle(), space.data(), space.size(), MSG_DONTWAIT);
+  if (got < 0 && errno != EAGAIN && errno != EINTR) return close();
+  if (got == 0) input_ended_ = true;
+  if (got > 0) input_.insert(input_.end(), space.data(), space.data() + got);
+  pump();
+}
+
+/// Everything that can go on goes on.
+void TcpConnection::pump() {
+  if (!socket_.is_open()) return;
+  const bool more = take_requests();
+  if (!socket_.is_open()) return;
+  continue_transfer();
+  if (!socket_.is_open()) return;
+  flush();
+  if (!socket_.is_open()) return;
+  if (more) return pump_later();
+  // The client has shut its side down; what it asked for before is still answered.
+  if (input_ended_ && output_.empty() && forwards_ == 0 && !transfer_) return close();
+  wait_readable();
+}
+
+void TcpConnection::pump_later() {
+  if (std::exchange(pump_posted_, true)) return;
+  asio::post(socket_.get_executor(), [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->pump_posted_ = false;
+    self->pump();
+  });
+}
+
+/// Handles whole requests in the input (RFC 1035 §4.2.2: two octets of length before each). True
+/// when the budget was used up before the input.
+bool TcpConnection::take_requests() {
+  std::size_t at = 0;
+  int budget = kRequestBudget;
+  while (may_take_request() && input_.size() - at >= 2 && budget > 0) {
+    const std::size_t length = load_be16(input_.data() + at);
+    if (length < dns::kHeaderOctets) {  // also 0: no way to answer what is no message
+      host_.core().counting().add(Counter::kDropped);
+      close();
+      return false;
+    }
+    if (input_.size() - at < 2 + length) break;
+    touch();
+    // Handling never changes input_: replies come later or go to output_.
+    handle({input_.data() + at + 2, length});
+    if (!socket_.is_open()) return false;
+    at += 2 + length;
+    --budget;
+  }
+  input_.erase(input_.begin(), input_.begin() + static_cast<long>(at));
+  if (input_.empty()) input_.shrink_to_fit();  // an idle client holds no buffer
+  return budget == 0 && input_.size() >= 2 && may_take_request();
+}
+
+void TcpConnection::handle(ByteView message) {
+  Core& core = host_.core();
+  core.begin();
+  const Outcome outcome = core.responder().handle(message, client_, host_.space());
+  if (outcome.action == Action::kTransfer) start_transfer(message);
+  core.end();
+  switch (outcome.action) {
+    case Action::kRespond:
+      return respond(host_.space().first(outcome.size));
+    case Action::kForward:
+      return forward(message, outcome);
+    case Action::kTransfer:
+      return;
+    case Action::kDrop:
+      return close();  // a response or worse: not a client
+  }
+}
+
+void TcpConnection::forward(ByteView message, const Outcome& outcome) {
+  const auto space = host_.space();
+  ipc::Forward request;
+  request.kind = outcome.forward;
+  request.transport = client_.transport;
+  request.client = client_.remote;
+  request.local = client_.local;
+  request.message.assign(message.begin(), message.end());
+  request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
+  Bytes failure(kUdpSpace);
+  failure.resize(make_servfail(message, failure));
+  ++forwards_;
+  host_.core().link().forward(std::move(request), std::move(failure),
+                              [weak = weak_from_this()](const Bytes& response) {
+                                const auto self = weak.lock();
+                                if (!self) return;
+                                --self->forwards_;
+                                if (!self->socket_.is_open()) return;
+                                self->touch();
+                                if (!response.empty()) self->respond(response);
+                                self->pump_later();
+                              });
+}
+
+// Transfers
+// ----------------------------------------------------------------------------------------
+
+/// Called while a version is pinned, which becomes the transfer's.
+void TcpConnection::start_transfer(ByteView message) {
+  Core& core = host_.core();
+  TransferPlan plan = core.responder().take_transfer();
+  const bool fallback = plan.question.type == dns::RRType::kIXFR;
+  auto version = HeldVersion::take(core.shared_reader(), core.view());
+  if (!version) {  // all leases are in use
+    core.counting().add(Counter::kTransfersRefused);
+    const std::size_t size = make_servfail(message, host_.space());
+    return respond(host_.space().first(size));
+  }
+  core.counting().add(Counter::kTransfersFull);
+  if (fallback) core.counting().add(Counter::kTransfersFallback);
+  transfer_ = std::make_unique<TransferOut>(std::move(plan), std::move(*version), client_);
+  stream_id_ = core.link().next_id();
+}
+
+/// One message a turn: UDP is polled between them.
+void TcpConnection::continue_transfer() {
+  if (!transfer_ || signing_ || output_octets_ >= kTransferLowWater) return;
+  const auto space = host_.space();
+  std::size_t size = 0;
+  const auto step = transfer_->next(space, size, Core::coarse_now());
+  if (step == TransferOut::Step::kFailed) return close();
+  const ByteView message = space.first(size);
+  if (transfer_->held_key()) return sign_elsewhere(step, message);
+  transfer_message(step, message);
+}
+
+void TcpConnection::sign_elsewhere(TransferOut::Step step, ByteView message) {
+  ipc::SignTransfer request;
+  request.stream = stream_id_;
+  request.last = step == TransferOut::Step::kLastMessage;
+  request.request = transfer_->take_request();
+  request.message.assign(message.begin(), message.end());
+  signing_ = true;
+  host_.core().link().sign(
+      std::move(request), [weak = weak_from_this(), step](const Bytes& signed_message) {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->signing_ = false;
+        if (!self->socket_.is_open() || !self->transfer_) return;
+        if (signed_message.size() < dns::kHeaderOctets) return self->close();
+        const bool refused = (signed_message[3] & 0x0FU) != 0;  // an error in place of a message
+        self->transfer_message(refused ? TransferOut::Step::kFailed : step, signed_message);
+        self->pump_later();
+      });
+}
+
+void TcpConnection::transfer_message(TransferOut::Step step, ByteView message) {
+  transfer_->count_octets(message.size());
+  host_.core().counting().add(Counter::kTransferOctets, message.size());
+  respond(message);
+  if (step == TransferOut::Step::kMessage) return pump_later();
+  end_transfer(step == TransferOut::Step::kLastMessage);
+  pump_later();
+}
+
+void TcpConnection::end_transfer(bool complete) {
+  const auto transfer = std::move(transfer_);
+  if (!complete) host_.core().counting().add(Counter::kTransfersFailed);
+  host_.core().link().tell(transfer->report(complete));
+}
+
+// Out
+// ----------------------------------------------------------------------------------------------
+
+void TcpConnection::respond(ByteView message) {
+  Bytes framed;
+  framed.reserve(2 + message.size());
+  append_be16(framed, static_cast<std::uint16_t>(message.size()));
+  append(framed, message);
+  output_octets_ += framed.size();
+  output_.push_back(std::move(framed));
+}
+
+void TcpConnection::flush() {
+  while (!output_.empty()) {
+    const Bytes& front = output_.front();
+    const int more = output_.size() > 1 ? MSG_MORE : 0;
+    const ssize_t sent = ::send(socket_.native_handle(), front.data() + output_sent_,
+                                front.size() - output_sent_, MSG_DONTWAIT | MSG_NOSIGNAL | more);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return wait_writable();
+    if (sent < 0) return close();
+    touch();
+    output_sent_ += static_cast<std::size_t>(sent);
+    if (output_sent_ < front.size()) continue;
+    output_octets_ -= front.size();
+    output_sent_ = 0;
+    output_.pop_front();
+  }
+  if (transfer_ && !signing_) pump_later();
+}
+
+void TcpConnection::wait_writable() {
+  if (waiting_writable_) return;
+  waiting_writable_ = true;
+  socket_.async_wait(tcp::socket::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->waiting_writable_ = false;
+                       if (!error && self->socket_.is_open()) self->pump();
+                     });
+}
+
+}  // namespace pando::worker

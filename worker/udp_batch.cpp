@@ -1,0 +1,167 @@
+#include "worker/udp_batch.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/result.h"
+
+namespace pando::worker {
+
+namespace {
+
+/// Pages that are never written stay unreal; huge pages would make all of them real at once.
+std::uint8_t* map_memory(std::size_t octets) {
+  void* memory = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  PANDO_ASSERT(memory != MAP_FAILED);
+  ::madvise(memory, octets, MADV_NOHUGEPAGE);
+  return static_cast<std::uint8_t*>(memory);
+}
+
+/// The destination that the kernel told, or nothing.
+std::optional<IpAddress> find_destination(const msghdr& header) noexcept {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr;
+       c = CMSG_NXTHDR(const_cast<msghdr*>(&header), c)) {
+    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+      in_pktinfo info;
+      std::memcpy(&info, CMSG_DATA(c), sizeof info);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_addr = info.ipi_addr;
+      return IpAddress::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
+    }
+    if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+      in6_pktinfo info;
+      std::memcpy(&info, CMSG_DATA(c), sizeof info);
+      IpAddress address;
+      std::memcpy(address.octets.data(), &info.ipi6_addr, address.octets.size());
+      return address;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Makes `header` leave from `source`: the address that was asked must be the one that answers.
+void set_source(msghdr& header, std::uint8_t* control, const IpAddress& source) noexcept {
+  header.msg_control = control;
+  header.msg_controllen = CMSG_SPACE(sizeof(in6_pktinfo));
+  cmsghdr* c = CMSG_FIRSTHDR(&header);
+  if (source.is_v4()) {
+    in_pktinfo info{};
+    std::memcpy(&info.ipi_spec_dst, source.octets.data() + 12, 4);
+    c->cmsg_level = IPPROTO_IP;
+    c->cmsg_type = IP_PKTINFO;
+    c->cmsg_len = CMSG_LEN(sizeof info);
+    std::memcpy(CMSG_DATA(c), &info, sizeof info);
+    header.msg_controllen = CMSG_SPACE(sizeof info);
+    return;
+  }
+  in6_pktinfo info{};
+  std::memcpy(&info.ipi6_addr, source.octets.data(), 16);
+  c->cmsg_level = IPPROTO_IPV6;
+  c->cmsg_type = IPV6_PKTINFO;
+  c->cmsg_len = CMSG_LEN(sizeof info);
+  std::memcpy(CMSG_DATA(c), &info, sizeof info);
+}
+
+}  // namespace
+
+UdpBatch::UdpBatch()
+    : receive_memory_(map_memory(kMessages * kReceiveOctets)),
+      send_memory_(map_memory(kMessages * kSendOctets)) {
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    in_parts_[i] = {receive_memory_ + i * kReceiveOctets, kReceiveOctets};
+    in_[i].msg_hdr.msg_iov = &in_parts_[i];
+    in_[i].msg_hdr.msg_iovlen = 1;
+    in_[i].msg_hdr.msg_name = &senders_[i];
+    out_[i].msg_hdr.msg_iov = &out_parts_[i];
+    out_[i].msg_hdr.msg_iovlen = 1;
+  }
+}
+
+UdpBatch::~UdpBatch() {
+  ::munmap(receive_memory_, kMessages * kReceiveOctets);
+  ::munmap(send_memory_, kMessages * kSendOctets);
+}
+
+std::size_t UdpBatch::receive(int socket, bool wildcard) noexcept {
+  queued_ = octets_queued_ = 0;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    msghdr& header = in_[i].msg_hdr;
+    header.msg_namelen = sizeof(sockaddr_storage);
+    header.msg_control = wildcard ? in_control_[i].octets.data() : nullptr;
+    header.msg_controllen = wildcard ? in_control_[i].octets.size() : 0;
+  }
+  const int count = ::recvmmsg(socket, in_.data(), kMessages, MSG_DONTWAIT, nullptr);
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+ByteView UdpBatch::message(std::size_t i) const noexcept {
+  return {receive_memory_ + i * kReceiveOctets, in_[i].msg_len};
+}
+
+Endpoint UdpBatch::sender(std::size_t i) const noexcept {
+  return Endpoint::from_sockaddr(reinterpret_cast<const sockaddr*>(&senders_[i]));
+}
+
+std::optional<IpAddress> UdpBatch::destination(std::size_t i) const noexcept {
+  return find_destination(in_[i].msg_hdr);
+}
+
+std::span<std::uint8_t> UdpBatch::space(std::size_t i) noexcept {
+  return {send_memory_ + i * kSendOctets, kSendOctets};
+}
+
+void UdpBatch::respond(std::size_t i, std::size_t size) noexcept {
+  out_parts_[queued_] = {send_memory_ + i * kSendOctets, size};
+  answers_[queued_] = static_cast<std::uint8_t>(i);
+  ++queued_;
+  octets_queued_ += size;
+}
+
+std::size_t UdpBatch::send(int socket, bool wildcard) noexcept {
+  for (std::size_t i = 0; i < queued_; ++i) {
+    msghdr& header = out_[i].msg_hdr;
+    const msghdr& request = in_[answers_[i]].msg_hdr;
+    header.msg_name = request.msg_name;
+    header.msg_namelen = request.msg_namelen;
+    header.msg_control = nullptr;
+    header.msg_controllen = 0;
+    if (!wildcard) continue;
+    if (const auto source = find_destination(request))
+      set_source(header, out_control_[i].octets.data(), *source);
+  }
+  std::size_t failed = 0;
+  for (std::size_t sent = 0; sent < queued_;) {
+    const int count =
+        ::sendmmsg(socket, out_.data() + sent, static_cast<unsigned>(queued_ - sent), MSG_DONTWAIT);
+    if (count > 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      return failed + queued_ - sent;  // the socket's buffer is full: UDP may lose them
+    } else {
+      ++sent;  // this one cannot be sent (say, no route); the others may
+      ++failed;
+    }
+  }
+  return failed;
+}
+
+bool send_datagram(int socket, ByteView message, const Endpoint& to,
+                   const std::optional<IpAddress>& source) noexcept {
+  sockaddr_storage address;
+  const socklen_t length = to.to_sockaddr(address);
+  iovec part{const_cast<std::uint8_t*>(message.data()), message.size()};
+  alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(sizeof(in6_pktinfo))> control{};
+  msghdr header{};
+  header.msg_name = &address;
+  header.msg_namelen = length;
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (source) set_source(header, control.data(), *source);
+  return ::sendmsg(socket, &header, MSG_DONTWAIT) >= 0;
+}
+
+}  // namespace pando::worker

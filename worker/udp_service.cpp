@@ -1,0 +1,155 @@
+#include "worker/udp_service.h"
+
+#include <algorithm>
+
+namespace pando::worker {
+
+using asio::ip::udp;
+using ipc::Counter;
+
+static_assert(UdpBatch::kSendOctets >= kUdpSpace);
+
+struct UdpService::Socket {
+  Socket(asio::io_context& io, const ipc::SocketDescription& what)
+      : description(what), native(io), timer(io) {
+    const IpAddress any_v4 = IpAddress::from_text("0.0.0.0").value();
+    wildcard = what.local.address == any_v4 || what.local.address == IpAddress();
+  }
+  ipc::SocketDescription description;
+  bool wildcard = false;
+  udp::socket native;
+  asio::steady_timer timer;
+};
+
+UdpService::UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained)
+    : io_(io), core_(core), drained_(std::move(drained)), batch_(std::make_unique<UdpBatch>()) {}
+
+UdpService::~UdpService() = default;
+
+void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
+  auto socket = std::make_shared<Socket>(io_, description);
+  const auto protocol = description.local.address.is_v4() ? udp::v4() : udp::v6();
+  asio::error_code error;
+  socket->native.assign(protocol, fd.get(), error);
+  if (error) return;
+  [[maybe_unused]] const int owned_by_asio_now = fd.release();
+  sockets_.push_back(socket);
+  if (description.orphan) return check_orphan(socket, 0);
+  wait(socket);
+}
+
+bool UdpService::update(const ipc::SocketDescription& description) {
+  for (auto& socket : sockets_) {
+    if (socket->description.orphan || socket->description.local != description.local) continue;
+    socket->description = description;
+    return true;
+  }
+  return false;
+}
+
+bool UdpService::close(std::uint32_t id) {
+  return std::erase_if(sockets_, [id](const auto& socket) {
+           if (socket->description.id != id) return false;
+           asio::error_code ignored;
+           socket->native.close(ignored);
+           socket->timer.cancel();
+           return true;
+         }) > 0;
+}
+
+void UdpService::drain() {
+  // Bounded: new traffic is steered elsewhere, so the queue only shrinks.
+  for (const auto& socket : std::vector(sockets_))
+    for (int turn = 0; turn < 1000 && !read(socket); ++turn) {
+    }
+}
+
+std::vector<std::pair<ipc::SocketDescription, int>> UdpService::sockets() const {
+  std::vector<std::pair<ipc::SocketDescription, int>> list;
+  for (const auto& socket : sockets_)
+    if (!socket->description.orphan)
+      list.emplace_back(socket->description, socket->native.native_handle());
+  return list;
+}
+
+void UdpService::wait(const std::shared_ptr<Socket>& socket) {
+  socket->native.async_wait(udp::socket::wait_read, [this, socket](const asio::error_code& error) {
+    if (error || !socket->native.is_open()) return;
+    read(socket);
+    wait(socket);
+  });
+}
+
+/// True when the socket was left empty.
+bool UdpService::read(const std::shared_ptr<Socket>& socket) {
+  if (!core_.attached()) return true;
+  for (int batch = 0; batch < kBudget; ++batch) {
+    const std::size_t count = batch_->receive(socket->native.native_handle(), socket->wildcard);
+    if (count > 0) answer_batch(socket, count);
+    if (count < UdpBatch::kMessages) return true;
+    if (!socket->native.is_open()) return true;
+  }
+  return false;
+}
+
+void UdpService::answer_batch(const std::shared_ptr<Socket>& socket, std::size_t count) {
+  Client client;
+  client.local = socket->description.local;
+  client.transport = ipc::Transport::kUdp;
+  core_.begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    client.remote = batch_->sender(i);
+    const Outcome outcome = core_.responder().handle(batch_->message(i), client, batch_->space(i));
+    if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);
+    if (outcome.action == Action::kForward) forward(socket, i, client, outcome);
+  }
+  core_.end();
+  const std::size_t failed = batch_->send(socket->native.native_handle(), socket->wildcard);
+  core_.counting().add(Counter::kAnswerOctetsUdp, batch_->octets_queued());
+  if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
+}
+
+void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, const Client& client,
+                         const Outcome& outcome) {
+  const ByteView message = batch_->message(i);
+  ipc::Forward request;
+  request.kind = outcome.forward;
+  request.transport = client.transport;
+  request.client = client.remote;
+  request.local = client.local;
+  request.message.assign(message.begin(), message.end());
+  const auto space = batch_->space(i);
+  request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
+  std::optional<IpAddress> source;
+  if (socket->wildcard) source = batch_->destination(i);
+  if (source) request.local.address = *source;
+  Bytes failure(kUdpSpace);
+  failure.resize(make_servfail(message, failure));
+  core_.link().forward(std::move(request), std::move(failure),
+                       [this, socket, to = client.remote, source](const Bytes& response) {
+                         if (response.empty() || !socket->native.is_open()) return;
+                         if (!send_datagram(socket->native.native_handle(), response, to, source))
+                           core_.counting().add(Counter::kSendErrors);
+                       });
+}
+
+/// Orphans are never waited for: they may be empty for good. Two empty looks with a pause between
+/// them, then they are given back.
+void UdpService::check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks) {
+  constexpr int kLooks = 2;
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  if (!socket->native.is_open()) return;
+  const bool empty = read(socket);
+  empty_looks = empty ? empty_looks + 1 : 0;
+  if (empty_looks >= kLooks) {
+    const std::uint32_t id = socket->description.id;
+    close(id);
+    return drained_(id);
+  }
+  socket->timer.expires_after(empty ? kPause : std::chrono::milliseconds(0));
+  socket->timer.async_wait([this, socket, empty_looks](const asio::error_code& error) {
+    if (!error) check_orphan(socket, empty_looks);
+  });
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/udp.hpp>
+#include <asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "worker/core.h"
+#include "worker/udp_batch.h"
+
+namespace pando::worker {
+
+/// Serves the worker's UDP sockets: when one is readable, batches are received, answered and sent
+/// until it is empty or its budget is used; then other handlers of the loop get their turn.
+class UdpService {
+ public:
+  /// `drained` is called when an orphan socket was found empty and closed.
+  UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained);
+  ~UdpService();
+
+  void add(const ipc::SocketDescription& description, Fd socket);
+  /// New id and position of a socket known by its address; false when there is none.
+  bool update(const ipc::SocketDescription& description);
+  bool close(std::uint32_t id);
+  /// Reads all sockets empty (the worker is leaving).
+  void drain();
+  /// Own sockets, not orphans, with their descriptors.
+  [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
+
+ private:
+  struct Socket;
+  /// Batches of one socket before the others, TCP and the manager get their turn.
+  static constexpr int kBudget = 4;
+
+  void wait(const std::shared_ptr<Socket>& socket);
+  bool read(const std::shared_ptr<Socket>& socket);
+  void answer_batch(const std::shared_ptr<Socket>& socket, std::size_t count);
+  void forward(const std::shared_ptr<Socket>& socket, std::size_t i, const Client& client,
+               const Outcome& outcome);
+  void check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks);
+
+  asio::io_context& io_;
+  Core& core_;
+  std::function<void(std::uint32_t)> drained_;
+  std::unique_ptr<UdpBatch> batch_;
+  std::vector<std::shared_ptr<Socket>> sockets_;
+};
+
+}  // namespace pando::worker
