@@ -1,0 +1,404 @@
+#include "manager/secondary_zones.h"
+
+#include <asio/co_spawn.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/post.hpp>
+#include <algorithm>
+#include <ctime>
+#include <thread>
+
+#include "dns/rdata.h"
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+/// The SOA's three timers in seconds (RFC 1035 §3.3.13): REFRESH, RETRY, EXPIRE.
+struct SoaTimers {
+  std::uint32_t refresh = 3600;
+  std::uint32_t retry = 600;
+  std::uint32_t expire = 86400;
+};
+
+SoaTimers read_timers(const zone::ZoneView& zone) {
+  SoaTimers timers;
+  const ByteView soa = zone && zone.loaded() ? zone.soa().first_rdata() : ByteView{};
+  if (soa.size() < 22) return timers;
+  const std::uint8_t* numbers = soa.data() + soa.size() - 20;
+  timers.refresh = load_be32(numbers + 4);
+  timers.retry = load_be32(numbers + 8);
+  timers.expire = load_be32(numbers + 12);
+  return timers;
+}
+
+using Due = std::pair<std::uint64_t, dns::Name>;
+bool due_before(const Due& a, const Due& b) {
+  return a.first != b.first ? a.first < b.first : dns::compare_canonical(a.second, b.second) < 0;
+}
+
+/// Retry interval of a zone that never had data: doubles nothing, asks once a minute.
+constexpr std::uint64_t kRetryWithoutData = 60;
+
+}  // namespace
+
+struct SecondaryZones::Network {
+  asio::io_context loop{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{loop.get_executor()};
+  asio::thread_pool builders{2};
+  std::thread thread{[this] { loop.run(); }};
+
+  void stop() {
+    work.reset();
+    loop.stop();
+    if (thread.joinable()) thread.join();
+    builders.stop();
+    builders.join();
+  }
+};
+
+struct SecondaryZones::Attempt {
+  dns::Name zone;
+  Primary primary;
+  RuntimePtr runtime;  // keeps the key alive
+  bool asked_ixfr = false;
+  std::uint64_t records = 0;
+  std::uint64_t octets = 0;
+};
+
+SecondaryZones::SecondaryZones(asio::io_context& commit_loop, shm::Store& store,
+                               Committer& committer)
+    : commit_loop_(commit_loop),
+      store_(store),
+      committer_(committer),
+      due_(&due_before),
+      timer_(commit_loop),
+      network_(std::make_unique<Network>()) {}
+
+SecondaryZones::~SecondaryZones() { stop(); }
+
+void SecondaryZones::stop() {
+  *alive_ = false;
+  timer_.cancel();
+  network_->stop();
+}
+
+void SecondaryZones::configure(const RuntimePtr& runtime) {
+  runtime_ = runtime;
+  const config::Settings& settings = runtime->settings;
+  Zones kept;
+  const zone::Snapshot snapshot = committer_.current();
+  const std::uint64_t now = now_seconds();
+  due_.clear();
+  for (std::size_t i = 0; i < settings.zones.size(); ++i) {
+    const config::ZoneRef ref = settings.zones[i];
+    if (!ref.options->is_secondary()) continue;
+    const dns::Name name(ref.name);
+    const auto old = zones_.find(name);
+    Zone zone = old == zones_.end() ? Zone{} : std::move(old->second);
+    const bool is_new = old == zones_.end();
+    zone.primaries.clear();
+    for (const std::string& remote_name : ref.options->primaries)
+      if (const config::Remote* remote = settings.find_remote(remote_name))
+        for (const Endpoint& endpoint : remote->address)
+          zone.primaries.push_back({endpoint, remote->key});
+    if (is_new) {
+      const zone::ZoneView view = snapshot.zone_at(name);
+      const bool loaded = view && view.loaded();
+      const auto* side = view ? store_.side(view.side_index()) : nullptr;
+      const std::uint64_t saved = loaded && side ? side->next_refresh.load() : 0;
+      zone.due = std::max(saved, now);
+    }
+    kept.emplace(name, std::move(zone));
+  }
+  zones_ = std::move(kept);
+  for (auto& [name, zone] : zones_)
+    if (!zone.running) due_.emplace(zone.due, name);
+  arm_timer();
+}
+
+void SecondaryZones::schedule(Zones::iterator zone, std::uint64_t due) {
+  due_.erase({zone->second.due, zone->first});
+  zone->second.due = due;
+  due_.emplace(due, zone->first);
+  arm_timer();
+}
+
+void SecondaryZones::arm_timer() {
+  if (due_.empty() || !*alive_) {
+    timer_.cancel();
+    return;
+  }
+  const std::uint64_t now = now_seconds();
+  const std::uint64_t due = due_.begin()->first;
+  // Wall-clock jumps are met by looking again at least once a minute.
+  const std::uint64_t wait = due > now ? std::min<std::uint64_t>(due - now, 60) : 0;
+  timer_.expires_after(std::chrono::seconds(wait));
+  timer_.async_wait([this, alive = alive_](asio::error_code error) {
+    if (!error && *alive) run_due();
+  });
+}
+
+bool SecondaryZones::may_start(const Zone& zone) const {
+  const config::Limits& limits = runtime_->settings.limits;
+  if (running_ >= limits.transfers_in) return false;
+  const Primary& primary = zone.primaries[zone.next_primary % zone.primaries.size()];
+  const auto running = running_by_primary_.find(to_text(primary.endpoint));
+  return running == running_by_primary_.end() || running->second < limits.transfers_in_per_primary;
+}
+
+void SecondaryZones::run_due() {
+  const std::uint64_t now = now_seconds();
+  // Zones whose primary is busy stay due; finished() looks again.
+  for (auto at = due_.begin(); at != due_.end() && at->first <= now;) {
+    const auto zone = zones_.find(at->second);
+    if (running_ >= runtime_->settings.limits.transfers_in) return;
+    if (zone == zones_.end() || zone->second.primaries.empty()) {
+      at = due_.erase(at);
+    } else if (may_start(zone->second)) {
+      at = due_.erase(at);
+      start(zone);
+    } else {
+      ++at;
+    }
+  }
+  if (due_.empty() || due_.begin()->first > now) arm_timer();
+}
+
+void SecondaryZones::start(Zones::iterator at) {
+  Zone& zone = at->second;
+  zone.running = true;
+  zone.again = false;
+  auto attempt = std::make_shared<Attempt>();
+  attempt->zone = at->first;
+  attempt->primary = zone.primaries[zone.next_primary % zone.primaries.size()];
+  attempt->runtime = runtime_;
+
+  TransferJob job;
+  job.zone = at->first;
+  job.primary = attempt->primary.endpoint;
+  job.whole_zone = zone.whole_zone;
+  job.limits.records = runtime_->limits.zone_records;
+  const zone::ZoneView view = committer_.current().zone_at(at->first);
+  if (view && view.loaded()) job.current = view.serial();
+  attempt->asked_ixfr = job.current.has_value() && !job.whole_zone;
+  ++running_;
+  ++running_by_primary_[to_text(job.primary)];
+  if (attempt->primary.key) {
+    job.key = runtime_->keys.find(*attempt->primary.key);
+    if (job.key == nullptr) {
+      // Posted: failed() looks for other zones to start, and this may be the loop that does so.
+      asio::post(commit_loop_, [this, attempt, alive = alive_] {
+        if (*alive) failed(attempt, Error{Errc::kNotFound, "no such key"}, false);
+      });
+      return;
+    }
+  }
+  asio::co_spawn(
+      network_->loop, transfer_in(std::move(job), store_, network_->builders),
+      [this, attempt, alive = alive_](const std::exception_ptr& thrown, Result<TransferResult> result) {
+        if (thrown) result = fail(Errc::kIo, "transfer ended by an exception");
+        auto handed = std::make_shared<Result<TransferResult>>(std::move(result));
+        asio::post(commit_loop_, [this, attempt, alive, handed] {
+          if (*alive) finished(attempt, std::move(*handed));
+        });
+      });
+}
+
+void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
+                              Result<TransferResult> result) {
+  if (!result) {
+    failed(attempt, result.error(), attempt->asked_ixfr && result.error().code != Errc::kIo);
+    return;
+  }
+  attempt->records = result->records;
+  attempt->octets = result->octets;
+  if (result->foreign_records > 0)
+    log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
+                 to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
+  switch (result->content) {
+    case TransferParser::Content::kUpToDate:
+      succeeded(attempt, "current", result->serial);
+      return;
+    case TransferParser::Content::kDifferences:
+      apply_differences(attempt, std::move(*result));
+      return;
+    case TransferParser::Content::kZone:
+      put_zone(attempt, std::move(*result));
+      return;
+  }
+}
+
+void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
+                                       TransferResult&& result) {
+  auto differences = std::make_shared<std::vector<zone::Changes>>(std::move(result.differences));
+  CommitRequest request;
+  // One IXFR is one version (and stands alone: a step that fails half-way must leave no trace).
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [differences, limits = attempt->runtime->limits](Stage& stage) -> Status {
+    for (const zone::Changes& changes : *differences) {
+      const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
+      if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
+      auto applied = stage.draft.apply(changes, limits);
+      if (!applied) return pass(applied);
+      // Deleting what is not there means our copy is not what the primary thinks it is.
+      if (applied->missing_removals > 0)
+        return fail(Errc::kInvalid, "{} records to remove are not there",
+                    applied->missing_removals);
+      stage.journal.push_back(
+          {changes.zone, applied->from, applied->to, zone::encode(applied->effective)});
+    }
+    return {};
+  };
+  request.done = [this, attempt, serial = result.serial,
+                  alive = alive_](const Result<std::uint64_t>& version) {
+    if (!*alive) return;
+    if (version) {
+      ++counters_.transfers;
+      ++counters_.differences;
+      succeeded(attempt, "ixfr", serial);
+    } else {
+      failed(attempt, version.error(), true);
+    }
+  };
+  committer_.submit(std::move(request));
+}
+
+void SecondaryZones::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+  committer_.put_zone(attempt->zone, result.zone, std::move(*result.transaction), {},
+                      [this, attempt, serial = result.serial, alive = alive_](const Status& done) {
+                        if (!*alive) return;
+                        if (done) {
+                          ++counters_.transfers;
+                          succeeded(attempt, "axfr", serial);
+                        } else {
+                          failed(attempt, done.error(), false);
+                        }
+                      });
+}
+
+SecondaryZones::Zones::iterator SecondaryZones::release(const std::shared_ptr<Attempt>& attempt) {
+  --running_;
+  const auto by_primary = running_by_primary_.find(to_text(attempt->primary.endpoint));
+  if (by_primary != running_by_primary_.end() && --by_primary->second == 0)
+    running_by_primary_.erase(by_primary);
+  const auto zone = zones_.find(attempt->zone);
+  if (zone != zones_.end()) zone->second.running = false;
+  return zone;
+}
+
+std::uint64_t SecondaryZones::jittered(std::uint64_t seconds) {
+  // Up to a tenth earlier, so that zones that came together do not stay together.
+  return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
+}
+
+void SecondaryZones::set_timers(const dns::Name& name, bool ok) {
+  const zone::ZoneView view = committer_.current().zone_at(name);
+  const auto zone = zones_.find(name);
+  const SoaTimers timers = read_timers(view);
+  const auto clamp = [&](std::uint64_t seconds) {
+    const auto& range = runtime_->settings.limits.refresh;
+    const auto low = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.min.count() / 1000));
+    const auto high = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.max.count() / 1000));
+    return std::clamp(seconds, low, std::max(low, high));
+  };
+  const std::uint64_t now = now_seconds();
+  const bool loaded = view && view.loaded();
+  const std::uint64_t wait =
+      !loaded ? clamp(kRetryWithoutData) : clamp(ok ? timers.refresh : timers.retry);
+  if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
+    if (ok) {
+      side->last_ok.store(now);
+      // RFC 1035 §3.3.13: EXPIRE counts from the last contact; below REFRESH it would expire
+      // between two checks.
+      side->expires_at.store(now + std::max<std::uint64_t>(timers.expire, clamp(timers.refresh)));
+    }
+    side->next_refresh.store(now + wait);
+  }
+  if (zone != zones_.end()) schedule(zone, now + jittered(wait));
+}
+
+void SecondaryZones::succeeded(const std::shared_ptr<Attempt>& attempt, const char* how,
+                               dns::Serial serial) {
+  const auto zone = release(attempt);
+  ++counters_.refreshes;
+  log::info("zone_refreshed", "zone", dns::to_text(attempt->zone), "primary",
+            to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
+            attempt->records, "octets", attempt->octets);
+  if (zone == zones_.end()) return;
+  zone->second.problem.clear();
+  zone->second.next_primary = 0;
+  zone->second.whole_zone = false;
+  if (zone->second.again)
+    schedule(zone, now_seconds());
+  else
+    set_timers(attempt->zone, true);
+  run_due();
+}
+
+void SecondaryZones::failed(const std::shared_ptr<Attempt>& attempt, const Error& error,
+                            bool broken_ixfr) {
+  const auto at = release(attempt);
+  ++counters_.failures;
+  log::warning("zone_refresh_failed", "zone", dns::to_text(attempt->zone), "primary",
+               to_text(attempt->primary.endpoint), "reason", error.text);
+  if (at == zones_.end()) return;
+  Zone& zone = at->second;
+  zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
+  if (broken_ixfr && !zone.whole_zone) {
+    ++counters_.fallbacks;
+    zone.whole_zone = true;
+    schedule(at, now_seconds());
+  } else if (++zone.next_primary < zone.primaries.size()) {
+    zone.whole_zone = false;
+    schedule(at, now_seconds());
+  } else {
+    zone.next_primary = 0;
+    zone.whole_zone = false;
+    set_timers(attempt->zone, false);
+  }
+  run_due();
+}
+
+void SecondaryZones::refresh_now(const dns::Name& name) {
+  const auto zone = zones_.find(name);
+  if (zone == zones_.end()) return;
+  if (zone->second.running)
+    zone->second.again = true;
+  else
+    schedule(zone, now_seconds());
+}
+
+void SecondaryZones::notified(const NotifyRequest& request) {
+  ++counters_.notifies;
+  const auto zone = zones_.find(request.zone);
+  if (zone == zones_.end()) return;
+  const zone::ZoneView view = committer_.current().zone_at(request.zone);
+  // RFC 1996 §3.11: the serial is a hint; what we have already needs no look at the primary.
+  if (request.serial && view && view.loaded() && !request.serial->ahead_of(view.serial())) return;
+  // The primary that spoke knows best: ask it first.
+  for (std::size_t i = 0; i < zone->second.primaries.size() && !zone->second.running; ++i)
+    if (zone->second.primaries[i].endpoint.address == request.client.address)
+      zone->second.next_primary = i;
+  refresh_now(request.zone);
+}
+
+std::optional<SecondaryStatus> SecondaryZones::status(const dns::Name& name) const {
+  const auto zone = zones_.find(name);
+  if (zone == zones_.end()) return std::nullopt;
+  SecondaryStatus status;
+  for (const Primary& primary : zone->second.primaries)
+    status.primaries.push_back(primary.endpoint);
+  status.next_refresh = zone->second.due;
+  status.problem = zone->second.problem;
+  const zone::ZoneView view = committer_.current().zone_at(name);
+  if (const auto* side = view ? store_.side(view.side_index()) : nullptr) {
+    status.expires_at = side->expires_at.load();
+    status.last_ok = side->last_ok.load();
+  }
+  return status;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "manager/committer.h"
+#include "manager/notify_handler.h"
+#include "manager/runtime.h"
+#include "manager/transfer_in.h"
+#include "shm/store.h"
+
+namespace pando::manager {
+
+/// What there is to tell about one secondary zone.
+struct SecondaryStatus {
+  std::vector<Endpoint> primaries;
+  std::uint64_t next_refresh = 0;  ///< seconds since 1970
+  std::uint64_t expires_at = 0;
+  std::uint64_t last_ok = 0;
+  std::string problem;  ///< why the last try failed; empty = it did not
+};
+
+/// Keeps secondary zones up to date (RFC 1034 §4.3.5, RFC 1996 §3.11): SOA timers with clamps and
+/// jitter, NOTIFY, IXFR with AXFR as the way out of every inconsistency, one primary after another.
+/// Timers live in the store's side table, so they outlast the process.
+///
+/// Lives on the commit thread. Connections run on a loop and thread of their own and hand whole
+/// results over, so that no transfer takes time from updates.
+class SecondaryZones final : public NotifyHandler {
+ public:
+  struct Counters {
+    std::uint64_t transfers = 0;       ///< that brought a new version
+    std::uint64_t differences = 0;     ///< of them: by IXFR
+    std::uint64_t refreshes = 0;       ///< successful checks, new version or not
+    std::uint64_t failures = 0;
+    std::uint64_t fallbacks = 0;       ///< IXFRs given up for an AXFR
+    std::uint64_t notifies = 0;
+  };
+
+  /// All references outlive the object.
+  SecondaryZones(asio::io_context& commit_loop, shm::Store& store, Committer& committer);
+  ~SecondaryZones() override;
+  SecondaryZones(const SecondaryZones&) = delete;
+  SecondaryZones& operator=(const SecondaryZones&) = delete;
+
+  /// Takes over a configuration: new secondaries are asked at once or when their saved timer says,
+  /// those that are gone are forgotten. The zones' settings must have been published.
+  void configure(const RuntimePtr& runtime);
+  /// A zone's file was loaded or found missing: look at its primaries now.
+  void refresh_now(const dns::Name& zone);
+  void notified(const NotifyRequest& request) override;
+  [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
+  [[nodiscard]] Counters counters() const noexcept { return counters_; }
+  /// Ends all connections and the loop's thread.
+  void stop();
+
+ private:
+  struct CanonicalLess {
+    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
+      return dns::compare_canonical(a, b) < 0;
+    }
+  };
+  struct Primary {
+    Endpoint endpoint;
+    std::optional<dns::Name> key;
+  };
+  struct Zone {
+    std::vector<Primary> primaries;
+    std::uint64_t due = 0;        // seconds since 1970
+    std::size_t next_primary = 0; // of this round of tries
+    bool running = false;
+    bool again = false;           // a NOTIFY came while running
+    bool whole_zone = false;      // the next try is an AXFR
+    std::string problem;
+  };
+  using Zones = std::map<dns::Name, Zone, CanonicalLess>;
+  struct Attempt;  // one visit to one primary
+
+  void schedule(Zones::iterator zone, std::uint64_t due);
+  void arm_timer();
+  void run_due();
+  bool may_start(const Zone& zone) const;
+  void start(Zones::iterator zone);
+  void finished(const std::shared_ptr<Attempt>& attempt, Result<TransferResult> result);
+  void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void succeeded(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
+  void failed(const std::shared_ptr<Attempt>& attempt, const Error& error, bool broken_ixfr);
+  Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
+  void set_timers(const dns::Name& name, bool ok);
+  std::uint64_t jittered(std::uint64_t seconds);
+
+  struct Network;  // the connections' loop and thread
+  asio::io_context& commit_loop_;
+  shm::Store& store_;
+  Committer& committer_;
+  RuntimePtr runtime_;
+  Zones zones_;
+  std::set<std::pair<std::uint64_t, dns::Name>, bool (*)(const std::pair<std::uint64_t, dns::Name>&,
+                                                         const std::pair<std::uint64_t, dns::Name>&)>
+      due_;
+  asio::steady_timer timer_;
+  std::map<std::string, std::uint32_t> running_by_primary_;
+  std::uint32_t running_ = 0;
+  std::mt19937 random_{std::random_device{}()};
+  Counters counters_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<Network> network_;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,241 @@
+#include "manager/transfer_in.h"
+
+#include <asio/buffer.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/connect.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/read.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
+#include <ctime>
+#include <random>
+
+#include "dns/rdata.h"
+#include "manager/soa.h"
+
+namespace pando::manager {
+
+namespace {
+
+using asio::ip::tcp;
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+std::uint16_t random_id() {
+  static thread_local std::random_device device;
+  return static_cast<std::uint16_t>(device());
+}
+
+asio::ip::tcp::endpoint to_asio(const Endpoint& endpoint) {
+  sockaddr_storage storage;
+  const socklen_t size = endpoint.to_sockaddr(storage);
+  tcp::endpoint result;
+  std::memcpy(result.data(), &storage, size);
+  result.resize(size);
+  return result;
+}
+
+/// A connection to a primary: whole messages out and in, each step under one deadline.
+class Connection {
+ public:
+  Connection(asio::any_io_executor executor, const TransferJob& job)
+      : job_(job), socket_(executor), deadline_(executor) {}
+  ~Connection() { deadline_.cancel(); }
+
+  asio::awaitable<Status> connect() {
+    arm();
+    asio::error_code error;
+    co_await socket_.async_connect(to_asio(job_.primary),
+                                   asio::redirect_error(asio::use_awaitable, error));
+    co_return verdict(error, "connect");
+  }
+
+  asio::awaitable<Status> send(const Bytes& message) {
+    arm();
+    Bytes framed;
+    append_be16(framed, static_cast<std::uint16_t>(message.size()));  // RFC 1035 §4.2.2
+    append(framed, message);
+    asio::error_code error;
+    co_await asio::async_write(socket_, asio::buffer(framed),
+                               asio::redirect_error(asio::use_awaitable, error));
+    co_return verdict(error, "send");
+  }
+
+  /// The next message; valid until the next call.
+  asio::awaitable<Result<ByteView>> receive() {
+    arm();
+    asio::error_code error;
+    std::uint8_t prefix[2];
+    co_await asio::async_read(socket_, asio::buffer(prefix),
+                              asio::redirect_error(asio::use_awaitable, error));
+    if (!error) {
+      buffer_.resize(load_be16(prefix));
+      co_await asio::async_read(socket_, asio::buffer(buffer_),
+                                asio::redirect_error(asio::use_awaitable, error));
+    }
+    if (auto ok = verdict(error, "receive"); !ok) co_return pass(ok);
+    co_return ByteView(buffer_);
+  }
+
+ private:
+  void arm() {
+    deadline_.expires_after(job_.patience);
+    deadline_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
+      if (error || alive.expired()) return;
+      timed_out_ = true;
+      asio::error_code ignored;
+      socket_.close(ignored);
+    });
+  }
+
+  Status verdict(const asio::error_code& error, const char* step) {
+    if (timed_out_) return fail(Errc::kIo, "{}: no progress in {} ms", step, job_.patience.count());
+    if (error) return fail(Errc::kIo, "{}: {}", step, error.message());
+    return {};
+  }
+
+  const TransferJob& job_;
+  tcp::socket socket_;
+  asio::steady_timer deadline_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  bool timed_out_ = false;
+  Bytes buffer_;
+};
+
+/// A query of ours and what is needed to check its answers.
+struct Query {
+  Bytes message;
+  std::uint16_t id;
+  std::optional<dns::TsigSession> tsig;
+};
+
+/// IXFR carries our SOA in the authority section (RFC 1995 §3): only its serial counts.
+Bytes soa_with_serial(dns::Serial serial) {
+  Bytes rdata{0, 0};
+  append_be32(rdata, serial.value);
+  for (int i = 0; i < 4; ++i) append_be32(rdata, 0);
+  return rdata;
+}
+
+Result<Query> make_query(const TransferJob& job, dns::RRType type) {
+  Query query;
+  query.id = random_id();
+  std::uint8_t space[1024];
+  dns::MessageWriter writer(space, sizeof space);
+  dns::Header header;
+  header.id = query.id;
+  writer.put_header(header);
+  bool fits = writer.put_question(job.zone, type, dns::RRClass::kIN);
+  if (type == dns::RRType::kIXFR)
+    fits = fits && writer.put_record(dns::Section::kAuthority, job.zone, dns::RRType::kSOA,
+                                     dns::RRClass::kIN, 0, soa_with_serial(*job.current));
+  if (!fits) return fail(Errc::kFull, "query does not fit");
+  const ByteView message = writer.finish();
+  query.message.assign(message.begin(), message.end());
+  if (job.key != nullptr) {
+    query.tsig = dns::TsigSession::for_request(*job.key);
+    if (auto done = query.tsig->sign(query.message, now_seconds()); !done) return pass(done);
+  }
+  return query;
+}
+
+Status check_signature(Query& query, ByteView message) {
+  return query.tsig ? query.tsig->verify_response(message, now_seconds()) : Status{};
+}
+
+/// Serial in the answer to a SOA query.
+Result<dns::Serial> read_soa_answer(const TransferJob& job, const Query& query, ByteView message) {
+  dns::MessageReader reader(message);
+  auto header = reader.header();
+  if (!header) return pass(header);
+  if (!header->qr || header->id != query.id) return fail(Errc::kInvalid, "no answer to our query");
+  if (header->rcode != 0)
+    return fail(Errc::kDenied, "primary answers {}",
+                dns::to_text(static_cast<dns::Rcode>(header->rcode)));
+  for (unsigned i = 0; i < header->qdcount; ++i)
+    if (auto question = reader.question(); !question) return pass(question);
+  for (unsigned i = 0; i < header->ancount; ++i) {
+    auto record = reader.record();
+    if (!record) return pass(record);
+    if (record->type != dns::RRType::kSOA || !(record->owner == job.zone)) continue;
+    Bytes rdata;
+    auto read = dns::decompress_rdata(record->type, message, record->rdata_offset,
+                                      record->rdata_length, rdata);
+    if (!read) return pass(read);
+    return soa_serial(rdata);
+  }
+  return fail(Errc::kInvalid, "no SOA in the primary's answer");
+}
+
+asio::awaitable<Result<dns::Serial>> ask_serial(Connection& connection, const TransferJob& job) {
+  auto query = make_query(job, dns::RRType::kSOA);
+  if (!query) co_return pass(query);
+  if (auto sent = co_await connection.send(query->message); !sent) co_return pass(sent);
+  auto answer = co_await connection.receive();
+  if (!answer) co_return pass(answer);
+  if (auto ok = check_signature(*query, *answer); !ok) co_return pass(ok);
+  co_return read_soa_answer(job, *query, *answer);
+}
+
+/// The response messages of one AXFR or IXFR, into the parser.
+asio::awaitable<Status> run_transfer(Connection& connection, Query& query, TransferParser& parser) {
+  if (auto sent = co_await connection.send(query.message); !sent) co_return sent;
+  for (;;) {
+    auto message = co_await connection.receive();
+    if (!message) co_return pass(message);
+    if (auto ok = check_signature(query, *message); !ok) co_return ok;
+    auto done = parser.feed(*message);
+    if (!done) co_return pass(done);
+    if (*done) co_return query.tsig ? query.tsig->finish() : Status{};
+  }
+}
+
+/// Builds a received zone in the pool, so that the loop keeps time for other zones.
+asio::awaitable<Status> build(TransferParser& parser, TransferResult& result, shm::Store& store,
+                              asio::thread_pool& pool) {
+  const auto loop = co_await asio::this_coro::executor;
+  co_await asio::post(pool, asio::use_awaitable);
+  result.transaction.emplace(store.begin_private());
+  auto built = parser.builder().finish(*result.transaction);
+  co_await asio::post(loop, asio::use_awaitable);
+  if (!built) co_return pass(built);
+  result.zone = *built;
+  co_return Status{};
+}
+
+}  // namespace
+
+asio::awaitable<Result<TransferResult>> transfer_in(TransferJob job, shm::Store& store,
+                                                    asio::thread_pool& pool) {
+  TransferResult result;
+  Connection connection(co_await asio::this_coro::executor, job);
+  if (auto connected = co_await connection.connect(); !connected) co_return pass(connected);
+  if (job.current) {
+    auto serial = co_await ask_serial(connection, job);
+    if (!serial) co_return pass(serial);
+    result.serial = *serial;
+    // A primary may show an older serial for a moment after its NOTIFY: that is no error.
+    if (!serial->ahead_of(*job.current)) co_return std::move(result);
+  }
+  const bool whole = !job.current || job.whole_zone;
+  auto query = make_query(job, whole ? dns::RRType::kAXFR : dns::RRType::kIXFR);
+  if (!query) co_return pass(query);
+  TransferParser parser(job.zone, whole ? dns::RRType::kAXFR : dns::RRType::kIXFR, job.current,
+                        query->id, job.limits);
+  if (auto done = co_await run_transfer(connection, *query, parser); !done) co_return pass(done);
+  result.content = parser.content();
+  result.serial = parser.serial();
+  result.differences = std::move(parser.differences());
+  result.records = parser.records();
+  result.octets = parser.octets();
+  result.foreign_records = parser.foreign_records();
+  if (result.content == TransferParser::Content::kZone)
+    if (auto built = co_await build(parser, result, store, pool); !built) co_return pass(built);
+  co_return std::move(result);
+}
+
+}  // namespace pando::manager

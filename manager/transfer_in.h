@@ -1,0 +1,48 @@
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/address.h"
+#include "base/result.h"
+#include "dns/tsig.h"
+#include "manager/transfer_parser.h"
+#include "shm/store.h"
+
+namespace pando::manager {
+
+/// What one visit to one primary is to do.
+struct TransferJob {
+  dns::Name zone;
+  std::optional<dns::Serial> current;  ///< absent: there is no data yet, hence AXFR
+  bool whole_zone = false;             ///< AXFR although there is data
+  Endpoint primary;
+  const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
+  TransferLimits limits;
+  std::chrono::milliseconds patience{10'000};  ///< without a whole message, and to connect
+};
+
+/// What it brought.
+struct TransferResult {
+  TransferParser::Content content = TransferParser::Content::kUpToDate;
+  dns::Serial serial;                            ///< the primary's
+  std::vector<zone::Changes> differences;        ///< kDifferences
+  std::shared_ptr<zone::ZoneBuilder::Built> zone;  ///< kZone, built in `transaction`
+  std::optional<shm::Transaction> transaction;
+  std::uint64_t records = 0;
+  std::uint64_t octets = 0;
+  std::uint64_t foreign_records = 0;
+};
+
+/// Asks one primary over one TCP connection: its SOA first (unless there is no data), then IXFR or
+/// AXFR when it is ahead (RFC 1995 §2, RFC 5936 §4.1.1). Everything is signed when there is a key.
+/// A whole zone is built in `pool`, not on the loop. Never throws for what peers do.
+asio::awaitable<Result<TransferResult>> transfer_in(TransferJob job, shm::Store& store,
+                                                    asio::thread_pool& pool);
+
+}  // namespace pando::manager

@@ -1,0 +1,167 @@
+#include "manager/transfer_parser.h"
+
+#include <utility>
+
+#include "dns/rdata.h"
+#include "manager/soa.h"
+
+namespace pando::manager {
+
+TransferParser::TransferParser(const dns::Name& zone, dns::RRType asked,
+                               std::optional<dns::Serial> current, std::uint16_t id,
+                               const TransferLimits& limits)
+    : zone_(zone),
+      asked_(asked),
+      current_(current),
+      id_(id),
+      limits_(limits),
+      builder_(zone.view()) {}
+
+TransferParser::Content TransferParser::content() const noexcept {
+  if (up_to_date_) return Content::kUpToDate;
+  return differences_.empty() ? Content::kZone : Content::kDifferences;
+}
+
+Result<bool> TransferParser::feed(ByteView message) {
+  octets_ += message.size();
+  if (octets_ > limits_.octets)
+    return fail(Errc::kFull, "transfer above {} octets", limits_.octets);
+  dns::MessageReader reader(message);
+  dns::Header header;
+  if (auto checked = check_message(reader, header); !checked) return pass(checked);
+  for (unsigned i = 0; i < header.ancount; ++i) {
+    auto raw = reader.record();
+    if (!raw) return pass(raw);
+    if (raw->rr_class != dns::RRClass::kIN)
+      return fail(Errc::kInvalid, "record of class {} in a transfer", dns::to_text(raw->rr_class));
+    zone::Record record{raw->owner, raw->type, dns::Ttl{raw->ttl > 0x7FFFFFFF ? 0 : raw->ttl}, {}};
+    auto rdata = dns::decompress_rdata(raw->type, message, raw->rdata_offset, raw->rdata_length,
+                                       record.rdata);
+    if (!rdata)
+      return fail(Errc::kInvalid, "{} {}: {}", dns::to_text(raw->owner), dns::to_text(raw->type),
+                  rdata.error().text);
+    if (state_ == State::kDone) return fail(Errc::kInvalid, "records behind the last SOA");
+    if (auto taken = take(std::move(record)); !taken) return pass(taken);
+  }
+  // RFC 1995 §2: a server that has nothing newer sends its SOA alone.
+  if (state_ == State::kSecondRecord && asked_ == dns::RRType::kIXFR && current_ &&
+      !serial_.ahead_of(*current_)) {
+    up_to_date_ = true;
+    state_ = State::kDone;
+  }
+  first_message_ = false;
+  return state_ == State::kDone;
+}
+
+Status TransferParser::check_message(dns::MessageReader& reader, dns::Header& header) {
+  auto read = reader.header();
+  if (!read) return pass(read);
+  header = *read;
+  if (!header.qr || header.id != id_ || header.opcode != dns::Opcode::kQuery)
+    return fail(Errc::kInvalid, "message that is no answer to the transfer's query");
+  if (header.tc) return fail(Errc::kInvalid, "truncated message in a transfer");
+  rcode_ = static_cast<dns::Rcode>(header.rcode);
+  if (header.rcode != 0)
+    return fail(Errc::kDenied, "primary answers {}", dns::to_text(rcode_));
+  // RFC 5936 §2.2.1: the question is in the first message, later ones may leave it out.
+  if (header.qdcount > 1 || (first_message_ && header.ancount == 0))
+    return fail(Errc::kInvalid, "no records in the first message of a transfer");
+  for (unsigned i = 0; i < header.qdcount; ++i) {
+    auto question = reader.question();
+    if (!question) return pass(question);
+    if (!(question->name == zone_) || question->type != asked_)
+      return fail(Errc::kInvalid, "answer to another question");
+  }
+  return {};
+}
+
+Status TransferParser::take(zone::Record&& record) {
+  ++records_;
+  switch (state_) {
+    case State::kFirstSoa:
+      return take_first(std::move(record));
+    case State::kSecondRecord:
+      return take_second(std::move(record));
+    case State::kZone:
+      return take_zone_record(std::move(record));
+    default:
+      return take_difference(std::move(record));
+  }
+}
+
+Status TransferParser::take_first(zone::Record&& record) {
+  if (record.type != dns::RRType::kSOA || !(record.owner == zone_))
+    return fail(Errc::kInvalid, "transfer does not begin with the zone's SOA");
+  serial_ = soa_serial(record.rdata);
+  first_soa_ = std::move(record);
+  state_ = State::kSecondRecord;
+  return {};
+}
+
+Status TransferParser::take_second(zone::Record&& record) {
+  // RFC 1995 §4: a SOA in second place opens a difference; anything else, a whole zone.
+  if (record.type == dns::RRType::kSOA && asked_ == dns::RRType::kIXFR && current_ &&
+      soa_serial(record.rdata) != serial_)
+    return begin_difference(std::move(record), *current_);
+  state_ = State::kZone;
+  if (auto added = add(first_soa_); !added) return added;
+  return take_zone_record(std::move(record));
+}
+
+Status TransferParser::add(const zone::Record& record) {
+  if (limits_.records != 0 && builder_.record_count() >= limits_.records)
+    return fail(Errc::kFull, "more than {} records (limits.zone-records)", limits_.records);
+  if (!record.owner.view().is_at_or_below(zone_)) {
+    ++foreign_;
+    return {};
+  }
+  return builder_.add(record.owner, record.type, record.ttl, record.rdata);
+}
+
+Status TransferParser::take_zone_record(zone::Record&& record) {
+  if (record.type != dns::RRType::kSOA || !(record.owner == zone_)) return add(record);
+  // RFC 5936 §2.2: the SOA closes the transfer as it opened it.
+  if (soa_serial(record.rdata) != serial_)
+    return fail(Errc::kInvalid, "transfer ends with serial {} and began with {}",
+                soa_serial(record.rdata).value, serial_.value);
+  state_ = State::kDone;
+  return {};
+}
+
+Status TransferParser::begin_difference(zone::Record&& soa, dns::Serial expected) {
+  const dns::Serial from = soa_serial(soa.rdata);
+  if (from != expected)
+    return fail(Errc::kInvalid, "difference from serial {} where {} is needed", from.value,
+                expected.value);
+  zone::Changes& changes = differences_.emplace_back();
+  changes.zone = zone_;
+  changes.removed.push_back(std::move(soa));
+  state_ = State::kRemoving;
+  return {};
+}
+
+Status TransferParser::take_difference(zone::Record&& record) {
+  const bool is_soa = record.type == dns::RRType::kSOA && record.owner == zone_;
+  if (state_ == State::kRemoving && is_soa) {
+    to_ = soa_serial(record.rdata);
+    if (!to_.ahead_of(soa_serial(differences_.back().removed.front().rdata)))
+      return fail(Errc::kInvalid, "difference to serial {}, which is not ahead", to_.value);
+    differences_.back().added.push_back(std::move(record));
+    state_ = State::kAdding;
+    return {};
+  }
+  if (state_ == State::kAdding && is_soa) {
+    if (to_ == serial_ && soa_serial(record.rdata) == serial_) {
+      state_ = State::kDone;
+      return {};
+    }
+    return begin_difference(std::move(record), to_);
+  }
+  if (!record.owner.view().is_at_or_below(zone_))
+    return fail(Errc::kInvalid, "{} is outside the zone", dns::to_text(record.owner));
+  zone::Changes& changes = differences_.back();
+  (state_ == State::kRemoving ? changes.removed : changes.added).push_back(std::move(record));
+  return {};
+}
+
+}  // namespace pando::manager

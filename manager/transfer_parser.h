@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/message.h"
+#include "dns/name.h"
+#include "dns/types.h"
+#include "zone/changes.h"
+#include "zone/draft.h"
+
+namespace pando::manager {
+
+/// What bounds one incoming transfer.
+struct TransferLimits {
+  std::uint64_t records = 0;                       ///< of the zone; 0 = none
+  std::uint64_t octets = std::uint64_t{64} << 30;  ///< of all messages
+};
+
+/// Reads the messages of one AXFR or IXFR response (RFC 5936 §2.2, RFC 1995 §4) and gives what they
+/// say: nothing new, differences, or a whole zone. Pure: no I/O, no clock. Signatures are checked by
+/// the caller, message by message, before feed().
+class TransferParser {
+ public:
+  enum class Content : std::uint8_t {
+    kUpToDate,     ///< a single SOA that is not ahead of ours (RFC 1995 §2)
+    kDifferences,  ///< RFC 1995 §4, oldest first
+    kZone,         ///< all records, in builder()
+  };
+
+  /// `asked` is AXFR or IXFR; `current` is our serial, which an IXFR needs.
+  TransferParser(const dns::Name& zone, dns::RRType asked, std::optional<dns::Serial> current,
+                 std::uint16_t id, const TransferLimits& limits);
+
+  /// Takes the next whole message; true when it was the last one. Errors end the transfer: kDenied
+  /// for an RCODE of the primary's (see rcode()), kInvalid for broken rules, kFull for a limit.
+  Result<bool> feed(ByteView message);
+
+  [[nodiscard]] Content content() const noexcept;
+  [[nodiscard]] dns::Serial serial() const noexcept { return serial_; }  ///< the primary's
+  [[nodiscard]] dns::Rcode rcode() const noexcept { return rcode_; }
+  [[nodiscard]] std::vector<zone::Changes>& differences() noexcept { return differences_; }
+  [[nodiscard]] zone::ZoneBuilder& builder() noexcept { return builder_; }
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+  [[nodiscard]] std::uint64_t octets() const noexcept { return octets_; }
+  /// Records outside the zone, which are left out as BIND does.
+  [[nodiscard]] std::uint64_t foreign_records() const noexcept { return foreign_; }
+
+ private:
+  enum class State : std::uint8_t { kFirstSoa, kSecondRecord, kZone, kRemoving, kAdding, kDone };
+
+  Status check_message(dns::MessageReader& reader, dns::Header& header);
+  Status take(zone::Record&& record);
+  Status take_first(zone::Record&& record);
+  Status take_second(zone::Record&& record);
+  Status take_zone_record(zone::Record&& record);
+  Status take_difference(zone::Record&& record);
+  Status begin_difference(zone::Record&& soa, dns::Serial expected);
+  Status add(const zone::Record& record);
+
+  dns::Name zone_;
+  dns::RRType asked_;
+  std::optional<dns::Serial> current_;
+  std::uint16_t id_;
+  TransferLimits limits_;
+  State state_ = State::kFirstSoa;
+  dns::Rcode rcode_ = dns::Rcode::kNoError;
+  bool first_message_ = true;
+  bool up_to_date_ = false;
+  dns::Serial serial_;
+  dns::Serial to_;  // of the difference being read
+  zone::Record first_soa_;
+  std::vector<zone::Changes> differences_;
+  zone::ZoneBuilder builder_;
+  std::uint64_t records_ = 0;
+  std::uint64_t octets_ = 0;
+  std::uint64_t foreign_ = 0;
+};
+
+}  // namespace pando::manager

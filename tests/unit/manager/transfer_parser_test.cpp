@@ -1,0 +1,185 @@
+#include "manager/transfer_parser.h"
+
+#include <gtest/gtest.h>
+
+#include "dns/rdata.h"
+
+namespace pando::manager {
+namespace {
+
+constexpr std::uint16_t kId = 4711;
+
+dns::Name name(std::string_view text) { return *dns::Name::from_text(text); }
+
+/// One response message from lines "owner TYPE rdata".
+class Message {
+ public:
+  explicit Message(const std::vector<std::string>& lines, bool question = true,
+                   dns::RRType asked = dns::RRType::kIXFR)
+      : writer_(space_, sizeof space_) {
+    dns::Header header;
+    header.id = kId;
+    header.qr = true;
+    writer_.put_header(header);
+    if (question) {
+      EXPECT_TRUE(writer_.put_question(name("example."), asked, dns::RRClass::kIN));
+    }
+    for (const std::string& line : lines) put(line);
+  }
+  ByteView bytes() { return writer_.finish(); }
+  std::uint8_t space_[65535];
+
+ private:
+  void put(const std::string& line) {
+    const auto owner_end = line.find(' ');
+    const auto type_end = line.find(' ', owner_end + 1);
+    const auto type = dns::rrtype_from_text(line.substr(owner_end + 1, type_end - owner_end - 1));
+    ASSERT_TRUE(type) << line;
+    Bytes rdata;
+    const auto read = dns::rdata_from_text(*type, std::string_view(line).substr(type_end + 1),
+                                           dns::NameView(), rdata);
+    ASSERT_TRUE(read) << line;
+    ASSERT_TRUE(writer_.put_record(dns::Section::kAnswer, name(line.substr(0, owner_end)), *type,
+                                   dns::RRClass::kIN, 300, rdata));
+  }
+  dns::MessageWriter writer_;
+};
+
+std::string soa(int serial) {
+  return "example. SOA ns.example. admin.example. " + std::to_string(serial) + " 7200 3600 1209600 300";
+}
+const std::string kNs = "example. NS ns.example.";
+
+TransferParser ixfr(std::uint32_t current, const TransferLimits& limits = {}) {
+  return TransferParser(name("example."), dns::RRType::kIXFR, dns::Serial{current}, kId, limits);
+}
+TransferParser axfr(const TransferLimits& limits = {}) {
+  return TransferParser(name("example."), dns::RRType::kAXFR, std::nullopt, kId, limits);
+}
+
+/// Feeds messages; "more", "done" or the error.
+std::string feed(TransferParser& parser, const std::vector<std::vector<std::string>>& messages,
+                 dns::RRType asked = dns::RRType::kIXFR) {
+  std::string state = "more";
+  bool first = true;
+  for (const auto& lines : messages) {
+    auto message = std::make_unique<Message>(lines, first, asked);
+    first = false;
+    const auto done = parser.feed(message->bytes());
+    if (!done) return done.error().text;
+    state = *done ? "done" : "more";
+  }
+  return state;
+}
+
+TEST(TransferParser, SingleSoaNotAheadMeansUpToDate) {
+  for (const int serial : {7, 6}) {
+    auto parser = ixfr(7);
+    EXPECT_EQ(feed(parser, {{soa(serial)}}), "done");
+    EXPECT_EQ(parser.content(), TransferParser::Content::kUpToDate);
+  }
+}
+
+TEST(TransferParser, SingleSoaAheadIsTheFirstMessageOfMore) {
+  auto parser = ixfr(7);
+  EXPECT_EQ(feed(parser, {{soa(8)}}), "more");
+  auto whole = axfr();
+  EXPECT_EQ(feed(whole, {{soa(7)}}, dns::RRType::kAXFR), "more");
+}
+
+TEST(TransferParser, ReadsDifferencesInOrder) {
+  auto parser = ixfr(7);
+  EXPECT_EQ(feed(parser, {{soa(9), soa(7), "a.example. A 192.0.2.1", soa(8), "b.example. A 192.0.2.2"},
+                          {"c.example. A 192.0.2.3", soa(8), soa(9)},
+                          {"d.example. A 192.0.2.4", soa(9)}}),
+            "done");
+  ASSERT_EQ(parser.content(), TransferParser::Content::kDifferences);
+  ASSERT_EQ(parser.differences().size(), 2U);
+  const auto& first = parser.differences()[0];
+  EXPECT_EQ(first.removed.size(), 2U);
+  EXPECT_EQ(first.added.size(), 3U);
+  EXPECT_EQ(first.removed[0].type, dns::RRType::kSOA);
+  EXPECT_EQ(first.added[2].owner, name("c.example."));
+  EXPECT_EQ(parser.differences()[1].removed.size(), 1U);
+  EXPECT_EQ(parser.differences()[1].added.size(), 2U);
+  EXPECT_EQ(parser.serial().value, 9U);
+}
+
+TEST(TransferParser, WholeZoneInsteadOfDifferences) {
+  auto parser = ixfr(7);
+  EXPECT_EQ(feed(parser, {{soa(9), kNs}, {"a.example. A 192.0.2.1"}, {soa(9)}}), "done");
+  EXPECT_EQ(parser.content(), TransferParser::Content::kZone);
+  EXPECT_EQ(parser.builder().record_count(), 3U) << "the closing SOA is no second record";
+}
+
+TEST(TransferParser, AxfrTakesASoaInSecondPlaceAsTheEnd) {
+  auto parser = axfr();
+  EXPECT_EQ(feed(parser, {{soa(9), soa(9)}}, dns::RRType::kAXFR), "done");
+  EXPECT_EQ(parser.content(), TransferParser::Content::kZone);
+}
+
+TEST(TransferParser, ForeignRecordsAreLeftOutOfAZone) {
+  auto parser = axfr();
+  EXPECT_EQ(feed(parser, {{soa(9), kNs, "www.other. A 192.0.2.1", soa(9)}}, dns::RRType::kAXFR), "done");
+  EXPECT_EQ(parser.foreign_records(), 1U);
+  EXPECT_EQ(parser.builder().record_count(), 2U);
+}
+
+TEST(TransferParser, RefusesBrokenStreams) {
+  const auto reason = [](std::uint32_t current, const std::vector<std::vector<std::string>>& messages) {
+    auto parser = ixfr(current);
+    return feed(parser, messages);
+  };
+  EXPECT_EQ(reason(7, {{kNs}}), "transfer does not begin with the zone's SOA");
+  EXPECT_EQ(reason(7, {{"www.example. SOA a. b. 9 2 3 4 5"}}),
+            "transfer does not begin with the zone's SOA");
+  EXPECT_EQ(reason(7, {{}}), "no records in the first message of a transfer");
+  EXPECT_EQ(reason(7, {{soa(9), soa(6), soa(9), soa(9)}}),
+            "difference from serial 6 where 7 is needed");
+  EXPECT_EQ(reason(7, {{soa(9), soa(7), soa(8), soa(7), soa(9), soa(9)}}),
+            "difference from serial 7 where 8 is needed");
+  EXPECT_EQ(reason(7, {{soa(9), soa(7), soa(6)}}), "difference to serial 6, which is not ahead");
+  EXPECT_EQ(reason(7, {{soa(9), soa(7), "x.other. A 192.0.2.1"}}), "x.other. is outside the zone");
+  EXPECT_EQ(reason(7, {{soa(9), kNs, soa(8)}}),
+            "transfer ends with serial 8 and began with 9");
+  EXPECT_EQ(reason(7, {{soa(9), kNs, soa(9), kNs}}), "records behind the last SOA");
+  EXPECT_EQ(reason(7, {{soa(9), soa(7), soa(9), soa(9), kNs}}), "records behind the last SOA");
+}
+
+TEST(TransferParser, ChecksEachMessagesHeader) {
+  const auto reason = [](auto&& change) {
+    Message message({soa(9), kNs, soa(9)});
+    Bytes bytes(message.bytes().begin(), message.bytes().end());
+    change(bytes);
+    auto parser = ixfr(7);
+    const auto done = parser.feed(bytes);
+    return done ? std::string("taken") : done.error().text;
+  };
+  EXPECT_EQ(reason([](Bytes&) {}), "taken");
+  EXPECT_EQ(reason([](Bytes& b) { ++b[0]; }), "message that is no answer to the transfer's query");
+  EXPECT_EQ(reason([](Bytes& b) { b[2] &= 0x7F; }), "message that is no answer to the transfer's query");
+  EXPECT_EQ(reason([](Bytes& b) { b[2] |= 2; }), "truncated message in a transfer");
+  EXPECT_EQ(reason([](Bytes& b) { b[3] |= 9; }), "primary answers NOTAUTH");
+  EXPECT_EQ(reason([](Bytes& b) { b[13] ^= 1; }), "answer to another question");
+  Message message({soa(9), kNs, soa(9)});
+  const ByteView whole = message.bytes();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    auto parser = ixfr(7);
+    EXPECT_FALSE(parser.feed(whole.first(size))) << size;
+  }
+}
+
+TEST(TransferParser, KeepsItsLimits) {
+  TransferLimits limits;
+  limits.records = 2;
+  auto parser = axfr(limits);
+  EXPECT_EQ(feed(parser, {{soa(9), kNs, "a.example. A 192.0.2.1", soa(9)}}, dns::RRType::kAXFR),
+            "more than 2 records (limits.zone-records)");
+  limits = {};
+  limits.octets = 50;
+  auto narrow = axfr(limits);
+  EXPECT_EQ(feed(narrow, {{soa(9), kNs, soa(9)}}, dns::RRType::kAXFR), "transfer above 50 octets");
+}
+
+}  // namespace
+}  // namespace pando::manager
