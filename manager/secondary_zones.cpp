@@ -1,9 +1,9 @@
 #include "manager/secondary_zones.h"
 
+#include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
-#include <algorithm>
 #include <ctime>
 #include <thread>
 
@@ -196,15 +196,15 @@ void SecondaryZones::start(Zones::iterator at) {
       return;
     }
   }
-  asio::co_spawn(
-      network_->loop, transfer_in(std::move(job), store_, network_->builders),
-      [this, attempt, alive = alive_](const std::exception_ptr& thrown, Result<TransferResult> result) {
-        if (thrown) result = fail(Errc::kIo, "transfer ended by an exception");
-        auto handed = std::make_shared<Result<TransferResult>>(std::move(result));
-        asio::post(commit_loop_, [this, attempt, alive, handed] {
-          if (*alive) finished(attempt, std::move(*handed));
-        });
-      });
+  asio::co_spawn(network_->loop, transfer_in(std::move(job), store_, network_->builders),
+                 [this, attempt, alive = alive_](const std::exception_ptr& thrown,
+                                                 Result<TransferResult> result) {
+                   if (thrown) result = fail(Errc::kIo, "transfer ended by an exception");
+                   auto handed = std::make_shared<Result<TransferResult>>(std::move(result));
+                   asio::post(commit_loop_, [this, attempt, alive, handed] {
+                     if (*alive) finished(attempt, std::move(*handed));
+                   });
+                 });
 }
 
 void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
@@ -300,8 +300,10 @@ void SecondaryZones::set_timers(const dns::Name& name, bool ok) {
   const SoaTimers timers = read_timers(view);
   const auto clamp = [&](std::uint64_t seconds) {
     const auto& range = runtime_->settings.limits.refresh;
-    const auto low = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.min.count() / 1000));
-    const auto high = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.max.count() / 1000));
+    const auto low =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.min.count() / 1000));
+    const auto high =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.max.count() / 1000));
     return std::clamp(seconds, low, std::max(low, high));
   };
   const std::uint64_t now = now_seconds();

@@ -39,11 +39,11 @@ struct SecondaryStatus {
 class SecondaryZones final : public NotifyHandler {
  public:
   struct Counters {
-    std::uint64_t transfers = 0;       ///< that brought a new version
-    std::uint64_t differences = 0;     ///< of them: by IXFR
-    std::uint64_t refreshes = 0;       ///< successful checks, new version or not
+    std::uint64_t transfers = 0;    ///< that brought a new version
+    std::uint64_t differences = 0;  ///< of them: by IXFR
+    std::uint64_t refreshes = 0;    ///< successful checks, new version or not
     std::uint64_t failures = 0;
-    std::uint64_t fallbacks = 0;       ///< IXFRs given up for an AXFR
+    std::uint64_t fallbacks = 0;  ///< IXFRs given up for an AXFR
     std::uint64_t notifies = 0;
   };
 
@@ -76,11 +76,11 @@ class SecondaryZones final : public NotifyHandler {
   };
   struct Zone {
     std::vector<Primary> primaries;
-    std::uint64_t due = 0;        // seconds since 1970
-    std::size_t next_primary = 0; // of this round of tries
+    std::uint64_t due = 0;         // seconds since 1970
+    std::size_t next_primary = 0;  // of this round of tries
     bool running = false;
-    bool again = false;           // a NOTIFY came while running
-    bool whole_zone = false;      // the next try is an AXFR
+    bool again = false;       // a NOTIFY came while running
+    bool whole_zone = false;  // the next try is an AXFR
     std::string problem;
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
@@ -106,8 +106,9 @@ class SecondaryZones final : public NotifyHandler {
   Committer& committer_;
   RuntimePtr runtime_;
   Zones zones_;
-  std::set<std::pair<std::uint64_t, dns::Name>, bool (*)(const std::pair<std::uint64_t, dns::Name>&,
-                                                         const std::pair<std::uint64_t, dns::Name>&)>
+  std::set<std::pair<std::uint64_t, dns::Name>,
+           bool (*)(const std::pair<std::uint64_t, dns::Name>&,
+                    const std::pair<std::uint64_t, dns::Name>&)>
       due_;
   asio::steady_timer timer_;
   std::map<std::string, std::uint32_t> running_by_primary_;

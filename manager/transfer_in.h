@@ -30,8 +30,8 @@ struct TransferJob {
 /// What it brought.
 struct TransferResult {
   TransferParser::Content content = TransferParser::Content::kUpToDate;
-  dns::Serial serial;                            ///< the primary's
-  std::vector<zone::Changes> differences;        ///< kDifferences
+  dns::Serial serial;                              ///< the primary's
+  std::vector<zone::Changes> differences;          ///< kDifferences
   std::shared_ptr<zone::ZoneBuilder::Built> zone;  ///< kZone, built in `transaction`
   std::optional<shm::Transaction> transaction;
   std::uint64_t records = 0;

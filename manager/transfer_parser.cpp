@@ -61,8 +61,7 @@ Status TransferParser::check_message(dns::MessageReader& reader, dns::Header& he
     return fail(Errc::kInvalid, "message that is no answer to the transfer's query");
   if (header.tc) return fail(Errc::kInvalid, "truncated message in a transfer");
   rcode_ = static_cast<dns::Rcode>(header.rcode);
-  if (header.rcode != 0)
-    return fail(Errc::kDenied, "primary answers {}", dns::to_text(rcode_));
+  if (header.rcode != 0) return fail(Errc::kDenied, "primary answers {}", dns::to_text(rcode_));
   // RFC 5936 §2.2.1: the question is in the first message, later ones may leave it out.
   if (header.qdcount > 1 || (first_message_ && header.ancount == 0))
     return fail(Errc::kInvalid, "no records in the first message of a transfer");

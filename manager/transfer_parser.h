@@ -21,8 +21,8 @@ struct TransferLimits {
 };
 
 /// Reads the messages of one AXFR or IXFR response (RFC 5936 §2.2, RFC 1995 §4) and gives what they
-/// say: nothing new, differences, or a whole zone. Pure: no I/O, no clock. Signatures are checked by
-/// the caller, message by message, before feed().
+/// say: nothing new, differences, or a whole zone. Pure: no I/O, no clock. Signatures are checked
+/// by the caller, message by message, before feed().
 class TransferParser {
  public:
   enum class Content : std::uint8_t {

@@ -46,7 +46,8 @@ class Message {
 };
 
 std::string soa(int serial) {
-  return "example. SOA ns.example. admin.example. " + std::to_string(serial) + " 7200 3600 1209600 300";
+  return "example. SOA ns.example. admin.example. " + std::to_string(serial) +
+         " 7200 3600 1209600 300";
 }
 const std::string kNs = "example. NS ns.example.";
 
@@ -89,10 +90,11 @@ TEST(TransferParser, SingleSoaAheadIsTheFirstMessageOfMore) {
 
 TEST(TransferParser, ReadsDifferencesInOrder) {
   auto parser = ixfr(7);
-  EXPECT_EQ(feed(parser, {{soa(9), soa(7), "a.example. A 192.0.2.1", soa(8), "b.example. A 192.0.2.2"},
-                          {"c.example. A 192.0.2.3", soa(8), soa(9)},
-                          {"d.example. A 192.0.2.4", soa(9)}}),
-            "done");
+  EXPECT_EQ(
+      feed(parser, {{soa(9), soa(7), "a.example. A 192.0.2.1", soa(8), "b.example. A 192.0.2.2"},
+                    {"c.example. A 192.0.2.3", soa(8), soa(9)},
+                    {"d.example. A 192.0.2.4", soa(9)}}),
+      "done");
   ASSERT_EQ(parser.content(), TransferParser::Content::kDifferences);
   ASSERT_EQ(parser.differences().size(), 2U);
   const auto& first = parser.differences()[0];
@@ -120,13 +122,15 @@ TEST(TransferParser, AxfrTakesASoaInSecondPlaceAsTheEnd) {
 
 TEST(TransferParser, ForeignRecordsAreLeftOutOfAZone) {
   auto parser = axfr();
-  EXPECT_EQ(feed(parser, {{soa(9), kNs, "www.other. A 192.0.2.1", soa(9)}}, dns::RRType::kAXFR), "done");
+  EXPECT_EQ(feed(parser, {{soa(9), kNs, "www.other. A 192.0.2.1", soa(9)}}, dns::RRType::kAXFR),
+            "done");
   EXPECT_EQ(parser.foreign_records(), 1U);
   EXPECT_EQ(parser.builder().record_count(), 2U);
 }
 
 TEST(TransferParser, RefusesBrokenStreams) {
-  const auto reason = [](std::uint32_t current, const std::vector<std::vector<std::string>>& messages) {
+  const auto reason = [](std::uint32_t current,
+                         const std::vector<std::vector<std::string>>& messages) {
     auto parser = ixfr(current);
     return feed(parser, messages);
   };
@@ -140,8 +144,7 @@ TEST(TransferParser, RefusesBrokenStreams) {
             "difference from serial 7 where 8 is needed");
   EXPECT_EQ(reason(7, {{soa(9), soa(7), soa(6)}}), "difference to serial 6, which is not ahead");
   EXPECT_EQ(reason(7, {{soa(9), soa(7), "x.other. A 192.0.2.1"}}), "x.other. is outside the zone");
-  EXPECT_EQ(reason(7, {{soa(9), kNs, soa(8)}}),
-            "transfer ends with serial 8 and began with 9");
+  EXPECT_EQ(reason(7, {{soa(9), kNs, soa(8)}}), "transfer ends with serial 8 and began with 9");
   EXPECT_EQ(reason(7, {{soa(9), kNs, soa(9), kNs}}), "records behind the last SOA");
   EXPECT_EQ(reason(7, {{soa(9), soa(7), soa(9), soa(9), kNs}}), "records behind the last SOA");
 }
@@ -157,7 +160,8 @@ TEST(TransferParser, ChecksEachMessagesHeader) {
   };
   EXPECT_EQ(reason([](Bytes&) {}), "taken");
   EXPECT_EQ(reason([](Bytes& b) { ++b[0]; }), "message that is no answer to the transfer's query");
-  EXPECT_EQ(reason([](Bytes& b) { b[2] &= 0x7F; }), "message that is no answer to the transfer's query");
+  EXPECT_EQ(reason([](Bytes& b) { b[2] &= 0x7F; }),
+            "message that is no answer to the transfer's query");
   EXPECT_EQ(reason([](Bytes& b) { b[2] |= 2; }), "truncated message in a transfer");
   EXPECT_EQ(reason([](Bytes& b) { b[3] |= 9; }), "primary answers NOTAUTH");
   EXPECT_EQ(reason([](Bytes& b) { b[13] ^= 1; }), "answer to another question");
