@@ -22,7 +22,6 @@ constexpr std::array kNotYet{
     Row{"server.cookies", Support::kNone},
     Row{"server.rate-limit", Support::kDefaultOnly},
     Row{"server.transfer-source", Support::kNone},
-    Row{"server.log.format", Support::kDefaultOnly},
     Row{"server.dnstap", Support::kNone},
     Row{"server.metrics", Support::kNone},
     Row{"store.image", Support::kNone},

@@ -29,7 +29,7 @@ server:
   udp-payload: 1400
   minimal-responses: true
   md5: true
-  log: {level: debug, format: text}
+  log: {level: debug, format: json}
 )")
                             .server;
   EXPECT_EQ(to_text(server.listen.at(0)), "127.0.0.1@5300");
@@ -44,6 +44,7 @@ server:
   EXPECT_EQ(server.udp_payload, 1400);
   EXPECT_TRUE(server.md5);
   EXPECT_EQ(server.log.level, LogLevel::kDebug);
+  EXPECT_EQ(server.log.format, LogFormat::kJson);
 }
 
 TEST(Configuration, ReadsTheStoreSection) {

@@ -23,7 +23,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"server: {cookies: {secrets: [00112233445566778899aabbccddeeff]}}", "server.cookies"},
       {"server: {rate-limit: {responses: 5}}", "server.rate-limit"},
       {"server: {transfer-source: 192.0.2.53}", "server.transfer-source"},
-      {"server: {log: {format: json}}", "server.log.format"},
       {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
       {"server: {metrics: 127.0.0.1@9153}", "server.metrics"},
       {"store: {image: i}", "store.image"},
