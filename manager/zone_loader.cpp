@@ -164,14 +164,16 @@ void ZoneLoader::built(const std::shared_ptr<Task>& task) {
 void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   BuiltZone zone = std::move(*task->zone);
   const auto built = zone.built;
-  auto done = [this, task, records = zone.records, replayed = zone.replayed,
+  const zone::ZoneView before = committer_.current().zone_at(task->job.apex);
+  const auto kind = before.loaded() ? Outcome::Kind::kReplaced : Outcome::Kind::kLoaded;
+  auto done = [this, task, kind, records = zone.records, replayed = zone.replayed,
                skipped = zone.skipped](const Status& status) {
     if (!status) return finish(task, {Outcome::Kind::kFailed, {}, 0, {status.error().text}});
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
     log::info("zone_loaded", "zone", to_text(task->job.apex), "serial", live.serial().value,
               "records", records, "ms", milliseconds_since(task->start), "replayed", replayed,
               "skipped", skipped);
-    finish(task, {Outcome::Kind::kLoaded, live.serial(), live.record_count(), {}});
+    finish(task, {kind, live.serial(), live.record_count(), {}});
   };
   committer_.put_zone(task->job.apex, built, std::move(zone.transaction), zone.source,
                       std::move(done));

@@ -26,7 +26,14 @@ class ZoneLoader {
     bool file_optional = false;  ///< a secondary's copy: its absence is no problem
   };
   struct Outcome {
-    enum class Kind : std::uint8_t { kLoaded, kChanged, kUnchanged, kAbsent, kFailed };
+    enum class Kind : std::uint8_t {
+      kLoaded,    ///< had no data before
+      kReplaced,  ///< the file's data took the place of other data
+      kChanged,   ///< changed by a difference
+      kUnchanged,
+      kAbsent,
+      kFailed,
+    };
     Kind kind = Kind::kFailed;
     dns::Serial serial;
     std::uint64_t records = 0;

@@ -38,6 +38,7 @@ void ZoneTableSync::remove_next() {
                     if (!status) return self->finish(status);
                     self->after_ = slice->after;
                     self->counts_.removed += slice->counts.removed;
+                    self->counts_.loaded += slice->counts.loaded;
                     self->started_ = true;
                     if (slice->last)
                       self->put_next();
@@ -65,6 +66,7 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Slice& slice) {
       }
       if (used_.size() <= zone.side_index()) used_.resize(zone.side_index() + 1U);
       used_[zone.side_index()] = true;
+      if (zone.loaded()) ++slice.counts.loaded;
     }
   }
   for (const dns::Name& apex : gone)

@@ -18,6 +18,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
     std::uint64_t added = 0;
     std::uint64_t removed = 0;
     std::uint64_t changed = 0;
+    std::uint64_t loaded = 0;  ///< zones that stay and have data
   };
   using Done = std::function<void(const Status&, const Counts&)>;
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <asio/generic/seq_packet_protocol.hpp>
+#include <asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+
+#include "ipc/channel.h"
+#include "ipc/control.h"
+
+namespace pando::manager {
+
+/// The control socket: takes requests of pandoctl (ipc/control.h) from who may give commands, one
+/// after the other on each connection.
+class ControlServer {
+ public:
+  using Reply = std::function<void(Result<nlohmann::json>)>;
+  /// Answers one request: calls `reply` once, now or later.
+  using Handler = std::function<void(const ipc::ControlRequest&, Reply reply)>;
+  using Guard = std::function<bool(std::uint32_t uid)>;
+
+  static Result<std::unique_ptr<ControlServer>> open(asio::io_context& io,
+                                                     const std::string& run_directory,
+                                                     Guard may_control, Handler handler);
+  ~ControlServer();
+  /// Takes no more requests; replies on their way still go out.
+  void close();
+
+ private:
+  struct Connection;
+  ControlServer(asio::io_context& io, Guard may_control, Handler handler);
+  void accept_next();
+  void accept_all();
+  void admit(Fd socket);
+  void packet(const std::shared_ptr<Connection>& connection, const Bytes& data);
+  void answer(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
+  static void send(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
+
+  asio::io_context& io_;
+  Guard may_control_;
+  Handler handler_;
+  asio::generic::seq_packet_protocol::socket listening_;
+  std::set<std::shared_ptr<Connection>> connections_;
+};
+
+}  // namespace pando::manager

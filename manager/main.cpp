@@ -1,0 +1,61 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+
+#include "config/load.h"
+#include "ipc/log.h"
+#include "manager/launcher.h"
+#include "manager/log_options.h"
+#include "manager/server.h"
+
+namespace {
+
+using namespace pando;
+
+/// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
+constexpr int kBadConfiguration = 78;
+
+int run_manager(const manager::Server::Options& options) {
+  config::LoadResult loaded = config::load(options.config_path);
+  for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  if (!loaded.ok()) {
+    std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
+    return kBadConfiguration;
+  }
+  log::start(manager::log_options(loaded.settings.server.log));
+  auto runtime = manager::make_runtime(std::move(loaded.settings));
+  if (!runtime) {
+    log::error("configuration", "reason", runtime.error().text);
+    return kBadConfiguration;
+  }
+  auto host = manager::prepare_host((*runtime)->settings);
+  if (!host) {
+    log::error("start_failed", "reason", host.error().text);
+    return 1;
+  }
+  auto server = manager::Server::open(options, std::move(*runtime), std::move(*host));
+  if (!server) {
+    log::error("start_failed", "reason", server.error().text);
+    return 1;
+  }
+  return (*server)->run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"The manager of Pando: owns the zone store, the sockets and the workers"};
+  manager::Server::Options options;
+  int launcher = -1;
+  app.add_option("-c,--config", options.config_path, "configuration file");
+  app.add_option("--worker-binary", options.worker_binary, "program of the workers")->group("");
+  app.add_option("--launcher", launcher, "internal")->group("");
+  app.set_version_flag("--version", PANDO_VERSION);
+  CLI11_PARSE(app, argc, argv);
+  if (launcher >= 0) return manager::run_launcher(launcher);
+  if (options.config_path.empty()) {
+    std::cerr << "pando-manager: --config FILE is missing\n";
+    return kBadConfiguration;
+  }
+  return run_manager(options);
+}

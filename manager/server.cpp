@@ -1,0 +1,88 @@
+#include "manager/server.h"
+
+#include <asio/post.hpp>
+#include <csignal>
+#include <utility>
+
+#include "ipc/log.h"
+#include "manager/systemd.h"
+
+namespace pando::manager {
+
+namespace {
+constexpr std::chrono::milliseconds kTick{1000};
+/// How long accepted work may take before the process leaves anyway.
+constexpr std::chrono::seconds kLastWork{10};
+}  // namespace
+
+Server::~Server() = default;
+
+int Server::run() {
+  await_signals();
+  watchdog();
+  tick();
+  begin_serving();
+  io_.run();
+  // Pool threads may still post results; nobody runs them any more.
+  pool_.join();
+  journal_thread_.join();
+  log::info("manager_stopped");
+  return 0;
+}
+
+void Server::await_signals() {
+  signals_.async_wait([this](const asio::error_code& error, int number) {
+    if (error) return;
+    if (number == SIGHUP)
+      reload([](Result<ipc::ReloadResult>) {});
+    else
+      stop();
+    await_signals();
+  });
+}
+
+/// From the commit thread: when it hangs, the service manager learns of it.
+void Server::watchdog() {
+  const auto interval = systemd::watchdog_interval();
+  if (!interval) return;
+  systemd::alive();
+  watchdog_timer_.expires_after(*interval / 2);
+  watchdog_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) watchdog();
+  });
+}
+
+void Server::tick() {
+  if (journal_upkeep_) journal_upkeep_->check(!loader_->idle());
+  tick_timer_.expires_after(kTick);
+  tick_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+/// Workers first, so that no request comes in any more; then what was accepted is finished.
+void Server::stop() {
+  if (std::exchange(stopping_, true)) return;
+  log::info("manager_stopping");
+  systemd::stopping();
+  upkeep_->stop();
+  if (control_) control_->close();
+  workers_->stop([this] { leave(); });
+}
+
+void Server::leave() {
+  const auto deadline = std::chrono::steady_clock::now() + kLastWork;
+  auto wait = std::make_shared<std::function<void()>>();
+  *wait = [this, wait, deadline] {
+    if (!committer_->busy() || std::chrono::steady_clock::now() > deadline) {
+      asio::post(io_, [wait] { *wait = {}; });  // breaks the cycle
+      io_.stop();
+      return;
+    }
+    tick_timer_.expires_after(std::chrono::milliseconds(5));
+    tick_timer_.async_wait([wait](const asio::error_code&) { (*wait)(); });
+  };
+  (*wait)();
+}
+
+}  // namespace pando::manager

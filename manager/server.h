@@ -1,0 +1,113 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "ipc/control_results.h"
+#include "manager/committer.h"
+#include "manager/control_server.h"
+#include "manager/host.h"
+#include "manager/journal_upkeep.h"
+#include "manager/runtime.h"
+#include "manager/store_upkeep.h"
+#include "manager/update_service.h"
+#include "manager/worker_pool.h"
+#include "manager/zone_loader.h"
+
+namespace pando::manager {
+
+/// The manager's process: owns store, journal, sockets, workers, and the order in which they start,
+/// change and stop. All methods run on the commit thread, the one that calls run().
+class Server {
+ public:
+  struct Options {
+    std::string config_path;
+    std::string worker_binary;  ///< empty: beside this program
+  };
+
+  /// Opens everything that can fail: store, journal, sockets. Nothing is served yet.
+  static Result<std::unique_ptr<Server>> open(Options options, RuntimePtr runtime, Host host);
+  ~Server();
+  /// Serves until SIGTERM, SIGINT or `pandoctl stop`.
+  int run();
+
+ private:
+  Server(Options options, RuntimePtr runtime, Host host);
+  // server_start.cpp
+  Status open_data();
+  Status open_workers();
+  Status open_control();
+  Status first_version();
+  void make_parts();
+  void begin_serving();
+  void load_zones(std::function<void(std::uint64_t changed)> done);
+  void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
+  void announce(std::string_view why);
+  std::shared_ptr<HistorySource> history();
+  void published(std::uint64_t version);
+  std::uint32_t worker_count() const;
+  // server_reload.cpp
+  struct Reload;
+  using ReloadDone = std::function<void(Result<ipc::ReloadResult>)>;
+  void reload(ReloadDone done);
+  void reload_read(const std::shared_ptr<Reload>& reload);
+  void reload_settings(const std::shared_ptr<Reload>& reload);
+  void reload_end(const std::shared_ptr<Reload>& reload, const Status& status);
+  // server.cpp
+  void await_signals();
+  void watchdog();
+  void tick();
+  void stop();
+  void leave();
+  // server_control.cpp
+  void control(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  Result<nlohmann::json> query(const ipc::ControlRequest& request);
+  ipc::StatusResult status() const;
+  ipc::ZoneRow zone_row(const zone::ZoneView& zone, bool every_field);
+  Result<nlohmann::json> zone_list(const ipc::ControlRequest& request);
+  Result<nlohmann::json> zone_status(const ipc::ControlRequest& request);
+  ipc::WorkerListResult worker_list();
+  Result<nlohmann::json> change_workers(const ipc::ControlRequest& request);
+
+  Options options_;
+  RuntimePtr runtime_;
+  Host host_;
+  std::uint64_t started_ = 0;     // seconds since 1970
+  std::uint64_t configured_ = 0;  // last time the configuration was read
+
+  asio::io_context io_{1};
+  asio::thread_pool journal_thread_{1};
+  asio::thread_pool pool_;
+  std::optional<shm::Store> store_;
+  std::optional<shm::SlotTable> slots_;
+  std::optional<Journal> journal_;
+  bool fresh_ = false;
+
+  std::unique_ptr<Committer> committer_;
+  std::unique_ptr<StoreUpkeep> upkeep_;
+  std::unique_ptr<JournalUpkeep> journal_upkeep_;
+  std::unique_ptr<ZoneLoader> loader_;
+  std::unique_ptr<UpdateService> service_;
+  std::unique_ptr<Listeners> listeners_;
+  std::unique_ptr<WorkerPool> workers_;
+  std::unique_ptr<ControlServer> control_;
+
+  asio::signal_set signals_{io_};
+  asio::steady_timer watchdog_timer_{io_};
+  asio::steady_timer tick_timer_{io_};
+  std::map<std::string, std::string> problems_;  // zone → why it is not loaded, bounded
+  std::uint64_t loaded_ = 0;                     // zones that have data
+  bool announced_ = false;
+  bool reloading_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace pando::manager

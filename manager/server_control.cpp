@@ -1,0 +1,177 @@
+#include <asio/post.hpp>
+#include <nlohmann/json.hpp>
+
+#include "ipc/control.h"
+#include "ipc/counters.h"
+#include "ipc/log.h"
+#include "manager/pin_watch.h"
+#include "manager/server.h"
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+void Server::control(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
+  if (request.verb == ipc::verb::kReload)
+    return reload([reply](Result<ipc::ReloadResult> result) {
+      reply(result ? Result<json>(ipc::to_json(*result))
+                   : Result<json>(tl::unexpected<Error>(result.error())));
+    });
+  if (request.verb == ipc::verb::kStop) {
+    reply(json::object());
+    return asio::post(io_, [this] { stop(); });
+  }
+  reply(query(request));
+}
+
+Result<json> Server::query(const ipc::ControlRequest& request) {
+  if (request.verb == ipc::verb::kStatus) return ipc::to_json(status());
+  if (request.verb == ipc::verb::kZoneList) return zone_list(request);
+  if (request.verb == ipc::verb::kZoneStatus) return zone_status(request);
+  if (request.verb == ipc::verb::kWorkerList) return ipc::to_json(worker_list());
+  if (request.verb == ipc::verb::kWorkerAdd || request.verb == ipc::verb::kWorkerRemove)
+    return change_workers(request);
+  return fail(Errc::kUnsupported, "unknown verb {}", request.verb);
+}
+
+ipc::StatusResult Server::status() const {
+  const zone::Snapshot current = committer_->current();
+  ipc::StatusResult result;
+  result.version = PANDO_VERSION;
+  result.pid = static_cast<std::uint32_t>(::getpid());
+  result.started = started_;
+  result.configuration = options_.config_path;
+  result.configured = configured_;
+  const bool external = runtime_->settings.server.workers.mode == config::Workers::Mode::kExternal;
+  result.worker_mode = external ? "external" : "managed";
+  result.workers_wanted = external ? 0 : worker_count();
+  for (const WorkerStatus& worker : workers_->status())
+    if (worker.state == WorkerStatus::State::kServing) ++result.workers_running;
+  result.zones = current.zone_count();
+  result.zones_loaded = loaded_;
+  result.store_version = current.version();
+  const shm::StoreStats stats = store_->stats();
+  result.store = {{"file", stats.file_octets},
+                  {"live", stats.live_octets},
+                  {"limit", stats.limit_octets},
+                  {"chunks-in-use", stats.chunks_in_use},
+                  {"chunks-waiting", stats.waiting_chunks},
+                  {"chunks-free", stats.free_chunks}};
+  result.journal = {{"position", journal_->last_position()},
+                    {"octets", journal_->total_octets()},
+                    {"snapshots", journal_upkeep_->snapshots()}};
+  const Committer::Counters commits = committer_->counters();
+  const UpdateService::Counters& service = service_->counters();
+  result.counters = {{"versions", commits.versions},
+                     {"updates", service.updates},
+                     {"updates-accepted", service.accepted},
+                     {"updates-repeated", service.repeated},
+                     {"notifies", service.notifies},
+                     {"signed-queries", service.signed_queries},
+                     {"bad-signatures", service.bad_signatures},
+                     {"upkeep-walks", upkeep_->counters().walks},
+                     {"log-lines-dropped", log::dropped()}};
+  return result;
+}
+
+ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
+  ipc::ZoneRow row;
+  row.name = to_text(zone.apex());
+  const auto index = runtime_->settings.zones.find(zone.apex());
+  const bool secondary = index && runtime_->settings.zones[*index].options->is_secondary();
+  row.kind = secondary ? "secondary" : "primary";
+  const shm::Store::SideEntry* side = store_->side(zone.side_index());
+  const std::uint64_t expires =
+      side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
+  const auto problem = problems_.find(to_text(dns::Name(zone.apex()).folded()));
+  const bool expired = expires != 0 && expires <= static_cast<std::uint64_t>(std::time(nullptr));
+  if (!zone.loaded())
+    row.state = problem == problems_.end() && !loader_->idle() ? "loading" : "not-loaded";
+  else
+    row.state = expired ? "expired" : "ok";
+  row.serial = zone.loaded() ? zone.serial().value : 0;
+  row.records = zone.record_count();
+  if (!every_field) return row;
+  row.names = zone.name_count();
+  if (index) row.file = runtime_->settings.zones.path(*index);
+  if (secondary)
+    for (const std::string& name : runtime_->settings.zones[*index].options->primaries)
+      if (const config::Remote* remote = runtime_->settings.find_remote(name))
+        for (const Endpoint& address : remote->address)
+          row.primaries.push_back(pando::to_text(address));
+  row.expires_at = expires;
+  if (side != nullptr) {
+    row.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
+    row.last_ok = side->last_ok.load(std::memory_order_relaxed);
+  }
+  if (problem != problems_.end()) row.problem = problem->second;
+  return row;
+}
+
+Result<json> Server::zone_list(const ipc::ControlRequest& request) {
+  ipc::ZoneListResult result;
+  const zone::Snapshot current = committer_->current();
+  zone::ZoneWalk walk(current);
+  if (!request.after.empty()) {
+    auto after = dns::Name::from_text(request.after);
+    if (!after) return pass(after);
+    walk.seek_after(*after);
+  }
+  while (const zone::ZoneView zone = walk.next()) {
+    if (result.zones.size() >= request.limit) {
+      result.next = result.zones.back().name;
+      break;
+    }
+    result.zones.push_back(zone_row(zone, false));
+  }
+  return ipc::to_json(result);
+}
+
+Result<json> Server::zone_status(const ipc::ControlRequest& request) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return pass(name);
+  const zone::ZoneView zone = committer_->current().zone_at(*name);
+  if (!zone) return fail(Errc::kNotFound, "no zone {}", to_text(*name));
+  return ipc::to_json(zone_row(zone, true));
+}
+
+ipc::WorkerListResult Server::worker_list() {
+  ipc::WorkerListResult result;
+  result.mode = runtime_->settings.server.workers.mode == config::Workers::Mode::kExternal
+                    ? "external"
+                    : "managed";
+  for (const WorkerStatus& worker : workers_->status()) {
+    ipc::WorkerRow row;
+    row.slot = worker.slot;
+    row.pid = static_cast<std::uint32_t>(std::max(worker.pid, 0));
+    row.state = to_text(worker.state);
+    row.restarts = worker.restarts;
+    if (const shm::SlotPage* page = slots_->page(worker.slot)) {
+      for (const shm::Lease& lease : page->leases) row.leases += lease.epoch.load() != 0 ? 1 : 0;
+      for (std::size_t i = 0; i < ipc::kCounterNames.size(); ++i)
+        row.counters[std::string(ipc::kCounterNames[i])] =
+            page->counters[i].load(std::memory_order_relaxed);
+    }
+    result.workers.push_back(std::move(row));
+  }
+  return result;
+}
+
+Result<json> Server::change_workers(const ipc::ControlRequest& request) {
+  if (runtime_->settings.server.workers.mode == config::Workers::Mode::kExternal)
+    return fail(Errc::kUnsupported, "workers are external");
+  for (std::uint32_t i = 0; i < request.count; ++i) {
+    if (request.verb == ipc::verb::kWorkerAdd) {
+      if (auto added = workers_->add(); !added) return pass(added);
+      continue;
+    }
+    std::optional<std::uint32_t> highest;
+    for (const WorkerStatus& worker : workers_->status())
+      if (worker.state != WorkerStatus::State::kDraining) highest = worker.slot;
+    if (!highest) return fail(Errc::kNotFound, "no worker left");
+    if (auto removed = workers_->remove(*highest); !removed) return pass(removed);
+  }
+  return ipc::to_json(worker_list());
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,103 @@
+#include <asio/post.hpp>
+#include <ctime>
+
+#include "config/load.h"
+#include "ipc/log.h"
+#include "manager/log_options.h"
+#include "manager/server.h"
+#include "manager/systemd.h"
+#include "manager/zone_table_sync.h"
+
+namespace pando::manager {
+
+/// One reload under way.
+struct Server::Reload {
+  ReloadDone done;
+  RuntimePtr runtime;
+  Status problem;
+  ipc::ReloadResult result;
+};
+
+void Server::reload(ReloadDone done) {
+  if (stopping_ || std::exchange(reloading_, true))
+    return done(fail(Errc::kExists, "a reload or the end of the process is under way"));
+  log::info("reload_started");
+  systemd::reloading();
+  auto reload = std::make_shared<Reload>();
+  reload->done = std::move(done);
+  asio::post(pool_, [this, reload] { reload_read(reload); });
+}
+
+/// Pool thread: a million zones take a second to read.
+void Server::reload_read(const std::shared_ptr<Reload>& reload) {
+  config::LoadResult loaded = config::load(options_.config_path);
+  reload->result.warnings = std::move(loaded.warnings);
+  if (!loaded.ok()) {
+    reload->problem = fail(Errc::kInvalid, "{}", loaded.error_text());
+  } else {
+    auto runtime = make_runtime(std::move(loaded.settings));
+    if (runtime)
+      reload->runtime = std::move(*runtime);
+    else
+      reload->problem = pass(runtime);
+  }
+  asio::post(io_, [this, reload] {
+    if (!reload->runtime) return reload_end(reload, reload->problem);
+    reload_settings(reload);
+  });
+}
+
+/// Zones and rules first, as versions; then what lives outside the store; then the files.
+void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
+  reload->result.restart_needed =
+      config::restart_needed(runtime_->settings, reload->runtime->settings);
+  ZoneTableSync::run(*store_, *committer_, reload->runtime,
+                     [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
+                       if (!status) return reload_end(reload, status);
+                       loaded_ = counts.loaded;
+                       reload->result.zones_added = counts.added;
+                       reload->result.zones_removed = counts.removed;
+                       reload->result.zones_changed = counts.changed;
+                       if (counts.removed > 0) upkeep_->zones_retired();
+                       runtime_ = reload->runtime;
+                       configured_ = static_cast<std::uint64_t>(std::time(nullptr));
+                       const config::Settings& settings = runtime_->settings;
+                       log::start(log_options(settings.server.log));
+                       service_->set_runtime(runtime_);
+                       loader_->set_limits(runtime_->limits);
+                       journal_upkeep_->set_limit(settings.store.journal_limit);
+                       workers_->set_keys(runtime_->worker_keys);
+                       workers_->set_pin_time(settings.limits.pin_time);
+                       auto change = listeners_->set_addresses(
+                           {settings.server.listen, settings.server.listen_tls});
+                       for (const std::string& error : change.errors) {
+                         log::error("listen_failed", "reason", error);
+                         reload->result.warnings.push_back(error);
+                       }
+                       workers_->sockets_changed(change);
+                       if (settings.server.workers.mode != config::Workers::Mode::kExternal)
+                         workers_->set_count(worker_count());
+                       load_zones([this, reload](std::uint64_t changed) {
+                         reload->result.zones_changed += changed;
+                         reload_end(reload, {});
+                       });
+                     });
+}
+
+void Server::reload_end(const std::shared_ptr<Reload>& reload, const Status& status) {
+  reloading_ = false;
+  for (const std::string& text : reload->result.warnings)
+    log::warning("configuration", "text", text);
+  for (const std::string& key : reload->result.restart_needed)
+    log::warning("restart_needed", "key", key);
+  systemd::ready(fmt::format("{} zones", committer_->current().zone_count()));
+  if (!status) {
+    log::error("reload_failed", "reason", status.error().text);
+    return reload->done(tl::unexpected<Error>(status.error()));
+  }
+  log::info("reload_finished", "added", reload->result.zones_added, "removed",
+            reload->result.zones_removed, "changed", reload->result.zones_changed);
+  reload->done(reload->result);
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,241 @@
+#include <sched.h>
+
+#include <csignal>
+#include <ctime>
+#include <thread>
+
+#include "base/crash_point.h"
+#include "ipc/log.h"
+#include "manager/server.h"
+#include "manager/store_opening.h"
+#include "manager/systemd.h"
+#include "manager/zone_table_sync.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Zones whose problem is remembered for `zone-status`; the log has all.
+constexpr std::size_t kMaxProblems = 10'000;
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+std::uint64_t now_milliseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+std::uint32_t usable_processors() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<std::uint32_t>(std::max(CPU_COUNT(&set), 1));
+}
+
+void log_note(const JournalNote& note) {
+  if (note.severe)
+    log::error("journal", "text", note.text);
+  else
+    log::warning("journal", "text", note.text);
+}
+
+}  // namespace
+
+Server::Server(Options options, RuntimePtr runtime, Host host)
+    : options_(std::move(options)),
+      runtime_(std::move(runtime)),
+      host_(std::move(host)),
+      started_(now_seconds()),
+      configured_(started_),
+      pool_(usable_processors()) {}
+
+Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host) {
+  std::unique_ptr<Server> server(
+      new Server(std::move(options), std::move(runtime), std::move(host)));
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) server->signals_.add(number);
+  if (auto opened = server->open_data(); !opened) return pass(opened);
+  server->make_parts();
+  if (auto opened = server->open_workers(); !opened) return pass(opened);
+  if (auto opened = server->open_control(); !opened) return pass(opened);
+  return server;
+}
+
+/// Store, slots, journal, and what the journal has beyond the store.
+Status Server::open_data() {
+  const config::Settings& settings = runtime_->settings;
+  shm::StoreOptions options;
+  options.path = settings.store.path;
+  options.size_limit = settings.store.size_limit;
+  options.layout = zone::layout_fingerprint();
+  if (host_.store_group) options.group = *host_.store_group;
+  auto store = open_store(options);
+  if (!store) return pass(store);
+  store_.emplace(std::move(store->store));
+  fresh_ = store->fresh;
+  auto slots = shm::SlotTable::open(settings.server.run_directory + "/slots", settings.store.path,
+                                    options.layout);
+  if (!slots) return pass(slots);
+  slots_.emplace(std::move(*slots));
+  store_->set_slots(&*slots_);
+  auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
+  if (!journal) return pass(journal);
+  journal_.emplace(std::move(*journal));
+  journal_->skip_to(store_->current().journal_position);
+  if (fresh_) return first_version();
+  return replay_journal(*store_, *journal_, native_files(), log_note);
+}
+
+/// A store that began empty holds nothing of the journal yet; zones are loaded with their part of
+/// it, so its position is the journal's end from the start.
+Status Server::first_version() {
+  shm::Transaction transaction = store_->begin();
+  zone::Draft draft(transaction, store_->current().root, store_->current().number + 1);
+  const config::Settings& settings = runtime_->settings;
+  if (auto put = draft.put_server_settings(config::compile(settings.server, settings.limits)); !put)
+    return put;
+  auto version = store_->publish(std::move(transaction), draft.root(), journal_->last_position());
+  if (!version) return pass(version);
+  return {};
+}
+
+void Server::make_parts() {
+  committer_ =
+      std::make_unique<Committer>(io_, *store_, *journal_, journal_thread_, Committer::Options{});
+  committer_->on_published([this](std::uint64_t version) { published(version); });
+  upkeep_ = std::make_unique<StoreUpkeep>(io_, *store_, *committer_, StoreUpkeep::Options{});
+  journal_upkeep_ =
+      std::make_unique<JournalUpkeep>(io_, pool_, journal_thread_, native_files(), *journal_,
+                                      *committer_, *slots_, runtime_->settings.store.journal_limit);
+  loader_ = std::make_unique<ZoneLoader>(io_, pool_, usable_processors(), *store_, *slots_,
+                                         *committer_, runtime_->limits);
+  service_ = std::make_unique<UpdateService>(*committer_, runtime_, nullptr, now_milliseconds);
+  const config::Server& server = runtime_->settings.server;
+  listeners_ = std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
+}
+
+Status Server::open_workers() {
+  const config::Settings& settings = runtime_->settings;
+  WorkerPoolOptions options;
+  options.run_directory = settings.server.run_directory;
+  options.store_path = settings.store.path;
+  options.layout = zone::layout_fingerprint();
+  options.worker_binary = options_.worker_binary;
+  options.worker_user = host_.worker_user;
+  options.worker_uid = host_.worker_uid;
+  options.external = settings.server.workers.mode == config::Workers::Mode::kExternal;
+  options.cpu_affinity = settings.server.cpu_affinity;
+  options.pin_time = settings.limits.pin_time;
+  WorkerPool::Hooks hooks;
+  hooks.forward = [this](std::uint32_t, ipc::Forward&& request, ForwardReply reply) {
+    service_->handle(std::move(request), std::move(reply));
+  };
+  hooks.transfer_finished = [](std::uint32_t slot, const ipc::TransferFinished& transfer) {
+    log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
+              "kind", transfer.incremental ? "ixfr" : "axfr", "complete", transfer.complete,
+              "serial", transfer.serial, "records", transfer.records, "octets", transfer.octets,
+              "ms", transfer.milliseconds, "slot", slot);
+  };
+  hooks.pins_cleared = [this] { upkeep_->reclaim(); };
+  auto pool = WorkerPool::open(io_, std::move(options), *slots_, *listeners_,
+                               host_.launcher ? &*host_.launcher : nullptr, std::move(hooks));
+  if (!pool) return pass(pool);
+  workers_ = std::move(*pool);
+  workers_->set_keys(runtime_->worker_keys);
+  return {};
+}
+
+Status Server::open_control() {
+  auto control = ControlServer::open(
+      io_, runtime_->settings.server.run_directory,
+      [this](std::uint32_t uid) {
+        return may_control(uid, runtime_->settings.server.control_group);
+      },
+      [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
+        this->control(request, reply);
+      });
+  if (!control) return pass(control);
+  control_ = std::move(*control);
+  return {};
+}
+
+std::uint32_t Server::worker_count() const {
+  const config::Workers& workers = runtime_->settings.server.workers;
+  return workers.mode == config::Workers::Mode::kFixed ? workers.count : usable_processors();
+}
+
+/// An attached store serves at once, as it is. A new one first gets its list of zones, so that
+/// zones still loading answer SERVFAIL rather than REFUSED.
+void Server::begin_serving() {
+  upkeep_->start();
+  const auto start_workers = [this] {
+    if (auto started = workers_->start(worker_count()); !started)
+      log::error("listen_failed", "reason", started.error().text);
+  };
+  if (!fresh_) {
+    start_workers();
+    announce("serving the live store");
+  }
+  ZoneTableSync::run(
+      *store_, *committer_, runtime_,
+      [this, start_workers](const Status& status, const ZoneTableSync::Counts& counts) {
+        loaded_ = counts.loaded;
+        if (!status) log::error("zone_table_failed", "reason", status.error().text);
+        upkeep_->zones_retired();
+        if (fresh_) start_workers();
+        load_zones([this](std::uint64_t) { announce("all zones loaded"); });
+      });
+}
+
+/// READY=1 once: when the live store is served again, or when each zone of a new one is served or
+/// has failed.
+void Server::announce(std::string_view why) {
+  if (std::exchange(announced_, true)) return;
+  const zone::Snapshot current = committer_->current();
+  log::info("manager_ready", "reason", why, "zones", current.zone_count(), "version",
+            current.version());
+  systemd::ready(fmt::format("{} zones", current.zone_count()));
+}
+
+std::shared_ptr<HistorySource> Server::history() {
+  return std::make_shared<HistorySource>(native_files(), journal_->files(), log_note);
+}
+
+void Server::load_zones(std::function<void(std::uint64_t changed)> done) {
+  auto next = std::make_shared<std::size_t>(0);
+  auto changed = std::make_shared<std::uint64_t>(0);
+  auto source = [runtime = runtime_, next]() -> std::optional<ZoneLoader::Job> {
+    const config::ZoneTable& zones = runtime->settings.zones;
+    if (*next >= zones.size()) return std::nullopt;
+    const std::size_t index = (*next)++;
+    const config::ZoneRef zone = zones[index];
+    return ZoneLoader::Job{dns::Name(zone.name), zones.path(index), zone.options->is_secondary()};
+  };
+  auto one_done = [this, changed](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
+    using Kind = ZoneLoader::Outcome::Kind;
+    if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
+        outcome.kind == Kind::kReplaced)
+      ++*changed;
+    zone_loaded(job, outcome);
+  };
+  loader_->run(std::move(source), history(), std::move(one_done),
+               [changed, done = std::move(done)] { done(*changed); });
+}
+
+void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
+  crash_point("zone-loaded");
+  const std::string name = to_text(job.apex.folded());
+  if (outcome.kind == ZoneLoader::Outcome::Kind::kFailed) {
+    if (problems_.size() < kMaxProblems || problems_.contains(name))
+      problems_[name] = outcome.problems.empty() ? "" : outcome.problems.front();
+    return;
+  }
+  problems_.erase(name);
+  if (outcome.kind == ZoneLoader::Outcome::Kind::kLoaded) ++loaded_;
+  if (outcome.kind == ZoneLoader::Outcome::Kind::kReplaced) upkeep_->zones_retired();
+}
+
+void Server::published(std::uint64_t) { journal_upkeep_->check(!loader_->idle()); }
+
+}  // namespace pando::manager
