@@ -75,7 +75,7 @@ void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   Entry entry = make_entry(walk, owner, ns);
   entry.parts = Parts::kData;  // RFC 4035 §2.2: the NS RRset at a cut is not signed
   add_authority(walk, entry);
-  if (walk.options.dnssec_ok) {
+  if (walk.proves()) {
     if (const RRsetView ds = find_data(cut, RRType::kDS))
       add_authority(walk, make_entry(walk, owner, ds));
     else
@@ -172,7 +172,8 @@ void add_courtesy_records(Walk& walk, const RRsetView& rrset) noexcept {
 /// RFC 1034 §4.3.2 steps 3a and 3c: the node is found, or synthesized, and is authoritative.
 Step answer_from(Walk& walk, const Source& source) noexcept {
   const RRsetView rrset = find_wanted(source.record, walk.type);
-  const bool alias = !rrset && source.record.has_cname();
+  // RFC 4035 §2.5: an alias may own RRSIG itself, so a query for that asks about the alias.
+  const bool alias = !rrset && source.record.has_cname() && walk.type != RRType::kRRSIG;
   if (!rrset && !alias) {
     source.synthesized ? answer_wildcard_no_data(walk, source.closest_encloser)
                        : answer_no_data(walk, source.record);
