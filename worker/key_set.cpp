@@ -23,6 +23,7 @@ std::shared_ptr<const KeySet> make_key_set(ipc::Keys&& keys) {
     [[maybe_unused]] const auto added = set->shared.add(std::move(key));
   }
   set->held = std::move(keys.held);
+  set->cookie_secrets = std::move(keys.cookie_secrets);
   std::sort(set->held.begin(), set->held.end(), [](const auto& a, const auto& b) {
     return dns::compare_canonical(a.name, b.name) < 0;
   });
@@ -33,6 +34,7 @@ std::shared_ptr<const KeySet> KeyCollector::take(ipc::Keys&& keys) {
   if (keys.first) collected_ = {};
   std::move(keys.shared.begin(), keys.shared.end(), std::back_inserter(collected_.shared));
   std::move(keys.held.begin(), keys.held.end(), std::back_inserter(collected_.held));
+  if (keys.first) collected_.cookie_secrets = std::move(keys.cookie_secrets);
   if (!keys.last) return nullptr;
   return make_key_set(std::exchange(collected_, {}));
 }

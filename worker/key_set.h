@@ -14,6 +14,7 @@ namespace pando::worker {
 struct KeySet {
   dns::TsigKeyring shared;         ///< secrets: for queries and transfers
   std::vector<ipc::HeldKey> held;  ///< names only, in canonical order: the manager has the secrets
+  std::vector<ipc::CookieSecret> cookie_secrets;  ///< the first signs; none: no cookies
 
   [[nodiscard]] bool holds(dns::NameView name) const noexcept;
 };

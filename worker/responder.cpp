@@ -58,6 +58,13 @@ bool address_may_pass(const zone::Acl& acl, const IpAddress& address) {
 Responder::Responder(CounterArray& counters, SideTable side)
     : counting_(counters), side_(std::move(side)), keys_(std::make_shared<KeySet>()) {}
 
+void Responder::set_keys(std::shared_ptr<const KeySet> keys) {
+  keys_ = std::move(keys);
+  cookies_.reset();
+  if (auto made = dns::ServerCookies::create(keys_->cookie_secrets))
+    cookies_.emplace(std::move(*made));
+}
+
 void Responder::begin(const zone::Snapshot& snapshot, std::uint64_t now, bool manager) {
   snapshot_ = snapshot;
   settings_ = &cache_.server(snapshot);
@@ -71,6 +78,7 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
   held_ = false;
   session_.reset();
   expire_.reset();
+  cookie_.reset();
   answer_.ede.reset();
   const ParseOutcome parsed = parse_request(message, request_);
   if (parsed.kind == ParseOutcome::Kind::kDrop) {
@@ -79,6 +87,7 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
   }
   count_request(client);
   if (parsed.kind == ParseOutcome::Kind::kError) return error(parsed.rcode);
+  if (!take_cookie(client)) return error(Rcode::kFormErr);
   switch (request_.header.opcode) {
     case Opcode::kUpdate:
       return handle_update(client);
@@ -87,6 +96,18 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
     default:
       return handle_query(client);
   }
+}
+
+/// RFC 7873 §5.2: false when the COOKIE option is malformed (§5.2.2: FORMERR).
+bool Responder::take_cookie(const Client& client) {
+  if (!cookies_ || !request_.edns) return true;
+  const auto option = dns::find_option(request_.edns->options, dns::kOptionCookie);
+  if (!option) return true;
+  const auto reply =
+      cookies_->answer(*option, client.remote.address, static_cast<std::uint32_t>(now_));
+  if (reply.state == dns::CookieState::kMalformed) return false;
+  cookie_ = reply;
+  return true;
 }
 
 void Responder::count_request(const Client& client) {
@@ -374,6 +395,7 @@ dns::OptBuilder Responder::make_opt(Rcode rcode) const {
   if (!request_.edns) return opt;
   if (!settings_->identity.empty() && asks(dns::kOptionNsid)) opt.add_nsid(settings_->identity);
   if (expire_) opt.add_expire(*expire_);
+  if (cookie_) opt.add_cookie(cookie_->option);
   if (!udp_ && asks(dns::kOptionKeepalive))
     opt.add_keepalive(
         static_cast<std::uint16_t>(std::min<std::uint32_t>(settings_->tcp_idle_ms / 100, 65535)));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "dns/cookie.h"
 #include "dns/nsec3_hash.h"
 #include "dns/tsig.h"
 #include "shm/store.h"
@@ -57,7 +58,7 @@ class Responder {
 
   Responder(CounterArray& counters, SideTable side);
 
-  void set_keys(std::shared_ptr<const KeySet> keys) { keys_ = std::move(keys); }
+  void set_keys(std::shared_ptr<const KeySet> keys);
   /// `now`: seconds since 1970, one coarse time for the batch. `manager`: whether it is there to
   /// be asked.
   void begin(const zone::Snapshot& snapshot, std::uint64_t now, bool manager);
@@ -97,6 +98,7 @@ class Responder {
                                                        const DecodedZoneSettings& rules) const;
   [[nodiscard]] bool asks(std::uint16_t option) const noexcept;
   void count_request(const Client& client);
+  [[nodiscard]] bool take_cookie(const Client& client);
 
   Counting counting_;
   SideTable side_;
@@ -104,6 +106,7 @@ class Responder {
   ErrorLimit error_limit_;
   dns::Nsec3Hasher hasher_;
   std::shared_ptr<const KeySet> keys_;
+  std::optional<dns::ServerCookies> cookies_;
   zone::Snapshot snapshot_;
   const zone::ServerSettings* settings_ = nullptr;
   std::uint64_t now_ = 0;
@@ -116,6 +119,7 @@ class Responder {
   std::optional<dns::TsigSession> session_;  // verified, or to sign an error
   bool held_ = false;                        // signed with a key of the manager's
   std::optional<std::uint32_t> expire_;
+  std::optional<dns::CookieReply> cookie_;
   Answer answer_;
   TransferPlan plan_;
 };
