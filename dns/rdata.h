@@ -139,8 +139,9 @@ template <class Field>
 void for_each_compressible_field(RRType type, ByteView rdata, Field&& field) {
   const auto value = static_cast<std::uint16_t>(type);
   if (value < detail::kCompressibleNames.size()) {
-    const detail::CompressibleNames places = detail::kCompressibleNames[value];
-    if (places.prefix != 0 && places.prefix < rdata.size()) {
+    detail::CompressibleNames places = detail::kCompressibleNames[value];
+    if (places.prefix >= rdata.size()) places.names = 0;
+    if (places.prefix != 0 && places.names != 0) {
       field(rdata.first(places.prefix), false);
       rdata = rdata.subspan(places.prefix);
     }

@@ -340,7 +340,7 @@ void open_gap(std::uint8_t* octets, std::size_t gap, std::size_t used) noexcept 
 }  // namespace
 
 bool parse_ipv6(std::string_view text, std::uint8_t out[16]) noexcept {
-  constexpr std::size_t kNoGap = 16;
+  constexpr std::size_t kNoGap = 17;
   const bool leading = text.starts_with("::");
   std::size_t gap = leading ? 0 : kNoGap;
   std::size_t used = 0;

@@ -128,7 +128,6 @@ Status read_nxt_bitmap(TextReader& text) {
       return fail(Errc::kInvalid, "{} is not from 1 to 127", quote_for_message(*word));
     window.set(static_cast<std::uint8_t>(value));
   }
-  if (window.used == 0) return fail(Errc::kTruncated, "missing");
   text.out().insert(text.out().end(), window.bits.begin(),
                     window.bits.begin() + static_cast<std::ptrdiff_t>(window.used));
   return {};
@@ -137,7 +136,7 @@ Status read_nxt_bitmap(TextReader& text) {
 /// RFC 2535 §5.2: bit 0 announces a format that was never defined.
 Status check_nxt_bitmap(WireReader& wire) {
   const ByteView bitmap = wire.rest();
-  if (bitmap.empty()) return fail(Errc::kTruncated, "missing");
+  if (bitmap.empty()) return {};
   if (bitmap.size() > 16 || (bitmap[0] & 0x80U) != 0 || bitmap.back() == 0)
     return fail(Errc::kInvalid, "bad bitmap");
   return wire.skip_rest();

@@ -125,7 +125,7 @@ namespace field {
 
 // rdata_numbers.cpp
 extern const FieldCodec kU8, kU16, kU32, kU64;
-extern const FieldCodec kTtl;            // SOA timers, RRSIG's original TTL: 1h30m or seconds
+extern const FieldCodec kTtl;            // SOA timers: 1h30m or seconds
 extern const FieldCodec kTime;           // RRSIG: YYYYMMDDHHMMSS (RFC 4034 §3.2)
 extern const FieldCodec kZero16;         // RKEY's flags
 extern const FieldCodec kType;           // RRSIG, DSYNC: mnemonic of a type

@@ -64,20 +64,22 @@ constexpr std::array<std::string_view, 11> kKeyNames = {
     "mandatory", "alpn",  "no-default-alpn",      "port",   "ipv4hint", "ech", "ipv6hint",
     "dohpath",   "ohttp", "tls-supported-groups", "docpath"};
 
-std::optional<std::uint16_t> parse_key(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < kKeyNames.size(); ++i)
-    if (text == kKeyNames[i]) return static_cast<std::uint16_t>(i);
+/// keyNNNNN without leading zeros.
+std::optional<std::uint16_t> parse_numbered_key(std::string_view text) noexcept {
   if (!text.starts_with("key") || (text.size() > 4 && text[3] == '0')) return std::nullopt;
   const auto number = parse_decimal(text.substr(3), 65535);
   if (!number) return std::nullopt;
   return static_cast<std::uint16_t>(*number);
 }
 
-void print_key(std::uint16_t key, std::string& text) {
-  if (key < kKeyNames.size())
-    text += kKeyNames[key];
-  else
-    fmt::format_to(std::back_inserter(text), "key{}", key);
+std::optional<std::uint16_t> parse_key(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < kKeyNames.size(); ++i)
+    if (text == kKeyNames[i]) return static_cast<std::uint16_t>(i);
+  return parse_numbered_key(text);
+}
+
+std::string key_name(std::uint16_t key) {
+  return key < kKeyNames.size() ? std::string(kKeyNames[key]) : fmt::format("key{}", key);
 }
 
 // mandatory: a list of other keys in ascending order (RFC 9460 §8)
@@ -108,7 +110,7 @@ Status check_mandatory(ByteView value) {
 
 void print_mandatory(ByteView value, std::string& text) {
   print_parts(value, 2, text,
-              [](const std::uint8_t* p, std::string& to) { print_key(load_be16(p), to); });
+              [](const std::uint8_t* p, std::string& to) { to += key_name(load_be16(p)); });
 }
 
 // alpn, docpath: octet strings with length octets; in text with commas, and escapes of their own
@@ -254,10 +256,13 @@ Status read_octets(std::string_view value, Bytes& out) {
   return {};
 }
 
-/// RFC 9461 §5: a relative URI template that has the variable "dns".
+/// RFC 9461 §5: a relative URI template that has the variable "dns". What else RFC 6570 wants of it
+/// is between the zone's owner and his clients.
 Status check_doh_path(ByteView value) {
   const std::string_view path(reinterpret_cast<const char*>(value.data()), value.size());
-  if (!path.starts_with('/') || path.find("{?dns") == std::string_view::npos)
+  const std::size_t brace = path.find('{');
+  if (!path.starts_with('/') || brace == std::string_view::npos ||
+      path.find("dns", brace) == std::string_view::npos)
     return fail(Errc::kInvalid, "no path template with {{?dns}}");
   return {};
 }
@@ -302,9 +307,7 @@ Status check_param(WireReader& wire, int& last) {
   last = key;
   auto status = codec_of(key).check(wire.take(octets));
   if (status) return {};
-  std::string name;
-  print_key(key, name);
-  return fail(status.error().code, "{}: {}", name, status.error().text);
+  return fail(status.error().code, "{}: {}", key_name(key), status.error().text);
 }
 
 /// RFC 9460 §8: each key that is mandatory must be there.
@@ -315,9 +318,7 @@ Status check_mandatory_present(ByteView params) {
   for (std::size_t at = 0; at < octets; at += 2) {
     const std::uint16_t key = load_be16(list + at);
     if (find_param(params, key) != nullptr) continue;
-    std::string name;
-    print_key(key, name);
-    return fail(Errc::kInvalid, "mandatory key {} is missing", name);
+    return fail(Errc::kInvalid, "mandatory key {} is missing", key_name(key));
   }
   return {};
 }
@@ -340,7 +341,7 @@ bool print_svc_params(WireReader& wire, std::string& text) {
     const std::uint16_t key = wire.take_u16();
     const ByteView value = wire.take(wire.take_u16());
     if (text.back() != ' ') text += ' ';
-    print_key(key, text);
+    text += key_name(key);
     if (value.empty()) continue;
     text += '=';
     codec_of(key).print(value, text);
@@ -353,30 +354,38 @@ struct Param {
   Bytes value;
 };
 
-/// KEY, KEY=VALUE or KEY="VALUE"; the last is two words, which must touch.
+/// The value behind `key` and '=': what is left of the word, or the quoted word that touches it.
+std::string_view take_value(TextReader& text, std::string_view word, std::size_t equals) {
+  const std::string_view value = word.substr(std::min(equals + 1, word.size()));
+  const Token* next = text.peek();
+  if (equals + 1 != word.size() || next == nullptr || !next->quoted ||
+      next->text.data() != word.data() + word.size() + 1)
+    return value;
+  text.step();
+  return next->text;
+}
+
+/// Resolves the escapes of the zone file, then reads the form of the key; keyNNNNN has octets.
+Status read_value(std::string_view key_text, std::string_view value, Param& param) {
+  Bytes raw;
+  if (auto status = append_unescaped(value, kMaxRdataOctets, raw); !status) return status;
+  const SvcCodec& codec = parse_numbered_key(key_text) ? kUnknownCodec : codec_of(param.key);
+  auto status = codec.read({reinterpret_cast<const char*>(raw.data()), raw.size()}, param.value);
+  if (status && param.value.size() > kMaxRdataOctets) return fail(Errc::kInvalid, "too long");
+  return status;
+}
+
+/// KEY, KEY=VALUE or KEY="VALUE"; the last is two words that touch (RFC 9460 §2.1).
 Result<Param> read_param(TextReader& text) {
   auto word = text.word();
   if (!word) return pass(word);
   const std::size_t equals = std::min(word->find('='), word->size());
-  const auto key = parse_key(word->substr(0, equals));
-  if (!key) return fail(Errc::kInvalid, "unknown key {}", quote_for_message(*word));
-  std::string_view value = word->substr(std::min(equals + 1, word->size()));
-  const Token* next = text.peek();
-  if (equals + 1 == word->size() && next != nullptr && next->quoted &&
-      next->text.data() == word->data() + word->size() + 1) {
-    value = next->text;
-    text.step();
-  } else if (equals + 1 == word->size()) {
-    return fail(Errc::kInvalid, "no value behind {}", quote_for_message(*word));
-  }
-  Bytes raw;
+  const std::string_view key_text = word->substr(0, equals);
+  const auto key = parse_key(key_text);
+  if (!key) return fail(Errc::kInvalid, "unknown key {}", quote_for_message(key_text));
   Param param{*key, {}};
-  auto status = append_unescaped(value, kMaxRdataOctets, raw);
-  if (status)
-    status =
-        codec_of(*key).read({reinterpret_cast<const char*>(raw.data()), raw.size()}, param.value);
-  if (status && param.value.size() > kMaxRdataOctets) status = fail(Errc::kInvalid, "too long");
-  if (!status) return fail(Errc::kInvalid, "{}: {}", word->substr(0, equals), status.error().text);
+  if (auto status = read_value(key_text, take_value(text, *word, equals), param); !status)
+    return fail(Errc::kInvalid, "{}: {}", key_text, status.error().text);
   return param;
 }
 
@@ -389,6 +398,9 @@ Status read_svc_params(TextReader& text) {
   }
   std::stable_sort(params.begin(), params.end(),
                    [](const Param& a, const Param& b) { return a.key < b.key; });
+  const auto twice = std::adjacent_find(
+      params.begin(), params.end(), [](const Param& a, const Param& b) { return a.key == b.key; });
+  if (twice != params.end()) return fail(Errc::kInvalid, "{} twice", key_name(twice->key));
   const std::size_t start = text.written().size();
   for (const Param& param : params) {
     append_be16(text.out(), param.key);

@@ -42,7 +42,7 @@ constexpr RdataDescriptor digest(RRType type) {  // RFC 4034 §5.1
 }
 constexpr RdataDescriptor signature(RRType type, NameRule signer) {  // RFC 4034 §3.1
   return row(type, Field{"type covered", &kType}, Field{"algorithm", &kAlgorithm},
-             Field{"labels", &kU8}, Field{"original TTL", &kTtl}, Field{"expiration", &kTime},
+             Field{"labels", &kU8}, Field{"original TTL", &kU32}, Field{"expiration", &kTime},
              Field{"inception", &kTime}, Field{"key tag", &kU16}, name("signer", signer),
              Field{"signature", &kBase64});
 }
