@@ -34,7 +34,7 @@ struct Window {
     if (used == 0) return;
     out.push_back(number);
     out.push_back(static_cast<std::uint8_t>(used));
-    out.insert(out.end(), bits.begin(), bits.begin() + static_cast<std::ptrdiff_t>(used));
+    append(out, ByteView(bits).first(used));
   }
 };
 
@@ -121,15 +121,15 @@ Status read_nxt_bitmap(TextReader& text) {
   while (!text.at_end()) {
     auto word = text.word();
     if (!word) return pass(word);
-    auto type = rrtype_from_text(*word);
+    const auto number = parse_decimal(*word, 127);  // BIND prints unknown types so
+    auto type = number ? Result<RRType>(static_cast<RRType>(*number)) : rrtype_from_text(*word);
     if (!type) return pass(type);
     const auto value = static_cast<std::uint16_t>(*type);
     if (value == 0 || value > 127)
       return fail(Errc::kInvalid, "{} is not from 1 to 127", quote_for_message(*word));
     window.set(static_cast<std::uint8_t>(value));
   }
-  text.out().insert(text.out().end(), window.bits.begin(),
-                    window.bits.begin() + static_cast<std::ptrdiff_t>(window.used));
+  append(text.out(), ByteView(window.bits).first(window.used));
   return {};
 }
 

@@ -57,7 +57,8 @@ Status read_ttl(TextReader& text) {
   return {};
 }
 
-/// YYYYMMDDHHMMSS as seconds since 1970, or nothing when it is no time from 1970 to 2106.
+/// YYYYMMDDHHMMSS as seconds since 1970 modulo 2^32: times are serial numbers (RFC 4034 §3.1.5), so
+/// 2106 and 1970 share their octets, and BIND prints far ones as years before 1970.
 std::optional<std::uint32_t> parse_calendar_time(std::string_view text) noexcept {
   using namespace std::chrono;
   if (text.size() != 14 || !parse_decimal(text, 99'999'999'999'999)) return std::nullopt;
@@ -69,7 +70,6 @@ std::optional<std::uint32_t> parse_calendar_time(std::string_view text) noexcept
   if (!date.ok() || part(8, 2) > 23 || part(10, 2) > 59 || part(12, 2) > 60) return std::nullopt;
   const std::int64_t seconds = sys_days(date).time_since_epoch().count() * std::int64_t{86400} +
                                part(8, 2) * 3600 + part(10, 2) * 60 + part(12, 2);
-  if (seconds < 0 || seconds > 0xFFFFFFFFLL) return std::nullopt;
   return static_cast<std::uint32_t>(seconds);
 }
 

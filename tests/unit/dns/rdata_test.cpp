@@ -127,6 +127,16 @@ TEST(Rdata, RdataEndsAt65535Octets) {
   EXPECT_EQ(check_rdata(RRType::kTXT, Bytes(65536)).error().text, "RDATA above 65535 octets");
 }
 
+TEST(Rdata, SignatureTimesAreSerialNumbers) {
+  const auto expiring = [](const std::string& time) {
+    return wire(RRType::kRRSIG, "A 8 1 1 " + time + " 0 1 a. AQID");
+  };
+  EXPECT_EQ(expiring("20030322173103"), expiring("1048354263"));
+  EXPECT_EQ(expiring("21060207062815"), expiring("4294967295"));
+  EXPECT_EQ(expiring("21060207062816"), expiring("0")) << "RFC 4034 §3.1.5";
+  EXPECT_EQ(expiring("19691231235959"), expiring("4294967295"));
+}
+
 TEST(Rdata, QuotesEndAWordAndBeginOne) {
   EXPECT_EQ(wire(RRType::kTXT, "a\"b c\"d"), wire(RRType::kTXT, "a \"b c\" d"));
   EXPECT_EQ(wire(RRType::kTXT, "a\\\"b\\ c"), wire(RRType::kTXT, "\"a\\\"b c\""));
