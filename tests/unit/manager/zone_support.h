@@ -52,6 +52,7 @@ class ZoneStore {
   }
 
   [[nodiscard]] shm::Store& store() { return store_; }
+  [[nodiscard]] std::string path() const { return folder_.store(); }
   [[nodiscard]] zone::Snapshot snapshot() const {
     const shm::VersionInfo version = store_.current();
     return {store_.window(), version.root, version.number};

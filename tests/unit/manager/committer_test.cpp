@@ -1,0 +1,163 @@
+#include "manager/committer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/manager/fake_disk.h"
+#include "tests/unit/manager/parts.h"
+
+namespace pando::manager {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeDisk;
+using ::testing::IsEmpty;
+using testing::name;
+using testing::Parts;
+
+std::vector<JournalRecord> journalled(Parts& parts, Files& files = native_files()) {
+  std::vector<JournalRecord> records;
+  EXPECT_TRUE(for_each_record(
+                  files, parts.journal.files(), 0,
+                  [&](JournalRecord&& record) -> Status {
+                    records.push_back(std::move(record));
+                    return {};
+                  },
+                  [](const JournalNote&) {})
+                  .has_value());
+  return records;
+}
+
+TEST(Committer, AnAnswerComesAfterJournalAndPublication) {
+  Parts parts;
+  const std::uint64_t before = parts.committer.current().version();
+  bool answered = false;
+  parts.committer.apply(
+      [&](const zone::Snapshot&) -> Result<zone::Changes> {
+        return parts.changes({}, {"new 60 A 192.0.2.9"});
+      },
+      {},
+      [&](Result<zone::Applied> applied) {
+        ASSERT_TRUE(applied.has_value());
+        EXPECT_EQ(journalled(parts).size(), 1U);
+        EXPECT_GT(parts.committer.current().version(), before);
+        EXPECT_THAT(parts.zone.at("new"), ElementsAre("60 A 192.0.2.9"));
+        answered = true;
+      });
+  EXPECT_TRUE(parts.run_until([&] { return answered; }));
+}
+
+TEST(Committer, RequestsOfOneRoundShareAVersionAndASync) {
+  Parts parts;
+  std::vector<std::shared_ptr<std::optional<Parts::Applied>>> results;
+  for (int i = 0; i < 10; ++i)
+    results.push_back(parts.submit(parts.changes({}, {fmt::format("n{} 60 A 192.0.2.9", i)})));
+  ASSERT_TRUE(parts.run_until([&] { return results.back()->has_value(); }));
+  EXPECT_EQ(parts.committer.counters().versions, 1U);
+  const auto records = journalled(parts);
+  ASSERT_EQ(records.size(), 10U);
+  for (const JournalRecord& record : records) EXPECT_EQ(record.group_first, 1U);
+}
+
+TEST(Committer, ALaterMemberOfAGroupSeesTheEarlierOnes) {
+  Parts parts;
+  parts.submit(parts.changes({}, {"first 60 A 192.0.2.9"}));
+  bool seen = false, done = false;
+  parts.committer.apply(
+      [&](const zone::Snapshot& snapshot) -> Result<zone::Changes> {
+        seen = static_cast<bool>(snapshot.zone_at(name("@")).record_at(name("first")));
+        return zone::Changes{name("@"), {}, {}};
+      },
+      {}, [&](Result<zone::Applied>) { done = true; });
+  ASSERT_TRUE(parts.run_until([&] { return done; }));
+  EXPECT_TRUE(seen);
+}
+
+TEST(Committer, ARequestThatBreaksARuleDoesNotSpoilTheOthers) {
+  Parts parts;
+  auto good = parts.submit(parts.changes({}, {"good 60 A 192.0.2.9"}));
+  auto bad = parts.submit(parts.changes({"@ 0 NS ns1", "@ 0 NS ns2"}, {}));
+  auto also_good = parts.submit(parts.changes({}, {"also 60 A 192.0.2.9"}));
+  ASSERT_TRUE(parts.run_until([&] { return also_good->has_value(); }));
+  EXPECT_TRUE((*good)->has_value());
+  EXPECT_FALSE((*bad)->has_value());
+  EXPECT_TRUE((*also_good)->has_value());
+  EXPECT_EQ(journalled(parts).size(), 2U);
+}
+
+TEST(Committer, WhatChangesNothingMakesNoVersionAndNoRecord) {
+  Parts parts;
+  const std::uint64_t before = parts.committer.current().version();
+  EXPECT_TRUE(parts.apply({}, {"www 300 A 192.0.2.10"}).has_value());
+  EXPECT_EQ(parts.committer.current().version(), before);
+  EXPECT_THAT(journalled(parts), IsEmpty());
+}
+
+TEST(Committer, ThePublishedPositionIsThatOfTheGroupsLastRecord) {
+  Parts parts;
+  ASSERT_TRUE(parts.apply({}, {"a 60 A 192.0.2.9"}).has_value());
+  ASSERT_TRUE(parts.apply({}, {"b 60 A 192.0.2.9"}).has_value());
+  EXPECT_EQ(parts.zone.store().current().journal_position, 2U);
+  EXPECT_EQ(parts.committer.position(), 2U);
+}
+
+TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
+  FakeDisk disk;
+  Parts parts(64 << 20, disk);
+  ASSERT_TRUE(parts.apply({}, {"a 60 A 192.0.2.9"}).has_value());
+  disk.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    if (call == FakeDisk::Call::kSync) return fail(Errc::kIo, "EIO");
+    return {};
+  };
+  EXPECT_FALSE(parts.apply({}, {"b 60 A 192.0.2.9"}).has_value());
+  EXPECT_THAT(parts.zone.at("b"), IsEmpty());
+  disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  EXPECT_TRUE(parts.apply({}, {"c 60 A 192.0.2.9"}).has_value());
+  std::vector<std::string> owners;
+  for (const JournalRecord& record : journalled(parts, disk))
+    owners.push_back(to_text(zone::decode_changes(record.payload).value().added.at(0).owner));
+  EXPECT_THAT(owners, ElementsAre("a.example.", "c.example."));
+}
+
+/// Fills the store until it refuses; what was accepted stays, and deleting still works.
+TEST(Committer, AFullStoreRefusesUpdatesAndStillDeletes) {
+  Parts parts(8 << 20);
+  const std::string filler(200, 'x');
+  int accepted = 0;
+  bool refused = false;
+  for (int round = 0; round < 4000 && !refused; ++round) {
+    zone::Changes changes{name("@"), {}, {}};
+    for (int i = 0; i < 40; ++i)
+      changes.added.push_back(testing::record(fmt::format("n{}-{} 60 TXT {}", round, i, filler)));
+    auto result = parts.submit(std::move(changes));
+    ASSERT_TRUE(parts.run_until([&] { return result->has_value(); }));
+    refused = !(*result)->has_value();
+    if (!refused) ++accepted;
+    if (refused) {
+      EXPECT_EQ((*result)->error().code, Errc::kFull);
+    }
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(parts.zone.at(fmt::format("n{}-39", accepted - 1)).size(), 1U);
+  EXPECT_THAT(parts.zone.at(fmt::format("n{}-0", accepted)), IsEmpty());
+  EXPECT_TRUE(parts.apply({fmt::format("n0-0 0 TXT {}", filler)}, {}).has_value());
+  EXPECT_THAT(parts.zone.at("n0-0"), IsEmpty());
+}
+
+TEST(Committer, AMemberThatFindsTheStoreFullDoesNotTakeTheGroupWithIt) {
+  Parts parts(8 << 20);
+  zone::Changes huge{name("@"), {}, {}};
+  for (int i = 0; i < 60'000; ++i)
+    huge.added.push_back(testing::record(fmt::format("h{} 60 TXT {}", i, std::string(200, 'y'))));
+  auto small = parts.submit(parts.changes({}, {"small 60 A 192.0.2.9"}));
+  auto large = parts.submit(std::move(huge));
+  auto after = parts.submit(parts.changes({}, {"after 60 A 192.0.2.9"}));
+  ASSERT_TRUE(parts.run_until([&] { return after->has_value(); }));
+  EXPECT_TRUE((*small)->has_value());
+  EXPECT_FALSE((*large)->has_value());
+  EXPECT_TRUE((*after)->has_value());
+  EXPECT_EQ(journalled(parts).size(), 2U);
+}
+
+}  // namespace
+}  // namespace pando::manager
