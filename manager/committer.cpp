@@ -163,6 +163,7 @@ void Committer::publish(Group& group, std::uint64_t position) {
   }
   position_ = position;
   ++counters_.versions;
+  if (store_.stats().waiting_chunks > 0) store_.reclaim();
   if (published_hook_) published_hook_(*version);
   answer(group, *version);
 }

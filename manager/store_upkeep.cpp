@@ -1,6 +1,7 @@
 #include "manager/store_upkeep.h"
 
-#include <asio/post.hpp>
+#include <algorithm>
+#include <ctime>
 
 #include "ipc/log.h"
 
@@ -12,8 +13,19 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLeastPerStep = 32;
 constexpr std::size_t kMostPerStep = 16384;
+/// Garbage of this many percent makes steps longer: updates must not outrun the walk.
+constexpr std::uint64_t kUrgentPercent = 33;
+constexpr int kUrgentFactor = 4;
 /// After a step that failed, or a walk that could not help, nothing is tried for this long.
 constexpr std::chrono::seconds kPause{1};
+
+/// Processor time of this thread: on a busy host the wall clock would make steps ever shorter just
+/// when they fall behind.
+std::chrono::nanoseconds processor_time() noexcept {
+  timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+}
 
 }  // namespace
 
@@ -46,21 +58,23 @@ void StoreUpkeep::reclaim() {
   if (store_.stats().waiting_chunks > 0) counters_.chunks_reclaimed += store_.reclaim();
 }
 
-/// Starts a walk when garbage has become too much. Chunks that wait for readers are nobody's fault.
-bool StoreUpkeep::wants_walk() {
+/// Chunks that wait for readers are nobody's fault.
+StoreUpkeep::Garbage StoreUpkeep::garbage() const {
   const shm::StoreStats stats = store_.stats();
   const std::uint64_t chunks =
       stats.chunks_in_use - std::min(stats.chunks_in_use, stats.waiting_chunks);
   const std::uint64_t octets = chunks * shm::kChunkOctets;
-  if (octets <= stats.live_octets) return false;
-  const std::uint64_t garbage = octets - stats.live_octets;
-  if (garbage < options_.least_chunks * shm::kChunkOctets) return false;
-  if (garbage * 100 < octets * options_.garbage_percent) return false;
-  if (store_.choose_victims(options_.victim_percent, chunks) == 0) {
-    pause_until_ = Clock::now() + kPause;
-    return false;
-  }
-  return true;
+  if (octets <= stats.live_octets) return {};
+  const std::uint64_t dead = octets - stats.live_octets;
+  return {chunks, dead / shm::kChunkOctets, dead * 100 / octets};
+}
+
+bool StoreUpkeep::wants_walk() {
+  const Garbage now = garbage();
+  if (now.chunks < options_.least_chunks || now.percent < options_.garbage_percent) return false;
+  if (store_.choose_victims(options_.victim_percent, now.used / 2 + 1) > 0) return true;
+  pause_until_ = Clock::now() + kPause;
+  return false;
 }
 
 std::optional<CommitRequest> StoreUpkeep::next_step() {
@@ -75,10 +89,11 @@ std::optional<CommitRequest> StoreUpkeep::next_step() {
   return walking_ ? compact_step() : dismantle_step();
 }
 
-void StoreUpkeep::adapt(std::size_t& amount, Clock::duration spent) {
-  if (spent > options_.slice)
+void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
+  const auto slice = options_.slice * (garbage().percent >= kUrgentPercent ? kUrgentFactor : 1);
+  if (spent > slice)
     amount = std::max(amount / 2, kLeastPerStep);
-  else if (spent * 2 < options_.slice)
+  else if (spent * 2 < slice)
     amount = std::min(amount * 2, kMostPerStep);
 }
 
@@ -86,11 +101,11 @@ CommitRequest StoreUpkeep::dismantle_step() {
   auto finished = std::make_shared<bool>(false);
   CommitRequest request;
   request.stage = [this, finished](Stage& stage) -> Status {
-    const auto start = Clock::now();
+    const auto start = processor_time();
     auto done = stage.draft.dismantle_retired(blocks_);
     if (!done) return pass(done);
     *finished = *done;
-    adapt(blocks_, Clock::now() - start);
+    adapt(blocks_, processor_time() - start);
     return {};
   };
   request.done = [this, finished](const Result<std::uint64_t>& version) {
@@ -109,12 +124,12 @@ CommitRequest StoreUpkeep::compact_step() {
   auto progress = std::make_shared<Progress>();
   CommitRequest request;
   request.stage = [this, progress](Stage& stage) -> Status {
-    const auto start = Clock::now();
+    const auto start = processor_time();
     progress->cursor = cursor_;
     auto done = stage.draft.compact(progress->cursor, names_);
     if (!done) return pass(done);
     progress->finished = *done;
-    adapt(names_, Clock::now() - start);
+    adapt(names_, processor_time() - start);
     return {};
   };
   request.done = [this, progress](const Result<std::uint64_t>& version) {

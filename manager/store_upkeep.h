@@ -15,9 +15,9 @@ namespace pando::manager {
 class StoreUpkeep {
  public:
   struct Options {
-    unsigned garbage_percent = 25;          ///< of the chunks in use: more starts a walk
-    unsigned victim_percent = 80;           ///< chunks with a smaller live part are emptied
-    std::uint64_t least_chunks = 4;         ///< garbage below this is left alone
+    unsigned garbage_percent = 20;          ///< of the chunks in use: more starts a walk
+    unsigned victim_percent = 85;           ///< chunks with a smaller live part are emptied
+    std::uint64_t least_chunks = 2;         ///< garbage below this is left alone
     std::chrono::microseconds slice{1000};  ///< how long one step may keep the commit thread
     std::chrono::milliseconds interval{100};
   };
@@ -40,12 +40,18 @@ class StoreUpkeep {
 
  private:
   std::optional<CommitRequest> next_step();
+  struct Garbage {
+    std::uint64_t used = 0;     ///< chunks in use
+    std::uint64_t chunks = 0;   ///< worth of garbage in them
+    std::uint64_t percent = 0;  ///< the share
+  };
+  [[nodiscard]] Garbage garbage() const;
   bool wants_walk();
   CommitRequest dismantle_step();
   CommitRequest compact_step();
   void step_done(const Status& status);
   void tick();
-  void adapt(std::size_t& amount, std::chrono::steady_clock::duration spent);
+  void adapt(std::size_t& amount, std::chrono::nanoseconds spent);
 
   shm::Store& store_;
   Committer& committer_;

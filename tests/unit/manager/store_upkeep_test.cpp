@@ -75,7 +75,7 @@ TEST(StoreUpkeep, AZoneUnderManySmallUpdatesStaysWithinOneAndAHalfTimesItsSize) 
   const std::uint64_t start = octets_in_use(parts);
   upkeep.start();
   Churn churn(parts, 10'000, 40'000);
-  churn.run(64);
+  churn.run(16);
   EXPECT_LE(churn.largest, start + start / 2) << "started with " << start;
   EXPECT_GT(upkeep.counters().walks, 2U);
   EXPECT_TRUE(parts.zone.store().check().has_value());
