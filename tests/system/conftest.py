@@ -1,0 +1,34 @@
+"""Fixtures of the system tests."""
+
+import pytest
+
+import servers
+
+
+@pytest.fixture
+def pando(tmp_path):
+    """Makes Pando instances that are stopped and removed at the end of the test."""
+    made = []
+
+    def make(zones, **options):
+        instance = servers.Pando(tmp_path / f"pando{len(made)}", zones, **options)
+        made.append(instance)
+        return instance
+
+    yield make
+    for instance in made:
+        instance.clean()
+
+
+@pytest.fixture
+def peers(tmp_path):
+    """Starts peers and stops them at the end of the test."""
+    started = []
+
+    def start(peer, zone=None):
+        started.append(peer)
+        return peer.start(zone)
+
+    yield start
+    for peer in started:
+        peer.stop()

@@ -1,0 +1,308 @@
+"""Real server processes for the system tests: Pando and its peers, on loopback, in folders of their own."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import dns.exception
+import dns.message
+import dns.query
+import dns.rcode
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SHARED_DATA = pathlib.Path(os.environ.get("PANDO_SHARED", SOURCE.parent / "shared")) / "data"
+
+
+def build_folder():
+    """Where the programs are: PANDO_BUILD, or the newest build that has them."""
+    if "PANDO_BUILD" in os.environ:
+        return pathlib.Path(os.environ["PANDO_BUILD"])
+    found = [p.parent for p in SOURCE.glob("build/*/pando-manager")]
+    if not found:
+        raise RuntimeError("no build with pando-manager: set PANDO_BUILD")
+    return max(found, key=lambda p: (p / "pando-manager").stat().st_mtime)
+
+
+def free_port():
+    """A port that is free for UDP and TCP on 127.0.0.1 right now."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+            tcp.bind(("127.0.0.1", 0))
+            port = tcp.getsockname()[1]
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+                try:
+                    udp.bind(("127.0.0.1", port))
+                    return port
+                except OSError:
+                    continue
+
+
+def wait_until(what, condition, seconds=30):
+    """Waits for a condition; the limit is generous because machines are slow, not to measure."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+class Server:
+    """A process that answers on 127.0.0.1, with its log in a file."""
+
+    name = "server"
+
+    def __init__(self, folder, port=None):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = port or free_port()
+        self.process = None
+        self.log_path = self.folder / "log"
+
+    def command(self):
+        raise NotImplementedError
+
+    def environment(self):
+        return dict(os.environ)
+
+    def start(self, zone=None, seconds=60):
+        """Starts the process and waits until it answers the SOA of `zone` (any answer without one)."""
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                cwd=self.folder, env=self.environment())
+        wait_until(f"{self.name} serves {zone}", lambda: self.serves(zone), seconds)
+        return self
+
+    def serves(self, zone):
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self.name} ended with {self.process.returncode}:\n{self.log()}")
+        answer = self.ask(zone or ".", "SOA", timeout=1)
+        return answer is not None and (zone is None or (answer.rcode() == 0 and answer.answer))
+
+    def ask(self, name, rdtype="A", tcp=False, timeout=5, **options):
+        query = dns.message.make_query(name, rdtype, **options)
+        ask = dns.query.tcp if tcp else dns.query.udp
+        try:
+            return ask(query, "127.0.0.1", port=self.port, timeout=timeout)
+        except (dns.exception.Timeout, OSError, EOFError):
+            return None
+
+    def serial(self, zone):
+        answer = self.ask(zone, "SOA")
+        if answer is None or not answer.answer:
+            return None
+        return answer.answer[0][0].serial
+
+    def records(self, zone, keyring=None):
+        """All records of a zone by AXFR, as a set of texts."""
+        import dns.zone
+        transfer = dns.query.xfr("127.0.0.1", zone, port=self.port, relativize=False, lifetime=120,
+                                 **({"keyring": keyring} if keyring else {}))
+        lines = set()
+        for message in transfer:
+            for rrset in message.answer:
+                for rdata in rrset:
+                    lines.add(f"{str(rrset.name).lower()} {rrset.ttl} {rdata.rdtype} {rdata.to_text().lower()}")
+        return lines
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")[-8000:] if self.log_path.exists() else ""
+
+    def kill(self, number=signal.SIGKILL):
+        os.kill(self.process.pid, number)
+        self.process.wait()
+
+    def stop(self, seconds=30):
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"{self.name} did not stop in {seconds} s:\n{self.log()}")
+
+
+class Pando(Server):
+    """A manager with its workers. `zones`: list of mappings as in the configuration."""
+
+    name = "pando"
+
+    def __init__(self, folder, zones, port=None, workers=2, keys=(), remotes=(), extra="", limits=""):
+        super().__init__(folder, port)
+        self.store = pathlib.Path(f"/dev/shm/pando-system-{os.getpid()}-{self.port}")
+        self.crash_at = None
+        self.workers_wanted = workers
+        self.config = self.folder / "pando.yaml"
+        self.zones, self.keys, self.remotes = zones, keys, remotes
+        self.extra, self.limits = extra, limits
+        self.write_config()
+
+    def write_config(self):
+        import json
+        lines = [
+            "server:",
+            f"  listen: [127.0.0.1@{self.port}]",
+            f"  workers: {self.workers_wanted}",
+            "  run-directory: run",
+            "  user: root" if os.getuid() == 0 else f"  user: '{os.getuid()}'",
+            "  worker-user: root" if os.getuid() == 0 else f"  worker-user: '{os.getuid()}'",
+            "  control-group: root" if os.getuid() == 0 else f"  control-group: '{os.getgid()}'",
+            self.extra,
+            "store:",
+            f"  path: {self.store}/zones.store",
+            "  size-limit: 2GiB",
+            "  journal: journal",
+        ]
+        if self.limits:
+            lines.append(f"limits: {self.limits}")
+        for section, values in (("keys", self.keys), ("remotes", self.remotes), ("zones", self.zones)):
+            if values:
+                lines.append(f"{section}:")
+                lines += [f"  - {json.dumps(value)}" for value in values]
+        self.config.write_text("\n".join(line for line in lines if line) + "\n")
+
+    def command(self):
+        return [str(build_folder() / "pando-manager"), "--config", str(self.config)]
+
+    def environment(self):
+        environment = dict(os.environ)
+        if self.crash_at:
+            environment["PANDO_CRASH_AT"] = self.crash_at
+        return environment
+
+    def control(self, *words, check=True):
+        """Runs pandoctl --json; gives what it printed, decoded."""
+        import json
+        done = subprocess.run(
+            [str(build_folder() / "pandoctl"), "--config", str(self.config), "--json", *words],
+            capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+        if check and done.returncode != 0:
+            raise AssertionError(f"pandoctl {' '.join(words)}: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def workers(self):
+        return {row["slot"]: row for row in self.control("worker", "list")["workers"]}
+
+    def clean(self):
+        """Ends whatever is left of the processes and removes the store."""
+        try:
+            self.stop()
+        finally:
+            for pid in self.left_over():
+                os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self.store, ignore_errors=True)
+
+    def left_over(self):
+        """Pids of workers that serve this run directory."""
+        run = str(self.folder / "run")
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                except OSError:
+                    continue
+                if "pando-worker" in words[0] and run in words:
+                    found.append(int(entry.name))
+        return found
+
+
+class Bind(Server):
+    """named as a primary or secondary. `zones`: text of zone statements by zone name."""
+
+    name = "bind"
+
+    def __init__(self, folder, zones, options="", keys="", port=None):
+        super().__init__(folder, port)
+        text = f"""
+options {{
+  directory "{self.folder}"; pid-file "{self.folder}/named.pid"; session-keyfile "{self.folder}/session.key";
+  listen-on port {self.port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};
+  recursion no; dnssec-validation no; minimal-responses yes; minimal-any yes; notify no;
+  {options}
+}};
+controls {{ }};
+{keys}
+"""
+        for zone, body in zones.items():
+            text += f'zone "{zone}" {{ {body} }};\n'
+        (self.folder / "named.conf").write_text(text)
+
+    def command(self):
+        return [shutil.which("named") or "/usr/sbin/named", "-g", "-n", "1", "-c",
+                str(self.folder / "named.conf")]
+
+
+class Nsd(Server):
+    """nsd serving zone files. `zones`: zone name → file path."""
+
+    name = "nsd"
+
+    def __init__(self, folder, zones, port=None, zone_options=""):
+        super().__init__(folder, port)
+        text = f"""
+server:
+  ip-address: 127.0.0.1@{self.port}
+  server-count: 1
+  username: ""
+  zonesdir: "{self.folder}"
+  database: ""
+  pidfile: "{self.folder}/nsd.pid"
+  xfrdfile: "{self.folder}/xfrd.state"
+  zonelistfile: "{self.folder}/zone.list"
+  minimal-responses: yes
+  refuse-any: no
+  rrl-ratelimit: 0
+  rrl-whitelist-ratelimit: 0
+  verbosity: 1
+remote-control:
+  control-enable: no
+"""
+        for zone, path in zones.items():
+            text += f'zone:\n  name: "{zone}"\n  zonefile: "{path}"\n{zone_options}'
+        (self.folder / "nsd.conf").write_text(text)
+
+    def command(self):
+        return [shutil.which("nsd") or "/usr/sbin/nsd", "-d", "-c", str(self.folder / "nsd.conf")]
+
+
+class Knot(Server):
+    """knotd serving zone files. `zones`: zone name → file path."""
+
+    name = "knot"
+
+    def __init__(self, folder, zones, port=None, text="", zone_options=None):
+        super().__init__(folder, port)
+        text = f"""
+server:
+  rundir: "{self.folder}"
+  listen: 127.0.0.1@{self.port}
+  udp-workers: 1
+  tcp-workers: 1
+  background-workers: 1
+database:
+  storage: "{self.folder}/db"
+log:
+  - target: stderr
+    any: info
+{text}
+template:
+  - id: default
+    zonefile-sync: -1
+    journal-content: none
+zone:
+"""
+        for zone, path in zones.items():
+            text += f'  - domain: "{zone}"\n    file: "{path}"\n{(zone_options or {}).get(zone, "")}'
+        (self.folder / "knot.conf").write_text(text)
+
+    def command(self):
+        return [shutil.which("knotd") or "/usr/sbin/knotd", "-c", str(self.folder / "knot.conf")]
