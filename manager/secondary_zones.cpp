@@ -69,10 +69,11 @@ struct SecondaryZones::Attempt {
 };
 
 SecondaryZones::SecondaryZones(asio::io_context& commit_loop, shm::Store& store,
-                               Committer& committer)
+                               Committer& committer, ZonePut zone_put)
     : commit_loop_(commit_loop),
       store_(store),
       committer_(committer),
+      zone_put_(std::move(zone_put)),
       due_(&due_before),
       timer_(commit_loop),
       network_(std::make_unique<Network>()) {}
@@ -267,16 +268,20 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
 }
 
 void SecondaryZones::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
-  committer_.put_zone(attempt->zone, result.zone, std::move(*result.transaction), {},
-                      [this, attempt, serial = result.serial, alive = alive_](const Status& done) {
-                        if (!*alive) return;
-                        if (done) {
-                          ++counters_.transfers;
-                          succeeded(attempt, "axfr", serial);
-                        } else {
-                          failed(attempt, done.error(), false);
-                        }
-                      });
+  const zone::ZoneView old = committer_.current().zone_at(attempt->zone);
+  const bool had_data = old && old.loaded();
+  committer_.put_zone(
+      attempt->zone, result.zone, std::move(*result.transaction), {},
+      [this, attempt, had_data, serial = result.serial, alive = alive_](const Status& done) {
+        if (!*alive) return;
+        if (done) {
+          ++counters_.transfers;
+          zone_put_(had_data);
+          succeeded(attempt, "axfr", serial);
+        } else {
+          failed(attempt, done.error(), false);
+        }
+      });
 }
 
 SecondaryZones::Zones::iterator SecondaryZones::release(const std::shared_ptr<Attempt>& attempt) {

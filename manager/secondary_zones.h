@@ -47,8 +47,12 @@ class SecondaryZones final : public NotifyHandler {
     std::uint64_t notifies = 0;
   };
 
+  /// Told when a whole zone was put; `had_data`: it took the place of other data.
+  using ZonePut = std::function<void(bool had_data)>;
+
   /// All references outlive the object.
-  SecondaryZones(asio::io_context& commit_loop, shm::Store& store, Committer& committer);
+  SecondaryZones(asio::io_context& commit_loop, shm::Store& store, Committer& committer,
+                 ZonePut zone_put);
   ~SecondaryZones() override;
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
@@ -104,6 +108,7 @@ class SecondaryZones final : public NotifyHandler {
   asio::io_context& commit_loop_;
   shm::Store& store_;
   Committer& committer_;
+  ZonePut zone_put_;
   RuntimePtr runtime_;
   Zones zones_;
   std::set<std::pair<std::uint64_t, dns::Name>,

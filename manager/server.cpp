@@ -66,6 +66,7 @@ void Server::stop() {
   log::info("manager_stopping");
   systemd::stopping();
   upkeep_->stop();
+  secondaries_->stop();
   if (control_) control_->close();
   workers_->stop([this] { leave(); });
 }

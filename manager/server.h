@@ -17,6 +17,7 @@
 #include "manager/host.h"
 #include "manager/journal_upkeep.h"
 #include "manager/runtime.h"
+#include "manager/secondary_zones.h"
 #include "manager/store_upkeep.h"
 #include "manager/update_service.h"
 #include "manager/worker_pool.h"
@@ -50,6 +51,7 @@ class Server {
   void begin_serving();
   void load_zones(std::function<void(std::uint64_t changed)> done);
   void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
+  [[nodiscard]] bool has_data(dns::NameView apex) const;
   void announce(std::string_view why);
   std::shared_ptr<HistorySource> history();
   void published(std::uint64_t version);
@@ -95,6 +97,7 @@ class Server {
   std::unique_ptr<StoreUpkeep> upkeep_;
   std::unique_ptr<JournalUpkeep> journal_upkeep_;
   std::unique_ptr<ZoneLoader> loader_;
+  std::unique_ptr<SecondaryZones> secondaries_;
   std::unique_ptr<UpdateService> service_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<WorkerPool> workers_;

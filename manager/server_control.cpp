@@ -62,11 +62,16 @@ ipc::StatusResult Server::status() const {
                     {"snapshots", journal_upkeep_->snapshots()}};
   const Committer::Counters commits = committer_->counters();
   const UpdateService::Counters& service = service_->counters();
+  const SecondaryZones::Counters transfers = secondaries_->counters();
   result.counters = {{"versions", commits.versions},
                      {"updates", service.updates},
                      {"updates-accepted", service.accepted},
                      {"updates-repeated", service.repeated},
                      {"notifies", service.notifies},
+                     {"transfers-in", transfers.transfers},
+                     {"transfers-in-ixfr", transfers.differences},
+                     {"transfers-in-failed", transfers.failures},
+                     {"transfers-in-fallbacks", transfers.fallbacks},
                      {"signed-queries", service.signed_queries},
                      {"bad-signatures", service.bad_signatures},
                      {"upkeep-walks", upkeep_->counters().walks},
@@ -105,6 +110,11 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
     row.last_ok = side->last_ok.load(std::memory_order_relaxed);
   }
   if (problem != problems_.end()) row.problem = problem->second;
+  const auto refresh = secondary ? secondaries_->status(dns::Name(zone.apex())) : std::nullopt;
+  if (refresh) {
+    row.refresh_at = refresh->next_refresh;
+    if (!refresh->problem.empty()) row.problem = refresh->problem;
+  }
   return row;
 }
 

@@ -78,6 +78,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
                        if (settings.server.workers.mode != config::Workers::Mode::kExternal)
                          workers_->set_count(worker_count());
                        load_zones([this, reload](std::uint64_t changed) {
+                         secondaries_->configure(runtime_);
                          reload->result.zones_changed += changed;
                          reload_end(reload, {});
                        });

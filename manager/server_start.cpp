@@ -110,7 +110,14 @@ void Server::make_parts() {
                                       *committer_, *slots_, runtime_->settings.store.journal_limit);
   loader_ = std::make_unique<ZoneLoader>(io_, pool_, usable_processors(), *store_, *slots_,
                                          *committer_, runtime_->limits);
-  service_ = std::make_unique<UpdateService>(*committer_, runtime_, nullptr, now_milliseconds);
+  secondaries_ = std::make_unique<SecondaryZones>(io_, *store_, *committer_, [this](bool had_data) {
+    if (had_data)
+      upkeep_->zones_retired();
+    else
+      ++loaded_;
+  });
+  service_ =
+      std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
   const config::Server& server = runtime_->settings.server;
   listeners_ = std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
 }
@@ -184,7 +191,11 @@ void Server::begin_serving() {
         if (!status) log::error("zone_table_failed", "reason", status.error().text);
         upkeep_->zones_retired();
         if (fresh_) start_workers();
-        load_zones([this](std::uint64_t) { announce("all zones loaded"); });
+        if (!fresh_) secondaries_->configure(runtime_);
+        load_zones([this](std::uint64_t) {
+          if (fresh_) secondaries_->configure(runtime_);
+          announce("all zones loaded");
+        });
       });
 }
 
@@ -198,6 +209,11 @@ void Server::announce(std::string_view why) {
   systemd::ready(fmt::format("{} zones", current.zone_count()));
 }
 
+bool Server::has_data(dns::NameView apex) const {
+  const zone::ZoneView zone = committer_->current().zone_at(apex);
+  return zone && zone.loaded();
+}
+
 std::shared_ptr<HistorySource> Server::history() {
   return std::make_shared<HistorySource>(native_files(), journal_->files(), log_note);
 }
@@ -205,12 +221,17 @@ std::shared_ptr<HistorySource> Server::history() {
 void Server::load_zones(std::function<void(std::uint64_t changed)> done) {
   auto next = std::make_shared<std::size_t>(0);
   auto changed = std::make_shared<std::uint64_t>(0);
-  auto source = [runtime = runtime_, next]() -> std::optional<ZoneLoader::Job> {
+  auto source = [this, runtime = runtime_, next]() -> std::optional<ZoneLoader::Job> {
     const config::ZoneTable& zones = runtime->settings.zones;
-    if (*next >= zones.size()) return std::nullopt;
-    const std::size_t index = (*next)++;
-    const config::ZoneRef zone = zones[index];
-    return ZoneLoader::Job{dns::Name(zone.name), zones.path(index), zone.options->is_secondary()};
+    while (*next < zones.size()) {
+      const std::size_t index = (*next)++;
+      const config::ZoneRef zone = zones[index];
+      const bool secondary = zone.options->is_secondary();
+      // A secondary's file is a copy: once the zone has data, the primary alone says what is new.
+      if (secondary && has_data(zone.name)) continue;
+      return ZoneLoader::Job{dns::Name(zone.name), zones.path(index), secondary};
+    }
+    return std::nullopt;
   };
   auto one_done = [this, changed](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
     using Kind = ZoneLoader::Outcome::Kind;
