@@ -138,6 +138,9 @@ Status Server::open_workers() {
   hooks.forward = [this](std::uint32_t, ipc::Forward&& request, ForwardReply reply) {
     service_->handle(std::move(request), std::move(reply));
   };
+  hooks.keyring = [this] {
+    return std::shared_ptr<const dns::TsigKeyring>(runtime_, &runtime_->keys);
+  };
   hooks.transfer_finished = [](std::uint32_t slot, const ipc::TransferFinished& transfer) {
     log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
               "kind", transfer.incremental ? "ixfr" : "axfr", "complete", transfer.complete,
