@@ -226,7 +226,7 @@ class Bind(Server):
 options {{
   directory "{self.folder}"; pid-file "{self.folder}/named.pid"; session-keyfile "{self.folder}/session.key";
   listen-on port {self.port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};
-  recursion no; dnssec-validation no; minimal-responses yes; minimal-any yes; notify no;
+  recursion no; dnssec-validation no; minimal-responses yes; minimal-any yes; notify no; zero-no-soa-ttl no;
   {options}
 }};
 controls {{ }};
