@@ -28,6 +28,18 @@ constexpr auto kBase64Values = symbol_values(kBase64, false);
 constexpr auto kBase32HexValues = symbol_values(kBase32Hex, true);
 constexpr auto kHexValues = symbol_values(kHex, true);
 
+/// A symbol's six bits at each of the four places of a group, so that decoding is loads and ORs.
+constexpr std::uint32_t kNoGroup = 0xFF000000U;  // bits that no symbol sets
+constexpr auto kBase64Places = [] {
+  std::array<std::array<std::uint32_t, 256>, 4> places{};
+  for (std::size_t place = 0; place < 4; ++place)
+    for (std::size_t c = 0; c < 256; ++c)
+      places[place][c] = kBase64Values[c] == kNoSymbol
+                             ? kNoGroup
+                             : std::uint32_t{kBase64Values[c]} << (18 - 6 * place);
+  return places;
+}();
+
 /// Decodes whole groups of four symbols without padding; returns how many characters it took.
 std::size_t decode_groups(std::string_view text, Bytes& out) {
   const auto* in = reinterpret_cast<const std::uint8_t*>(text.data());
@@ -37,15 +49,32 @@ std::size_t decode_groups(std::string_view text, Bytes& out) {
   std::uint8_t* to = out.data() + start;
   std::size_t done = 0;
   for (; done < groups; ++done, in += 4, to += 3) {
-    const std::uint8_t a = kBase64Values[in[0]], b = kBase64Values[in[1]];
-    const std::uint8_t c = kBase64Values[in[2]], d = kBase64Values[in[3]];
-    if (((a | b | c | d) & 0x80U) != 0) break;
-    to[0] = static_cast<std::uint8_t>(a << 2U | b >> 4U);
-    to[1] = static_cast<std::uint8_t>(b << 4U | c >> 2U);
-    to[2] = static_cast<std::uint8_t>(c << 6U | d);
+    const std::uint32_t bits = kBase64Places[0][in[0]] | kBase64Places[1][in[1]] |
+                               kBase64Places[2][in[2]] | kBase64Places[3][in[3]];
+    if ((bits & kNoGroup) != 0) break;
+    to[0] = static_cast<std::uint8_t>(bits >> 16U);
+    to[1] = static_cast<std::uint8_t>(bits >> 8U);
+    to[2] = static_cast<std::uint8_t>(bits);
   }
   out.resize(start + done * 3);
   return done * 4;
+}
+
+/// Decodes pairs of hex digits; returns how many characters it took.
+std::size_t decode_pairs(std::string_view text, Bytes& out) {
+  const auto* in = reinterpret_cast<const std::uint8_t*>(text.data());
+  const std::size_t pairs = text.size() / 2;
+  const std::size_t start = out.size();
+  out.resize(start + pairs);
+  std::uint8_t* to = out.data() + start;
+  std::size_t done = 0;
+  for (; done < pairs; ++done, in += 2) {
+    const std::uint8_t high = kHexValues[in[0]], low = kHexValues[in[1]];
+    if (((high | low) & 0x80U) != 0) break;
+    to[done] = static_cast<std::uint8_t>(high << 4U | low);
+  }
+  out.resize(start + done);
+  return done * 2;
 }
 
 }  // namespace
@@ -82,6 +111,7 @@ int hex_value(char c) noexcept {
 }
 
 bool HexDecoder::feed(std::string_view text, Bytes& out) {
+  if (!half_) text.remove_prefix(decode_pairs(text, out));
   for (const char c : text) {
     const int value = hex_value(c);
     if (value < 0) return false;

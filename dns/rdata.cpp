@@ -123,12 +123,13 @@ int compare_folding(const RdataDescriptor& descriptor, ByteView a, ByteView b) n
   WireReader wire{a};
   for (const Field& field : descriptor.fields()) {
     const std::size_t start = wire.at;
-    const bool valid = field.codec->check(wire).has_value();
-    if (!valid) wire.at = a.size();
     if (start > b.size()) break;
+    const bool valid = field.codec->check(wire).has_value();
+    const std::size_t end = valid ? wire.at : a.size();
     const int difference =
-        compare_octets(a.subspan(start, wire.at - start), b.subspan(start), valid && field.folds());
+        compare_octets(a.subspan(start, end - start), b.subspan(start), valid && field.folds());
     if (difference != 0) return difference;
+    if (!valid) break;  // fields behind a damaged one may not be looked at
   }
   return compare_sizes(a, b);
 }

@@ -61,16 +61,18 @@ Status read_ttl(TextReader& text) {
 /// 2106 and 1970 share their octets, and BIND prints far ones as years before 1970.
 std::optional<std::uint32_t> parse_calendar_time(std::string_view text) noexcept {
   using namespace std::chrono;
-  if (text.size() != 14 || !parse_decimal(text, 99'999'999'999'999)) return std::nullopt;
-  const auto part = [&](std::size_t at, std::size_t size) {
-    return static_cast<unsigned>(*parse_decimal(text.substr(at, size), 9999));
-  };
-  const year_month_day date{year(static_cast<int>(part(0, 4))), month(part(4, 2)), day(part(6, 2))};
+  if (text.size() != 14) return std::nullopt;
+  const auto whole = parse_decimal(text, 99'999'999'999'999);
+  if (!whole) return std::nullopt;
+  const auto number = static_cast<std::uint32_t>(*whole / 1'000'000);  // YYYYMMDD
+  const auto clock = static_cast<std::uint32_t>(*whole % 1'000'000);   // HHMMSS
+  const year_month_day date{year(static_cast<int>(number / 10'000)), month(number / 100 % 100),
+                            day(number % 100)};
+  const std::uint32_t hours = clock / 10'000, minutes = clock / 100 % 100, seconds = clock % 100;
   // 60: a leap second counts as the one behind it, as in BIND.
-  if (!date.ok() || part(8, 2) > 23 || part(10, 2) > 59 || part(12, 2) > 60) return std::nullopt;
-  const std::int64_t seconds = sys_days(date).time_since_epoch().count() * std::int64_t{86400} +
-                               part(8, 2) * 3600 + part(10, 2) * 60 + part(12, 2);
-  return static_cast<std::uint32_t>(seconds);
+  if (!date.ok() || hours > 23 || minutes > 59 || seconds > 60) return std::nullopt;
+  const std::int64_t days = sys_days(date).time_since_epoch().count();
+  return static_cast<std::uint32_t>(days * 86'400 + hours * 3600 + minutes * 60 + seconds);
 }
 
 Status read_time(TextReader& text) {
@@ -132,10 +134,15 @@ bool print_type(WireReader& wire, std::string& text) {
 
 using Table = std::span<const Mnemonic> (*)() noexcept;
 
+bool starts_with_digit(std::string_view text) noexcept {
+  return !text.empty() && text[0] >= '0' && text[0] <= '9';
+}
+
 template <Table table, std::size_t Octets>
 Status read_mnemonic(TextReader& text) {
   const Token* token = text.peek();
-  if (token == nullptr || token->quoted) return read_uint<Octets>(text);
+  if (token == nullptr || token->quoted || starts_with_digit(token->text))
+    return read_uint<Octets>(text);
   const auto value = find_mnemonic(table(), token->text);
   if (!value) return read_uint<Octets>(text);
   text.step();

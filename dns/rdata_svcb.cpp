@@ -396,8 +396,8 @@ Status read_svc_params(TextReader& text) {
     if (!param) return pass(param);
     params.push_back(std::move(*param));
   }
-  std::stable_sort(params.begin(), params.end(),
-                   [](const Param& a, const Param& b) { return a.key < b.key; });
+  std::sort(params.begin(), params.end(),
+            [](const Param& a, const Param& b) { return a.key < b.key; });
   const auto twice = std::adjacent_find(
       params.begin(), params.end(), [](const Param& a, const Param& b) { return a.key == b.key; });
   if (twice != params.end()) return fail(Errc::kInvalid, "{} twice", key_name(twice->key));

@@ -25,14 +25,20 @@ namespace pando::dns {
 /// A decimal number from 0 to `max`: digits only, no sign.
 [[nodiscard]] constexpr std::optional<std::uint64_t> parse_decimal(std::string_view text,
                                                                    std::uint64_t max) noexcept {
-  if (text.empty() || text.size() > 20) return std::nullopt;
+  constexpr std::size_t kSafeDigits = 19;  // 10^19 - 1 is below 2^64
+  if (text.empty() || text.size() > kSafeDigits + 1) return std::nullopt;
   std::uint64_t value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (value > (max - digit) / 10 || digit > max) return std::nullopt;
+  for (const char c : text.substr(0, kSafeDigits)) {
+    const auto digit = static_cast<std::uint8_t>(c - '0');
+    if (digit > 9) return std::nullopt;
     value = value * 10 + digit;
   }
+  if (text.size() > kSafeDigits) {
+    const auto digit = static_cast<std::uint8_t>(text[kSafeDigits] - '0');
+    if (digit > 9 || value > (~std::uint64_t{0} - digit) / 10) return std::nullopt;
+    value = value * 10 + digit;
+  }
+  if (value > max) return std::nullopt;
   return value;
 }
 
