@@ -144,6 +144,8 @@ extern const FieldCodec kEui48, kEui64;  // RFC 7043
 extern const FieldCodec kLocator64;      // NID, L64 (RFC 6742)
 extern const FieldCodec kNsap;           // RFC 1706
 extern const FieldCodec kAtma;
+
+// rdata_prefixes.cpp
 extern const FieldCodec kA6Suffix;  // RFC 2874 §3.1.1
 extern const FieldCodec kApl;       // RFC 3123
 
@@ -201,12 +203,6 @@ Status append_unescaped(std::string_view text, std::size_t max, Bytes& out);
 Status append_character_string(std::string_view text, Bytes& out);
 /// Appends `octets` in quotes, escaped as BIND does.
 void print_quoted(ByteView octets, std::string& text);
-
-/// Dotted quad or RFC 4291 §2.2 text to octets; false when it is none.
-[[nodiscard]] bool parse_ipv4(std::string_view text, std::uint8_t out[4]) noexcept;
-[[nodiscard]] bool parse_ipv6(std::string_view text, std::uint8_t out[16]) noexcept;
-void print_ipv4(const std::uint8_t* octets, std::string& text);
-void print_ipv6(const std::uint8_t* octets, std::string& text);
 
 /// Reads the word as a number of at most `max`.
 Result<std::uint64_t> read_number(TextReader& text, std::uint64_t max);

@@ -9,6 +9,7 @@
 #include "dns/encoding.h"
 #include "dns/rdata.h"
 #include "dns/wire_name.h"
+#include "dns/zone_scanner.h"
 #include "tests/support/random_rdata.h"
 #include "tests/support/rdata_samples.h"
 
@@ -157,6 +158,23 @@ TEST(RandomRdata, DamageNeverPassesTheCheckIntoTextThatReadsDifferently) {
     ASSERT_TRUE(status) << status.error().text << ": " << text;
     EXPECT_EQ(back, rdata) << text;
   });
+}
+
+TEST(RdataInZoneFiles, EverySampleIsScannedToItsWireForm) {
+  const auto samples = tests::load_rdata_samples();
+  std::string zone = "$TTL 300\n";
+  for (const auto& sample : samples) zone += "r IN " + sample.type_name + ' ' + sample.text + '\n';
+  ScanOptions options;
+  options.origin = *Name::from_text("example.");
+  std::size_t next = 0;
+  const ScanReport report =
+      scan_zone_text(zone, "samples", options, [&](const ScannedRecord& record) {
+        EXPECT_EQ(hex_encode(record.rdata), samples[next].hex) << samples[next].text;
+        ++next;
+        return Status();
+      });
+  EXPECT_TRUE(report.ok()) << report.errors.front();
+  EXPECT_EQ(next, samples.size());
 }
 
 // BIND as the judge: a zone with all samples goes through named-checkzone, which prints it anew;
