@@ -31,6 +31,22 @@ struct Verdict {
   Refusal refusal;
 };
 
+/// Workers have looked at this already; a worker that was taken over has not.
+bool is_request(const ipc::Forward& forward) {
+  dns::MessageReader reader(forward.message);
+  const auto header = reader.header();
+  if (!header || header->qr) return false;
+  switch (forward.kind) {
+    case ipc::ForwardKind::kUpdate:
+      return header->opcode == dns::Opcode::kUpdate;
+    case ipc::ForwardKind::kNotify:
+      return header->opcode == dns::Opcode::kNotify;
+    case ipc::ForwardKind::kSignedQuery:
+      return header->opcode == dns::Opcode::kQuery;
+  }
+  return false;
+}
+
 }  // namespace
 
 UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify,
@@ -41,6 +57,7 @@ UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHan
       clock_(std::move(clock)) {}
 
 void UpdateService::handle(ipc::Forward&& request, ForwardReply reply) {
+  if (!is_request(request)) return reply({});
   switch (request.kind) {
     case ipc::ForwardKind::kUpdate:
       return update(std::move(request), std::move(reply));

@@ -135,14 +135,15 @@ class Pando(Server):
 
     name = "pando"
 
-    def __init__(self, folder, zones, port=None, workers=2, keys=(), remotes=(), extra="", limits=""):
+    def __init__(self, folder, zones, port=None, workers=2, keys=(), remotes=(), extra="", limits="",
+                 store_extra=""):
         super().__init__(folder, port)
         self.store = pathlib.Path(f"/dev/shm/pando-system-{os.getpid()}-{self.port}")
         self.crash_at = None
         self.workers_wanted = workers
         self.config = self.folder / "pando.yaml"
         self.zones, self.keys, self.remotes = zones, keys, remotes
-        self.extra, self.limits = extra, limits
+        self.extra, self.limits, self.store_extra = extra, limits, store_extra
         self.write_config()
 
     def write_config(self):
@@ -160,6 +161,7 @@ class Pando(Server):
             f"  path: {self.store}/zones.store",
             "  size-limit: 2GiB",
             "  journal: journal",
+            self.store_extra,
         ]
         if self.limits:
             lines.append(f"limits: {self.limits}")

@@ -1,0 +1,188 @@
+"""The manager killed at every crash point: no acknowledged update is lost, whatever the store and the
+journal were doing, and neither a restarted process nor a restarted host needs help."""
+
+import os
+import re
+import shutil
+import signal
+import threading
+
+import dns.exception
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import dns.update
+import pytest
+
+import servers
+
+ZONE = "crash.test"
+ZONE_FILE = """$TTL 300
+@ SOA ns1 admin 1 3600 600 86400 300
+@ NS ns1
+ns1 A 192.0.2.1
+"""
+THREADS = 4
+UPDATES = 60  # a thread
+LARGE_UPDATES = 300  # where the journal has to reach its limit
+
+
+def crash_points():
+    """Every crash_point("...") of the programs' sources that the manager can reach."""
+    found = set()
+    for folder in ("manager", "shm", "zone"):
+        for path in (servers.SOURCE / folder).glob("*.cpp"):
+            found |= set(re.findall(r'crash_point\("([^"]+)"\)', path.read_text()))
+    return sorted(found)
+
+
+# Reached only on the way back from another crash: test_a_crash_during_replay.
+REPLAY = {"replay-staged", "replay-published"}
+# Need a store that grows and shrinks by megabytes: tests/unit/shm has them.
+LARGE = {"store-punch", "store-punched", "store-reclaimed", "store-grow-file", "store-grow-side",
+         "store-grow-counts", "store-grow-committed"}
+FILLS_JOURNAL = ("journal-snapshot", "journal-segment-dropped")
+
+
+@pytest.fixture
+def crashing(pando, tmp_path):
+    (tmp_path / "crash.zone").write_text(ZONE_FILE)
+    instance = pando([{"name": ZONE, "file": str(tmp_path / "crash.zone"),
+                       "allow-update": [{"address": "127.0.0.0/8"}],
+                       "allow-transfer": [{"address": "127.0.0.0/8"}]}],
+                     workers=1, store_extra="  journal-limit: 1MiB")
+    return Crashing(instance)
+
+
+class Crashing:
+    """A manager, and what its clients were told."""
+
+    def __init__(self, server):
+        self.server = server
+        self.present = {}   # name → text, acknowledged
+        self.absent = set()  # deletion acknowledged
+        self.unsure = set()  # names of requests without an answer
+        self.lives = 0
+
+    def live(self, crash_at=None):
+        """One life: start, updates from several clients, until the manager dies or all are done."""
+        self.large = crash_at is not None and crash_at.startswith(FILLS_JOURNAL)
+        self.lives += 1
+        self.server.crash_at = crash_at
+        try:
+            self.server.start(ZONE)
+        except AssertionError:
+            if self.dead():
+                return
+            raise
+        clients = [threading.Thread(target=self.client, args=(number,)) for number in range(THREADS)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+
+    def dead(self):
+        code = self.server.process.poll()
+        assert code in (None, -signal.SIGKILL), self.server.log()
+        return code is not None
+
+    def client(self, number):
+        for step in range(LARGE_UPDATES if self.large else UPDATES):
+            name = f"r{self.lives}-{number}-{step}"
+            text = " ".join([f'"{name}"'] + ['"' + "x" * 250 + '"'] * (4 if self.large else 1))
+            update = dns.update.UpdateMessage(ZONE)
+            update.add(name, 60, "TXT", text)
+            if not self.send(update, name):
+                return
+            self.present[name] = text
+            if step % 3 == 2:
+                old = f"r{self.lives}-{number}-{step - 2}"
+                update = dns.update.UpdateMessage(ZONE)
+                update.delete(old)
+                if not self.send(update, old):
+                    return
+                del self.present[old]
+                self.absent.add(old)
+
+    def send(self, update, name):
+        """True when acknowledged; False when the manager has died."""
+        while not self.dead():
+            try:
+                answer = dns.query.udp(update, "127.0.0.1", port=self.server.port, timeout=1)
+            except (dns.exception.Timeout, OSError):
+                continue
+            if answer.rcode() == dns.rcode.NOERROR:
+                return True
+            assert answer.rcode() == dns.rcode.SERVFAIL, answer.to_text()
+        self.unsure.add(name)
+        return False
+
+    def check(self):
+        """What was acknowledged is served, and nothing that was deleted."""
+        served = {}
+        for line in self.server.records(ZONE):
+            owner, _, rdtype, rdata = line.split(" ", 3)
+            if int(rdtype) == dns.rdatatype.TXT:
+                served[owner.split(".")[0]] = rdata
+        sure = {name: text for name, text in self.present.items() if name not in self.unsure}
+        assert {name: served.get(name) for name in sure} == sure
+        assert not (self.absent - self.unsure) & set(served)
+
+    def restart_host(self):
+        """Memory is gone, the disk is not."""
+        self.server.kill()
+        self.kill_workers()
+        shutil.rmtree(self.server.store)
+
+    def kill_workers(self):
+        for pid in self.server.left_over():
+            os.kill(pid, signal.SIGKILL)
+        servers.wait_until("workers are gone", lambda: not self.server.left_over())
+
+
+@pytest.mark.parametrize("point", sorted(set(crash_points()) - REPLAY - LARGE))
+@pytest.mark.parametrize("turn", [1, 4])
+def test_no_acknowledged_update_is_lost(crashing, point, turn):
+    crashing.live(f"{point}:{turn}")
+    if not crashing.dead():  # a point of attaching, then
+        crashing.server.kill()
+        crashing.live(f"{point}:{turn}")
+    if not crashing.dead():  # or of a host's restart
+        crashing.restart_host()
+        crashing.live(f"{point}:{turn}")
+    assert crashing.dead() or turn > 1, f"{point} is never reached"
+    if not crashing.dead():
+        crashing.server.kill()
+    crashing.live()
+    assert not crashing.dead(), crashing.server.log()
+    crashing.check()
+    crashing.restart_host()
+    crashing.server.crash_at = None
+    crashing.server.start(ZONE)
+    crashing.check()
+
+
+@pytest.mark.parametrize("point", sorted(REPLAY))
+def test_a_crash_during_replay_loses_nothing(crashing, point):
+    crashing.live("commit-journalled:5")
+    assert crashing.dead()
+    crashing.live(point)
+    assert crashing.dead(), f"{point} is never reached"
+    crashing.live()
+    crashing.check()
+
+
+def test_workers_answer_while_the_manager_is_dead(crashing):
+    crashing.live("commit-published:9")
+    assert crashing.dead()
+    crashing.check()
+
+
+def test_an_update_without_a_manager_is_refused_at_once(crashing):
+    crashing.live("commit-published:9")
+    assert crashing.dead()
+    update = dns.update.UpdateMessage(ZONE)
+    update.add("late", 60, "A", "192.0.2.1")
+    answer = dns.query.udp(update, "127.0.0.1", port=crashing.server.port, timeout=5)
+    assert answer.rcode() == dns.rcode.SERVFAIL

@@ -1,0 +1,247 @@
+#include "manager/update_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/update_builder.h"
+
+namespace pando::manager {
+namespace {
+
+using dns::Rcode;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::name;
+using testing::Parts;
+using ::testing::SizeIs;
+using testing::UpdateBuilder;
+
+constexpr const char* kConfiguration = R"(
+server: {listen: [127.0.0.1@5300]}
+keys:
+  - {name: ours, algorithm: hmac-sha256, secret: "MDEyMzQ1Njc4OWFiY2RlZg=="}
+  - {name: other, algorithm: hmac-sha256, secret: "ZmVkY2JhOTg3NjU0MzIxMA=="}
+remotes:
+  - {name: primary, address: [192.0.2.1@53]}
+zones:
+  - {name: example., file: x.zone, allow-update: [{key: ours}]}
+  - {name: second.test., primaries: [primary]}
+)";
+
+RuntimePtr make(std::string_view text) {
+  config::LoadResult loaded = config::load_text(text, "/tmp/pando.yaml");
+  EXPECT_TRUE(loaded.ok()) << loaded.error_text();
+  return make_runtime(std::move(loaded.settings)).value();
+}
+
+class Recorder final : public NotifyHandler {
+ public:
+  void notified(const NotifyRequest& request) override { requests.push_back(request); }
+  std::vector<NotifyRequest> requests;
+};
+
+class Service : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kNow = 1'800'000'000;
+
+  /// Signs as a client does; the session checks the answer.
+  Bytes sign(Bytes message, std::string_view key, std::uint64_t now = kNow) {
+    client_.emplace(dns::TsigSession::for_request(*runtime_->keys.find(name(key))));
+    EXPECT_TRUE(client_->sign(message, now).has_value());
+    return message;
+  }
+  Bytes ask(ipc::ForwardKind kind, Bytes message, Bytes response = {},
+            std::string_view client = "192.0.2.9@1000",
+            ipc::Transport transport = ipc::Transport::kUdp) {
+    ipc::Forward forward;
+    forward.kind = kind;
+    forward.transport = transport;
+    forward.client = Endpoint::from_text(client).value();
+    forward.message = std::move(message);
+    forward.response = std::move(response);
+    std::optional<Bytes> answer;
+    service_.handle(std::move(forward), [&](Bytes octets) { answer = std::move(octets); });
+    EXPECT_TRUE(parts_.run_until([&] { return answer.has_value(); }));
+    return *answer;
+  }
+  Bytes update(Bytes message) { return ask(ipc::ForwardKind::kUpdate, std::move(message)); }
+  static Rcode rcode(const Bytes& answer) {
+    return answer.size() < 12 ? Rcode::kServFail : static_cast<Rcode>(answer[3] & 0x0F);
+  }
+  static UpdateBuilder add() {
+    UpdateBuilder builder;
+    builder.add("new 60 A 192.0.2.9");
+    return builder;
+  }
+  static Bytes query(dns::Opcode opcode, std::string_view owner,
+                     dns::RRType type = dns::RRType::kSOA,
+                     dns::RRClass rr_class = dns::RRClass::kIN) {
+    Bytes space(512);
+    dns::MessageWriter writer(space, space.size());
+    dns::Header header;
+    header.id = 99;
+    header.opcode = opcode;
+    writer.put_header(header);
+    EXPECT_TRUE(writer.put_question(name(owner), type, rr_class));
+    space.resize(writer.finish().size());
+    return space;
+  }
+  Rcode notify(Bytes message, std::string_view client = "192.0.2.1@5000") {
+    return rcode(ask(ipc::ForwardKind::kNotify, std::move(message), {}, client));
+  }
+
+  Parts parts_;
+  RuntimePtr runtime_ = make(kConfiguration);
+  Recorder notify_;
+  std::uint64_t now_ = kNow;
+  UpdateService service_{parts_.committer, runtime_, &notify_, [this] { return now_ * 1000; }};
+  std::optional<dns::TsigSession> client_;
+};
+
+TEST_F(Service, ASignedUpdateIsAppliedAndItsAnswerSigned) {
+  const Bytes answer = update(sign(add().message(7), "ours."));
+  EXPECT_EQ(rcode(answer), Rcode::kNoError);
+  EXPECT_EQ(load_be16(answer.data()), 7U);
+  EXPECT_EQ(answer[2] >> 3 & 0x0F, 5) << "opcode UPDATE";
+  EXPECT_TRUE(client_->verify_response(answer, kNow).has_value());
+  EXPECT_THAT(parts_.zone.at("new"), ElementsAre("60 A 192.0.2.9"));
+}
+
+TEST_F(Service, AnUnsignedUpdateIsRefusedWhereAKeyIsAsked) {
+  EXPECT_EQ(rcode(update(add().message())), Rcode::kRefused);
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
+}
+
+TEST_F(Service, AKeyThatIsNotAllowedIsRefusedAndTheAnswerSigned) {
+  const Bytes answer = update(sign(add().message(), "other."));
+  EXPECT_EQ(rcode(answer), Rcode::kRefused);
+  EXPECT_TRUE(client_->verify_response(answer, kNow).has_value());
+}
+
+TEST_F(Service, ABadSignatureIsNotAuth) {
+  Bytes message = sign(add().message(), "ours.");
+  message[message.size() - 20] ^= 1;
+  EXPECT_EQ(rcode(update(std::move(message))), Rcode::kNotAuth);
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
+}
+
+TEST_F(Service, AnUpdateFromAnotherTimeIsNotAuth) {
+  EXPECT_EQ(rcode(update(sign(add().message(), "ours.", kNow - 301))), Rcode::kNotAuth);
+}
+
+TEST_F(Service, ATruncatedMessageIsFormErr) {
+  Bytes message = add().message();
+  message.resize(message.size() - 3);
+  EXPECT_EQ(rcode(update(std::move(message))), Rcode::kFormErr);
+}
+
+TEST_F(Service, AZoneThatIsNotOursIsNotAuthAndASecondaryRefused) {
+  EXPECT_EQ(rcode(update(sign(UpdateBuilder("elsewhere.").message(), "ours."))), Rcode::kNotAuth);
+  EXPECT_EQ(rcode(update(sign(UpdateBuilder("second.test.").message(), "ours."))), Rcode::kRefused);
+}
+
+TEST_F(Service, ARetransmittedUpdateGetsTheFirstAnswer) {
+  UpdateBuilder builder;
+  builder.nx("new", "ANY").add("new 60 A 192.0.2.9");
+  const Bytes message = sign(builder.message(), "ours.");
+  const Bytes first = update(message);
+  EXPECT_EQ(rcode(first), Rcode::kNoError);
+  EXPECT_EQ(update(message), first) << "executed again, the prerequisite would fail";
+  EXPECT_EQ(service_.counters().repeated, 1U);
+  EXPECT_EQ(service_.counters().updates, 1U);
+}
+
+TEST_F(Service, OverTcpEqualMessagesAreTwoRequests) {
+  UpdateBuilder builder;
+  builder.nx("new", "ANY").add("new 60 A 192.0.2.9");
+  const Bytes message = sign(builder.message(), "ours.");
+  const auto ask_tcp = [&] {
+    return rcode(
+        ask(ipc::ForwardKind::kUpdate, message, {}, "192.0.2.9@1000", ipc::Transport::kTcp));
+  };
+  EXPECT_EQ(ask_tcp(), Rcode::kNoError);
+  EXPECT_EQ(ask_tcp(), Rcode::kYXDomain);
+}
+
+TEST_F(Service, TheAnswerToAnUpdateRepeatsTheZoneSection) {
+  const Bytes answer = update(sign(add().message(), "ours."));
+  dns::MessageReader reader(answer);
+  EXPECT_EQ(reader.header()->qdcount, 1U);
+  const auto zone = reader.question();
+  ASSERT_TRUE(zone.has_value());
+  EXPECT_EQ(zone->type, dns::RRType::kSOA);
+  EXPECT_EQ(zone->name, name("@"));
+}
+
+TEST_F(Service, ASignedQuerysResponseIsSigned) {
+  Bytes response = query(dns::Opcode::kQuery, "www");
+  response[2] |= 0x80;
+  const Bytes signed_query = sign(query(dns::Opcode::kQuery, "www"), "ours.");
+  const Bytes answer = ask(ipc::ForwardKind::kSignedQuery, signed_query, response);
+  EXPECT_TRUE(client_->verify_response(answer, kNow).has_value());
+}
+
+TEST_F(Service, AQueryWithABadSignatureDoesNotGetTheResponse) {
+  Bytes response = query(dns::Opcode::kQuery, "www");
+  response[2] |= 0x80;
+  Bytes message = sign(query(dns::Opcode::kQuery, "www"), "ours.");
+  message[message.size() - 20] ^= 1;
+  EXPECT_EQ(rcode(ask(ipc::ForwardKind::kSignedQuery, message, response)), Rcode::kNotAuth);
+}
+
+TEST_F(Service, ANotifyForASecondaryZoneFromItsPrimaryIsPassedOn) {
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test.")), Rcode::kNoError);
+  ASSERT_THAT(notify_.requests, SizeIs(1));
+  EXPECT_EQ(to_text(notify_.requests[0].zone), "second.test.");
+}
+
+TEST_F(Service, ANotifyFromAStrangerIsRefused) {
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test."), "192.0.2.77@53"), Rcode::kRefused);
+  EXPECT_THAT(notify_.requests, IsEmpty());
+}
+
+TEST_F(Service, ANotifyForAPrimaryOrUnknownZoneIsNotAuth) {
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "@")), Rcode::kNotAuth);
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "elsewhere.")), Rcode::kNotAuth);
+}
+
+TEST_F(Service, ANotifyOfAnotherClassOrTypeReachesNobody) {
+  EXPECT_EQ(
+      notify(query(dns::Opcode::kNotify, "second.test.", dns::RRType::kSOA, dns::RRClass::kCH)),
+      Rcode::kNotAuth);
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test.", dns::RRType::kCDS)), Rcode::kNotImp);
+  EXPECT_THAT(notify_.requests, IsEmpty());
+}
+
+TEST_F(Service, ANotifyWithABrokenSoaIsFormErr) {
+  Bytes message = query(dns::Opcode::kNotify, "second.test.");
+  const Bytes short_soa = {0xC0, 12, 0, 6, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 1};
+  append(message, short_soa);
+  message[7] = 1;
+  EXPECT_EQ(notify(std::move(message)), Rcode::kFormErr);
+  EXPECT_THAT(notify_.requests, IsEmpty());
+}
+
+TEST_F(Service, ARequestThatIsAnAnswerIsDropped) {
+  Bytes message = add().message();
+  message[2] |= 0x80;
+  EXPECT_THAT(update(sign(std::move(message), "ours.")), IsEmpty());
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
+}
+
+TEST_F(Service, AnUnknownVersionOfTheKeysLeavesRequestsUnderWayAlone) {
+  const Bytes message = sign(add().message(), "ours.");
+  ipc::Forward forward;
+  forward.client = Endpoint::from_text("192.0.2.9@1000").value();
+  forward.message = message;
+  std::optional<Bytes> answer;
+  service_.handle(std::move(forward), [&](Bytes octets) { answer = std::move(octets); });
+  service_.set_runtime(make("server: {listen: [127.0.0.1@5300]}\nzones: []\n"));
+  ASSERT_TRUE(parts_.run_until([&] { return answer.has_value(); }));
+  EXPECT_TRUE(client_->verify_response(*answer, kNow).has_value());
+}
+
+}  // namespace
+}  // namespace pando::manager
