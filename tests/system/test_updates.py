@@ -1,0 +1,211 @@
+"""Dynamic updates as clients see them: nsupdate, dnsperf beside it, looks from other sockets."""
+
+import subprocess
+import threading
+import time
+
+import dns.message
+import dns.query
+import dns.rcode
+import dns.tsig
+import dns.tsigkeyring
+import dns.update
+import pytest
+
+import servers
+
+KEY = {"name": "update-key", "algorithm": "hmac-sha256", "secret": "c2VjcmV0IG9mIHRoZSB1cGRhdGUgdGVzdHMu"}
+KEYRING = dns.tsigkeyring.from_text({KEY["name"]: KEY["secret"]})
+
+ZONE = """$ORIGIN example.
+$TTL 300
+@ SOA ns admin 1 3600 600 1209600 300
+@ NS ns
+ns A 192.0.2.1
+counter TXT "0"
+"""
+
+
+@pytest.fixture
+def server(tmp_path, pando):
+    path = tmp_path / "example.zone"
+    path.write_text(ZONE + "".join(f"host{i} A 192.0.2.{i % 250}\n" for i in range(1000)))
+    instance = pando([{"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}],
+                       "allow-transfer": [{"address": "127.0.0.0/8"}]}], keys=[KEY])
+    return instance.start("example")
+
+
+def send(server, update, tcp=False, timeout=20):
+    ask = dns.query.tcp if tcp else dns.query.udp
+    return ask(update, "127.0.0.1", port=server.port, timeout=timeout)
+
+
+def new_update():
+    return dns.update.Update("example", keyring=KEYRING)
+
+
+def test_ten_thousand_nsupdate_changes_while_dnsperf_asks(tmp_path, server):
+    queries = tmp_path / "queries"
+    queries.write_text("".join(f"host{i}.example A\n" for i in range(1000)))
+    load = subprocess.Popen(
+        ["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(queries), "-Q", "2000", "-l", "3600",
+         "-t", "10"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        text = f"server 127.0.0.1 {server.port}\nkey {KEY['algorithm']}:{KEY['name']} {KEY['secret']}\nzone example\n"
+        for i in range(10_000):
+            text += f"update add n{i}.example 60 A 10.0.{i // 250}.{i % 250}\n"
+            if i % 10 == 9:
+                text += "send\n"
+        done = subprocess.run(["nsupdate"], input=text, text=True, capture_output=True, timeout=300)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+    finally:
+        load.send_signal(2)
+        output = load.communicate(timeout=60)[0]
+    fields = dict(line.strip().split(":", 1) for line in output.splitlines() if ":" in line)
+    assert int(fields["Queries lost"].split()[0]) == 0, output
+    assert fields["Response codes"].split()[0] == "NOERROR" and "100.00%" in fields["Response codes"], output
+    records = server.records("example")
+    for i in range(10_000):
+        assert f"n{i}.example. 60 1 10.0.{i // 250}.{i % 250}" in records
+
+
+def test_no_worker_shows_old_data_after_the_acknowledgement(server):
+    """Each look comes from a socket of its own, so the kernel spreads them over the workers."""
+    import socket
+    import struct
+    looks = 0
+    query = dns.message.make_query("counter.example", "TXT", use_edns=-1)
+    wire = query.to_wire()
+    sockets = []
+    for _ in range(16):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.connect(("127.0.0.1", server.port))
+        sock.settimeout(20)
+        sockets.append(sock)
+    rounds = 700
+    for number in range(1, rounds + 1):
+        update = new_update()
+        update.replace("counter", 300, "TXT", str(number))
+        assert send(server, update).rcode() == 0
+        expected = struct.pack("B", len(str(number))) + str(number).encode()
+        for _ in range(9):
+            for sock in sockets:
+                sock.send(wire)
+            for sock in sockets:
+                assert sock.recv(4096).endswith(expected)
+                looks += 1
+    for sock in sockets:
+        sock.close()
+    assert looks >= 100_000
+    busy = [row for row in server.workers().values() if row["counters"].get("queries-udp", row["counters"].get("queries", 1)) > 0]
+    assert len(busy) == 2, "both workers took part"
+
+
+def test_readers_see_whole_versions_only(server):
+    """One update changes two names; no answer may mix old and new across ... one transfer's records."""
+    stop = threading.Event()
+    bad = []
+
+    def read():
+        while not stop.is_set():
+            lines = server.records("example")
+            values = {line.rsplit('"', 2)[1] for line in lines if line.startswith(("pair1.", "pair2."))}
+            if len(values) > 1:
+                bad.append(values)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(200):
+        update = new_update()
+        update.replace("pair1", 300, "TXT", f'"v{number}"')
+        update.replace("pair2", 300, "TXT", f'"v{number}"')
+        assert send(server, update).rcode() == 0
+    stop.set()
+    reader.join()
+    assert not bad
+
+
+def test_rcodes_that_clients_steer_by(server):
+    update = new_update()
+    update.present("nowhere")
+    assert send(server, update).rcode() == dns.rcode.NXDOMAIN
+    update = new_update()
+    update.absent("host1")
+    assert send(server, update).rcode() == dns.rcode.YXDOMAIN
+    update = new_update()
+    update.present("host1", "TXT")
+    assert send(server, update).rcode() == dns.rcode.NXRRSET
+    update = new_update()
+    update.absent("host1", "A")
+    assert send(server, update).rcode() == dns.rcode.YXRRSET
+    update = dns.update.Update("other", keyring=KEYRING)
+    update.add("x", 60, "A", "192.0.2.1")
+    assert send(server, update).rcode() == dns.rcode.NOTAUTH
+    update = new_update()
+    update.add("www.other.", 60, "A", "192.0.2.1")
+    assert send(server, update).rcode() == dns.rcode.NOTZONE
+    update = dns.update.Update("example")
+    update.add("x", 60, "A", "192.0.2.1")
+    assert send(server, update).rcode() == dns.rcode.REFUSED
+    assert server.serial("example") == 1, "nothing changed, so the serial stays"
+
+
+def test_wrong_signatures_are_told_apart(server):
+    for keyring, expected in (({"no-such-key": "c2VjcmV0"}, dns.tsig.PeerBadKey),
+                              ({KEY["name"]: "d3Jvbmc="}, dns.tsig.PeerBadSignature)):
+        update = dns.update.Update("example", keyring=dns.tsigkeyring.from_text(keyring))
+        update.add("x", 60, "A", "192.0.2.1")
+        with pytest.raises((expected, dns.tsig.BadSignature, dns.message.UnknownTSIGKey)):
+            send(server, update)
+    assert not server.ask("x.example").answer
+
+
+def test_large_update_over_tcp(server):
+    update = new_update()
+    for i in range(1500):
+        update.add(f"big{i}", 60, "TXT", f"value {i}")
+    assert len(update.to_wire(max_size=65535)) > 30_000
+    assert send(server, update, tcp=True).rcode() == 0
+    assert server.ask("big1499.example", "TXT").answer
+    assert server.serial("example") == 2
+
+
+def test_manager_gone_means_servfail_for_updates_and_answers_for_queries(server):
+    server.kill()
+    assert server.ask("host1.example").answer
+    update = new_update()
+    update.add("lost", 60, "A", "192.0.2.1")
+    started = time.monotonic()
+    assert send(server, update).rcode() == dns.rcode.SERVFAIL
+    assert time.monotonic() - started < 5, "at once, not by time-out"
+    before = {row for row in server.left_over()}
+    server.start("example")
+    servers.wait_until("updates work again", lambda: send(server, update).rcode() == 0)
+    assert server.ask("lost.example").answer
+    assert {row for row in server.left_over()} == before, "the workers were adopted"
+
+
+def test_acknowledged_updates_survive_the_loss_of_the_live_store(server):
+    """A host restart: shared memory is gone, zone file and journal remain."""
+    import shutil
+    for i in range(50):
+        update = new_update()
+        update.add(f"kept{i}", 60, "A", "192.0.2.7")
+        assert send(server, update).rcode() == 0
+    server.kill()
+    for pid in server.left_over():
+        import os
+        os.kill(pid, 9)
+    shutil.rmtree(server.store)
+    server.start("example")
+    for i in range(50):
+        assert server.ask(f"kept{i}.example").answer, i
+    assert server.serial("example") == 51
+
+
+def test_knsupdate(server):
+    text = (f"server 127.0.0.1 {server.port}\nkey {KEY['algorithm']}:{KEY['name']}:{KEY['secret']}\nzone example.\n"
+            "add fromknot.example. 60 A 192.0.2.9\nsend\nquit\n")
+    done = subprocess.run(["knsupdate"], input=text, text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert server.ask("fromknot.example").answer
