@@ -190,6 +190,16 @@ class Pando(Server):
             raise AssertionError(f"pandoctl {' '.join(words)}: {done.stdout}{done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else None
 
+    def serves(self, zone):
+        """The zone is answered, and by way of this manager: workers answer without one, too."""
+        return super().serves(zone) and self.manager_pid() == self.process.pid
+
+    def manager_pid(self):
+        try:
+            return self.control("status")["pid"]
+        except AssertionError:
+            return None
+
     def workers(self):
         return {row["slot"]: row for row in self.control("worker", "list")["workers"]}
 
