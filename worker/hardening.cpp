@@ -82,7 +82,9 @@ bool allow_all_needed(void* filter) {
 }  // namespace
 
 Status forbid_inspection() {
-  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return fail_errno("prctl(PR_SET_DUMPABLE)");
+  // The leak checker of sanitized builds looks at its own process through ptrace.
+  if (!kSanitized && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    return fail_errno("prctl(PR_SET_DUMPABLE)");
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return fail_errno("prctl(PR_SET_NO_NEW_PRIVS)");
   return {};

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "ipc/counters.h"
 #include "manager/listeners.h"
 #include "manager/worker_pool.h"
 #include "shm/slots.h"
@@ -89,8 +90,8 @@ class MiniManager {
 
   /// Runs `step` in the manager's thread and gives what it gives.
   template <class Step>
-  auto run(Step step) {
-    std::packaged_task<decltype(step())()> task(std::move(step));
+  std::invoke_result_t<Step> run(Step step) {
+    std::packaged_task<std::invoke_result_t<Step>()> task(std::move(step));
     auto result = task.get_future();
     asio::post(io_, [&task] { task(); });
     return result.get();
