@@ -19,6 +19,7 @@ constexpr std::uint32_t kStopMarginMs = 1000;
 }  // namespace
 
 void WorkerPool::Impl::steer() {
+  if (!settled_) return;
   std::vector<std::uint32_t> excluded;
   for (const auto& [number, slot] : workers_)
     if (slot.turned_away()) excluded.push_back(number);

@@ -119,6 +119,7 @@ void WorkerPool::Impl::ended(Slot& slot) {
   if (slot.link) slot.link->close();
   slot.link.reset();
   if (!slots_.alive(slot.number)) slots_.clear(slot.number);
+  if (std::exchange(slot.awaited, false)) settle_if_complete();
   guardian_lost(slot.number);
   if (hooks_.pins_cleared) hooks_.pins_cleared();
   if (stopping_) {
@@ -153,8 +154,23 @@ void WorkerPool::Impl::retry_later(Slot& slot) {
 /// A worker of the last manager lives in this slot: it comes by itself.
 void WorkerPool::Impl::await_survivor(Slot& slot) {
   slot.state = Slot::State::kStarting;
+  slot.awaited = true;
   slot.step.expires_after(kSurvivorDeadline);
   slot.step.async_wait(guarded([this, number = slot.number] { end_silent_survivor(number); }));
+}
+
+void WorkerPool::Impl::survivor_gone(Slot& slot) {
+  slots_.clear(slot.number);
+  slot.awaited = false;
+  const std::uint32_t number = slot.number;
+  if (slot.state == Slot::State::kDraining) {
+    leave(slot);
+  } else if (options_.external) {
+    workers_.erase(number);
+  } else {
+    retry_later(slot);
+  }
+  settle_if_complete();
 }
 
 /// It did not come. Its page names its process; the name is checked, since a worker may write there
@@ -162,18 +178,18 @@ void WorkerPool::Impl::await_survivor(Slot& slot) {
 void WorkerPool::Impl::end_silent_survivor(std::uint32_t number) {
   Slot& slot = slot_at(number);
   if (slot.greeted) return;
-  if (!slots_.alive(number)) {
-    slots_.clear(number);
-    return retry_later(slot);
-  }
+  if (!slots_.alive(number)) return survivor_gone(slot);
   auto page = slots_.add(number);
   const auto pid = page ? static_cast<pid_t>((*page)->pid) : 0;
   std::string command;
   std::ifstream(fmt::format("/proc/{}/comm", pid)) >> command;
   Fd pidfd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
   if (command != "pando-worker" || !pidfd) {
+    // Somebody holds the slot and is not to be found: the others go on without it.
     log::error("slot_taken", "slot", number, "pid", pid, "command", command);
-    return await_survivor(slot);
+    await_survivor(slot);
+    slot.awaited = false;
+    return settle_if_complete();
   }
   log::warning("worker_silent", "slot", number, "pid", pid);
   Child child;
@@ -195,7 +211,7 @@ void WorkerPool::Impl::kill(Slot& slot) {
 /// Once a second: stuck readers, and listening sockets that could not be opened.
 void WorkerPool::Impl::tick() {
   for (auto& [number, slot] : workers_) check_pins(slot);
-  if (retry_open_) {
+  if (retry_open_ && settled_) {
     retry_open_ = false;
     for (auto& [number, slot] : workers_) {
       if (!slot.serving()) continue;

@@ -150,11 +150,12 @@ void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc:
   if (slot.link) slot.link->close();
   slot.link = link;
   slot.greeted = true;
+  slot.awaited = false;
   slot.step.cancel();
   slot.absence.cancel();
   take_sockets(slot, std::move(adopted));
   if (stopping_) return link->stop(options_.stop_grace_ms);
-  if (started_) serve(slot);
+  settled_ ? serve(slot) : settle_if_complete();
 }
 
 /// The process behind a connection: a survivor of the last manager and an external worker are not
@@ -193,10 +194,7 @@ void WorkerPool::Impl::serve(Slot& slot) {
     log::error("slot_failed", "slot", slot.number, "error", file.error().text);
     return kill(slot);
   }
-  if (auto opened = listeners_.open(slot.number); !opened) {
-    retry_open_ = true;
-    log::error("listen_failed", "slot", slot.number, "error", opened.error().text);
-  }
+  open_sockets(slot.number);
   if (slot.guardian) take_back(slot);
   const bool leaving = slot.state == Slot::State::kDraining;
   if (!leaving) slot.state = Slot::State::kServing;
@@ -262,20 +260,34 @@ void WorkerPool::Impl::sockets_changed(const Listeners::Change& change) {
 Status WorkerPool::Impl::start(std::uint32_t count) {
   started_ = true;
   tick();
-  Status opened;
   for (const auto number : slots_.numbers())
     if (slots_.alive(number) && !slot_at(number).greeted) await_survivor(slot_at(number));
-  for (auto& [number, slot] : workers_)
-    if (slot.greeted) serve(slot);
-  for (std::uint32_t number = 0; !options_.external && number < count; ++number) {
-    if (workers_.contains(number)) continue;
-    // Opened before the process is there: queries wait for it rather than bounce.
-    if (auto one = listeners_.open(number); !one && opened) opened = std::move(one);
-    launch(slot_at(number));
-  }
-  retry_open_ = retry_open_ || !opened;
+  for (std::uint32_t number = 0; !options_.external && number < count; ++number)
+    if (!workers_.contains(number)) launch(slot_at(number));
   if (!options_.external) set_count(count);
-  return opened;
+  first_opening_ = {};
+  settle_if_complete();
+  return std::move(first_opening_);
+}
+
+void WorkerPool::Impl::settle_if_complete() {
+  if (!started_ || settled_) return;
+  for (const auto& [number, slot] : workers_)
+    if (slot.awaited) return;
+  settled_ = true;
+  for (auto& [number, slot] : workers_) {
+    // Opened before the process has said Hello: queries wait for it rather than bounce.
+    if (!options_.external || slot.greeted) open_sockets(number);
+    if (slot.greeted) serve(slot);
+  }
+}
+
+void WorkerPool::Impl::open_sockets(std::uint32_t number) {
+  auto opened = listeners_.open(number);
+  if (opened) return;
+  retry_open_ = true;
+  log::error("listen_failed", "slot", number, "error", opened.error().text);
+  if (first_opening_) first_opening_ = std::move(opened);
 }
 
 void WorkerPool::Impl::set_count(std::uint32_t count) {

@@ -27,6 +27,7 @@ struct WorkerSlot {
   std::shared_ptr<WorkerLink> link;
   bool adopted = false;
   bool greeted = false;  ///< this process has said Hello
+  bool awaited = false;  ///< a survivor of the last manager that has not said Hello yet
   bool told_to_stop = false;
   std::uint32_t restarts = 0;
   std::chrono::milliseconds backoff{0};
@@ -97,6 +98,9 @@ class WorkerPool::Impl {
   void ended(Slot& slot);
   void retry_later(Slot& slot);
   void await_survivor(Slot& slot);
+  void settle_if_complete();
+  void open_sockets(std::uint32_t number);
+  void survivor_gone(Slot& slot);
   void end_silent_survivor(std::uint32_t number);
   void kill(Slot& slot);
   void tick();
@@ -136,9 +140,13 @@ class WorkerPool::Impl {
   WorkerKeys keys_;
   ipc::CookieSecret random_secret_{};
   bool started_ = false;
+  /// All survivors have handed back their sockets. Until then none is opened and nothing is
+  /// steered: the order of the SO_REUSEPORT groups is not known.
+  bool settled_ = false;
   bool stopping_ = false;
   bool retry_open_ = false;  ///< a listening socket could not be opened
   std::function<void()> on_stopped_;
+  Status first_opening_;  ///< first failure to open a listening socket
   struct Oldest {
     std::uint64_t epoch = 0;
     std::chrono::steady_clock::time_point since{};
