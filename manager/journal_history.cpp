@@ -85,7 +85,7 @@ Result<std::shared_ptr<const JournalHistory>> JournalHistory::read(Files& files,
   }
   for (const JournalFiles::Segment& segment : journal.segments) {
     if (auto done = history->read_file(files, segment.path, journal, note); !done)
-      return pass(done);
+      note({true, fmt::format("{}: {}", segment.path, done.error().text)});
   }
   return std::shared_ptr<const JournalHistory>(std::move(history));
 }

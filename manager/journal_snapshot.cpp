@@ -20,15 +20,15 @@ struct ByCanonicalOrder {
 };
 using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
 
-Status collect_zones(Files& files, const std::string& path, ZoneNames& names) {
-  auto reader = SegmentReader::open(files, path);
-  if (!reader) return pass(reader);
-  for (;;) {
-    auto record = reader->next();
-    if (!record) return pass(record);
-    if (!*record || (*record)->kind == RecordKind::kFileEnd) return {};
-    names.insert((*record)->zone);
+/// Calls `visit` for each record of the snapshot, then of the segments, that took place. `damaged`
+/// is set when some could not be read.
+Status for_each_old_record(Files& files, const JournalFiles& sealed, const RecordVisit& visit,
+                           bool& damaged) {
+  if (auto done = for_each_snapshot_record(files, sealed, visit); !done) {
+    if (done.error().code != Errc::kCorrupt) return done;
+    damaged = true;
   }
+  return for_each_record(files, sealed, 0, visit, [&](const JournalNote&) { damaged = true; });
 }
 
 /// Appends records to one file, in large writes.
@@ -55,13 +55,20 @@ class SnapshotWriter {
     records += part.added.size();
     if (auto put = flush_part(part); !put) return put;
     ++zones_;
-    return put_record(RecordKind::kZoneEnd, part.zone, zone.serial(), count_payload(records));
+    if (records != zone.record_count())
+      return fail(Errc::kCorrupt, "{} has {} records where {} are counted", to_text(part.zone),
+                  records, zone.record_count());
+    return put_record(RecordKind::kZoneEnd, part.zone, {}, zone.serial(), count_payload(records));
+  }
+
+  Status put_old_record(JournalRecord&& record) {
+    return put_record(record.kind, record.zone, record.from, record.to, std::move(record.payload));
   }
 
   Status finish() {
-    if (auto put = put_record(RecordKind::kFileEnd, dns::Name(), {}, count_payload(zones_)); !put)
-      return put;
-    if (auto put = flush(); !put) return put;
+    auto put = put_record(RecordKind::kFileEnd, dns::Name(), {}, {}, count_payload(zones_));
+    if (put) put = flush();
+    if (!put) return put;
     crash_point("journal-snapshot-written");
     return file_.sync();
   }
@@ -93,14 +100,15 @@ class SnapshotWriter {
 
   Status flush_part(zone::Changes& part) {
     if (part.added.empty()) return {};
-    auto put = put_record(RecordKind::kZonePart, part.zone, {}, zone::encode(part));
+    auto put = put_record(RecordKind::kZonePart, part.zone, {}, {}, zone::encode(part));
     part.added.clear();
     part_octets_ = 0;
     return put;
   }
 
-  Status put_record(RecordKind kind, const dns::Name& zone, dns::Serial serial, Bytes payload) {
-    append_record(buffer_, {next_++, 1, kind, zone, {}, serial, std::move(payload)}, nonce_);
+  Status put_record(RecordKind kind, const dns::Name& zone, dns::Serial from, dns::Serial to,
+                    Bytes payload) {
+    append_record(buffer_, {next_++, 1, kind, zone, from, to, std::move(payload)}, nonce_);
     return buffer_.size() < kFlushOctets ? Status() : flush();
   }
 
@@ -126,18 +134,39 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::Snapshot& version,
                                    std::uint64_t position) {
   ZoneNames names;
-  for (const JournalFiles::Segment& segment : sealed.segments)
-    if (auto done = collect_zones(files, segment.path, names); !done) return pass(done);
-  if (!sealed.snapshot.empty())
-    if (auto done = collect_zones(files, sealed.snapshot, names); !done) return pass(done);
+  bool damaged = false;
+  auto collected = for_each_old_record(
+      files, sealed,
+      [&](JournalRecord&& record) -> Status {
+        names.insert(record.zone);
+        return {};
+      },
+      damaged);
+  if (!collected) return pass(collected);
+  // Nobody knows whose records the damage hit: all that is served is written, and the damage goes.
+  if (damaged)
+    version.for_each_zone(
+        [&](const zone::ZoneView& zone) { names.insert(dns::Name(zone.apex())); });
   const std::string path = fmt::format("{}/{:016x}.snapshot.partial", directory, position);
   auto file = files.open(path, OpenMode::kCreate);
   if (!file) return pass(file);
   SnapshotWriter writer(**file, position);
+  ZoneNames without_data;
   for (const dns::Name& name : names) {
     const zone::ZoneView zone = version.zone_at(name);
+    if (zone && !zone.loaded()) without_data.insert(name);
     if (!zone || !zone.loaded()) continue;
     if (auto put = writer.put_zone(zone); !put) return pass(put);
+  }
+  if (!without_data.empty()) {
+    auto kept = for_each_old_record(
+        files, sealed,
+        [&](JournalRecord&& record) -> Status {
+          if (!without_data.contains(record.zone)) return {};
+          return writer.put_old_record(std::move(record));
+        },
+        damaged);
+    if (!kept) return pass(kept);
   }
   if (auto done = writer.finish(); !done) return pass(done);
   return path;

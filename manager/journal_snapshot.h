@@ -9,9 +9,10 @@
 namespace pando::manager {
 
 /// Writes the zones that `sealed` has records of, as they are in `version`, to
-/// `<directory>/<position>.partial` and syncs it; gives that path. Zones that `version` no longer
-/// has are left out. `position`: everything up to it is in `version`. For a pool thread; `version`
-/// must be pinned.
+/// `<directory>/<position>.partial` and syncs it; gives that path. A zone that has no data in
+/// `version` (its file is broken, say) keeps its records as they are; one that `version` does not
+/// know any more is left out. `position`: everything up to it is in `version`. For a pool thread;
+/// `version` must be pinned.
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::Snapshot& version,
                                    std::uint64_t position);

@@ -108,6 +108,7 @@ class Server {
   asio::steady_timer tick_timer_{io_};
   std::map<std::string, std::string> problems_;  // zone → why it is not loaded, bounded
   std::uint64_t loaded_ = 0;                     // zones that have data
+  bool settled_ = false;  // each zone of the configuration has been looked at once
   bool announced_ = false;
   bool reloading_ = false;
   bool stopping_ = false;

@@ -196,6 +196,7 @@ void Server::begin_serving() {
         if (fresh_) start_workers();
         if (!fresh_) secondaries_->configure(runtime_);
         load_zones([this](std::uint64_t) {
+          settled_ = true;
           if (fresh_) secondaries_->configure(runtime_);
           announce("all zones loaded");
         });
@@ -260,6 +261,6 @@ void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& 
   if (outcome.kind == ZoneLoader::Outcome::Kind::kReplaced) upkeep_->zones_retired();
 }
 
-void Server::published(std::uint64_t) { journal_upkeep_->check(!loader_->idle()); }
+void Server::published(std::uint64_t) { journal_upkeep_->check(!settled_ || !loader_->idle()); }
 
 }  // namespace pando::manager

@@ -59,6 +59,13 @@ class Loader : public ::testing::Test {
     EXPECT_TRUE(parts_.run_until([&] { return done; }));
     return outcome;
   }
+  void snapshot() {
+    JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
+                         parts_.journal, parts_.committer, parts_.slots, 1);
+    upkeep.check(false);
+    ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+    ASSERT_EQ(upkeep.snapshots(), 1U);
+  }
   std::uint32_t serial() { return parts_.zone.zone().serial().value; }
   /// An update as UPDATE makes it: with the SOA pair.
   void update(const std::vector<std::string>& removed, const std::vector<std::string>& added) {
@@ -222,11 +229,7 @@ TEST_F(Loader, ASnapshotAndWhatFollowsItAreReplayed) {
   write(kFile);
   load();
   for (int i = 0; i < 50; ++i) update({}, {fmt::format("n{} 60 TXT {}", i, std::string(200, 'x'))});
-  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
-                       parts_.journal, parts_.committer, parts_.slots, 1000);
-  upkeep.check(false);
-  ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
-  ASSERT_EQ(upkeep.snapshots(), 1U);
+  snapshot();
   update({}, {"after 60 A 192.0.2.9"});
   EXPECT_EQ(parts_.journal.files().segments.size(), 1U);
   const std::vector<std::string> before = parts_.zone.lines();
@@ -236,14 +239,49 @@ TEST_F(Loader, ASnapshotAndWhatFollowsItAreReplayed) {
   EXPECT_THAT(notes_, IsEmpty());
 }
 
+TEST_F(Loader, ASnapshotKeepsTheRecordsOfAZoneWithoutData) {
+  write(kFile);
+  load();
+  update({}, {"one 60 A 192.0.2.9"});
+  snapshot();
+  update({}, {"two 60 A 192.0.2.9"});
+  const std::vector<std::string> before = parts_.zone.lines();
+  unload();
+  snapshot();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  EXPECT_EQ(parts_.zone.lines(), before);
+  snapshot();
+  unload();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  EXPECT_EQ(parts_.zone.lines(), before);
+}
+
+TEST_F(Loader, ASnapshotAfterDamageHoldsEverythingThatIsServed) {
+  write(kFile);
+  load();
+  update({}, {"one 60 A 192.0.2.9"});
+  update({}, {"two 60 A 192.0.2.9"});
+  update({}, {"three 60 A 192.0.2.9"});
+  const std::string segment = parts_.journal.files().segments.back().path;
+  std::string octets;
+  {
+    std::ifstream in(segment, std::ios::binary);
+    octets.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  octets[octets.find("\3one")] ^= 1;
+  std::ofstream(segment, std::ios::binary | std::ios::in) << octets;
+  const std::vector<std::string> before = parts_.zone.lines();
+  snapshot();
+  unload();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  EXPECT_EQ(parts_.zone.lines(), before);
+}
+
 TEST_F(Loader, ASnapshotServesAZoneWhoseFileIsGone) {
   write(kFile);
   load();
   update({}, {"dyn 60 A 192.0.2.9"});
-  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
-                       parts_.journal, parts_.committer, parts_.slots, 1);
-  upkeep.check(false);
-  ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  snapshot();
   std::filesystem::remove(path_);
   const std::vector<std::string> before = parts_.zone.lines();
   unload();
