@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -8,6 +9,18 @@
 #endif
 
 namespace pando::dns {
+
+/// Little-endian loads, whatever the machine: the first octet of the text is the lowest.
+inline std::uint32_t load_le32(const char* p) noexcept {
+  std::uint32_t value;
+  std::memcpy(&value, p, sizeof value);
+  return std::endian::native == std::endian::little ? value : __builtin_bswap32(value);
+}
+inline std::uint64_t load_le64(const char* p) noexcept {
+  std::uint64_t value;
+  std::memcpy(&value, p, sizeof value);
+  return std::endian::native == std::endian::little ? value : __builtin_bswap64(value);
+}
 
 /// Sixteen octets of zone text looked at together: with SSE2, which every x86-64 has, or octet by
 /// octet elsewhere. Bit i of a mask is about octet i.
@@ -24,6 +37,10 @@ class TextBlock {
   }
   [[nodiscard]] std::uint32_t equal_to(char c) const noexcept {
     return mask(_mm_cmpeq_epi8(octets_, _mm_set1_epi8(c)));
+  }
+  [[nodiscard]] std::uint32_t digits() const noexcept {
+    const __m128i value = _mm_sub_epi8(octets_, _mm_set1_epi8('0'));
+    return mask(_mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value));
   }
   /// Octets that may end or complicate a token: up to 0x22 (controls, blank, ! and "), parentheses,
   /// semicolon and backslash. A superset, so that it costs few instructions.
@@ -47,6 +64,9 @@ class TextBlock {
   void store(std::uint8_t* out) const noexcept { std::memcpy(out, octets_, kOctets); }
   [[nodiscard]] std::uint32_t equal_to(char c) const noexcept {
     return mask_of([c](char octet) { return octet == c; });
+  }
+  [[nodiscard]] std::uint32_t digits() const noexcept {
+    return mask_of([](char octet) { return octet >= '0' && octet <= '9'; });
   }
   [[nodiscard]] std::uint32_t special() const noexcept {
     return mask_of([](char octet) {

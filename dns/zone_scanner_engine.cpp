@@ -159,17 +159,17 @@ Status ZoneScanner::take_record() {
   Head head;
   head.owner = owner_.view();
   if (Status read = read_head(tokens, at, head); !read) return read;
-  return take_rdata(head, tokens.subspan(at));
+  return take_rdata(head, tokens.subspan(at), file_->lexer.plain());
 }
 
 Status ZoneScanner::set_owner(const Token& token) {
   directive_behind_owner_ = {};
   owner_known_ = true;
-  return read_name(token, owner_);
+  return read_name(token, owner_, file_->lexer.plain());
 }
 
-Status ZoneScanner::read_name(const Token& token, PaddedName& name) const {
-  if (token.text.find('\\') == std::string_view::npos) {
+Status ZoneScanner::read_name(const Token& token, PaddedName& name, bool plain) const {
+  if (plain || token.text.find('\\') == std::string_view::npos) {
     if (const std::size_t size = read_plain_name(token.text, origin_, name.buffer()); size != 0) {
       name.set_size(size);
       return {};
@@ -187,34 +187,36 @@ Status ZoneScanner::read_head(Tokens tokens, std::size_t& at, Head& head) {
   for (; at < tokens.size(); ++at) {
     const Token& token = tokens[at];
     if (token.quoted) return fail(Errc::kInvalid, "quotes where TTL, class or type should be");
-    if (read_common_type(token.text, head.type)) {
+    if (!head.ttl && token.text[0] >= '0' && token.text[0] <= '9') {
+      if (Status read = read_ttl(token.text, head.ttl.emplace()); !read) return read;
+    } else if (!has_class && is_class_in(token.text)) {
+      has_class = true;
+    } else if (read_common_type(token.text, head.type)) {
       ++at;
       return {};
-    }
-    if (!has_class && is_class_in(token.text)) {
-      has_class = true;
-    } else if (!head.ttl && token.text[0] >= '0' && token.text[0] <= '9') {
-      if (Status read = read_ttl(token.text, head.ttl.emplace()); !read) return read;
     } else if (const auto found = rrclass_from_text(token.text); found && !has_class) {
       has_class = true;
       if (*found != RRClass::kIN)
         return fail(Errc::kInvalid, "class {} is not IN", to_text(*found));
     } else {
-      const auto type = rrtype_from_text(token.text);
-      if (!type)
-        return fail(Errc::kInvalid, "unknown record type {}", quote_for_message(token.text));
-      if (is_meta_type(*type))
-        return fail(Errc::kInvalid, "type {} cannot be in a zone", to_text(*type));
-      head.type = *type;
       ++at;
-      return {};
+      return read_uncommon_type(token.text, head.type);
     }
   }
   return fail(Errc::kInvalid, "record has no type");
 }
 
+Status ZoneScanner::read_uncommon_type(std::string_view text, RRType& type) {
+  const auto found = rrtype_from_text(text);
+  if (!found) return fail(Errc::kInvalid, "unknown record type {}", quote_for_message(text));
+  if (is_meta_type(*found))
+    return fail(Errc::kInvalid, "type {} cannot be in a zone", to_text(*found));
+  type = *found;
+  return {};
+}
+
 Status ZoneScanner::read_ttl(std::string_view text, Ttl& ttl) {
-  if (read_plain_ttl(text, ttl)) return {};
+  if (read_plain_number(text, ttl.seconds)) return {};
   const Result<std::uint32_t> seconds = ttl_from_text(text);
   if (!seconds) return fail(Errc::kInvalid, "bad TTL {}", quote_for_message(text));
   ttl = limit_ttl(*seconds);
@@ -228,7 +230,12 @@ Ttl ZoneScanner::limit_ttl(std::uint32_t seconds) {
   return Ttl{0};
 }
 
-Status ZoneScanner::take_rdata(const Head& head, Tokens tokens) {
+/// `plain`: no token has an escape or quotes.
+Status ZoneScanner::take_rdata(const Head& head, Tokens tokens, bool plain) {
+  if (plain) {
+    const std::size_t size = read_plain_rdata(head.type, tokens, origin_, plain_rdata_.data());
+    if (size != 0) return hand_out(head, {plain_rdata_.data(), size});
+  }
   rdata_.clear();
   if (Status read = rdata_from_text(head.type, tokens, origin_.view(), rdata_); !read)
     return fail(Errc::kInvalid, "{}: {}", to_text(head.type), read.error().text);
@@ -373,7 +380,7 @@ Status ZoneScanner::generate_one(const Head& head, std::int64_t value, const Tok
   if (!tokens) return pass(tokens);
   Head made = head;
   made.owner = owner.view();
-  return take_rdata(made, *tokens);
+  return take_rdata(made, *tokens, generated_lexer_.plain());
 }
 
 /// The RDATA side is one word, with quotes around it when it has blanks; what it expands to is read

@@ -9,6 +9,7 @@
 #include "dns/zone_scanner.h"
 #include "dns/zone_scanner_fields.h"
 #include "dns/zone_scanner_lexer.h"
+#include "dns/zone_scanner_rdata.h"
 #include "dns/zone_scanner_source.h"
 
 namespace pando::dns {
@@ -58,10 +59,11 @@ class ZoneScanner {
 
   Status set_owner(const Token& token);
   Status read_head(Tokens tokens, std::size_t& at, Head& head);
+  static Status read_uncommon_type(std::string_view text, RRType& type);
   Status read_ttl(std::string_view text, Ttl& ttl);
-  Status read_name(const Token& token, PaddedName& name) const;
+  Status read_name(const Token& token, PaddedName& name, bool plain = false) const;
   Status choose_ttl(const Head& head, Ttl& ttl, ByteView rdata);
-  Status take_rdata(const Head& head, Tokens tokens);
+  Status take_rdata(const Head& head, Tokens tokens, bool plain);
   Status hand_out(const Head& head, ByteView rdata);
   Ttl limit_ttl(std::uint32_t seconds);
 
@@ -87,6 +89,7 @@ class ZoneScanner {
 
   std::string_view directive_behind_owner_;  // a blank owner now deserves a warning
   bool warned_last_ttl_ = false;
+  PlainRdata plain_rdata_;
   Bytes rdata_;
 
   // Scratch of $GENERATE.

@@ -1,5 +1,6 @@
 #include "dns/zone_scanner_fields.h"
 
+#include <array>
 #include <bit>
 
 #include "dns/zone_scanner_block.h"
@@ -8,25 +9,58 @@ namespace pando::dns {
 
 namespace {
 
-/// Up to eight octets as one number, first octet lowest.
-constexpr std::uint64_t word_of(std::string_view text) noexcept {
+/// A mnemonic of up to eight octets as a number, in upper case: bit 5 of each octet is clear, which
+/// makes letters upper case and nothing else a letter. Digits lose the bit too; `digits` has it set
+/// where they are.
+struct TypeWord {
   std::uint64_t word = 0;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    word |= std::uint64_t{static_cast<std::uint8_t>(text[i])} << (8 * i);
-  return word;
+  std::uint64_t digits = 0;
+  RRType type{};
+};
+constexpr std::uint64_t kBit5 = 0x2020202020202020U;
+
+constexpr TypeWord type_word(std::string_view text, RRType type) noexcept {
+  TypeWord entry{0, 0, type};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::uint64_t octet = static_cast<std::uint8_t>(text[i]);
+    entry.word |= (octet & ~std::uint64_t{0x20}) << (8 * i);
+    if (octet <= '9') entry.digits |= std::uint64_t{0x20} << (8 * i);
+  }
+  return entry;
 }
 
-/// Clears bit 5 of each octet: letters become upper case, and nothing else becomes a letter.
-constexpr std::uint64_t kUpper = 0xDFDFDFDFDFDFDFDFU;
+constexpr std::size_t kTypeSlots = 64;
 
-constexpr std::uint64_t upper_word_of(std::string_view text) noexcept {
-  return word_of(text) & kUpper;
+constexpr std::size_t slot_of(std::uint64_t word) noexcept {
+  return (word * 0x9E3779B97F4A7C15U) >> 58U;  // Fibonacci hashing to six bits
 }
+
+/// An open-addressing table that is less than half full.
+constexpr std::array<TypeWord, kTypeSlots> make_type_table() noexcept {
+  std::array<TypeWord, kTypeSlots> table{};
+  for (const TypeWord& entry :
+       {type_word("A", RRType::kA),         type_word("NS", RRType::kNS),
+        type_word("AAAA", RRType::kAAAA),   type_word("RRSIG", RRType::kRRSIG),
+        type_word("NSEC", RRType::kNSEC),   type_word("DS", RRType::kDS),
+        type_word("NSEC3", RRType::kNSEC3), type_word("CNAME", RRType::kCNAME),
+        type_word("PTR", RRType::kPTR),     type_word("SOA", RRType::kSOA),
+        type_word("MX", RRType::kMX),       type_word("TXT", RRType::kTXT),
+        type_word("SRV", RRType::kSRV),     type_word("DNSKEY", RRType::kDNSKEY),
+        type_word("CDS", RRType::kCDS),     type_word("CDNSKEY", RRType::kCDNSKEY),
+        type_word("TLSA", RRType::kTLSA),   type_word("CAA", RRType::kCAA),
+        type_word("HTTPS", RRType::kHTTPS), type_word("SVCB", RRType::kSVCB),
+        type_word("DNAME", RRType::kDNAME), type_word("NAPTR", RRType::kNAPTR),
+        type_word("SSHFP", RRType::kSSHFP), type_word("SPF", RRType::kSPF)}) {
+    std::size_t slot = slot_of(entry.word);
+    while (table[slot].word != 0) slot = (slot + 1) % kTypeSlots;
+    table[slot] = entry;
+  }
+  return table;
+}
+constexpr std::array<TypeWord, kTypeSlots> kTypeTable = make_type_table();
 
 std::uint64_t load_word(std::string_view text) noexcept {
-  std::uint64_t word;
-  std::memcpy(&word, text.data(), sizeof word);
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+  const std::uint64_t word = load_le64(text.data());
   return text.size() < 8 ? word & ((std::uint64_t{1} << (8 * text.size())) - 1) : word;
 }
 
@@ -68,52 +102,18 @@ std::size_t read_plain_name(std::string_view text, const PaddedName& origin,
   return total;
 }
 
-bool read_plain_ttl(std::string_view text, Ttl& ttl) noexcept {
-  if (text.empty() || text.size() > 9) return false;
-  std::uint32_t value = 0;
-  for (const char c : text) {
-    const auto digit = static_cast<std::uint32_t>(c - '0');
-    if (digit > 9) return false;
-    value = value * 10 + digit;
-  }
-  ttl.seconds = value;
-  return true;
-}
-
 bool read_common_type(std::string_view text, RRType& type) noexcept {
   if (text.empty() || text.size() > 8) return false;
-  const auto is = [&type](RRType found) {
-    type = found;
-    return true;
-  };
-  switch (load_word(text) & kUpper) {
-    case upper_word_of("A"):
-      return is(RRType::kA);
-    case upper_word_of("NS"):
-      return is(RRType::kNS);
-    case upper_word_of("AAAA"):
-      return is(RRType::kAAAA);
-    case upper_word_of("RRSIG"):
-      return is(RRType::kRRSIG);
-    case upper_word_of("NSEC"):
-      return is(RRType::kNSEC);
-    case upper_word_of("DS"):
-      return is(RRType::kDS);
-    case upper_word_of("NSEC3"):
-      return text[4] == '3' && is(RRType::kNSEC3);
-    case upper_word_of("CNAME"):
-      return is(RRType::kCNAME);
-    case upper_word_of("PTR"):
-      return is(RRType::kPTR);
-    case upper_word_of("MX"):
-      return is(RRType::kMX);
-    case upper_word_of("TXT"):
-      return is(RRType::kTXT);
-    case upper_word_of("SRV"):
-      return is(RRType::kSRV);
-    default:
-      return false;
+  const std::uint64_t raw = load_word(text);
+  const std::uint64_t word = raw & ~kBit5;
+  for (std::size_t slot = slot_of(word); kTypeTable[slot].word != 0;
+       slot = (slot + 1) % kTypeSlots) {
+    const TypeWord& entry = kTypeTable[slot];
+    if (entry.word != word) continue;
+    type = entry.type;
+    return (raw & entry.digits) == entry.digits;
   }
+  return false;
 }
 
 }  // namespace pando::dns

@@ -41,8 +41,17 @@ class PaddedName {
 std::size_t read_plain_name(std::string_view text, const PaddedName& origin,
                             std::uint8_t* out) noexcept;
 
-/// A TTL of up to nine digits.
-bool read_plain_ttl(std::string_view text, Ttl& ttl) noexcept;
+/// A number of up to nine digits.
+inline bool read_plain_number(std::string_view text, std::uint32_t& number) noexcept {
+  if (text.empty() || text.size() > 9) return false;
+  number = 0;
+  for (const char c : text) {
+    const auto digit = static_cast<std::uint32_t>(c - '0');
+    if (digit > 9) return false;
+    number = number * 10 + digit;
+  }
+  return true;
+}
 
 /// Mnemonics of the types of which zones have many.
 bool read_common_type(std::string_view text, RRType& type) noexcept;

@@ -37,6 +37,9 @@ constexpr std::array<Kind, 256> make_kinds() {
 }
 constexpr std::array<Kind, 256> kKinds = make_kinds();
 
+/// Words for which there is always room.
+constexpr std::size_t kMinTokens = 32;
+
 /// Words of one record. The largest RDATA written as one octet of hexadecimal text per word has
 /// half as many; more can only be an accident such as a parenthesis that is never closed.
 constexpr std::size_t kMaxTokens = 1U << 17;
@@ -46,9 +49,29 @@ constexpr std::array<char, 1 + kLexerPadding> kNoText = {'\n'};
 
 Kind kind_of(char c) noexcept { return kKinds[static_cast<std::uint8_t>(c)]; }
 
+/// The first octet from `p` on that may end or complicate a word; the line feed behind the text is
+/// one.
+const char* next_special(const char* p) noexcept {
+  std::uint32_t special = TextBlock(p).special();
+  for (; special == 0; special = TextBlock(p).special()) p += TextBlock::kOctets;
+  return p + std::countr_zero(special);
+}
+
+constexpr std::size_t kWideOctets = 64;
+static_assert(kWideOctets <= kLexerPadding, "a block that starts at the text's end is readable");
+
+/// TextBlock::special of 64 octets.
+std::uint64_t wide_special(const char* p) noexcept {
+  const std::uint64_t first = TextBlock(p).special() | TextBlock(p + 16).special() << 16;
+  const std::uint64_t second = TextBlock(p + 32).special() | TextBlock(p + 48).special() << 16;
+  return first | second << 32;
+}
+
+bool ends_simple_word(char c) noexcept { return c == ' ' || c == '\n' || c == '\t'; }
+
 }  // namespace
 
-RecordLexer::RecordLexer() : cursor_(kNoText.data()), end_(kNoText.data()), tokens_(32) {}
+RecordLexer::RecordLexer() : cursor_(kNoText.data()), end_(kNoText.data()), tokens_(kMinTokens) {}
 
 void RecordLexer::set_text(std::string_view text, bool last) noexcept {
   PANDO_ASSERT(text.data()[text.size()] == '\n');  // ends every loop below
@@ -66,7 +89,37 @@ void RecordLexer::begin_record(const char* p) noexcept {
   blank_owner_ = kind_of(*p) == Kind::kBlank;
 }
 
-RecordLexer::Outcome RecordLexer::next() {
+/// Most lines of a large zone: words between blanks, nothing else. False, with nothing changed but
+/// tokens_, for all others, the last line of a window among them: cut_record() reads those.
+bool RecordLexer::cut_simple_line() noexcept {
+  Token* token = tokens_.data();
+  Token* const most = token + kMinTokens;
+  const char* begin = cursor_;  // of the word, or of a blank where none begins
+  for (const char* block = cursor_;; block += kWideOctets) {
+    for (std::uint64_t special = wide_special(block); special != 0; special &= special - 1) {
+      const char* const at = block + std::countr_zero(special);
+      if (!ends_simple_word(*at)) return false;
+      if (at != begin) {
+        if (token == most) return false;
+        *token++ = Token{{begin, static_cast<std::size_t>(at - begin)}, false};
+      }
+      begin = at + 1;
+      if (*at == '\n') return at != end_ && finish_simple_line(token, begin);
+    }
+  }
+}
+
+bool RecordLexer::finish_simple_line(const Token* tokens_end, const char* behind) noexcept {
+  count_ = static_cast<std::size_t>(tokens_end - tokens_.data());
+  if (count_ == 0) return false;
+  blank_owner_ = tokens_[0].text.data() != cursor_;
+  plain_ = true;
+  cursor_ = behind;
+  record_line_ = line_++;
+  return true;
+}
+
+RecordLexer::Outcome RecordLexer::cut_record() {
   const char* p = cursor_;
   cursor_line_ = line_;
   begin_record(p);
@@ -111,12 +164,7 @@ RecordLexer::Outcome RecordLexer::next() {
 const char* RecordLexer::take_plain(const char* p) {
   const char* const begin = p;
   for (;;) {
-    const std::uint32_t special = TextBlock(p).special();
-    if (special == 0) {
-      p += TextBlock::kOctets;
-      continue;
-    }
-    p += std::countr_zero(special);
+    p = next_special(p);
     if (*p == '\\') {
       plain_ = false;
       ++p;

@@ -33,7 +33,7 @@ class RecordLexer {
   void set_text(std::string_view text, bool last) noexcept;
   void set_line(std::uint64_t line) noexcept { line_ = line; }
 
-  Outcome next();
+  Outcome next() { return cut_simple_line() ? Outcome::kRecord : cut_record(); }
 
   /// Views into the text: valid until set_text.
   [[nodiscard]] std::span<const Token> tokens() const noexcept { return {tokens_.data(), count_}; }
@@ -55,6 +55,9 @@ class RecordLexer {
   [[nodiscard]] bool unfinished_line() const noexcept { return unfinished_line_; }
 
  private:
+  bool cut_simple_line() noexcept;
+  bool finish_simple_line(const Token* tokens_end, const char* behind) noexcept;
+  Outcome cut_record();
   const char* take_plain(const char* p);
   const char* take_quoted(const char* p);
   const char* skip_comment(const char* p) const noexcept;
