@@ -1,35 +1,66 @@
+// The low-level SHA-1 of OpenSSL, although deprecated: EVP takes a heap block for each digest,
+// which the query path must not, and needs twice the time (121 against 55 ns for a short name).
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include "dns/nsec3_hash.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
 
 namespace pando::dns {
 
-void Nsec3Hasher::FreeDigest::operator()(EVP_MD* digest) const noexcept { EVP_MD_free(digest); }
-void Nsec3Hasher::FreeContext::operator()(EVP_MD_CTX* context) const noexcept {
-  EVP_MD_CTX_free(context);
+namespace {
+
+void digest(ByteView data, ByteView salt, Nsec3Hash& out) noexcept {
+  SHA_CTX context;
+  SHA1_Init(&context);
+  SHA1_Update(&context, data.data(), data.size());
+  SHA1_Update(&context, salt.data(), salt.size());
+  SHA1_Final(out.data(), &context);
 }
 
-Nsec3Hasher::Nsec3Hasher() noexcept
-    : sha1_(EVP_MD_fetch(nullptr, "SHA1", nullptr)), context_(EVP_MD_CTX_new()) {}
-Nsec3Hasher::~Nsec3Hasher() = default;
-Nsec3Hasher::Nsec3Hasher(Nsec3Hasher&&) noexcept = default;
-Nsec3Hasher& Nsec3Hasher::operator=(Nsec3Hasher&&) noexcept = default;
-
-bool Nsec3Hasher::digest_once(ByteView data, ByteView salt, Nsec3Hash& out) noexcept {
-  return EVP_DigestInit_ex2(context_.get(), sha1_.get(), nullptr) == 1 &&
-         EVP_DigestUpdate(context_.get(), data.data(), data.size()) == 1 &&
-         EVP_DigestUpdate(context_.get(), salt.data(), salt.size()) == 1 &&
-         EVP_DigestFinal_ex(context_.get(), out.data(), nullptr) == 1;
+bool within_limits(std::uint16_t iterations, ByteView salt) noexcept {
+  return iterations <= kMaxNsec3Iterations && salt.size() <= kMaxSaltOctets;
 }
+
+/// RFC 5155 §5; `folded` is the canonical form of the name.
+void iterate(const Name& folded, std::uint16_t iterations, ByteView salt, Nsec3Hash& out) noexcept {
+  digest(folded.view().bytes(), salt, out);
+  for (std::uint16_t i = 0; i < iterations; ++i) digest(out, salt, out);
+}
+
+}  // namespace
 
 bool Nsec3Hasher::hash(NameView name, std::uint16_t iterations, ByteView salt,
                        Nsec3Hash& out) noexcept {
-  if (!sha1_ || !context_ || iterations > kMaxNsec3Iterations || salt.size() > kMaxSaltOctets)
-    return false;
-  const Name folded = Name(name).folded();  // RFC 5155 §5: the owner name in canonical form
-  if (!digest_once(folded.view().bytes(), salt, out)) return false;
-  for (std::uint16_t i = 0; i < iterations; ++i)
-    if (!digest_once(out, salt, out)) return false;
+  if (!within_limits(iterations, salt)) return false;
+  iterate(Name(name).folded(), iterations, salt, out);
+  return true;
+}
+
+bool Nsec3Hasher::Memo::is_for(const Name& folded, std::uint16_t count,
+                               ByteView its_salt) const noexcept {
+  return filled && iterations == count &&
+         std::ranges::equal(ByteView(salt.data(), salt_octets), its_salt) &&
+         std::ranges::equal(name.view().bytes(), folded.view().bytes());
+}
+
+bool Nsec3Hasher::hash_and_remember(NameView name, std::uint16_t iterations, ByteView salt,
+                                    Nsec3Hash& out) noexcept {
+  if (salt.size() > kMemoSalt) return hash(name, iterations, salt, out);
+  if (!within_limits(iterations, salt)) return false;
+  const Name folded = Name(name).folded();
+  Memo& memo = memos_[hash_name(folded) % kMemos];
+  if (!memo.is_for(folded, iterations, salt)) {
+    memo.name = folded;
+    memo.iterations = iterations;
+    memo.salt_octets = static_cast<std::uint8_t>(salt.size());
+    std::ranges::copy(salt, memo.salt.begin());
+    memo.filled = true;
+    iterate(folded, iterations, salt, memo.hash);
+  }
+  out = memo.hash;
   return true;
 }
 

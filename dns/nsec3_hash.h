@@ -1,10 +1,7 @@
 #pragma once
 
-#include <openssl/types.h>
-
 #include <array>
 #include <cstdint>
-#include <memory>
 
 #include "base/bytes.h"
 #include "dns/name.h"
@@ -23,31 +20,35 @@ inline constexpr std::uint16_t kMaxNsec3Iterations = 2500;
 /// Longest salt, from its length octet (RFC 5155 §3.2).
 inline constexpr std::size_t kMaxSaltOctets = 255;
 
-/// Hashes owner names for NSEC3 (RFC 5155 §5). Owns one digest context, so that a query costs no
-/// allocation; one per worker, not thread-safe.
+/// Hashes owner names for NSEC3 (RFC 5155 §5) and remembers some: negative answers hash the same
+/// few enclosers and wildcards again and again. What it remembers follows from the arguments alone,
+/// so it never gets stale. One per worker, not thread-safe; no heap.
 class Nsec3Hasher {
  public:
-  Nsec3Hasher() noexcept;
-  ~Nsec3Hasher();
-  Nsec3Hasher(Nsec3Hasher&&) noexcept;
-  Nsec3Hasher& operator=(Nsec3Hasher&&) noexcept;
-
   /// IH(salt, name in lower case, iterations). False when `iterations` or the salt is above its
-  /// limit, or the library has no SHA-1.
+  /// limit.
   [[nodiscard]] bool hash(NameView name, std::uint16_t iterations, ByteView salt,
                           Nsec3Hash& out) noexcept;
+  /// The same for a name that is likely to come again: one that exists, not one a client made up.
+  [[nodiscard]] bool hash_and_remember(NameView name, std::uint16_t iterations, ByteView salt,
+                                       Nsec3Hash& out) noexcept;
 
  private:
-  struct FreeDigest {
-    void operator()(EVP_MD* digest) const noexcept;
-  };
-  struct FreeContext {
-    void operator()(EVP_MD_CTX* context) const noexcept;
-  };
-  bool digest_once(ByteView data, ByteView salt, Nsec3Hash& out) noexcept;
+  static constexpr std::size_t kMemos = 64;  // a power of 2; 20 KiB
+  static constexpr std::size_t kMemoSalt = 16;
 
-  std::unique_ptr<EVP_MD, FreeDigest> sha1_;
-  std::unique_ptr<EVP_MD_CTX, FreeContext> context_;
+  struct Memo {
+    Name name;  // lower case
+    Nsec3Hash hash{};
+    std::array<std::uint8_t, kMemoSalt> salt{};
+    std::uint16_t iterations = 0;
+    std::uint8_t salt_octets = 0;
+    bool filled = false;
+
+    [[nodiscard]] bool is_for(const Name& folded, std::uint16_t count,
+                              ByteView its_salt) const noexcept;
+  };
+  std::array<Memo, kMemos> memos_;
 };
 
 }  // namespace pando::dns

@@ -135,9 +135,7 @@ class Nsec3Proof : public Proof {
     if (!encloser) return false;
     const Name wildcard = star(encloser->name);
     if (const Nsec3* nsec3 = match(wildcard)) return lacks(nsec3->types, type);
-    // An opt-out span may hide a wildcard that is an empty non-terminal above insecure cuts.
-    const Nsec3* span = cover(wildcard);
-    return span != nullptr && span->opt_out;
+    return encloser->opt_out;  // the span may hide the wildcard, or a closer encloser with its own
   }
   [[nodiscard]] bool no_closer_match(NameView name, NameView encloser) const override {
     return cover(name.ancestor(name.label_count() - encloser.label_count() - 1)) != nullptr;

@@ -2,9 +2,12 @@
 // the files is described in scenario_file.h.
 
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <new>
 #include <set>
 
 #include "tests/scenario/response.h"
@@ -12,6 +15,42 @@
 #include "tests/scenario/zone_store.h"
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
+
+namespace {
+
+std::size_t allocations = 0;
+
+// Not inlined: GCC would see malloc paired with delete and warn.
+[[gnu::noinline]] void* counted_malloc(std::size_t octets) {
+  ++allocations;
+  return std::malloc(octets);
+}
+
+/// OpenSSL allocates by functions of its own; must happen before its first use.
+const bool openssl_is_counted =
+    CRYPTO_set_mem_functions(
+        [](std::size_t octets, const char*, int) { return counted_malloc(octets); },
+        [](void* memory, std::size_t octets, const char*, int) {
+          ++allocations;
+          return std::realloc(memory, octets);
+        },
+        [](void* memory, const char*, int) { std::free(memory); }) == 1;
+
+}  // namespace
+
+// Counts what the code under test takes from the heap.
+[[gnu::noinline]] void* operator new(std::size_t octets) {
+  if (void* memory = counted_malloc(octets)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t octets, const std::nothrow_t&) noexcept {
+  return counted_malloc(octets);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
 
 namespace scenario {
 namespace {
@@ -63,12 +102,16 @@ class Scenario : public ::testing::TestWithParam<Case> {
     question_.name = need(pando::dns::Name::from_text(query.name));
     question_.type = need(pando::dns::rrtype_from_text(query.type));
     question_.rr_class = pando::dns::RRClass::kIN;
-    const pando::worker::ResolveOptions options{.dnssec_ok = query.dnssec_ok,
-                                                .minimal_responses = !query.full,
-                                                .zone_expired = query.expired};
+    options_ = {.dnssec_ok = query.dnssec_ok,
+                .minimal_responses = !query.full,
+                .zone_expired = query.expired};
+    resolve();
+  }
+
+  void resolve() {
     const auto zone = pando::worker::choose_zone(store_of(*GetParam().file).snapshot(),
                                                  question_.name, question_.type);
-    pando::worker::resolve(zone, question_, options, hasher_, answer_);
+    pando::worker::resolve(zone, question_, options_, hasher_, answer_);
   }
 
   /// The message when at most `limit` octets may be used.
@@ -89,6 +132,7 @@ class Scenario : public ::testing::TestWithParam<Case> {
 
   std::vector<std::uint8_t> space_ = std::vector<std::uint8_t>(65535);
   pando::dns::Question question_;
+  pando::worker::ResolveOptions options_;
   pando::dns::Nsec3Hasher hasher_;
   Answer answer_;
 };
@@ -142,6 +186,14 @@ std::map<std::string, int> count_rrsets(const Response& response, int section) {
   std::map<std::string, int> counts;
   for (const auto& line : response.sections[section]) ++counts[rrset_key(line)];
   return counts;
+}
+
+TEST_P(Scenario, TakesNothingFromTheHeap) {
+  ASSERT_TRUE(openssl_is_counted);
+  const std::size_t before = allocations;
+  resolve();
+  render_within(65535);
+  EXPECT_EQ(allocations, before);
 }
 
 TEST_P(Scenario, GivesNoRecordTwice) {

@@ -10,12 +10,19 @@ struct Finding {
   bool matches = false;
 };
 
-Finding find_nsec3(Walk& walk, dns::NameView name) noexcept {
+enum class Asked { kOfZone, kMadeUp };
+
+/// `kind`: names that exist, and wildcards below them, are asked about again and again; the rest
+/// may be a client's random label, which is not worth remembering.
+Finding find_nsec3(Walk& walk, dns::NameView name, Asked kind) noexcept {
   const zone::Nsec3Parameters parameters = walk.zone.nsec3_parameters();
   dns::Nsec3Hash hash;
+  const bool hashed =
+      kind == Asked::kOfZone
+          ? walk.hasher.hash_and_remember(name, parameters.iterations, parameters.salt, hash)
+          : walk.hasher.hash(name, parameters.iterations, parameters.salt, hash);
   Finding finding;
-  if (walk.hasher.hash(name, parameters.iterations, parameters.salt, hash))
-    finding.record = walk.zone.nsec3_match_or_cover(hash, finding.matches);
+  if (hashed) finding.record = walk.zone.nsec3_match_or_cover(hash, finding.matches);
   return finding;
 }
 
@@ -31,11 +38,11 @@ void add(Walk& walk, const Finding& finding) noexcept {
 dns::NameView prove_closest_encloser_above(Walk& walk, dns::NameView next_closer,
                                            Finding covering) noexcept {
   dns::NameView encloser = next_closer.parent();
-  Finding finding = find_nsec3(walk, encloser);
+  Finding finding = find_nsec3(walk, encloser, Asked::kOfZone);
   while (!finding.matches && encloser.size() > walk.apex.size()) {
     covering = finding;
     encloser = encloser.parent();
-    finding = find_nsec3(walk, encloser);
+    finding = find_nsec3(walk, encloser, Asked::kOfZone);
   }
   add(walk, finding);
   add(walk, covering);
@@ -47,10 +54,11 @@ dns::NameView next_closer_name(const Walk& walk, dns::NameView encloser) noexcep
   return walk.name.ancestor(walk.name.label_count() - encloser.label_count() - 1);
 }
 
-/// The same for the closest encloser found by the lookup.
+/// The closest encloser proof, where the lookup found `encloser`.
 dns::NameView prove_closest_encloser(Walk& walk, dns::NameView encloser) noexcept {
   const dns::NameView next_closer = next_closer_name(walk, encloser);
-  return prove_closest_encloser_above(walk, next_closer, find_nsec3(walk, next_closer));
+  return prove_closest_encloser_above(walk, next_closer,
+                                      find_nsec3(walk, next_closer, Asked::kMadeUp));
 }
 
 }  // namespace
@@ -58,28 +66,31 @@ dns::NameView prove_closest_encloser(Walk& walk, dns::NameView encloser) noexcep
 // RFC 5155 §7.2.2: the closest encloser proof, and an NSEC3 that covers the wildcard below it.
 void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept {
   const dns::NameView provable = prove_closest_encloser(walk, closest_encloser);
-  add(walk, find_nsec3(walk, wildcard_of(provable)));
+  add(walk, find_nsec3(walk, wildcard_of(provable), Asked::kOfZone));
 }
 
 // RFC 5155 §7.2.3: the NSEC3 of the name. §7.2.4, §7.2.7: without one, the closest
 // provable encloser proof, whose covering NSEC3 has Opt-Out set.
 void prove_nodata(Walk& walk, dns::NameView name) noexcept {
-  const Finding finding = find_nsec3(walk, name);
+  const Finding finding = find_nsec3(walk, name, Asked::kOfZone);
   if (finding.matches || name.size() <= walk.apex.size())
     add(walk, finding);
   else
     prove_closest_encloser_above(walk, name, finding);
 }
 
-// RFC 5155 §7.2.5: the closest encloser proof, and the NSEC3 of the wildcard.
+// RFC 5155 §7.2.5: the closest encloser proof, and the NSEC3 of the wildcard. When opt-out hides
+// the encloser, the span is the proof, and no wildcard is spoken of: to a validator it would have
+// to be the one below the provable encloser, which is another.
 void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept {
-  prove_closest_encloser(walk, closest_encloser);
-  add(walk, find_nsec3(walk, wildcard_of(closest_encloser)));
+  const dns::NameView provable = prove_closest_encloser(walk, closest_encloser);
+  if (provable.size() == closest_encloser.size())
+    add(walk, find_nsec3(walk, wildcard_of(closest_encloser), Asked::kOfZone));
 }
 
 // RFC 5155 §7.2.6: only the next closer name: the encloser follows from the signature's labels.
 void prove_wildcard_answer(Walk& walk, dns::NameView closest_encloser) noexcept {
-  add(walk, find_nsec3(walk, next_closer_name(walk, closest_encloser)));
+  add(walk, find_nsec3(walk, next_closer_name(walk, closest_encloser), Asked::kMadeUp));
 }
 
 }  // namespace pando::worker::nsec3

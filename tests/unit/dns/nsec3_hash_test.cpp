@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 namespace pando::dns {
@@ -56,6 +57,22 @@ TEST(Nsec3Hash, HashesOneNameAfterAnother) {
   ASSERT_TRUE(hasher.hash(a, 1, {}, again));
   EXPECT_NE(first, second);
   EXPECT_EQ(first, again);
+}
+
+TEST(Nsec3Hash, RemembersNothingWrong) {
+  const auto hasher = std::make_unique<Nsec3Hasher>();
+  // Twice over more names, salts and iterations than it has room for.
+  for (int i = 0; i < 2000; ++i) {
+    const Name name = *Name::from_text("N" + std::to_string(i % 211) + ".example.");
+    const auto iterations = static_cast<std::uint16_t>(i % 3);
+    const Bytes salt(static_cast<std::size_t>(i % 19), static_cast<std::uint8_t>(i % 2));
+    Nsec3Hash fresh{}, remembered{};
+    ASSERT_TRUE(hasher->hash(name, iterations, salt, fresh));
+    ASSERT_TRUE(hasher->hash_and_remember(name, iterations, salt, remembered));
+    ASSERT_EQ(fresh, remembered) << i;
+    ASSERT_TRUE(hasher->hash_and_remember(name.folded(), iterations, salt, remembered));
+    ASSERT_EQ(fresh, remembered) << i;
+  }
 }
 
 TEST(Nsec3Hash, RefusesMoreIterationsThanAnySignerMayUse) {
