@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Figures beside NSD, Knot and BIND in one run: CPU per query on the root zone, and loading a zone of a million
+A records. Prints a Markdown table.
+
+  PANDO_BUILD=build/release bench/peers.py [query|load] [SECONDS] [PEER]...
+"""
+
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/system"))
+import servers  # noqa: E402
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu(pids):
+    """User and system seconds of processes so far."""
+    user = system = 0
+    for pid in pids:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        user += int(fields[11])
+        system += int(fields[12])
+    return user / TICK, system / TICK
+
+
+def family(pid):
+    """A process and its descendants."""
+    found = [pid]
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) in found:
+            found.append(int(path.parent.name))
+    return found
+
+
+def memory(pids):
+    """PSS and page tables in octets: what the processes really cost together."""
+    total = 0
+    for pid in pids:
+        rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        total += int(re.search(r"^Pss:\s+(\d+)", rollup, re.M)[1]) * 1024
+        total += int(re.search(r"^VmPTE:\s+(\d+)", status, re.M)[1]) * 1024
+    return total
+
+
+def make(kind, folder, zones, workers=1):
+    if kind == "pando":
+        return servers.Pando(folder, [{"name": name, "file": str(path)} for name, path in zones.items()], workers=workers)
+    if kind == "bind":
+        return servers.Bind(folder, {name: f'type primary; file "{path}";' for name, path in zones.items()})
+    return (servers.Nsd if kind == "nsd" else servers.Knot)(folder, zones)
+
+
+def end(server):
+    (server.clean if isinstance(server, servers.Pando) else server.stop)()
+
+
+def query_costs(folder, kinds, seconds):
+    zone = servers.SHARED_DATA / "root-2021-05-19.zone"
+    queries = servers.SHARED_DATA / "root-queries-2001.txt"
+    running = {kind: make(kind, folder / kind, {".": zone}) for kind in kinds}
+    for server in running.values():
+        server.start(".")
+    rows = {}
+    for mode in ("plain", "DO"):
+        for _ in range(3):  # in turn, so that a noisy minute hits all of them
+            for kind, server in running.items():
+                pids = [p for p in family(server.process.pid)]
+                before = cpu(pids)
+                output = subprocess.run(
+                    ["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(queries), "-l", str(seconds),
+                     "-c", "8"] + (["-D"] if mode == "DO" else []), capture_output=True, text=True).stdout
+                after = cpu(pids)
+                count = int(re.search(r"Queries completed:\s+(\d+)", output)[1])
+                rate = float(re.search(r"Queries per second:\s+([\d.]+)", output)[1])
+                rows.setdefault((mode, kind), []).append(
+                    ((after[0] - before[0]) / count * 1e6, (after[1] - before[1]) / count * 1e6, rate))
+    print("| queries | server | user µs/query | system µs/query | queries/s |\n|---|---|---:|---:|---:|")
+    for (mode, kind), values in rows.items():
+        user, system, rate = sorted(values)[len(values) // 2]
+        print(f"| root, {mode} | {kind} | {user:.2f} | {system:.2f} | {rate:.0f} |")
+    for server in running.values():
+        end(server)
+
+
+def load_costs(folder, kinds):
+    names = [f"n{i:07}" for i in range(1_000_000)]
+    random.Random(1).shuffle(names)
+    zone = folder / "million.zone"
+    with open(zone, "w") as file:
+        file.write("$ORIGIN example.\n$TTL 3600\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n")
+        for i, name in enumerate(names):
+            file.write(f"{name} A 10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}\n")
+    print("| 1,000,000 A, random order | CPU s to serving | wall s | octets per record |\n|---|---:|---:|---:|")
+    for kind in kinds:
+        server = make(kind, folder / f"load-{kind}", {"example": zone})
+        started = time.monotonic()
+        server.start("example", 300)
+        wall = time.monotonic() - started
+        pids = family(server.process.pid)
+        user, system = cpu(pids)
+        octets = memory(pids) / 1_000_003
+        print(f"| {kind} (all processes) | {user + system:.2f} | {wall:.2f} | {octets:.0f} |")
+        if kind == "pando":
+            store = server.control("status")["store"]
+            print(f"| pando, the store alone: live | | | {store['live'] / 1_000_003:.1f} |")
+            print(f"| pando, the store alone: chunks in use | | | {store['chunks-in-use'] * 65536 / 1_000_003:.1f} |")
+        end(server)
+
+
+def main():
+    what = sys.argv[1] if len(sys.argv) > 1 else "query"
+    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    kinds = sys.argv[3:] or ["pando", "nsd", "knot", "bind"]
+    with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
+        if what == "load":
+            load_costs(pathlib.Path(folder), kinds)
+        else:
+            query_costs(pathlib.Path(folder), kinds, seconds)
+
+
+if __name__ == "__main__":
+    main()
