@@ -42,7 +42,7 @@ bool is_request(const ipc::Forward& forward) {
     case ipc::ForwardKind::kNotify:
       return header->opcode == dns::Opcode::kNotify;
     case ipc::ForwardKind::kSignedQuery:
-      return header->opcode == dns::Opcode::kQuery;
+      return true;  // also an UPDATE that the worker refuses itself: the refusal is signed here
   }
   return false;
 }
