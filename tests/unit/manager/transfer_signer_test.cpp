@@ -35,7 +35,8 @@ class TransferSignerTest : public ::testing::Test {
 
   std::shared_ptr<dns::TsigKeyring> keys_ = ring();
   TransferSigner signer_{[this] { return keys_; }};
-  dns::TsigSession client_ = dns::TsigSession::for_request(*keys_->find(name("k.")));
+  const std::shared_ptr<dns::TsigKeyring> client_keys_ = keys_;
+  dns::TsigSession client_ = dns::TsigSession::for_request(*client_keys_->find(name("k.")));
   Bytes request_ = Query{.qname = "www.example.com."}.octets();
   Bytes message_;
 };
