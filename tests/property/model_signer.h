@@ -24,7 +24,7 @@ inline std::string base32hex(const pando::dns::Nsec3Hash& hash) {
 }
 
 inline pando::dns::Nsec3Hash hash_of(NameView name, const Signing& signing) {
-  pando::dns::Nsec3Hasher hasher;
+  static pando::dns::Nsec3Hasher hasher;
   pando::dns::Nsec3Hash hash{};
   if (!hasher.hash(name, signing.iterations, signing.salt, hash)) std::abort();
   return hash;
