@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "config/load.h"
+#include "ctl/zone_lint.h"
 #include "dns/zone_scanner.h"
 #include "shm/store.h"
-#include "zone/built.h"
 #include "zone/draft.h"
 
 namespace pando::ctl {
@@ -51,16 +51,23 @@ struct ZoneFacts {
   std::uint32_t serial = 0;
   std::uint64_t records = 0;
   std::uint64_t names = 0;
+  std::vector<std::string> doubts;
 };
 
-Result<ZoneFacts> build(zone::ZoneBuilder& builder) {
+/// Builds the zone as the manager would and looks at it as a worker would.
+Result<ZoneFacts> build(const dns::Name& apex, zone::ZoneBuilder& builder) {
   ScratchStore scratch;
   auto store = scratch.create();
   if (!store) return pass(store);
   shm::Transaction transaction = store->begin();
-  const auto built = builder.finish(transaction);
-  if (!built) return tl::unexpected<Error>(built.error());
-  return ZoneFacts{(*built)->serial, (*built)->record_count, (*built)->name_count};
+  auto built = builder.finish(transaction);
+  if (!built) return pass(built);
+  zone::Draft draft(transaction, {}, 1);
+  if (auto put = draft.put_zone_settings(apex, {}, 0); !put) return pass(put);
+  if (auto put = draft.put_zone(apex, **built, {}); !put) return pass(put);
+  const zone::Snapshot snapshot = draft.snapshot();
+  const zone::ZoneView zone = snapshot.zone_at(apex);
+  return ZoneFacts{zone.serial().value, zone.record_count(), zone.name_count(), lint_zone(zone)};
 }
 
 void print_lines(const std::vector<std::string>& lines, std::string_view prefix,
@@ -72,8 +79,8 @@ void print_json(const json& value, std::ostream& out) {
   out << value.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
 }
 
-int report(const dns::Name& name, const dns::ScanReport& scan, const ZoneFacts& facts,
-           Output output) {
+int report(const dns::Name& name, dns::ScanReport scan, const ZoneFacts& facts, Output output) {
+  scan.warnings.insert(scan.warnings.end(), facts.doubts.begin(), facts.doubts.end());
   if (output.json) {
     print_json({{"ok", scan.ok()},
                 {"zone", dns::to_text(name)},
@@ -126,13 +133,13 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
   });
   ZoneFacts facts;
   if (scan.ok()) {  // half a zone would only give errors that follow from the first ones
-    auto built = build(builder);
+    auto built = build(*apex, builder);
     if (built)
-      facts = *built;
+      facts = std::move(*built);
     else
       scan.errors.push_back(fmt::format("{}: {}", path, built.error().text));
   }
-  return report(*apex, scan, facts, output);
+  return report(*apex, std::move(scan), facts, output);
 }
 
 }  // namespace pando::ctl

@@ -106,6 +106,45 @@ TEST_F(Checks, TheZonesVerdictIsAlsoJson) {
   EXPECT_EQ(verdict["records"], 3);
 }
 
+TEST_F(Checks, WhatIsProbablyNotMeantIsAWarning) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"@ MX 10 mail", "example.com. MX mail.example.com. has no address"},
+      {"@ MX 10 www\nwww CNAME ns", "example.com. MX www.example.com. is an alias"},
+      {"_x._tcp SRV 0 0 1 srv", "_x._tcp.example.com. SRV srv.example.com. has no address"},
+      {"www CNAME nowhere", "www.example.com. CNAME nowhere.example.com. has no records"},
+      {"sub NS ns.sub", "sub.example.com. NS ns.sub.example.com. needs glue"},
+      {"sub NS ns\nx.sub TXT hidden",
+       "x.sub.example.com. TXT is hidden by the delegation at sub.example.com."},
+      {"sub DNAME example.net.\nx.sub A 192.0.2.1",
+       "x.sub.example.com. A is hidden by the DNAME at sub.example.com."},
+  };
+  for (const auto& [text, warning] : cases) {
+    err_.str("");
+    EXPECT_EQ(check_zone_text(std::string(kZone) + text + "\n"), kDone) << text;
+    const std::string said = err_.str();
+    EXPECT_THAT(said, testing::StartsWith(std::string("warning: ") + warning)) << text;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  }
+}
+
+TEST_F(Checks, WhatIsRightIsNoWarning) {
+  for (const char* text :
+       {"@ MX 10 mail\nmail A 192.0.2.1", "@ MX 10 mail\nmail AAAA ::1", "@ MX 0 .",
+        "@ MX 10 mail.other.example.", "*.w A 192.0.2.1\n@ MX 10 a.w", "www CNAME ns",
+        "sub NS ns.sub\nns.sub A 192.0.2.1", "sub NS ns.other\nother NS ns", "sub NS ns",
+        "@ MX 10 mail.sub\nsub NS ns", "www CNAME a.w\n*.w TXT x"}) {
+    EXPECT_EQ(check_zone_text(std::string(kZone) + text + "\n"), kDone) << text;
+    EXPECT_EQ(err_.str(), "") << text;
+  }
+}
+
+TEST_F(Checks, TheNumberOfWarningsIsBounded) {
+  std::string zone(kZone);
+  for (int i = 0; i < 300; ++i) zone += "a" + std::to_string(i) + " CNAME nowhere\n";
+  EXPECT_EQ(check_zone_text(zone, true), kDone);
+  EXPECT_EQ(json::parse(out_.str())["warnings"].size(), 100U);
+}
+
 TEST_F(Checks, AMissingFileIsAnError) {
   EXPECT_EQ(check_zone("example.com", folder_ + "/none", {out_, err_}), kFailed);
   EXPECT_NE(err_.str(), "");

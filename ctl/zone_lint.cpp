@@ -1,0 +1,111 @@
+#include "ctl/zone_lint.h"
+
+#include <fmt/format.h>
+
+#include "dns/rdata.h"
+
+namespace pando::ctl {
+
+using dns::RRType;
+using zone::Match;
+using zone::RecordView;
+using zone::RRsetView;
+
+namespace {
+
+bool has_address(const RecordView& record) {
+  return record && (record.find(RRType::kA) || record.find(RRType::kAAAA));
+}
+
+class Linter {
+ public:
+  explicit Linter(const zone::ZoneView& zone) : zone_(zone) {}
+
+  std::vector<std::string> run() {
+    auto cursor = zone_.begin();
+    while (lines_.size() < kMaxLintLines) {
+      const RecordView record = cursor.next();
+      if (!record) break;
+      look_at(record);
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) {
+    if (lines_.size() < kMaxLintLines)
+      lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void look_at(const RecordView& record) {
+    const dns::Name owner = zone_.owner_of(record);
+    const Match place = zone_.lookup(owner);
+    if (place.barrier) return look_below(place, owner, record);
+    record.for_each_rrset([&](const RRsetView& set) {
+      set.for_each_rdata([&](ByteView rdata) { look_at(owner, set.type(), rdata); });
+    });
+  }
+
+  /// RFC 2136 §7.18, RFC 6672 §2.4: data below a cut or a DNAME is never answered; only glue has a
+  /// use.
+  void look_below(const Match& place, const dns::Name& owner, const RecordView& record) {
+    const bool dname = !place.barrier.has_ns();
+    record.for_each_rrset([&](const RRsetView& set) {
+      const bool glue = set.type() == RRType::kA || set.type() == RRType::kAAAA;
+      // Hashed owners lie in a space of their own (RFC 5155 §3), below the DNAME of an apex too.
+      if ((dname || !glue) && set.type() != RRType::kNSEC3)
+        say("{} {} is hidden by the {} at {}", dns::to_text(owner), dns::to_text(set.type()),
+            dname ? "DNAME" : "delegation", dns::to_text(zone_.owner_of(place.barrier)));
+    });
+  }
+
+  void look_at(const dns::Name& owner, RRType type, ByteView rdata) {
+    dns::NameView target;
+    if (type == RRType::kCNAME) {
+      target = dns::NameView(rdata.data(), rdata.size());  // RFC 1035 §3.3.1: nothing but a name
+    } else if ((type != RRType::kNS && type != RRType::kMX && type != RRType::kSRV) ||
+               !dns::additional_name(type, rdata, target)) {
+      return;
+    }
+    if (!target.is_at_or_below(zone_.apex())) return;
+    const Match match = zone_.lookup(target);
+    if (match.barrier)
+      look_at_glue(owner, type, target, match);
+    else
+      look_at_target(owner, type, target, match);
+  }
+
+  /// Only a server inside the zone that it is a server of needs glue (RFC 1034 §4.2.1).
+  void look_at_glue(const dns::Name& owner, RRType type, dns::NameView target, const Match& match) {
+    if (type != RRType::kNS || !target.is_at_or_below(owner)) return;
+    if (!match.barrier.has_ns() || has_address(match.exact)) return;
+    say("{} NS {} needs glue: the address of the server", dns::to_text(owner),
+        dns::to_text(target));
+  }
+
+  void look_at_target(const dns::Name& owner, RRType type, dns::NameView target,
+                      const Match& match) {
+    const RecordView found =
+        match.exact || match.empty_non_terminal
+            ? match.exact
+            : zone_.wildcard_below(target.ancestor(target.label_count() - match.encloser_labels));
+    if (type == RRType::kCNAME) {
+      if (!found) say("{} CNAME {} has no records", dns::to_text(owner), dns::to_text(target));
+      return;
+    }
+    if (found && found.has_cname())  // RFC 2181 §10.3
+      say("{} {} {} is an alias", dns::to_text(owner), dns::to_text(type), dns::to_text(target));
+    else if (!has_address(found))
+      say("{} {} {} has no address", dns::to_text(owner), dns::to_text(type), dns::to_text(target));
+  }
+
+  const zone::ZoneView& zone_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> lint_zone(const zone::ZoneView& zone) { return Linter(zone).run(); }
+
+}  // namespace pando::ctl

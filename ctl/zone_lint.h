@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "zone/snapshot.h"
+
+namespace pando::ctl {
+
+/// What loads and serves, yet is probably not meant: targets without address, missing glue, aliases
+/// that lead nowhere, records hidden below a delegation. One line each, in the order of names, at
+/// most kMaxLintLines.
+[[nodiscard]] std::vector<std::string> lint_zone(const zone::ZoneView& zone);
+
+inline constexpr std::size_t kMaxLintLines = 100;
+
+}  // namespace pando::ctl
