@@ -22,6 +22,7 @@ constexpr std::uint32_t kSpares = 8;
 constexpr std::size_t kTailsMax = 1024;
 /// How many rests are tried for one allocation.
 constexpr std::size_t kTailTries = 16;
+constexpr std::uint32_t kChunksPerRegion = kHugePage / kChunkOctets;
 
 std::uint32_t reserve_for(std::uint32_t limit) noexcept {
   return std::clamp(limit / 100, kReserveMin, kReserveMax);
@@ -36,6 +37,7 @@ ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
       reserve_(reserve_for(quota)),
       free_(limit_),
       backed_(limit_),
+      collapsed_(limit_ / kChunksPerRegion + 1),
       victims_(std::make_unique<std::atomic<std::uint64_t>[]>((limit_ + 63) / 64)) {
   for (std::uint32_t chunk = 0; chunk < limit_; ++chunk) free_.set(chunk);
 }
@@ -302,7 +304,7 @@ void ChunkPool::punch_unsure() {
   for (std::size_t i = 0; i < unsure_.size();) {
     std::size_t end = i + 1;
     while (end < unsure_.size() && unsure_[end] == unsure_[end - 1] + 1) ++end;
-    file_.punch(unsure_[i], static_cast<std::uint32_t>(end - i));
+    punch(unsure_[i], static_cast<std::uint32_t>(end - i));
     i = end;
   }
   unsure_.clear();
@@ -319,11 +321,17 @@ void ChunkPool::trim() {
     while (first > 0 && backed_free_ - (last - first + 1) > keep && free_.test(first - 1) &&
            backed_.test(first - 1))
       --first;
-    if (!file_.punch(first, last - first + 1)) return;
+    if (!punch(first, last - first + 1)) return;
     for (std::uint32_t chunk = first; chunk <= last; ++chunk) backed_.reset(chunk);
     backed_free_ -= last - first + 1;
     end = first;
   }
+}
+
+bool ChunkPool::punch(std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t chunk = first; chunk < first + count; ++chunk)
+    collapsed_.reset(chunk / kChunksPerRegion);
+  return file_.punch(first, count);
 }
 
 void ChunkPool::set_slots(SlotTable* slots) {
@@ -360,6 +368,21 @@ std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t ma
 void ChunkPool::forget_victims() noexcept {
   for (std::uint32_t word = 0; word < (limit_ + 63) / 64; ++word)
     victims_[word].store(0, std::memory_order_relaxed);
+}
+
+std::vector<std::uint32_t> ChunkPool::pick_full_regions(std::size_t max_regions) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::uint32_t> regions;
+  for (std::uint32_t region = collapsed_.find_clear(0); region != Bitmap::kNone;
+       region = collapsed_.find_clear(region + 1)) {
+    const std::uint32_t first = region * kChunksPerRegion;
+    if (first + kChunksPerRegion > chunks_.size() || regions.size() >= max_regions) break;
+    const std::uint32_t free = free_.find_set(first);
+    if (free != Bitmap::kNone && free < first + kChunksPerRegion) continue;
+    collapsed_.set(region);
+    regions.push_back(region);
+  }
+  return regions;
 }
 
 void ChunkPool::fill(StoreStats& stats) const {

@@ -68,6 +68,8 @@ class ChunkPool {
 
   std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks);
   void forget_victims() noexcept;
+  /// Huge-page regions whose chunks are all in use and that were not picked before.
+  std::vector<std::uint32_t> pick_full_regions(std::size_t max_regions);
   [[nodiscard]] bool is_victim(std::uint32_t chunk) const noexcept {
     return chunk < limit_ &&
            (victims_[chunk / 64].load(std::memory_order_relaxed) >> (chunk % 64) & 1) != 0;
@@ -107,7 +109,7 @@ class ChunkPool {
   std::size_t free_or_hold(std::uint32_t chunk);
   void punch_unsure();
   void trim();
-  void punch(std::uint32_t first, std::uint32_t count);
+  bool punch(std::uint32_t first, std::uint32_t count);
 
   mutable std::mutex mutex_;
   LiveFile& file_;
@@ -117,7 +119,8 @@ class ChunkPool {
 
   std::vector<Chunk> chunks_;  // up to the highest chunk ever taken
   Bitmap free_;
-  Bitmap backed_;  // has memory, for certain
+  Bitmap backed_;     // has memory, for certain
+  Bitmap collapsed_;  // by region: was picked, and not punched since
   std::uint32_t in_use_ = 0;
   std::uint32_t backed_free_ = 0;
   std::uint32_t waiting_count_ = 0;

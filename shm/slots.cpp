@@ -19,6 +19,7 @@
 #include "shm/live_file.h"
 #include "shm/locks.h"
 #include "shm/mapping.h"
+#include "shm/slot_guard.h"
 
 namespace pando::shm {
 
@@ -30,6 +31,7 @@ constexpr std::string_view kSuffix = ".slot";
 struct Slot {
   Fd file;
   Mapping mapping;
+  GuardedPages guard;  // ends before the mapping
   [[nodiscard]] SlotPage* page() const noexcept {
     return reinterpret_cast<SlotPage*>(mapping.base());
   }
@@ -101,6 +103,7 @@ Result<Slot> map_slot(const std::string& path) {
   auto mapping = Mapping::map(slot.file.get(), Access::kReadWrite, sizeof(SlotPage), kPageOctets);
   if (!mapping) return pass(mapping);
   slot.mapping = std::move(*mapping);
+  slot.guard = GuardedPages(slot.mapping.base(), sizeof(SlotPage));
   return slot;
 }
 
@@ -207,6 +210,12 @@ void SlotTable::clear(std::uint32_t number) noexcept {
   if (!locked || !*locked) return;
   if (!impl_->alive(number)) reset_holds(*slot->second.page());
   unlock(slot->second.file.get(), 0);
+}
+
+bool SlotTable::intact(std::uint32_t number) noexcept {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto slot = impl_->slots.find(number);
+  return slot == impl_->slots.end() || slot->second.page()->magic == kSlotMagic;
 }
 
 void SlotTable::collect(std::uint64_t current, Holds& holds) {

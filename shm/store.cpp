@@ -1,5 +1,7 @@
 #include "shm/store.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -10,6 +12,10 @@
 #include "shm/layout.h"
 #include "shm/live_file.h"
 #include "shm/transaction.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1; Debian 12's C library does not name it yet
+#endif
 
 namespace pando::shm {
 
@@ -275,6 +281,15 @@ std::size_t Store::reclaim() noexcept { return impl_->pool.reclaim(); }
 
 std::size_t Store::choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept {
   return impl_->pool.choose_victims(threshold_percent, max_chunks);
+}
+
+std::size_t Store::collapse(std::size_t max_regions) noexcept {
+  std::size_t done = 0;
+  for (const std::uint32_t region : impl_->pool.pick_full_regions(max_regions)) {
+    std::byte* start = impl_->file.base() + kChunksOffset + region * kHugePage;
+    if (::madvise(start, kHugePage, MADV_COLLAPSE) == 0) ++done;
+  }
+  return done;
 }
 
 void Store::forget_victims() noexcept { impl_->pool.forget_victims(); }

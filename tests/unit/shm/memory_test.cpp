@@ -156,6 +156,22 @@ TEST(Memory, EmptiedChunksGoBackToTheMachine) {
   EXPECT_GT(fill_up(store, reason).size(), 1500U);  // and they are backed again when needed
 }
 
+TEST(Memory, FullRegionsBecomeHugePagesAndKeepTheirContents) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 64 * kMiB)));
+  Transaction transaction = store.begin();
+  std::vector<Ref<>> blocks;
+  for (int i = 0; i < 300; ++i) blocks.push_back(put(transaction, kBlock, i));
+  must(store.publish(std::move(transaction), blocks[0], 0));
+  const std::size_t done = store.collapse(100);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    ASSERT_TRUE(filled(store.window(), blocks[i], kBlock, static_cast<int>(i)));
+  must(store.check());
+  EXPECT_EQ(store.collapse(100), 0U) << "regions are picked once";
+  if (done == 0) GTEST_SKIP() << "this kernel has no MADV_COLLAPSE for shared memory";
+  EXPECT_GE(done, 4U);
+}
+
 TEST(Memory, AttachingPunchesWhatTheLastWriterLeft) {
   const Folder folder;
   {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,14 +70,29 @@ inline void must(Status status) {
   std::abort();
 }
 
-/// Runs `body` in a forked child and returns its exit status (negative: the signal).
+/// Forks a child that runs `body` and exits with what it returns. It does not outlive this process,
+/// however that ends.
 template <class Body>
-int in_child(Body&& body) {
+pid_t start_child(Body&& body) {
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
+  if (child != 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(125);
+  ::_exit(body());
+}
+
+/// How a child ended: its exit status, or the signal's number as a negative one.
+inline int end_of(pid_t child) {
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/// Runs `body` in a forked child and returns its exit status (negative: the signal).
+template <class Body>
+int in_child(Body&& body) {
+  return end_of(start_child(std::forward<Body>(body)));
 }
 
 /// A block filled with one octet value.
