@@ -1,18 +1,28 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "dns/name.h"
 
 namespace pando::dns {
 
-/// Case-insensitive hash of one label (with its length octet) below a parent of hash `parent`; the
-/// root's is 0. So the hash of a name comes from its last label to its first, one step each.
-[[nodiscard]] std::uint64_t hash_label(std::uint64_t parent, const std::uint8_t* label) noexcept;
+/// Equality of stretches of names, in any case (RFC 4343 §3); `octets` is at least 1.
+[[nodiscard]] bool same_octets(const std::uint8_t* a, const std::uint8_t* b,
+                               std::size_t octets) noexcept;
+
+/// Hash of a name that is the same in any case. Not keyed: CompressionTable bounds its probes.
+[[nodiscard]] std::uint16_t compression_hash(NameView name) noexcept;
+
+/// True when the name at `offset` of our own message, compressed or not, is `name` in any case.
+[[nodiscard]] bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept;
 
 /// Where the names of one message, and all their ancestors, stand in it: an open-addressing table
-/// of (hash, offset). No copies of names: a candidate is compared in the message itself, by its
-/// first label only, because a name's parent has one place in the table and is found before it.
+/// of (hash, offset). No copies of names: candidates are compared in the message itself.
 ///
 /// Entries are never removed but by forget_from(), newest first, which with linear probing leaves
 /// exactly the table that was before. Occupancy is a bitmap, so that clearing costs 32 octets for
@@ -22,22 +32,14 @@ class CompressionTable {
   /// Empties the table; `message_limit` decides how much of it is used.
   void clear(std::size_t message_limit) noexcept;
 
-  struct Place {
-    std::uint16_t offset;  ///< of the name in the message; 0 = not there
-    std::uint16_t slot;    ///< where it was found, or where it may be entered
-  };
-  /// Looks for the name that is `label` below the name at offset `parent` (0 = the root).
-  [[nodiscard]] Place find(const std::uint8_t* message, std::uint64_t hash,
-                           const std::uint8_t* label, std::uint16_t parent) const noexcept;
-  /// A free slot for a name known to be absent.
-  [[nodiscard]] std::uint16_t free_slot(std::uint64_t hash) const noexcept;
-  /// Enters a name; false, and nothing is entered, when the table is loaded, `slot` is kNoSlot, or
-  /// a pointer cannot say `offset` (RFC 1035 §4.1.4: 14 bits).
-  bool enter(std::uint16_t slot, std::uint64_t hash, std::size_t offset) noexcept;
+  /// Offset of `name` in the message; 0 = not there.
+  [[nodiscard]] std::uint16_t find(ByteView message, std::uint16_t hash,
+                                   NameView name) const noexcept;
+  /// Enters a name known to be absent. Without effect when the table is loaded or a pointer cannot
+  /// say `offset` (RFC 1035 §4.1.4: 14 bits).
+  void enter(std::uint16_t hash, std::size_t offset) noexcept;
   /// Removes every name at `offset` or behind it.
   void forget_from(std::size_t offset) noexcept;
-
-  [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
  private:
   // A name that is written has at least one octet of its own and mostly ten of a record, so 16 KiB,
@@ -46,7 +48,6 @@ class CompressionTable {
   static constexpr std::size_t kFewSlots = 256;
   static constexpr std::size_t kFewSlotsLimit = 4096;  // octets of a message that make do with few
   static constexpr unsigned kMaxProbes = 64;           // bounds what chosen collisions can cost
-  static constexpr std::uint16_t kNoSlot = 0xFFFF;
 
   struct Entry {
     std::uint16_t hash;
@@ -62,5 +63,112 @@ class CompressionTable {
   std::array<std::uint64_t, kMaxSlots / 64> occupied_;
   std::array<Entry, kMaxSlots> entries_;  // meaningful where occupied
 };
+
+// Inline from here on: one search is some 60 instructions, so calls would show.
+
+namespace compression {
+
+inline constexpr std::uint64_t kEachOctet = 0x0101010101010101U;
+
+template <class Word>
+Word load(const std::uint8_t* p) noexcept {
+  Word word;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
+/// 1..7 octets as one word; the loads overlap and stay inside.
+inline std::uint64_t load_short(const std::uint8_t* p, std::size_t octets) noexcept {
+  if (octets >= 4)
+    return load<std::uint32_t>(p) | std::uint64_t{load<std::uint32_t>(p + octets - 4)} << 32;
+  if (octets == 1) return *p;
+  return load<std::uint16_t>(p) | std::uint64_t{load<std::uint16_t>(p + octets - 2)} << 16;
+}
+
+/// Lower case of A-Z in all eight octets; others, length octets (≤ 63) included, stay.
+constexpr std::uint64_t fold(std::uint64_t word) noexcept {
+  const std::uint64_t low = word & (kEachOctet * 0x7F);
+  const std::uint64_t from_a = low + kEachOctet * (0x80 - 'A');    // bit 7: octet ≥ 'A'
+  const std::uint64_t behind_z = low + kEachOctet * (0x7F - 'Z');  // bit 7: octet > 'Z'
+  const std::uint64_t upper = (from_a ^ behind_z) & ~word & (kEachOctet * 0x80);
+  return word | (upper >> 2);
+}
+
+inline bool same_word(std::uint64_t a, std::uint64_t b) noexcept {
+  if (((a ^ b) & ~(kEachOctet * 0x20)) != 0) return false;  // differ by more than case
+  return a == b || fold(a) == fold(b);
+}
+
+/// `word` is folded roughly: setting bit 5 everywhere maps both cases of a letter to one value, and
+/// that other octets may meet costs a comparison at worst. The rotation brings what a product can
+/// only move upwards back down for the next one.
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
+  return std::rotl((hash ^ (word | kEachOctet * 0x20)) * 0x9E3779B97F4A7C15U, 32);
+}
+
+}  // namespace compression
+
+inline bool same_octets(const std::uint8_t* a, const std::uint8_t* b, std::size_t octets) noexcept {
+  using namespace compression;
+  if (octets < 8) return same_word(load_short(a, octets), load_short(b, octets));
+  const std::size_t tail = octets - 8;
+  for (std::size_t i = 0; i < tail; i += 8)
+    if (!same_word(load<std::uint64_t>(a + i), load<std::uint64_t>(b + i))) return false;
+  return same_word(load<std::uint64_t>(a + tail), load<std::uint64_t>(b + tail));
+}
+
+inline std::uint16_t compression_hash(NameView name) noexcept {
+  using namespace compression;
+  const std::uint8_t* p = name.data();
+  const std::size_t octets = name.size();
+  std::uint64_t hash = octets;
+  if (octets < 8) {
+    hash = mix(hash, load_short(p, octets));
+  } else {
+    const std::size_t tail = octets - 8;
+    for (std::size_t i = 0; i < tail; i += 8) hash = mix(hash, load<std::uint64_t>(p + i));
+    hash = mix(hash, load<std::uint64_t>(p + tail));
+  }
+  return static_cast<std::uint16_t>(hash >> 16);  // the last product's upper bits
+}
+
+inline bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
+  while (true) {
+    const std::uint8_t* theirs = message.data() + offset;
+    // Mostly all that is left stands in one piece: in the question, or behind the one pointer.
+    if (offset + name.size() <= message.size() && same_octets(theirs, name.data(), name.size()))
+      return true;
+    const std::size_t label = name.data()[0] + 1U;
+    if (*theirs != name.data()[0] || label >= name.size() ||
+        !same_octets(theirs, name.data(), label))
+      return false;
+    name = NameView(name.data() + label, name.size() - label);
+    offset += label;
+    if (message[offset] >= 0xC0) offset = load_be16(&message[offset]) & 0x3FFF;
+  }
+}
+
+inline std::uint16_t CompressionTable::find(ByteView message, std::uint16_t hash,
+                                            NameView name) const noexcept {
+  std::size_t slot = hash & mask_;
+  for (unsigned probe = 0; probe < kMaxProbes && occupied(slot); ++probe) {
+    const Entry entry = entries_[slot];
+    if (entry.hash == hash && is_name_at(message, entry.offset, name)) return entry.offset;
+    slot = (slot + 1) & mask_;
+  }
+  return 0;
+}
+
+inline void CompressionTable::enter(std::uint16_t hash, std::size_t offset) noexcept {
+  if (used_ >= load_limit_ || offset > 0x3FFF) return;
+  std::size_t slot = hash & mask_;
+  for (unsigned probe = 0; occupied(slot); ++probe) {
+    if (probe == kMaxProbes) return;
+    slot = (slot + 1) & mask_;
+  }
+  entries_[slot] = {hash, static_cast<std::uint16_t>(offset)};
+  occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+  ++used_;
+}
 
 }  // namespace pando::dns

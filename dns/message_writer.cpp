@@ -3,28 +3,48 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dns/rdata.h"
-
 namespace pando::dns {
 
 namespace {
 
 constexpr std::uint16_t kPointerBits = 0xC000;  // RFC 1035 §4.1.4
 constexpr std::size_t kMaxPointerOffset = 0x3FFF;
+constexpr std::size_t kFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
+constexpr detail::CompressibleNames kNoNames = {0, 0};
 
+/// 0 when no pointer reaches there.
 std::uint16_t pointer_to(std::size_t offset) noexcept {
-  return static_cast<std::uint16_t>(kPointerBits | offset);
+  return offset > kMaxPointerOffset ? 0 : static_cast<std::uint16_t>(kPointerBits | offset);
+}
+
+/// memcpy with the commonest sizes of RDATA in line.
+void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
+  switch (octets.size()) {
+    case 0:
+      return;
+    case 4:  // A
+      std::memcpy(out, octets.data(), 4);
+      return;
+    case 16:  // AAAA
+      std::memcpy(out, octets.data(), 16);
+      return;
+    default:
+      std::memcpy(out, octets.data(), octets.size());
+  }
 }
 
 }  // namespace
 
-/// How far a name is in the message already, and where its labels start.
-struct MessageWriter::Suffix {
-  std::array<std::uint8_t, kMaxLabels> labels;  // offsets in the name
-  std::size_t new_labels;                       // that many first labels are not in the message
-  std::uint16_t offset;                         // of what follows them; 0 = the root
-  std::uint16_t slot;                           // free, for the last of the new labels
-  std::uint64_t hash;  // of the name that starts with the last of the new labels
+/// How far a name is in the message already.
+struct MessageWriter::Search {
+  struct NewName {
+    std::uint16_t hash;
+    std::uint8_t at;  // in the name searched
+  };
+  std::array<NewName, kMaxLabels> fresh;  // the name and its ancestors that are not there
+  std::size_t fresh_count = 0;
+  std::size_t literal = 0;   // octets of labels that are not there
+  std::uint16_t offset = 0;  // of what follows them; 0 = the root
 };
 
 MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept
@@ -37,7 +57,8 @@ void MessageWriter::put_header(const Header& header) noexcept {
 bool MessageWriter::put_question(NameView name, RRType type, RRClass rr_class) noexcept {
   const Mark start = mark();
   const bool first = size_ == kHeaderOctets;
-  if (!(first ? put_octets(name.bytes()) : put_name(name)) || !fits(4)) {
+  NamePlace place;
+  if (!(first ? put_octets(name.bytes()) : put_name(name, place)) || !fits(4)) {
     roll_back(start);
     return false;
   }
@@ -62,8 +83,8 @@ void MessageWriter::roll_back(const Mark& mark) noexcept {
 bool MessageWriter::put_record(Section section, NameView owner, RRType type, RRClass rr_class,
                                std::uint32_t ttl, ByteView rdata, ByteView prefix) noexcept {
   const Mark start = mark();
-  RecordHead head{owner, type, rr_class, ttl};
-  if (append_record(section, head, rdata, prefix)) return true;
+  Record record = begin_record(section, RRsetHead{owner, type, rr_class, Ttl{ttl}, {}, {}});
+  if (append_record(record, rdata, prefix)) return true;
   roll_back(start);
   return false;
 }
@@ -85,47 +106,67 @@ ByteView MessageWriter::finish() noexcept {
   return space_.first(size_);
 }
 
-bool MessageWriter::append_record(Section section, RecordHead& head, ByteView rdata,
-                                  ByteView prefix) noexcept {
-  constexpr std::size_t kFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
-  std::uint16_t& count = counts_[1 + static_cast<std::size_t>(section)];
-  if (count == 0xFFFF || !put_owner(head) || !fits(kFixedOctets)) return false;
+MessageWriter::Record MessageWriter::begin_record(Section section, const RRsetHead& head) noexcept {
+  std::uint8_t octets[8];
+  store_be16(octets, static_cast<std::uint16_t>(head.type));
+  store_be16(octets + 2, static_cast<std::uint16_t>(head.rr_class));
+  store_be32(octets + 4, head.ttl.seconds);
+  std::uint64_t fixed;
+  std::memcpy(&fixed, octets, sizeof fixed);
+  return {head.owner,
+          &counts_[1 + static_cast<std::size_t>(section)],
+          fixed,
+          head.prefix.empty() ? detail::compressible_names(head.type) : kNoNames,
+          head.owner_place ? head.owner_place : place_in_question(head.owner),
+          {}};
+}
+
+/// The commonest: a pointer, and RDATA as it is.
+bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
+  const std::size_t length = prefix.size() + rdata.size();
+  if (!fits(2 + kFixedOctets + length) || *record.count == 0xFFFF) return false;
+  std::uint8_t* out = space_.data() + size_;
+  store_be16(out, record.place.pointer_);
+  std::memcpy(out + 2, &record.fixed, sizeof record.fixed);
+  store_be16(out + 10, static_cast<std::uint16_t>(length));
+  if (!prefix.empty()) std::memcpy(out + 12, prefix.data(), prefix.size());
+  copy_octets(out + 12 + prefix.size(), rdata);
+  size_ += 2 + kFixedOctets + length;
+  ++*record.count;
+  return true;
+}
+
+bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
+                                           ByteView prefix) noexcept {
+  const bool owner_fitted =
+      record.place ? put_pointer(record.place.pointer_) : put_name(record.owner, record.place);
+  if (!owner_fitted || !fits(kFixedOctets) || *record.count == 0xFFFF) return false;
   std::uint8_t* fixed = space_.data() + size_;
-  store_be16(fixed, static_cast<std::uint16_t>(head.type));
-  store_be16(fixed + 2, static_cast<std::uint16_t>(head.rr_class));
-  store_be32(fixed + 4, head.ttl);
+  std::memcpy(fixed, &record.fixed, sizeof record.fixed);
   size_ += kFixedOctets;
   const std::size_t rdata_at = size_;
-  if (!put_rdata(head.type, rdata, prefix)) return false;
+  const bool rdata_fitted = record.names.names == 0 ? put_octets(prefix) && put_octets(rdata)
+                                                    : put_rdata_names(record, rdata);
+  if (!rdata_fitted) return false;
   store_be16(fixed + 8, static_cast<std::uint16_t>(size_ - rdata_at));
-  ++count;
+  ++*record.count;
   return true;
 }
 
-bool MessageWriter::put_owner(RecordHead& head) noexcept {
-  if (head.pointer != 0) return put_pointer(head.pointer);
-  const std::size_t at = size_;
-  if (!put_name(head.owner)) return false;
-  if (space_[at] >= (kPointerBits >> 8))
-    head.pointer = load_be16(space_.data() + at);
-  else if (at <= kMaxPointerOffset && !head.owner.is_root())
-    head.pointer = pointer_to(at);
-  return true;
-}
-
-bool MessageWriter::put_rdata(RRType type, ByteView rdata, ByteView prefix) noexcept {
-  if (!prefix.empty()) return put_octets(prefix) && put_octets(rdata);
+/// RDATA that has names which may be compressed.
+bool MessageWriter::put_rdata_names(Record& record, ByteView rdata) noexcept {
   bool fitted = true;
-  for_each_compressible_field(type, rdata, [&](ByteView field, bool is_name) {
-    fitted =
-        fitted && (is_name ? put_name(NameView(field.data(), field.size())) : put_octets(field));
+  for_each_compressible_field(record.names, rdata, [&](ByteView field, bool is_name) {
+    record.target = NamePlace();
+    fitted = fitted && (is_name ? put_name(NameView(field.data(), field.size()), record.target)
+                                : put_octets(field));
   });
   return fitted;
 }
 
 bool MessageWriter::put_octets(ByteView octets) noexcept {
   if (!fits(octets.size())) return false;
-  if (!octets.empty()) std::memcpy(space_.data() + size_, octets.data(), octets.size());
+  copy_octets(space_.data() + size_, octets);
   size_ += octets.size();
   return true;
 }
@@ -137,80 +178,64 @@ bool MessageWriter::put_pointer(std::uint16_t pointer) noexcept {
   return true;
 }
 
-bool MessageWriter::put_name(NameView name) noexcept {
-  if (name.is_root()) return put_octets(name.bytes());
-  if (const std::uint16_t pointer = question_pointer(name); pointer != 0)
-    return put_pointer(pointer);
-  if (!table_ready_) prepare_table();
-
-  const Suffix suffix = longest_suffix(name);
-  if (suffix.new_labels == 0) return put_pointer(pointer_to(suffix.offset));
-  const std::uint8_t* last = name.data() + suffix.labels[suffix.new_labels - 1];
-  const auto literal = static_cast<std::size_t>(last + *last + 1 - name.data());
-  if (!fits(literal + (suffix.offset == 0 ? 1 : 2))) return false;
-  std::memcpy(space_.data() + size_, name.data(), literal);
-  if (suffix.offset == 0)
-    space_[size_ + literal] = 0;
-  else
-    store_be16(space_.data() + size_ + literal, pointer_to(suffix.offset));
-  enter_new_names(suffix, name);
-  size_ += literal + (suffix.offset == 0 ? 1 : 2);
-  return true;
+/// Set when `name` is part of the question's name in the message. Addresses are compared as
+/// numbers, since they mostly have nothing to do with each other.
+NamePlace MessageWriter::place_in_question(NameView name) const noexcept {
+  NamePlace place;
+  const auto distance = reinterpret_cast<std::uintptr_t>(name.data()) -
+                        reinterpret_cast<std::uintptr_t>(space_.data() + kHeaderOctets);
+  if (distance < question_size_ && !name.is_root())
+    place.pointer_ = pointer_to(kHeaderOctets + distance);
+  return place;
 }
 
-/// A pointer when `name` is part of the question's name in the message or equals it octet by octet;
-/// else 0. Other spellings and ancestors are left to the table.
-std::uint16_t MessageWriter::question_pointer(NameView name) const noexcept {
-  const std::uint8_t* question = space_.data() + kHeaderOctets;
-  const auto distance = static_cast<std::uintptr_t>(reinterpret_cast<std::uintptr_t>(name.data()) -
-                                                    reinterpret_cast<std::uintptr_t>(question));
-  if (distance < question_size_) return pointer_to(kHeaderOctets + distance);
-  if (name.size() == question_size_ && std::memcmp(name.data(), question, name.size()) == 0)
-    return pointer_to(kHeaderOctets);
-  return 0;
+/// Writes a name, `place` saying where.
+bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
+  if (name.is_root()) return put_octets(name.bytes());
+  if (!table_ready_) prepare_table();
+  Search search;
+  search_name(name, search);
+  if (search.literal == 0) {
+    place.pointer_ = pointer_to(search.offset);
+    return put_pointer(place.pointer_);
+  }
+  if (!fits(search.literal + (search.offset == 0 ? 1 : 2))) return false;
+  enter_names(search);
+  place.pointer_ = pointer_to(size_);
+  std::memcpy(space_.data() + size_, name.data(), search.literal);
+  size_ += search.literal;
+  if (search.offset != 0) return put_pointer(pointer_to(search.offset));
+  space_[size_++] = 0;
+  return true;
 }
 
 /// Puts the table into use: it then knows the question's name and all ancestors of it.
 void MessageWriter::prepare_table() noexcept {
   table_.clear(static_cast<std::size_t>(std::max<std::ptrdiff_t>(limit_, 0)));
   table_ready_ = true;
-  const NameView name = question_name();
-  if (name.is_root()) return;
-  const std::size_t size = std::exchange(size_, kHeaderOctets);
-  enter_new_names(longest_suffix(name), name);
-  size_ = size;
+  for (NameView name = question_name(); !name.is_root(); name = name.parent())
+    table_.enter(compression_hash(name), static_cast<std::size_t>(name.data() - space_.data()));
 }
 
-/// Looks the name's ancestors up from the root on, until one is not there: the next longer ones
-/// then cannot be there either, as a name is entered after its ancestors.
-MessageWriter::Suffix MessageWriter::longest_suffix(NameView name) const noexcept {
-  Suffix suffix;
-  std::size_t count = 0;
-  for (std::size_t at = 0; name.data()[at] != 0; at += name.data()[at] + 1U)
-    suffix.labels[count++] = static_cast<std::uint8_t>(at);
-  suffix.offset = 0;
-  suffix.hash = 0;
-  for (suffix.new_labels = count; suffix.new_labels > 0; --suffix.new_labels) {
-    const std::uint8_t* label = name.data() + suffix.labels[suffix.new_labels - 1];
-    suffix.hash = hash_label(suffix.hash, label);
-    const auto place = table_.find(space_.data(), suffix.hash, label, suffix.offset);
-    suffix.slot = place.slot;
-    if (place.offset == 0) break;
-    suffix.offset = place.offset;
+/// Looks for the name, then for each ancestor, until one is there or the root is reached.
+inline void MessageWriter::search_name(NameView name, Search& search) const noexcept {
+  const ByteView message = space_.first(size_);
+  const std::uint8_t* p = name.data();
+  const std::uint8_t* const root = p + name.size() - 1;
+  for (; p < root; p += *p + 1U) {
+    const NameView suffix(p, static_cast<std::size_t>(root + 1 - p));
+    const std::uint16_t hash = compression_hash(suffix);
+    search.offset = table_.find(message, hash, suffix);
+    if (search.offset != 0) break;
+    search.fresh[search.fresh_count++] = {hash, static_cast<std::uint8_t>(p - name.data())};
   }
-  return suffix;
+  search.literal = static_cast<std::size_t>(p - name.data());
 }
 
-/// Enters the name at size_, just written, and those of its ancestors that are new; shortest first,
-/// and none after one that found no place, since it could never be found.
-void MessageWriter::enter_new_names(const Suffix& suffix, NameView name) noexcept {
-  std::uint64_t hash = suffix.hash;
-  std::uint16_t slot = suffix.slot;
-  for (std::size_t i = suffix.new_labels; i-- > 0;) {
-    if (!table_.enter(slot, hash, size_ + suffix.labels[i]) || i == 0) return;
-    hash = hash_label(hash, name.data() + suffix.labels[i - 1]);
-    slot = table_.free_slot(hash);
-  }
+/// Enters the names that a search missed, which are about to be written at size_.
+inline void MessageWriter::enter_names(const Search& search) noexcept {
+  for (std::size_t i = 0; i < search.fresh_count; ++i)
+    table_.enter(search.fresh[i].hash, size_ + search.fresh[i].at);
 }
 
 }  // namespace pando::dns

@@ -10,16 +10,42 @@
 #include "dns/compression_table.h"
 #include "dns/message_header.h"
 #include "dns/name.h"
+#include "dns/rdata.h"
 #include "dns/types.h"
 
 namespace pando::dns {
 
 enum class Section : std::uint8_t { kAnswer, kAuthority, kAdditional };
 
+/// Where a name stands in a message being written, for writing it again without a search. Belongs
+/// to one writer, and ends when that rolls back to before the name. Unset when no pointer reaches
+/// it.
+class NamePlace {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return pointer_ != 0; }
+
+ private:
+  friend class MessageWriter;
+  std::uint16_t pointer_ = 0;
+};
+
+/// What the records of one RRset share.
+struct RRsetHead {
+  NameView owner;
+  RRType type{};
+  RRClass rr_class = RRClass::kIN;
+  Ttl ttl{};
+  /// Stands before each RDATA, which is then taken as it is (the store keeps RRSIGs without "type
+  /// covered").
+  ByteView prefix{};
+  /// Set: `owner` is not looked at.
+  NamePlace owner_place{};
+};
+
 /// Builds one message in caller's memory: no heap, no exceptions. Every name is compressed wherever
 /// RFC 3597 §4 lets it: owners, and RDATA of the RFC 1035 types. A name compressed against an
 /// earlier one shows that one's case (RFC 4343 §4.1). The writer knows nothing of the store: it is
-/// given names and uncompressed, checked RDATA.
+/// given names and uncompressed, checked RDATA, none of them inside `space`.
 class MessageWriter {
  public:
   /// `space` is at least 12 octets; `limit` ≤ space.size() is the largest message to build and may
@@ -45,23 +71,40 @@ class MessageWriter {
   /// Message and compression table are as they were at `mark`.
   void roll_back(const Mark& mark) noexcept;
 
-  /// Appends one record; false when it does not fit (the message is then as it was). With `prefix`
-  /// the RDATA is prefix + rdata taken as they are (the store keeps RRSIGs without "type covered").
+  /// Appends one record; false when it does not fit (the message is then as it was). For `prefix`
+  /// see RRsetHead.
   [[nodiscard]] bool put_record(Section section, NameView owner, RRType type, RRClass rr_class,
                                 std::uint32_t ttl, ByteView rdata, ByteView prefix = {}) noexcept;
 
   /// Appends all records of one RRset or none (false). `each_rdata(visit)` calls `visit(rdata)` for
-  /// each RDATA. The owner is searched once: from the second record on it is a pointer.
+  /// each RDATA. The owner is searched once at most: from the second record on it is a pointer, and
+  /// head.owner_place is then set for further RRsets of the owner. `targets[i]` gets the place of
+  /// the name that ends the i-th RDATA, when its type has one that is compressed (NS, MX, CNAME,
+  /// PTR): those are the owners in the additional section.
+  template <class EachRdata>
+  [[nodiscard]] bool put_rrset(Section section, RRsetHead& head, EachRdata&& each_rdata,
+                               std::span<NamePlace> targets = {}) noexcept {
+    const Mark start = mark();
+    Record record = begin_record(section, head);
+    bool fitted = true;
+    std::size_t i = 0;
+    std::forward<EachRdata>(each_rdata)([&](ByteView rdata) {
+      fitted = fitted && append_record(record, rdata, head.prefix);
+      if (i < targets.size()) targets[i++] = record.target;
+    });
+    if (fitted)
+      head.owner_place = record.place;
+    else
+      roll_back(start);
+    return fitted;
+  }
+
+  /// The same for an RRset whose places are not wanted.
   template <class EachRdata>
   [[nodiscard]] bool put_rrset(Section section, NameView owner, RRType type, RRClass rr_class,
                                Ttl ttl, EachRdata&& each_rdata, ByteView prefix = {}) noexcept {
-    const Mark start = mark();
-    RecordHead head{owner, type, rr_class, ttl.seconds};
-    bool fits = true;
-    std::forward<EachRdata>(each_rdata)(
-        [&](ByteView rdata) { fits = fits && append_record(section, head, rdata, prefix); });
-    if (!fits) roll_back(start);
-    return fits;
+    RRsetHead head{owner, type, rr_class, ttl, prefix, {}};
+    return put_rrset(section, head, std::forward<EachRdata>(each_rdata));
   }
 
   /// Appends octets as they are (OPT, TSIG) and counts one additional record.
@@ -88,31 +131,36 @@ class MessageWriter {
   ByteView finish() noexcept;
 
  private:
-  /// What the records of one RRset share. `pointer` is the owner's compressed form once it is
-  /// known.
-  struct RecordHead {
+  /// An RRset's records as they are written one after the other.
+  struct Record {
     NameView owner;
-    RRType type;
-    RRClass rr_class;
-    std::uint32_t ttl;
-    std::uint16_t pointer = 0;
+    std::uint16_t* count;  // of the section
+    std::uint64_t fixed;   // TYPE, CLASS, TTL in wire order
+    detail::CompressibleNames names;
+    NamePlace place{};   // of the owner
+    NamePlace target{};  // of the name that ended the last RDATA
   };
 
   [[nodiscard]] bool fits(std::size_t octets) const noexcept {
     return static_cast<std::ptrdiff_t>(size_ + octets) <=
            limit_;  // reserve() may leave less than 0
   }
-  bool append_record(Section section, RecordHead& head, ByteView rdata, ByteView prefix) noexcept;
-  bool put_owner(RecordHead& head) noexcept;
-  bool put_rdata(RRType type, ByteView rdata, ByteView prefix) noexcept;
-  bool put_name(NameView name) noexcept;
+  Record begin_record(Section section, const RRsetHead& head) noexcept;
+  bool append_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
+    return record.place && record.names.names == 0 ? append_plain_record(record, rdata, prefix)
+                                                   : append_searched_record(record, rdata, prefix);
+  }
+  bool append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
+  bool append_searched_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
+  bool put_rdata_names(Record& record, ByteView rdata) noexcept;
+  bool put_name(NameView name, NamePlace& place) noexcept;
   bool put_octets(ByteView octets) noexcept;
   bool put_pointer(std::uint16_t pointer) noexcept;
-  [[nodiscard]] std::uint16_t question_pointer(NameView name) const noexcept;
+  [[nodiscard]] NamePlace place_in_question(NameView name) const noexcept;
   void prepare_table() noexcept;
-  struct Suffix;
-  [[nodiscard]] Suffix longest_suffix(NameView name) const noexcept;
-  void enter_new_names(const Suffix& suffix, NameView name) noexcept;
+  struct Search;
+  void search_name(NameView name, Search& search) const noexcept;
+  void enter_names(const Search& search) noexcept;
 
   std::span<std::uint8_t> space_;
   std::ptrdiff_t limit_;

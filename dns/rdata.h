@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -98,6 +99,11 @@ inline constexpr std::array<CompressibleNames, 16> kCompressibleNames = {{
     {2, 1},  // MX
 }};
 
+constexpr CompressibleNames compressible_names(RRType type) noexcept {
+  const auto value = static_cast<std::uint16_t>(type);
+  return value < kCompressibleNames.size() ? kCompressibleNames[value] : CompressibleNames{0, 0};
+}
+
 /// Offset of the name that additional_name() gives; kNoTarget for types without one.
 inline constexpr std::uint8_t kNoTarget = 255;
 constexpr std::uint8_t target_offset(RRType type) noexcept {
@@ -136,23 +142,24 @@ constexpr std::uint8_t target_offset(RRType type) noexcept {
 /// MessageWriter. Expects RDATA that passed check_rdata, but never reads outside of it: what is no
 /// name is passed on as plain octets.
 template <class Field>
-void for_each_compressible_field(RRType type, ByteView rdata, Field&& field) {
-  const auto value = static_cast<std::uint16_t>(type);
-  if (value < detail::kCompressibleNames.size()) {
-    detail::CompressibleNames places = detail::kCompressibleNames[value];
-    if (places.prefix >= rdata.size()) places.names = 0;
-    if (places.prefix != 0 && places.names != 0) {
-      field(rdata.first(places.prefix), false);
-      rdata = rdata.subspan(places.prefix);
-    }
-    for (std::uint8_t i = 0; i < places.names; ++i) {
-      const std::size_t length = wire_name_length(rdata);
-      if (length == 0) break;
-      field(rdata.first(length), true);
-      rdata = rdata.subspan(length);
-    }
+void for_each_compressible_field(detail::CompressibleNames places, ByteView rdata, Field&& field) {
+  if (places.prefix >= rdata.size()) places.names = 0;
+  if (places.prefix != 0 && places.names != 0) {
+    field(rdata.first(places.prefix), false);
+    rdata = rdata.subspan(places.prefix);
+  }
+  for (std::uint8_t i = 0; i < places.names; ++i) {
+    const std::size_t length = wire_name_length(rdata);
+    if (length == 0) break;
+    field(rdata.first(length), true);
+    rdata = rdata.subspan(length);
   }
   if (!rdata.empty()) field(rdata, false);
+}
+
+template <class Field>
+void for_each_compressible_field(RRType type, ByteView rdata, Field&& field) {
+  for_each_compressible_field(detail::compressible_names(type), rdata, std::forward<Field>(field));
 }
 
 /// Canonical RDATA order (RFC 4034 §6.3) after canonical form (§6.2: names of the listed types in

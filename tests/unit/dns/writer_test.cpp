@@ -414,6 +414,105 @@ TEST(MessageWriter, ASetFitsExactlyWhenItsCompressedOctetsDo) {
   }
 }
 
+RRsetHead head_of(NameView owner, RRType type, NamePlace place = {}) {
+  return {owner, type, RRClass::kIN, Ttl{300}, {}, place};
+}
+
+auto visit_all(const std::vector<Bytes>& rdatas) {
+  return [&rdatas](auto&& visit) {
+    for (const Bytes& rdata : rdatas) visit(ByteView(rdata));
+  };
+}
+
+TEST(NamePlace, OwnersAtKnownPlacesGiveTheSameMessageAsASearch) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    RandomSets random(seed);
+    std::vector<Bytes> targets;
+    for (std::size_t i = random() % 6; i > 0; --i)
+      targets.push_back(octets_of(random.random_name()));
+    const Name owner = random.random_name();
+    const bool is_mx = random() % 2 == 0;
+    if (is_mx)
+      for (Bytes& rdata : targets) rdata.insert(rdata.begin(), {0, 10});
+    const std::vector<Bytes> addresses = {{192, 0, 2, 1}, {192, 0, 2, 2}};
+    Message placed;
+    Message searched;
+    std::array<NamePlace, 6> places;
+    for (Message* message : {&placed, &searched}) {
+      ASSERT_TRUE(message->writer.put_question(name("q.example.com."), RRType::kNS, RRClass::kIN));
+      RRsetHead head = head_of(owner, is_mx ? RRType::kMX : RRType::kNS);
+      ASSERT_TRUE(message->writer.put_rrset(Section::kAuthority, head, visit_all(targets), places));
+    }
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const std::size_t at = is_mx ? 2 : 0;
+      const NameView target(targets[i].data() + at, targets[i].size() - at);
+      EXPECT_EQ(static_cast<bool>(places[i]), !target.is_root());
+      RRsetHead head = head_of(places[i] ? NameView() : target, RRType::kA, places[i]);
+      ASSERT_TRUE(placed.writer.put_rrset(Section::kAdditional, head, visit_all(addresses)));
+      RRsetHead search = head_of(target, RRType::kA);
+      ASSERT_TRUE(searched.writer.put_rrset(Section::kAdditional, search, visit_all(addresses)));
+    }
+    ASSERT_EQ(placed.finish(), searched.finish()) << "seed " << seed;
+  }
+}
+
+TEST(NamePlace, AnOwnersPlaceServesItsNextRRset) {
+  Message message;
+  const Name owner = name("www.example.com.");
+  RRsetHead head = head_of(owner, RRType::kA);
+  const std::vector<Bytes> rdatas = {{192, 0, 2, 1}};
+  ASSERT_TRUE(message.writer.put_rrset(Section::kAnswer, head, visit_all(rdatas)));
+  ASSERT_TRUE(head.owner_place);
+  const std::size_t before = message.writer.size();
+  head.owner = NameView();
+  head.type = RRType::kTXT;
+  ASSERT_TRUE(message.writer.put_rrset(Section::kAnswer, head, visit_all(rdatas)));
+  const Bytes octets = message.finish();
+  EXPECT_EQ(load_be16(&octets[before]), 0xC00C);
+  EXPECT_EQ(octets.size(), before + 2 + 10 + 4);
+}
+
+TEST(NamePlace, ThereIsNoneForTypesWhoseNamesAreNotCompressed) {
+  Message message;
+  std::array<NamePlace, 1> places;
+  Bytes srv(6, 0);
+  append(srv, name("target.example.").view().bytes());
+  for (const auto& [type, rdata] : {std::pair(RRType::kSRV, srv), {RRType::kA, Bytes(4, 1)}}) {
+    const Name owner = name("a.example.");
+    RRsetHead head = head_of(owner, type);
+    const std::vector<Bytes> rdatas = {rdata};
+    ASSERT_TRUE(message.writer.put_rrset(Section::kAnswer, head, visit_all(rdatas), places));
+    EXPECT_FALSE(places[0]);
+  }
+}
+
+TEST(NamePlace, ThereIsNoneBeyondTheReachOfPointers) {
+  Message message;
+  const std::vector<Bytes> big = {Bytes(0x3FF0, 0)};
+  RRsetHead filler = head_of(NameView(), RRType::kNULL);
+  ASSERT_TRUE(message.writer.put_rrset(Section::kAnswer, filler, visit_all(big)));
+  const Name owner = name("far.example.");
+  RRsetHead head = head_of(owner, RRType::kA);
+  const std::vector<Bytes> rdatas = {{192, 0, 2, 1}, {192, 0, 2, 2}};
+  const std::size_t before = message.writer.size();
+  ASSERT_GT(before, 0x3FFFU);
+  ASSERT_TRUE(message.writer.put_rrset(Section::kAnswer, head, visit_all(rdatas)));
+  EXPECT_FALSE(head.owner_place);
+  EXPECT_EQ(message.writer.size() - before, 2 * (13U + 10 + 4));
+}
+
+TEST(MessageWriter, DamagedRdataIsWrittenAsItIsAndNeverReadBeyond) {
+  // A store that was damaged may hold NS RDATA that is no name.
+  for (const Bytes& damaged : {Bytes{5, 'a'}, Bytes{0xC0}, Bytes{1, 'a'}, Bytes{63}, Bytes{}}) {
+    Message message;
+    ASSERT_TRUE(message.writer.put_question(name("a."), RRType::kNS, RRClass::kIN));
+    ASSERT_TRUE(put(message.writer, {Section::kAnswer, name("a."), RRType::kNS, {damaged}, {}}));
+    const Bytes octets = message.finish();
+    EXPECT_EQ(load_be16(&octets[octets.size() - damaged.size() - 2]), damaged.size());
+    EXPECT_TRUE(std::equal(damaged.rbegin(), damaged.rend(), octets.rbegin()));
+  }
+}
+
 TEST(MessageWriter, ReservedRoomIsKeptForTheRecordsAtTheEnd) {
   Message message(12 + 11);
   const Bytes opt(11, 0);
