@@ -37,6 +37,8 @@ class MessageReader {
   [[nodiscard]] ByteView message() const noexcept { return message_; }
 
  private:
+  Status read_name(std::size_t& at, Name& name) const;
+
   ByteView message_;
   std::size_t at_ = 0;
 };

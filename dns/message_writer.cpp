@@ -48,7 +48,8 @@ struct MessageWriter::Search {
 };
 
 MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept
-    : space_(space), limit_(static_cast<std::ptrdiff_t>(std::min(limit, kMaxMessageOctets))) {}
+    : space_(space),
+      limit_(static_cast<std::ptrdiff_t>(std::min({limit, space.size(), kMaxMessageOctets}))) {}
 
 void MessageWriter::put_header(const Header& header) noexcept {
   write_header(header, space_.data());

@@ -72,7 +72,7 @@ Result<std::size_t> name_from_text(std::string_view text, NameView origin,
 /// An owned name, ≤ 255 octets inline, no heap.
 class Name {
  public:
-  Name() noexcept = default;
+  Name() noexcept : size_(1) { bytes_[0] = 0; }
   explicit Name(NameView view) noexcept : size_(static_cast<std::uint8_t>(view.size())) {
     std::memcpy(bytes_.data(), view.data(), view.size());
   }
@@ -101,8 +101,8 @@ class Name {
   [[nodiscard]] Name folded() const noexcept;
 
  private:
-  std::uint8_t size_ = 1;
-  std::array<std::uint8_t, kMaxNameOctets> bytes_{};
+  std::uint8_t size_;
+  std::array<std::uint8_t, kMaxNameOctets> bytes_;  // filled up to size_: clearing all would show
 };
 
 inline bool operator==(const Name& a, const Name& b) noexcept { return a.view() == b.view(); }
