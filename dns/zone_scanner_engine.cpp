@@ -68,14 +68,14 @@ ZoneScanner::ZoneScanner(const ScanOptions& options, const ScanState& state, con
       last_ttl_(state.last_ttl),
       line_(state.line) {
   if (state.owner) {
-    owner_.assign(*state.owner);
+    owner_->assign(*state.owner);
     owner_known_ = true;
   }
 }
 
 ScanState ZoneScanner::state() const {
   ScanState state{Name(origin_.view()), std::nullopt, default_ttl_, last_ttl_, line_};
-  if (owner_known_) state.owner = Name(owner_.view());
+  if (owner_known_) state.owner = Name(owner_->view());
   return state;
 }
 
@@ -157,15 +157,17 @@ Status ZoneScanner::take_record() {
     warn_if_inherited_after_directive();
   }
   Head head;
-  head.owner = owner_.view();
+  head.owner = owner_->view();
   if (Status read = read_head(tokens, at, head); !read) return read;
   return take_rdata(head, tokens.subspan(at), file_->lexer.plain());
 }
 
 Status ZoneScanner::set_owner(const Token& token) {
-  directive_behind_owner_ = {};
+  if (Status read = read_name(token, *spare_owner_, file_->lexer.plain()); !read) return read;
+  std::swap(owner_, spare_owner_);
   owner_known_ = true;
-  return read_name(token, owner_, file_->lexer.plain());
+  directive_behind_owner_ = {};
+  return {};
 }
 
 Status ZoneScanner::read_name(const Token& token, PaddedName& name, bool plain) const {
@@ -271,7 +273,7 @@ Status ZoneScanner::choose_ttl(const Head& head, Ttl& ttl, ByteView rdata) {
 
 void ZoneScanner::warn_if_inherited_after_directive() {
   warn(fmt::format("owner name inherited from before {}: {}", directive_behind_owner_,
-                   to_text(owner_.view())));
+                   to_text(owner_->view())));
   directive_behind_owner_ = {};
 }
 
@@ -332,7 +334,7 @@ Status ZoneScanner::scan_included(const std::string& path, const PaddedName& ori
       return fail(Errc::kInvalid, "$INCLUDE {}: this file is being read already", path);
 
   const PaddedName saved_origin = std::exchange(origin_, origin);
-  const PaddedName saved_owner = owner_;
+  const PaddedName saved_owner = *owner_;
   const bool saved_owner_known = owner_known_;
   ++depth_;
   File file{path, file_, source.identity(), {}};
@@ -340,8 +342,8 @@ Status ZoneScanner::scan_included(const std::string& path, const PaddedName& ori
   --depth_;
   // RFC 1035 §5.1: "a $INCLUDE entry never changes the relative origin of the parent file".
   origin_ = saved_origin;
-  if (owner_.view() != saved_owner.view()) directive_behind_owner_ = "$INCLUDE";
-  owner_ = saved_owner;
+  if (owner_->view() != saved_owner.view()) directive_behind_owner_ = "$INCLUDE";
+  *owner_ = saved_owner;
   owner_known_ = saved_owner_known;
   return {};
 }

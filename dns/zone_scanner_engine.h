@@ -19,6 +19,9 @@ class ZoneScanner {
  public:
   ZoneScanner(const ScanOptions& options, const ScanState& state, const RecordSink& sink);
 
+  ZoneScanner(const ZoneScanner&) = delete;
+  ZoneScanner& operator=(const ZoneScanner&) = delete;
+
   void scan_file(const std::string& path);
   void scan_text(std::string_view text, std::string_view label);
 
@@ -81,7 +84,9 @@ class ZoneScanner {
 
   // ScanState, in the forms that the hot path wants.
   PaddedName origin_;
-  PaddedName owner_;
+  PaddedName owner_buffers_[2];
+  PaddedName* owner_ = &owner_buffers_[0];
+  PaddedName* spare_owner_ = &owner_buffers_[1];  // the next is read here: it may turn out bad
   bool owner_known_ = false;
   std::optional<Ttl> default_ttl_;
   std::optional<Ttl> last_ttl_;

@@ -75,6 +75,10 @@ std::size_t read_plain_name(std::string_view text, const PaddedName& origin,
                             std::uint8_t* out) noexcept {
   const std::size_t size = text.size();
   if (size == 0 || size >= kMaxNameOctets || text == "@") return 0;
+  if (text == ".") {
+    out[0] = 0;
+    return 1;
+  }
   // Octet i of the text goes to out[i + 1], so that a dot at i lands where the next label's length
   // belongs.
   std::size_t label = 0;

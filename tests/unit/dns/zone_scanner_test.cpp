@@ -249,6 +249,13 @@ TEST(ZoneScanner, BlankOwnerWithoutOneBeforeIsAnError) {
               ElementsAre("zone:2: no owner name, and none before it"));
 }
 
+TEST(ZoneScanner, BadOwnerLeavesTheLastOneAsItWas) {
+  const Scan result = scan("$TTL 9\na A 192.0.2.1\nbb..c A 192.0.2.2\n A 192.0.2.3\n");
+  EXPECT_EQ(result.report.errors.size(), 1U);
+  EXPECT_THAT(result.records, ElementsAre("a.example. 9 A 192.0.2.1", "a.example. 9 A 192.0.2.3"));
+  EXPECT_EQ(errors_of("bb..c 9 A 192.0.2.2\n 9 A 192.0.2.3\n").size(), 2U);
+}
+
 TEST(ZoneScanner, LabelAndNameLimits) {
   const std::string label63(63, 'a');
   const std::string name249 = label63 + "." + label63 + "." + label63 + "." + std::string(52, 'b');
