@@ -70,13 +70,13 @@ bool allow_all_needed(void* filter) {
   constexpr scmp_datum_t kWriting = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
   return
       // Files are opened for reading only: the store, the time zone.
-      allow_if(filter, SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting, 0)) &&
+      allow_if(filter, SCMP_SYS(openat), scmp_arg_cmp{2, SCMP_CMP_MASKED_EQ, kWriting, 0}) &&
       // No memory ever becomes executable.
-      allow_if(filter, SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
-      allow_if(filter, SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
+      allow_if(filter, SCMP_SYS(mmap), scmp_arg_cmp{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0}) &&
+      allow_if(filter, SCMP_SYS(mprotect), scmp_arg_cmp{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0}) &&
       // The only socket a worker opens is the one to its manager.
-      allow_if(filter, SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX)) &&
-      allow_if(filter, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONBIO));
+      allow_if(filter, SCMP_SYS(socket), scmp_arg_cmp{0, SCMP_CMP_EQ, AF_UNIX, 0}) &&
+      allow_if(filter, SCMP_SYS(ioctl), scmp_arg_cmp{1, SCMP_CMP_EQ, FIONBIO, 0});
 }
 
 }  // namespace
