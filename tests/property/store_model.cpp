@@ -1,0 +1,246 @@
+// Random transactions against a model, while reader processes check that whatever they pin or
+// lease is one whole version.
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <new>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "shm/reader.h"
+#include "tests/property/store_table.h"
+#include "tests/unit/shm/support.h"
+
+namespace pando::shm {
+namespace {
+
+using namespace test;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kVersions = 1500;
+#else
+constexpr int kVersions = 10'000;
+#endif
+constexpr std::uint32_t kReaders = 2;
+
+struct Signals {
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> looks{0};
+};
+
+Signals* shared_signals() {
+  void* memory =
+      ::mmap(nullptr, sizeof(Signals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return new (memory) Signals();
+}
+
+/// A reader process: pins, leases, and walks what it holds until told to stop. The exit status says
+/// what went wrong.
+class Watcher {
+ public:
+  Watcher(Reader reader, Signals& signals, std::uint32_t seed)
+      : reader_(std::move(reader)), signals_(signals), random_(seed) {}
+
+  int run() {
+    while (!signals_.stop.load()) {
+      if (!look_at_current()) return 1;
+      if (!look_at_leases()) return 2;
+      signals_.looks.fetch_add(1);
+    }
+    return 0;
+  }
+
+ private:
+  struct Held {
+    std::size_t lease;
+    Reader::View view;
+  };
+
+  bool look_at_current() {
+    const Reader::View view = reader_.pin();
+    const bool whole = view.version >= last_ && walk(view.window, view.root).has_value();
+    last_ = view.version;
+    if (held_.size() < 5 && random_() % 4 == 0) {
+      if (auto lease = reader_.take_lease()) held_.push_back({*lease, view});
+    }
+    reader_.unpin();
+    return whole;
+  }
+
+  bool look_at_leases() {
+    for (const Held& held : held_)
+      if (!walk(held.view.window, held.view.root)) return false;
+    if (!held_.empty() && random_() % 4 == 0) {
+      const std::size_t which = random_() % held_.size();
+      reader_.give_up_lease(held_[which].lease);
+      held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    return true;
+  }
+
+  Reader reader_;
+  Signals& signals_;
+  std::mt19937 random_;
+  std::vector<Held> held_;
+  std::uint64_t last_ = 0;
+};
+
+/// What the table should hold: key → (octets, seed).
+using Model = std::map<std::uint32_t, std::pair<std::size_t, std::uint64_t>>;
+
+class StoreModel : public ::testing::Test {
+ protected:
+  StoreModel() { store_.set_slots(&slots_); }
+  ~StoreModel() override {
+    signals_->stop.store(true);
+    for (const pid_t reader : readers_)
+      EXPECT_EQ(end_of(reader), 0) << "a reader saw a version that is not whole";
+    store_.set_slots(nullptr);
+  }
+
+  void start_readers() {
+    for (std::uint32_t slot = 0; slot < kReaders; ++slot) {
+      must(slots_.add(slot));
+      readers_.push_back(start_child([this, slot] {
+        auto reader = Reader::attach(folder_.store(), kLayout, slot, must(slots_.descriptor(slot)));
+        return Watcher(must(std::move(reader)), *signals_, slot + 1).run();
+      }));
+    }
+  }
+
+  /// Without taking the exit status from whoever checks it at the end.
+  [[nodiscard]] bool readers_alive() const {
+    for (const pid_t reader : readers_) {
+      siginfo_t ended{};
+      ::waitid(P_PID, static_cast<id_t>(reader), &ended, WEXITED | WNOHANG | WNOWAIT);
+      if (ended.si_pid == reader) return false;
+    }
+    return true;
+  }
+
+  std::size_t random_octets() {
+    const auto kind = random_() % 100;
+    if (kind == 0) return random_() % 20'000 * 8;  // sometimes above a chunk
+    if (kind < 10) return random_() % 1000 * 8;
+    return random_() % 40 * 8;
+  }
+
+  /// One random change to the table and to the model's copy.
+  bool change(Table& table, Model& model) {
+    const auto key = static_cast<std::uint32_t>(random_() % kKeys);
+    if (random_() % 3 == 0) {
+      model.erase(key);
+      return table.erase(key);
+    }
+    const std::size_t octets = random_octets();
+    const std::uint64_t seed = random_();
+    model[key] = {octets, seed};
+    return table.put(key, octets, seed);
+  }
+
+  /// A transaction of random size that is published, dropped, or fails because the store is full.
+  void random_version() {
+    Transaction transaction = store_.begin();
+    Table table(transaction, store_.current().root);
+    Model after = model_;
+    const std::size_t changes = 1 + random_() % (random_() % 20 == 0 ? 300 : 4);
+    bool fits = true;
+    for (std::size_t i = 0; fits && i < changes; ++i) fits = change(table, after);
+    if (!fits) return make_room();
+    if (random_() % 8 == 0) return;  // dropped
+    if (store_.publish(std::move(transaction), table.root(), random_()))
+      model_ = std::move(after);
+    else
+      ++full_;  // readers hold so much that there was no room for the root block
+  }
+
+  void make_room() {
+    ++full_;
+    Transaction transaction = store_.begin();
+    transaction.use_reserve();
+    Table table(transaction, store_.current().root);
+    Model after = model_;
+    for (std::uint32_t i = 0; i < 8 && !after.empty(); ++i) {
+      const auto victim = after.lower_bound(static_cast<std::uint32_t>(random_() % kKeys));
+      const auto key = victim == after.end() ? after.begin()->first : victim->first;
+      after.erase(key);
+      if (!table.erase(key)) return;  // readers hold what there is: try again later
+    }
+    if (store_.publish(std::move(transaction), table.root(), 0)) model_ = std::move(after);
+  }
+
+  void compact() {
+    store_.choose_victims(60, 8);
+    Transaction transaction = store_.begin();
+    transaction.use_reserve();
+    Table table(transaction, store_.current().root);
+    if (table.compact() && !store_.publish(std::move(transaction), table.root(), 0)) ++full_;
+    store_.forget_victims();
+  }
+
+  void expect_model() {
+    const auto found = walk(store_.window(), store_.current().root);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->values, model_.size());
+    EXPECT_EQ(found->sum, sum_of_model());
+    EXPECT_EQ(store_.stats().live_octets, live_octets_of(store_, *found));
+    must(store_.check());
+  }
+
+  [[nodiscard]] std::uint64_t sum_of_model() const {
+    std::uint64_t sum = 0;
+    std::vector<std::uint64_t> words;
+    for (const auto& [key, value] : model_) {
+      words.clear();
+      for (std::size_t i = 0; i + 8 <= value.first; i += 8) words.push_back(value.second + i);
+      sum += hash_of(key, reinterpret_cast<const std::byte*>(words.data()), value.first);
+    }
+    return sum;
+  }
+
+  Folder folder_;
+  Store store_ = must(Store::create(options(folder_, 8 * kMiB)));
+  SlotTable slots_ = must(SlotTable::open(folder_.slots(), folder_.store(), kLayout));
+  Signals* signals_ = shared_signals();
+  std::vector<pid_t> readers_;
+  std::mt19937 random_{20240501};
+  Model model_;
+  int full_ = 0;
+};
+
+TEST_F(StoreModel, RandomTransactionsMatchTheModelWhileReadersVerify) {
+  start_readers();
+  for (int i = 0; i < kVersions; ++i) {
+    random_version();
+    if (i % 50 == 0) compact();
+    if (i % 10 == 0) store_.reclaim();
+    if (i % 100 == 0) expect_model();
+  }
+  // Every reader has looked often enough to have met a wrong version if there was one.
+  while (signals_->looks.load() < 200 && readers_alive())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  expect_model();
+  EXPECT_GT(full_, 0) << "the store was never full: the test does not reach its edges";
+}
+
+TEST_F(StoreModel, TableSurvivesAttachingAgainAndAgain) {
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 50; ++i) random_version();
+    const VersionInfo before = store_.current();
+    const Folder elsewhere;
+    store_ = must(Store::create(options(elsewhere, kMiB)));  // lets go of the lock
+    store_ = must(Store::attach(options(folder_, 8 * kMiB)));
+    store_.set_slots(&slots_);
+    EXPECT_EQ(store_.current().number, before.number);
+    EXPECT_EQ(store_.current().root, before.root);
+    expect_model();
+  }
+}
+
+}  // namespace
+}  // namespace pando::shm
