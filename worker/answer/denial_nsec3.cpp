@@ -4,93 +4,107 @@ namespace pando::worker::nsec3 {
 
 namespace {
 
+using dns::NameView;
+
 /// The NSEC3 that says something about a name: by its own hash (`matches`), or by covering it.
 struct Finding {
   zone::RecordView record;
   bool matches = false;
 };
 
+/// Names that exist, and wildcards below them, are asked about again and again; the others may be a
+/// client's random label, whose hash is not worth remembering.
 enum class Asked { kOfZone, kMadeUp };
 
-/// `kind`: names that exist, and wildcards below them, are asked about again and again; the rest
-/// may be a client's random label, which is not worth remembering.
-Finding find_nsec3(Walk& walk, dns::NameView name, Asked kind) noexcept {
-  const zone::Nsec3Parameters parameters = walk.zone.nsec3_parameters();
-  dns::Nsec3Hash hash;
-  const bool hashed =
-      kind == Asked::kOfZone
-          ? walk.hasher.hash_and_remember(name, parameters.iterations, parameters.salt, hash)
-          : walk.hasher.hash(name, parameters.iterations, parameters.salt, hash);
-  Finding finding;
-  if (hashed) finding.record = walk.zone.nsec3_match_or_cover(hash, finding.matches);
-  return finding;
-}
+/// Finds and adds the NSEC3 records of one answer.
+class Prover {
+ public:
+  explicit Prover(Walk& walk) noexcept : walk_(walk), parameters_(walk.zone.nsec3_parameters()) {}
 
-void add(Walk& walk, const Finding& finding) noexcept {
-  add_denial(walk, finding.record, dns::RRType::kNSEC3);
-}
-
-/// RFC 5155 §7.2.1: proves the closest *provable* encloser of `next_closer` and that next_closer,
-/// one label longer, does not exist. Under opt-out an existing name may have no NSEC3 (an insecure
-/// delegation, or an empty non-terminal that leads only to such): then the walk goes up, and what
-/// was not provable becomes the next closer name, covered by an opt-out span. `covering` says what
-/// is known of next_closer. Returns the provable encloser. At most one step a label.
-dns::NameView prove_closest_encloser_above(Walk& walk, dns::NameView next_closer,
-                                           Finding covering) noexcept {
-  dns::NameView encloser = next_closer.parent();
-  Finding finding = find_nsec3(walk, encloser, Asked::kOfZone);
-  while (!finding.matches && encloser.size() > walk.apex.size()) {
-    covering = finding;
-    encloser = encloser.parent();
-    finding = find_nsec3(walk, encloser, Asked::kOfZone);
+  [[nodiscard]] Finding find(NameView name, Asked asked) noexcept {
+    dns::Nsec3Hash hash;
+    const auto& [algorithm, iterations, salt] = parameters_;
+    const bool hashed = asked == Asked::kOfZone
+                            ? walk_.hasher.hash_and_remember(name, iterations, salt, hash)
+                            : walk_.hasher.hash(name, iterations, salt, hash);
+    Finding finding;
+    if (hashed) finding.record = walk_.zone.nsec3_match_or_cover(hash, finding.matches);
+    return finding;
   }
-  add(walk, finding);
-  add(walk, covering);
-  return encloser;
-}
 
-/// The name one label longer than `encloser` on the way to the walk's name (RFC 5155 §1.3).
-dns::NameView next_closer_name(const Walk& walk, dns::NameView encloser) noexcept {
-  return walk.name.ancestor(walk.name.label_count() - encloser.label_count() - 1);
-}
+  void add(const Finding& finding) noexcept {
+    add_denial(walk_, finding.record, dns::RRType::kNSEC3);
+  }
 
-/// The closest encloser proof, where the lookup found `encloser`.
-dns::NameView prove_closest_encloser(Walk& walk, dns::NameView encloser) noexcept {
-  const dns::NameView next_closer = next_closer_name(walk, encloser);
-  return prove_closest_encloser_above(walk, next_closer,
-                                      find_nsec3(walk, next_closer, Asked::kMadeUp));
-}
+  /// The name one label longer than `encloser` on the way to the walk's name (RFC 5155 §1.3).
+  [[nodiscard]] NameView next_closer_name(NameView encloser) const noexcept {
+    return walk_.name.ancestor(walk_.name.label_count() - encloser.label_count() - 1);
+  }
+
+  /// The closest encloser proof (RFC 5155 §7.2.1) where the lookup found `encloser`. Returns the
+  /// provable encloser.
+  NameView prove_closest_encloser(NameView encloser) noexcept {
+    const NameView next_closer = next_closer_name(encloser);
+    return prove_closest_encloser_above(next_closer, find(next_closer, Asked::kMadeUp));
+  }
+
+  /// Proves the closest *provable* encloser of `next_closer` and that next_closer, one label
+  /// longer, does not exist. Under opt-out an existing name may have no NSEC3 (an insecure
+  /// delegation, or an empty non-terminal that leads only to such): then the walk goes up, and what
+  /// was not provable becomes the next closer name, covered by an opt-out span. `covering` says
+  /// what is known of next_closer. At most one step a label.
+  NameView prove_closest_encloser_above(NameView next_closer, Finding covering) noexcept {
+    NameView encloser = next_closer.parent();
+    Finding finding = find(encloser, Asked::kOfZone);
+    while (!finding.matches && encloser.size() > walk_.apex.size()) {
+      covering = finding;
+      encloser = encloser.parent();
+      finding = find(encloser, Asked::kOfZone);
+    }
+    add(finding);
+    add(covering);
+    return encloser;
+  }
+
+ private:
+  Walk& walk_;
+  const zone::Nsec3Parameters parameters_;
+};
 
 }  // namespace
 
 // RFC 5155 §7.2.2: the closest encloser proof, and an NSEC3 that covers the wildcard below it.
-void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept {
-  const dns::NameView provable = prove_closest_encloser(walk, closest_encloser);
-  add(walk, find_nsec3(walk, wildcard_of(provable), Asked::kOfZone));
+void prove_name_error(Walk& walk, NameView closest_encloser) noexcept {
+  Prover prover(walk);
+  const NameView provable = prover.prove_closest_encloser(closest_encloser);
+  prover.add(prover.find(wildcard_of(provable), Asked::kOfZone));
 }
 
-// RFC 5155 §7.2.3: the NSEC3 of the name. §7.2.4, §7.2.7: without one, the closest
-// provable encloser proof, whose covering NSEC3 has Opt-Out set.
-void prove_nodata(Walk& walk, dns::NameView name) noexcept {
-  const Finding finding = find_nsec3(walk, name, Asked::kOfZone);
+// RFC 5155 §7.2.3: the NSEC3 of the name. §7.2.4, §7.2.7: without one, the closest provable
+// encloser proof, whose covering NSEC3 has Opt-Out set.
+void prove_nodata(Walk& walk, NameView name) noexcept {
+  Prover prover(walk);
+  const Finding finding = prover.find(name, Asked::kOfZone);
   if (finding.matches || name.size() <= walk.apex.size())
-    add(walk, finding);
+    prover.add(finding);
   else
-    prove_closest_encloser_above(walk, name, finding);
+    prover.prove_closest_encloser_above(name, finding);
 }
 
 // RFC 5155 §7.2.5: the closest encloser proof, and the NSEC3 of the wildcard. When opt-out hides
 // the encloser, the span is the proof, and no wildcard is spoken of: to a validator it would have
 // to be the one below the provable encloser, which is another.
-void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept {
-  const dns::NameView provable = prove_closest_encloser(walk, closest_encloser);
+void prove_wildcard_nodata(Walk& walk, NameView closest_encloser) noexcept {
+  Prover prover(walk);
+  const NameView provable = prover.prove_closest_encloser(closest_encloser);
   if (provable.size() == closest_encloser.size())
-    add(walk, find_nsec3(walk, wildcard_of(closest_encloser), Asked::kOfZone));
+    prover.add(prover.find(wildcard_of(closest_encloser), Asked::kOfZone));
 }
 
 // RFC 5155 §7.2.6: only the next closer name: the encloser follows from the signature's labels.
-void prove_wildcard_answer(Walk& walk, dns::NameView closest_encloser) noexcept {
-  add(walk, find_nsec3(walk, next_closer_name(walk, closest_encloser), Asked::kMadeUp));
+void prove_wildcard_answer(Walk& walk, NameView closest_encloser) noexcept {
+  Prover prover(walk);
+  prover.add(prover.find(prover.next_closer_name(closest_encloser), Asked::kMadeUp));
 }
 
 }  // namespace pando::worker::nsec3
