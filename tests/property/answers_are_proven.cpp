@@ -2,6 +2,8 @@
 // naive reading of the RFCs gives, and a validator that sees only the answer must come to the same
 // conclusion. PANDO_PROPERTY_SEED and PANDO_PROPERTY_ZONES choose other and more zones.
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -72,7 +74,7 @@ Response read(ByteView message) {
 class Served {
  public:
   Served(const Zone& zone, const Signing& signing)
-      : path_(::testing::TempDir() + "answers_are_proven.store"),
+      : path_(::testing::TempDir() + "answers_are_proven-" + std::to_string(::getpid()) + ".store"),
         store_(std::move(*pando::shm::Store::create({.path = path_,
                                                      .size_limit = 16U << 20,
                                                      .layout = pando::zone::layout_fingerprint(),
