@@ -1,7 +1,11 @@
 #include "config/load.h"
 
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
 #include <exception>
 #include <filesystem>
+#include <sstream>
 
 #include "config/files.h"
 #include "config/tables.h"
@@ -26,17 +30,47 @@ void read_root(Context& context, const YAML::Node& document) {
   members.finish();
 }
 
-void read_documents(Context& context, const std::string& text) {
-  const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-  if (documents.size() > 1)
-    context.problems.error(context.file, documents[1].Mark().line + 1, "",
-                           "a second document: only one is read");
-  if (!documents.empty()) read_root(context, documents.front());
+/// Hears where a document begins, and nothing else of it.
+class DocumentStart final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+  const YAML::Mark& mark() const { return mark_; }
+
+ private:
+  YAML::Mark mark_;
+};
+
+/// Reports text behind the end of the first document. YAML::LoadAll must not be used for that: it
+/// does not step over a token that can begin no document (a lone comma), and gives empty documents
+/// until memory ends.
+void refuse_second_document(Context& context, const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStart start;
+  if (!parser.HandleNextDocument(start) || !parser.HandleNextDocument(start)) return;
+  context.problems.error(context.file, start.mark().line + 1, "",
+                         "text behind the end of the first document: only one is read");
+}
+
+void read_document(Context& context, const std::string& text) {
+  refuse_second_document(context, text);
+  read_root(context, YAML::Load(text));
 }
 
 LoadResult load_into(Context& context, const std::string& text) {
   try {
-    read_documents(context, text);
+    read_document(context, text);
   } catch (const YAML::Exception& error) {
     context.problems.error(context.file, error.mark.line + 1, "", error.msg);
   } catch (const std::exception& error) {

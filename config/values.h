@@ -23,7 +23,8 @@ Result<SizeOrShare> parse_size_or_share(std::string_view text);
 /// A whole number with ms, s, min, h, d(ay), w(eek) or their long forms; without a unit seconds.
 Result<Duration> parse_duration(std::string_view text);
 
-/// RFC 4648 §4 with padding; white space inside is skipped.
+/// RFC 4648 §4 with padding; white space inside is skipped, and so are bits that the padding cuts
+/// off (§3.5): secrets made up by hand have them.
 Result<Bytes> decode_base64(std::string_view text);
 Result<Bytes> decode_hex(std::string_view text);
 

@@ -23,8 +23,14 @@ std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+/// Counters that are octets; all others are plain numbers.
+bool counts_octets(std::string_view name) {
+  return name == "file" || name == "live" || name == "limit" || name.ends_with("octets");
+}
+
 void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& counters) {
-  for (const auto& [name, value] : counters) facts.add(prefix + name, number(value));
+  for (const auto& [name, value] : counters)
+    facts.add(prefix + name, counts_octets(name) ? octets_text(value) : number(value));
 }
 
 void print(const ipc::StatusResult& status, std::ostream& out) {
@@ -68,6 +74,15 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.print(out);
 }
 
+/// Queries by every transport.
+std::uint64_t queries_of(const ipc::WorkerRow& worker) {
+  std::uint64_t sum = 0;
+  for (const char* name : {"queries_udp", "queries_tcp", "queries_tls"})
+    if (const auto found = worker.counters.find(name); found != worker.counters.end())
+      sum += found->second;
+  return sum;
+}
+
 void print(const ipc::WorkerListResult& list, std::ostream& out) {
   Table table({{"SLOT", true},
                {"PID", true},
@@ -77,10 +92,9 @@ void print(const ipc::WorkerListResult& list, std::ostream& out) {
                {"TRANSFERS", true},
                {"QUERIES", true}});
   for (const ipc::WorkerRow& worker : list.workers) {
-    const auto queries = worker.counters.find("queries");
     table.add({number(worker.slot), worker.pid == 0 ? "-" : number(worker.pid), worker.state,
-               time_text(worker.started), number(worker.restarts), number(worker.leases),
-               queries == worker.counters.end() ? "-" : number(queries->second)});
+               worker.started == 0 ? "-" : time_text(worker.started), number(worker.restarts),
+               number(worker.leases), number(queries_of(worker))});
   }
   table.flush(out);
 }

@@ -59,11 +59,11 @@ struct ZoneListResult {
 struct WorkerRow {
   std::uint32_t slot = 0;
   std::uint32_t pid = 0;  ///< 0 = no process
-  std::string state{};    ///< "running", "starting", "draining", "absent"
+  std::string state{};    ///< "starting", "serving", "draining", "dead"
   std::uint64_t started = 0;
   std::uint32_t restarts = 0;
   std::uint32_t leases = 0;  ///< transfers that pin a version
-  Counters counters{};       ///< of the slot's page: "queries", "tcp-clients", ...
+  Counters counters{};       ///< of the slot's page: "queries_udp", "tcp_open", ...
   bool operator==(const WorkerRow&) const = default;
 };
 

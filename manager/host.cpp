@@ -86,6 +86,20 @@ Result<Host> prepare_as_root(const config::Settings& settings) {
   return host;
 }
 
+/// Without root: a service manager starts the workers under their own user, or there is one user.
+Result<Host> prepare_as_user(const config::Settings& settings) {
+  if (auto made = make_directories(settings, std::nullopt); !made) return pass(made);
+  Host host;
+  host.worker_uid = ::geteuid();
+  const auto worker = ipc::user_id(settings.server.worker_user);
+  if (worker && settings.server.workers.mode == config::Workers::Mode::kExternal)
+    host.worker_uid = *worker;
+  if (host.worker_uid == ::geteuid())
+    log::warning("single_user", "uid", ::geteuid(), "effect",
+                 "workers run as the manager's user and are not kept from its data");
+  return host;
+}
+
 }  // namespace
 
 Result<Host> prepare_host(const config::Settings& settings) {
@@ -97,12 +111,7 @@ Result<Host> prepare_host(const config::Settings& settings) {
     if (auto dropped = drop_privileges(settings.server.user); !dropped) return pass(dropped);
     return host;
   }
-  log::warning("single_user", "uid", ::geteuid(), "effect",
-               "workers run as the manager's user and are not kept from its data");
-  if (auto made = make_directories(settings, std::nullopt); !made) return pass(made);
-  Host host;
-  host.worker_uid = ::geteuid();
-  return host;
+  return prepare_as_user(settings);
 }
 
 bool may_control(std::uint32_t uid, const std::string& group) {

@@ -68,22 +68,13 @@ void Server::stop() {
   upkeep_->stop();
   secondaries_->stop();
   if (control_) control_->close();
-  workers_->stop([this] { leave(); });
+  workers_->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
 }
 
-void Server::leave() {
-  const auto deadline = std::chrono::steady_clock::now() + kLastWork;
-  auto wait = std::make_shared<std::function<void()>>();
-  *wait = [this, wait, deadline] {
-    if (!committer_->busy() || std::chrono::steady_clock::now() > deadline) {
-      asio::post(io_, [wait] { *wait = {}; });  // breaks the cycle
-      io_.stop();
-      return;
-    }
-    tick_timer_.expires_after(std::chrono::milliseconds(5));
-    tick_timer_.async_wait([wait](const asio::error_code&) { (*wait)(); });
-  };
-  (*wait)();
+void Server::leave(std::chrono::steady_clock::time_point deadline) {
+  if (!committer_->busy() || std::chrono::steady_clock::now() > deadline) return io_.stop();
+  tick_timer_.expires_after(std::chrono::milliseconds(5));
+  tick_timer_.async_wait([this, deadline](const asio::error_code&) { leave(deadline); });
 }
 
 }  // namespace pando::manager

@@ -68,7 +68,7 @@ class Server {
   void watchdog();
   void tick();
   void stop();
-  void leave();
+  void leave(std::chrono::steady_clock::time_point deadline);
   // server_control.cpp
   void control(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   Result<nlohmann::json> query(const ipc::ControlRequest& request);
@@ -85,11 +85,12 @@ class Server {
   std::uint64_t started_ = 0;     // seconds since 1970
   std::uint64_t configured_ = 0;  // last time the configuration was read
 
+  // Before io_: what waits there at the end holds transactions, which go back to the store.
+  std::optional<shm::Store> store_;
+  std::optional<shm::SlotTable> slots_;
   asio::io_context io_{1};
   asio::thread_pool journal_thread_{1};
   asio::thread_pool pool_;
-  std::optional<shm::Store> store_;
-  std::optional<shm::SlotTable> slots_;
   std::optional<Journal> journal_;
   bool fresh_ = false;
 

@@ -157,6 +157,7 @@ ipc::WorkerListResult Server::worker_list() {
     row.state = to_text(worker.state);
     row.restarts = worker.restarts;
     if (const shm::SlotPage* page = slots_->page(worker.slot)) {
+      if (worker.pid > 0) row.started = page->started;
       for (const shm::Lease& lease : page->leases) row.leases += lease.epoch.load() != 0 ? 1 : 0;
       for (std::size_t i = 0; i < ipc::kCounterNames.size(); ++i)
         row.counters[std::string(ipc::kCounterNames[i])] =

@@ -15,6 +15,9 @@ namespace {
 /// applied to whatever the zone has become.
 constexpr int kMaxComparisons = 3;
 
+/// A batch says this much about single zones; behind that each gets a line at debug level only.
+constexpr std::uint64_t kMaxZoneLines = 1000;
+
 std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
   const auto spent = std::chrono::steady_clock::now() - start;
   return static_cast<std::uint64_t>(
@@ -113,7 +116,7 @@ ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_
 void ZoneLoader::run(Source source, std::shared_ptr<HistorySource> history, Done done,
                      std::function<void()> all_done) {
   batches_.push_back(std::make_shared<Batch>(Batch{
-      std::move(source), std::move(history), std::move(done), std::move(all_done), false, 0}));
+      std::move(source), std::move(history), std::move(done), std::move(all_done), false, 0, 0}));
   asio::post(io_, [this] { fill(); });
 }
 
@@ -170,9 +173,11 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
                skipped = zone.skipped](const Status& status) {
     if (!status) return finish(task, {Outcome::Kind::kFailed, {}, 0, {status.error().text}});
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
-    log::info("zone_loaded", "zone", to_text(task->job.apex), "serial", live.serial().value,
-              "records", records, "ms", milliseconds_since(task->start), "replayed", replayed,
-              "skipped", skipped);
+    const auto level =
+        task->batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;
+    log::detail::event(level, "zone_loaded", "zone", to_text(task->job.apex), "serial",
+                       live.serial().value, "records", records, "ms",
+                       milliseconds_since(task->start), "replayed", replayed, "skipped", skipped);
     finish(task, {kind, live.serial(), live.record_count(), {}});
   };
   committer_.put_zone(task->job.apex, built, std::move(zone.transaction), zone.source,
@@ -231,6 +236,7 @@ void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
     log::error("zone_not_loaded", "zone", to_text(task->job.apex), "reason", line);
   --running_;
   --task->batch->running;
+  ++task->batch->finished;
   if (task->batch->done) task->batch->done(task->job, outcome);
   fill();
 }

@@ -64,6 +64,7 @@ class ZoneLoader {
     std::function<void()> all_done;
     bool drained = false;
     std::size_t running = 0;
+    std::uint64_t finished = 0;
   };
   struct Task;
   void fill();

@@ -100,6 +100,7 @@ Status Reader::Impl::declare_alive(std::uint32_t slot) {
     lease.revoke.store(0, std::memory_order_relaxed);
   }
   page().pid = static_cast<std::uint32_t>(::getpid());
+  page().started = static_cast<std::uint64_t>(::time(nullptr));
   auto locked = try_lock(store_file.get(), LockKind::kShared, kSlotLockBase + slot);
   if (!locked) return pass(locked);
   if (!*locked) return fail(Errc::kExists, "the slot's lock on the store is taken");

@@ -136,6 +136,7 @@ Status SlotTable::Impl::initialize(SlotPage& page, std::uint32_t number) const {
   page.layout = layout;
   page.slot = number;
   page.pid = 0;
+  page.started = 0;
   page.magic = kSlotMagic;
   return {};
 }

@@ -1,6 +1,7 @@
 // Random transactions against a model, while reader processes check that whatever they pin or
 // lease is one whole version.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -12,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "shm/live_file.h"
+#include "shm/locks.h"
 #include "shm/reader.h"
 #include "tests/property/store_table.h"
 #include "tests/unit/shm/support.h"
@@ -226,6 +229,56 @@ TEST_F(StoreModel, RandomTransactionsMatchTheModelWhileReadersVerify) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   expect_model();
   EXPECT_GT(full_, 0) << "the store was never full: the test does not reach its edges";
+}
+
+/// Pins with the protocol's own functions on the writer's mapping, so that ThreadSanitizer, which
+/// does not know that two mappings are one memory, can follow from the writer's last store to a
+/// reused block back to the reader's last look at it.
+bool watch_in_thread(const Store& store, SlotPage& page, const std::atomic<bool>& stop) {
+  const auto* header = reinterpret_cast<const Header*>(store.window().base());
+  bool whole = true;
+  for (std::uint64_t looks = 0; whole && !stop.load(); ++looks) {
+    const Pinned pinned = pin(header->publication, page.epoch);
+    const Window window(store.window().base(), header->committed.load(std::memory_order_acquire));
+    const RootBlock* block = root_block_at(window, Ref<RootBlock>{pinned.root});
+    whole = block != nullptr && walk(window, Ref<>{block->root}).has_value();
+    const bool lease = looks % 2 == 0 && block != nullptr;
+    const Ref<> root{block != nullptr ? block->root : 0};
+    if (lease) hold_lease(page.leases[0], block->version);
+    unpin(page.epoch);
+    if (!lease) continue;
+    whole = whole && walk(window, root).has_value();
+    drop_lease(page.leases[0]);
+  }
+  return whole;
+}
+
+TEST_F(StoreModel, ReaderThreadsAreNeverOverwritten) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> whole{0};
+  const Fd locks = must(open_store_file(folder_.store(), O_RDONLY));
+  std::vector<std::thread> readers;
+  for (std::uint32_t slot = 0; slot < kReaders; ++slot) {
+    SlotPage* page = must(slots_.add(slot));
+    ASSERT_TRUE(must(try_lock(locks.get(), LockKind::kShared, kSlotLockBase + slot)));
+    readers.emplace_back([&, page] { whole += watch_in_thread(store_, *page, stop) ? 1 : 0; });
+  }
+  std::thread builder([&] {
+    while (!stop.load()) {
+      Transaction zone = store_.begin_private();
+      for (int i = 0; i < 20; ++i)
+        if (const auto block = zone.allocate(3000)) std::memset(zone.writable(*block), 1, 3000);
+    }
+  });
+  for (int i = 0; i < kVersions; ++i) {
+    random_version();
+    if (i % 50 == 0) compact();
+  }
+  stop.store(true);
+  for (std::thread& reader : readers) reader.join();
+  builder.join();
+  EXPECT_EQ(whole.load(), static_cast<int>(kReaders));
+  expect_model();
 }
 
 TEST_F(StoreModel, TableSurvivesAttachingAgainAndAgain) {

@@ -283,7 +283,10 @@ TEST(Configuration, RefusesWrongShapes) {
   EXPECT_EQ(errors_of("zones: [7]"), "1: zones[0]: needs a mapping of keys to values");
   EXPECT_EQ(errors_of("? [a]\n: 1\n"), "1: a key is not plain text");
   EXPECT_EQ(errors_of("zones: !include zones.yaml"), "1: zones: tag '!include' means nothing here");
-  EXPECT_EQ(errors_of("server: {}\n---\nzones: []\n"), "3: a second document: only one is read");
+  const std::string_view behind = "text behind the end of the first document: only one is read";
+  EXPECT_EQ(errors_of("server: {}\n---\nzones: []\n"), fmt::format("2: {}", behind));
+  EXPECT_EQ(errors_of(",#"), fmt::format("1: {}", behind));
+  EXPECT_EQ(errors_of("server: {}\n]\n"), "2: illegal flow end");
 }
 
 TEST(Configuration, RefusesWrongValues) {

@@ -87,7 +87,7 @@ TEST(StatusCommand, PrintsFactsForPeople) {
                                  .workers_running = 3,
                                  .zones = 7,
                                  .zones_loaded = 6,
-                                 .store = {{"live", 1000}},
+                                 .store = {{"live", 1536}},
                                  .counters = {{"updates", 5}}};
   const Outcome outcome =
       run(always(ipc::to_json(status)), [](Session& session) { return session.status(); });
@@ -96,6 +96,7 @@ TEST(StatusCommand, PrintsFactsForPeople) {
   EXPECT_THAT(outcome.out, HasSubstr("2026-08-04T12:00:00Z"));
   EXPECT_THAT(outcome.out, HasSubstr("3 of 4 running (managed)"));
   EXPECT_THAT(outcome.out, HasSubstr("6 of 7 loaded"));
+  EXPECT_THAT(outcome.out, HasSubstr("1.50 KiB"));
   EXPECT_THAT(outcome.out, HasSubstr("updates:"));
   EXPECT_EQ(outcome.err, "");
 }
@@ -226,8 +227,15 @@ TEST(ZoneStatusCommand, WithoutANameIsQuietWhenAllIsWell) {
 }
 
 TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
-  const ipc::WorkerListResult list{
-      "managed", {{0, 100, "running", 1785844800, 1, 2, {{"queries", 77}}}, {1, 0, "absent"}}};
+  const ipc::WorkerListResult list{"managed",
+                                   {{0,
+                                     100,
+                                     "serving",
+                                     1785844800,
+                                     1,
+                                     2,
+                                     {{"queries_udp", 70}, {"queries_tcp", 7}, {"queries_do", 5}}},
+                                    {1, 0, "dead"}}};
   const std::pair<const char*, Command> cases[] = {
       {"worker-list", [](Session& session) { return session.worker_list(); }},
       {"worker-add", [](Session& session) { return session.worker_add(3); }},
@@ -241,8 +249,8 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
     EXPECT_EQ(outcome.requests[0].count, verb == std::string("worker-list") ? 1U : 3U);
     EXPECT_EQ(outcome.out,
               "SLOT  PID  STATE    STARTED               RESTARTS  TRANSFERS  QUERIES\n"
-              "   0  100  running  2026-08-04T12:00:00Z         1          2       77\n"
-              "   1    -  absent   never                        0          0        -\n");
+              "   0  100  serving  2026-08-04T12:00:00Z         1          2       77\n"
+              "   1    -  dead     -                            0          0        0\n");
   }
 }
 

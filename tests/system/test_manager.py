@@ -1,0 +1,199 @@
+"""The manager as its operator sees it: start, reload, edited files, control, stop."""
+
+import os
+import signal
+import socket
+import subprocess
+
+import dns.rcode
+import dns.update
+import dns.query
+import pytest
+
+import servers
+
+ZONE_FILE = """$TTL 300
+@ SOA ns1 admin {serial} 3600 600 86400 300
+@ NS ns1
+ns1 A 192.0.2.1
+www A {address}
+"""
+OPEN = {"allow-update": [{"address": "127.0.0.0/8"}], "allow-transfer": [{"address": "127.0.0.0/8"}]}
+
+
+def zone_file(folder, name, serial=1, address="192.0.2.10", more=""):
+    path = folder / f"{name}.zone"
+    path.write_text(ZONE_FILE.format(serial=serial, address=address) + more)
+    os.utime(path, ns=(0, zone_file.clock))
+    zone_file.clock += 10**9
+    return {"name": name, "file": str(path), **OPEN}
+
+
+zone_file.clock = 10**18
+
+
+def address(server, name):
+    answer = server.ask(name)
+    return sorted(str(rdata) for rrset in answer.answer for rdata in rrset) if answer else None
+
+
+def add(server, zone, name, text):
+    update = dns.update.UpdateMessage(zone)
+    update.add(name, 60, "A", text)
+    assert dns.query.udp(update, "127.0.0.1", port=server.port, timeout=10).rcode() == 0
+
+
+def reload(server):
+    return server.control("reload")
+
+
+def test_a_bad_zone_does_not_stop_the_others(pando, tmp_path):
+    good = zone_file(tmp_path, "good.test")
+    bad = zone_file(tmp_path, "bad.test", more="broken A 300.0.0.1\n")
+    server = pando([bad, good]).start("good.test")
+    assert address(server, "www.good.test") == ["192.0.2.10"]
+    assert server.ask("www.bad.test").rcode() == dns.rcode.SERVFAIL
+    assert server.ask("www.other.test").rcode() == dns.rcode.REFUSED
+    status = server.control("zone", "status", "bad.test")
+    assert status["state"] == "not-loaded" and "bad.test.zone:6" in status["problem"]
+
+
+def test_a_repaired_zone_is_served_after_a_reload(pando, tmp_path):
+    zone = zone_file(tmp_path, "late.test", more="broken A 300.0.0.1\n")
+    server = pando([zone, zone_file(tmp_path, "good.test")]).start("good.test")
+    zone_file(tmp_path, "late.test")
+    reload(server)
+    assert address(server, "www.late.test") == ["192.0.2.10"]
+    assert server.control("zone", "status", "late.test")["state"] == "ok"
+
+
+def test_an_edited_file_is_merged_and_a_broken_edit_changes_nothing(pando, tmp_path):
+    zone = zone_file(tmp_path, "edit.test")
+    server = pando([zone]).start("edit.test")
+    zone_file(tmp_path, "edit.test", serial=5, address="192.0.2.20")
+    assert reload(server)["zones_changed"] == 1
+    assert address(server, "www.edit.test") == ["192.0.2.20"] and server.serial("edit.test") == 5
+    zone_file(tmp_path, "edit.test", serial=6, address="192.0.2")
+    reload(server)
+    assert address(server, "www.edit.test") == ["192.0.2.20"] and server.serial("edit.test") == 5
+
+
+def test_updates_after_a_merged_edit_survive_the_next_reload(pando, tmp_path):
+    zone = zone_file(tmp_path, "both.test")
+    server = pando([zone]).start("both.test")
+    zone_file(tmp_path, "both.test", address="192.0.2.20")
+    reload(server)
+    add(server, "both.test", "dyn", "192.0.2.99")
+    assert reload(server)["zones_changed"] == 0
+    assert address(server, "dyn.both.test") == ["192.0.2.99"]
+    assert address(server, "www.both.test") == ["192.0.2.20"]
+
+
+def test_zones_come_and_go_by_sighup(pando, tmp_path):
+    one, two = zone_file(tmp_path, "one.test"), zone_file(tmp_path, "two.test")
+    server = pando([one]).start("one.test")
+    assert server.ask("www.two.test").rcode() == dns.rcode.REFUSED
+    server.zones = [two]
+    server.write_config()
+    server.process.send_signal(signal.SIGHUP)
+    servers.wait_until("two.test is served", lambda: address(server, "www.two.test"))
+    servers.wait_until("one.test is gone",
+                       lambda: server.ask("www.one.test").rcode() == dns.rcode.REFUSED)
+
+
+def test_a_broken_configuration_is_refused_and_the_old_one_stays(pando, tmp_path):
+    server = pando([zone_file(tmp_path, "one.test")]).start("one.test")
+    server.config.write_text("server: {udp-payload: 1}\n")
+    done = subprocess.run(
+        [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "reload"],
+        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert done.returncode != 0
+    server.write_config()
+    assert address(server, "www.one.test") == ["192.0.2.10"]
+    assert reload(server)["zones_changed"] == 0
+
+
+def test_settings_change_with_a_reload(pando, tmp_path):
+    zone = zone_file(tmp_path, "one.test")
+    server = pando([zone]).start("one.test")
+    zone["allow-query"] = [{"address": "192.0.2.0/24"}]
+    server.write_config()
+    assert reload(server)["zones_changed"] == 1
+    assert server.ask("www.one.test").rcode() == dns.rcode.REFUSED
+
+
+def test_a_restarted_manager_takes_over_store_and_workers(pando, tmp_path):
+    server = pando([zone_file(tmp_path, "one.test")]).start("one.test")
+    add(server, "one.test", "dyn", "192.0.2.99")
+    before = {slot: row["pid"] for slot, row in server.workers().items()}
+    server.kill()
+    assert address(server, "dyn.one.test") == ["192.0.2.99"]
+    server.start("one.test")
+    servers.wait_until("workers are adopted",
+                       lambda: [row["state"] for row in server.workers().values()] ==
+                       ["serving"] * len(before))
+    assert {slot: row["pid"] for slot, row in server.workers().items()} == before
+    add(server, "one.test", "more", "192.0.2.98")
+    assert address(server, "more.one.test") == ["192.0.2.98"]
+
+
+def test_a_file_edited_while_the_manager_was_away_is_merged(pando, tmp_path):
+    zone = zone_file(tmp_path, "one.test")
+    server = pando([zone]).start("one.test")
+    server.kill()
+    zone_file(tmp_path, "one.test", serial=9, address="192.0.2.20")
+    server.start("one.test")
+    servers.wait_until("the edit is served",
+                       lambda: address(server, "www.one.test") == ["192.0.2.20"])
+
+
+def test_a_second_manager_refuses_to_start(pando, tmp_path):
+    server = pando([zone_file(tmp_path, "one.test")]).start("one.test")
+    second = subprocess.run(server.command(), capture_output=True, text=True, timeout=60,
+                            cwd=server.folder, stdin=subprocess.DEVNULL)
+    assert second.returncode != 0 and "start_failed" in second.stderr
+    assert address(server, "www.one.test") == ["192.0.2.10"]
+    assert server.control("status")["pid"] == server.process.pid
+
+
+def test_stop_by_control_ends_workers_and_manager(pando, tmp_path):
+    server = pando([zone_file(tmp_path, "one.test")]).start("one.test")
+    server.control("stop")
+    assert server.process.wait(30) == 0
+    servers.wait_until("workers are gone", lambda: not server.left_over())
+
+
+def test_the_service_manager_is_told(pando, tmp_path):
+    path = str(tmp_path / "notify.sock")
+    told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    told.bind(path)
+    told.settimeout(30)
+    server = pando([zone_file(tmp_path, "one.test")])
+    environment = server.environment
+    server.environment = lambda: {**environment(), "NOTIFY_SOCKET": path}
+    server.start("one.test")
+    assert "READY=1" in told.recv(4096).decode().split("\n")
+    server.process.send_signal(signal.SIGHUP)
+    assert "RELOADING=1" in told.recv(4096).decode().split("\n")
+    assert "READY=1" in told.recv(4096).decode().split("\n")
+    server.stop()
+    assert "STOPPING=1" in told.recv(4096).decode().split("\n")
+
+
+def test_zones_are_listed_in_pages(pando, tmp_path):
+    zones = [zone_file(tmp_path, f"z{number:02}.test") for number in range(12)]
+    server = pando(zones).start("z11.test")
+    listed = server.control("zone", "list")
+    assert [row["name"] for row in listed] == [f"z{number:02}.test." for number in range(12)]
+    assert {row["state"] for row in listed} == {"ok"}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_number_of_workers_follows_a_reload(pando, tmp_path, count):
+    server = pando([zone_file(tmp_path, "one.test")], workers=2).start("one.test")
+    server.workers_wanted = count
+    server.write_config()
+    reload(server)
+    servers.wait_until(f"{count} workers", lambda: [
+        row["state"] for row in server.workers().values()] == ["serving"] * count)
+    assert address(server, "www.one.test") == ["192.0.2.10"]

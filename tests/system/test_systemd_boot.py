@@ -1,0 +1,240 @@
+"""The units under a real systemd, booted in a container over an overlay of this host's root: two
+users, the sandboxes, restarts without lost service, adoption of workers, a reload."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PANDO_BUILD", ROOT / "build/release"))
+PROGRAMS = {"pando-manager": "usr/sbin", "pando-worker": "usr/sbin", "pandoctl": "usr/bin"}
+BOOT_SECONDS = 300  # an upper bound for a busy machine; a boot takes some 5 s
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("systemd-nspawn") is None
+    or not all((BUILD / program).exists() for program in PROGRAMS),
+    reason="needs root, systemd-nspawn and a build")
+
+CONFIGURATION = """
+server:
+  listen: [127.0.0.1, "::1"]
+  workers: external
+keys:
+  - {name: update-key, algorithm: hmac-sha256, secret: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}
+zones:
+  - name: example.com
+    file: /var/lib/pando/example.com.zone
+    allow-update: [{key: update-key}]
+"""
+
+ZONE = """$TTL 60
+@ SOA ns hostmaster 1 3600 900 604800 300
+@ NS ns
+ns A 192.0.2.53
+"""
+
+TARGET = """[Unit]
+Wants=pando.target pando-worker@0.service pando-worker@1.service pando-boot-test.service
+"""
+
+SERVICE = """[Unit]
+After=pando-manager.service pando-worker@0.service pando-worker@1.service
+SuccessAction=poweroff-force
+FailureAction=poweroff-force
+[Service]
+Type=oneshot
+TimeoutStartSec=240
+ExecStart=/bin/bash /boot-test/script
+"""
+
+# Each `step NAME` starts a file with what the following commands print.
+SCRIPT = r"""
+step() { exec > /boot-test/results/$1 2>&1; }
+ask() { dig +short +tries=1 +time=2 @"${2:-127.0.0.1}" "$1"; }
+# Until a condition holds, at most 60 s.
+until_true() { for _ in $(seq 600); do "$@" > /dev/null && return; sleep 0.1; done; echo "never: $*"; }
+answers() { [ "$(ask ns.example.com)" = 192.0.2.53 ]; }
+main_pid() { systemctl show -P MainPID "$1"; }
+serving() { [ "$(pandoctl worker list | grep -c serving)" = 2 ]; }
+manager_is_new() { local pid; pid=$(main_pid pando-manager); [ "$pid" != 0 ] && [ "$pid" != "$old" ] && pandoctl status; }
+
+step start
+until_true answers
+until_true serving
+ask ns.example.com
+ask ns.example.com ::1
+
+step users
+for unit in pando-manager pando-worker@0; do ps -o user= -p "$(main_pid $unit)"; done
+
+step sandbox
+worker=$(main_pid pando-worker@0)
+grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/$worker/status
+ls -A /proc/$worker/root/etc/pando | wc -l
+ls -A /proc/$worker/root/var/lib/pando | wc -l
+
+step manager_killed
+workers="$(main_pid pando-worker@0) $(main_pid pando-worker@1)"
+old=$(main_pid pando-manager)
+systemctl kill -s KILL pando-manager
+ask ns.example.com
+until_true manager_is_new
+until_true serving
+[ "$workers" = "$(main_pid pando-worker@0) $(main_pid pando-worker@1)" ] && echo same workers
+
+step manager_restarted
+old=$(main_pid pando-manager)
+systemctl restart pando-manager
+ask ns.example.com
+until_true manager_is_new
+until_true serving
+[ "$workers" = "$(main_pid pando-worker@0) $(main_pid pando-worker@1)" ] && echo same workers
+
+step workers_killed
+systemctl kill -s KILL pando-worker@0 pando-worker@1
+until_true answers
+until_true serving
+ask ns.example.com
+
+step update
+printf '%s\n' 'server 127.0.0.1' 'zone example.com.' 'update add new.example.com. 60 A 192.0.2.77' send |
+  nsupdate -y hmac-sha256:update-key:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=
+ask new.example.com
+
+step reload
+systemctl reload pando-manager
+echo "reload: $?"
+pandoctl reload
+pandoctl zone status
+
+step stopped_by_pandoctl
+pandoctl stop
+until_true eval '[ "$(systemctl is-active pando-manager)" = inactive ]'
+systemctl is-active pando-manager
+ask ns.example.com
+
+step journal
+journalctl -b --no-pager -o short-monotonic
+"""
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def install(root):
+    """Puts the programs, units, configuration and the test's own units into the container."""
+    for program, folder in PROGRAMS.items():
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copy(BUILD / program, root / folder)
+    units = root / "usr/lib/systemd/system"
+    for source in (ROOT / "systemd").iterdir():
+        text = source.read_text()
+        for variable, value in (("@CMAKE_INSTALL_FULL_SBINDIR@", "/usr/sbin"),
+                                ("@PANDO_CONFIG_FOLDER@", "/etc/pando"),
+                                ("@PANDO_CONFIG_FILE@", "/etc/pando/pando.yaml")):
+            text = text.replace(variable, value)
+        if source.name in ("sysusers.conf", "tmpfiles.conf"):
+            write(root / f"usr/lib/{source.stem}.d/pando.conf", text)
+        elif source.suffix != ".txt":
+            write(units / source.name.removesuffix(".in"), text)
+    # A build with a sanitizer looks for leaks by tracing itself, which no worker allows.
+    for unit in ("pando-manager.service.d", "pando-worker@.service.d"):
+        write(units / unit / "test.conf", "[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n")
+    write(units / "pando-boot-test.target", TARGET)
+    write(units / "pando-boot-test.service", SERVICE)
+    write(root / "etc/pando/pando.yaml", CONFIGURATION)
+    write(root / "var/lib/pando/example.com.zone", ZONE)
+    write(root / "boot-test/script", SCRIPT)
+    (root / "boot-test/results").mkdir()
+    subprocess.run(["systemd-sysusers", f"--root={root}"], check=True, capture_output=True)
+    (root / "etc/pando/pando.yaml").chmod(0o640)
+    subprocess.run(["chroot", str(root), "chown", "root:pando", "/etc/pando/pando.yaml"], check=True)
+
+
+def boot(root):
+    pathlib.Path("/sys/fs/cgroup/systemd").mkdir(exist_ok=True)
+    return subprocess.run(
+        ["systemd-nspawn", "--boot", "--quiet", "-D", str(root), "--machine=pando-boot-test",
+         "--register=no", "--keep-unit", "--private-network", "--console=pipe",
+         "--", "--unit=pando-boot-test.target"],
+        env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=BOOT_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What each step of the script printed."""
+    folder = tmp_path_factory.mktemp("boot")
+    upper, work, root = (folder / name for name in ("upper", "work", "root"))
+    for path in (upper, work, root):
+        path.mkdir()
+    mounted = subprocess.run(["mount", "-t", "overlay", "overlay", str(root), "-o",
+                              f"lowerdir=/,upperdir={upper},workdir={work}"], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("needs an overlay of the host's root")
+    try:
+        install(root)
+        console = boot(root)
+    finally:
+        subprocess.run(["umount", "--lazy", str(root)], check=True)
+    steps = {path.name: path.read_text() for path in (upper / "boot-test/results").iterdir()}
+    assert "journal" in steps, console.stdout[-3000:] + console.stderr[-3000:] + repr(steps)
+    return steps
+
+
+def lines(results, step):
+    print(results["journal"])  # shown by pytest when the test fails
+    return results[step].splitlines()
+
+
+def test_it_serves_after_boot(results):
+    assert lines(results, "start") == ["192.0.2.53", "192.0.2.53"]
+
+
+def test_manager_and_worker_have_users_of_their_own(results):
+    assert [line.split()[0] for line in lines(results, "users")] == ["pando", "pando-w+"] or \
+        lines(results, "users") == ["pando", "pando-worker"]
+
+
+def test_a_worker_has_no_rights_and_sees_neither_secrets_nor_the_journal(results):
+    found = lines(results, "sandbox")
+    assert [line.split()[0:2] for line in found[:3]] == [
+        ["CapEff:", "0000000000000000"], ["NoNewPrivs:", "1"], ["Seccomp:", "2"]]
+    assert found[3:] == ["0", "0"]
+
+
+def test_workers_serve_on_when_the_manager_is_killed_and_the_next_one_adopts_them(results):
+    assert lines(results, "manager_killed") == ["192.0.2.53", "same workers"]
+
+
+def test_workers_serve_on_when_the_manager_is_restarted(results):
+    assert lines(results, "manager_restarted") == ["192.0.2.53", "same workers"]
+
+
+def test_killed_workers_come_back(results):
+    assert lines(results, "workers_killed") == ["192.0.2.53"]
+
+
+def test_updates_are_taken_through_a_worker(results):
+    assert lines(results, "update") == ["192.0.2.77"]
+
+
+def test_reload_works_by_systemctl_and_pandoctl(results):
+    assert lines(results, "reload") == [
+        "reload: 0", "reloaded: 0 zones added, 0 removed, 0 changed", "1 of 1 zone ok"]
+
+
+def test_a_stop_by_pandoctl_is_not_undone_by_systemd(results):
+    assert lines(results, "stopped_by_pandoctl") == ["stopped", "inactive", "192.0.2.53"]
+
+
+def test_systemd_complained_about_nothing(results):
+    complaints = [line for line in lines(results, "journal")
+                  if "pando" in line and ("Unknown" in line or "Failed to" in line
+                                          or "ignoring" in line or "SIGSYS" in line)]
+    assert complaints == []
