@@ -5,6 +5,7 @@
 #include "base/crash_point.h"
 #include "manager/segment_reader.h"
 #include "zone/changes.h"
+#include "zone/each_record.h"
 
 namespace pando::manager {
 
@@ -45,13 +46,15 @@ class SnapshotWriter {
     zone::Changes part;
     part.zone = dns::Name(zone.apex());
     std::uint64_t records = 0;
-    auto cursor = zone.begin();
-    while (const zone::RecordView record = cursor.next()) {
-      add_records(zone, record, part);
-      if (part_octets_ < kPartOctets) continue;
-      records += part.added.size();
-      if (auto put = flush_part(part); !put) return put;
-    }
+    auto added = zone::for_each_record(
+        zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
+          part.added.push_back({dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
+          part_octets_ += owner.size() + rdata.size() + 16;
+          if (part_octets_ < kPartOctets) return {};
+          records += part.added.size();
+          return flush_part(part);
+        });
+    if (!added) return added;
     records += part.added.size();
     if (auto put = flush_part(part); !put) return put;
     ++zones_;
@@ -78,24 +81,6 @@ class SnapshotWriter {
     Bytes payload(8);
     store_be64(payload.data(), count);
     return payload;
-  }
-
-  void add_records(const zone::ZoneView& zone, const zone::RecordView& record,
-                   zone::Changes& part) {
-    const dns::Name owner = zone.owner_of(record);
-    record.for_each_rrset([&](const zone::RRsetView& rrset) {
-      rrset.for_each_rdata([&](ByteView rdata) {
-        part.added.push_back({owner, rrset.type(), rrset.ttl(), Bytes(rdata.begin(), rdata.end())});
-        part_octets_ += owner.size() + rdata.size() + 16;
-      });
-      rrset.for_each_signature([&](ByteView rest) {
-        Bytes rdata;
-        append_be16(rdata, static_cast<std::uint16_t>(rrset.type()));
-        append(rdata, rest);
-        part_octets_ += owner.size() + rdata.size() + 16;
-        part.added.push_back({owner, dns::RRType::kRRSIG, rrset.ttl(), std::move(rdata)});
-      });
-    });
   }
 
   Status flush_part(zone::Changes& part) {

@@ -276,7 +276,7 @@ void SecondaryZones::put_zone(const std::shared_ptr<Attempt>& attempt, TransferR
         if (!*alive) return;
         if (done) {
           ++counters_.transfers;
-          zone_put_(had_data);
+          zone_put_(attempt->zone, had_data);
           succeeded(attempt, "axfr", serial);
         } else {
           failed(attempt, done.error(), false);

@@ -48,7 +48,7 @@ class SecondaryZones final : public NotifyHandler {
   };
 
   /// Told when a whole zone was put; `had_data`: it took the place of other data.
-  using ZonePut = std::function<void(bool had_data)>;
+  using ZonePut = std::function<void(const dns::Name& zone, bool had_data)>;
 
   /// All references outlive the object.
   SecondaryZones(asio::io_context& commit_loop, shm::Store& store, Committer& committer,

@@ -21,6 +21,7 @@
 #include "manager/store_upkeep.h"
 #include "manager/update_service.h"
 #include "manager/worker_pool.h"
+#include "manager/zone_copies.h"
 #include "manager/zone_loader.h"
 
 namespace pando::manager {
@@ -50,6 +51,7 @@ class Server {
   void make_parts();
   void begin_serving();
   void load_zones(std::function<void(std::uint64_t changed)> done);
+  void zone_transferred(const dns::Name& zone, bool had_data);
   void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
   [[nodiscard]] bool has_data(dns::NameView apex) const;
   void announce(std::string_view why);
@@ -98,6 +100,7 @@ class Server {
   std::unique_ptr<StoreUpkeep> upkeep_;
   std::unique_ptr<JournalUpkeep> journal_upkeep_;
   std::unique_ptr<ZoneLoader> loader_;
+  std::unique_ptr<ZoneCopies> copies_;
   std::unique_ptr<SecondaryZones> secondaries_;
   std::unique_ptr<UpdateService> service_;
   std::unique_ptr<Listeners> listeners_;

@@ -110,12 +110,10 @@ void Server::make_parts() {
                                       *committer_, *slots_, runtime_->settings.store.journal_limit);
   loader_ = std::make_unique<ZoneLoader>(io_, pool_, usable_processors(), *store_, *slots_,
                                          *committer_, runtime_->limits);
-  secondaries_ = std::make_unique<SecondaryZones>(io_, *store_, *committer_, [this](bool had_data) {
-    if (had_data)
-      upkeep_->zones_retired();
-    else
-      ++loaded_;
-  });
+  copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_);
+  secondaries_ = std::make_unique<SecondaryZones>(
+      io_, *store_, *committer_,
+      [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
   service_ =
       std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
   const config::Server& server = runtime_->settings.server;
@@ -259,6 +257,16 @@ void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& 
   problems_.erase(name);
   if (outcome.kind == ZoneLoader::Outcome::Kind::kLoaded) ++loaded_;
   if (outcome.kind == ZoneLoader::Outcome::Kind::kReplaced) upkeep_->zones_retired();
+}
+
+void Server::zone_transferred(const dns::Name& zone, bool had_data) {
+  if (had_data)
+    upkeep_->zones_retired();
+  else
+    ++loaded_;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  if (const auto index = zones.find(zone); index && !zones.path(*index).empty())
+    copies_->write(zone, zones.path(*index));
 }
 
 void Server::published(std::uint64_t) { journal_upkeep_->check(!settled_ || !loader_->idle()); }

@@ -1,5 +1,6 @@
 """Zones coming in from real primaries and going out to real secondaries."""
 
+import shutil
 import subprocess
 
 import dns.tsigkeyring
@@ -145,3 +146,27 @@ def test_transfer_needs_permission(tmp_path, zone_file, pando):
     primary.start("example")
     assert primary.ask("example", "AXFR", tcp=True).rcode() == 5
     assert len(primary.records("example", KEYRING)) == 6
+
+
+def test_a_copy_on_disk_and_the_journal_bring_a_zone_back_without_its_primary(tmp_path, zone_file, pando, peers):
+    port = servers.free_port()
+    bind = bind_primary(tmp_path, zone_file, port)
+    peers(bind, "example")
+    copy = tmp_path / "copies" / "example.zone"
+    secondary = pando([dict(secondary_zone(), file=str(copy))], port=port, keys=[KEY],
+                      remotes=[{"name": "upstream", "address": [f"127.0.0.1@{bind.port}"], "key": KEY["name"]}])
+    secondary.start("example")
+    servers.wait_until("the copy is there", copy.exists)
+    checked = subprocess.run(["named-checkzone", "example", str(copy)], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+    first_serial = secondary.serial("example")
+    nsupdate(bind.port, "zone example\nupdate add late.example 60 A 192.0.2.99\nupdate delete www.example\nsend\n")
+    servers.wait_until("the change has come", lambda: secondary.serial("example") != first_serial)
+    records = secondary.records("example")
+    assert records == bind.records("example", KEYRING)
+    bind.stop()
+    secondary.stop()
+    shutil.rmtree(secondary.store)  # as a restart of the host does
+    secondary.start("example")
+    assert secondary.records("example") == records
+    assert secondary.ask("late.example").rcode() == 0

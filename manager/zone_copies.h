@@ -1,0 +1,59 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "manager/committer.h"
+#include "manager/store_file.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// Writes a loaded zone in presentation format, SOA first. After a crash at any moment `path` holds
+/// the old or the new contents; a missing directory is made. For a pool thread; the version that
+/// `zone` is part of must be pinned meanwhile.
+Status write_zone_file(Files& files, const zone::ZoneView& zone, const std::string& path);
+
+/// Keeps the copies on disk that secondary zones have (their `file`): with one, and the journal's
+/// differences after it, a zone is served at once after a host restart, when its primary may be
+/// away. Lives on the commit thread, writes in the pool from a pinned version.
+class ZoneCopies {
+ public:
+  ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files, Committer& committer,
+             shm::SlotTable& slots);
+
+  /// Writes the zone's newest version to `path`. While a copy of it is being written, one more
+  /// follows at the end, however many were asked for.
+  void write(const dns::Name& zone, std::string path);
+  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
+  [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
+
+ private:
+  struct Copy {
+    std::string path;
+    bool again = false;
+  };
+  struct CanonicalLess {
+    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
+      return dns::compare_canonical(a, b) < 0;
+    }
+  };
+
+  void begin(const dns::Name& zone, const Copy& copy);
+  void end(const dns::Name& zone, dns::Serial serial, const Status& status);
+
+  asio::io_context& io_;
+  asio::thread_pool& pool_;
+  Files& files_;
+  Committer& committer_;
+  shm::SlotTable& slots_;
+  std::map<dns::Name, Copy, CanonicalLess> running_;
+  std::uint64_t written_ = 0;
+  std::uint64_t failures_ = 0;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,103 @@
+#include "manager/zone_copies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/manager/fake_disk.h"
+#include "tests/unit/manager/parts.h"
+
+namespace pando::manager {
+namespace {
+
+using testing::FakeDisk;
+using ::testing::HasSubstr;
+using testing::name;
+using testing::Parts;
+
+constexpr const char* kPath = "/copies/example.zone";
+
+class Copies : public ::testing::Test {
+ protected:
+  std::string text() {
+    const Bytes& bytes = disk_.contents(kPath);
+    return std::string(bytes.begin(), bytes.end());
+  }
+  zone::ZoneView live() {
+    version_ = parts_.committer.current();
+    return version_.zone_at(name("@"));
+  }
+  Status write() { return write_zone_file(disk_, live(), kPath); }
+  void change() { ASSERT_TRUE(parts_.apply({}, {"new 300 A 192.0.2.200"})); }
+
+  FakeDisk disk_;
+  Parts parts_;
+  zone::Snapshot version_;
+};
+
+TEST_F(Copies, HaveAllRecordsWithTheSoaFirst) {
+  ASSERT_TRUE(write());
+  const std::string copy = text();
+  const auto soa = copy.find("SOA");
+  ASSERT_NE(soa, std::string::npos);
+  EXPECT_LT(soa, copy.find(" NS "));
+  EXPECT_EQ(static_cast<std::uint64_t>(std::count(copy.begin(), copy.end(), '\n')),
+            live().record_count() + 2);  // a comment and $ORIGIN
+}
+
+TEST_F(Copies, AreOldOrNewAfterALossOfPower) {
+  ASSERT_TRUE(write());
+  const std::string before = text();
+  change();
+  ASSERT_TRUE(write());
+  const std::string after = text();
+  ASSERT_THAT(after, HasSubstr("192.0.2.200"));
+  using Call = FakeDisk::Call;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    disk_ = FakeDisk();
+    auto file = disk_.open(kPath, OpenMode::kCreate).value();
+    ASSERT_TRUE(file->write_at(0, Bytes(before.begin(), before.end())));
+    ASSERT_TRUE(file->sync());
+    ASSERT_TRUE(disk_.sync_directory("/copies"));
+    int calls = static_cast<int>(random() % 8);  // power goes before this call takes effect
+    disk_.fail = [&](Call, const std::string&) -> Status {
+      return calls-- > 0 ? Status() : fail(Errc::kIo, "power is gone");
+    };
+    static_cast<void>(write());
+    disk_.power_cut(random);
+    EXPECT_TRUE(text() == before || text() == after) << "seed " << seed << "\n" << text();
+  }
+}
+
+TEST_F(Copies, StayAsTheyWereWhenTheDiskIsFull) {
+  ASSERT_TRUE(write());
+  const std::string before = text();
+  change();
+  disk_.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    return call == FakeDisk::Call::kWrite ? fail(Errc::kFull, "no space") : Status();
+  };
+  const Status status = write();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().text, "no space");
+  EXPECT_EQ(text(), before);
+  EXPECT_EQ(disk_.paths().size(), 1U) << "nothing half-written is left";
+}
+
+TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots);
+  copies.write(name("@"), kPath);
+  change();
+  for (int i = 0; i < 5; ++i) copies.write(name("@"), kPath);
+  ASSERT_TRUE(parts_.run_until([&] { return copies.written() == 2; }));
+  EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
+}
+
+TEST_F(Copies, OfAZoneThatHasGoneFailAndCount) {
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots);
+  copies.write(name("other"), kPath);
+  ASSERT_TRUE(parts_.run_until([&] { return copies.failures() == 1; }));
+  EXPECT_TRUE(disk_.paths().empty());
+}
+
+}  // namespace
+}  // namespace pando::manager
