@@ -63,7 +63,6 @@ struct SecondaryZones::Attempt {
   dns::Name zone;
   Primary primary;
   RuntimePtr runtime;  // keeps the key alive
-  bool asked_ixfr = false;
   std::uint64_t records = 0;
   std::uint64_t octets = 0;
 };
@@ -145,7 +144,7 @@ void SecondaryZones::arm_timer() {
 bool SecondaryZones::may_start(const Zone& zone) const {
   const config::Limits& limits = runtime_->settings.limits;
   if (running_ >= limits.transfers_in) return false;
-  const Primary& primary = zone.primaries[zone.next_primary % zone.primaries.size()];
+  const Primary& primary = zone.primary();
   const auto running = running_by_primary_.find(to_text(primary.endpoint));
   return running == running_by_primary_.end() || running->second < limits.transfers_in_per_primary;
 }
@@ -168,23 +167,29 @@ void SecondaryZones::run_due() {
   if (due_.empty() || due_.begin()->first > now) arm_timer();
 }
 
+bool SecondaryZones::expired(const zone::ZoneView& zone) const {
+  const auto* side = store_.side(zone.side_index());
+  const std::uint64_t at = side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
+  return at != 0 && at <= now_seconds();
+}
+
 void SecondaryZones::start(Zones::iterator at) {
   Zone& zone = at->second;
   zone.running = true;
   zone.again = false;
   auto attempt = std::make_shared<Attempt>();
   attempt->zone = at->first;
-  attempt->primary = zone.primaries[zone.next_primary % zone.primaries.size()];
+  attempt->primary = zone.primary();
   attempt->runtime = runtime_;
 
   TransferJob job;
   job.zone = at->first;
   job.primary = attempt->primary.endpoint;
   job.whole_zone = zone.whole_zone;
-  job.limits.records = runtime_->limits.zone_records;
+  job.limits.data = runtime_->limits;
   const zone::ZoneView view = committer_.current().zone_at(at->first);
-  if (view && view.loaded()) job.current = view.serial();
-  attempt->asked_ixfr = job.current.has_value() && !job.whole_zone;
+  // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
+  if (view && view.loaded() && !expired(view)) job.current = view.serial();
   ++running_;
   ++running_by_primary_[to_text(job.primary)];
   if (attempt->primary.key) {
@@ -199,9 +204,12 @@ void SecondaryZones::start(Zones::iterator at) {
   }
   asio::co_spawn(network_->loop, transfer_in(std::move(job), store_, network_->builders),
                  [this, attempt, alive = alive_](const std::exception_ptr& thrown,
-                                                 Result<TransferResult> result) {
-                   if (thrown) result = fail(Errc::kIo, "transfer ended by an exception");
-                   auto handed = std::make_shared<Result<TransferResult>>(std::move(result));
+                                                 Result<TransferResult, TransferFailure> result) {
+                   if (thrown)
+                     result = tl::unexpected<TransferFailure>(
+                         {{Errc::kIo, "transfer ended by an exception"}, false});
+                   auto handed =
+                       std::make_shared<Result<TransferResult, TransferFailure>>(std::move(result));
                    asio::post(commit_loop_, [this, attempt, alive, handed] {
                      if (*alive) finished(attempt, std::move(*handed));
                    });
@@ -209,11 +217,8 @@ void SecondaryZones::start(Zones::iterator at) {
 }
 
 void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
-                              Result<TransferResult> result) {
-  if (!result) {
-    failed(attempt, result.error(), attempt->asked_ixfr && result.error().code != Errc::kIo);
-    return;
-  }
+                              Result<TransferResult, TransferFailure> result) {
+  if (!result) return failed(attempt, result.error().error, result.error().ixfr_asked);
   attempt->records = result->records;
   attempt->octets = result->octets;
   if (result->foreign_records > 0)
@@ -221,7 +226,7 @@ void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
                  to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
   switch (result->content) {
     case TransferParser::Content::kUpToDate:
-      succeeded(attempt, "current", result->serial);
+      nothing_new(attempt, result->serial);
       return;
     case TransferParser::Content::kDifferences:
       apply_differences(attempt, std::move(*result));
@@ -259,7 +264,7 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
     if (version) {
       ++counters_.transfers;
       ++counters_.differences;
-      succeeded(attempt, "ixfr", serial);
+      transferred(attempt, "ixfr", serial);
     } else {
       failed(attempt, version.error(), true);
     }
@@ -277,7 +282,7 @@ void SecondaryZones::put_zone(const std::shared_ptr<Attempt>& attempt, TransferR
         if (done) {
           ++counters_.transfers;
           zone_put_(attempt->zone, had_data);
-          succeeded(attempt, "axfr", serial);
+          transferred(attempt, "axfr", serial);
         } else {
           failed(attempt, done.error(), false);
         }
@@ -327,22 +332,37 @@ void SecondaryZones::set_timers(const dns::Name& name, bool ok) {
   if (zone != zones_.end()) schedule(zone, now + jittered(wait));
 }
 
-void SecondaryZones::succeeded(const std::shared_ptr<Attempt>& attempt, const char* how,
-                               dns::Serial serial) {
-  const auto zone = release(attempt);
+/// What this primary has is no newer than ours; another one's may be.
+void SecondaryZones::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
+  const auto at = release(attempt);
+  if (at == zones_.end()) return run_due();
+  const zone::ZoneView view = committer_.current().zone_at(attempt->zone);
+  if (view && view.loaded() && view.serial().ahead_of(serial)) {
+    ++counters_.failures;
+    at->second.problem =
+        fmt::format("{}: serial {} is behind ours, {}", to_text(attempt->primary.endpoint),
+                    serial.value, view.serial().value);
+    log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
+                 to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
+                 view.serial().value);
+  } else {
+    ++counters_.refreshes;
+    at->second.confirmed = true;
+    log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
+               to_text(attempt->primary.endpoint), "serial", serial.value);
+  }
+  next_primary(at);
+}
+
+void SecondaryZones::transferred(const std::shared_ptr<Attempt>& attempt, const char* how,
+                                 dns::Serial serial) {
+  const auto at = release(attempt);
   ++counters_.refreshes;
   log::info("zone_refreshed", "zone", dns::to_text(attempt->zone), "primary",
             to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
             attempt->records, "octets", attempt->octets);
-  if (zone == zones_.end()) return;
-  zone->second.problem.clear();
-  zone->second.next_primary = 0;
-  zone->second.whole_zone = false;
-  if (zone->second.again)
-    schedule(zone, now_seconds());
-  else
-    set_timers(attempt->zone, true);
-  run_due();
+  if (at == zones_.end()) return run_due();
+  end_round(at, true);
 }
 
 void SecondaryZones::failed(const std::shared_ptr<Attempt>& attempt, const Error& error,
@@ -351,21 +371,34 @@ void SecondaryZones::failed(const std::shared_ptr<Attempt>& attempt, const Error
   ++counters_.failures;
   log::warning("zone_refresh_failed", "zone", dns::to_text(attempt->zone), "primary",
                to_text(attempt->primary.endpoint), "reason", error.text);
-  if (at == zones_.end()) return;
+  if (at == zones_.end()) return run_due();
   Zone& zone = at->second;
   zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
-  if (broken_ixfr && !zone.whole_zone) {
-    ++counters_.fallbacks;
-    zone.whole_zone = true;
-    schedule(at, now_seconds());
-  } else if (++zone.next_primary < zone.primaries.size()) {
-    zone.whole_zone = false;
-    schedule(at, now_seconds());
-  } else {
-    zone.next_primary = 0;
-    zone.whole_zone = false;
-    set_timers(attempt->zone, false);
-  }
+  if (!broken_ixfr || zone.whole_zone) return next_primary(at);
+  ++counters_.fallbacks;
+  zone.whole_zone = true;
+  schedule(at, now_seconds());
+  run_due();
+}
+
+void SecondaryZones::next_primary(Zones::iterator at) {
+  Zone& zone = at->second;
+  zone.whole_zone = false;
+  if (++zone.visited >= zone.primaries.size()) return end_round(at, zone.confirmed);
+  schedule(at, now_seconds());
+  run_due();
+}
+
+/// `ok`: what we have is what a primary has, so its timers start anew.
+void SecondaryZones::end_round(Zones::iterator at, bool ok) {
+  Zone& zone = at->second;
+  if (ok) zone.problem.clear();
+  zone.first_primary = 0;
+  zone.visited = 0;
+  zone.confirmed = false;
+  zone.whole_zone = false;
+  set_timers(at->first, ok);
+  if (zone.again) schedule(at, now_seconds());
   run_due();
 }
 
@@ -386,9 +419,12 @@ void SecondaryZones::notified(const NotifyRequest& request) {
   // RFC 1996 §3.11: the serial is a hint; what we have already needs no look at the primary.
   if (request.serial && view && view.loaded() && !request.serial->ahead_of(view.serial())) return;
   // The primary that spoke knows best: ask it first.
-  for (std::size_t i = 0; i < zone->second.primaries.size() && !zone->second.running; ++i)
-    if (zone->second.primaries[i].endpoint.address == request.client.address)
-      zone->second.next_primary = i;
+  const auto& primaries = zone->second.primaries;
+  const auto speaker = std::find_if(primaries.begin(), primaries.end(), [&](const Primary& one) {
+    return one.endpoint.address == request.client.address;
+  });
+  if (speaker != primaries.end() && !zone->second.running && zone->second.visited == 0)
+    zone->second.first_primary = static_cast<std::size_t>(speaker - primaries.begin());
   refresh_now(request.zone);
 }
 

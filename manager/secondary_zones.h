@@ -80,12 +80,19 @@ class SecondaryZones final : public NotifyHandler {
   };
   struct Zone {
     std::vector<Primary> primaries;
-    std::uint64_t due = 0;         // seconds since 1970
-    std::size_t next_primary = 0;  // of this round of tries
+    std::uint64_t due = 0;  // seconds since 1970
+    // A round of visits, from one primary to the next until one has something new.
+    std::size_t first_primary = 0;
+    std::size_t visited = 0;
+    bool confirmed = false;  // one of them has the version that we have
     bool running = false;
     bool again = false;       // a NOTIFY came while running
-    bool whole_zone = false;  // the next try is an AXFR
+    bool whole_zone = false;  // the next visit asks for an AXFR
     std::string problem;
+
+    [[nodiscard]] const Primary& primary() const {
+      return primaries[(first_primary + visited) % primaries.size()];
+    }
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
   struct Attempt;  // one visit to one primary
@@ -94,12 +101,17 @@ class SecondaryZones final : public NotifyHandler {
   void arm_timer();
   void run_due();
   bool may_start(const Zone& zone) const;
+  bool expired(const zone::ZoneView& zone) const;
   void start(Zones::iterator zone);
-  void finished(const std::shared_ptr<Attempt>& attempt, Result<TransferResult> result);
+  void finished(const std::shared_ptr<Attempt>& attempt,
+                Result<TransferResult, TransferFailure> result);
   void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void succeeded(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
+  void nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
+  void transferred(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
   void failed(const std::shared_ptr<Attempt>& attempt, const Error& error, bool broken_ixfr);
+  void next_primary(Zones::iterator zone);
+  void end_round(Zones::iterator zone, bool ok);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
   void set_timers(const dns::Name& name, bool ok);
   std::uint64_t jittered(std::uint64_t seconds);

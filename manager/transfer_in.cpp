@@ -156,6 +156,9 @@ Result<dns::Serial> read_soa_answer(const TransferJob& job, const Query& query, 
   if (header->rcode != 0)
     return fail(Errc::kDenied, "primary answers {}",
                 dns::to_text(static_cast<dns::Rcode>(header->rcode)));
+  // RFC 1035 §4.1.1: who is not an authority (a resolver, a server that lost the zone) cannot say
+  // what is current.
+  if (!header->aa) return fail(Errc::kInvalid, "primary is not an authority for the zone");
   for (unsigned i = 0; i < header->qdcount; ++i)
     if (auto question = reader.question(); !question) return pass(question);
   for (unsigned i = 0; i < header->ancount; ++i) {
@@ -195,47 +198,70 @@ asio::awaitable<Status> run_transfer(Connection& connection, Query& query, Trans
 }
 
 /// Builds a received zone in the pool, so that the loop keeps time for other zones.
-asio::awaitable<Status> build(TransferParser& parser, TransferResult& result, shm::Store& store,
+asio::awaitable<Status> build(TransferParser& parser, TransferResult& result,
+                              const zone::DataLimits& limits, shm::Store& store,
                               asio::thread_pool& pool) {
   const auto loop = co_await asio::this_coro::executor;
   co_await asio::post(pool, asio::use_awaitable);
   result.transaction.emplace(store.begin_private());
-  auto built = parser.builder().finish(*result.transaction);
+  auto built = parser.builder().finish(*result.transaction, limits);
   co_await asio::post(loop, asio::use_awaitable);
   if (!built) co_return pass(built);
   result.zone = *built;
   co_return Status{};
 }
 
-}  // namespace
-
-asio::awaitable<Result<TransferResult>> transfer_in(TransferJob job, shm::Store& store,
-                                                    asio::thread_pool& pool) {
-  TransferResult result;
-  Connection connection(co_await asio::this_coro::executor, job);
-  if (auto connected = co_await connection.connect(); !connected) co_return pass(connected);
-  if (job.current) {
-    auto serial = co_await ask_serial(connection, job);
-    if (!serial) co_return pass(serial);
-    result.serial = *serial;
-    // A primary may show an older serial for a moment after its NOTIFY: that is no error.
-    if (!serial->ahead_of(*job.current)) co_return std::move(result);
-  }
-  const bool whole = !job.current || job.whole_zone;
-  auto query = make_query(job, whole ? dns::RRType::kAXFR : dns::RRType::kIXFR);
+/// The transfer itself, over a connection on which the primary's SOA may have been asked before.
+asio::awaitable<Result<TransferResult>> fetch(Connection& connection, const TransferJob& job,
+                                              dns::RRType type, shm::Store& store,
+                                              asio::thread_pool& pool) {
+  auto query = make_query(job, type);
   if (!query) co_return pass(query);
-  TransferParser parser(job.zone, whole ? dns::RRType::kAXFR : dns::RRType::kIXFR, job.current,
-                        query->id, job.limits);
+  TransferParser parser(job.zone, type, job.current, query->id, job.limits);
   if (auto done = co_await run_transfer(connection, *query, parser); !done) co_return pass(done);
+  TransferResult result;
   result.content = parser.content();
   result.serial = parser.serial();
+  // Downstream would never follow a zone that goes back.
+  if (result.content == TransferParser::Content::kZone && job.current &&
+      !result.serial.ahead_of(*job.current))
+    co_return fail(Errc::kInvalid, "transfer brings serial {}, which is not ahead of ours, {}",
+                   result.serial.value, job.current->value);
   result.differences = std::move(parser.differences());
   result.records = parser.records();
   result.octets = parser.octets();
   result.foreign_records = parser.foreign_records();
-  if (result.content == TransferParser::Content::kZone)
-    if (auto built = co_await build(parser, result, store, pool); !built) co_return pass(built);
+  if (result.content == TransferParser::Content::kZone) {
+    auto built = co_await build(parser, result, job.limits.data, store, pool);
+    if (!built) co_return pass(built);
+  }
   co_return std::move(result);
+}
+
+}  // namespace
+
+asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
+                                                                     shm::Store& store,
+                                                                     asio::thread_pool& pool) {
+  const auto failure = [](Error error, bool ixfr_asked = false) {
+    return tl::unexpected<TransferFailure>({std::move(error), ixfr_asked});
+  };
+  Connection connection(co_await asio::this_coro::executor, job);
+  if (auto connected = co_await connection.connect(); !connected)
+    co_return failure(connected.error());
+  if (job.current) {
+    auto serial = co_await ask_serial(connection, job);
+    if (!serial) co_return failure(serial.error());
+    if (!serial->ahead_of(*job.current)) {
+      TransferResult nothing_new;
+      nothing_new.serial = *serial;
+      co_return std::move(nothing_new);
+    }
+  }
+  const auto type = !job.current || job.whole_zone ? dns::RRType::kAXFR : dns::RRType::kIXFR;
+  auto result = co_await fetch(connection, job, type, store, pool);
+  if (!result) co_return failure(result.error(), type == dns::RRType::kIXFR);
+  co_return std::move(*result);
 }
 
 }  // namespace pando::manager

@@ -39,10 +39,17 @@ struct TransferResult {
   std::uint64_t foreign_records = 0;
 };
 
+/// Why a visit brought nothing.
+struct TransferFailure {
+  Error error;
+  bool ixfr_asked = false;  ///< the IXFR had been sent: an AXFR may do better
+};
+
 /// Asks one primary over one TCP connection: its SOA first (unless there is no data), then IXFR or
 /// AXFR when it is ahead (RFC 1995 §2, RFC 5936 §4.1.1). Everything is signed when there is a key.
 /// A whole zone is built in `pool`, not on the loop. Never throws for what peers do.
-asio::awaitable<Result<TransferResult>> transfer_in(TransferJob job, shm::Store& store,
-                                                    asio::thread_pool& pool);
+asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
+                                                                     shm::Store& store,
+                                                                     asio::thread_pool& pool);
 
 }  // namespace pando::manager

@@ -108,8 +108,9 @@ Status TransferParser::take_second(zone::Record&& record) {
 }
 
 Status TransferParser::add(const zone::Record& record) {
-  if (limits_.records != 0 && builder_.record_count() >= limits_.records)
-    return fail(Errc::kFull, "more than {} records (limits.zone-records)", limits_.records);
+  if (limits_.data.zone_records != 0 && builder_.record_count() >= limits_.data.zone_records)
+    return fail(Errc::kFull, "more than {} records (limits.zone-records)",
+                limits_.data.zone_records);
   if (!record.owner.view().is_at_or_below(zone_)) {
     ++foreign_;
     return {};

@@ -16,7 +16,8 @@ namespace pando::manager {
 
 /// What bounds one incoming transfer.
 struct TransferLimits {
-  std::uint64_t records = 0;                       ///< of the zone; 0 = none
+  zone::DataLimits data =
+      zone::DataLimits::none();                    ///< of a whole zone; differences meet them later
   std::uint64_t octets = std::uint64_t{64} << 30;  ///< of all messages
 };
 

@@ -79,6 +79,13 @@ Check check_prerequisite(const UpdateRecord& record, dns::NameView zone) {
   return {};
 }
 
+/// Types like APL (RFC 3123 §4) and unknown ones have records without RDATA, to be deleted by
+/// value.
+bool may_be_empty(RRType type) {
+  Bytes nothing;
+  return dns::decompress_rdata(type, {}, 0, 0, nothing).has_value();
+}
+
 /// RFC 2136 §3.4.1.2 and §3.4.1.3.
 Check check_update(const UpdateRecord& record, dns::NameView zone) {
   if (!record.owner.view().is_at_or_below(zone))
@@ -93,7 +100,8 @@ Check check_update(const UpdateRecord& record, dns::NameView zone) {
       if (record.ttl != 0 || record.had_rdata || (meta && !any_type)) break;
       return {};
     case RRClass::kNONE:
-      if (record.ttl != 0 || meta || !record.had_rdata) break;
+      if (record.ttl != 0 || meta) break;
+      if (!record.had_rdata && !may_be_empty(record.type)) break;
       return {};
     default:
       break;

@@ -99,6 +99,7 @@ struct ZoneBuilder::Impl {
   Result<std::uint32_t> build_trie(shm::Transaction& transaction, std::vector<Collected>& list,
                                    Built& built);
   NameDraft scratch;
+  DataLimits limits = DataLimits::none();
 };
 
 ZoneBuilder::ZoneBuilder(dns::NameView apex) : impl_(std::make_unique<Impl>()) {
@@ -167,7 +168,8 @@ Status ZoneBuilder::Impl::gather(std::span<const Collected> group, NameDraft& na
     (placed.is_signature ? rrset.signatures : rrset.rdatas).push_back(placed.octets);
   }
   for (RRsetDraft& rrset : name.rrsets) normalise(rrset);
-  return check_name(name, apex);
+  if (auto ok = check_name(name, apex); !ok) return ok;
+  return check_limits(NameDraft{}, name, limits, apex);
 }
 
 Status ZoneBuilder::Impl::build_name(shm::Transaction& transaction,
@@ -208,7 +210,9 @@ Result<std::uint32_t> ZoneBuilder::Impl::build_trie(shm::Transaction& transactio
   return trie.finish();
 }
 
-Result<std::shared_ptr<ZoneBuilder::Built>> ZoneBuilder::finish(shm::Transaction& transaction) {
+Result<std::shared_ptr<ZoneBuilder::Built>> ZoneBuilder::finish(shm::Transaction& transaction,
+                                                                const DataLimits& limits) {
+  impl_->limits = limits;
   auto built = std::make_shared<Built>();
   auto names = impl_->build_trie(transaction, impl_->names, *built);
   if (!names) return pass(names);

@@ -16,6 +16,15 @@ namespace pando::zone {
 /// Fingerprint of every byte layout in this folder; pass it as StoreOptions::layout.
 [[nodiscard]] std::uint64_t layout_fingerprint() noexcept;
 
+/// Limits checked when changes are applied (configuration `limits`).
+struct DataLimits {
+  std::uint32_t rrset_records = 100;
+  std::uint32_t name_types = 100;
+  std::uint64_t zone_records = 0;  ///< 0 = none
+
+  static constexpr DataLimits none() noexcept { return {0, 0, 0}; }
+};
+
 /// Collects a whole zone's records in any order and builds it in canonical order, in a transaction
 /// of its own (a pool thread's). Duplicates are dropped. Checks: one SOA, at the apex; NS at the
 /// apex; CNAME and DNAME alone; nothing outside the zone (error); limits.
@@ -30,7 +39,9 @@ class ZoneBuilder {
 
   /// The finished zone: references into blocks of `transaction`.
   struct Built;
-  Result<std::shared_ptr<Built>> finish(shm::Transaction& transaction);
+  /// Names beyond `limits` are an error (kFull) that tells them.
+  Result<std::shared_ptr<Built>> finish(shm::Transaction& transaction,
+                                        const DataLimits& limits = DataLimits::none());
 
  private:
   struct Impl;
@@ -50,13 +61,6 @@ struct Applied {
   Changes effective;                   ///< what really changed: empty = nothing did
   std::uint32_t missing_removals = 0;  ///< records to remove that were not there
   std::uint32_t redundant_additions = 0;
-};
-
-/// Limits checked when changes are applied (configuration `limits`).
-struct DataLimits {
-  std::uint32_t rrset_records = 100;
-  std::uint32_t name_types = 100;
-  std::uint64_t zone_records = 0;  ///< 0 = none
 };
 
 /// The next version under construction: the one door of the store. A step that fails with kInvalid

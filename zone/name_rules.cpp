@@ -48,6 +48,23 @@ Status check_name(const NameDraft& name, dns::NameView apex) {
   return name.labels.empty() ? check_apex(name, apex) : Status{};
 }
 
+Status check_limits(const NameDraft& before, const NameDraft& after, const DataLimits& limits,
+                    dns::NameView apex) {
+  if (limits.name_types != 0 && after.rrsets.size() > limits.name_types &&
+      after.rrsets.size() > before.rrsets.size())
+    return fail(Errc::kFull, "{}: more than {} types (limits.name-types)", owner_text(after, apex),
+                limits.name_types);
+  for (const RRsetDraft& rrset : after.rrsets) {
+    const RRsetDraft* old = before.find(rrset.type);
+    const std::size_t had = old == nullptr ? 0 : old->rdatas.size();
+    if (limits.rrset_records != 0 && rrset.rdatas.size() > limits.rrset_records &&
+        rrset.rdatas.size() > had)
+      return fail(Errc::kFull, "{}: more than {} {} records (limits.rrset-records)",
+                  owner_text(after, apex), limits.rrset_records, dns::to_text(rrset.type));
+  }
+  return {};
+}
+
 bool belongs_to_nsec3(dns::RRType type, ByteView rdata) noexcept {
   return place(type, rdata).set == dns::RRType::kNSEC3;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "zone/draft.h"
 #include "zone/record_codec.h"
 
 namespace pando::zone {
@@ -10,6 +11,11 @@ namespace pando::zone {
 /// (RFC 6672 §2.4), SOA at the apex only, once, and NS at the apex (RFC 1035 §5.2).
 /// kInvalid with the owner in the text.
 Status check_name(const NameDraft& name, dns::NameView apex);
+
+/// Limits on one name (RRset sizes, types). What was beyond them `before` may stay, but not grow.
+/// kFull with the owner in the text.
+Status check_limits(const NameDraft& before, const NameDraft& after, const DataLimits& limits,
+                    dns::NameView apex);
 
 /// True for records that live in the NSEC3 trie: NSEC3 and the RRSIGs that cover it.
 [[nodiscard]] bool belongs_to_nsec3(dns::RRType type, ByteView rdata) noexcept;

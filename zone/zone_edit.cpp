@@ -112,7 +112,7 @@ Status ZoneEdit::work_out(const Step* begin, const Step* end) {
   if (applied_.effective.removed.size() == removed && applied_.effective.added.size() == added)
     return {};  // nothing changed at this name
   if (auto ok = check_name(edit.after, changes_.zone); !ok) return ok;
-  if (auto ok = check_limits(edit); !ok) return ok;
+  if (auto ok = check_limits(edit.before, edit.after, limits_, changes_.zone); !ok) return ok;
   entry_.record_count += edit.after.record_count() - edit.before.record_count();
   edits_.push_back(std::move(edit));
   return {};
@@ -142,22 +142,6 @@ void ZoneEdit::change_record(NameEdit& edit, const Step& step) {
   else if (!sets_ttl || rrset.ttl == step.record->ttl)
     ++applied_.redundant_additions;
   if (sets_ttl) rrset.ttl = step.record->ttl;
-}
-
-Status ZoneEdit::check_limits(const NameEdit& edit) const {
-  if (limits_.name_types != 0 && edit.after.rrsets.size() > limits_.name_types &&
-      edit.after.rrsets.size() > edit.before.rrsets.size())
-    return fail(Errc::kFull, "more than {} types at one name (limits.name-types)",
-                limits_.name_types);
-  for (const RRsetDraft& rrset : edit.after.rrsets) {
-    const RRsetDraft* before = edit.before.find(rrset.type);
-    const std::size_t had = before == nullptr ? 0 : before->rdatas.size();
-    if (limits_.rrset_records != 0 && rrset.rdatas.size() > limits_.rrset_records &&
-        rrset.rdatas.size() > had)
-      return fail(Errc::kFull, "more than {} {} records at one name (limits.rrset-records)",
-                  limits_.rrset_records, dns::to_text(rrset.type));
-  }
-  return {};
 }
 
 void ZoneEdit::note_set(const dns::Name& owner, const RRsetDraft& set,

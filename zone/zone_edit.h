@@ -34,7 +34,6 @@ class ZoneEdit {
   Status collect_steps();
   Status work_out(const Step* begin, const Step* end);
   void change_record(NameEdit& edit, const Step& step);
-  Status check_limits(const NameEdit& edit) const;
   void note_effect(const NameEdit& edit);
   void note_set(const dns::Name& owner, const RRsetDraft& set, std::vector<Record>& out) const;
   Status write(const NameEdit& edit);

@@ -175,7 +175,7 @@ TEST(TransferParser, ChecksEachMessagesHeader) {
 
 TEST(TransferParser, KeepsItsLimits) {
   TransferLimits limits;
-  limits.records = 2;
+  limits.data.zone_records = 2;
   auto parser = axfr(limits);
   EXPECT_EQ(feed(parser, {{soa(9), kNs, "a.example. A 192.0.2.1", soa(9)}}, dns::RRType::kAXFR),
             "more than 2 records (limits.zone-records)");

@@ -338,6 +338,17 @@ TEST_F(Update, DeletesAName) {
   EXPECT_EQ(serial(), 11U);
 }
 
+TEST_F(Update, DeletesARecordWithoutRdataByValue) {
+  const UpdateBuilder::Raw empty{name("www"), static_cast<RRType>(65280), RRClass::kNONE, 0, {}};
+  EXPECT_EQ(run(UpdateBuilder().raw_update({empty.owner, empty.type, RRClass::kIN, 300, {}})),
+            Rcode::kNoError);
+  EXPECT_EQ(run(UpdateBuilder().yx("www", "TYPE65280").raw_update(empty)), Rcode::kNoError);
+  EXPECT_EQ(run(UpdateBuilder().nx("www", "TYPE65280").add("late 300 A 192.0.2.1")),
+            Rcode::kNoError);
+  EXPECT_EQ(run(UpdateBuilder().raw_update({name("www"), RRType::kA, RRClass::kNONE, 0, {}})),
+            Rcode::kFormErr);
+}
+
 TEST_F(Update, DeletesOneRecord) {
   EXPECT_EQ(run(UpdateBuilder().remove("www A 192.0.2.10")), Rcode::kNoError);
   EXPECT_THAT(zone_.at("www"), ElementsAre("300 A 192.0.2.11", "300 AAAA 2001:db8::10"));
