@@ -40,7 +40,7 @@ Status Channel::send(Bytes data, std::vector<Fd> descriptors) {
   if (queue_.empty()) {
     auto sent = send_one(native(), data, descriptors);
     if (!sent) return pass(sent);
-    if (*sent == SendOutcome::kSent) return {};
+    if (*sent != SendOutcome::kWouldBlock) return {};
   }
   if (queued_octets_ + data.size() > max_queued_octets_)
     return fail(Errc::kFull, "{} octets wait for the other side already", queued_octets_);

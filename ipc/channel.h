@@ -29,7 +29,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void start(Handlers handlers);
 
   /// Queues one packet; takes the descriptors over (they are closed when sent). kFull when the
-  /// queue would pass its bound: the peer does not read. The packet is then not sent.
+  /// queue would pass its bound: the peer does not read. The packet is then not sent. What is sent
+  /// to a peer that has closed is lost without an error: closed() tells, after the last packet that
+  /// the peer had sent was taken.
   Status send(Bytes data, std::vector<Fd> descriptors = {});
   /// Closes at once; queued packets are lost and handlers are not called any more.
   void close() noexcept;

@@ -79,6 +79,7 @@ Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int
   if (!descriptors.empty()) attach_descriptors(message, control, descriptors);
   if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return SendOutcome::kSent;
   if (would_block()) return SendOutcome::kWouldBlock;
+  if (errno == EPIPE || errno == ECONNRESET) return SendOutcome::kClosed;
   return fail_errno("sendmsg");
 }
 
@@ -94,7 +95,11 @@ Result<bool> receive_packet(int socket, Packet& packet) {
   message.msg_iovlen = 1;
   message.msg_control = control.octets;
   message.msg_controllen = sizeof control.octets;
-  const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  constexpr int kFlags = MSG_CMSG_CLOEXEC | MSG_DONTWAIT;
+  ssize_t received = ::recvmsg(socket, &message, kFlags);
+  // A peer that died with packets of ours unread is reported before the packets it had sent, once:
+  // they follow, and may carry the only descriptors of sockets in which queries wait.
+  if (received < 0 && errno == ECONNRESET) received = ::recvmsg(socket, &message, kFlags);
   if (received < 0) {
     if (would_block()) return false;
     if (errno == ECONNRESET) return fail(Errc::kNotFound, "the other side has closed");

@@ -18,7 +18,11 @@ struct Packet {
   std::vector<Fd> descriptors;
 };
 
-enum class SendOutcome : std::uint8_t { kSent, kWouldBlock };
+enum class SendOutcome : std::uint8_t {
+  kSent,
+  kWouldBlock,
+  kClosed,  ///< nobody will read it; what the other side sent before it closed is still to be read
+};
 
 /// Sends one packet whole or not at all. kFull: the packet or the list of descriptors is too long.
 Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int>& descriptors);

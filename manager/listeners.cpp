@@ -1,5 +1,7 @@
 #include "manager/listeners.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 
 #include "manager/listening_socket.h"
@@ -23,13 +25,23 @@ void close_gaps(std::vector<std::uint32_t>& group) {
   }
 }
 
+/// Numbers of this manager's sockets. A worker may still speak of an orphan that the last manager
+/// gave it: no number of ours should be the same.
+std::uint32_t first_id() {
+  std::uint16_t series = 0;
+  if (::getrandom(&series, sizeof series, 0) != sizeof series)
+    die("no random numbers", __FILE__, __LINE__);
+  return (std::uint32_t{series} << 16) + 1;
+}
+
 bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
 }  // namespace
 
-Listeners::Listeners(Addresses addresses) : addresses_(std::move(addresses)) {}
+Listeners::Listeners(Addresses addresses)
+    : addresses_(std::move(addresses)), next_id_(first_id()) {}
 
 std::vector<Listeners::Wanted> Listeners::wanted() const {
   std::vector<Wanted> list;
@@ -83,8 +95,14 @@ Status Listeners::open_one(std::uint32_t slot, const Wanted& wanted) {
 Status Listeners::adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd) {
   if (!is_wanted(description))
     return fail(Errc::kNotFound, "{} is not served any more", to_text(description.local));
-  if (has(slot, description.local, description.transport))
-    return fail(Errc::kExists, "slot {} has a socket at {}", slot, to_text(description.local));
+  for (const auto& own : of(slot)) {
+    if (own.description.local != description.local ||
+        own.description.transport != description.transport)
+      continue;
+    if (is_same_socket(own.fd.get(), fd.get())) return {};
+    return fail(Errc::kExists, "slot {} has another socket at {}", slot,
+                to_text(description.local));
+  }
   if (auto checked = check_listening_socket(fd.get(), description); !checked) return checked;
   auto& group = groups_[group_of(description.local, description.transport)];
   std::size_t position = std::min(description.position, kMaxPosition);

@@ -35,7 +35,8 @@ class Listeners {
   Status open(std::uint32_t slot);
   /// Takes a socket that a surviving worker handed back. Checked against the kernel: type, local
   /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says,
-  /// kNotFound when its address is not served any more, kExists when the slot has one already.
+  /// kNotFound when its address is not served any more, kExists when the slot has another one
+  /// there. One that the slot has already is fine.
   Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
   /// Closes all sockets of a slot; what is queued is lost, so steer and drain first.
   void close(std::uint32_t slot);
@@ -79,7 +80,7 @@ class Listeners {
   /// closed the last takes its place (reuseport_detach_sock in net/core/sock_reuseport.c). After a
   /// manager's restart rebuilt from what workers report; kVacant stands where nobody reported.
   std::map<GroupKey, std::vector<std::uint32_t>> groups_;
-  std::uint32_t next_id_ = 1;
+  std::uint32_t next_id_;
 };
 
 }  // namespace pando::manager

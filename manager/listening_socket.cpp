@@ -111,6 +111,16 @@ Status check_listening_socket(int socket, const ipc::SocketDescription& descript
   return {};
 }
 
+bool is_same_socket(int one, int other) noexcept {
+  std::uint64_t cookies[2] = {};
+  const int sockets[2] = {one, other};
+  for (int i = 0; i < 2; ++i) {
+    socklen_t length = sizeof cookies[i];
+    if (::getsockopt(sockets[i], SOL_SOCKET, SO_COOKIE, &cookies[i], &length) != 0) return false;
+  }
+  return cookies[0] == cookies[1];
+}
+
 Status attach_steering(int socket, std::size_t members,
                        const std::vector<std::uint32_t>& excluded) {
   // A = random mod (members left); then each excluded position at or below A moves it up by one.

@@ -17,6 +17,9 @@ Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport
 /// Asks the kernel whether `socket` is what its description says: kInvalid otherwise.
 Status check_listening_socket(int socket, const ipc::SocketDescription& description);
 
+/// Whether both descriptors are of one socket in the kernel.
+[[nodiscard]] bool is_same_socket(int one, int other) noexcept;
+
 /// Attaches to the SO_REUSEPORT group of `socket` a program that spreads what comes at random over
 /// the `members` sockets whose positions are not in `excluded` (ascending).
 Status attach_steering(int socket, std::size_t members, const std::vector<std::uint32_t>& excluded);

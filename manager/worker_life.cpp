@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "ipc/log.h"
+#include "manager/survivor.h"
 #include "manager/worker_pool_impl.h"
 
 namespace pando::manager {
@@ -102,6 +102,8 @@ Result<Child> WorkerPool::Impl::spawn(std::uint32_t number) {
 
 void WorkerPool::Impl::watch(Slot& slot, Child child) {
   slot.pid = child.pid;
+  // From now on the next manager knows of this process, attached or not.
+  if (auto page = slots_.add(slot.number)) (*page)->pid = static_cast<std::uint32_t>(child.pid);
   slot.process.emplace(io_, child.pidfd.release());
   slot.process->async_wait(asio::posix::descriptor_base::wait_read,
                            guarded([this, number = slot.number, pid = slot.pid] {
@@ -119,7 +121,6 @@ void WorkerPool::Impl::ended(Slot& slot) {
   if (slot.link) slot.link->close();
   slot.link.reset();
   if (!slots_.alive(slot.number)) slots_.clear(slot.number);
-  if (std::exchange(slot.awaited, false)) settle_if_complete();
   guardian_lost(slot.number);
   if (hooks_.pins_cleared) hooks_.pins_cleared();
   if (stopping_) {
@@ -128,6 +129,7 @@ void WorkerPool::Impl::ended(Slot& slot) {
     workers_.erase(slot.number);
     return finish_stop_if_empty();
   }
+  if (slot.awaited) return survivor_gone(slot);
   if (slot.state == Slot::State::kDraining) return leave(slot);
   slot.state = Slot::State::kDead;
   slot.absence.expires_after(kAbsenceLimit);
@@ -151,7 +153,25 @@ void WorkerPool::Impl::retry_later(Slot& slot) {
   }));
 }
 
-/// A worker of the last manager lives in this slot: it comes by itself.
+/// The process that the slot's page names, when it is this slot's worker.
+std::optional<Child> WorkerPool::Impl::recorded_worker(std::uint32_t number) {
+  const auto* page = slots_.page(number);
+  if (page == nullptr) return std::nullopt;
+  return find_worker(static_cast<pid_t>(page->pid), number, options_.run_directory);
+}
+
+/// Workers of the last manager come by themselves: they are waited for.
+void WorkerPool::Impl::await_survivors() {
+  for (const auto number : slots_.numbers()) {
+    auto process = recorded_worker(number);
+    if (!process && !slots_.alive(number)) continue;
+    Slot& slot = slot_at(number);
+    if (slot.greeted) continue;
+    if (process) watch(slot, std::move(*process));
+    await_survivor(slot);
+  }
+}
+
 void WorkerPool::Impl::await_survivor(Slot& slot) {
   slot.state = Slot::State::kStarting;
   slot.awaited = true;
@@ -173,30 +193,22 @@ void WorkerPool::Impl::survivor_gone(Slot& slot) {
   settle_if_complete();
 }
 
-/// It did not come. Its page names its process; the name is checked, since a worker may write there
-/// what it likes.
+/// It did not come.
 void WorkerPool::Impl::end_silent_survivor(std::uint32_t number) {
   Slot& slot = slot_at(number);
   if (slot.greeted) return;
-  if (!slots_.alive(number)) return survivor_gone(slot);
-  auto page = slots_.add(number);
-  const auto pid = page ? static_cast<pid_t>((*page)->pid) : 0;
-  std::string command;
-  std::ifstream(fmt::format("/proc/{}/comm", pid)) >> command;
-  Fd pidfd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
-  if (command != "pando-worker" || !pidfd) {
-    // Somebody holds the slot and is not to be found: the others go on without it.
-    log::error("slot_taken", "slot", number, "pid", pid, "command", command);
-    await_survivor(slot);
-    slot.awaited = false;
-    return settle_if_complete();
+  if (!slot.process)
+    if (auto process = recorded_worker(number)) watch(slot, std::move(*process));
+  if (slot.process) {
+    log::warning("worker_silent", "slot", number, "pid", slot.pid);
+    return kill(slot);
   }
-  log::warning("worker_silent", "slot", number, "pid", pid);
-  Child child;
-  child.pid = pid;
-  child.pidfd = std::move(pidfd);
-  watch(slot, std::move(child));
-  kill(slot);
+  if (!slots_.alive(number)) return survivor_gone(slot);
+  // Somebody holds the slot and is not to be found: the others go on without it.
+  log::error("slot_taken", "slot", number, "pid", slots_.page(number)->pid);
+  await_survivor(slot);
+  slot.awaited = false;
+  settle_if_complete();
 }
 
 void WorkerPool::Impl::kill(Slot& slot) {

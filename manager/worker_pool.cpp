@@ -1,5 +1,6 @@
 #include "manager/worker_pool.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -127,7 +128,8 @@ Status WorkerPool::Impl::check_hello(const WorkerLink& link, const ipc::Hello& h
     return fail(Errc::kLayout, "worker of another build: layout {:x}, not {:x}", hello.layout,
                 options_.layout);
   const auto found = workers_.find(hello.slot);
-  if (found != workers_.end() && found->second.process && found->second.pid != link.peer().pid)
+  const bool taken = found != workers_.end() && found->second.process && !found->second.awaited;
+  if (taken && found->second.pid != link.peer().pid)
     return fail(Errc::kExists, "process {} is in slot {} already", found->second.pid, hello.slot);
   return {};
 }
@@ -140,10 +142,13 @@ void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc:
   if (!process) {
     log::warning("worker_refused", "slot", hello.slot, "pid", link->peer().pid, "error",
                  process.error().text);
+    // One that was started when the last manager died, and brings nothing, is one too many.
+    if (process.error().code == Errc::kExists && hello.sockets == 0 && !options_.external)
+      link->stop(0);
     return link->close();
   }
   Slot& slot = slot_at(hello.slot);
-  if (!slot.process) {
+  if (!slot.process || slot.awaited) {
     slot.adopted = true;
     watch(slot, std::move(*process));
   }
@@ -168,15 +173,19 @@ Result<Child> WorkerPool::Impl::process_of(const WorkerLink& link) {
   return child;
 }
 
+/// What the worker serves becomes ours, too. What cannot is closed there: a worker must not go on
+/// with a socket that nobody knows of, in place of the one that the slot has.
 void WorkerPool::Impl::take_sockets(Slot& slot, std::vector<Listeners::Socket>&& adopted) {
   slot.known_sockets.clear();
+  std::vector<std::uint32_t> unwanted;  // by the numbers that the worker knows
   for (auto& socket : adopted) {
     if (socket.description.orphan) continue;
     const auto description = socket.description;
     const auto taken = listeners_.adopt(slot.number, description, std::move(socket.fd));
-    if (!taken && taken.error().code != Errc::kExists) {
+    if (!taken) {
       log::warning("socket_not_adopted", "slot", slot.number, "address",
                    pando::to_text(description.local), "error", taken.error().text);
+      unwanted.push_back(description.id);
       continue;
     }
     for (const auto& own : listeners_.of(slot.number))
@@ -184,6 +193,7 @@ void WorkerPool::Impl::take_sockets(Slot& slot, std::vector<Listeners::Socket>&&
           own.description.transport == description.transport)
         slot.known_sockets.insert(own.description.id);
   }
+  if (!unwanted.empty()) slot.link->close_sockets(std::move(unwanted));
 }
 
 /// Gives a greeted worker all it needs.
@@ -215,7 +225,8 @@ void WorkerPool::Impl::send_sockets(Slot& slot) {
   for (const auto& socket : listeners_.of(slot.number)) {
     const bool has = slot.known_sockets.contains(socket.description.id);
     auto& list = has ? known : fresh;
-    list.push_back({socket.description, Fd(has ? -1 : ::dup(socket.fd.get()))});
+    list.push_back(
+        {socket.description, Fd(has ? -1 : ::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 0))});
   }
   if (slot.link) slot.link->send_sockets(known, false);
   if (slot.link) slot.link->send_sockets(fresh, true);
@@ -260,8 +271,7 @@ void WorkerPool::Impl::sockets_changed(const Listeners::Change& change) {
 Status WorkerPool::Impl::start(std::uint32_t count) {
   started_ = true;
   tick();
-  for (const auto number : slots_.numbers())
-    if (slots_.alive(number) && !slot_at(number).greeted) await_survivor(slot_at(number));
+  await_survivors();
   for (std::uint32_t number = 0; !options_.external && number < count; ++number)
     if (!workers_.contains(number)) launch(slot_at(number));
   if (!options_.external) set_count(count);

@@ -97,6 +97,8 @@ class WorkerPool::Impl {
   void watch(Slot& slot, Child child);
   void ended(Slot& slot);
   void retry_later(Slot& slot);
+  std::optional<Child> recorded_worker(std::uint32_t number);
+  void await_survivors();
   void await_survivor(Slot& slot);
   void settle_if_complete();
   void open_sockets(std::uint32_t number);

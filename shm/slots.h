@@ -31,7 +31,7 @@ struct SlotPage {
   std::uint64_t magic;
   std::uint64_t layout;
   std::uint32_t slot;
-  std::uint32_t pid;                             // of the worker, for people
+  std::uint32_t pid;                             // of the worker; written when it is started
   std::uint64_t started;                         // when it came, seconds since 1970, for people
   alignas(64) std::atomic<std::uint64_t> epoch;  // 0 = idle; the pin of the current batch
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;

@@ -40,7 +40,10 @@ void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
 
 bool UdpService::update(const ipc::SocketDescription& description) {
   for (auto& socket : sockets_) {
-    if (socket->description.orphan || socket->description.local != description.local) continue;
+    const auto& known = socket->description;
+    if (known.orphan || known.local != description.local ||
+        known.transport != description.transport)
+      continue;
     socket->description = description;
     return true;
   }
@@ -48,8 +51,9 @@ bool UdpService::update(const ipc::SocketDescription& description) {
 }
 
 bool UdpService::close(std::uint32_t id) {
-  return std::erase_if(sockets_, [id](const auto& socket) {
+  return std::erase_if(sockets_, [this, id](const auto& socket) {
            if (socket->description.id != id) return false;
+           empty(socket);
            asio::error_code ignored;
            socket->native.close(ignored);
            socket->timer.cancel();
@@ -58,10 +62,13 @@ bool UdpService::close(std::uint32_t id) {
 }
 
 void UdpService::drain() {
-  // Bounded: new traffic is steered elsewhere, so the queue only shrinks.
-  for (const auto& socket : std::vector(sockets_))
-    for (int turn = 0; turn < 1000 && !read(socket); ++turn) {
-    }
+  for (const auto& socket : std::vector(sockets_)) empty(socket);
+}
+
+/// Bounded: new traffic is steered elsewhere or refused, so the queue only shrinks.
+void UdpService::empty(const std::shared_ptr<Socket>& socket) {
+  for (int turn = 0; turn < 1000 && !read(socket); ++turn) {
+  }
 }
 
 std::vector<std::pair<ipc::SocketDescription, int>> UdpService::sockets() const {

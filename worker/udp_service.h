@@ -24,6 +24,7 @@ class UdpService {
   void add(const ipc::SocketDescription& description, Fd socket);
   /// New id and position of a socket known by its address; false when there is none.
   bool update(const ipc::SocketDescription& description);
+  /// Answers what is queued and closes.
   bool close(std::uint32_t id);
   /// Reads all sockets empty (the worker is leaving).
   void drain();
@@ -37,6 +38,7 @@ class UdpService {
 
   void wait(const std::shared_ptr<Socket>& socket);
   bool read(const std::shared_ptr<Socket>& socket);
+  void empty(const std::shared_ptr<Socket>& socket);
   void answer_batch(const std::shared_ptr<Socket>& socket, std::size_t count);
   void forward(const std::shared_ptr<Socket>& socket, std::size_t i, const Client& client,
                const Outcome& outcome);

@@ -75,6 +75,19 @@ class Workers : public ::testing::Test {
   std::uint64_t queries_of(std::uint32_t slot) {
     return manager_->counter(slot, Counter::kQueriesUdp);
   }
+  /// A worker that no manager has started.
+  pid_t spawn_by_hand(std::uint32_t slot) const {
+    const std::string number = std::to_string(slot);
+    const std::string binary = std::string(PANDO_BINARY_DIR) + "/pando-worker";
+    const char* words[] = {
+        binary.c_str(), "--slot", number.c_str(), "--run-directory", directory_.path().c_str(),
+        nullptr};
+    pid_t pid = 0;
+    EXPECT_EQ(
+        ::posix_spawn(&pid, binary.c_str(), nullptr, nullptr, const_cast<char**>(words), environ),
+        0);
+    return pid;
+  }
   bool answers() const {
     const Bytes response = ask_udp(server_, Query{}.octets());
     return response.size() > dns::kHeaderOctets && read_response(response).answer.size() == 1;
@@ -353,10 +366,57 @@ TEST_F(Workers, ANewManagerStartsOnlyWhatIsMissing) {
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(answers());
 }
 
+TEST_F(Workers, OneThatIsStillStartingIsAdoptedNotStartedTwice) {
+  MiniManager::Options options;
+  options.workers = 1;
+  manager_ = std::make_unique<MiniManager>(store_, directory_.path(), server_, options);
+  const int pid = manager_->pid_of(0);
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);  // before it has attached to the store
+  manager_.reset();
+  manager_ = std::make_unique<MiniManager>(store_, directory_.path(), server_, options);
+  ASSERT_EQ(::kill(pid, SIGCONT), 0);
+  ASSERT_TRUE(manager_->wait_serving(1));
+  EXPECT_EQ(manager_->pid_of(0), pid);
+  EXPECT_TRUE(answers());
+}
+
+TEST_F(Workers, AManagersLifeCutShortAtAnyMomentLeavesNoSocketWithoutAReader) {
+  MiniManager::Options options;
+  options.workers = 3;
+  for (int life = 0; life < 8; ++life) {
+    manager_ = std::make_unique<MiniManager>(store_, directory_.path(), server_, options);
+    std::this_thread::sleep_for(std::chrono::milliseconds(15 * life));
+    manager_.reset();
+  }
+  start_workers(3);
+  std::set<int> pids;
+  for (const auto& worker : manager_->status()) pids.insert(worker.pid);
+  for (int life = 0; life < 3; ++life) {
+    manager_.reset();
+    start_workers(3);
+  }
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(answers());  // each from another port
+  for (const auto& worker : manager_->status()) EXPECT_TRUE(pids.contains(worker.pid));
+  for (const auto& worker : manager_->status()) EXPECT_EQ(worker.restarts, 0U);
+}
+
+TEST_F(Workers, ASecondOneInASlotIsSentAway) {
+  start_workers(1);
+  const int first = manager_->pid_of(0);
+  const pid_t second = spawn_by_hand(0);
+  int code = -1;
+  ASSERT_EQ(::waitpid(second, &code, 0), second);
+  EXPECT_TRUE(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+  EXPECT_EQ(manager_->pid_of(0), first);
+  EXPECT_TRUE(answers());
+}
+
 TEST_F(Workers, AnAdoptedWorkerCanBeRemovedWithoutLoss) {
   start_workers(3);
-  manager_.reset();
-  start_workers(3);
+  for (int managers = 0; managers < 2; ++managers) {
+    manager_.reset();
+    start_workers(3);
+  }
   Load load(server_, 32);
   load.wait_for(500);
   manager_->remove(0);
@@ -516,18 +576,7 @@ class ExternalWorkers : public Workers {
   ~ExternalWorkers() override {
     for (const auto& [slot, pid] : processes_) end(pid, SIGTERM);
   }
-  void spawn(std::uint32_t slot) {
-    const std::string number = std::to_string(slot);
-    const std::string binary = std::string(PANDO_BINARY_DIR) + "/pando-worker";
-    const char* words[] = {
-        binary.c_str(), "--slot", number.c_str(), "--run-directory", directory_.path().c_str(),
-        nullptr};
-    pid_t pid = 0;
-    ASSERT_EQ(
-        ::posix_spawn(&pid, binary.c_str(), nullptr, nullptr, const_cast<char**>(words), environ),
-        0);
-    processes_[slot] = pid;
-  }
+  void spawn(std::uint32_t slot) { processes_[slot] = spawn_by_hand(slot); }
   void end(pid_t pid, int signal) {
     ::kill(pid, signal);
     ::waitpid(pid, nullptr, 0);

@@ -63,6 +63,20 @@ TEST(PacketSocket, AClosedPeerIsAnErrorNotAnEmptyPacket) {
   EXPECT_EQ(receive_packet(pair.second.get(), packet).error().code, Errc::kNotFound);
 }
 
+TEST(PacketSocket, WhatAPeerSentBeforeItDiedIsReadThoughItLeftPacketsUnread) {
+  auto pair = packet_pair().value();
+  const Fd file = temporary_file('s');
+  ASSERT_TRUE(send_packet(pair.second.get(), Bytes{9}, {}));  // never read
+  ASSERT_TRUE(send_packet(pair.first.get(), Bytes{1}, {file.get()}));
+  pair.first.reset();
+  Packet packet;
+  ASSERT_TRUE(receive_packet(pair.second.get(), packet).value());
+  EXPECT_EQ(packet.data, Bytes{1});
+  ASSERT_EQ(packet.descriptors.size(), 1U);
+  EXPECT_EQ(first_octet(packet.descriptors[0]), 's');
+  EXPECT_EQ(receive_packet(pair.second.get(), packet).error().code, Errc::kNotFound);
+}
+
 TEST(PacketSocket, ConnectsByPathAndTellsWhoConnected) {
   const auto directory = std::filesystem::temp_directory_path() / "pando-packet-test";
   std::filesystem::create_directories(directory);
@@ -131,6 +145,21 @@ TEST(Channel, TellsOnceThatThePeerHasGone) {
   EXPECT_EQ(told, 1);
   EXPECT_FALSE(ends.right->is_open());
   EXPECT_FALSE(ends.right->send(Bytes(1)));
+}
+
+TEST(Channel, WhatThePeerSentIsTakenEvenWhenSendingToItFailsFirst) {
+  TwoEnds ends;
+  int packets = 0;
+  int told = 0;
+  ends.right->start({[&](Packet&&) { ++packets; }, [&](const Error&) { ++told; }});
+  ASSERT_TRUE(ends.left->send(Bytes(1)));
+  ASSERT_TRUE(ends.left->send(Bytes(1)));
+  ends.left->close();
+  EXPECT_TRUE(ends.right->send(Bytes(1)));
+  EXPECT_TRUE(ends.right->send(Bytes(1)));
+  ends.io.run();
+  EXPECT_EQ(packets, 2);
+  EXPECT_EQ(told, 1);
 }
 
 TEST(Channel, ACloseInsideThePacketHandlerIsTheEnd) {

@@ -207,8 +207,17 @@ TEST_F(ListenersTest, ASlotHasOneSocketPerAddressAndProtocol) {
   open({0});
   open({0});
   EXPECT_EQ(listeners_.of(0).size(), 2U);
+}
+
+TEST_F(ListenersTest, ASocketThatComesBackIsTheSlotsOwnOrAStranger) {
+  open({0});
   const auto& socket = listeners_.of(0)[0];
-  EXPECT_EQ(listeners_.adopt(0, socket.description, Fd(::dup(socket.fd.get()))).error().code,
+  EXPECT_TRUE(listeners_.adopt(0, socket.description, Fd(::dup(socket.fd.get()))));
+  EXPECT_EQ(listeners_.of(0).size(), 2U);
+  Listeners other({{local_}, {}});
+  ASSERT_TRUE(other.open(0));
+  const auto& stranger = other.of(0)[0];
+  EXPECT_EQ(listeners_.adopt(0, stranger.description, Fd(::dup(stranger.fd.get()))).error().code,
             Errc::kExists);
 }
 
