@@ -1,0 +1,33 @@
+"""What our answers over UDP must be, given the whole answer as TCP brought it."""
+
+import rules
+
+OPT_OCTETS = 11
+
+
+def fault(message, octets, whole, whole_octets, size):
+    """What is wrong with a message of at most `size` octets, or None."""
+    if octets > size:
+        return f"{octets} octets"
+    if (message.rcode, message.aa) != (whole.rcode, whole.aa):
+        return "RCODE or AA is another one than over TCP"
+    for section in ("answer", "authority", "additional"):
+        if not rules.records(getattr(message, section)) <= rules.records(getattr(whole, section)):
+            return f"the {section} section has what TCP does not bring"
+    if message.tc:
+        return needless_cut(message, whole, whole_octets, size)
+    if (message.answer, message.authority) != (whole.answer, whole.authority):
+        return "something is missing without TC"
+    if rules.required_glue(message) != rules.required_glue(whole):
+        return "required glue is missing without TC"  # RFC 9471 §3.1
+    return None
+
+
+def needless_cut(message, whole, whole_octets, size):
+    """TC although everything that is required would fit."""
+    required = rules.required_glue(whole)
+    optional = any(record not in required for record in whole.additional)
+    opt = OPT_OCTETS if message.edns and not whole.edns else 0
+    if not optional and whole_octets + opt <= size:
+        return "TC, and all would fit"
+    return None
