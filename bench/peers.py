@@ -116,7 +116,7 @@ def load_costs(folder, kinds):
         if kind == "pando":
             store = server.control("status")["store"]
             print(f"| pando, the store alone: live | | | {store['live'] / 1_000_003:.1f} |")
-            print(f"| pando, the store alone: chunks in use | | | {store['chunks-in-use'] * 65536 / 1_000_003:.1f} |")
+            print(f"| pando, the store alone: chunks in use | | | {store['chunks_in_use'] * 65536 / 1_000_003:.1f} |")
         end(server)
 
 

@@ -25,7 +25,7 @@ std::string dump(const json& value) {
 
 /// Counters that are octets; all others are plain numbers.
 bool counts_octets(std::string_view name) {
-  return name == "file" || name == "live" || name == "limit" || name.ends_with("octets");
+  return name == "memory" || name == "live" || name == "limit" || name.ends_with("octets");
 }
 
 void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& counters) {

@@ -74,8 +74,8 @@ void visit_fields(Visitor& visit, Row& row)
 }
 
 template <class Row>
-json write_row(const Row& row, FieldWriter::Empty empty) {
-  FieldWriter writer(empty);
+json to_object(const Row& row) {
+  FieldWriter writer;
   visit_fields(writer, row);
   return writer.take();
 }
@@ -105,14 +105,10 @@ Status read_rows(const json& object, const char* name, std::vector<Row>& out) {
 
 }  // namespace
 
-json to_json(const StatusResult& result) { return write_row(result, FieldWriter::Empty::kKeep); }
-json to_json(const ZoneRow& row) { return write_row(row, FieldWriter::Empty::kLeaveOut); }
-json to_json(const WorkerRow& row) {
-  json object = write_row(row, FieldWriter::Empty::kLeaveOut);
-  object["slot"] = row.slot;  // slot 0 is a slot
-  return object;
-}
-json to_json(const ReloadResult& result) { return write_row(result, FieldWriter::Empty::kKeep); }
+json to_json(const StatusResult& result) { return to_object(result); }
+json to_json(const ZoneRow& row) { return to_object(row); }
+json to_json(const WorkerRow& row) { return to_object(row); }
+json to_json(const ReloadResult& result) { return to_object(result); }
 
 json to_json(const ZoneListResult& result) {
   json rows = json::array();

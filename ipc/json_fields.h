@@ -13,21 +13,17 @@
 /// Moves struct members to and from JSON objects with every type checked, without exceptions.
 namespace pando::ipc {
 
-/// Writes members into an object.
+/// Writes members into an object, empty ones too: programs need no defaults.
 class FieldWriter {
  public:
-  enum class Empty { kKeep, kLeaveOut };
-  explicit FieldWriter(Empty empty) : empty_(empty), object_(nlohmann::json::object()) {}
-
   template <class T>
   void operator()(const char* name, const T& value) {
-    if (empty_ == Empty::kKeep || value != T{}) object_[name] = value;
+    object_[name] = value;
   }
   [[nodiscard]] nlohmann::json take() { return std::move(object_); }
 
  private:
-  Empty empty_;
-  nlohmann::json object_;
+  nlohmann::json object_ = nlohmann::json::object();
 };
 
 /// Reads members from an object; the first wrong type is remembered, absent fields are left alone.

@@ -74,6 +74,8 @@ struct Journal::Impl {
   void recover_tail(const std::string& file, const SegmentReader& reader);
   void drop_replaced();
   void recount();
+  Result<std::unique_ptr<StoreFile>> make_segment(const std::string& file, std::uint64_t room,
+                                                  std::uint64_t& octets);
   Status open_segment(std::uint64_t room);
   void poison(std::uint64_t group_first) noexcept;
 };
@@ -188,6 +190,23 @@ Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteS
   return Journal(std::move(impl));
 }
 
+/// A file with room for one group at least, reserved; as large as a segment should be, or as the
+/// disk still allows.
+Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string& file,
+                                                               std::uint64_t room,
+                                                               std::uint64_t& octets) {
+  const std::uint64_t least = kSegmentHeaderOctets + room;
+  octets = std::max(options.segment_octets, least);
+  for (;;) {
+    auto opened = disk.open(file, OpenMode::kCreate);
+    if (!opened) return opened;
+    auto grown = (*opened)->preallocate(octets);
+    if (grown) return opened;
+    if (grown.error().code != Errc::kFull || octets == least) return pass(grown);
+    octets = std::max(octets / 4, least);
+  }
+}
+
 /// The file gets its name only after its header is durable, and records only after its name is.
 Status Journal::Impl::open_segment(std::uint64_t room) {
   SegmentHeader header;
@@ -196,12 +215,14 @@ Status Journal::Impl::open_segment(std::uint64_t room) {
   header.nonce = random_nonce();
   const std::string file = path(header.first, kSegmentSuffix);
   const std::string partial = file + std::string(kPartialSuffix);
-  const std::uint64_t octets = std::max(options.segment_octets, kSegmentHeaderOctets + room);
-  auto opened = disk.open(partial, OpenMode::kCreate);
-  if (!opened) return pass(opened);
-  if (auto grown = (*opened)->preallocate(octets); !grown) return grown;
-  if (auto put = (*opened)->write_at(0, encode_segment_header(header)); !put) return put;
-  if (auto synced = (*opened)->sync(); !synced) return synced;
+  std::uint64_t octets = 0;
+  auto opened = make_segment(partial, room, octets);
+  Status made = opened ? (*opened)->write_at(0, encode_segment_header(header)) : pass(opened);
+  if (made) made = (*opened)->sync();
+  if (!made) {
+    static_cast<void>(disk.remove(partial));  // its blocks may be what the next try lacks
+    return made;
+  }
   crash_point("journal-segment-made");
   if (auto renamed = disk.rename(partial, file); !renamed) return renamed;
   crash_point("journal-segment-renamed");

@@ -51,12 +51,12 @@ ipc::StatusResult Server::status() const {
   result.zones_loaded = loaded_;
   result.store_version = current.version();
   const shm::StoreStats stats = store_->stats();
-  result.store = {{"file", stats.file_octets},
+  result.store = {{"memory", stats.memory_octets},
                   {"live", stats.live_octets},
                   {"limit", stats.limit_octets},
-                  {"chunks-in-use", stats.chunks_in_use},
-                  {"chunks-waiting", stats.waiting_chunks},
-                  {"chunks-free", stats.free_chunks}};
+                  {"chunks_in_use", stats.chunks_in_use},
+                  {"chunks_waiting", stats.waiting_chunks},
+                  {"chunks_free", stats.free_chunks}};
   result.journal = {{"position", journal_->last_position()},
                     {"octets", journal_->total_octets()},
                     {"snapshots", journal_upkeep_->snapshots()}};
@@ -65,17 +65,18 @@ ipc::StatusResult Server::status() const {
   const SecondaryZones::Counters transfers = secondaries_->counters();
   result.counters = {{"versions", commits.versions},
                      {"updates", service.updates},
-                     {"updates-accepted", service.accepted},
-                     {"updates-repeated", service.repeated},
+                     {"updates_accepted", service.accepted},
+                     {"updates_failed", service.failed},
+                     {"updates_repeated", service.repeated},
                      {"notifies", service.notifies},
-                     {"transfers-in", transfers.transfers},
-                     {"transfers-in-ixfr", transfers.differences},
-                     {"transfers-in-failed", transfers.failures},
-                     {"transfers-in-fallbacks", transfers.fallbacks},
-                     {"signed-queries", service.signed_queries},
-                     {"bad-signatures", service.bad_signatures},
-                     {"upkeep-walks", upkeep_->counters().walks},
-                     {"log-lines-dropped", log::dropped()}};
+                     {"transfers_in", transfers.transfers},
+                     {"transfers_in_ixfr", transfers.differences},
+                     {"transfers_in_failed", transfers.failures},
+                     {"transfers_in_fallbacks", transfers.fallbacks},
+                     {"signed_queries", service.signed_queries},
+                     {"bad_signatures", service.bad_signatures},
+                     {"upkeep_walks", upkeep_->counters().walks},
+                     {"log_lines_dropped", log::dropped()}};
   return result;
 }
 

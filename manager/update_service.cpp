@@ -14,6 +14,8 @@ std::string key_text(const ForwardedRequest& request) {
   return request.key() == nullptr ? "-" : to_text(*request.key());
 }
 
+constexpr std::uint64_t kFailureLinePause = 1000;  // milliseconds
+
 void log_refusal(const ForwardedRequest& request, const dns::Name& zone, const Refusal& why) {
   log::info("update_refused", "zone", to_text(zone), "client", to_text(request.client()), "key",
             key_text(request), "rcode", to_text(why.rcode), "reason", why.reason);
@@ -144,13 +146,25 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
     } else {
       if (rcode == Rcode::kNoError) {  // the update was good, the server could not
         rcode = Rcode::kServFail;
-        verdict->refusal = {rcode, applied.error().text};
+        failed(zone, applied.error());
+      } else {
+        log_refusal(*request, zone, verdict->refusal);
       }
-      log_refusal(*request, zone, verdict->refusal);
     }
     reply(request->reply(rcode, false, seconds()));
   };
   committer_.apply(std::move(compute), rules.limits, std::move(done));
+}
+
+/// The operator's concern (a full disk, a full store), so it is told loudly; not once per update.
+void UpdateService::failed(const dns::Name& zone, const Error& error) {
+  ++counters_.failed;
+  ++untold_failures_;
+  const std::uint64_t now = clock_();
+  if (now < failures_told_ + kFailureLinePause) return;
+  failures_told_ = now;
+  log::error("updates_failed", "zone", to_text(zone), "reason", error.text, "updates",
+             std::exchange(untold_failures_, 0));
 }
 
 // NOTIFY ----------------------------------------------------------------------------------------

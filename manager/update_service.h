@@ -18,6 +18,7 @@ class UpdateService {
   struct Counters {
     std::uint64_t updates = 0;   ///< processed, whatever came out
     std::uint64_t accepted = 0;  ///< answered NOERROR
+    std::uint64_t failed = 0;    ///< good ones that the journal or the store had no room for
     std::uint64_t repeated = 0;  ///< retransmissions that got the first one's answer
     std::uint64_t notifies = 0;
     std::uint64_t signed_queries = 0;
@@ -43,12 +44,15 @@ class UpdateService {
   dns::Rcode judge_notify(const ForwardedRequest& request);
   void signed_query(ipc::Forward&& forward, const ForwardReply& reply);
   Request accept(ipc::Forward& forward, const ForwardReply& reply);
+  void failed(const dns::Name& zone, const Error& error);
   [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
 
   Committer& committer_;
   RuntimePtr runtime_;
   NotifyHandler* notify_;
   Clock clock_;
+  std::uint64_t failures_told_ = 0;  // milliseconds since 1970
+  std::uint64_t untold_failures_ = 0;
   RecentReplies recent_;
   Counters counters_;
 };

@@ -223,6 +223,13 @@ Result<LiveFile> LiveFile::attach(const StoreOptions& options) {
   return file;
 }
 
+std::uint64_t LiveFile::memory_octets() const noexcept {
+  struct stat status{};
+  if (::fstat(fd_.get(), &status) != 0) return 0;
+  return static_cast<std::uint64_t>(status.st_blocks) *
+         512;  // POSIX leaves the unit open; Linux: 512
+}
+
 std::uint32_t LiveFile::committed_chunks() const noexcept {
   const std::uint64_t committed = header().committed.load(std::memory_order_relaxed);
   return static_cast<std::uint32_t>((committed - kChunksOffset) / kChunkOctets);

@@ -40,6 +40,8 @@ class LiveFile {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Chunks below the end of the file.
   [[nodiscard]] std::uint32_t committed_chunks() const noexcept;
+  /// What the sparse file holds of the machine's memory.
+  [[nodiscard]] std::uint64_t memory_octets() const noexcept;
 
   /// Gives memory to chunks; kFull when the machine, the mount or the file size limit has none.
   /// Until it returned, touching the chunks would be SIGBUS.

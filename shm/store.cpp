@@ -298,7 +298,7 @@ void Store::set_slots(SlotTable* slots) noexcept { impl_->pool.set_slots(slots);
 StoreStats Store::stats() const noexcept {
   StoreStats stats;
   const Header& header = impl_->file.header();
-  stats.file_octets = header.committed.load(std::memory_order_relaxed);
+  stats.memory_octets = impl_->file.memory_octets();
   stats.live_octets = impl_->live_total.load(std::memory_order_relaxed);
   stats.limit_octets = header.size_limit.load(std::memory_order_relaxed);
   impl_->pool.fill(stats);

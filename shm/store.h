@@ -74,7 +74,7 @@ struct VersionInfo {
 };
 
 struct StoreStats {
-  std::uint64_t file_octets = 0;     ///< size of the file (sparse)
+  std::uint64_t memory_octets = 0;   ///< that the file really holds; its size is only addresses
   std::uint64_t chunks_in_use = 0;   ///< chunks with live blocks, open or waiting for readers
   std::uint64_t live_octets = 0;     ///< in blocks of the current version
   std::uint64_t waiting_chunks = 0;  ///< empty but a reader may still look

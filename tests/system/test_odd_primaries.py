@@ -147,7 +147,7 @@ def test_an_ixfr_that_fails_in_any_way_is_followed_by_an_axfr(secondary, how):
     primary.answer = answer
     primary.serial = 2
     has_serial(server, 2)
-    assert server.control("status")["counters"]["transfers-in-fallbacks"] == 1
+    assert server.control("status")["counters"]["transfers_in_fallbacks"] == 1
 
 
 def test_a_stale_primary_does_not_hide_a_newer_one(secondary):

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not LOAD.exists(), reason="needs the load genera
 
 def used(server):
     """Octets of all chunks that hold live blocks or wait for readers."""
-    return server.control("status")["store"]["chunks-in-use"] * CHUNK
+    return server.control("status")["store"]["chunks_in_use"] * CHUNK
 
 
 class Watch(threading.Thread):

@@ -182,8 +182,13 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
   EXPECT_EQ(reload_from_json(to_json(reload)).value(), reload);
 }
 
-TEST(ControlResults, RowsLeaveOutWhatIsEmpty) {
-  EXPECT_EQ(to_json(ZoneRow{.name = "a."}), (json{{"name", "a."}}));
+TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
+  const json row = to_json(ZoneRow{.name = "a."});
+  for (const char* key : {"name", "kind", "state", "serial", "records", "names", "file",
+                          "primaries", "refresh_at", "expires_at", "last_ok", "problem"})
+    EXPECT_TRUE(row.contains(key)) << key;
+  EXPECT_EQ(row["serial"], 0);
+  EXPECT_EQ(to_json(WorkerRow{})["restarts"], 0);
 }
 
 TEST(ControlResults, OfTheWrongTypeAreErrors) {
