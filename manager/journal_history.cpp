@@ -90,6 +90,11 @@ Result<std::shared_ptr<const JournalHistory>> JournalHistory::read(Files& files,
   return std::shared_ptr<const JournalHistory>(std::move(history));
 }
 
+bool JournalHistory::has_whole(dns::NameView zone) const {
+  const auto found = zones_.find(key_of(zone));
+  return found != zones_.end() && found->second.whole.has_value();
+}
+
 bool JournalHistory::knows(dns::NameView zone) const { return zones_.contains(key_of(zone)); }
 
 Result<zone::Changes> JournalHistory::read_changes(Place place) const {

@@ -61,6 +61,8 @@ class JournalHistory {
   [[nodiscard]] Status for_each_base_record(
       dns::NameView zone, const std::function<Status(const zone::Record&)>& visit) const;
   [[nodiscard]] bool knows(dns::NameView zone) const;
+  /// Its snapshot has the zone, so no file is needed.
+  [[nodiscard]] bool has_whole(dns::NameView zone) const;
   [[nodiscard]] std::size_t zone_count() const noexcept { return zones_.size(); }
 
  private:

@@ -61,6 +61,7 @@ struct SecondaryZones::Network {
 
 struct SecondaryZones::Attempt {
   dns::Name zone;
+  std::uint64_t generation = 0;
   Primary primary;
   RuntimePtr runtime;  // keeps the key alive
   std::uint64_t records = 0;
@@ -85,38 +86,62 @@ void SecondaryZones::stop() {
   network_->stop();
 }
 
+std::vector<SecondaryZones::Primary> SecondaryZones::primaries_of(
+    const config::Settings& settings, const config::ZoneOptions& options) {
+  std::vector<Primary> primaries;
+  for (const std::string& name : options.primaries)
+    if (const config::Remote* remote = settings.find_remote(name))
+      for (const Endpoint& endpoint : remote->address) primaries.push_back({endpoint, remote->key});
+  return primaries;
+}
+
+void SecondaryZones::let_go(const RuntimePtr& next) {
+  const config::Settings& settings = next->settings;
+  std::erase_if(zones_, [&](const auto& entry) {
+    const auto index = settings.zones.find(entry.first);
+    const bool stays =
+        index && primaries_of(settings, *settings.zones[*index].options) == entry.second.primaries;
+    if (!stays) due_.erase({entry.second.due, entry.first});
+    return !stays;
+  });
+}
+
 void SecondaryZones::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
   const config::Settings& settings = runtime->settings;
   Zones kept;
-  const zone::Snapshot snapshot = committer_.current();
-  const std::uint64_t now = now_seconds();
   due_.clear();
   for (std::size_t i = 0; i < settings.zones.size(); ++i) {
     const config::ZoneRef ref = settings.zones[i];
     if (!ref.options->is_secondary()) continue;
     const dns::Name name(ref.name);
+    std::vector<Primary> primaries = primaries_of(settings, *ref.options);
     const auto old = zones_.find(name);
-    Zone zone = old == zones_.end() ? Zone{} : std::move(old->second);
-    const bool is_new = old == zones_.end();
-    zone.primaries.clear();
-    for (const std::string& remote_name : ref.options->primaries)
-      if (const config::Remote* remote = settings.find_remote(remote_name))
-        for (const Endpoint& endpoint : remote->address)
-          zone.primaries.push_back({endpoint, remote->key});
-    if (is_new) {
-      const zone::ZoneView view = snapshot.zone_at(name);
-      const bool loaded = view && view.loaded();
-      const auto* side = view ? store_.side(view.side_index()) : nullptr;
-      const std::uint64_t saved = loaded && side ? side->next_refresh.load() : 0;
-      zone.due = std::max(saved, now);
+    if (old != zones_.end() && old->second.primaries == primaries) {
+      kept.emplace(name, std::move(old->second));
+      continue;
     }
-    kept.emplace(name, std::move(zone));
+    Zone& zone = kept[name];
+    zone.primaries = std::move(primaries);
+    zone.generation = ++generations_;
+    zone.due = old == zones_.end() ? first_due(name) : now_seconds();
   }
   zones_ = std::move(kept);
   for (auto& [name, zone] : zones_)
     if (!zone.running) due_.emplace(zone.due, name);
   arm_timer();
+}
+
+/// When the timers kept in the store say. A zone that came from its copy on disk has none: it
+/// counts as confirmed now, since when it really was nobody knows (RFC 1034 §4.3.5 wants it to
+/// expire).
+std::uint64_t SecondaryZones::first_due(const dns::Name& name) const {
+  const std::uint64_t now = now_seconds();
+  const zone::ZoneView view = committer_.current().zone_at(name);
+  auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
+  if (side == nullptr) return now;
+  if (side->expires_at.load() == 0) side->expires_at.store(now + read_timers(view).expire);
+  return std::max(side->next_refresh.load(), now);
 }
 
 void SecondaryZones::schedule(Zones::iterator zone, std::uint64_t due) {
@@ -176,9 +201,9 @@ bool SecondaryZones::expired(const zone::ZoneView& zone) const {
 void SecondaryZones::start(Zones::iterator at) {
   Zone& zone = at->second;
   zone.running = true;
-  zone.again = false;
   auto attempt = std::make_shared<Attempt>();
   attempt->zone = at->first;
+  attempt->generation = zone.generation;
   attempt->primary = zone.primary();
   attempt->runtime = runtime_;
 
@@ -218,6 +243,7 @@ void SecondaryZones::start(Zones::iterator at) {
 
 void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
                               Result<TransferResult, TransferFailure> result) {
+  if (!wanted(*attempt)) return drop(attempt);
   if (!result) return failed(attempt, result.error().error, result.error().ixfr_asked);
   attempt->records = result->records;
   attempt->octets = result->octets;
@@ -243,11 +269,12 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
   CommitRequest request;
   // One IXFR is one version (and stands alone: a step that fails half-way must leave no trace).
   request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [differences, limits = attempt->runtime->limits](Stage& stage) -> Status {
+  request.stage = [this, attempt, alive = alive_, differences](Stage& stage) -> Status {
+    if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
     for (const zone::Changes& changes : *differences) {
       const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
       if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
-      auto applied = stage.draft.apply(changes, limits);
+      auto applied = stage.draft.apply(changes, attempt->runtime->limits);
       if (!applied) return pass(applied);
       // Deleting what is not there means our copy is not what the primary thinks it is.
       if (applied->missing_removals > 0)
@@ -294,9 +321,23 @@ SecondaryZones::Zones::iterator SecondaryZones::release(const std::shared_ptr<At
   const auto by_primary = running_by_primary_.find(to_text(attempt->primary.endpoint));
   if (by_primary != running_by_primary_.end() && --by_primary->second == 0)
     running_by_primary_.erase(by_primary);
+  if (!wanted(*attempt)) return zones_.end();
   const auto zone = zones_.find(attempt->zone);
-  if (zone != zones_.end()) zone->second.running = false;
+  zone->second.running = false;
   return zone;
+}
+
+/// The configuration still has the zone with the primaries that it had when the visit began.
+bool SecondaryZones::wanted(const Attempt& attempt) const {
+  const auto zone = zones_.find(attempt.zone);
+  return zone != zones_.end() && zone->second.generation == attempt.generation;
+}
+
+void SecondaryZones::drop(const std::shared_ptr<Attempt>& attempt) {
+  release(attempt);
+  log::info("transfer_dropped", "zone", dns::to_text(attempt->zone), "primary",
+            to_text(attempt->primary.endpoint), "reason", "the configuration has changed");
+  run_due();
 }
 
 std::uint64_t SecondaryZones::jittered(std::uint64_t seconds) {
@@ -398,14 +439,14 @@ void SecondaryZones::end_round(Zones::iterator at, bool ok) {
   zone.confirmed = false;
   zone.whole_zone = false;
   set_timers(at->first, ok);
-  if (zone.again) schedule(at, now_seconds());
+  if (std::exchange(zone.again, false)) schedule(at, now_seconds());
   run_due();
 }
 
 void SecondaryZones::refresh_now(const dns::Name& name) {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return;
-  if (zone->second.running)
+  if (zone->second.running || zone->second.visited > 0)
     zone->second.again = true;
   else
     schedule(zone, now_seconds());

@@ -57,6 +57,9 @@ class SecondaryZones final : public NotifyHandler {
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
 
+  /// Before a configuration is taken over: nothing comes in any more for zones that are not
+  /// secondary in it, or have other primaries there.
+  void let_go(const RuntimePtr& next);
   /// Takes over a configuration: new secondaries are asked at once or when their saved timer says,
   /// those that are gone are forgotten. The zones' settings must have been published.
   void configure(const RuntimePtr& runtime);
@@ -77,16 +80,18 @@ class SecondaryZones final : public NotifyHandler {
   struct Primary {
     Endpoint endpoint;
     std::optional<dns::Name> key;
+    bool operator==(const Primary&) const = default;
   };
   struct Zone {
     std::vector<Primary> primaries;
-    std::uint64_t due = 0;  // seconds since 1970
+    std::uint64_t generation = 0;  // of these primaries: what older visits bring is not wanted
+    std::uint64_t due = 0;         // seconds since 1970
     // A round of visits, from one primary to the next until one has something new.
     std::size_t first_primary = 0;
     std::size_t visited = 0;
     bool confirmed = false;  // one of them has the version that we have
     bool running = false;
-    bool again = false;       // a NOTIFY came while running
+    bool again = false;       // a NOTIFY came during the round
     bool whole_zone = false;  // the next visit asks for an AXFR
     std::string problem;
 
@@ -97,10 +102,14 @@ class SecondaryZones final : public NotifyHandler {
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
   struct Attempt;  // one visit to one primary
 
+  static std::vector<Primary> primaries_of(const config::Settings& settings,
+                                           const config::ZoneOptions& options);
   void schedule(Zones::iterator zone, std::uint64_t due);
   void arm_timer();
   void run_due();
+  std::uint64_t first_due(const dns::Name& name) const;
   bool may_start(const Zone& zone) const;
+  bool wanted(const Attempt& attempt) const;
   bool expired(const zone::ZoneView& zone) const;
   void start(Zones::iterator zone);
   void finished(const std::shared_ptr<Attempt>& attempt,
@@ -112,6 +121,7 @@ class SecondaryZones final : public NotifyHandler {
   void failed(const std::shared_ptr<Attempt>& attempt, const Error& error, bool broken_ixfr);
   void next_primary(Zones::iterator zone);
   void end_round(Zones::iterator zone, bool ok);
+  void drop(const std::shared_ptr<Attempt>& attempt);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
   void set_timers(const dns::Name& name, bool ok);
   std::uint64_t jittered(std::uint64_t seconds);
@@ -131,6 +141,7 @@ class SecondaryZones final : public NotifyHandler {
   std::map<std::string, std::uint32_t> running_by_primary_;
   std::uint32_t running_ = 0;
   std::mt19937 random_{std::random_device{}()};
+  std::uint64_t generations_ = 0;
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<Network> network_;

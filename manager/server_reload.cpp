@@ -51,9 +51,13 @@ void Server::reload_read(const std::shared_ptr<Reload>& reload) {
 void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
   reload->result.restart_needed =
       config::restart_needed(runtime_->settings, reload->runtime->settings);
+  secondaries_->let_go(reload->runtime);
   ZoneTableSync::run(*store_, *committer_, reload->runtime,
                      [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
-                       if (!status) return reload_end(reload, status);
+                       if (!status) {
+                         secondaries_->configure(runtime_);
+                         return reload_end(reload, status);
+                       }
                        loaded_ = counts.loaded;
                        reload->result.zones_added = counts.added;
                        reload->result.zones_removed = counts.removed;
@@ -79,6 +83,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
                          workers_->set_count(worker_count());
                        load_zones([this, reload](std::uint64_t changed) {
                          secondaries_->configure(runtime_);
+                         copies_->keep_only(runtime_);
                          reload->result.zones_changed += changed;
                          reload_end(reload, {});
                        });

@@ -110,7 +110,8 @@ void Server::make_parts() {
                                       *committer_, *slots_, runtime_->settings.store.journal_limit);
   loader_ = std::make_unique<ZoneLoader>(io_, pool_, usable_processors(), *store_, *slots_,
                                          *committer_, runtime_->limits);
-  copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_);
+  copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_,
+                                         runtime_->settings.store.journal + "/secondary");
   secondaries_ = std::make_unique<SecondaryZones>(
       io_, *store_, *committer_,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
@@ -195,6 +196,7 @@ void Server::begin_serving() {
         if (!fresh_) secondaries_->configure(runtime_);
         load_zones([this](std::uint64_t) {
           settled_ = true;
+          copies_->keep_only(runtime_);
           if (fresh_) secondaries_->configure(runtime_);
           announce("all zones loaded");
         });
@@ -231,7 +233,9 @@ void Server::load_zones(std::function<void(std::uint64_t changed)> done) {
       const bool secondary = zone.options->is_secondary();
       // A secondary's file is a copy: once the zone has data, the primary alone says what is new.
       if (secondary && has_data(zone.name)) continue;
-      return ZoneLoader::Job{dns::Name(zone.name), zones.path(index), secondary};
+      return ZoneLoader::Job{dns::Name(zone.name),
+                             secondary ? copies_->path_of(zones, index) : zones.path(index),
+                             secondary};
     }
     return std::nullopt;
   };
@@ -265,8 +269,8 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   else
     ++loaded_;
   const config::ZoneTable& zones = runtime_->settings.zones;
-  if (const auto index = zones.find(zone); index && !zones.path(*index).empty())
-    copies_->write(zone, zones.path(*index));
+  if (const auto index = zones.find(zone)) copies_->write(zone, copies_->path_of(zones, *index));
+  problems_.erase(to_text(zone.folded()));
 }
 
 void Server::published(std::uint64_t) { journal_upkeep_->check(!settled_ || !loader_->idle()); }

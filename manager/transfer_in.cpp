@@ -15,6 +15,7 @@
 #include <random>
 
 #include "dns/rdata.h"
+#include "manager/run_in.h"
 #include "manager/soa.h"
 
 namespace pando::manager {
@@ -201,14 +202,13 @@ asio::awaitable<Status> run_transfer(Connection& connection, Query& query, Trans
 asio::awaitable<Status> build(TransferParser& parser, TransferResult& result,
                               const zone::DataLimits& limits, shm::Store& store,
                               asio::thread_pool& pool) {
-  const auto loop = co_await asio::this_coro::executor;
-  co_await asio::post(pool, asio::use_awaitable);
-  result.transaction.emplace(store.begin_private());
-  auto built = parser.builder().finish(*result.transaction, limits);
-  co_await asio::post(loop, asio::use_awaitable);
-  if (!built) co_return pass(built);
-  result.zone = *built;
-  co_return Status{};
+  co_return co_await run_in(pool, [&]() -> Status {
+    result.transaction.emplace(store.begin_private());
+    auto built = parser.builder().finish(*result.transaction, limits);
+    if (!built) return pass(built);
+    result.zone = *built;
+    return {};
+  });
 }
 
 /// The transfer itself, over a connection on which the primary's SOA may have been asked before.

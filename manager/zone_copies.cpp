@@ -1,7 +1,10 @@
 #include "manager/zone_copies.h"
 
+#include <xxhash.h>
+
 #include <asio/post.hpp>
 #include <filesystem>
+#include <unordered_set>
 
 #include "base/crash_point.h"
 #include "dns/zone_text.h"
@@ -56,9 +59,50 @@ Status write_zone_file(Files& files, const zone::ZoneView& zone, const std::stri
   return done;
 }
 
+std::string copy_name(dns::NameView zone) {
+  constexpr std::size_t kMaxStem = 200;  // of 255, with room for the suffixes
+  std::string text = to_text(dns::Name(zone).folded());
+  if (text.size() > 1) text.pop_back();  // the final dot; the root is nothing else
+  std::string stem;
+  for (const char c : text) {
+    const bool dot = c == '.' && !stem.empty();
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (plain || dot)
+      stem += c;
+    else
+      stem += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  if (stem.size() <= kMaxStem) return stem + ".zone";
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{}%{:016x}{:016x}.zone", stem.substr(0, 100), hash.high64, hash.low64);
+}
+
 ZoneCopies::ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files,
-                       Committer& committer, shm::SlotTable& slots)
-    : io_(io), pool_(pool), files_(files), committer_(committer), slots_(slots) {}
+                       Committer& committer, shm::SlotTable& slots, std::string folder)
+    : io_(io),
+      pool_(pool),
+      files_(files),
+      committer_(committer),
+      slots_(slots),
+      folder_(std::move(folder)) {}
+
+std::string ZoneCopies::path_of(const config::ZoneTable& zones, std::size_t index) const {
+  std::string path = zones.path(index);
+  return path.empty() ? fmt::format("{}/{}", folder_, copy_name(zones[index].name)) : path;
+}
+
+void ZoneCopies::keep_only(const RuntimePtr& runtime) {
+  asio::post(pool_, [this, runtime] {
+    auto names = files_.list(folder_);
+    if (!names || names->empty()) return;  // mostly there is no such folder
+    const config::ZoneTable& zones = runtime->settings.zones;
+    std::unordered_set<std::string> kept;
+    for (std::size_t i = 0; i < zones.size(); ++i)
+      if (zones[i].options->is_secondary()) kept.insert(copy_name(zones[i].name));
+    for (const std::string& name : *names)
+      if (!kept.contains(name)) static_cast<void>(files_.remove(folder_ + "/" + name));
+  });
+}
 
 void ZoneCopies::write(const dns::Name& zone, std::string path) {
   const auto [at, fresh] = running_.try_emplace(zone);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "manager/committer.h"
+#include "manager/runtime.h"
 #include "manager/store_file.h"
 #include "shm/slots.h"
 
@@ -18,17 +19,27 @@ namespace pando::manager {
 /// `zone` is part of must be pinned meanwhile.
 Status write_zone_file(Files& files, const zone::ZoneView& zone, const std::string& path);
 
-/// Keeps the copies on disk that secondary zones have (their `file`): with one, and the journal's
-/// differences after it, a zone is served at once after a host restart, when its primary may be
-/// away. Lives on the commit thread, writes in the pool from a pinned version.
+/// The file name of a zone's copy: its name in lower case with every octet that could mean
+/// something to a file system as %XX; names too long for one get a hash.
+std::string copy_name(dns::NameView zone);
+
+/// Keeps the copies on disk of secondary zones, in their `file` or in a folder beside the journal:
+/// with one, and the journal's differences after it, a zone is served at once after a host restart,
+/// when its primary may be away. Lives on the commit thread, writes in the pool from a pinned
+/// version.
 class ZoneCopies {
  public:
+  /// `folder`: for the zones without a `file`.
   ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files, Committer& committer,
-             shm::SlotTable& slots);
+             shm::SlotTable& slots, std::string folder);
 
+  /// Where the copy of a secondary zone is.
+  [[nodiscard]] std::string path_of(const config::ZoneTable& zones, std::size_t index) const;
   /// Writes the zone's newest version to `path`. While a copy of it is being written, one more
   /// follows at the end, however many were asked for.
   void write(const dns::Name& zone, std::string path);
+  /// Removes the copies of zones that are gone from the folder.
+  void keep_only(const RuntimePtr& runtime);
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
 
@@ -51,6 +62,7 @@ class ZoneCopies {
   Files& files_;
   Committer& committer_;
   shm::SlotTable& slots_;
+  std::string folder_;
   std::map<dns::Name, Copy, CanonicalLess> running_;
   std::uint64_t written_ = 0;
   std::uint64_t failures_ = 0;

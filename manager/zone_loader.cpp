@@ -56,12 +56,11 @@ void ZoneLoader::Task::examine(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
   const bool served = live() && live().loaded();
   const auto history = served ? nullptr : batch->history->get();
-  const bool in_journal = history != nullptr && history->knows(job.apex);
   const bool same_file = served && source && source->file_mtime_ns == live().source_mtime_ns() &&
                          source->file_octets == live().source_octets();
   if (same_file)
     outcome = Outcome{Outcome::Kind::kUnchanged, live().serial(), live().record_count(), {}};
-  else if (!source && job.file_optional && (served || !in_journal))
+  else if (!source && job.file_optional && (served || !history || !history->has_whole(job.apex)))
     outcome = Outcome{Outcome::Kind::kAbsent, {}, 0, {}};
   else
     build_and_compare(store, history.get());

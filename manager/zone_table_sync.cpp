@@ -121,7 +121,8 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
     const std::uint32_t index = live ? live.side_index() : free_side_index();
     if (index >= shm::Store::kSideEntries)
       return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
-    if (!live) clear_side(index);
+    // What a former secondary's timers say must not stop a primary zone.
+    if (!live || !zone.options->is_secondary()) clear_side(index);
     const auto put = draft.put_zone_settings(zone.name, settings_of(zone.options), index);
     if (!put) return put;
     if (!live)

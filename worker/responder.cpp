@@ -259,7 +259,7 @@ bool Responder::expired(const zone::ZoneView& zone) const {
   const auto* entry = side_(zone.side_index());
   if (entry == nullptr) return false;
   const std::uint64_t at = entry->expires_at.load(std::memory_order_relaxed);
-  return at != 0 && at <= now_;
+  return at != 0 && at <= now_;  // the manager keeps it 0 for primary zones
 }
 
 /// RFC 7314 §3.3: a primary tells the SOA's EXPIRE, a secondary what is left of it.

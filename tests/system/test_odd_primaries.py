@@ -1,8 +1,10 @@
 """Secondary zones whose primaries break, lag or lie: what comes in is checked, another way is found."""
 
+import shutil
 import socketserver
 import struct
 import threading
+import time
 
 import dns.flags
 import dns.message
@@ -11,6 +13,7 @@ import dns.query
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
+import dns.update
 import pytest
 
 import servers
@@ -222,3 +225,104 @@ def test_names_beyond_the_limits_do_not_come_in_by_axfr(secondary, what, limit):
     primary.answer = primary.honest
     notify(server)  # a zone without data is tried once a minute only
     has_serial(server, 1)
+
+
+ZONE_FILE = """$TTL 300
+@ SOA ns admin 100 3600 600 86400 300
+@ NS ns
+ns A 192.0.2.1
+www A 203.0.113.1
+"""
+
+
+def make_primary(server, tmp_path):
+    """As an operator does when a zone's primary is lost."""
+    path = tmp_path / "promoted.zone"
+    path.write_text(ZONE_FILE)
+    server.zones = [{"name": "example", "file": str(path), "allow-update": [{"address": "127.0.0.0/8"}],
+                     "allow-transfer": [{"address": "127.0.0.0/8"}]}]
+    server.write_config()
+    server.control("reload")
+
+
+def address(server):
+    answer = server.ask("www.example")
+    return answer.answer[0][0].address if answer and answer.answer else dns.rcode.to_text(answer.rcode())
+
+
+def test_a_secondary_made_primary_does_not_expire(secondary, tmp_path):
+    server, (primary,) = secondary(prepare=lambda primaries: setattr(
+        primaries[0], "answer", lambda query, rdtype: [wire(query, [soa(10, expire=3), *zone(10)[1:-1], soa(10, expire=3)])
+                                                       if rdtype == "AXFR" else wire(query, [soa(10, expire=3)])]))
+    primary.answer = lambda query, rdtype: None
+    make_primary(server, tmp_path)
+    assert address(server) == "203.0.113.1"
+    assert server.control("zone", "status", "example")["expires_at"] == 0
+    time.sleep(5)  # past what the SOA of the secondary said
+    assert address(server) == "203.0.113.1"
+
+
+def test_a_transfer_under_way_does_not_replace_a_zone_made_primary(secondary, tmp_path):
+    server, (primary,) = secondary()
+    asked, go_on = threading.Event(), threading.Event()
+
+    def answer(query, rdtype):
+        if rdtype == "AXFR":
+            asked.set()
+            go_on.wait(60)
+        return primary.honest(query, rdtype)
+
+    primary.answer = answer
+    primary.serial = 200
+    assert asked.wait(60)
+    make_primary(server, tmp_path)
+    assert address(server) == "203.0.113.1"
+    update = dns.update.UpdateMessage("example")
+    update.add("new", 60, "A", "192.0.2.77")
+    assert dns.query.udp(update, "127.0.0.1", port=server.port, timeout=10).rcode() == dns.rcode.NOERROR
+    go_on.set()
+    servers.wait_until("the transfer has ended", lambda: "transfer_dropped" in server.log(), 60)
+    assert address(server) == "203.0.113.1" and server.serial("example") == 101
+    assert server.ask("new.example").answer
+
+
+def test_a_notify_during_a_failing_visit_brings_another_visit(secondary):
+    server, (primary,) = secondary(prepare=lambda primaries: setattr(
+        primaries[0], "answer", lambda query, rdtype: [wire(query, [slow_soa(1), *zone(1)[1:-1], slow_soa(1)])]))
+    asked, fail = threading.Event(), threading.Event()
+
+    def answer(query, rdtype):
+        asked.set()
+        fail.wait(60)
+        primary.answer = primary.honest
+        return None
+
+    primary.answer = answer
+    primary.serial = 3
+    notify(server)
+    assert asked.wait(60)
+    notify(server)
+    fail.set()
+    has_serial(server, 3)
+
+
+def slow_soa(serial):
+    """Nobody looks again by the timers."""
+    return records(APEX, "SOA", f"ns.{APEX} admin.{APEX} {serial} 36000 36000 360000 300")
+
+
+def test_a_zone_without_a_file_outlives_the_host_and_goes_with_its_configuration(secondary):
+    server, (primary,) = secondary()
+    copy = server.folder / "journal/secondary/example.zone"
+    servers.wait_until("the copy is there", copy.exists)
+    primary.close()
+    server.stop()
+    shutil.rmtree(server.store)
+    server.start("example")
+    assert address(server) == "192.0.2.1"
+    status = server.control("zone", "status", "example")
+    assert status["state"] == "ok" and status["expires_at"] > time.time()
+    server.zones = []
+    server.write_config()
+    server.control("reload")
+    servers.wait_until("the copy has gone", lambda: not copy.exists())

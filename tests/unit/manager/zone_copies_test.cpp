@@ -84,7 +84,7 @@ TEST_F(Copies, StayAsTheyWereWhenTheDiskIsFull) {
 }
 
 TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
-  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots);
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   copies.write(name("@"), kPath);
   change();
   for (int i = 0; i < 5; ++i) copies.write(name("@"), kPath);
@@ -92,8 +92,23 @@ TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
   EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
 }
 
+TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
+  const auto file_of = [](const char* text) {
+    return copy_name(dns::Name::from_text(text).value());
+  };
+  EXPECT_EQ(file_of("."), "%2E.zone");
+  EXPECT_EQ(file_of("EXAMPLE.com."), "example.com.zone");
+  EXPECT_EQ(file_of("a/b.\\000.x."), "a%2Fb.%5C000.x.zone");
+  EXPECT_EQ(file_of("\\..x."), "%5C..x.zone");
+  const std::string label(63, 'a');
+  const std::string longest = label + "." + label + "." + label + "." + label.substr(2) + ".";
+  EXPECT_LE(file_of(longest.c_str()).size(), 240U);
+  EXPECT_NE(file_of(longest.c_str()), file_of(("b" + longest.substr(1)).c_str()));
+  EXPECT_NE(file_of(longest.c_str()), file_of((longest.substr(0, 250) + "b.").c_str()));
+}
+
 TEST_F(Copies, OfAZoneThatHasGoneFailAndCount) {
-  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots);
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   copies.write(name("other"), kPath);
   ASSERT_TRUE(parts_.run_until([&] { return copies.failures() == 1; }));
   EXPECT_TRUE(disk_.paths().empty());
