@@ -43,6 +43,7 @@ class Builder {
       auto found = history->replay(apex_, source ? serial_of_file(path_, apex_) : std::nullopt);
       if (!found) return problem({fmt::format("journal: {}", found.error().text)});
       replay_ = std::move(*found);
+      has_updates_ = true;
     }
     if (replay_.from_snapshot) {
       if (auto added = add_snapshot(*history); !added) return problem({added.error().text});
@@ -83,6 +84,8 @@ class Builder {
   Result<BuiltZone, ZoneProblems> finish(const zone::ZoneSource& source) {
     const std::uint64_t records = builder_.record_count();
     shm::Transaction transaction = store_.begin_private();
+    // What was acknowledged found room once, though not in chunks filled like these.
+    if (has_updates_) transaction.use_reserve();
     auto built = builder_.finish(transaction);
     if (!built)
       return problem(
@@ -102,6 +105,7 @@ class Builder {
   const std::string& path_;
   zone::ZoneBuilder builder_;
   JournalHistory::Replay replay_;
+  bool has_updates_ = false;
   std::vector<std::string> warnings_;
 };
 

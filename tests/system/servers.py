@@ -136,8 +136,9 @@ class Pando(Server):
     name = "pando"
 
     def __init__(self, folder, zones, port=None, workers=2, keys=(), remotes=(), extra="", limits="",
-                 store_extra=""):
+                 store_extra="", size_limit="2GiB", journal="journal"):
         super().__init__(folder, port)
+        self.size_limit, self.journal = size_limit, journal
         self.store = pathlib.Path(f"/dev/shm/pando-system-{os.getpid()}-{self.port}")
         self.crash_at = None
         self.workers_wanted = workers
@@ -159,8 +160,8 @@ class Pando(Server):
             self.extra,
             "store:",
             f"  path: {self.store}/zones.store",
-            "  size-limit: 2GiB",
-            "  journal: journal",
+            f"  size-limit: {self.size_limit}",
+            f"  journal: {self.journal}",
             self.store_extra,
         ]
         if self.limits:

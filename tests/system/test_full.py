@@ -1,0 +1,109 @@
+"""When memory or disk is full: updates are refused with SERVFAIL and a reason, nothing acknowledged is lost."""
+
+import os
+import shutil
+import subprocess
+
+import dns.query
+import dns.rcode
+import dns.update
+import pytest
+
+import servers
+
+FILE = """$TTL 300
+@ SOA ns admin 1 3600 600 86400 300
+@ NS ns
+ns A 192.0.2.1
+"""
+LARGE = ['"' + "x" * 240 + '"'] * 90
+
+
+@pytest.fixture
+def zone(tmp_path):
+    path = tmp_path / "example.zone"
+    path.write_text(FILE)
+    return {"name": "example", "file": str(path), "allow-update": [{"address": "127.0.0.0/8"}],
+            "allow-transfer": [{"address": "127.0.0.0/8"}]}
+
+
+def send(server, change):
+    update = dns.update.UpdateMessage("example")
+    change(update)
+    return dns.query.tcp(update, "127.0.0.1", port=server.port, timeout=30).rcode()
+
+
+def add(server, name, texts=LARGE):
+    return send(server, lambda update: update.add(name, 60, "TXT", *[
+        text if i == 0 else text.replace("x", "y", 1)[:-1] + f'{i}"' for i, text in enumerate(texts)]))
+
+
+def fill(server):
+    """Adds names until no more go in; gives those that were acknowledged."""
+    names = []
+    for i in range(5000):
+        rcode = add(server, f"name{i}")
+        if rcode != dns.rcode.NOERROR:
+            assert rcode == dns.rcode.SERVFAIL
+            return names
+        names.append(f"name{i}")
+    raise AssertionError("it never got full")
+
+
+def missing(server, names):
+    return [name for name in names if not server.ask(f"{name}.example", "TXT", tcp=True).answer]
+
+
+def lose_store(server):
+    server.kill()
+    servers.wait_until("the workers have gone with their store", lambda: not kill_all(server.left_over()))
+    shutil.rmtree(server.store)
+
+
+def kill_all(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, 9)
+        except ProcessLookupError:
+            pass
+    return pids
+
+
+def test_a_store_at_its_limit_takes_deletes_and_comes_back_after_a_host_restart(pando, zone):
+    server = pando([zone], size_limit="8MiB").start("example")
+    names = fill(server)
+    assert len(names) > 50
+    assert "updates_failed" in server.log() and "size limit" in server.log()
+    assert server.control("status")["counters"]["updates_failed"] >= 1
+    assert missing(server, names) == []
+    assert send(server, lambda update: update.delete(names[0])) == dns.rcode.NOERROR
+    lose_store(server)
+    server.start("example")
+    assert missing(server, names[1:]) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(*options):
+        return subprocess.run(["mount", "-t", "tmpfs", *options, "none", str(folder)], capture_output=True).returncode == 0
+
+    if not mount("-o", "size=6m"):
+        pytest.skip("needs the right to mount")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_journal_disk_refuses_updates_until_there_is_room(pando, zone, small_disk):
+    server = pando([zone], journal=str(small_disk / "journal")).start("example")
+    names = fill(server)
+    assert len(names) > 50, "a disk smaller than a segment is used as far as it goes"
+    assert "updates_failed" in server.log()
+    assert missing(server, names) == []
+    subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
+    assert add(server, "later") == dns.rcode.NOERROR
+    lose_store(server)
+    server.start("example")
+    assert missing(server, names + ["later"]) == []
