@@ -17,7 +17,7 @@ void CompressionTable::forget_from(std::size_t offset) noexcept {
   for (std::size_t word = 0; word <= mask_ / 64; ++word) {
     for (std::uint64_t bits = occupied_[word]; bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
-      if (entries_[word * 64 + bit].offset < offset) continue;
+      if (entries_[word * 64 + bit].offset() < offset) continue;
       occupied_[word] &= ~(std::uint64_t{1} << bit);
       --used_;
     }

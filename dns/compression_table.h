@@ -21,6 +21,11 @@ namespace pando::dns {
 /// True when the name at `offset` of our own message, compressed or not, is `name` in any case.
 [[nodiscard]] bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept;
 
+/// Most pointers that lie on the way through a name entered in the table. RFC 1035 §4.1.4 sets no
+/// limit, but readers do (Go's 10, dnspython's 16), and aliases that grow by a label at each step
+/// would otherwise make a chain as long as their own.
+inline constexpr unsigned kMaxChainedPointers = 3;
+
 /// Where the names of one message, and all their ancestors, stand in it: an open-addressing table
 /// of (hash, offset). No copies of names: candidates are compared in the message itself.
 ///
@@ -32,12 +37,15 @@ class CompressionTable {
   /// Empties the table; `message_limit` decides how much of it is used.
   void clear(std::size_t message_limit) noexcept;
 
-  /// Offset of `name` in the message; 0 = not there.
-  [[nodiscard]] std::uint16_t find(ByteView message, std::uint16_t hash,
-                                   NameView name) const noexcept;
-  /// Enters a name known to be absent. Without effect when the table is loaded or a pointer cannot
-  /// say `offset` (RFC 1035 §4.1.4: 14 bits).
-  void enter(std::uint16_t hash, std::size_t offset) noexcept;
+  /// Where a name stands in the message.
+  struct Place {
+    std::uint16_t offset = 0;  ///< 0 = not there
+    unsigned pointers = 0;     ///< that a reader follows from there to the name's end
+  };
+  [[nodiscard]] Place find(ByteView message, std::uint16_t hash, NameView name) const noexcept;
+  /// Enters a name known to be absent; `pointers` is at most kMaxChainedPointers. Without effect
+  /// when the table is loaded or a pointer cannot say `offset` (RFC 1035 §4.1.4: 14 bits).
+  void enter(std::uint16_t hash, std::size_t offset, unsigned pointers) noexcept;
   /// Removes every name at `offset` or behind it.
   void forget_from(std::size_t offset) noexcept;
 
@@ -49,9 +57,15 @@ class CompressionTable {
   static constexpr std::size_t kFewSlotsLimit = 4096;  // octets of a message that make do with few
   static constexpr unsigned kMaxProbes = 64;           // bounds what chosen collisions can cost
 
+  static constexpr unsigned kOffsetBits = 14;
+  static_assert(kMaxChainedPointers < 1U << (16 - kOffsetBits));
+
   struct Entry {
     std::uint16_t hash;
-    std::uint16_t offset;
+    std::uint16_t place;  // pointers in the upper bits, offset in the lower ones
+    [[nodiscard]] std::uint16_t offset() const noexcept {
+      return place & ((1U << kOffsetBits) - 1U);
+    }
   };
   [[nodiscard]] bool occupied(std::size_t slot) const noexcept {
     return (occupied_[slot / 64] >> (slot % 64) & 1) != 0;
@@ -148,25 +162,27 @@ inline bool is_name_at(ByteView message, std::size_t offset, NameView name) noex
   }
 }
 
-inline std::uint16_t CompressionTable::find(ByteView message, std::uint16_t hash,
-                                            NameView name) const noexcept {
+inline CompressionTable::Place CompressionTable::find(ByteView message, std::uint16_t hash,
+                                                      NameView name) const noexcept {
   std::size_t slot = hash & mask_;
   for (unsigned probe = 0; probe < kMaxProbes && occupied(slot); ++probe) {
     const Entry entry = entries_[slot];
-    if (entry.hash == hash && is_name_at(message, entry.offset, name)) return entry.offset;
+    if (entry.hash == hash && is_name_at(message, entry.offset(), name))
+      return {entry.offset(), static_cast<unsigned>(entry.place >> kOffsetBits)};
     slot = (slot + 1) & mask_;
   }
-  return 0;
+  return {};
 }
 
-inline void CompressionTable::enter(std::uint16_t hash, std::size_t offset) noexcept {
-  if (used_ >= load_limit_ || offset > 0x3FFF) return;
+inline void CompressionTable::enter(std::uint16_t hash, std::size_t offset,
+                                    unsigned pointers) noexcept {
+  if (used_ >= load_limit_ || offset >> kOffsetBits != 0) return;
   std::size_t slot = hash & mask_;
   for (unsigned probe = 0; occupied(slot); ++probe) {
     if (probe == kMaxProbes) return;
     slot = (slot + 1) & mask_;
   }
-  entries_[slot] = {hash, static_cast<std::uint16_t>(offset)};
+  entries_[slot] = {hash, static_cast<std::uint16_t>(pointers << kOffsetBits | offset)};
   occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
   ++used_;
 }

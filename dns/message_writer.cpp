@@ -43,8 +43,8 @@ struct MessageWriter::Search {
   };
   std::array<NewName, kMaxLabels> fresh;  // the name and its ancestors that are not there
   std::size_t fresh_count = 0;
-  std::size_t literal = 0;   // octets of labels that are not there
-  std::uint16_t offset = 0;  // of what follows them; 0 = the root
+  std::size_t literal = 0;       // octets of labels that have to be written
+  CompressionTable::Place rest;  // of what follows them; offset 0 = the root
 };
 
 MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept
@@ -197,15 +197,15 @@ bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
   Search search;
   search_name(name, search);
   if (search.literal == 0) {
-    place.pointer_ = pointer_to(search.offset);
+    place.pointer_ = pointer_to(search.rest.offset);
     return put_pointer(place.pointer_);
   }
-  if (!fits(search.literal + (search.offset == 0 ? 1 : 2))) return false;
+  if (!fits(search.literal + (search.rest.offset == 0 ? 1 : 2))) return false;
   enter_names(search);
   place.pointer_ = pointer_to(size_);
   std::memcpy(space_.data() + size_, name.data(), search.literal);
   size_ += search.literal;
-  if (search.offset != 0) return put_pointer(pointer_to(search.offset));
+  if (search.rest.offset != 0) return put_pointer(pointer_to(search.rest.offset));
   space_[size_++] = 0;
   return true;
 }
@@ -215,10 +215,11 @@ void MessageWriter::prepare_table() noexcept {
   table_.clear(static_cast<std::size_t>(std::max<std::ptrdiff_t>(limit_, 0)));
   table_ready_ = true;
   for (NameView name = question_name(); !name.is_root(); name = name.parent())
-    table_.enter(compression_hash(name), static_cast<std::size_t>(name.data() - space_.data()));
+    table_.enter(compression_hash(name), static_cast<std::size_t>(name.data() - space_.data()), 0);
 }
 
-/// Looks for the name, then for each ancestor, until one is there or the root is reached.
+/// Looks for the name, then for each ancestor, until one is there or the root is reached. Labels
+/// are not put in front of a name that ends with as many pointers as may be.
 inline void MessageWriter::search_name(NameView name, Search& search) const noexcept {
   const ByteView message = space_.first(size_);
   const std::uint8_t* p = name.data();
@@ -226,17 +227,22 @@ inline void MessageWriter::search_name(NameView name, Search& search) const noex
   for (; p < root; p += *p + 1U) {
     const NameView suffix(p, static_cast<std::size_t>(root + 1 - p));
     const std::uint16_t hash = compression_hash(suffix);
-    search.offset = table_.find(message, hash, suffix);
-    if (search.offset != 0) break;
-    search.fresh[search.fresh_count++] = {hash, static_cast<std::uint8_t>(p - name.data())};
+    const CompressionTable::Place found = table_.find(message, hash, suffix);
+    if (found.offset == 0) {
+      search.fresh[search.fresh_count++] = {hash, static_cast<std::uint8_t>(p - name.data())};
+    } else if (p == name.data() || found.pointers < kMaxChainedPointers) {
+      search.rest = found;
+      break;
+    }
   }
   search.literal = static_cast<std::size_t>(p - name.data());
 }
 
 /// Enters the names that a search missed, which are about to be written at size_.
 inline void MessageWriter::enter_names(const Search& search) noexcept {
+  const unsigned pointers = search.rest.offset == 0 ? 0 : search.rest.pointers + 1;
   for (std::size_t i = 0; i < search.fresh_count; ++i)
-    table_.enter(search.fresh[i].hash, size_ + search.fresh[i].at);
+    table_.enter(search.fresh[i].hash, size_ + search.fresh[i].at, pointers);
 }
 
 }  // namespace pando::dns

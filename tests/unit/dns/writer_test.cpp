@@ -49,6 +49,11 @@ bool put(MessageWriter& writer, const Set& set) {
 /// A compressor too simple to be wrong: remembers each name ever written, by its text in lower
 /// case.
 class ReferenceWriter {
+  struct Place {
+    std::size_t offset;
+    unsigned pointers;  // on the way from there to the root
+  };
+
  public:
   Bytes message = Bytes(kHeaderOctets, 0);
 
@@ -90,19 +95,25 @@ class ReferenceWriter {
     append(message, rdata.subspan(at));
   }
   void put_name(NameView view) {
-    for (; !view.is_root(); view = view.parent()) {
+    std::vector<Place*> fresh;
+    unsigned pointers = 0;
+    for (const std::size_t whole = view.size(); !view.is_root(); view = view.parent()) {
       const auto [found, is_new] =
-          places_.try_emplace(to_text(Name(view).folded()), message.size());
-      if (!is_new) {
-        append_be16(message, static_cast<std::uint16_t>(0xC000 | found->second));
-        return;
+          places_.try_emplace(to_text(Name(view).folded()), Place{message.size(), 0});
+      Place& place = found->second;
+      if (!is_new && (view.size() == whole || place.pointers < kMaxChainedPointers)) {
+        append_be16(message, static_cast<std::uint16_t>(0xC000 | place.offset));
+        pointers = place.pointers + 1;
+        break;
       }
-      if (message.size() > 0x3FFF) places_.erase(found);
+      if (is_new && message.size() <= 0x3FFF) fresh.push_back(&place);
+      if (is_new && message.size() > 0x3FFF) places_.erase(found);
       message.insert(message.end(), view.data(), view.data() + view.data()[0] + 1);
     }
-    message.push_back(0);
+    for (Place* place : fresh) place->pointers = pointers;
+    if (view.is_root()) message.push_back(0);
   }
-  std::map<std::string, std::size_t> places_;
+  std::map<std::string, Place> places_;
 };
 
 /// Names from few labels, so that they share ancestors, in any case.
@@ -252,6 +263,44 @@ TEST(MessageWriter, EveryCompressibleNameIsCompressedAsAnExhaustiveSearchWould) 
       reference.put_set(set);
     }
     ASSERT_EQ(message.finish(), reference.message) << "seed " << seed;
+  }
+}
+
+/// Pointers that a reader follows in the name at `at`.
+unsigned pointers_in_name(const Bytes& message, std::size_t at) {
+  unsigned pointers = 0;
+  while (message[at] != 0) {
+    if (message[at] < 0xC0) {
+      at += message[at] + 1U;
+    } else {
+      at = load_be16(&message[at]) & 0x3FFF;
+      ++pointers;
+    }
+  }
+  return pointers;
+}
+
+// As a DNAME makes them that leads to a name below itself: a.x., a.d.x., a.d.d.x., ...
+TEST(MessageWriter, NamesThatGrowByALabelAreNoLongChainOfPointers) {
+  Message message;
+  Name owner = name("a.x.");
+  ASSERT_TRUE(message.writer.put_question(owner, RRType::kA, RRClass::kIN));
+  std::vector<Set> sets;
+  for (int i = 0; i < 100; ++i) {
+    const Name target = *Name::from_text("a", *Name::from_text("d", owner.view().parent()));
+    const Set set{Section::kAnswer, owner, RRType::kNS, {octets_of(target)}, {}};
+    ASSERT_TRUE(put(message.writer, set));
+    sets.push_back(set);
+    owner = target;
+  }
+  const Bytes octets = message.finish();
+  MessageReader reader(octets);
+  ASSERT_TRUE(reader.header() && reader.question());
+  for (const Set& set : sets) {
+    const auto record = reader.record();
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->owner, set.owner);
+    EXPECT_LE(pointers_in_name(octets, record->rdata_offset), kMaxChainedPointers + 1);
   }
 }
 
