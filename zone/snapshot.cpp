@@ -244,7 +244,8 @@ RecordView ZoneView::nsec3_match_or_cover(ByteView hash, bool& exact) const noex
   const Trie trie = nsec3();
   const Nsec3Parameters parameters = nsec3_parameters();
   // Two chains stand mixed while parameters change (RFC 5155 §10.4): step back over the other one.
-  constexpr unsigned kMaxSteps = 64;
+  // Where one record in a hundred is ours, one search in 30,000 ends without having met it.
+  constexpr unsigned kMaxSteps = 1024;
   TrieKey key(ByteView(label, sizeof label));
   LeafBlock leaf = trie.at_or_before(key);
   bool wrapped = false;

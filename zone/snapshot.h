@@ -131,7 +131,8 @@ class ZoneView {
   /// canonical order (RFC 4035 §3.1.3.2), looking past glue; wraps never: the apex is first.
   [[nodiscard]] RecordView nsec_at_or_before(dns::NameView name) const noexcept;
   /// NSEC3 whose owner hash equals (`exact`) or else covers `hash` (20 octets, RFC 5155 §7.2).
-  /// `exact` false with a record: it covers. Only of the chain with nsec3_parameters().
+  /// `exact` false with a record: it covers. Only of the chain with nsec3_parameters(); none also
+  /// when another chain has 1,024 records in between.
   [[nodiscard]] RecordView nsec3_match_or_cover(ByteView hash, bool& exact) const noexcept;
 
   /// Full owner name of a record of this zone.

@@ -10,6 +10,7 @@ struct Signing {
   bool opt_out = false;
   std::uint16_t iterations = 0;
   Bytes salt;
+  unsigned foreign = 0;  ///< NSEC3 records of another chain that stand between this one's
 };
 
 inline std::string base32hex(const pando::dns::Nsec3Hash& hash) {
@@ -143,6 +144,19 @@ class Signer {
       put(builder, child(base32hex(link->first), zone_.apex), RRType::kNSEC3, {rdata}, true);
     }
     put(builder, zone_.apex, RRType::kNSEC3PARAM, {parameters(0)}, true);
+    put_foreign_nsec3(builder);
+  }
+
+  /// A chain that is being built with other parameters, and that no NSEC3PARAM speaks of yet
+  /// (RFC 5155 §10.4).
+  void put_foreign_nsec3(pando::zone::ZoneBuilder& builder) {
+    const Signing other{true, false, static_cast<std::uint16_t>(signing_.iterations + 1), {7}, 0};
+    for (unsigned i = 0; i < signing_.foreign; ++i) {
+      const auto hash = hash_of(child("foreign" + std::to_string(i), zone_.apex), other);
+      Bytes rdata{1, 0, 0, static_cast<std::uint8_t>(other.iterations), 1, 7, 20};
+      rdata.insert(rdata.end(), hash.begin(), hash.end());
+      put(builder, child(base32hex(hash), zone_.apex), RRType::kNSEC3, {rdata}, true);
+    }
   }
 
   [[nodiscard]] Bytes parameters(std::uint8_t flags) const {

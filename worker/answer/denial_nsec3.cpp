@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "worker/answer/denial.h"
 
 namespace pando::worker::nsec3 {
@@ -28,7 +30,9 @@ class Prover {
                             ? walk_.hasher.hash_and_remember(name, iterations, salt, hash)
                             : walk_.hasher.hash(name, iterations, salt, hash);
     Finding finding;
-    if (hashed) finding.record = walk_.zone.nsec3_match_or_cover(hash, finding.matches);
+    if (!hashed) return finding;
+    finding.record = walk_.zone.nsec3_match_or_cover(hash, finding.matches);
+    if (!finding.record) finding.record = cover_by_links(hash);
     return finding;
   }
 
@@ -67,6 +71,35 @@ class Prover {
   }
 
  private:
+  /// While parameters change, two chains stand mixed (RFC 5155 §10.4), and the one in use may be so
+  /// thin that the nearest of its records is out of reach of the zone's own search. Then this goes
+  /// along its links, from the apex, which every chain has.
+  [[nodiscard]] zone::RecordView cover_by_links(const dns::Nsec3Hash& hash) noexcept {
+    dns::Nsec3Hash at;
+    const auto& [algorithm, iterations, salt] = parameters_;
+    if (!walk_.hasher.hash_and_remember(walk_.apex, iterations, salt, at)) return {};
+    for (unsigned link = 0; link < kMaxLinks; ++link) {
+      bool exact = false;
+      const zone::RecordView record = walk_.zone.nsec3_match_or_cover(at, exact);
+      dns::Nsec3Hash next;
+      if (!record || !exact || !read_next_hash(record, next)) return {};
+      const bool last = next <= at;
+      if (last ? hash > at || hash < next : hash > at && hash < next) return record;
+      at = next;
+    }
+    return {};
+  }
+
+  /// Next Hashed Owner Name (RFC 5155 §3.1.7).
+  static bool read_next_hash(const zone::RecordView& record, dns::Nsec3Hash& next) noexcept {
+    const ByteView rdata = find_data(record, dns::RRType::kNSEC3).first_rdata();
+    const std::size_t at = rdata.size() > 4 ? 5U + rdata[4] : rdata.size();
+    if (rdata.size() < at + 1 + next.size() || rdata[at] != next.size()) return false;
+    std::copy_n(rdata.begin() + static_cast<std::ptrdiff_t>(at) + 1, next.size(), next.begin());
+    return true;
+  }
+
+  static constexpr unsigned kMaxLinks = 1024;
   Walk& walk_;
   const zone::Nsec3Parameters parameters_;
 };

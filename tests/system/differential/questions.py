@@ -59,10 +59,10 @@ def is_legal(name):
 
 
 def is_one_of_many(name):
-    """Names that are only there to be many: one of forty is asked about."""
+    """Names that are only there to be many: few of them are asked about."""
     label = name[0]
     if label[:3] == b"ins" and label[3:].isdigit():
-        return len(label) == 6 and int(label[3:]) % 40 != 0
+        return len(label) == 6 and int(label[3:]) % 150 != 0
     return label == b"1" and len(name) % 40 != 0
 
 

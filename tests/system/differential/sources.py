@@ -54,7 +54,7 @@ def all_types():
 def much_opt_out():
     """Few names with NSEC3 under opt-out, many without: closest enclosers that cannot be proven."""
     lines = [HEAD]
-    lines += [f"ins{i:03} NS ns.elsewhere.\n" for i in range(120)]
+    lines += [f"ins{i:03} NS ns.elsewhere.\n" for i in range(600)]
     lines.append("""; empty non-terminals that lead to insecure delegations only
 ins.ent NS ns.elsewhere.
 ins.a.b.c NS ns.elsewhere.
