@@ -7,6 +7,10 @@
 
 namespace pando::manager {
 
+JournalEntry base_entry(const zone::ZoneView& zone) {
+  return {dns::Name(zone.apex()), zone.serial(), zone.serial(), {}, RecordKind::kBase};
+}
+
 /// A version being made.
 struct Committer::Group {
   Group(shm::Transaction&& t, shm::Ref<> root, std::uint64_t version)
@@ -215,12 +219,30 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
 void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
                          shm::Transaction&& built_in, const zone::ZoneSource& source,
                          Finished done) {
-  auto transaction = std::make_shared<shm::Transaction>(std::move(built_in));
+  auto had_data = std::make_shared<bool>(false);
+  ZonePut put{apex, std::move(built), std::move(built_in), source, {}, {}};
+  put.check = [had_data](const zone::ZoneView& before) -> Status {
+    *had_data = before && before.loaded();
+    return {};
+  };
+  put.note = [had_data](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
+    if (*had_data) journal.push_back(base_entry(after));
+  };
+  put_zone(std::move(put), std::move(done));
+}
+
+void Committer::put_zone(ZonePut put, Finished done) {
+  auto zone = std::make_shared<ZonePut>(std::move(put));
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [apex, built = std::move(built), transaction, source](Stage& stage) -> Status {
-    stage.transaction.absorb(std::move(*transaction));
-    return stage.draft.put_zone(apex, *built, source);
+  request.stage = [zone](Stage& stage) -> Status {
+    if (zone->check)
+      if (auto ok = zone->check(stage.draft.snapshot().zone_at(zone->apex)); !ok) return ok;
+    stage.transaction.absorb(std::move(zone->built_in));
+    if (auto placed = stage.draft.put_zone(zone->apex, *zone->built, zone->source); !placed)
+      return placed;
+    if (zone->note) zone->note(stage.journal, stage.draft.snapshot().zone_at(zone->apex));
+    return {};
   };
   request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
     done(version ? Status() : Status(tl::unexpected<Error>(version.error())));

@@ -22,6 +22,9 @@ struct Stage {
   bool alone = false;                  ///< nothing else is in the group
 };
 
+/// The journal record that says: the zone's file (or a secondary's copy) is what the zone is now.
+[[nodiscard]] JournalEntry base_entry(const zone::ZoneView& zone);
+
 /// One step towards the next version. `stage` may be called more than once (when a group is put
 /// together again after the store was full); `done` is called exactly once, on the commit thread,
 /// with the version that contains the step or with the reason why there is none.
@@ -65,9 +68,21 @@ class Committer {
   void apply(Compute compute, const zone::DataLimits& limits, Applied done);
 
   using Finished = std::function<void(const Status&)>;
-  /// Puts a zone that was built in `built_in` (a pool thread's transaction).
+  /// Puts a zone that was built in `built_in` (a pool thread's transaction). When it takes the
+  /// place of other data, the journal says that what was updated there is gone with it.
   void put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
                 shm::Transaction&& built_in, const zone::ZoneSource& source, Finished done);
+  /// The same with conditions: `check` (may be empty) sees the zone as it is just before, `note`
+  /// (may be empty) gives the records to journal with the zone as it is just after.
+  struct ZonePut {
+    dns::Name apex;
+    std::shared_ptr<zone::ZoneBuilder::Built> built;
+    shm::Transaction built_in;
+    zone::ZoneSource source;
+    std::function<Status(const zone::ZoneView& before)> check;
+    std::function<void(std::vector<JournalEntry>&, const zone::ZoneView& after)> note;
+  };
+  void put_zone(ZonePut put, Finished done);
   /// Settings, removals and the like: what the zone files and the configuration say anyway.
   void edit(std::function<Status(zone::Draft&)> step, Finished done);
 

@@ -262,10 +262,9 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
     if (entry.payload.size() + dns::kMaxNameOctets + 8 > kMaxRecordBody)
       return fail(Errc::kFull, "difference of {} octets is above the journal's record limit",
                   entry.payload.size());
-    append_record(
-        bytes,
-        {position++, first, RecordKind::kDelta, entry.zone, entry.from, entry.to, entry.payload},
-        journal.nonce);
+    append_record(bytes,
+                  {position++, first, entry.kind, entry.zone, entry.from, entry.to, entry.payload},
+                  journal.nonce);
   }
   // From here on the positions are used, whether or not the group reaches the disk.
   journal.last = position - 1;

@@ -30,7 +30,8 @@ struct JournalEntry {
   dns::Name zone;
   dns::Serial from;
   dns::Serial to;
-  Bytes payload;  ///< zone::encode(Changes)
+  Bytes payload;
+  RecordKind kind = RecordKind::kDelta;
 };
 
 /// The journal's files at one moment, for readers in other threads.

@@ -46,8 +46,9 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
     return fail(Errc::kCorrupt, "not a journal file");
   if (load_be64(bytes.data() + kHeaderChecksumAt) != XXH3_64bits(bytes.data(), kHeaderChecksumAt))
     return fail(Errc::kCorrupt, "journal file header has a wrong checksum");
-  if (const std::uint32_t version = load_be32(bytes.data() + 8); version != kJournalVersion)
-    return fail(Errc::kLayout, "journal file of version {}, this build reads {}", version,
+  if (const std::uint32_t version = load_be32(bytes.data() + 8);
+      version == 0 || version > kJournalVersion)
+    return fail(Errc::kLayout, "journal file of version {}, this build reads up to {}", version,
                 kJournalVersion);
   SegmentHeader header;
   header.kind = static_cast<FileKind>(bytes[12]);
@@ -85,7 +86,7 @@ std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
   frame.position = load_be64(header.data() + 8);
   frame.group_first = load_be64(header.data() + 16);
   frame.kind = static_cast<RecordKind>(header[24]);
-  const bool known = frame.kind >= RecordKind::kDelta && frame.kind <= RecordKind::kFileEnd;
+  const bool known = frame.kind >= RecordKind::kDelta && frame.kind <= RecordKind::kOverlay;
   if (!known || frame.body_octets > kMaxRecordBody || frame.group_first > frame.position)
     return std::nullopt;
   return frame;

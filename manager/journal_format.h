@@ -11,7 +11,8 @@
 /// The bytes of journal files; docs/journal-format.md has the pictures and the reasons.
 namespace pando::manager {
 
-inline constexpr std::uint32_t kJournalVersion = 1;
+/// Version 1 had the kinds up to kFileEnd; it is read, too.
+inline constexpr std::uint32_t kJournalVersion = 2;
 inline constexpr std::size_t kSegmentHeaderOctets = 64;
 inline constexpr std::size_t kRecordHeaderOctets = 40;
 /// One record's body. A whole zone is split into parts far below it; an edited file's difference
@@ -30,11 +31,15 @@ struct SegmentHeader {
 };
 
 enum class RecordKind : std::uint8_t {
-  kDelta = 1,  ///< payload: zone::encode(Changes) from one serial to the next
+  kDelta = 1,  ///< an update or an IXFR: zone::encode(Changes) from one serial to the next
   kZonePart =
       2,  ///< payload: zone::encode(Changes) with some of a whole zone's records as additions
   kZoneEnd = 3,  ///< payload: u64 number of records in the parts before it; `to` is the serial
   kFileEnd = 4,  ///< snapshots only: payload u64 number of whole zones; without it the file is torn
+  kEdit = 5,     ///< an edited zone file was merged: FileEdit
+  kBase = 6,     ///< the file, with serial `from`, holds exactly version `to`; no payload
+  kGone = 7,     ///< the zone left the configuration: what is before concerns nobody; no payload
+  kOverlay = 8,  ///< the zone's overlay as it is at `to`, over a file with serial `from`
 };
 
 struct JournalRecord {

@@ -38,14 +38,21 @@ std::string JournalHistory::key_of(dns::NameView zone) {
 void JournalHistory::note_record(const JournalRecord& record, Place place) {
   ZonePlaces& places = zones_[key_of(record.zone)];
   switch (record.kind) {
-    case RecordKind::kDelta:
-      places.deltas.push_back(place);
-      break;
     case RecordKind::kZonePart:
       places.parts.push_back(place);
       break;
     case RecordKind::kZoneEnd:
       places.whole = record.to;
+      places.records.push_back(place);
+      break;
+    case RecordKind::kDelta:
+    case RecordKind::kEdit:
+    case RecordKind::kBase:
+    case RecordKind::kOverlay:
+      places.records.push_back(place);
+      break;
+    case RecordKind::kGone:
+      zones_.erase(key_of(record.zone));
       break;
     case RecordKind::kFileEnd:
       break;
@@ -60,7 +67,7 @@ Status JournalHistory::read_file(Files& files, const std::string& path, const Jo
   if (!file) return pass(file);
   const bool snapshot = reader->header().kind == FileKind::kSnapshot;
   const auto index = static_cast<std::uint32_t>(files_.size());
-  files_.push_back({std::move(*file), reader->header().nonce});
+  files_.push_back({std::move(*file), reader->header().nonce, snapshot});
   for (;;) {
     auto record = reader->next();
     if (!record) return pass(record);
@@ -75,19 +82,17 @@ Status JournalHistory::read_file(Files& files, const std::string& path, const Jo
   return {};
 }
 
-Result<std::shared_ptr<const JournalHistory>> JournalHistory::read(Files& files,
-                                                                   const JournalFiles& journal,
-                                                                   const NoteSink& note) {
+std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
+                                                           const JournalFiles& journal,
+                                                           const NoteSink& note) {
   auto history = std::make_shared<JournalHistory>();
-  if (!journal.snapshot.empty()) {
-    if (auto done = history->read_file(files, journal.snapshot, journal, note); !done)
-      note({true, fmt::format("{}: {}", journal.snapshot, done.error().text)});
-  }
-  for (const JournalFiles::Segment& segment : journal.segments) {
-    if (auto done = history->read_file(files, segment.path, journal, note); !done)
-      note({true, fmt::format("{}: {}", segment.path, done.error().text)});
-  }
-  return std::shared_ptr<const JournalHistory>(std::move(history));
+  const auto take = [&](const std::string& path) {
+    auto done = history->read_file(files, path, journal, note);
+    if (!done) history->problem_ = fmt::format("{}: {}", path, done.error().text);
+  };
+  if (!journal.snapshot.empty()) take(journal.snapshot);
+  for (const JournalFiles::Segment& segment : journal.segments) take(segment.path);
+  return history;
 }
 
 bool JournalHistory::has_whole(dns::NameView zone) const {
@@ -97,23 +102,36 @@ bool JournalHistory::has_whole(dns::NameView zone) const {
 
 bool JournalHistory::knows(dns::NameView zone) const { return zones_.contains(key_of(zone)); }
 
-Result<zone::Changes> JournalHistory::read_changes(Place place) const {
+Result<JournalRecord> JournalHistory::read(Place place) const {
   const OpenFile& file = files_[place.file];
-  auto record = read_record(*file.file, file.nonce, place.offset);
-  if (!record) return pass(record);
-  return zone::decode_changes(record->payload);
+  return read_record(*file.file, file.nonce, place.offset);
+}
+
+Result<FileState> JournalHistory::file_state(dns::NameView zone, std::uint64_t up_to) const {
+  FileState state;
+  const auto found = zones_.find(key_of(zone));
+  if (found == zones_.end()) return state;
+  for (const Place place : found->second.records) {
+    auto record = read(place);
+    if (!record) return pass(record);
+    // A snapshot's records are numbered by themselves and older than any position asked for.
+    if (!files_[place.file].snapshot && record->position > up_to) break;
+    if (auto taken = state.take(*record); !taken) return pass(taken);
+  }
+  return state;
 }
 
 Status JournalHistory::add_deltas(const ZonePlaces& places, Replay& replay) const {
-  for (const Place place : places.deltas) {
-    const OpenFile& file = files_[place.file];
-    auto record = read_record(*file.file, file.nonce, place.offset);
+  for (const Place place : places.records) {
+    auto record = read(place);
     if (!record) return pass(record);
+    const bool edits = record->kind == RecordKind::kEdit && !(record->from == record->to);
+    if (record->kind != RecordKind::kDelta && !edits) continue;
     if (!replay.serial || !(record->from == *replay.serial)) {
       ++replay.skipped;
       continue;
     }
-    auto changes = zone::decode_changes(record->payload);
+    auto changes = served_changes(*record);
     if (!changes) return pass(changes);
     replay.net.apply(*changes);
     replay.serial = record->to;
@@ -142,7 +160,9 @@ Status JournalHistory::for_each_base_record(
   const auto found = zones_.find(key_of(zone));
   if (found == zones_.end()) return {};
   for (const Place place : found->second.parts) {
-    auto part = read_changes(place);
+    auto stored = read(place);
+    if (!stored) return pass(stored);
+    auto part = zone::decode_changes(stored->payload);
     if (!part) return pass(part);
     for (const zone::Record& record : part->added)
       if (auto visited = visit(record); !visited) return visited;
@@ -150,15 +170,30 @@ Status JournalHistory::for_each_base_record(
   return {};
 }
 
-std::shared_ptr<const JournalHistory> HistorySource::get() {
-  std::call_once(once_, [this] {
-    if (journal_.segments.empty() && journal_.snapshot.empty()) return;
-    auto history = JournalHistory::read(files_, journal_, note_);
-    if (history)
-      history_ = std::move(*history);
-    else
-      note_({true, fmt::format("journal cannot be read: {}", history.error().text)});
-  });
+/// Compaction may replace files while they are read: then there are others to read.
+void HistorySource::read(std::uint64_t position) {
+  constexpr int kTries = 3;
+  std::vector<JournalNote> notes;
+  for (int tries = 0; tries < kTries; ++tries) {
+    notes.clear();
+    history_ = JournalHistory::read(files_, journal_.files(),
+                                    [&](const JournalNote& note) { notes.push_back(note); });
+    if (history_->problem().empty()) break;
+  }
+  position_ = position;
+  for (const JournalNote& note : notes) note_(note);
+  if (!history_->problem().empty()) note_({true, history_->problem()});
+}
+
+std::shared_ptr<const JournalHistory> HistorySource::get(std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  if (!history_ || position_ < position) read(position);
+  return history_;
+}
+
+std::shared_ptr<const JournalHistory> HistorySource::any(std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  if (!history_) read(position);
   return history_;
 }
 

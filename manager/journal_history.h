@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "manager/journal.h"
+#include "manager/journal_payload.h"
 #include "manager/segment_reader.h"
 #include "zone/changes.h"
 
@@ -36,14 +37,16 @@ class NetChanges {
   std::map<Key, std::optional<dns::Ttl>, Less> records_;  // nullopt: removed
 };
 
-/// Where each zone's records stand in the journal: read once when the store is new (the host was
-/// restarted), so that each zone is loaded with its updates before it is served. Threads may call
-/// the const functions.
+/// Where each zone's records stand in the journal: read when the store is new (the host was
+/// restarted), so that each zone is loaded with its updates before it is served, and when a zone
+/// file was edited, to tell what came by update. Threads may call the const functions.
 class JournalHistory {
  public:
-  static Result<std::shared_ptr<const JournalHistory>> read(Files& files,
-                                                            const JournalFiles& journal,
-                                                            const NoteSink& note);
+  /// Files that cannot be read are left out: see problem().
+  static std::shared_ptr<const JournalHistory> read(Files& files, const JournalFiles& journal,
+                                                    const NoteSink& note);
+  /// Why this is not the whole journal; empty when it is.
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
   /// How to bring a zone up to date that was read from a file with `file_serial` (nullopt: there
   /// is no file). A whole zone of the snapshot replaces an older file. A difference applies when it
@@ -57,6 +60,8 @@ class JournalHistory {
   };
   [[nodiscard]] Result<Replay> replay(dns::NameView zone,
                                       std::optional<dns::Serial> file_serial) const;
+  /// What is the zone's own beside its file: all its records up to position `up_to`, folded.
+  [[nodiscard]] Result<FileState> file_state(dns::NameView zone, std::uint64_t up_to) const;
   /// The records of the snapshot's zone.
   [[nodiscard]] Status for_each_base_record(
       dns::NameView zone, const std::function<Status(const zone::Record&)>& visit) const;
@@ -73,19 +78,21 @@ class JournalHistory {
   struct ZonePlaces {
     std::vector<Place> parts;  // of the snapshot's whole zone
     std::optional<dns::Serial> whole;
-    std::vector<Place> deltas;
+    std::vector<Place> records;  // all others, in order
   };
   struct OpenFile {
     std::unique_ptr<StoreFile> file;
     std::uint64_t nonce = 0;
+    bool snapshot = false;
   };
   static std::string key_of(dns::NameView zone);
   Status read_file(Files& files, const std::string& path, const JournalFiles& journal,
                    const NoteSink& note);
   void note_record(const JournalRecord& record, Place place);
-  [[nodiscard]] Result<zone::Changes> read_changes(Place place) const;
+  [[nodiscard]] Result<JournalRecord> read(Place place) const;
   Status add_deltas(const ZonePlaces& places, Replay& replay) const;
 
+  std::string problem_;
   std::map<std::string, ZonePlaces> zones_;
   std::vector<OpenFile> files_;
 };
@@ -93,17 +100,23 @@ class JournalHistory {
 /// The history, read when the first zone asks for it: most starts never do. Threads may share one.
 class HistorySource {
  public:
-  HistorySource(Files& files, JournalFiles journal, NoteSink note)
-      : files_(files), journal_(std::move(journal)), note_(std::move(note)) {}
-  /// Null when the journal is empty or unreadable (told to the note).
-  std::shared_ptr<const JournalHistory> get();
+  HistorySource(Files& files, const Journal& journal, NoteSink note)
+      : files_(files), journal_(journal), note_(std::move(note)) {}
+  /// The journal up to `position` at least, which a version must have been published with. What
+  /// cannot be read is told to the note.
+  std::shared_ptr<const JournalHistory> get(std::uint64_t position);
+  /// What has been read, whenever that was; read up to `position` when nothing has.
+  std::shared_ptr<const JournalHistory> any(std::uint64_t position);
 
  private:
+  void read(std::uint64_t position);
+
   Files& files_;
-  JournalFiles journal_;
+  const Journal& journal_;
   NoteSink note_;
-  std::once_flag once_;
+  std::mutex mutex_;
   std::shared_ptr<const JournalHistory> history_;
+  std::uint64_t position_ = 0;  // it holds everything up to this
 };
 
 }  // namespace pando::manager

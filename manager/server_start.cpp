@@ -219,7 +219,7 @@ bool Server::has_data(dns::NameView apex) const {
 }
 
 std::shared_ptr<HistorySource> Server::history() {
-  return std::make_shared<HistorySource>(native_files(), journal_->files(), log_note);
+  return std::make_shared<HistorySource>(native_files(), *journal_, log_note);
 }
 
 void Server::load_zones(std::function<void(std::uint64_t changed)> done) {

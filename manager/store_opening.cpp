@@ -2,7 +2,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
-#include "zone/changes.h"
+#include "manager/journal_payload.h"
 
 namespace pando::manager {
 
@@ -33,7 +33,7 @@ Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const
                       record.position, to_text(record.zone), record.from.value, record.to.value)});
     return false;
   }
-  auto changes = zone::decode_changes(record.payload);
+  auto changes = served_changes(record);
   if (!changes) return pass(changes);
   // It was within the limits when it was accepted, and they may have changed since.
   auto applied = draft.apply(*changes, {0, 0, 0});
@@ -53,7 +53,9 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
   auto walked = for_each_record(
       files, journal.files(), store.current().journal_position,
       [&](JournalRecord&& record) -> Status {
-        if (record.kind != RecordKind::kDelta) return {};
+        // The others only say how zone and file compare; an edit may do no more either.
+        const bool edits = record.kind == RecordKind::kEdit && !(record.from == record.to);
+        if (record.kind != RecordKind::kDelta && !edits) return {};
         auto done = replay_record(store, record, note);
         if (!done) {
           failed_at = record.position;

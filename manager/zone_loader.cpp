@@ -4,16 +4,16 @@
 #include <chrono>
 
 #include "ipc/log.h"
-#include "manager/soa.h"
-#include "manager/zone_diff.h"
+#include "manager/file_merge.h"
+#include "manager/zone_merge.h"
 
 namespace pando::manager {
 
 namespace {
 
-/// How often a zone that moved while its file was read is compared again, before the difference is
-/// applied to whatever the zone has become.
-constexpr int kMaxComparisons = 3;
+/// How often a zone that moved while its file was read is looked at again, in the few cases where
+/// that matters.
+constexpr int kMaxTries = 5;
 
 /// A batch says this much about single zones; behind that each gets a line at debug level only.
 constexpr std::uint64_t kMaxZoneLines = 1000;
@@ -31,74 +31,94 @@ struct ZoneLoader::Task {
   Job job;
   std::shared_ptr<Batch> batch;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  int comparisons = 0;
-  // The version it is compared with, held while a pool thread reads it.
+  int tries = 0;
+  // The version it is compared with, held while a pool thread reads it, and the journal's position
+  // in it.
   zone::Snapshot version;
   shm::SlotTable::OwnPin pin;
+  std::uint64_t position = 0;
+  bool served = false;
   // What the pool thread found.
   std::optional<BuiltZone> zone;
-  std::optional<zone::Record> soa;  // of the file
-  std::optional<zone::Changes> changes;
-  bool differs = false;
+  std::optional<MergePlan> plan;  // of a zone that is served
+  bool in_journal = false;
   std::optional<Outcome> outcome;  // decided already: nothing to put
 
   // In a pool thread.
   void examine(shm::Store& store);
-  void build_and_compare(shm::Store& store, const JournalHistory* journal);
-  void compare(const zone::ZoneView& fresh);
+  void load_new(shm::Store& store, bool has_file);
+  void compare(shm::Store& store);
+  Result<FileState> file_state();
+  [[nodiscard]] bool is_merged(const std::optional<zone::ZoneSource>& source) const;
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
   void fail_with(std::vector<std::string> lines) {
     outcome = Outcome{Outcome::Kind::kFailed, {}, 0, std::move(lines)};
   }
+  void unchanged() {
+    outcome = Outcome{Outcome::Kind::kUnchanged, live().serial(), live().record_count(), {}};
+  }
 };
+
+bool ZoneLoader::Task::is_merged(const std::optional<zone::ZoneSource>& source) const {
+  return source && source->file_mtime_ns == live().source_mtime_ns() &&
+         source->file_octets == live().source_octets();
+}
 
 void ZoneLoader::Task::examine(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
-  const bool served = live() && live().loaded();
-  const auto history = served ? nullptr : batch->history->get();
-  const bool same_file = served && source && source->file_mtime_ns == live().source_mtime_ns() &&
-                         source->file_octets == live().source_octets();
-  if (same_file)
-    outcome = Outcome{Outcome::Kind::kUnchanged, live().serial(), live().record_count(), {}};
-  else if (!source && job.file_optional && (served || !history || !history->has_whole(job.apex)))
-    outcome = Outcome{Outcome::Kind::kAbsent, {}, 0, {}};
-  else
-    build_and_compare(store, history.get());
+  served = live() && live().loaded();
+  zone.reset();
+  plan.reset();
+  if (!served) return load_new(store, source.has_value());
+  // What a secondary is served says its primary; the file is a copy.
+  if (job.file_optional || is_merged(source)) return unchanged();
+  compare(store);
 }
 
-void ZoneLoader::Task::build_and_compare(shm::Store& store, const JournalHistory* journal) {
-  auto built = build_zone(store, job.apex, job.path, journal);
+void ZoneLoader::Task::load_new(shm::Store& store, bool has_file) {
+  const auto history = batch->history->any(position);
+  if (!has_file && job.file_optional && !history->has_whole(job.apex)) {
+    outcome = Outcome{Outcome::Kind::kAbsent, {}, 0, {}};
+    return;
+  }
+  auto built = build_zone(store, job.apex, job.path, history.get());
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
-  if (!live() || !live().loaded()) return;
+}
+
+void ZoneLoader::Task::compare(shm::Store& store) {
+  auto built = build_zone(store, job.apex, job.path, nullptr);
+  if (!built) return fail_with(std::move(built.error().lines));
+  zone.emplace(std::move(*built));
+  auto state = file_state();
+  if (!state) return fail_with({state.error().text});
+  if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
+    log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
   // A look at the built zone through a draft of its own that nobody else will see.
   shm::Transaction scratch = store.begin_private();
   zone::Draft draft(scratch, {}, 0);
   auto put = draft.put_zone_settings(job.apex, {}, 0);
   if (put) put = draft.put_zone(job.apex, *zone->built, {});
   if (!put) return fail_with({put.error().text});
-  compare(draft.snapshot().zone_at(job.apex));
+  auto planned = plan_merge(live(), draft.snapshot().zone_at(job.apex), *state);
+  if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
+  plan.emplace(std::move(*planned));
+  plan->source = zone->source;
 }
 
-namespace {
-
-/// True when two SOA records say the same but for a serial that is not ahead.
-bool same_soa(const zone::Record& live, const zone::Record& file) {
-  Bytes rdata = file.rdata;
-  set_soa_serial(rdata, soa_serial(live.rdata));
-  return rdata == live.rdata && live.ttl == file.ttl &&
-         !soa_serial(file.rdata).ahead_of(soa_serial(live.rdata));
-}
-
-}  // namespace
-
-void ZoneLoader::Task::compare(const zone::ZoneView& fresh) {
-  soa = soa_record(fresh);
-  const auto live_soa = soa_record(live());
-  // A file whose serial is not ahead cannot replace the zone as it is: the serial must move on.
-  const bool may_replace = soa_serial(soa->rdata).ahead_of(live().serial());
-  changes = diff_zones(live(), fresh, may_replace ? fresh.record_count() / 2 + 100 : UINT64_MAX);
-  differs = !changes || !changes->empty() || !live_soa || !same_soa(*live_soa, *soa);
+/// What the journal says of the zone up to the version it is compared with. The batch's reading
+/// does when the zone's last record there is the version's; else it is read anew.
+Result<FileState> ZoneLoader::Task::file_state() {
+  const auto read = [&](const JournalHistory& history) -> Result<FileState> {
+    if (!history.problem().empty())
+      return fail(Errc::kIo, "the edited file is not merged, the journal cannot be read: {}",
+                  history.problem());
+    in_journal = history.knows(job.apex);
+    return history.file_state(job.apex, position);
+  };
+  auto state = read(*batch->history->any(position));
+  if (!state || state->serial == live().serial()) return state;
+  return read(*batch->history->get(position));
 }
 
 ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
@@ -144,7 +164,9 @@ void ZoneLoader::start(Job job, const std::shared_ptr<Batch>& batch) {
 }
 
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
+  ++task->tries;
   task->version = committer_.current();
+  task->position = committer_.position();
   task->pin = slots_.pin_own(task->version.version());
   asio::post(pool_, [this, task] {
     task->examine(store_);
@@ -153,73 +175,77 @@ void ZoneLoader::build(const std::shared_ptr<Task>& task) {
 }
 
 void ZoneLoader::built(const std::shared_ptr<Task>& task) {
-  const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
   task->pin = {};
   if (task->outcome) return finish(task, std::move(*task->outcome));
-  if (!live) return finish(task, {Outcome::Kind::kFailed, {}, 0, {"zone is no longer configured"}});
-  if (!live.loaded() || !task->soa) return put(task);
-  if (task->changes) return merge(task);
-  if (soa_serial(task->soa->rdata).ahead_of(live.serial())) return put(task);
-  build(task);  // it moved past the file's serial meanwhile: now a whole comparison is needed
+  if (!committer_.current().zone_at(task->job.apex))
+    return finish(task, {Outcome::Kind::kFailed, {}, 0, {"zone is no longer configured"}});
+  if (task->plan && task->plan->kind == MergePlan::Kind::kMerge)
+    merge(task);
+  else
+    put(task);
 }
 
+/// Puts the file's zone whole, if the zone is still as it was when that was decided.
 void ZoneLoader::put(const std::shared_ptr<Task>& task) {
-  BuiltZone zone = std::move(*task->zone);
-  const auto built = zone.built;
-  const zone::ZoneView before = committer_.current().zone_at(task->job.apex);
-  const auto kind = before.loaded() ? Outcome::Kind::kReplaced : Outcome::Kind::kLoaded;
-  auto done = [this, task, kind, records = zone.records, replayed = zone.replayed,
-               skipped = zone.skipped](const Status& status) {
+  const std::optional<dns::Serial> expected =
+      task->plan ? std::optional(task->plan->compared) : std::nullopt;
+  Committer::ZonePut put{task->job.apex,
+                         task->zone->built,
+                         std::move(task->zone->transaction),
+                         task->zone->source,
+                         {},
+                         {}};
+  auto moved = std::make_shared<bool>(false);
+  put.check = [expected, moved](const zone::ZoneView& before) -> Status {
+    const bool loaded = before && before.loaded();
+    *moved = loaded != expected.has_value() || (loaded && !(before.serial() == *expected));
+    return *moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
+  };
+  if (expected && task->in_journal)
+    put.note = [](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
+      journal.push_back(base_entry(after));
+    };
+  committer_.put_zone(std::move(put), [this, task, moved](const Status& status) {
+    if (!status && *moved && task->tries < kMaxTries) return build(task);
     if (!status) return finish(task, {Outcome::Kind::kFailed, {}, 0, {status.error().text}});
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
     const auto level =
         task->batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;
     log::detail::event(level, "zone_loaded", "zone", to_text(task->job.apex), "serial",
-                       live.serial().value, "records", records, "ms",
-                       milliseconds_since(task->start), "replayed", replayed, "skipped", skipped);
+                       live.serial().value, "records", live.record_count(), "ms",
+                       milliseconds_since(task->start), "replayed", task->zone->replayed, "skipped",
+                       task->zone->skipped);
+    const auto kind = task->served ? Outcome::Kind::kReplaced : Outcome::Kind::kLoaded;
     finish(task, {kind, live.serial(), live.record_count(), {}});
-  };
-  committer_.put_zone(task->job.apex, built, std::move(zone.transaction), zone.source,
-                      std::move(done));
+  });
 }
 
-/// Applies the difference and notes the file as merged, as one step.
+/// Applies what the file's edit comes to and notes the file as merged, as one step.
 void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
-  const dns::Serial compared = task->version.zone_at(task->job.apex).serial();
-  const bool last_try = ++task->comparisons >= kMaxComparisons;
-  auto moved = std::make_shared<bool>(false);
   auto result = std::make_shared<zone::Applied>();
+  auto moved = std::make_shared<bool>(false);
   CommitRequest request;
-  request.stage = [this, task, compared, last_try, moved, result](Stage& stage) -> Status {
-    const zone::ZoneView live = stage.draft.snapshot().zone_at(task->job.apex);
-    const auto soa = soa_record(live);
-    if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
-    *moved = !(live.serial() == compared);
-    if (*moved && !last_try) return fail(Errc::kExists, "zone moved");
-    if (task->differs) {
-      zone::Changes changes = *task->changes;
-      zone::Record next = *task->soa;
-      if (!soa_serial(next.rdata).ahead_of(live.serial()))
-        set_soa_serial(next.rdata, live.serial().next());
-      changes.removed.push_back(*soa);
-      changes.added.push_back(std::move(next));
-      auto applied = stage.draft.apply(changes, limits_);
-      if (!applied) return pass(applied);
-      stage.journal.push_back(
-          {task->job.apex, applied->from, applied->to, zone::encode(applied->effective)});
-      *result = std::move(*applied);
-    }
-    return stage.draft.put_zone_source(task->job.apex, task->zone->source);
+  request.stage = [this, task, result, moved](Stage& stage) -> Status {
+    auto applied = stage_merge(stage, *task->plan, limits_);
+    *moved = !applied && applied.error().code == Errc::kExists;
+    if (!applied) return pass(applied);
+    *result = std::move(*applied);
+    return {};
   };
   request.done = [this, task, moved, result](const Result<std::uint64_t>& version) {
-    if (!version && *moved && task->comparisons < kMaxComparisons) return build(task);
-    if (!version) return finish(task, {Outcome::Kind::kFailed, {}, 0, {version.error().text}});
+    if (!version && *moved && task->tries < kMaxTries) return build(task);
+    if (!version)
+      return finish(task, {Outcome::Kind::kFailed,
+                           {},
+                           0,
+                           {fmt::format("{}: {}", task->job.path, version.error().text)}});
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
-    if (task->differs)
+    const bool changed = !result->effective.empty();
+    if (changed)
       log::info("zone_merged", "zone", to_text(task->job.apex), "from", result->from.value,
                 "serial", result->to.value, "added", result->effective.added.size(), "removed",
                 result->effective.removed.size(), "ms", milliseconds_since(task->start));
-    finish(task, {task->differs ? Outcome::Kind::kChanged : Outcome::Kind::kUnchanged,
+    finish(task, {changed ? Outcome::Kind::kChanged : Outcome::Kind::kUnchanged,
                   live.serial(),
                   live.record_count(),
                   {}});

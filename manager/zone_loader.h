@@ -15,9 +15,10 @@
 namespace pando::manager {
 
 /// Brings zone files into the store: reads and builds in pool threads, puts on the commit thread. A
-/// zone that has no data yet is put whole, with its updates from the journal; one that is being
-/// served is compared with its file and changed by the difference, so that what did not change is
-/// shared, secondaries get an IXFR, and the edit is journalled like any update.
+/// zone that has no data yet is put whole, with its updates from the journal. One that is being
+/// served is compared with its file and changed by what was edited there, beside the updates it had
+/// (file_merge.h), so that nothing acknowledged is lost, what did not change is shared, and
+/// secondaries get an IXFR.
 class ZoneLoader {
  public:
   struct Job {
@@ -51,7 +52,8 @@ class ZoneLoader {
   /// here. Nullopt = none left.
   using Source = std::function<std::optional<Job>()>;
   /// Runs all jobs of `source`; `done` for each, `all_done` after the last. Sources run one after
-  /// the other. `history`: the journal, for zones that are not in the store yet.
+  /// the other. `history`: the journal, for zones that are not in the store yet
+  /// or whose file changed.
   void run(Source source, std::shared_ptr<HistorySource> history, Done done,
            std::function<void()> all_done);
   [[nodiscard]] bool idle() const noexcept { return batches_.empty(); }

@@ -47,7 +47,7 @@ class Loader : public ::testing::Test {
     bool given = false, done = false;
     ZoneLoader::Outcome outcome;
     auto history = std::make_shared<HistorySource>(
-        native_files(), parts_.journal.files(),
+        native_files(), parts_.journal,
         [this](const JournalNote& note) { notes_.push_back(note.text); });
     loader_.run(
         [&]() -> std::optional<ZoneLoader::Job> {
@@ -144,6 +144,107 @@ TEST_F(Loader, AFileTouchedButEqualChangesNothing) {
   write(kFile);
   EXPECT_EQ(load().kind, Kind::kUnchanged);
   EXPECT_EQ(serial(), 10U);
+}
+
+// Edited files and updates: the merge's rules are in overlay_test and file_merge_test. -----------
+
+TEST_F(Loader, TouchingTheFileOfAnUpdatedZoneChangesNothing) {
+  write(kFile);
+  load();
+  update({"www 300 A 192.0.2.10"}, {"dyn 60 A 192.0.2.9"});
+  const std::vector<std::string> before = parts_.zone.lines();
+  for (int i = 0; i < 3; ++i) {
+    write(kFile);
+    EXPECT_EQ(load().kind, Kind::kUnchanged);
+    EXPECT_EQ(parts_.zone.lines(), before);
+  }
+}
+
+TEST_F(Loader, AnEditGoesBesideWhatUpdatesDid) {
+  write(kFile);
+  load();
+  update({"www 300 A 192.0.2.10"}, {"dyn 60 A 192.0.2.9"});
+  write(std::string(kFile) + "added A 192.0.2.12\n");
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_THAT(parts_.zone.at("dyn"), SizeIs(1));
+  EXPECT_THAT(parts_.zone.at("added"), SizeIs(1));
+  EXPECT_THAT(parts_.zone.at("www"), IsEmpty());
+  EXPECT_EQ(serial(), 12U);
+  write(kFile);
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_THAT(parts_.zone.at("dyn"), SizeIs(1));
+  EXPECT_THAT(parts_.zone.at("added"), IsEmpty());
+  EXPECT_THAT(parts_.zone.at("www"), IsEmpty());
+}
+
+TEST_F(Loader, AnUpdatedZoneIsNeverReplacedWhole) {
+  write(kFile);
+  load();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  std::string text = kFile;
+  text.replace(text.find("admin 10"), 8, "admin 77");
+  for (int i = 0; i < 1000; ++i) text += fmt::format("n{} A 192.0.2.{}\n", i, i % 250);
+  write(text);
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_EQ(serial(), 77U);
+  EXPECT_EQ(parts_.zone.zone().record_count(), 1005U);
+}
+
+/// The file has a record that an update added, so it is the file's from then on.
+TEST_F(Loader, ARecordThatTheFileTookOverGoesWithTheFile) {
+  write(kFile);
+  load();
+  update({}, {"dyn 60 A 192.0.2.9", "other 60 A 192.0.2.9"});
+  write(std::string(kFile) + "dyn 60 A 192.0.2.9\n");
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  write(kFile);
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_THAT(parts_.zone.at("dyn"), IsEmpty());
+  EXPECT_THAT(parts_.zone.at("other"), SizeIs(1));
+}
+
+/// Without the note that the file has it, the deletion would leave no trace and the record return.
+TEST_F(Loader, ADeletedRecordThatTheFileTookOverStaysDeleted) {
+  write(kFile);
+  load();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  write(std::string(kFile) + "dyn 60 A 192.0.2.9\n");
+  load();
+  update({"dyn 60 A 192.0.2.9"}, {});
+  write(std::string(kFile) + "dyn 60 A 192.0.2.9\n");
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  EXPECT_THAT(parts_.zone.at("dyn"), IsEmpty());
+}
+
+TEST_F(Loader, AFileMadeFromTheServedZoneTakesOverAllUpdates) {
+  write(kFile);
+  load();
+  update({"www 300 A 192.0.2.10"}, {"dyn 60 A 192.0.2.9"});
+  std::string exported;
+  for (const std::string& line : parts_.zone.lines()) exported += line + "\n";
+  write(exported);
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  write(kFile);
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_THAT(parts_.zone.at("dyn"), IsEmpty());
+  EXPECT_THAT(parts_.zone.at("www"), SizeIs(1));
+}
+
+TEST_F(Loader, AnEditThatContradictsAnUpdateIsRefusedUntilItNoLongerDoes) {
+  write(kFile);
+  load();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  const std::vector<std::string> before = parts_.zone.lines();
+  write(std::string(kFile) + "dyn CNAME www\n");
+  for (int i = 0; i < 2; ++i) {
+    const auto outcome = load();
+    EXPECT_EQ(outcome.kind, Kind::kFailed);
+    EXPECT_THAT(outcome.problems, ElementsAre(HasSubstr("dyn.example.")));
+    EXPECT_EQ(parts_.zone.lines(), before);
+  }
+  update({"dyn 60 A 192.0.2.9"}, {});
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_THAT(parts_.zone.at("dyn"), ElementsAre("300 CNAME www.example."));
 }
 
 TEST_F(Loader, AWhollyDifferentFileReplacesTheZone) {

@@ -1,0 +1,93 @@
+#include "manager/zone_merge.h"
+
+#include "manager/file_merge.h"
+#include "manager/soa.h"
+#include "manager/zone_diff.h"
+
+namespace pando::manager {
+
+Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& fresh,
+                             const FileState& state) {
+  MergePlan plan;
+  plan.zone = dns::Name(live.apex());
+  plan.compared = live.serial();
+  plan.file_serial = fresh.serial();
+  plan.overlay_known = state.overlay.known();
+  plan.note_file_serial = state.file_serial && !(*state.file_serial == plan.file_serial);
+  // A whole replacement would take updates with it, and needs a serial that secondaries see.
+  const bool may_replace = state.overlay.empty() && plan.file_serial.ahead_of(live.serial());
+  auto difference =
+      diff_zones(live, fresh, may_replace ? fresh.record_count() / 2 + 100 : UINT64_MAX);
+  const auto live_soa = soa_record(live);
+  const auto file_soa = soa_record(fresh);
+  if (!live_soa || !file_soa) return fail(Errc::kCorrupt, "zone without a SOA");
+  if (!difference) {
+    plan.kind = MergePlan::Kind::kReplace;
+    return plan;
+  }
+  difference->removed.push_back(*live_soa);
+  difference->added.push_back(*file_soa);
+  Steps to_file = steps_of(*difference);
+  plan.settles = to_file.empty() && !state.overlay.empty();
+  if (!plan.overlay_known && !plan.settles)
+    return fail(Errc::kInvalid,
+                "the edited file is not merged: the journal no longer tells which of the zone's "
+                "records came by update; save the zone as it is served (AXFR) in the file, reload, "
+                "and edit then");
+  plan.edit = file_steps(std::move(to_file), state.overlay);
+  return plan;
+}
+
+namespace {
+
+/// The edit as changes of the zone as it is now, with the SOA pair when anything changes.
+zone::Changes served_part(const zone::ZoneView& live, const zone::Record& soa,
+                          const MergePlan& plan) {
+  zone::Changes changes = merge_edit(live, plan.edit);
+  zone::Record next = merged_soa(soa, plan.edit);
+  const bool ahead = plan.file_serial.ahead_of(live.serial());
+  if (changes.empty() && !ahead && next.rdata == soa.rdata && next.ttl == soa.ttl) return changes;
+  set_soa_serial(next.rdata, ahead ? plan.file_serial : live.serial().next());
+  changes.removed.push_back(soa);
+  changes.added.push_back(std::move(next));
+  return changes;
+}
+
+void journal_merge(Stage& stage, const MergePlan& plan, bool settles,
+                   const zone::Applied& applied) {
+  FileEdit edit{plan.file_serial, applied.effective, {plan.zone, {}, {}}};
+  if (!settles)
+    edit.held = changes_of(plan.zone, held_back(plan.edit, steps_of(applied.effective)));
+  if (!edit.live.empty() || !edit.held.empty() || (plan.note_file_serial && !settles))
+    stage.journal.push_back({plan.zone, applied.from, applied.to, encode(edit), RecordKind::kEdit});
+  if (settles)
+    stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
+}
+
+}  // namespace
+
+Result<zone::Applied> stage_merge(Stage& stage, const MergePlan& plan,
+                                  const zone::DataLimits& limits) {
+  const zone::ZoneView live = stage.draft.snapshot().zone_at(plan.zone);
+  const auto soa = soa_record(live);
+  if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
+  const bool moved = !(live.serial() == plan.compared);
+  if (moved && !plan.overlay_known) return fail(Errc::kExists, "zone moved");
+  zone::Applied applied;
+  applied.from = applied.to = live.serial();
+  applied.effective.zone = plan.zone;
+  if (const zone::Changes changes = served_part(live, *soa, plan); !changes.empty()) {
+    auto done = stage.draft.apply(changes, limits);
+    if (!done && done.error().code == Errc::kInvalid)
+      return fail(Errc::kInvalid,
+                  "the edited file is not merged, it contradicts records that came by update: {}",
+                  done.error().text);
+    if (!done) return pass(done);
+    applied = std::move(*done);
+  }
+  journal_merge(stage, plan, plan.settles && !moved, applied);
+  if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
+  return applied;
+}
+
+}  // namespace pando::manager

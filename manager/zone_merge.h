@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "manager/committer.h"
+#include "manager/journal_payload.h"
+#include "zone/snapshot.h"
+
+namespace pando::manager {
+
+/// What an edited file does to a zone that is being served: worked out in a pool thread against one
+/// version, staged against whatever the zone has become by then (see file_merge.h).
+struct MergePlan {
+  enum class Kind : std::uint8_t {
+    kReplace,  ///< nothing came by update and most is new: put the file's zone whole
+    kMerge,
+  };
+  Kind kind = Kind::kMerge;
+  dns::Name zone;
+  Steps edit;  ///< how the file changed since it was last merged
+  dns::Serial file_serial;
+  dns::Serial compared;  ///< the version's serial that the file was compared with
+  bool settles = false;  ///< the file holds exactly that version
+  bool overlay_known = true;
+  bool note_file_serial = false;  ///< the journal has another one
+  zone::ZoneSource source;
+};
+
+/// Compares a served zone with its file (`fresh`), given what the journal says of the zone up to
+/// this version. kInvalid: the edit cannot be told from updates, in one line for the operator.
+Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& fresh,
+                             const FileState& state);
+
+/// Brings the plan into the next version: the difference with its journal record, and the note that
+/// the file is merged. kExists: the zone moved, plan again.
+Result<zone::Applied> stage_merge(Stage& stage, const MergePlan& plan,
+                                  const zone::DataLimits& limits);
+
+}  // namespace pando::manager

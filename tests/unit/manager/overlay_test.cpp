@@ -1,0 +1,178 @@
+#include "manager/overlay.h"
+
+#include <gtest/gtest.h>
+
+#include "manager/journal_payload.h"
+#include "tests/unit/manager/zone_support.h"
+
+namespace pando::manager {
+namespace {
+
+using testing::name;
+using testing::record;
+using Lines = std::vector<std::string>;
+
+zone::Changes changes(const Lines& removed, const Lines& added) {
+  zone::Changes list{name("@"), {}, {}};
+  for (const std::string& line : removed) list.removed.push_back(record(line));
+  for (const std::string& line : added) list.added.push_back(record(line));
+  return list;
+}
+Steps steps(const Lines& removed, const Lines& added) { return steps_of(changes(removed, added)); }
+
+/// Entries as "owner TYPE rdata: file → live".
+Lines shown(const Overlay& overlay) {
+  const auto ttl = [](std::optional<dns::Ttl> value) {
+    return value ? std::to_string(value->seconds) : std::string("-");
+  };
+  Lines all;
+  for (const auto& [key, entry] : overlay.entries())
+    all.push_back(fmt::format("{} {} {}: {} {}", to_text(key.owner()), to_text(key.type()),
+                              dns::rdata_to_text(key.type(), key.rdata()), ttl(entry.file),
+                              ttl(entry.live)));
+  return all;
+}
+
+TEST(Overlay, AnUpdateThatAddsRemovesOrRetimesIsAnEntry) {
+  Overlay overlay;
+  overlay.updated(steps({"old 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                        {"new 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  EXPECT_EQ(shown(overlay),
+            (Lines{"new.example. A 192.0.2.1: - 60", "old.example. A 192.0.2.1: 60 -",
+                   "slow.example. A 192.0.2.1: 60 90"}));
+  EXPECT_FALSE(overlay.empty());
+}
+
+TEST(Overlay, WhatIsTakenBackLeavesNoEntry) {
+  Overlay overlay;
+  overlay.updated(steps({"old 60 A 192.0.2.1"}, {"new 60 A 192.0.2.1"}));
+  overlay.updated(steps({"NEW 60 A 192.0.2.1"}, {"OLD 60 A 192.0.2.1"}));
+  EXPECT_TRUE(overlay.empty()) << "names are compared without case";
+}
+
+TEST(Overlay, ADeletedRecordThatReturnsWithAnotherTtlIsRetimed) {
+  Overlay overlay;
+  overlay.updated(steps({"old 60 A 192.0.2.1"}, {}));
+  overlay.updated(steps({}, {"old 90 A 192.0.2.1"}));
+  EXPECT_EQ(shown(overlay), (Lines{"old.example. A 192.0.2.1: 60 90"}));
+}
+
+TEST(Overlay, SerialsAreNoUpdateButOtherFieldsOfTheSoaAre) {
+  Overlay overlay;
+  overlay.updated(steps({"@ 60 SOA ns1 admin 10 3600 600 86400 300"},
+                        {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
+  EXPECT_TRUE(overlay.empty());
+  overlay.updated(steps({"@ 60 SOA ns1 admin 11 3600 600 86400 300"},
+                        {"@ 60 SOA ns1 admin 12 7200 600 86400 300"}));
+  EXPECT_EQ(overlay.entries().size(), 2U);
+}
+
+TEST(Overlay, AnEditThatTheZoneFollowedLeavesNoEntry) {
+  Overlay overlay;
+  overlay.edited(steps({"out 60 A 192.0.2.1"}, {"in 60 A 192.0.2.1"}), {});
+  EXPECT_TRUE(overlay.empty());
+}
+
+TEST(Overlay, AnEditThatTheZoneDidNotFollowMovesTheFileAlone) {
+  Overlay overlay;
+  overlay.updated(steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  overlay.edited({}, steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  EXPECT_TRUE(overlay.empty()) << "the file agrees with the updates now";
+  overlay.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  EXPECT_EQ(shown(overlay), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
+}
+
+/// An update came between the comparison and the commit: the order in the journal is what counts.
+TEST(Overlay, AnUpdateBetweenComparisonAndMergeIsNotLost) {
+  Overlay overlay;
+  overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  overlay.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  overlay.edited({}, steps({}, {"dyn 60 A 192.0.2.1"}));  // the file had taken it over meanwhile
+  EXPECT_EQ(shown(overlay), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
+}
+
+TEST(Overlay, AnAdditionThatTookTheSetsTtlKeepsBothTtls) {
+  Overlay overlay;
+  overlay.edited(steps({}, {"set 90 A 192.0.2.1"}), steps({}, {"set 60 A 192.0.2.1"}));
+  EXPECT_EQ(shown(overlay), (Lines{"set.example. A 192.0.2.1: 60 90"}));
+}
+
+TEST(Overlay, BeyondItsLimitsItIsNotKnownUntilTheFileIsTheZone) {
+  for (const Overlay::Limits limits : {Overlay::Limits{2, 1000}, Overlay::Limits{1000, 30}}) {
+    Overlay overlay(limits);
+    overlay.updated(steps({}, {"a 60 A 192.0.2.1"}));
+    EXPECT_TRUE(overlay.known());
+    overlay.updated(steps({}, {"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}));
+    EXPECT_FALSE(overlay.known());
+    EXPECT_FALSE(overlay.empty());
+    overlay.updated(steps({"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}, {}));
+    EXPECT_FALSE(overlay.known()) << "what was forgotten does not come back";
+    overlay.settle();
+    EXPECT_TRUE(overlay.empty());
+  }
+}
+
+TEST(FileState, IsStoredAndReadBack) {
+  Overlay overlay;
+  overlay.updated(steps({"gone 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                        {"dyn 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  FileState state;
+  ASSERT_TRUE(
+      state.take({1, 1, RecordKind::kOverlay, name("@"), {5}, {9}, encode(name("@"), overlay)})
+          .has_value());
+  EXPECT_EQ(shown(state.overlay), shown(overlay));
+  EXPECT_EQ(state.file_serial, dns::Serial{5});
+  EXPECT_EQ(state.serial, dns::Serial{9});
+  overlay.lose();
+  ASSERT_TRUE(
+      state.take({1, 1, RecordKind::kOverlay, name("@"), {5}, {9}, encode(name("@"), overlay)})
+          .has_value());
+  EXPECT_FALSE(state.overlay.known());
+}
+
+TEST(FileState, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
+  FileState state;
+  const Bytes payload = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
+  ASSERT_TRUE(state.take({7, 7, RecordKind::kDelta, name("@"), {10}, {11}, payload}).has_value());
+  ASSERT_TRUE(state
+                  .take({8,
+                         8,
+                         RecordKind::kDelta,
+                         name("@"),
+                         {11},
+                         {12},
+                         zone::encode(changes({}, {"two 60 A 192.0.2.1"}))})
+                  .has_value());
+  EXPECT_EQ(state.file_serial, dns::Serial{10});
+  EXPECT_EQ(state.serial, dns::Serial{12});
+  const FileEdit edit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {"two 60 A 192.0.2.1"})};
+  ASSERT_TRUE(
+      state.take({9, 9, RecordKind::kEdit, name("@"), {12}, {50}, encode(edit)}).has_value());
+  EXPECT_EQ(state.file_serial, dns::Serial{50});
+  EXPECT_EQ(shown(state.overlay), (Lines{"dyn.example. A 192.0.2.1: - 60"}));
+  ASSERT_TRUE(state.take({10, 10, RecordKind::kBase, name("@"), {51}, {52}, {}}).has_value());
+  EXPECT_EQ(state.file_serial, dns::Serial{51});
+  EXPECT_TRUE(state.overlay.empty());
+}
+
+TEST(FileState, ASnapshotsZoneAloneSaysNothingOfUpdates) {
+  FileState state;
+  ASSERT_TRUE(state.take({1, 1, RecordKind::kZoneEnd, name("@"), {}, {9}, Bytes(8)}).has_value());
+  EXPECT_FALSE(state.overlay.known());
+}
+
+TEST(FileState, DamagedPayloadsAreErrors) {
+  FileState state;
+  Overlay overlay;
+  overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  for (const auto& [kind, whole] :
+       {std::pair(RecordKind::kOverlay, encode(name("@"), overlay)), {RecordKind::kEdit, edit}})
+    for (std::size_t octets = 0; octets < whole.size(); ++octets) {
+      const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(octets));
+      EXPECT_FALSE(state.take({1, 1, kind, name("@"), {5}, {9}, part}).has_value()) << octets;
+    }
+}
+
+}  // namespace
+}  // namespace pando::manager
