@@ -24,7 +24,7 @@ import wire
 
 HERE = pathlib.Path(__file__).resolve().parent
 KEY = ed25519.Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"a key of no worth").digest())
-START, END = "20200101000000", "20400101000000"
+START, END = "20200101000000", "20370101000000"
 
 
 class Nsec3(typing.NamedTuple):
@@ -49,9 +49,12 @@ VARIANTS = {
 SIGNED_BY_LDNS = {"ln", "wn"}
 
 
+def public_key():
+    return KEY.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+
+
 def dnskey():
-    public = KEY.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-    return dns.rdata.from_text("IN", "DNSKEY", f"257 3 15 {base64.b64encode(public).decode()}")
+    return dns.rdata.from_text("IN", "DNSKEY", f"257 3 15 {base64.b64encode(public_key()).decode()}")
 
 
 def write_key(folder, apex):

@@ -1,0 +1,136 @@
+"""The servers of the differential suite, their zones, and what they answer."""
+
+import os
+import zlib
+
+import asking
+import proofs
+import questions
+import servers
+import signing
+import sources
+import wire
+
+SAMPLE = 1 if os.environ.get("PANDO_FULL") else 8
+UNSIGNED_ONLY = ("mt", "wn")
+
+# Zones (all variants, or one) that a peer does not load.
+NOT_LOADED = {
+    "bind": {"wn"},               # NS at a wildcard
+    "nsd": {"od"}                 # names below a DNAME
+    | {f"ln.{variant}" for variant in "hotp"},  # names of 255 octets: NSD 4.6 ends
+    "knot": {"od"} | {"as.p"}     # names below a DNAME, even if they are NSEC3 owners
+    | {f"{path.stem}.t" for path in sources.HERE.glob("zones/*.zone")} | {"ty.t", "oo.t"},
+}
+
+
+class Zone:
+    """One variant of a zone, as it is served."""
+
+    def __init__(self, apex, path, source):
+        self.apex, self.path, self.source = apex, path, source
+        self.stem, self.variant = apex[:-1].rsplit(".", 1)
+        self.labels = wire.read_text_name(apex)
+        self.all_nsec3 = None
+
+    def served_by(self, peer):
+        return not {self.stem, self.apex[:-1]} & NOT_LOADED.get(peer, set())
+
+    def all_questions(self):
+        return questions.of_zone(self.source, self.labels)
+
+    def questions(self):
+        return [(name, rrtype) for name, rrtype in self.all_questions()
+                if zlib.crc32(b"%d %b" % (rrtype, wire.encode_name(name))) % SAMPLE == 0]
+
+
+class Suite:
+    """The servers, the zones, and what was found."""
+
+    def __init__(self, folder):
+        made = sources.write_all(folder / "sources")
+        by_stem = {path.stem: path for path in made}
+        files = signing.make_all(made, folder / "zones", UNSIGNED_ONLY)
+        self.zones = [Zone(apex, path, signing.source_text(by_stem[apex.rsplit(".", 2)[0]],
+                                                           apex[-2], apex))
+                      for apex, path in files.items()]
+        key = signing.dnskey().to_wire()
+        self.anchors = {zone.labels: (key,) for zone in self.zones if zone.variant != "u"}
+        self.pando = servers.Pando(
+            folder / "pando", [{"name": zone.apex, "file": str(zone.path)} for zone in self.zones])
+        self.peers = [
+            servers.Bind(folder / "bind", {
+                apex: f'type primary; file "{path}"; check-integrity no;'
+                for apex, path in self.files_of("bind").items()}, options="check-names primary ignore;"),
+            servers.Nsd(folder / "nsd", self.files_of("nsd")),
+            servers.Knot(folder / "knot", self.files_of("knot"))]
+
+    def files_of(self, peer):
+        return {zone.apex: zone.path for zone in self.zones if zone.served_by(peer)}
+
+    def servers(self):
+        return [self.pando, *self.peers]
+
+    def start(self):
+        for server in self.servers():
+            server.start(self.zones[0].apex)
+            for zone in self.zones:
+                if zone.served_by(server.name):
+                    servers.wait_until(f"{server.name} serves {zone.apex}",
+                                       lambda: server.serial(zone.apex) == 1)
+
+    def stop(self):
+        for peer in self.peers:
+            peer.stop()
+        self.pando.clean()
+
+    def verdict(self, zone, message, question):
+        """A Verdict, or the reason why there is none."""
+        try:
+            return proofs.prove(message, question, self.anchors)
+        except proofs.Unproven as error:
+            return self.unprovable(zone, message, question) or str(error)
+
+    def unprovable(self, zone, message, question):
+        """Whether a denial that is not proven could not be: not even by the zone's whole chain. So
+        it is when opt-out hides a name, and a wildcard stands beside it (docs/conformance.md)."""
+        if zone.variant not in "op" or message.rcode != wire.NXDOMAIN:
+            return None
+        if zone.all_nsec3 is None:
+            iterations = signing.VARIANTS[zone.variant][0].iterations
+            zone.all_nsec3 = [record for record in signing.nsec3_records(zone.path, zone.apex)
+                              if record.type != wire.NSEC3 or record.rdata[3] == iterations]
+        everything = message._replace(authority=(*message.authority, *zone.all_nsec3))
+        try:
+            proofs.prove(everything, question, self.anchors)
+        except proofs.Unproven:
+            return proofs.Verdict.UNPROVABLE
+        return None
+
+    def zone_of(self, name):
+        """The served zone that a name is in."""
+        found = [zone.labels for zone in self.zones if wire.is_at_or_below(name, zone.labels)]
+        return max(found, key=len, default=None)
+
+
+def make_queries(asked, dnssec, transport):
+    """Plain DNS where that does: without DO over TCP, and for 512 octets."""
+    payload = None if transport == "tcp" or (transport == 512 and not dnssec) else transport
+    return [wire.make_query(name, rrtype, dnssec, payload) for name, rrtype in asked]
+
+
+def ask(server, queries, transport):
+    over = asking.over_tcp if transport == "tcp" else asking.over_udp
+    return over(server.port, queries)
+
+
+class Answers:
+    """What all servers said to the questions about a zone, over one transport."""
+
+    def __init__(self, suite, zone, asked, dnssec, transport):
+        self.zone, self.asked, self.dnssec, self.transport = zone, asked, dnssec, transport
+        queries = make_queries(asked, dnssec, transport)
+        self.wires = ask(suite.pando, queries, transport)
+        self.ours = [wire.parse(octets) for octets in self.wires]
+        self.peers = {peer.name: [wire.parse(octets) for octets in ask(peer, queries, transport)]
+                      for peer in suite.peers if zone.served_by(peer.name)}
