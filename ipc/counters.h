@@ -41,6 +41,7 @@ enum class Counter : std::uint16_t {
   kTransferOctets,
   kSendErrors,  ///< datagrams the kernel did not take
   kAnswerOctetsUdp,
+  kInherited,  ///< requests that a worker which died had read and not answered
   kEnd
 };
 
@@ -72,7 +73,8 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "transfers_failed",
                   "transfer_octets",
                   "send_errors",
-                  "answer_octets_udp"};
+                  "answer_octets_udp",
+                  "queries_inherited"};
 
 // Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters

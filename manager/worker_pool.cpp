@@ -99,8 +99,8 @@ WorkerLink::Handlers WorkerPool::Impl::handlers_for(
   };
   handlers.forward = [this, self](ipc::Forward&& request, ForwardReply reply) {
     const Slot* slot = slot_of(self->lock().get());
-    if (slot != nullptr && hooks_.forward)
-      hooks_.forward(slot->number, std::move(request), std::move(reply));
+    if (slot == nullptr || !hooks_.forward) return reply({});  // or it would count for ever
+    hooks_.forward(slot->number, std::move(request), std::move(reply));
   };
   handlers.keyring = [this]() -> std::shared_ptr<const dns::TsigKeyring> {
     return hooks_.keyring ? hooks_.keyring() : nullptr;

@@ -18,6 +18,7 @@ std::uint64_t fold_layout(std::uint64_t callers) noexcept {
       sizeof(Store::SideEntry),
       kSideGranuleOctets,
       sizeof(SlotPage),
+      kSlotFileOctets,
       sizeof(Lease),
       kLeasesPerSlot,
       kCountersPerSlot,

@@ -126,6 +126,12 @@ static_assert(sizeof(Lease) == 24 && offsetof(SlotPage, epoch) == 64 &&
                   offsetof(SlotPage, leases) == 128 && std::is_standard_layout_v<SlotPage>,
               "manager and worker of different builds would look for pins in different places");
 
+/// The scratch memory begins on a page of its own.
+inline constexpr std::uint64_t kScratchOffset =
+    (sizeof(SlotPage) + kPageOctets - 1) / kPageOctets * kPageOctets;
+inline constexpr std::uint64_t kSlotFileOctets = kScratchOffset + kScratchOctets;
+static_assert(kScratchOctets % kPageOctets == 0, "its pages are mapped one by one");
+
 /// Fingerprint of everything above, folded with the caller's own.
 [[nodiscard]] std::uint64_t fold_layout(std::uint64_t callers) noexcept;
 /// Checksum of a root block and its changes.

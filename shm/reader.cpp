@@ -35,7 +35,7 @@ Status lock_slot_file(int fd) {
 Result<Mapping> map_slot_page(int fd) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return fail_errno("fstat of the slot file");
-  if (status.st_size < static_cast<off_t>(sizeof(SlotPage)))
+  if (status.st_size < static_cast<off_t>(kSlotFileOctets))
     return fail(Errc::kCorrupt, "the slot file is too short");
   return Mapping::map(fd, Access::kReadWrite, sizeof(SlotPage), kPageOctets);
 }
@@ -169,6 +169,10 @@ void Reader::give_up_lease(std::size_t lease) noexcept {
 }
 
 SlotPage& Reader::slot_page() noexcept { return impl_->page(); }
+
+Reader::Scratch Reader::scratch() const noexcept {
+  return {impl_->slot_file.get(), static_cast<off_t>(kScratchOffset), kScratchOctets};
+}
 
 const Store::SideEntry* Reader::side(std::uint32_t index) const noexcept {
   if (index >= Store::kSideEntries) return nullptr;

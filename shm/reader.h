@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,6 +45,14 @@ class Reader {
   void give_up_lease(std::size_t lease) noexcept;
 
   [[nodiscard]] SlotPage& slot_page() noexcept;
+  /// The slot's scratch memory, to be mapped by whoever uses it; backed, whatever is free
+  /// elsewhere.
+  struct Scratch {
+    int file;
+    off_t offset;
+    std::size_t octets;
+  };
+  [[nodiscard]] Scratch scratch() const noexcept;
   [[nodiscard]] const Store::SideEntry* side(std::uint32_t index) const noexcept;
 
  private:

@@ -96,7 +96,7 @@ Result<Slot> map_slot(const std::string& path) {
   if (!fd) return pass(fd);
   slot.file = std::move(*fd);
   // All its memory now: a full filesystem must not be SIGBUS at some pin.
-  if (const int error = ::posix_fallocate(slot.file.get(), 0, sizeof(SlotPage)); error != 0) {
+  if (const int error = ::posix_fallocate(slot.file.get(), 0, kSlotFileOctets); error != 0) {
     errno = error;
     return fail_errno("posix_fallocate of a slot");
   }

@@ -39,6 +39,10 @@ struct SlotPage {
       64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // worker/counters.h
 };
 
+/// Memory behind the page in the same file, for the worker alone: its successor in the slot finds
+/// it as it was left, so what a process has taken from a socket need not die with it.
+inline constexpr std::size_t kScratchOctets = std::size_t{272} << 10;
+
 /// Manager's side: creates slot files (0600, in a directory only the manager may enter), keeps them
 /// mapped, and says what readers hold. A slot counts as alive while its OFD read lock on the
 /// store's inode is held (offset kSlotLockBase + slot): the kernel drops it however the worker

@@ -13,7 +13,8 @@ namespace {
 
 constexpr auto kRetry = std::chrono::milliseconds(100);
 /// A manager that is stopped in a debugger, or syncs to a dying disk, still holds its requests.
-constexpr auto kPatience = std::chrono::seconds(30);
+/// Less than clients wait before they give up (nsupdate twelve seconds), so that they are told.
+constexpr auto kPatience = std::chrono::seconds(10);
 constexpr auto kExpiryTick = std::chrono::seconds(1);
 /// What 256 forwards of 64 KiB could take.
 constexpr std::size_t kMaxQueuedOctets = std::size_t{40} << 20;

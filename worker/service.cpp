@@ -70,6 +70,7 @@ void Service::set_up(const ipc::Setup& setup, Fd slot_file) {
   const auto attached =
       core_.attach(setup.store_path, options_.layout, options_.slot, std::move(slot_file));
   if (!attached) return fail(attached.error().text);
+  udp_.keep_batches(core_.reader().scratch());
   log::info("store_attached", "slot", options_.slot, "path", setup.store_path);
 }
 

@@ -2,8 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/result.h"
 
@@ -66,48 +68,123 @@ void set_source(msghdr& header, std::uint8_t* control, const IpAddress& source) 
   std::memcpy(CMSG_DATA(c), &info, sizeof info);
 }
 
+constexpr std::size_t kRecordOctets = UdpBatch::kKeptOctets - UdpBatch::kMessages * UdpBatch::kPage;
+
+/// A page of the file where private memory was.
+bool map_over(std::uint8_t* at, std::size_t octets, int file, off_t offset) {
+  return ::mmap(at, octets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) !=
+             MAP_FAILED &&
+         // Clients' questions are not for core dumps.
+         ::madvise(at, octets, MADV_DONTDUMP) == 0;
+}
+
+bool is_internet(const sockaddr_storage& address) {
+  return address.ss_family == AF_INET || address.ss_family == AF_INET6;
+}
+
 }  // namespace
 
 UdpBatch::UdpBatch()
     : receive_memory_(map_memory(kMessages * kReceiveOctets)),
-      send_memory_(map_memory(kMessages * kSendOctets)) {
+      send_memory_(map_memory(kMessages * kSendOctets)),
+      record_(reinterpret_cast<Record*>(map_memory(kRecordOctets))) {
   for (std::size_t i = 0; i < kMessages; ++i) {
     in_parts_[i] = {receive_memory_ + i * kReceiveOctets, kReceiveOctets};
-    in_[i].msg_hdr.msg_iov = &in_parts_[i];
-    in_[i].msg_hdr.msg_iovlen = 1;
-    in_[i].msg_hdr.msg_name = &senders_[i];
     out_[i].msg_hdr.msg_iov = &out_parts_[i];
     out_[i].msg_hdr.msg_iovlen = 1;
+    point(i);
   }
 }
 
 UdpBatch::~UdpBatch() {
   ::munmap(receive_memory_, kMessages * kReceiveOctets);
   ::munmap(send_memory_, kMessages * kSendOctets);
+  ::munmap(record_, kRecordOctets);
 }
 
-std::size_t UdpBatch::receive(int socket, bool wildcard) noexcept {
-  queued_ = octets_queued_ = 0;
+/// Whatever is in the record: its pointers are ours again.
+void UdpBatch::point(std::size_t i) noexcept {
+  msghdr& header = record_->in[i].msg_hdr;
+  header.msg_name = &record_->senders[i];
+  header.msg_iov = &in_parts_[i];
+  header.msg_iovlen = 1;
+  header.msg_control = record_->controls[i].octets.data();
+  header.msg_flags = 0;
+}
+
+Status UdpBatch::keep_in(int file, off_t offset, std::size_t octets) {
+  if (octets < kKeptOctets) return fail(Errc::kInvalid, "room for {} octets only", octets);
+  if (!map_over(reinterpret_cast<std::uint8_t*>(record_), kRecordOctets, file, offset))
+    return fail_errno("mmap of the batch's record");
+  const bool left = record_->magic == kMagic && record_->held.load(std::memory_order_relaxed) == 1;
+  record_->magic = 0;  // nothing to inherit unless all of the memory is the file's
   for (std::size_t i = 0; i < kMessages; ++i) {
-    msghdr& header = in_[i].msg_hdr;
-    header.msg_namelen = sizeof(sockaddr_storage);
-    header.msg_control = wildcard ? in_control_[i].octets.data() : nullptr;
-    header.msg_controllen = wildcard ? in_control_[i].octets.size() : 0;
+    const off_t page = offset + static_cast<off_t>(kRecordOctets + i * kPage);
+    // Each message begins in the file and goes on in private memory.
+    if (!map_over(receive_memory_ + i * kReceiveOctets, kPage, file, page))
+      return fail_errno("mmap of the batch's messages");
   }
-  const int count = ::recvmmsg(socket, in_.data(), kMessages, MSG_DONTWAIT, nullptr);
-  return count > 0 ? static_cast<std::size_t>(count) : 0;
+  inherited_ = left;
+  record_->magic = kMagic;
+  for (std::size_t i = 0; i < kMessages; ++i) point(i);
+  if (!inherited_) done();
+  return {};
+}
+
+bool UdpBatch::inherited(const Endpoint& local) const noexcept {
+  return inherited_ && record_->local == local;
+}
+
+bool UdpBatch::inherit(std::size_t i) noexcept {
+  queued_ = octets_queued_ = 0;
+  if (!inherited_ || i >= kMessages) return false;
+  lengths_[i] = std::exchange(record_->in[i].msg_len, 0);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  msghdr& header = record_->in[i].msg_hdr;
+  const sockaddr_storage& sender = record_->senders[i];
+  header.msg_namelen = sender.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  header.msg_controllen =
+      record_->wildcard ? std::min<std::size_t>(header.msg_controllen, sizeof(Control)) : 0;
+  return lengths_[i] > 0 && lengths_[i] <= kPage && is_internet(sender);
+}
+
+std::size_t UdpBatch::receive(const Source& source) noexcept {
+  queued_ = octets_queued_ = 0;
+  inherited_ = false;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    msghdr& header = record_->in[i].msg_hdr;
+    header.msg_namelen = sizeof(sockaddr_storage);
+    header.msg_controllen = source.wildcard ? sizeof(Control) : 0;
+    record_->in[i].msg_len = 0;
+  }
+  record_->local = source.local;
+  record_->wildcard = source.wildcard;
+  record_->held.store(1, std::memory_order_release);
+  const int count = ::recvmmsg(source.socket, record_->in.data(), kMessages, MSG_DONTWAIT, nullptr);
+  if (count <= 0) {
+    done();
+    return 0;
+  }
+  const auto received = static_cast<std::size_t>(count);
+  for (std::size_t i = 0; i < received; ++i) lengths_[i] = record_->in[i].msg_len;
+  return received;
+}
+
+void UdpBatch::done() noexcept {
+  inherited_ = false;
+  record_->held.store(0, std::memory_order_release);
 }
 
 ByteView UdpBatch::message(std::size_t i) const noexcept {
-  return {receive_memory_ + i * kReceiveOctets, in_[i].msg_len};
+  return {receive_memory_ + i * kReceiveOctets, lengths_[i]};
 }
 
 Endpoint UdpBatch::sender(std::size_t i) const noexcept {
-  return Endpoint::from_sockaddr(reinterpret_cast<const sockaddr*>(&senders_[i]));
+  return Endpoint::from_sockaddr(reinterpret_cast<const sockaddr*>(&record_->senders[i]));
 }
 
 std::optional<IpAddress> UdpBatch::destination(std::size_t i) const noexcept {
-  return find_destination(in_[i].msg_hdr);
+  return find_destination(record_->in[i].msg_hdr);
 }
 
 std::span<std::uint8_t> UdpBatch::space(std::size_t i) noexcept {
@@ -124,7 +201,7 @@ void UdpBatch::respond(std::size_t i, std::size_t size) noexcept {
 std::size_t UdpBatch::send(int socket, bool wildcard) noexcept {
   for (std::size_t i = 0; i < queued_; ++i) {
     msghdr& header = out_[i].msg_hdr;
-    const msghdr& request = in_[answers_[i]].msg_hdr;
+    const msghdr& request = record_->in[answers_[i]].msg_hdr;
     header.msg_name = request.msg_name;
     header.msg_namelen = request.msg_namelen;
     header.msg_control = nullptr;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,26 +12,48 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/result.h"
 
 namespace pando::worker {
 
 /// Memory of one recvmmsg and one sendmmsg, shared by all UDP sockets of the worker. Each receive
 /// buffer takes the largest datagram (UPDATE messages above 512 octets come without EDNS); only the
 /// pages that are written become real.
+///
+/// What was received lies in memory that outlives the process (keep_in): a worker that is killed
+/// between receive() and done() leaves its batch to its successor. Requests longer than a page do
+/// not, their clients have to ask again.
 class UdpBatch {
  public:
   static constexpr std::size_t kMessages = 64;
   static constexpr std::size_t kReceiveOctets = 65536;
   static constexpr std::size_t kSendOctets = 4096;
+  static constexpr std::size_t kPage = 4096;
 
   UdpBatch();
   ~UdpBatch();
   UdpBatch(const UdpBatch&) = delete;
   UdpBatch& operator=(const UdpBatch&) = delete;
 
-  /// Receives what waits, at most kMessages; the number, 0 when nothing does. `wildcard`:
-  /// destination addresses are asked for.
-  std::size_t receive(int socket, bool wildcard) noexcept;
+  /// Where a socket's datagrams come from.
+  struct Source {
+    int socket = -1;
+    Endpoint local;
+    bool wildcard = false;  ///< destination addresses are asked for
+  };
+
+  /// Receives from now on into `octets` of `file` at `offset`. What a predecessor left there is
+  /// kept until the next receive(): see inherited().
+  static constexpr std::size_t kKeptOctets = 16384 + kMessages * kPage;
+  Status keep_in(int file, off_t offset, std::size_t octets);
+  /// True when the predecessor's last batch, not answered to the end, came to `local`.
+  [[nodiscard]] bool inherited(const Endpoint& local) const noexcept;
+  /// Takes message `i` of the inherited batch over; false when there is none. A message is given
+  /// once: if it was what killed the predecessor, it can kill one successor, not all of them.
+  bool inherit(std::size_t i) noexcept;
+
+  /// Receives what waits, at most kMessages; the number, 0 when nothing does.
+  std::size_t receive(const Source& source) noexcept;
   [[nodiscard]] ByteView message(std::size_t i) const noexcept;
   [[nodiscard]] Endpoint sender(std::size_t i) const noexcept;
   /// Where a datagram to a wildcard socket was sent.
@@ -42,6 +65,8 @@ class UdpBatch {
   void respond(std::size_t i, std::size_t size) noexcept;
   /// Sends what is queued; the number of responses that the kernel did not take.
   std::size_t send(int socket, bool wildcard) noexcept;
+  /// All that was received is answered, or never will be: nothing is left to a successor.
+  void done() noexcept;
   [[nodiscard]] std::size_t octets_queued() const noexcept { return octets_queued_; }
 
  private:
@@ -49,19 +74,35 @@ class UdpBatch {
   struct Control {
     alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(sizeof(in6_pktinfo))> octets;
   };
-  void prepare_source(msghdr& header, Control& control, const Control& received,
-                      std::size_t received_length) const noexcept;
+  /// What recvmmsg writes beside the messages. The pointers in it mean something only to the
+  /// process that set them.
+  struct Record {
+    std::uint64_t magic;
+    Endpoint local;
+    bool wildcard;
+    /// 1 from before recvmmsg until done(). Read by a successor only, when this process is dead; so
+    /// what counts is the order of the instructions, which release keeps.
+    std::atomic<std::uint32_t> held;
+    std::array<mmsghdr, kMessages> in;
+    std::array<sockaddr_storage, kMessages> senders;
+    std::array<Control, kMessages> controls;
+  };
+  static_assert(sizeof(Record) <= kKeptOctets - kMessages * kPage,
+                "the first message would lie in the record");
+  static constexpr std::uint64_t kMagic = 0x3148435441425055 ^ sizeof(Record);  // "UPBATCH1"
+
+  void point(std::size_t i) noexcept;
 
   std::uint8_t* receive_memory_ = nullptr;
   std::uint8_t* send_memory_ = nullptr;
-  std::array<mmsghdr, kMessages> in_{};
+  Record* record_ = nullptr;  ///< at first private, then in the file
+  bool inherited_ = false;    ///< the record is a predecessor's
   std::array<iovec, kMessages> in_parts_{};
-  std::array<sockaddr_storage, kMessages> senders_{};
-  std::array<Control, kMessages> in_control_{};
   std::array<mmsghdr, kMessages> out_{};
   std::array<iovec, kMessages> out_parts_{};
   std::array<Control, kMessages> out_control_{};
   std::array<std::uint8_t, kMessages> answers_{};  // index of the message each response is to
+  std::array<std::uint32_t, kMessages> lengths_{};
   std::size_t queued_ = 0;
   std::size_t octets_queued_ = 0;
 };

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/crash_point.h"
+#include "ipc/log.h"
+
 namespace pando::worker {
 
 using asio::ip::udp;
@@ -19,12 +22,20 @@ struct UdpService::Socket {
   bool wildcard = false;
   udp::socket native;
   asio::steady_timer timer;
+  [[nodiscard]] UdpBatch::Source source() {
+    return {native.native_handle(), description.local, wildcard};
+  }
 };
 
 UdpService::UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained)
     : io_(io), core_(core), drained_(std::move(drained)), batch_(std::make_unique<UdpBatch>()) {}
 
 UdpService::~UdpService() = default;
+
+void UdpService::keep_batches(const shm::Reader::Scratch& memory) {
+  const auto kept = batch_->keep_in(memory.file, memory.offset, memory.octets);
+  if (!kept) log::warning("batches_not_kept", "error", kept.error().text);
+}
 
 void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
   auto socket = std::make_shared<Socket>(io_, description);
@@ -34,6 +45,7 @@ void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   sockets_.push_back(socket);
+  answer_inherited(socket);
   if (description.orphan) return check_orphan(socket, 0);
   wait(socket);
 }
@@ -91,20 +103,35 @@ void UdpService::wait(const std::shared_ptr<Socket>& socket) {
 bool UdpService::read(const std::shared_ptr<Socket>& socket) {
   if (!core_.attached()) return true;
   for (int batch = 0; batch < kBudget; ++batch) {
-    const std::size_t count = batch_->receive(socket->native.native_handle(), socket->wildcard);
-    if (count > 0) answer_batch(socket, count);
+    const std::size_t count = batch_->receive(socket->source());
+    crash_point("worker-received");
+    if (count > 0) answer_messages(socket, 0, count);
+    crash_point("worker-answered");
+    batch_->done();
     if (count < UdpBatch::kMessages) return true;
     if (!socket->native.is_open()) return true;
   }
   return false;
 }
 
-void UdpService::answer_batch(const std::shared_ptr<Socket>& socket, std::size_t count) {
+/// A predecessor of this slot died with requests in hand that came to this address.
+void UdpService::answer_inherited(const std::shared_ptr<Socket>& socket) {
+  if (!core_.attached() || !batch_->inherited(socket->description.local)) return;
+  for (std::size_t i = 0; i < UdpBatch::kMessages; ++i) {
+    if (!batch_->inherit(i)) continue;
+    answer_messages(socket, i, i + 1);
+    core_.counting().add(Counter::kInherited);
+  }
+  batch_->done();
+}
+
+void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin,
+                                 std::size_t end) {
   Client client;
   client.local = socket->description.local;
   client.transport = ipc::Transport::kUdp;
   core_.begin();
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     client.remote = batch_->sender(i);
     const Outcome outcome = core_.responder().handle(batch_->message(i), client, batch_->space(i));
     if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);

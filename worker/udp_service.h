@@ -21,6 +21,9 @@ class UdpService {
   UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained);
   ~UdpService();
 
+  /// Batches lie from now on in memory that outlives the process. Call when attached, before the
+  /// first socket: what a predecessor left there is answered when its socket comes.
+  void keep_batches(const shm::Reader::Scratch& memory);
   void add(const ipc::SocketDescription& description, Fd socket);
   /// New id and position of a socket known by its address; false when there is none.
   bool update(const ipc::SocketDescription& description);
@@ -39,7 +42,8 @@ class UdpService {
   void wait(const std::shared_ptr<Socket>& socket);
   bool read(const std::shared_ptr<Socket>& socket);
   void empty(const std::shared_ptr<Socket>& socket);
-  void answer_batch(const std::shared_ptr<Socket>& socket, std::size_t count);
+  void answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin, std::size_t end);
+  void answer_inherited(const std::shared_ptr<Socket>& socket);
   void forward(const std::shared_ptr<Socket>& socket, std::size_t i, const Client& client,
                const Outcome& outcome);
   void check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks);

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -28,17 +29,23 @@ def build_folder():
 
 
 def free_port():
-    """A port that is free for UDP and TCP on 127.0.0.1 right now."""
+    """A port that is free for UDP and TCP on 127.0.0.1 right now, and that no client takes for its own.
+
+    BIND's clients choose a random port of the kernel's range and set SO_REUSEPORT. Run by the server's user
+    they may choose the server's port: nsupdate then asks itself, once in 28,232 requests, and is not answered.
+    """
+    first_of_clients = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert first_of_clients > 12_000, "clients would use the servers' ports"
     while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
-            tcp.bind(("127.0.0.1", 0))
-            port = tcp.getsockname()[1]
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-                try:
-                    udp.bind(("127.0.0.1", port))
-                    return port
-                except OSError:
-                    continue
+        port = random.randrange(10_000, first_of_clients)
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            try:
+                tcp.bind(("127.0.0.1", port))
+                udp.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def wait_until(what, condition, seconds=30):
