@@ -136,9 +136,7 @@ int Session::fail(const Error& error) const {
 
 Result<json> Session::exchange(const ControlRequest& request) {
   connected_ = false;  // until the reply is here
-  if (auto sent = ipc::send_json(fd_.get(), ipc::to_json(request), timeout_); !sent)
-    return pass(sent);
-  auto reply = ipc::receive_json(fd_.get(), ipc::kMaxReplyOctets, timeout_);
+  auto reply = ipc::exchange(fd_.get(), request, timeout_);
   if (!reply) return pass(reply);
   connected_ = true;
   return ipc::take_result(std::move(*reply));

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "ipc/json_fields.h"
 
@@ -59,12 +60,15 @@ Status send_packet(int fd, std::string_view packet, Clock::time_point deadline) 
 
 /// Receives one packet into `buffer`; 0 octets = the peer closed.
 Result<std::size_t> receive_packet(int fd, std::string& buffer, Clock::time_point deadline) {
+  bool was_reset = false;
   while (true) {
     if (auto ready = wait_ready(fd, POLLIN, deadline); !ready) return pass(ready);
     const auto size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size >= 0 && static_cast<std::size_t>(size) > buffer.size())
       return fail(Errc::kInvalid, "control packet of {} octets", size);
     if (size >= 0) return static_cast<std::size_t>(size);
+    // A peer that closed without reading is reported before what it had sent, once.
+    if (errno == ECONNRESET && !std::exchange(was_reset, true)) continue;
     if (!try_again(errno)) return fail_errno("recv on the control socket");
   }
 }
@@ -186,10 +190,17 @@ Result<json> receive_json(int fd, std::size_t max_octets, std::chrono::milliseco
   }
 }
 
+Result<json> exchange(int fd, const ControlRequest& request, std::chrono::milliseconds timeout) {
+  const auto sent = send_json(fd, to_json(request), timeout);
+  // Whoever is refused is told why, and may have been before the request was sent.
+  auto reply = receive_json(fd, kMaxReplyOctets, sent ? timeout : std::chrono::milliseconds(0));
+  if (!reply) return tl::unexpected<Error>(sent ? reply.error() : sent.error());
+  return reply;
+}
+
 Result<json> call(int fd, const ControlRequest& request, std::chrono::milliseconds timeout) {
-  if (auto sent = send_json(fd, to_json(request), timeout); !sent) return pass(sent);
-  auto reply = receive_json(fd, kMaxReplyOctets, timeout);
-  if (!reply) return pass(reply);
+  auto reply = exchange(fd, request, timeout);
+  if (!reply) return reply;
   return take_result(std::move(*reply));
 }
 

@@ -103,6 +103,9 @@ Result<Fd> connect_control(const std::string& run_directory);
 Status send_json(int fd, const nlohmann::json& message, std::chrono::milliseconds timeout);
 Result<nlohmann::json> receive_json(int fd, std::size_t max_octets,
                                     std::chrono::milliseconds timeout);
+/// One request and its whole reply; a refusal that came before the request is that reply.
+Result<nlohmann::json> exchange(int fd, const ControlRequest& request,
+                                std::chrono::milliseconds timeout);
 /// One request and its reply's result.
 Result<nlohmann::json> call(int fd, const ControlRequest& request,
                             std::chrono::milliseconds timeout);

@@ -7,7 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <climits>
+#include <vector>
 
 namespace pando::ipc {
 
@@ -29,10 +32,24 @@ Result<User> find_user(const std::string& text) {
   return fail(Errc::kNotFound, "no user '{}'", text);
 }
 
-Status set_groups(const User& user) {
+Status add_group(gid_t group) {
+  std::vector<gid_t> groups(NGROUPS_MAX);
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  if (count < 0) return fail_errno("getgroups");
+  groups.resize(static_cast<std::size_t>(count));
+  if (std::find(groups.begin(), groups.end(), group) != groups.end()) return {};
+  groups.push_back(group);
+  if (::setgroups(groups.size(), groups.data()) != 0) return fail_errno("setgroups");
+  return {};
+}
+
+Status set_groups(const User& user, std::optional<std::uint32_t> extra) {
   const int failed =
       user.name.empty() ? ::setgroups(0, nullptr) : ::initgroups(user.name.c_str(), user.gid);
   if (failed != 0) return fail_errno("setgroups");
+  if (extra) {
+    if (auto added = add_group(*extra); !added) return added;
+  }
   if (::setresgid(user.gid, user.gid, user.gid) != 0) return fail_errno("setresgid");
   return {};
 }
@@ -63,14 +80,20 @@ Result<std::uint32_t> user_id(const std::string& user) {
   return found->uid;
 }
 
-Status become_user(const std::string& user, Keep keep) {
+Result<std::uint32_t> group_id(const std::string& user) {
+  auto found = find_user(user);
+  if (!found) return pass(found);
+  return found->gid;
+}
+
+Status become_user(const std::string& user, Keep keep, std::optional<std::uint32_t> extra_group) {
   auto found = find_user(user);
   if (!found) return pass(found);
   if (found->uid == ::geteuid()) return {};
   if (::geteuid() != 0) return fail(Errc::kDenied, "only root can become user '{}'", user);
   if (keep == Keep::kBindService && ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
     return fail_errno("prctl(PR_SET_KEEPCAPS)");
-  if (auto groups = set_groups(*found); !groups) return groups;
+  if (auto groups = set_groups(*found, extra_group); !groups) return groups;
   if (::setresuid(found->uid, found->uid, found->uid) != 0) return fail_errno("setresuid");
   if (keep == Keep::kBindService) {
     if (auto kept = keep_only_bind_service(); !kept) return kept;

@@ -62,10 +62,22 @@ void ControlServer::accept_all() {
   }
 }
 
+/// A courtesy to people: one packet, and if it does not fit, none.
+void ControlServer::refuse(const Fd& socket) {
+  const Error why{Errc::kDenied,
+                  "this user may not give commands (server.control-group), or too many do"};
+  for (const std::string& packet : ipc::to_packets(ipc::error_reply(why))) {
+    const Bytes data(packet.begin(), packet.end());
+    [[maybe_unused]] const auto sent = ipc::send_packet(socket.get(), data, {});
+  }
+}
+
 void ControlServer::admit(Fd socket) {
   const auto peer = ipc::peer_credentials(socket.get());
-  if (!peer || !may_control_(peer->uid) || connections_.size() >= kMaxConnections)
-    return log::warning("control_refused", "uid", peer ? peer->uid : 0xFFFFFFFFU);
+  if (!peer || !may_control_(peer->uid) || connections_.size() >= kMaxConnections) {
+    log::warning("control_refused", "uid", peer ? peer->uid : 0xFFFFFFFFU);
+    return refuse(socket);
+  }
   auto connection = std::make_shared<Connection>();
   connection->channel = ipc::Channel::open(io_, std::move(socket), kMaxQueuedOctets);
   connections_.insert(connection);

@@ -35,6 +35,7 @@ class ControlServer {
   void accept_next();
   void accept_all();
   void admit(Fd socket);
+  static void refuse(const Fd& socket);
   void packet(const std::shared_ptr<Connection>& connection, const Bytes& data);
   void answer(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
   static void send(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);

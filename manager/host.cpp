@@ -70,9 +70,10 @@ Result<Host> prepare_as_root(const config::Settings& settings) {
   if (auto made = make_directories(settings, *user); !made) return pass(made);
   Host host;
   if (!*worker) return host;  // all as root: the warning is out
-  const auto worker_entry = find_user(**worker);
   host.worker_uid = **worker;
-  if (worker_entry) host.store_group = worker_entry->gid;
+  auto group = ipc::group_id(settings.server.worker_user);
+  if (!group) return pass(group);
+  host.store_group = *group;
   if (!*user || **user == 0) {
     host.worker_user = settings.server.worker_user;
     return host;
@@ -108,7 +109,9 @@ Result<Host> prepare_host(const config::Settings& settings) {
     if (!host) return host;
     const bool stay = settings.server.user == "root" || !ipc::user_id(settings.server.user);
     if (stay) return host;
-    if (auto dropped = drop_privileges(settings.server.user); !dropped) return pass(dropped);
+    // Only a member of the workers' group may give the store to it.
+    auto dropped = drop_privileges(settings.server.user, host->store_group);
+    if (!dropped) return pass(dropped);
     return host;
   }
   return prepare_as_user(settings);

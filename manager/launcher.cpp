@@ -283,8 +283,8 @@ int run_launcher(int socket) {
   return LauncherProcess(Fd(socket)).run();
 }
 
-Status drop_privileges(const std::string& user) {
-  return ipc::become_user(user, ipc::Keep::kBindService);
+Status drop_privileges(const std::string& user, std::optional<std::uint32_t> extra_group) {
+  return ipc::become_user(user, ipc::Keep::kBindService, extra_group);
 }
 
 }  // namespace pando::manager

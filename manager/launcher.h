@@ -55,8 +55,9 @@ class Launcher {
 int run_launcher(int socket);
 
 /// Gives up root for `user` (name or number) and its groups for good, keeping only
-/// CAP_NET_BIND_SERVICE. Sockets opened later join the SO_REUSEPORT groups of those opened before
-/// only when both were opened by the same user: call this before Listeners::open.
-Status drop_privileges(const std::string& user);
+/// CAP_NET_BIND_SERVICE and membership of `extra_group`: files can be given to that group. Sockets
+/// opened later join the SO_REUSEPORT groups of those opened before only when both were opened by
+/// the same user: call this before Listeners::open.
+Status drop_privileges(const std::string& user, std::optional<std::uint32_t> extra_group);
 
 }  // namespace pando::manager

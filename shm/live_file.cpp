@@ -61,7 +61,7 @@ std::uint64_t random_nonce() noexcept {
 Status set_owner_and_mode(int fd, const StoreOptions& options) {
   if (options.group != StoreOptions::kKeepGroup &&
       ::fchown(fd, static_cast<uid_t>(-1), options.group) != 0)
-    return fail_errno("fchown of the store");
+    return fail_errno(fmt::format("fchown of the store to group {}", options.group));
   if (::fchmod(fd, options.mode) != 0) return fail_errno("fchmod of the store");
   return {};
 }

@@ -141,6 +141,7 @@ class Pando(Server):
     """A manager with its workers. `zones`: list of mappings as in the configuration."""
 
     name = "pando"
+    users = None  # manager's and workers' user: by default this process's own
 
     def __init__(self, folder, zones, port=None, workers=2, keys=(), remotes=(), extra="", limits="",
                  store_extra="", size_limit="2GiB", journal="journal"):
@@ -156,13 +157,15 @@ class Pando(Server):
 
     def write_config(self):
         import json
+        own = "root" if os.getuid() == 0 else str(os.getuid())
+        user, worker_user = self.users or (own, own)
         lines = [
             "server:",
             f"  listen: [127.0.0.1@{self.port}]",
             f"  workers: {self.workers_wanted}",
             "  run-directory: run",
-            "  user: root" if os.getuid() == 0 else f"  user: '{os.getuid()}'",
-            "  worker-user: root" if os.getuid() == 0 else f"  worker-user: '{os.getuid()}'",
+            f"  user: '{user}'",
+            f"  worker-user: '{worker_user}'",
             "  control-group: root" if os.getuid() == 0 else f"  control-group: '{os.getgid()}'",
             self.extra,
             "store:",

@@ -127,6 +127,27 @@ TEST(ControlCall, ReportsAClosedConnection) {
   EXPECT_FALSE(call(pair.client.get(), {.verb = "status"}, kPatience));
 }
 
+TEST(ControlCall, TellsWhyItWasRefusedBeforeItAsked) {
+  SocketPair pair;
+  const json refusal = error_reply({Errc::kDenied, "not you"});
+  ASSERT_TRUE(send_json(pair.server.get(), refusal, kPatience));
+  pair.server.reset();
+  const auto result = call(pair.client.get(), {.verb = "status"}, kPatience);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Errc::kDenied);
+  EXPECT_EQ(result.error().text, "not you");
+}
+
+TEST(ControlCall, TellsWhyItWasRefusedWhileItAsked) {
+  SocketPair pair;
+  ASSERT_TRUE(send_json(pair.client.get(), {{"verb", "status"}}, kPatience));
+  ASSERT_TRUE(send_json(pair.server.get(), error_reply({Errc::kDenied, "not you"}), kPatience));
+  pair.server.reset();  // with the request unread
+  auto reply = receive_json(pair.client.get(), kMaxReplyOctets, kPatience);
+  ASSERT_TRUE(reply) << reply.error().text;
+  EXPECT_EQ((*reply)["error"], "not you");
+}
+
 TEST(ControlCall, GivesUpWhenNoAnswerComes) {
   SocketPair pair;
   const auto result = call(pair.client.get(), {.verb = "status"}, 10ms);
