@@ -1,11 +1,11 @@
 """The manager killed at every crash point: no acknowledged update is lost, whatever the store and the
 journal were doing, and neither a restarted process nor a restarted host needs help."""
 
+import concurrent.futures
 import os
 import re
 import shutil
 import signal
-import threading
 
 import dns.exception
 import dns.message
@@ -76,11 +76,9 @@ class Crashing:
             if self.dead():
                 return
             raise
-        clients = [threading.Thread(target=self.client, args=(number,)) for number in range(THREADS)]
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
+        with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+            for client in [pool.submit(self.client, number) for number in range(THREADS)]:
+                client.result()  # with what went wrong in it
 
     def dead(self):
         code = self.server.process.poll()

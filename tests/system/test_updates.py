@@ -1,5 +1,6 @@
 """Dynamic updates as clients see them: nsupdate, dnsperf beside it, looks from other sockets."""
 
+import concurrent.futures
 import subprocess
 import threading
 import time
@@ -104,25 +105,28 @@ def test_no_worker_shows_old_data_after_the_acknowledgement(server):
 def test_readers_see_whole_versions_only(server):
     """One update changes two names; no answer may mix old and new across ... one transfer's records."""
     stop = threading.Event()
-    bad = []
 
     def read():
+        """Pairs of values seen by transfers; whatever goes wrong in one comes out of result()."""
+        seen = []
         while not stop.is_set():
             lines = server.records("example")
-            values = {line.rsplit('"', 2)[1] for line in lines if line.startswith(("pair1.", "pair2."))}
-            if len(values) > 1:
-                bad.append(values)
+            seen.append({line.rsplit('"', 2)[1] for line in lines if line.startswith(("pair1.", "pair2."))})
+        return seen
 
-    reader = threading.Thread(target=read)
-    reader.start()
-    for number in range(200):
-        update = new_update()
-        update.replace("pair1", 300, "TXT", f'"v{number}"')
-        update.replace("pair2", 300, "TXT", f'"v{number}"')
-        assert send(server, update).rcode() == 0
-    stop.set()
-    reader.join()
-    assert not bad
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(read)
+        try:
+            for number in range(200):
+                update = new_update()
+                update.replace("pair1", 300, "TXT", f'"v{number}"')
+                update.replace("pair2", 300, "TXT", f'"v{number}"')
+                assert send(server, update).rcode() == 0
+        finally:
+            stop.set()
+        seen = reader.result()
+    assert [values for values in seen if len(values) > 1] == []
+    assert sum(len(values) for values in seen) > 1, "transfers ran beside the updates"
 
 
 def test_rcodes_that_clients_steer_by(server):
