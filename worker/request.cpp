@@ -90,6 +90,23 @@ class RecordWalk {
   bool has_tsig_ = false;
 };
 
+/// For a message that cannot be answered but with an error: RFC 6891 §7 wants an OPT in that, too,
+/// when there was one. Whatever the sections really are, they are read as records as far as that
+/// goes; true when all of it could be.
+bool look_for_opt(dns::MessageReader& reader, Request& request) {
+  for (std::uint16_t i = 0; i < request.header.qdcount; ++i)  // each takes 5 octets or more
+    if (!reader.question()) return false;
+  return RecordWalk(reader, request).run().kind == ParseOutcome::Kind::kGood;
+}
+
+/// RFC 7873 §5.4: a query without a question asks for a server cookie.
+bool is_cookie_query(const Request& request) {
+  const dns::Header& header = request.header;
+  return header.opcode == Opcode::kQuery && header.qdcount == 0 && header.ancount == 0 &&
+         header.nscount == 0 && request.edns && !request.tsig &&
+         dns::find_option(request.edns->options, dns::kOptionCookie);
+}
+
 }  // namespace
 
 ParseOutcome parse_request(ByteView message, Request& request) {
@@ -102,8 +119,14 @@ ParseOutcome parse_request(ByteView message, Request& request) {
   const auto header = reader.header();
   if (!header || header->qr) return kDrop;
   request.header = *header;
-  if (!is_known(header->opcode)) return {ParseOutcome::Kind::kError, Rcode::kNotImp};
-  if (header->qdcount != 1) return kFormErr;
+  if (!is_known(header->opcode)) {
+    look_for_opt(reader, request);
+    return {ParseOutcome::Kind::kError, Rcode::kNotImp};
+  }
+  if (header->qdcount != 1) {
+    const bool asks_nothing_more = look_for_opt(reader, request) && is_cookie_query(request);
+    return asks_nothing_more ? kGood : kFormErr;
+  }
   auto question = reader.question();
   if (!question) return kFormErr;
   request.question = *question;

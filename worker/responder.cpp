@@ -86,8 +86,10 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
     return {};
   }
   count_request(client);
+  const bool cookie_is_well_formed = take_cookie(client);  // errors carry cookies, too
   if (parsed.kind == ParseOutcome::Kind::kError) return error(parsed.rcode);
-  if (!take_cookie(client)) return error(Rcode::kFormErr);
+  if (!cookie_is_well_formed) return error(Rcode::kFormErr);
+  if (!request_.has_question) return error(cookie_ ? Rcode::kNoError : Rcode::kFormErr);
   switch (request_.header.opcode) {
     case Opcode::kUpdate:
       return handle_update(client);

@@ -193,6 +193,30 @@ TEST_F(ResponderTest, UnknownOpcodesAreNotImplementedWithTheOpcodeEchoed) {
   }
 }
 
+TEST_F(ResponderTest, ErrorsForWhatCannotBeReadCarryAnOptWhenThereWasOne) {
+  EXPECT_TRUE(ask({.opcode = 2, .edns = true}).edns);
+  for (const int questions : {0, 2, 3}) {
+    const Response response = ask({.questions = questions, .edns = true});
+    EXPECT_EQ(response.rcode, number(Rcode::kFormErr)) << questions;
+    EXPECT_TRUE(response.edns) << questions;
+  }
+}
+
+TEST_F(ResponderTest, AQueryWithoutAQuestionGetsACookieWhenItAsksForOne) {
+  const Bytes options = option(dns::kOptionCookie, Bytes(8, 7));
+  const Query query{.questions = 0, .edns = true, .options = options};
+  EXPECT_EQ(ask(query).rcode, number(Rcode::kFormErr)) << "cookies are off";
+  ipc::Keys keys;
+  keys.cookie_secrets = {ipc::CookieSecret{1, 2, 3}};
+  responder_.set_keys(make_key_set(std::move(keys)));
+  const Response response = ask(query);
+  EXPECT_EQ(response.rcode, number(Rcode::kNoError));
+  EXPECT_EQ(response.header.qdcount, 0);
+  const auto cookie = dns::find_option(response.edns->options, dns::kOptionCookie);
+  ASSERT_TRUE(cookie);
+  EXPECT_EQ(cookie->size(), 24U);
+}
+
 TEST_F(ResponderTest, AMessageCutShortAnywhereIsAFormatErrorOrDropped) {
   const Bytes whole = Query{.edns = true, .options = option(3, {})}.octets();
   for (std::size_t size = dns::kHeaderOctets; size < whole.size(); ++size)
