@@ -18,6 +18,8 @@ ZONES = [
     ("aw.nsec3.zone", "aw.zone", "aw", ["-3", "-", "-H", "0"]),
     ("child.nsec.zone", "child.zone", "child.ex", []),
     ("rfc4035.nsec.zone", "rfc4035.zone", "example", []),
+    ("rfc6672.nsec.zone", "rfc6672.zone", "example.com", []),
+    ("rfc6672.nsec3.zone", "rfc6672.zone", "example.com", ["-3", "-", "-H", "0"]),
     ("rfc5155.nsec3.zone", "rfc5155.zone", "example", ["-3", "aabbccdd", "-H", "12", "-A"]),
 ]
 

@@ -66,10 +66,20 @@ def is_one_of_many(name):
     return label == b"1" and len(name) % 40 != 0
 
 
+def below_dname(owner):
+    """Names that a DNAME may make too long (RFC 6672 §2.2)."""
+    long = b"l" * 63
+    return [labels + owner for labels in ((long,), (b"a", long), (long, long), (long[:40], long[:40]))]
+
+
 def of_zone(text, apex):
     """Questions (name, type) about one zone, in a fixed order."""
-    own = {name for name in with_ancestors(owners(text, apex), apex) if not is_one_of_many(name)}
+    types = owners(text, apex)
+    own = {name for name in with_ancestors(types, apex) if not is_one_of_many(name)}
     asked = dict.fromkeys((name, rrtype) for name in sorted(own) for rrtype in OWN_TYPES)
-    around = {name for owner in own for name in derived(owner, apex) if is_legal(name)} - own
+    around = {name for owner in own for name in derived(owner, apex) if is_legal(name)}
+    around |= {name for owner in own if "DNAME" in types.get(owner, ())
+               for name in below_dname(owner) if is_legal(name)}
+    around -= own
     asked.update(dict.fromkeys((name, rrtype) for name in sorted(around) for rrtype in DERIVED_TYPES))
     return list(asked)

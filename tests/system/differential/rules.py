@@ -150,6 +150,12 @@ def no_referral_to_child(case):
             and child is not None and proofs.is_below(child, case.zone.labels))
 
 
+@rule("YXDOMAIN: the peer goes on with the DNAME's target", "knot")
+def goes_on_after_yxdomain(case):
+    return (case.ours.rcode == case.theirs.rcode == wire.YXDOMAIN and not case.ours.authority
+            and case.ours_is_part_of_theirs)
+
+
 @rule("ANY below a DNAME: the peer does not follow", "bind")
 def any_below_dname(case):
     return (case.type == wire.ANY and case.theirs_is_part_of_ours and not case.theirs.authority
@@ -253,22 +259,34 @@ def ttl_of_signatures(case):
             and without_ttl(case.ours.answer) == without_ttl(case.theirs.answer))
 
 
-# What the records of a peer fail to prove, by peer.
-TOO_LITTLE = {
-    "bind": ("no NSEC speaks of the wildcard", "the bitmap has type"),
-    "knot": ("no NSEC speaks of the wildcard", "no NSEC covers", "no NSEC3 matches a closest encloser",
-             "another closest encloser", "no denial records", "no NSEC3 covers the next closer name"),
-    "nsd": ("no NSEC covers", "no NSEC3 matches a closest encloser",
-            "no NSEC3 covers the next closer name", "no NSEC3 covers the wildcard"),
-}
+# What the records of a peer fail to prove: peer, variants, part of the reason, and what it is about.
+TOO_LITTLE = (
+    ("bind", "n", "no NSEC speaks of the wildcard", "wildcard that is an empty non-terminal"),
+    ("knot", "n", "no NSEC speaks of the wildcard", "wildcard that is an empty non-terminal"),
+    ("bind", "op", "the bitmap has type", "opt-out hides the encloser: a wildcard above it"),
+    ("knot", "n", "no NSEC covers", "NSEC order of rare octets, or QNAMEs with asterisks"),
+    ("knot", "n", "another closest encloser", "NSEC order of rare octets, or QNAMEs with asterisks"),
+    ("knot", "n", "no denial records", "QTYPE=NSEC at a wildcard, or QNAMEs with asterisks"),
+    ("knot", "hop", "no denial records", "QNAME that begins with an asterisk label"),
+    ("knot", "hop", "no NSEC3 covers the next closer name", "QNAME that begins with an asterisk label"),
+    ("knot", "hop", "no NSEC3 matches a closest encloser", "QNAME that begins with an asterisk label"),
+    ("nsd", "n", "no NSEC covers", "target of a DNAME"),
+    ("nsd", "op", "no NSEC3 matches a closest encloser", "opt-out hides the encloser"),
+    ("nsd", "op", "no NSEC3 covers the next closer name", "opt-out hides the encloser"),
+    ("nsd", "op", "no NSEC3 covers the wildcard", "opt-out hides the encloser"),
+)
 
 
 @rule("ours is proven, the peer's is not")
 def proves_too_little(case):
-    reason = case.their_verdict
-    return (case.only_denial_differs and isinstance(case.our_verdict, proofs.Verdict)
-            and isinstance(reason, str)
-            and any(known in reason for known in TOO_LITTLE[case.peer]))
+    """Gives what it is about."""
+    if not (case.only_denial_differs and isinstance(case.our_verdict, proofs.Verdict)
+            and isinstance(case.their_verdict, str)):
+        return None
+    for peer, variants, reason, about in TOO_LITTLE:
+        if peer == case.peer and case.zone.variant in variants and reason in case.their_verdict:
+            return about
+    return None
 
 
 @rule("what no record of the zone could prove: other records")
@@ -285,6 +303,6 @@ def proven_otherwise(case):
 def explain(case):
     """The name of the first rule that holds, or None."""
     for name, peers, test in RULES:
-        if case.peer in peers and test(case):
-            return name
+        if case.peer in peers and (found := test(case)):
+            return f"{name}: {found}" if isinstance(found, str) else name
     return None

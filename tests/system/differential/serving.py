@@ -130,7 +130,9 @@ class Answers:
     def __init__(self, suite, zone, asked, dnssec, transport):
         self.zone, self.asked, self.dnssec, self.transport = zone, asked, dnssec, transport
         queries = make_queries(asked, dnssec, transport)
-        self.wires = ask(suite.pando, queries, transport)
-        self.ours = [wire.parse(octets) for octets in self.wires]
-        self.peers = {peer.name: [wire.parse(octets) for octets in ask(peer, queries, transport)]
-                      for peer in suite.peers if zone.served_by(peer.name)}
+        self.wires = {server.name: ask(server, queries, transport) for server in suite.servers()
+                      if zone.served_by(server.name)}
+        self.messages = {name: [wire.parse(octets) for octets in answers]
+                         for name, answers in self.wires.items()}
+        self.ours = self.messages["pando"]
+        self.peers = {name: answers for name, answers in self.messages.items() if name != "pando"}

@@ -1,4 +1,4 @@
-"""What our answers over UDP must be, given the whole answer as TCP brought it."""
+"""What answers over UDP must be, given the whole answers as TCP brought them."""
 
 import rules
 
@@ -30,4 +30,16 @@ def needless_cut(message, whole, whole_octets, size):
     opt = OPT_OCTETS if message.edns and not whole.edns else 0
     if not optional and whole_octets + opt <= size:
         return "TC, and all would fit"
+    return None
+
+
+def only_ours_is_cut(theirs, their_whole, their_whole_octets, size):
+    """Why our message has TC and a peer's has not; None when there is no reason."""
+    opt = OPT_OCTETS if theirs.edns and not their_whole.edns else 0
+    if rules.required_glue(theirs) != rules.required_glue(their_whole):
+        return "TC: the peer leaves required glue out without it"
+    if theirs.additional != their_whole.additional or their_whole_octets + opt <= size:
+        return "TC: the peer's answer is smaller"
+    if (theirs.answer, theirs.authority) != (their_whole.answer, their_whole.authority):
+        return "TC: the peer's answer is another one over UDP"
     return None
