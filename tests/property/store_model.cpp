@@ -162,6 +162,16 @@ class StoreModel : public ::testing::Test {
       ++full_;  // readers hold so much that there was no room for the root block
   }
 
+  /// More than fits, in one transaction, which is then dropped: whatever readers hold, the store is
+  /// full for a moment.
+  void overfill() {
+    Transaction transaction = store_.begin();
+    Table table(transaction, store_.current().root);
+    for (std::uint32_t key = 0; key < kKeys; ++key)
+      if (!table.put(key, 150'000, key)) return make_room();
+    FAIL() << "more than the limit went in";
+  }
+
   void make_room() {
     ++full_;
     Transaction transaction = store_.begin();
@@ -223,6 +233,7 @@ TEST_F(StoreModel, RandomTransactionsMatchTheModelWhileReadersVerify) {
     if (i % 50 == 0) compact();
     if (i % 10 == 0) store_.reclaim();
     if (i % 100 == 0) expect_model();
+    if (i % 300 == 299) overfill();
   }
   // Every reader has looked often enough to have met a wrong version if there was one.
   while (signals_->looks.load() < 200 && readers_alive())
