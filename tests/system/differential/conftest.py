@@ -8,7 +8,8 @@ import serving
 @pytest.fixture(scope="session")
 def suite(tmp_path_factory):
     """All servers with all zones, for all tests of this folder."""
-    made = serving.Suite(tmp_path_factory.mktemp("differential"))
+    folder = tmp_path_factory.mktemp("differential")
+    made = serving.Suite(folder, serving.all_zones(folder))
     try:
         made.start()
         yield made

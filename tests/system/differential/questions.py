@@ -60,7 +60,7 @@ def is_legal(name):
 
 def is_one_of_many(name):
     """Names that are only there to be many: few of them are asked about."""
-    label = name[0]
+    label = name[0] if name else b""
     if label[:3] == b"ins" and label[3:].isdigit():
         return len(label) == 6 and int(label[3:]) % 150 != 0
     return label == b"1" and len(name) % 40 != 0

@@ -27,14 +27,14 @@ NOT_LOADED = {
 class Zone:
     """One variant of a zone, as it is served."""
 
-    def __init__(self, apex, path, source):
+    def __init__(self, apex, path, source, stem, variant):
         self.apex, self.path, self.source = apex, path, source
-        self.stem, self.variant = apex[:-1].rsplit(".", 1)
+        self.stem, self.variant = stem, variant
         self.labels = wire.read_text_name(apex)
         self.all_nsec3 = None
 
     def served_by(self, peer):
-        return not {self.stem, self.apex[:-1]} & NOT_LOADED.get(peer, set())
+        return not {self.stem, f"{self.stem}.{self.variant}"} & NOT_LOADED.get(peer, set())
 
     def all_questions(self):
         return questions.of_zone(self.source, self.labels)
@@ -44,20 +44,26 @@ class Zone:
                 if zlib.crc32(b"%d %b" % (rrtype, wire.encode_name(name))) % SAMPLE == 0]
 
 
+def all_zones(folder):
+    """Every zone in every variant."""
+    made = {path.stem: path for path in sources.write_all(folder / "sources")}
+    zones = []
+    for apex, path in signing.make_all(made.values(), folder / "zones", UNSIGNED_ONLY).items():
+        stem, variant = apex[:-1].rsplit(".", 1)
+        source = signing.source_text(made[stem], variant, apex)
+        zones.append(Zone(apex, path, source, stem, variant))
+    return zones
+
+
 class Suite:
     """The servers, the zones, and what was found."""
 
-    def __init__(self, folder):
-        made = sources.write_all(folder / "sources")
-        by_stem = {path.stem: path for path in made}
-        files = signing.make_all(made, folder / "zones", UNSIGNED_ONLY)
-        self.zones = [Zone(apex, path, signing.source_text(by_stem[apex.rsplit(".", 2)[0]],
-                                                           apex[-2], apex))
-                      for apex, path in files.items()]
+    def __init__(self, folder, zones):
+        self.zones = zones
         key = signing.dnskey().to_wire()
-        self.anchors = {zone.labels: (key,) for zone in self.zones if zone.variant != "u"}
+        self.anchors = {zone.labels: (key,) for zone in zones if zone.variant != "u"}
         self.pando = servers.Pando(
-            folder / "pando", [{"name": zone.apex, "file": str(zone.path)} for zone in self.zones])
+            folder / "pando", [{"name": zone.apex, "file": str(zone.path)} for zone in zones])
         self.peers = [
             servers.Bind(folder / "bind", {
                 apex: f'type primary; file "{path}"; check-integrity no;'
@@ -85,32 +91,37 @@ class Suite:
         self.pando.clean()
 
     def verdict(self, zone, message, question):
-        """A Verdict, or the reason why there is none."""
-        try:
-            return proofs.prove(message, question, self.anchors)
-        except proofs.Unproven as error:
-            return self.unprovable(zone, message, question) or str(error)
-
-    def unprovable(self, zone, message, question):
-        """Whether a denial that is not proven could not be: not even by the zone's whole chain. So
-        it is when opt-out hides a name, and a wildcard stands beside it (docs/conformance.md)."""
-        if zone.variant not in "op" or message.rcode != wire.NXDOMAIN:
-            return None
-        if zone.all_nsec3 is None:
-            iterations = signing.VARIANTS[zone.variant][0].iterations
-            zone.all_nsec3 = [record for record in signing.nsec3_records(zone.path, zone.apex)
-                              if record.type != wire.NSEC3 or record.rdata[3] == iterations]
-        everything = message._replace(authority=(*message.authority, *zone.all_nsec3))
-        try:
-            proofs.prove(everything, question, self.anchors)
-        except proofs.Unproven:
-            return proofs.Verdict.UNPROVABLE
-        return None
+        return verdict(zone, message, question, self.anchors)
 
     def zone_of(self, name):
         """The served zone that a name is in."""
         found = [zone.labels for zone in self.zones if wire.is_at_or_below(name, zone.labels)]
         return max(found, key=len, default=None)
+
+
+def verdict(zone, message, question, anchors):
+    """A Verdict, or the reason why there is none."""
+    try:
+        return proofs.prove(message, question, anchors)
+    except proofs.Unproven as error:
+        return unprovable(zone, message, question, anchors) or str(error)
+
+
+def unprovable(zone, message, question, anchors):
+    """Whether a denial that is not proven could not be: not even by the zone's whole chain. So it is
+    when opt-out hides a name, and a wildcard stands beside it (docs/conformance.md)."""
+    if zone.variant not in "op" or message.rcode != wire.NXDOMAIN:
+        return None
+    if zone.all_nsec3 is None:
+        iterations = signing.VARIANTS[zone.variant][0].iterations
+        zone.all_nsec3 = [record for record in signing.nsec3_records(zone.path)
+                          if record.type != wire.NSEC3 or record.rdata[3] == iterations]
+    everything = message._replace(authority=(*message.authority, *zone.all_nsec3))
+    try:
+        proofs.prove(everything, question, anchors)
+    except proofs.Unproven:
+        return proofs.Verdict.UNPROVABLE
+    return None
 
 
 def make_queries(asked, dnssec, transport):
@@ -129,7 +140,7 @@ class Answers:
 
     def __init__(self, suite, zone, asked, dnssec, transport):
         self.zone, self.asked, self.dnssec, self.transport = zone, asked, dnssec, transport
-        queries = make_queries(asked, dnssec, transport)
+        self.queries = queries = make_queries(asked, dnssec, transport)
         self.wires = {server.name: ask(server, queries, transport) for server in suite.servers()
                       if zone.served_by(server.name)}
         self.messages = {name: [wire.parse(octets) for octets in answers]

@@ -165,7 +165,7 @@ def merge(apex, chains, variant):
     return rest + links + signed_parameters(apex, parameters)
 
 
-def nsec3_records(path, apex):
+def nsec3_records(path):
     """All NSEC3 records of a signed zone and their signatures, as wire.Records."""
     found = []
     for line in path.read_text().splitlines():
@@ -187,10 +187,10 @@ def with_decimal_escapes(line):
     return '"'.join(parts)
 
 
-def make_zone(path, variant, folder):
-    """Writes one variant; gives (apex, file)."""
-    apex = f"{path.stem}.{variant}."
-    source = source_text(path, variant, apex)
+def make_zone(path, variant, folder, apex=None, serial=1):
+    """Writes one variant; gives (apex, file). `apex`: another one than "<zone>.<letter>."."""
+    apex = apex or f"{path.stem}.{variant}."
+    source = source_text(path, variant, apex).replace(" 1 3600 900 ", f" {serial} 3600 900 ")
     out = folder / f"{path.stem}.{variant}.zone"
     chains = [sign(source, apex, chain, folder / f"{out.stem}-{number}", path.stem in SIGNED_BY_LDNS)
               for number, chain in enumerate(VARIANTS[variant])]
@@ -205,10 +205,10 @@ def make_zone(path, variant, folder):
     return apex, out
 
 
-def make_all(sources, folder, only_unsigned=()):
+def make_all(paths, folder, only_unsigned=()):
     """All variants of all zones: apex → file."""
     folder.mkdir(parents=True, exist_ok=True)
-    jobs = [(path, variant) for path in sources for variant in VARIANTS
+    jobs = [(path, variant) for path in paths for variant in VARIANTS
             if variant == "u" or path.stem not in only_unsigned]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         return dict(pool.map(lambda job: make_zone(*job, folder), jobs))
