@@ -287,14 +287,15 @@ class Nsec3Chain:
             check_absent(nsec3.types, rrtype)
             return Verdict.SECURE
         encloser, covering = self.encloser(name)
-        source = self.matching(wildcard(encloser))
-        if source is not None and not (rrtype == wire.DS and covering.opt_out):  # §8.7
-            check_absent(source.types, rrtype)
-            return Verdict.OPT_OUT if covering.opt_out else Verdict.SECURE
-        # §8.6 for DS; for empty non-terminals that lead to insecure delegations only: erratum 3441.
-        if not covering.opt_out:
+        # §8.6 for DS; §8.5 with erratum 3441 for others: the name may be an empty non-terminal that
+        # leads to insecure delegations only, whatever the wildcard beside it says.
+        if covering.opt_out:
+            return Verdict.OPT_OUT
+        source = self.matching(wildcard(encloser))  # §8.7
+        if source is None:
             raise Unproven("no NSEC3 matches the name or the wildcard")
-        return Verdict.OPT_OUT
+        check_absent(source.types, rrtype)
+        return Verdict.SECURE
 
     def no_ds(self, cut):
         nsec3 = self.matching(cut)

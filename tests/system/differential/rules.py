@@ -263,7 +263,6 @@ def ttl_of_signatures(case):
 TOO_LITTLE = (
     ("bind", "n", "no NSEC speaks of the wildcard", "wildcard that is an empty non-terminal"),
     ("knot", "n", "no NSEC speaks of the wildcard", "wildcard that is an empty non-terminal"),
-    ("bind", "op", "the bitmap has type", "opt-out hides the encloser: a wildcard above it"),
     ("knot", "n", "no NSEC covers", "NSEC order of rare octets, or QNAMEs with asterisks"),
     ("knot", "n", "another closest encloser", "NSEC order of rare octets, or QNAMEs with asterisks"),
     ("knot", "n", "no denial records", "QTYPE=NSEC at a wildcard, or QNAMEs with asterisks"),
