@@ -11,7 +11,7 @@ import signing
 import sources
 import wire
 
-SAMPLE = 1 if os.environ.get("PANDO_FULL") else 10
+SAMPLE = 1 if os.environ.get("PANDO_FULL") else 16
 UNSIGNED_ONLY = ("mt", "wn")
 
 # Zones (all variants, or one) that a peer does not load.

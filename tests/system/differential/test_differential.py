@@ -1,7 +1,7 @@
 """Pando, BIND, NSD and Knot serve the same zones and are asked the same questions: everywhere the
 same answers, or a rule says why not (rules.py). Every signed answer of ours is proven (proofs.py).
 
-CI asks every tenth question, by a checksum of its text; PANDO_FULL=1 asks all."""
+CI asks every sixteenth question, by a checksum of its text; PANDO_FULL=1 asks all."""
 
 import collections
 
