@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "manager/patience.h"
 
 namespace pando::manager {
 
@@ -17,17 +18,13 @@ namespace pando::manager {
 /// folder may lock it; the lock file is 0600.
 class DirectoryLock {
  public:
-  /// A process that was killed holds its locks until the kernel has taken it apart: large mappings
-  /// take a while.
-  static constexpr std::chrono::milliseconds kPatience{3000};
-
   DirectoryLock() = default;
   /// Locks `directory`/`file`, which is made when it is missing and given to `owner` (the user that
-  /// this process is going to become). kExists, with the folder and the other process, when somebody
-  /// still holds it after `patience`. `what` names the folder in errors: "store.journal".
+  /// this process is going to become). kExists, with the folder and the other process, when
+  /// somebody still holds it after `patience`. `what` names the folder in errors: "store.journal".
   static Result<DirectoryLock> take(const std::string& what, const std::string& directory,
                                     const std::string& file, std::optional<std::uint32_t> owner,
-                                    std::chrono::milliseconds patience = kPatience);
+                                    std::chrono::milliseconds patience = kDyingProcess);
 
  private:
   explicit DirectoryLock(Fd file) noexcept : file_(std::move(file)) {}

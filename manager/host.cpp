@@ -51,6 +51,23 @@ Status make_directories(const config::Settings& settings, std::optional<std::uin
   return own(settings.store.journal, 0750, uid);
 }
 
+/// Nothing in these folders is read, changed or removed before they are known to be ours alone: a
+/// second manager would take the journal's last segment or the sockets away from the first.
+Status take_directories(const config::Settings& settings, std::optional<std::uint32_t> uid,
+                        Host& host) {
+  const std::string& run = settings.server.run_directory;
+  if (auto made = native_files().make_directory(run); !made) return made;
+  if (auto made = native_files().make_directory(settings.store.journal); !made) return made;
+  auto run_lock = DirectoryLock::take("server.run-directory", run, "manager.lock", uid);
+  if (!run_lock) return pass(run_lock);
+  auto journal_lock =
+      DirectoryLock::take("store.journal", settings.store.journal, "journal.lock", uid);
+  if (!journal_lock) return pass(journal_lock);
+  host.run_lock = std::move(*run_lock);
+  host.journal_lock = std::move(*journal_lock);
+  return make_directories(settings, uid);
+}
+
 /// A user that must exist when somebody wrote it down; the default one may be missing.
 Result<std::optional<std::uint32_t>> known_user(const std::string& name,
                                                 const std::string& default_name) {
@@ -67,8 +84,8 @@ Result<Host> prepare_as_root(const config::Settings& settings) {
   if (!user) return pass(user);
   auto worker = known_user(settings.server.worker_user, defaults.worker_user);
   if (!worker) return pass(worker);
-  if (auto made = make_directories(settings, *user); !made) return pass(made);
   Host host;
+  if (auto taken = take_directories(settings, *user, host); !taken) return pass(taken);
   if (!*worker) return host;  // all as root: the warning is out
   host.worker_uid = **worker;
   auto group = ipc::group_id(settings.server.worker_user);
@@ -89,8 +106,8 @@ Result<Host> prepare_as_root(const config::Settings& settings) {
 
 /// Without root: a service manager starts the workers under their own user, or there is one user.
 Result<Host> prepare_as_user(const config::Settings& settings) {
-  if (auto made = make_directories(settings, std::nullopt); !made) return pass(made);
   Host host;
+  if (auto taken = take_directories(settings, std::nullopt, host); !taken) return pass(taken);
   host.worker_uid = ::geteuid();
   const auto worker = ipc::user_id(settings.server.worker_user);
   if (worker && settings.server.workers.mode == config::Workers::Mode::kExternal)

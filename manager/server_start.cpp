@@ -6,6 +6,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
+#include "manager/journal_identity.h"
 #include "manager/server.h"
 #include "manager/store_opening.h"
 #include "manager/systemd.h"
@@ -62,6 +63,23 @@ Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime
   return server;
 }
 
+namespace {
+
+/// The store and the journal go together: with another journal, updates that only this store has
+/// would be gone at the next host restart, and those of the journal would never come back.
+Status name_owner(shm::StoreOptions& options, const std::string& journal) {
+  auto identity = journal_identity(native_files(), journal);
+  if (!identity) return pass(identity);
+  options.owner = *identity;
+  options.foreign = fmt::format(
+      "this store.path belongs to the journal in another folder, not to store.journal {}; choose "
+      "another path or remove it",
+      journal);
+  return {};
+}
+
+}  // namespace
+
 /// Store, slots, journal, and what the journal has beyond the store.
 Status Server::open_data() {
   const config::Settings& settings = runtime_->settings;
@@ -70,7 +88,9 @@ Status Server::open_data() {
   options.size_limit = settings.store.size_limit;
   options.layout = zone::layout_fingerprint();
   if (host_.store_group) options.group = *host_.store_group;
-  auto store = open_store(options);
+  if (auto named = name_owner(options, settings.store.journal); !named) return named;
+  // The last manager may be dying: its locks go one after the other.
+  auto store = retry_while_held(kDyingProcess, [&] { return open_store(options); });
   if (!store) return pass(store);
   store_.emplace(std::move(store->store));
   fresh_ = store->fresh;

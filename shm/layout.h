@@ -20,7 +20,7 @@
 namespace pando::shm {
 
 /// Raised by hand when the meaning of a field changes while its size does not.
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::uint64_t kStoreMagic = 0x3145524F54534450;  // "PDSTORE1"
 inline constexpr std::uint64_t kSlotMagic = 0x31544F4C53445050;   // "PPDSLOT1"
 
@@ -52,11 +52,12 @@ inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkOct
              : static_cast<std::uint32_t>((offset - kChunksOffset) / kChunkOctets);
 }
 
-//   0     8      16     20    24     32     40    48    56          64         128          192
-//   |magic|layout|format|unit |chunk |device|inode|nonce|size_limit | committed | root, epoch |
-//   side…
-/// First page of the file. Everything before `committed` is written once, before the file gets its
-/// name; so readers may check it without any order.
+//   0     8      16     20    24     32     40    48    56          64        72    88  128
+//   |magic|layout|format|unit |chunk |device|inode|nonce|size_limit |committed|owner| … |
+//   128           192
+//   | root, epoch | side…
+/// First page of the file. Everything before `committed`, and `owner`, is written once, before the
+/// file gets its name; so it may be read without any order.
 struct Header {
   std::uint64_t magic;
   std::uint64_t layout;  // shm's own fingerprint folded with the caller's
@@ -71,6 +72,7 @@ struct Header {
   /// before any root that refers beyond the old value (release); read by readers after the root
   /// (acquire). A crash between fallocate and this store leaves memory that is backed again later.
   alignas(64) std::atomic<std::uint64_t> committed;
+  StoreOwner owner;  // only the manager asks: its journal and this store go together
   Publication publication;
   /// One bit per granule of the side table that has memory (release after fallocate; acquire): a
   /// reader must not touch a hole, because reading one allocates it, or is SIGBUS on a full tmpfs.
@@ -78,8 +80,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageOctets,
               "the header's one page is backed first; a field beyond it would be SIGBUS");
-static_assert(offsetof(Header, committed) == 64 && offsetof(Header, publication) == 128 &&
-                  offsetof(Header, side_backed) == 192,
+static_assert(offsetof(Header, committed) == 64 && offsetof(Header, owner) == 72 &&
+                  offsetof(Header, publication) == 128 && offsetof(Header, side_backed) == 192,
               "a shared line would make each growth of the file a miss in every worker");
 static_assert(std::is_standard_layout_v<Header>, "offsets are read by processes of other builds");
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&

@@ -78,6 +78,7 @@ Status fill_header(int fd, Header& header, const StoreOptions& options) {
   header.inode = status.st_ino;
   header.nonce = random_nonce();
   header.committed.store(kChunksOffset, std::memory_order_relaxed);
+  header.owner = options.owner;
   return {};
 }
 
@@ -118,8 +119,10 @@ struct HeaderFacts {
   std::uint64_t nonce;
   std::uint64_t size_limit;
   std::uint64_t committed;
+  StoreOwner owner;
 };
-static_assert(sizeof(HeaderFacts) == offsetof(Header, committed) + sizeof(std::uint64_t),
+static_assert(sizeof(HeaderFacts) == offsetof(Header, owner) + sizeof(StoreOwner) &&
+                  offsetof(HeaderFacts, owner) == offsetof(Header, owner),
               "a header's fields would be read from their neighbours");
 
 Status check_identity(const HeaderFacts& facts, const struct stat& status,
@@ -137,6 +140,28 @@ Status check_layout(const HeaderFacts& facts, const std::string& path, std::uint
   if (facts.format != kFormatVersion || facts.unit != kUnit || facts.chunk_octets != kChunkOctets ||
       facts.layout != fold_layout(layout))
     return fail(Errc::kLayout, "{}: made by a build with another layout", path);
+  return {};
+}
+
+Result<HeaderFacts> checked_facts(int fd, const std::string& path, std::uint64_t layout) {
+  HeaderFacts facts{};
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return fail_errno("fstat");
+  const ssize_t got = ::pread(fd, &facts, sizeof facts, 0);
+  if (got < 0) return fail_errno("pread");
+  if (got != sizeof facts || !S_ISREG(status.st_mode))
+    return fail(Errc::kCorrupt, "{}: not a zone store", path);
+  if (auto same = check_layout(facts, path, layout); !same) return pass(same);
+  if (auto live = check_identity(facts, status, path); !live) return pass(live);
+  return facts;
+}
+
+/// What a writer asks beyond what a reader does.
+Status check_for_writer(int fd, const StoreOptions& options) {
+  auto facts = checked_facts(fd, options.path, options.layout);
+  if (!facts) return pass(facts);
+  if (options.owner != StoreOwner{} && facts->owner != options.owner)
+    return fail(Errc::kDenied, "{}: {}", options.path, options.foreign);
   return {};
 }
 
@@ -162,15 +187,9 @@ Result<Fd> open_store_file(const std::string& path, int flags) {
 }
 
 Status check_header(int fd, const std::string& path, std::uint64_t layout) {
-  HeaderFacts facts{};
-  struct stat status{};
-  if (::fstat(fd, &status) != 0) return fail_errno("fstat");
-  const ssize_t got = ::pread(fd, &facts, sizeof facts, 0);
-  if (got < 0) return fail_errno("pread");
-  if (got != sizeof facts || !S_ISREG(status.st_mode))
-    return fail(Errc::kCorrupt, "{}: not a zone store", path);
-  if (auto same = check_layout(facts, path, layout); !same) return same;
-  return check_identity(facts, status, path);
+  auto facts = checked_facts(fd, path, layout);
+  if (!facts) return pass(facts);
+  return {};
 }
 
 Result<LiveFile> LiveFile::create(const StoreOptions& options) {
@@ -214,7 +233,7 @@ Result<LiveFile> LiveFile::attach(const StoreOptions& options) {
   if (!options.allow_any_filesystem) {
     if (auto fine = require_tmpfs(file.fd(), options.path); !fine) return pass(fine);
   }
-  if (auto fine = check_header(file.fd(), options.path, options.layout); !fine) return pass(fine);
+  if (auto fine = check_for_writer(file.fd(), options); !fine) return pass(fine);
   auto mapping = Mapping::map(file.fd(), Access::kReadWrite, kReach, kHugePage);
   if (!mapping) return pass(mapping);
   file.mapping_ = std::move(*mapping);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,9 @@ namespace pando::shm {
 /// Store format: 64 KiB chunks; a block larger than a chunk takes a run of consecutive chunks.
 inline constexpr std::size_t kChunkOctets = std::size_t{64} << 10;
 
+/// Names what a store's data belong to, for instance a journal; all zero: nothing.
+using StoreOwner = std::array<std::uint64_t, 2>;
+
 struct StoreOptions {
   std::string path;                   ///< on tmpfs
   std::uint64_t size_limit = kReach;  ///< largest file, rounded down to chunks
@@ -23,6 +27,8 @@ struct StoreOptions {
   static constexpr std::uint32_t kKeepGroup = UINT32_MAX;
   std::uint32_t group = kKeepGroup;   ///< the readers' group: may read the file, never write it
   bool allow_any_filesystem = false;  ///< tests and offline tools only
+  StoreOwner owner{};   ///< attach refuses the store of another owner; all zero: takes any
+  std::string foreign;  ///< says so and what to do; the path is put before it
 };
 
 class Store;
@@ -90,8 +96,8 @@ class Store {
   /// an empty version 1. kExists when another manager holds it.
   static Result<Store> create(const StoreOptions& options);
   /// Attaches to the live store at `path`. kNotFound, kExists (another manager), kLayout, kCorrupt
-  /// (copied file, header damage). Nothing a surviving reader may hold is reused before that reader
-  /// has shown a later epoch or died.
+  /// (copied file, header damage), kDenied (another owner's; it is left as it is). Nothing a
+  /// surviving reader may hold is reused before that reader has shown a later epoch or died.
   static Result<Store> attach(const StoreOptions& options);
 
   Store(Store&&) noexcept;

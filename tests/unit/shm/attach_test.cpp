@@ -52,6 +52,33 @@ TEST(Attach, SecondManagerIsRefusedInAnotherProcess) {
   EXPECT_EQ(in_child([&] { return code_of(Store::attach(options(folder))) == Errc::kExists; }), 1);
 }
 
+TEST(Attach, StoreOfAnotherOwnerIsRefusedAndLeftAsItIs) {
+  const Folder folder;
+  StoreOptions mine = options(folder);
+  mine.owner = {1, 2};
+  mine.foreign = "not yours";
+  mine.mode = 0640;
+  must(Store::create(mine));
+  StoreOptions other = mine;
+  other.owner = {1, 3};
+  other.mode = 0600;
+  const auto refused = Store::attach(other);
+  ASSERT_EQ(code_of(refused), Errc::kDenied);
+  EXPECT_EQ(refused.error().text, folder.store() + ": not yours");
+  EXPECT_EQ(std::filesystem::status(folder.store()).permissions(),
+            std::filesystem::perms(0640));
+  EXPECT_TRUE(Store::attach(mine));
+}
+
+TEST(Attach, StoreOfNobodyIsNotThatOfAnOwner) {
+  const Folder folder;
+  make_store(folder);
+  StoreOptions mine = options(folder);
+  mine.owner = {1, 2};
+  EXPECT_EQ(code_of(Store::attach(mine)), Errc::kDenied);
+  EXPECT_TRUE(Store::attach(options(folder)));
+}
+
 TEST(Attach, DeadManagersStoreIsTakenOver) {
   const Folder folder;
   EXPECT_EQ(in_child([&] {
