@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 import dns.exception
@@ -329,3 +330,41 @@ zone:
 
     def command(self):
         return [shutil.which("knotd") or "/usr/sbin/knotd", "-c", str(self.folder / "knot.conf")]
+
+
+class Dnsperf:
+    """dnsperf that asks without a pause, from many ports, until it is stopped."""
+
+    class Result:
+        """What it reports. `interrupted`: under way when it was stopped."""
+
+        def __init__(self, text):
+            fields = dict(line.strip().split(":", 1) for line in text.splitlines() if ":" in line)
+            self.text = text
+            self.sent = int(fields["Queries sent"])
+            self.completed = int(fields["Queries completed"].split()[0])
+            self.lost = int(fields["Queries lost"].split()[0])
+            self.interrupted = int(fields.get("Queries interrupted", "0").split()[0])
+            codes = fields.get("Response codes", "").split(",")
+            self.rcodes = {code.split()[0]: int(code.split()[1]) for code in codes if code.strip()}
+
+    def __init__(self, port, questions, rate=2000, timeout=5, clients=20):
+        self.file = tempfile.NamedTemporaryFile("w", suffix=".queries")
+        self.file.write("\n".join(questions) + "\n")
+        self.file.flush()
+        self.process = subprocess.Popen(
+            ["dnsperf", "-s", "127.0.0.1", "-p", str(port), "-d", self.file.name, "-Q", str(rate), "-l", "3600",
+             "-t", str(timeout), "-c", str(clients)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.Result(self.process.communicate(timeout=60)[0])
+
+    def end(self):
+        """For a test that failed half-way."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.file.close()
