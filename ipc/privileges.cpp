@@ -12,6 +12,8 @@
 #include <climits>
 #include <vector>
 
+#include "base/build.h"
+
 namespace pando::ipc {
 
 namespace {
@@ -99,6 +101,12 @@ Status become_user(const std::string& user, Keep keep, std::optional<std::uint32
     if (auto kept = keep_only_bind_service(); !kept) return kept;
   }
   return verify(*found);
+}
+
+Status forbid_inspection() {
+  if (!kSanitized && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    return fail_errno("prctl(PR_SET_DUMPABLE)");
+  return {};
 }
 
 }  // namespace pando::ipc

@@ -25,4 +25,10 @@ enum class Keep : std::uint8_t {
 Status become_user(const std::string& user, Keep keep,
                    std::optional<std::uint32_t> extra_group = std::nullopt);
 
+/// From now on no other process of this user may look into this one or stop it (ptrace,
+/// /proc/PID/mem), and there are no core dumps: a worker must not read the manager's keys. Lost
+/// with exec and with a change of user, so call it after those. Does nothing in builds with
+/// sanitizers, whose leak checker traces its own process.
+Status forbid_inspection();
+
 }  // namespace pando::ipc

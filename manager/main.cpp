@@ -4,6 +4,7 @@
 
 #include "config/load.h"
 #include "ipc/log.h"
+#include "ipc/privileges.h"
 #include "manager/launcher.h"
 #include "manager/log_options.h"
 #include "manager/server.h"
@@ -31,6 +32,11 @@ int run_manager(const manager::Server::Options& options) {
   auto host = manager::prepare_host((*runtime)->settings);
   if (!host) {
     log::error("start_failed", "reason", host.error().text);
+    return 1;
+  }
+  // After the change of user, which undoes it.
+  if (auto closed = ipc::forbid_inspection(); !closed) {
+    log::error("start_failed", "reason", closed.error().text);
     return 1;
   }
   auto server = manager::Server::open(options, std::move(*runtime), std::move(*host));

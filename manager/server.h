@@ -15,6 +15,7 @@
 #include "manager/committer.h"
 #include "manager/control_server.h"
 #include "manager/host.h"
+#include "manager/huge_pages.h"
 #include "manager/journal_upkeep.h"
 #include "manager/runtime.h"
 #include "manager/secondary_zones.h"
@@ -98,6 +99,7 @@ class Server {
 
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<StoreUpkeep> upkeep_;
+  std::unique_ptr<HugePages> huge_pages_;
   std::unique_ptr<JournalUpkeep> journal_upkeep_;
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;

@@ -56,7 +56,8 @@ ipc::StatusResult Server::status() const {
                   {"limit", stats.limit_octets},
                   {"chunks_in_use", stats.chunks_in_use},
                   {"chunks_waiting", stats.waiting_chunks},
-                  {"chunks_free", stats.free_chunks}};
+                  {"chunks_free", stats.free_chunks},
+                  {"huge_pages", huge_pages_->regions()}};
   result.journal = {{"position", journal_->last_position()},
                     {"octets", journal_->total_octets()},
                     {"snapshots", journal_upkeep_->snapshots()}};

@@ -11,6 +11,7 @@
 #include "manager/store_opening.h"
 #include "manager/systemd.h"
 #include "manager/zone_table_sync.h"
+#include "shm/slot_guard.h"
 
 namespace pando::manager {
 
@@ -55,6 +56,9 @@ Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime
   std::unique_ptr<Server> server(
       new Server(std::move(options), std::move(runtime), std::move(host)));
   std::signal(SIGPIPE, SIG_IGN);
+  // A file at the limit of its size is an error of write(2), as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (auto guarded = shm::install_slot_guard(); !guarded) return pass(guarded);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) server->signals_.add(number);
   if (auto opened = server->open_data(); !opened) return pass(opened);
   server->make_parts();
@@ -125,6 +129,7 @@ void Server::make_parts() {
       std::make_unique<Committer>(io_, *store_, *journal_, journal_thread_, Committer::Options{});
   committer_->on_published([this](std::uint64_t version) { published(version); });
   upkeep_ = std::make_unique<StoreUpkeep>(io_, *store_, *committer_, StoreUpkeep::Options{});
+  huge_pages_ = std::make_unique<HugePages>(io_, pool_, *store_, HugePages::Options{});
   journal_upkeep_ =
       std::make_unique<JournalUpkeep>(io_, pool_, journal_thread_, native_files(), *journal_,
                                       *committer_, *slots_, runtime_->settings.store.journal_limit);

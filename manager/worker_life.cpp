@@ -120,7 +120,10 @@ void WorkerPool::Impl::ended(Slot& slot) {
   slot.step.cancel();
   if (slot.link) slot.link->close();
   slot.link.reset();
-  if (!slots_.alive(slot.number)) slots_.clear(slot.number);
+  if (!slots_.intact(slot.number))
+    slots_.remove(slot.number);
+  else if (!slots_.alive(slot.number))
+    slots_.clear(slot.number);
   guardian_lost(slot.number);
   if (hooks_.pins_cleared) hooks_.pins_cleared();
   if (stopping_) {
@@ -220,9 +223,12 @@ void WorkerPool::Impl::kill(Slot& slot) {
   if (!killed) log::error("worker_not_killed", "slot", slot.number, "error", killed.error().text);
 }
 
-/// Once a second: stuck readers, and listening sockets that could not be opened.
+/// Once a second: damaged slots, stuck readers, and listening sockets that could not be opened.
 void WorkerPool::Impl::tick() {
-  for (auto& [number, slot] : workers_) check_pins(slot);
+  for (auto& [number, slot] : workers_) {
+    check_page(slot);
+    check_pins(slot);
+  }
   if (retry_open_ && settled_) {
     retry_open_ = false;
     for (auto& [number, slot] : workers_) {
@@ -233,6 +239,14 @@ void WorkerPool::Impl::tick() {
   }
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait(guarded([this] { tick(); }));
+}
+
+/// A worker that has cut its file off shows no pins any more, while it may still read: it must not
+/// go on.
+void WorkerPool::Impl::check_page(Slot& slot) {
+  if (!slot.process || slots_.intact(slot.number)) return;
+  log::error("worker_slot_damaged", "slot", slot.number, "pid", slot.pid);
+  kill(slot);
 }
 
 void WorkerPool::Impl::check_pins(Slot& slot) {

@@ -106,6 +106,7 @@ class WorkerPool::Impl {
   void end_silent_survivor(std::uint32_t number);
   void kill(Slot& slot);
   void tick();
+  void check_page(Slot& slot);
   void check_pins(Slot& slot);
 
   // worker_drain.cpp: leaving without losing what is queued

@@ -216,7 +216,11 @@ void SlotTable::clear(std::uint32_t number) noexcept {
 bool SlotTable::intact(std::uint32_t number) noexcept {
   const std::scoped_lock lock(impl_->mutex);
   const auto slot = impl_->slots.find(number);
-  return slot == impl_->slots.end() || slot->second.page()->magic == kSlotMagic;
+  if (slot == impl_->slots.end()) return true;
+  struct stat status{};
+  return ::fstat(slot->second.file.get(), &status) == 0 &&
+         status.st_size >= static_cast<off_t>(kSlotFileOctets) &&
+         slot->second.page()->magic == kSlotMagic;
 }
 
 void SlotTable::collect(std::uint64_t current, Holds& holds) {

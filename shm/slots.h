@@ -65,7 +65,8 @@ class SlotTable {
   [[nodiscard]] bool alive(std::uint32_t number) const noexcept;
   /// Clears pins and leases of a dead worker. Must only be called when !alive(number).
   void clear(std::uint32_t number) noexcept;
-  /// False when the worker has cut its own file off under us (shm/slot_guard.h): end that worker.
+  /// False when the worker has cut its own file off under us (shm/slot_guard.h): end that worker,
+  /// then remove() the slot, whose successor needs a new file.
   [[nodiscard]] bool intact(std::uint32_t number) noexcept;
   /// Smallest epoch that any pin or lease of a living slot (or a manager's own pin) holds;
   /// UINT64_MAX when nobody holds anything. Loads are seq_cst: see shm/epoch.h.

@@ -13,24 +13,12 @@
 #include <memory>
 #include <string_view>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PANDO_WITH_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
-#define PANDO_WITH_SANITIZER 1
-#endif
-#endif
+#include "base/build.h"
+#include "ipc/privileges.h"
 
 namespace pando::worker {
 
 namespace {
-
-#ifdef PANDO_WITH_SANITIZER
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 /// Calls allowed with any arguments.
 constexpr int kPlainCalls[] = {
@@ -82,9 +70,7 @@ bool allow_all_needed(void* filter) {
 }  // namespace
 
 Status forbid_inspection() {
-  // The leak checker of sanitized builds looks at its own process through ptrace.
-  if (!kSanitized && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-    return fail_errno("prctl(PR_SET_DUMPABLE)");
+  if (auto closed = ipc::forbid_inspection(); !closed) return closed;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return fail_errno("prctl(PR_SET_NO_NEW_PRIVS)");
   return {};

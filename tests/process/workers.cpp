@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "shm/slot_guard.h"
 #include "tests/process/load.h"
 #include "tests/process/mini_manager.h"
 
@@ -479,6 +480,23 @@ TEST_F(Workers, KilledOneAfterTheOtherUnderLoadTheyLoseNothing) {
   }
   load.stop();
   EXPECT_EQ(load.lost(), 0U);
+}
+
+TEST_F(Workers, OneThatCutsItsSlotOffIsReplacedAndTheManagerGoesOn) {
+  ASSERT_TRUE(shm::install_slot_guard());
+  start_workers(2);
+  const int victim = manager_->pid_of(0);
+  const int other = manager_->pid_of(1);
+  // Stopped, it cannot fall over the hole itself: the manager has to see it.
+  ASSERT_EQ(::kill(victim, SIGSTOP), 0);
+  ASSERT_EQ(::truncate((directory_.path() + "/0.slot").c_str(), 0), 0);
+  ASSERT_TRUE(MiniManager::wait([&] {
+    const int now = manager_->pid_of(0);
+    return now != victim && now != 0 && manager_->serving() == 2;
+  }));
+  EXPECT_EQ(manager_->pid_of(1), other);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(answers());
+  EXPECT_GT(queries_of(0), 0U) << "the new page counts again";
 }
 
 TEST_F(Workers, AWorkerThatCannotStartIsTriedWithGrowingPauses) {

@@ -1,6 +1,7 @@
 """When memory or disk is full: updates are refused with SERVFAIL and a reason, nothing acknowledged is lost."""
 
 import os
+import resource
 import shutil
 import subprocess
 
@@ -107,3 +108,17 @@ def test_a_full_journal_disk_refuses_updates_until_there_is_room(pando, zone, sm
     lose_store(server)
     server.start("example")
     assert missing(server, names + ["later"]) == []
+
+
+def test_a_file_at_the_limit_of_its_size_refuses_updates_and_ends_nobody(pando, zone):
+    server = pando([zone]).start("example")
+    assert add(server, "before") == dns.rcode.NOERROR
+    unlimited = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (8192, unlimited[1]))
+    names = fill(server)
+    assert server.process.poll() is None and missing(server, names + ["before"]) == []
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, unlimited)
+    servers.wait_until("updates are taken again", lambda: add(server, "later") == dns.rcode.NOERROR)
+    lose_store(server)
+    server.start("example")
+    assert missing(server, names + ["before", "later"]) == []

@@ -186,3 +186,17 @@ def test_a_manager_killed_while_it_starts_workers_leaves_nobody_unheard(server, 
         await_serving(server, 2)
     await_share(server, [0, 1])
     nothing_lost(load)
+
+
+def test_a_worker_that_cuts_its_slot_file_off_is_replaced_and_the_manager_goes_on(server):
+    manager, workers = server.process.pid, pids(server)
+    os.truncate(server.folder / "run" / "slots" / "0.slot", 0)
+
+    def is_replaced():
+        row = server.workers().get(0, {})
+        return row.get("state") == "serving" and row.get("pid") != workers[0]
+    servers.wait_until("it is replaced", is_replaced)
+    assert pids(server)[1] == workers[1] and server.control("status")["pid"] == manager
+    assert update(server, "after") == dns.rcode.NOERROR
+    for _ in range(50):
+        assert server.ask(f"after.{ZONE}").answer

@@ -159,6 +159,26 @@ TEST(Isolation, WorkerThatCutsItsSlotOffDoesNotEndTheManager) {
             0);
 }
 
+TEST(Isolation, ASlotFileCutAnywhereIsNotIntact) {
+  const Folder folder;
+  EXPECT_EQ(in_child([&] {
+              must(install_slot_guard());
+              Store store = must(Store::create(options(folder)));
+              SlotTable slots = must(SlotTable::open(folder.slots(), folder.store(), kLayout));
+              for (const std::uint64_t left :
+                   {kSlotFileOctets - 1, kScratchOffset, kPageOctets, std::uint64_t{1}}) {
+                must(slots.add(0));
+                const Fd worker = must(slots.descriptor(0));
+                if (!slots.intact(0)) return 1;
+                if (::ftruncate(worker.get(), static_cast<off_t>(left)) != 0) return 2;
+                if (slots.intact(0)) return 3;
+                slots.remove(0);  // the next one in the slot gets a whole file
+              }
+              return 0;
+            }),
+            0);
+}
+
 TEST(Isolation, OtherBusErrorsStillEndTheProcess) {
   const Folder folder;
   EXPECT_EQ(in_child([&] {

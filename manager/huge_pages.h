@@ -1,0 +1,44 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <cstdint>
+
+#include "shm/store.h"
+
+namespace pando::manager {
+
+/// Puts huge pages under the store as it grows (shm::Store::collapse), in a pool thread: each 2 MiB
+/// are copied once. Workers attached to the store get them without noticing.
+class HugePages {
+ public:
+  struct Options {
+    /// Growth that is worth a look at the chunks.
+    std::uint64_t growth_octets = std::uint64_t{4} << 20;
+    /// 2 MiB regions at a time: some 30 ms of a pool thread's time.
+    std::size_t regions = 64;
+  };
+
+  /// All references outlive the pool's threads.
+  HugePages(asio::io_context& io, asio::thread_pool& pool, shm::Store& store, Options options)
+      : io_(io), pool_(pool), store_(store), options_(options) {}
+
+  /// Call about once a second on the commit thread; returns at once.
+  void check();
+  /// Regions that the kernel has given a huge page.
+  [[nodiscard]] std::uint64_t regions() const noexcept { return done_; }
+  [[nodiscard]] bool busy() const noexcept { return busy_; }
+
+ private:
+  void finished(std::size_t regions);
+
+  asio::io_context& io_;
+  asio::thread_pool& pool_;
+  shm::Store& store_;
+  Options options_;
+  std::uint64_t looked_at_ = 0;  ///< memory of the store when everything in it was looked at
+  std::uint64_t done_ = 0;
+  bool busy_ = false;
+};
+
+}  // namespace pando::manager
