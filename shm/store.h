@@ -27,8 +27,8 @@ struct StoreOptions {
   static constexpr std::uint32_t kKeepGroup = UINT32_MAX;
   std::uint32_t group = kKeepGroup;   ///< the readers' group: may read the file, never write it
   bool allow_any_filesystem = false;  ///< tests and offline tools only
-  StoreOwner owner{};   ///< attach refuses the store of another owner; all zero: takes any
-  std::string foreign;  ///< says so and what to do; the path is put before it
+  StoreOwner owner{};     ///< attach refuses the store of another owner; all zero: takes any
+  std::string foreign{};  ///< says so and what to do; the path is put before it
 };
 
 class Store;
