@@ -68,8 +68,8 @@ def check_additional(whole, number, findings):
     ours = whole.ours[number]
     alike = [theirs[number].additional for peer, theirs in whole.peers.items() if peer != "bind"
              and rules.without_denial(theirs[number].authority) == rules.without_denial(ours.authority)]
-    sent = {record for additional in alike for record in additional}
-    if alike and not sent.issuperset(ours.additional):
+    sent = {record for additional in alike for record in rules.without_ttl(additional)}
+    if alike and not sent.issuperset(rules.without_ttl(ours.additional)):
         findings.note(whole, whole.asked[number], "additional records that no peer sends")
 
 
