@@ -1,6 +1,7 @@
 """Secondary zones whose primaries break, lag or lie: what comes in is checked, another way is found."""
 
 import shutil
+import signal
 import socketserver
 import struct
 import threading
@@ -326,3 +327,22 @@ def test_a_zone_without_a_file_outlives_the_host_and_goes_with_its_configuration
     server.write_config()
     server.control("reload")
     servers.wait_until("the copy has gone", lambda: not copy.exists())
+
+
+def test_a_crash_while_a_copy_is_written_leaves_the_old_one_whole(secondary):
+    server, (primary,) = secondary()
+    copy = server.folder / "journal/secondary/example.zone"
+    servers.wait_until("the copy is there", copy.exists)
+    before = copy.read_text()
+    server.stop()
+    server.crash_at = "zone-copy-written"
+    server.start("example")
+    primary.serial = 2
+    servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
+    assert server.process.returncode == -signal.SIGKILL
+    assert copy.read_text() == before
+    server.crash_at = None
+    server.start("example")
+    assert server.serial("example") == 2, "the store has what the copy has not"
+    primary.serial = 3
+    servers.wait_until("the next copy is there", lambda: copy.exists() and "serial 3" in copy.read_text(), 60)
