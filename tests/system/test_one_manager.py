@@ -143,5 +143,8 @@ def test_a_start_right_after_a_kill_is_not_refused(server):
         killed = server.process  # perhaps still dying, and certainly not waited for
         server.start("one.test")
         killed.wait()
+        # Until the worker has found it, updates get SERVFAIL.
+        servers.wait_until("the worker has found the new manager",
+                           lambda: [row["state"] for row in server.workers().values()] == ["serving"])
         add(server, f"turn{turn}")
     still_in_charge(server)
