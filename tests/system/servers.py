@@ -212,6 +212,20 @@ class Pando(Server):
         except AssertionError:
             return None
 
+    def start(self, zone=None, seconds=60):
+        """As Server.start; then gives the workers time to find this manager, since until then updates get
+        SERVFAIL. Not finding it in time is for the test to say."""
+        super().start(zone, seconds)
+        deadline = time.monotonic() + 10
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try:
+                if all(row["state"] == "serving" for row in self.workers().values()):
+                    break
+            except AssertionError:  # it has died
+                break
+            time.sleep(0.02)
+        return self
+
     def workers(self):
         return {row["slot"]: row for row in self.control("worker", "list")["workers"]}
 
