@@ -2,7 +2,9 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -166,6 +168,19 @@ Result<PeerCredentials> peer_credentials(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
     return fail_errno("getsockopt(SO_PEERCRED)");
   return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+Result<Fd> peer_process(int socket) {
+  constexpr int kPeerPidfd = 77;  // SO_PEERPIDFD, newer than Debian 12's headers
+  int pidfd = -1;
+  socklen_t length = sizeof pidfd;
+  if (::getsockopt(socket, SOL_SOCKET, kPeerPidfd, &pidfd, &length) == 0) return Fd(pidfd);
+  if (errno != ENOPROTOOPT) return fail_errno("getsockopt(SO_PEERPIDFD)");
+  auto credentials = peer_credentials(socket);
+  if (!credentials) return pass(credentials);
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, credentials->pid, 0)));
+  if (!process) return fail_errno("pidfd_open");
+  return process;
 }
 
 }  // namespace pando::ipc

@@ -46,5 +46,8 @@ struct PeerCredentials {
   std::uint32_t uid = 0;
 };
 Result<PeerCredentials> peer_credentials(int socket);
+/// A pidfd of the process that connected. From Linux 6.5 on it is that very process, dead or alive;
+/// before, the one that has its pid now. An error when it has gone.
+Result<Fd> peer_process(int socket);
 
 }  // namespace pando::ipc

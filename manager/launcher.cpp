@@ -206,6 +206,11 @@ class LauncherProcess {
 
 }  // namespace
 
+bool has_ended(const Fd& pidfd) noexcept {
+  pollfd ended{pidfd.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) != 0;
+}
+
 std::string worker_binary(const std::string& configured) {
   if (!configured.empty()) return configured;
   char path[4096];

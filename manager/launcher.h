@@ -17,6 +17,7 @@ struct Child {
   pid_t pid = 0;
   Fd pidfd;
 };
+[[nodiscard]] bool has_ended(const Fd& pidfd) noexcept;
 
 /// How to start one worker.
 struct WorkerCommand {

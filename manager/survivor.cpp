@@ -1,7 +1,6 @@
 #include "manager/survivor.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,11 +42,6 @@ std::string value_of(const std::vector<std::string>& words, const std::string& o
 bool same_directory(const std::string& one, const std::string& other) {
   std::error_code ignored;
   return one == other || std::filesystem::equivalent(one, other, ignored);
-}
-
-bool has_ended(const Fd& pidfd) {
-  pollfd ended{pidfd.get(), POLLIN, 0};
-  return ::poll(&ended, 1, 0) != 0;
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 ///   2. wait until packets that chose this socket before are in its queue;
 ///   3. let its worker read the queue to the end and leave; when there is no worker, let another
 ///      slot's worker read it (it is this one's guardian);
-///   4. close the socket, and steer by the members that are left.
+///   4. look into the queue once more: who had chosen the socket may have been held up for longer;
+///   5. close the socket, and steer by the members that are left.
 namespace pando::manager {
 
 namespace {
@@ -16,6 +17,8 @@ namespace {
 /// handed to a socket: microseconds. The margin is for virtual machines that lose their processor.
 constexpr std::chrono::milliseconds kSteerSettle{20};
 constexpr std::uint32_t kStopMarginMs = 1000;
+/// Each finds less, unless steering failed: then traffic never ends, and the slot has to.
+constexpr std::uint32_t kMaxLateRounds = 8;
 }  // namespace
 
 void WorkerPool::Impl::steer() {
@@ -59,10 +62,12 @@ void WorkerPool::Impl::hand_over(Slot& slot) {
 void WorkerPool::Impl::socket_drained(std::uint32_t socket) {
   for (auto& [number, slot] : workers_) {
     if (slot.orphans.erase(socket) == 0 || !slot.orphans.empty()) continue;
+    slot.guardian.reset();
+    if (listeners_.has_queue(number) && slot.late_rounds++ < kMaxLateRounds) return hand_over(slot);
+    slot.late_rounds = 0;
     if (slot.state == Slot::State::kDraining) return close_slot(slot);
     // The slot itself stays, without sockets, and gets new ones with its next worker.
     listeners_.close(number);
-    slot.guardian.reset();
     return steer();
   }
 }

@@ -75,6 +75,8 @@ void WorkerPool::Impl::launch(Slot& slot) {
   slot.greeted = slot.adopted = slot.told_to_stop = false;
   slot.known_sockets.clear();
   slot.started = std::chrono::steady_clock::now();
+  // What has connected so far is none of the new process, even if it gets the pid of one of them.
+  accept_all();
   auto page = slots_.add(slot.number);
   auto child = page ? spawn(slot.number) : Result<Child>(pass(page));
   if (!child) {
@@ -124,6 +126,8 @@ void WorkerPool::Impl::ended(Slot& slot) {
     slots_.remove(slot.number);
   else if (!slots_.alive(slot.number))
     slots_.clear(slot.number);
+  // Its pid may become anybody's.
+  if (auto* page = slots_.page(slot.number)) page->pid = 0;
   guardian_lost(slot.number);
   if (hooks_.pins_cleared) hooks_.pins_cleared();
   if (stopping_) {

@@ -48,15 +48,15 @@ std::vector<ipc::Keys> in_packets(const WorkerKeys& keys) {
 
 }  // namespace
 
-WorkerLink::WorkerLink(asio::io_context& io, ipc::PeerCredentials peer, Handlers handlers)
-    : peer_(peer),
+WorkerLink::WorkerLink(asio::io_context& io, Child peer, Handlers handlers)
+    : peer_(std::move(peer)),
       handlers_(std::make_shared<const Handlers>(std::move(handlers))),
       hello_deadline_(io),
       signer_(handlers_->keyring) {}
 
-std::shared_ptr<WorkerLink> WorkerLink::open(asio::io_context& io, Fd socket,
-                                             ipc::PeerCredentials peer, Handlers handlers) {
-  std::shared_ptr<WorkerLink> link(new WorkerLink(io, peer, std::move(handlers)));
+std::shared_ptr<WorkerLink> WorkerLink::open(asio::io_context& io, Fd socket, Child peer,
+                                             Handlers handlers) {
+  std::shared_ptr<WorkerLink> link(new WorkerLink(io, std::move(peer), std::move(handlers)));
   link->channel_ = ipc::Channel::open(io, std::move(socket), kMaxQueuedOctets);
   std::weak_ptr<WorkerLink> weak = link;
   link->channel_->start({[weak](ipc::Packet&& packet) {

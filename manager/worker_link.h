@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "ipc/channel.h"
 #include "ipc/worker_link.h"
+#include "manager/launcher.h"
 #include "manager/listeners.h"
 #include "manager/transfer_signer.h"
 
@@ -49,10 +50,11 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
     std::function<void(const Error&)> closed;  ///< last call
   };
 
-  static std::shared_ptr<WorkerLink> open(asio::io_context& io, Fd socket,
-                                          ipc::PeerCredentials peer, Handlers handlers);
+  static std::shared_ptr<WorkerLink> open(asio::io_context& io, Fd socket, Child peer,
+                                          Handlers handlers);
 
-  [[nodiscard]] const ipc::PeerCredentials& peer() const noexcept { return peer_; }
+  /// The process that connected.
+  [[nodiscard]] const Child& peer() const noexcept { return peer_; }
   void send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file);
   void send_keys(const WorkerKeys& keys);
   /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
@@ -65,7 +67,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void close() noexcept;
 
  private:
-  WorkerLink(asio::io_context& io, ipc::PeerCredentials peer, Handlers handlers);
+  WorkerLink(asio::io_context& io, Child peer, Handlers handlers);
   void take_packet(ipc::Packet&& packet);
   void take(ipc::Hello&& hello, ipc::Packet& packet);
   void take(ipc::Adopt&& adopt, ipc::Packet& packet);
@@ -79,7 +81,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void broken(Error error);
 
   std::shared_ptr<ipc::Channel> channel_;
-  ipc::PeerCredentials peer_;
+  Child peer_;
   /// Shared, so that a handler may close the link while it runs; null when closed.
   std::shared_ptr<const Handlers> handlers_;
   asio::steady_timer hello_deadline_;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +30,9 @@ std::string_view to_text(WorkerStatus::State state) noexcept {
 WorkerPool::Impl::Impl(asio::io_context& io, WorkerPoolOptions options, shm::SlotTable& slots,
                        Listeners& listeners, const Launcher* launcher, Hooks hooks)
     : options_(std::move(options)),
+      admission_(
+          options_.external ? WorkerAdmission::Starter::kOther : WorkerAdmission::Starter::kManager,
+          options_.layout, ::geteuid(), options_.worker_uid),
       io_(io),
       slots_(slots),
       listeners_(listeners),
@@ -61,13 +63,13 @@ Status WorkerPool::Impl::listen() {
 
 void WorkerPool::Impl::accept_next() {
   listening_.async_wait(asio::socket_base::wait_read, guarded([this] {
-                          if (!listening_.is_open()) return;
                           accept_all();
                           accept_next();
                         }));
 }
 
 void WorkerPool::Impl::accept_all() {
+  if (!listening_.is_open()) return;
   for (;;) {
     auto socket = ipc::accept_packets(listening_.native_handle());
     if (!socket) return log::warning("worker_accept_failed", "error", socket.error().text);
@@ -76,17 +78,18 @@ void WorkerPool::Impl::accept_all() {
   }
 }
 
-bool WorkerPool::Impl::may_connect(std::uint32_t uid) const {
-  return uid == 0 || uid == ::geteuid() || uid == options_.worker_uid;
-}
-
 void WorkerPool::Impl::take_connection(Fd socket) {
   constexpr std::size_t kMaxStrangers = 2 * shm::kMaxSlots;
   const auto peer = ipc::peer_credentials(socket.get());
-  if (!peer || !may_connect(peer->uid) || strangers_.size() >= kMaxStrangers)
+  if (!peer || !admission_.may_connect(peer->uid) || strangers_.size() >= kMaxStrangers)
     return log::warning("worker_connection_refused", "uid", peer ? peer->uid : 0xFFFFFFFF);
+  auto process = ipc::peer_process(socket.get());
+  if (!process)
+    return log::warning("worker_connection_refused", "pid", peer->pid, "error",
+                        process.error().text);
   const auto self = std::make_shared<std::weak_ptr<WorkerLink>>();
-  auto link = WorkerLink::open(io_, std::move(socket), *peer, handlers_for(self));
+  auto link = WorkerLink::open(io_, std::move(socket), {peer->pid, std::move(*process)},
+                               handlers_for(self));
   *self = link;
   strangers_.insert(std::move(link));
 }
@@ -122,35 +125,23 @@ WorkerSlot* WorkerPool::Impl::slot_of(const WorkerLink* link) {
   return nullptr;
 }
 
-Status WorkerPool::Impl::check_hello(const WorkerLink& link, const ipc::Hello& hello) {
-  if (hello.slot >= shm::kMaxSlots) return fail(Errc::kInvalid, "no slot {}", hello.slot);
-  if (hello.layout != options_.layout)
-    return fail(Errc::kLayout, "worker of another build: layout {:x}, not {:x}", hello.layout,
-                options_.layout);
-  const auto found = workers_.find(hello.slot);
-  const bool taken = found != workers_.end() && found->second.process && !found->second.awaited;
-  if (taken && found->second.pid != link.peer().pid)
-    return fail(Errc::kExists, "process {} is in slot {} already", found->second.pid, hello.slot);
-  return {};
+/// Who is in the slot, or should come. A survivor's page is the word of the last manager.
+WorkerAdmission::Place WorkerPool::Impl::place_of(std::uint32_t number) {
+  const auto found = workers_.find(number);
+  if (found != workers_.end() && found->second.process) return {found->second.pid, 0};
+  const auto recorded = recorded_worker(number);
+  return {0, recorded ? recorded->pid : 0};
 }
 
 void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
                              std::vector<Listeners::Socket>&& adopted) {
   strangers_.erase(link);
-  Status welcome = check_hello(*link, hello);
-  Result<Child> process = welcome ? process_of(*link) : Result<Child>(pass(welcome));
-  if (!process) {
-    log::warning("worker_refused", "slot", hello.slot, "pid", link->peer().pid, "error",
-                 process.error().text);
-    // One that was started when the last manager died, and brings nothing, is one too many.
-    if (process.error().code == Errc::kExists && hello.sockets == 0 && !options_.external)
-      link->stop(0);
-    return link->close();
-  }
+  auto admitted = admission_.admit(hello, link->peer(), place_of(hello.slot));
+  if (!admitted) return refuse(*link, hello, admitted.error());
   Slot& slot = slot_at(hello.slot);
   if (!slot.process || slot.awaited) {
     slot.adopted = true;
-    watch(slot, std::move(*process));
+    watch(slot, {link->peer().pid, Fd(::fcntl(link->peer().pidfd.get(), F_DUPFD_CLOEXEC, 0))});
   }
   if (slot.link) slot.link->close();
   slot.link = link;
@@ -163,14 +154,10 @@ void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc:
   settled_ ? serve(slot) : settle_if_complete();
 }
 
-/// The process behind a connection: a survivor of the last manager and an external worker are not
-/// children of this one.
-Result<Child> WorkerPool::Impl::process_of(const WorkerLink& link) {
-  Child child;
-  child.pid = link.peer().pid;
-  child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
-  if (!child.pidfd) return fail_errno("pidfd_open");
-  return child;
+void WorkerPool::Impl::refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason) {
+  log::warning("worker_refused", "slot", hello.slot, "pid", link.peer().pid, "error", reason.text);
+  if (admission_.is_surplus(hello, reason)) link.stop(0);
+  link.close();
 }
 
 /// What the worker serves becomes ours, too. What cannot is closed there: a worker must not go on

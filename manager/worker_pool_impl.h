@@ -8,6 +8,7 @@
 #include <set>
 
 #include "manager/pin_watch.h"
+#include "manager/worker_admission.h"
 #include "manager/worker_pool.h"
 
 /// The inside of WorkerPool, shared by its source files.
@@ -41,6 +42,7 @@ struct WorkerSlot {
   /// Ids of sockets that another worker (`guardian`) reads to the end because nobody is here.
   std::set<std::uint32_t> orphans;
   std::optional<std::uint32_t> guardian;
+  std::uint32_t late_rounds = 0;  ///< how often the queue was not empty after it had been read
   std::vector<std::function<void()>> on_removed;
 
   [[nodiscard]] bool serving() const noexcept { return state == State::kServing && link; }
@@ -76,12 +78,11 @@ class WorkerPool::Impl {
   void accept_next();
   void accept_all();
   void take_connection(Fd socket);
-  [[nodiscard]] bool may_connect(std::uint32_t uid) const;
   WorkerLink::Handlers handlers_for(const std::shared_ptr<std::weak_ptr<WorkerLink>>& self);
   void greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
              std::vector<Listeners::Socket>&& adopted);
-  Status check_hello(const WorkerLink& link, const ipc::Hello& hello);
-  Result<Child> process_of(const WorkerLink& link);
+  WorkerAdmission::Place place_of(std::uint32_t number);
+  void refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason);
   void take_sockets(Slot& slot, std::vector<Listeners::Socket>&& adopted);
   void serve(Slot& slot);
   void send_sockets(Slot& slot);
@@ -130,6 +131,7 @@ class WorkerPool::Impl {
     };
   }
 
+  WorkerAdmission admission_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   asio::io_context& io_;
   shm::SlotTable& slots_;

@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "manager/listening_socket.h"
 #include "shm/slot_guard.h"
 #include "tests/process/load.h"
 #include "tests/process/mini_manager.h"
@@ -412,6 +413,49 @@ TEST_F(Workers, ASecondOneInASlotIsSentAway) {
   EXPECT_TRUE(answers());
 }
 
+TEST_F(Workers, OnesThatTheManagerDidNotStartGetNoSlot) {
+  start_workers(1);
+  const auto before = manager_->status();
+  for (const std::uint32_t slot : {1U, 7U}) {
+    const pid_t stranger = spawn_by_hand(slot);
+    int code = -1;
+    ASSERT_EQ(::waitpid(stranger, &code, 0), stranger);  // it is told to leave
+    EXPECT_TRUE(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+  }
+  ASSERT_EQ(manager_->status().size(), 1U);
+  EXPECT_EQ(manager_->pid_of(0), before[0].pid);
+  EXPECT_TRUE(answers());
+}
+
+TEST_F(Workers, OneThatComesWhileADeadOnesSlotIsEmptyGetsNothing) {
+  MiniManager::Options options;
+  options.worker_binary = "/bin/false";
+  options.workers = 1;
+  manager_ = std::make_unique<MiniManager>(store_, directory_.path(), server_, std::move(options));
+  ASSERT_TRUE(MiniManager::wait([&] { return manager_->status()[0].restarts >= 3; }));
+  const pid_t stranger = spawn_by_hand(0);
+  ASSERT_EQ(::waitpid(stranger, nullptr, 0), stranger);
+  EXPECT_EQ(manager_->serving(), 0U);
+}
+
+TEST_F(Workers, ASurvivorsSlotIsKeptForTheProcessThatItsPageNames) {
+  start_workers(1);
+  const int survivor = manager_->pid_of(0);
+  ASSERT_EQ(::kill(survivor, SIGSTOP), 0);  // the stranger comes first
+  manager_.reset();
+  const pid_t stranger = spawn_by_hand(0);
+  MiniManager::Options options;
+  options.workers = 1;
+  manager_ = std::make_unique<MiniManager>(store_, directory_.path(), server_, options);
+  ASSERT_EQ(::waitpid(stranger, nullptr, 0), stranger);
+  EXPECT_EQ(manager_->serving(), 0U);
+  ASSERT_EQ(::kill(survivor, SIGCONT), 0);
+  ASSERT_TRUE(manager_->wait_serving(1));
+  EXPECT_EQ(manager_->pid_of(0), survivor);
+  EXPECT_TRUE(manager_->status()[0].adopted);
+  EXPECT_TRUE(answers());
+}
+
 TEST_F(Workers, AnAdoptedWorkerCanBeRemovedWithoutLoss) {
   start_workers(3);
   for (int managers = 0; managers < 2; ++managers) {
@@ -427,6 +471,34 @@ TEST_F(Workers, AnAdoptedWorkerCanBeRemovedWithoutLoss) {
   EXPECT_EQ(manager_->serving(), 2U);
 }
 
+/// Clients of one query each, every one from a port of its own.
+class Clients {
+ public:
+  Clients(const Endpoint& server, int count) {
+    sockaddr_storage address;
+    const socklen_t length = server.to_sockaddr(address);
+    const Bytes query = Query{}.octets();
+    for (int i = 0; i < count; ++i) {
+      sockets_.emplace_back(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      EXPECT_EQ(::sendto(sockets_.back().get(), query.data(), query.size(), 0,
+                         reinterpret_cast<sockaddr*>(&address), length),
+                static_cast<ssize_t>(query.size()));
+    }
+  }
+  /// How many have an answer.
+  [[nodiscard]] int answered() const {
+    int count = 0;
+    for (const auto& socket : sockets_) {
+      pollfd ready{socket.get(), POLLIN, 0};
+      if (::poll(&ready, 1, 10'000) == 1) ++count;
+    }
+    return count;
+  }
+
+ private:
+  std::vector<Fd> sockets_;
+};
+
 // Death
 // --------------------------------------------------------------------------------------------
 
@@ -434,23 +506,9 @@ TEST_F(Workers, AKilledWorkersQueueGoesToItsSuccessor) {
   start_workers(1);
   const int victim = manager_->pid_of(0);
   ASSERT_EQ(::kill(victim, SIGSTOP), 0);
-  std::vector<Fd> clients;  // queries wait in the stopped worker's socket
-  sockaddr_storage address;
-  const socklen_t length = server_.to_sockaddr(address);
-  const Bytes query = Query{}.octets();
-  for (int i = 0; i < 400; ++i) {
-    clients.emplace_back(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(::sendto(clients.back().get(), query.data(), query.size(), 0,
-                       reinterpret_cast<sockaddr*>(&address), length),
-              static_cast<ssize_t>(query.size()));
-  }
+  const Clients clients(server_, 400);  // their queries wait in the stopped worker's socket
   ASSERT_EQ(::kill(victim, SIGKILL), 0);
-  int answered = 0;
-  for (const auto& client : clients) {
-    pollfd ready{client.get(), POLLIN, 0};
-    if (::poll(&ready, 1, 10'000) == 1) ++answered;
-  }
-  EXPECT_EQ(answered, 400);
+  EXPECT_EQ(clients.answered(), 400);
   EXPECT_NE(manager_->pid_of(0), victim);
 }
 
@@ -534,6 +592,26 @@ TEST_F(Workers, RemovedUnderLoadTheyLoseNothing) {
   load.stop();
   EXPECT_EQ(load.lost(), 0U);
   EXPECT_EQ(manager_->serving(), 1U);
+}
+
+TEST_F(Workers, AQueryThatArrivesAfterTheLastLookIntoALeavingSocketIsAnswered) {
+  start_workers(2);
+  const int leaving = manager_->pid_of(1);
+  ASSERT_EQ(::kill(leaving, SIGSTOP), 0);
+  Clients early(server_, 64);  // about half of them wait in slot 1
+  std::promise<void> removed;
+  manager_->run([&] { EXPECT_TRUE(manager_->pool().remove(1, [&] { removed.set_value(); })); });
+  ASSERT_EQ(::kill(leaving, SIGKILL), 0);
+  EXPECT_EQ(early.answered(), 64);  // worker 0 has read them; it looks twice and says so
+  Clients late = manager_->run([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // its word waits to be read here
+    for (const auto& socket : manager_->listeners().of(1))
+      manager::detach_steering(socket.fd.get());
+    return Clients(server_, 64);
+  });
+  EXPECT_EQ(late.answered(), 64);
+  removed.get_future().get();
+  EXPECT_TRUE(manager_->listeners().of(1).empty());
 }
 
 TEST_F(Workers, AddedAndRemovedManyTimesUnderLoadTheyLoseNothing) {

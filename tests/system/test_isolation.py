@@ -4,6 +4,7 @@ what the workers' user cannot."""
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -175,6 +176,50 @@ def test_the_workers_user_cannot_open_another_slot(server):
     for pid in workers.values():
         assert attempt(WORKER, "trace", pid) == "EPERM"
         assert attempt(WORKER, "list", f"/proc/{pid}/fd") == "EACCES"
+
+
+# Says Hello by itself, and prints what the manager sends until it closes: message numbers, and the number of
+# descriptors that came along. Each packet is protocol version, message number, fields (ipc/worker_link.cpp).
+STRANGER = """
+import socket, struct, sys
+path, slot, pid, layout = sys.argv[1], *map(int, sys.argv[2:])
+connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+connection.settimeout(30)
+connection.connect(path)
+connection.send(struct.pack(">HBIIQI", 1, 0, slot, pid, layout, 0))
+numbers, descriptors = [], 0
+while True:
+    data, received, _, _ = socket.recv_fds(connection, 65536, 64)
+    if not data:
+        break
+    numbers.append(data[2])
+    descriptors += len(received)
+print(numbers, descriptors)
+"""
+STOP = 5
+
+
+def say_hello(server, slot, pid, layout):
+    entry = pwd.getpwnam(WORKER)
+    done = subprocess.run([sys.executable, "-c", STRANGER, str(server.folder / "run/workers.sock"), str(slot), str(pid),
+                           str(layout)], user=entry.pw_uid, group=entry.pw_gid, extra_groups=[],
+                          capture_output=True, text=True, timeout=60, check=True, cwd="/")
+    return done.stdout.strip()
+
+
+def test_a_process_of_the_workers_user_that_says_hello_gets_nothing(server):
+    workers = both_serve(server)
+    assert say_hello(server, 0, 0, 0) == "[] 0"
+    # The right layout is no secret: the refusal of a wrong one names it.
+    layout = int(re.search(r"worker of another build: layout 0, not ([0-9a-f]+)", server.log())[1], 16)
+    for slot, claimed in ((0, workers[0]), (1, 0), (2, 0), (1023, 0)):
+        assert say_hello(server, slot, claimed, layout) == f"[{STOP}] 0", f"slot {slot}: {server.log()}"
+    log = server.log()
+    assert f"process {workers[0]} is in slot 0 already" in log
+    assert re.search(r"worker_refused slot=2 .*nobody started process \d+ for slot 2", log)
+    assert both_serve(server) == workers
+    assert add(server, "after-strangers") == 0
+    assert server.ask("after-strangers.two.test").rcode() == 0
 
 
 def test_the_workers_user_cannot_read_the_journal(server):
