@@ -25,6 +25,8 @@ const Remote* Settings::find_remote(std::string_view name) const noexcept {
 zone::ServerSettings compile(const Server& server, const Limits& limits) {
   zone::ServerSettings compiled;
   compiled.identity = server.identity;
+  compiled.version = server.version;
+  compiled.proxies = server.proxy_protocol_from;
   compiled.udp_payload = server.udp_payload;
   compiled.minimal_responses = server.minimal_responses;
   compiled.tcp_clients = limits.tcp_clients;

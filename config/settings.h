@@ -81,6 +81,7 @@ struct Server {
   std::string worker_user = "pando-worker";
   std::string control_group = "pando";
   std::string identity;  ///< empty = not told
+  std::string version;   ///< empty = not told
   std::uint16_t udp_payload = 1232;
   bool minimal_responses = true;
   Cookies cookies;

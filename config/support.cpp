@@ -16,10 +16,8 @@ struct Row {
 constexpr std::array kNotYet{
     Row{"server.listen-tls", Support::kDefaultOnly},
     Row{"server.tls", Support::kNone},
-    Row{"server.proxy-protocol-from", Support::kDefaultOnly},
     Row{"server.cpu-affinity", Support::kDefaultOnly},
     Row{"server.minimal-responses", Support::kDefaultOnly},
-    Row{"server.cookies", Support::kNone},
     Row{"server.rate-limit", Support::kDefaultOnly},
     Row{"server.transfer-source", Support::kNone},
     Row{"server.dnstap", Support::kNone},

@@ -69,6 +69,7 @@ inline constexpr Field<Server> kServerFields[] = {
     field<&Server::worker_user, read_text>("worker-user", Apply::kRestart),
     field<&Server::control_group, read_text>("control-group", Apply::kRestart),
     field<&Server::identity, read_text>("identity"),
+    field<&Server::version, read_text>("version"),
     // RFC 6891 §6.2.3: never below 512. Above 4096 fragments are all that a larger answer brings.
     field<&Server::udp_payload, read_number<512, 4096>>("udp-payload"),
     field<&Server::minimal_responses, read_bool>("minimal-responses"),

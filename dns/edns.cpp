@@ -9,12 +9,19 @@ namespace {
 
 constexpr std::size_t kOptionHeaderOctets = 4;  // OPTION-CODE, OPTION-LENGTH
 
-bool options_are_whole(ByteView options) noexcept {
-  while (!options.empty()) {
-    if (options.size() < kOptionHeaderOctets) return false;
-    const std::size_t octets = kOptionHeaderOctets + load_be16(options.data() + 2);
-    if (octets > options.size()) return false;
-    options = options.subspan(octets);
+/// Notes what options there are; false when one runs over the end.
+bool take_options(Edns& edns) noexcept {
+  constexpr std::uint16_t kKnownCodes = 32;
+  ByteView rest = edns.options;
+  while (!rest.empty()) {
+    if (rest.size() < kOptionHeaderOctets) return false;
+    const std::uint16_t code = load_be16(rest.data());
+    const std::size_t octets = kOptionHeaderOctets + load_be16(rest.data() + 2);
+    if (octets > rest.size()) return false;
+    if (code == kOptionCookie && !edns.has(kOptionCookie))
+      edns.cookie = rest.subspan(kOptionHeaderOctets, octets - kOptionHeaderOctets);
+    if (code < kKnownCodes) edns.codes |= 1U << code;
+    rest = rest.subspan(octets);
   }
   return true;
 }
@@ -33,7 +40,7 @@ Result<Edns> read_opt(ByteView message, const MessageRecord& record) {
   edns.dnssec_ok = (record.ttl & 0x8000) != 0;  // RFC 3225 §3
   if (edns.version != 0) return edns;           // answered with BADVERS: its options stay unread
   edns.options = message.subspan(record.rdata_offset, record.rdata_length);
-  if (!options_are_whole(edns.options)) return fail(Errc::kInvalid, "EDNS option runs over OPT");
+  if (!take_options(edns)) return fail(Errc::kInvalid, "EDNS option runs over OPT");
   return edns;
 }
 
@@ -101,6 +108,16 @@ bool OptBuilder::add_expire(std::uint32_t seconds) noexcept {
   std::uint8_t* out = begin_option(kOptionExpire, 4);
   if (out == nullptr) return false;
   store_be32(out, seconds);
+  return true;
+}
+
+bool OptBuilder::add_zone_version(std::uint8_t labels, Serial serial) noexcept {
+  constexpr std::uint8_t kSoaSerial = 0;  // RFC 9660 §2.2
+  std::uint8_t* out = begin_option(kOptionZoneVersion, 6);
+  if (out == nullptr) return false;
+  out[0] = labels;
+  out[1] = kSoaSerial;
+  store_be32(out + 2, serial.value);
   return true;
 }
 

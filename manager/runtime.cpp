@@ -31,6 +31,11 @@ Result<RuntimePtr> make_runtime(config::Settings settings) {
     else
       runtime->worker_keys.shared.push_back(std::move(secret));
   }
+  for (const Bytes& secret : runtime->settings.server.cookies.secrets) {
+    ipc::CookieSecret& own = runtime->worker_keys.cookie_secrets.emplace_back();
+    PANDO_ASSERT(secret.size() == own.size());  // the configuration has no others
+    std::copy(secret.begin(), secret.end(), own.begin());
+  }
   const config::Limits& limits = runtime->settings.limits;
   runtime->limits = {limits.rrset_records, limits.name_types, limits.zone_records};
   return RuntimePtr(std::move(runtime));

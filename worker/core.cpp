@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <ctime>
 
 namespace pando::worker {
@@ -66,13 +67,29 @@ void Core::set_keys(std::shared_ptr<const KeySet> keys) {
   if (responder_) responder_->set_keys(keys_);
 }
 
-void Core::begin() {
-  begun_ns_ = monotonic_ns();
+/// Pins the current version and takes over what it says.
+void Core::pin() {
   view_ = reader_->pin();
   responder_->begin(zone::Snapshot(view_.window, view_.root, view_.version), coarse_now(),
                     link_.connected());
   tcp_clients_ = responder_->settings().tcp_clients;
   tcp_idle_ms_ = responder_->settings().tcp_idle_ms;
+}
+
+void Core::look_at_settings() {
+  pin();
+  reader_->unpin();
+}
+
+bool Core::is_proxy(const IpAddress& address) const noexcept {
+  const auto& proxies = responder_->settings().proxies;
+  return std::any_of(proxies.begin(), proxies.end(),
+                     [&](const IpPrefix& prefix) { return prefix.contains(address); });
+}
+
+void Core::begin() {
+  begun_ns_ = monotonic_ns();
+  pin();
   counting_->add(ipc::Counter::kBatches);
 }
 

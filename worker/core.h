@@ -38,6 +38,11 @@ class Core {
   [[nodiscard]] Responder& responder() noexcept { return *responder_; }
   [[nodiscard]] Counting& counting() noexcept { return *counting_; }
   [[nodiscard]] ManagerLink& link() noexcept { return link_; }
+  /// Takes the current settings over without beginning a batch.
+  void look_at_settings();
+  /// May `address` put a PROXY header before its requests? `any_proxy`: may anybody?
+  [[nodiscard]] bool any_proxy() const noexcept { return !responder_->settings().proxies.empty(); }
+  [[nodiscard]] bool is_proxy(const IpAddress& address) const noexcept;
   /// Settings of the last version seen.
   [[nodiscard]] std::uint32_t tcp_clients() const noexcept { return tcp_clients_; }
   [[nodiscard]] std::uint32_t tcp_idle_ms() const noexcept { return tcp_idle_ms_; }
@@ -50,6 +55,7 @@ class Core {
     ino_t inode = 0;
     bool operator==(const FileId&) const = default;
   };
+  void pin();
   static FileId id_of_path(const std::string& path);
   static FileId id_of(int fd);
 

@@ -104,7 +104,7 @@ bool is_cookie_query(const Request& request) {
   const dns::Header& header = request.header;
   return header.opcode == Opcode::kQuery && header.qdcount == 0 && header.ancount == 0 &&
          header.nscount == 0 && request.edns && !request.tsig &&
-         dns::find_option(request.edns->options, dns::kOptionCookie);
+         request.edns->has(dns::kOptionCookie);
 }
 
 }  // namespace

@@ -18,15 +18,20 @@ using ipc::Counter;
 
 constexpr std::size_t kPlainUdpOctets = 512;  // RFC 1035 §4.2.1
 
+struct Refusal {
+  Rcode rcode;
+  Ede detail;
+};
+
 /// Question types that cannot be asked for. FORMERR: what is never a QTYPE (RFC 9824 §3.2 for
 /// NXNAME); NOTIMP: meta queries of other services (RFC 2930 TKEY, RFC 883 MAILA and MAILB).
-std::optional<Rcode> refuse_type(RRType type) {
+std::optional<Refusal> refuse_type(RRType type) {
   const auto number = static_cast<std::uint16_t>(type);
   if (type == RRType::kOPT || type == RRType::kTSIG || type == RRType::kNXNAME || number == 0)
-    return Rcode::kFormErr;
+    return Refusal{Rcode::kFormErr, Ede::kInvalidQueryType};
   const bool meta = number >= 128 && number <= 255;
   if (meta && type != RRType::kANY && type != RRType::kAXFR && type != RRType::kIXFR)
-    return Rcode::kNotImp;
+    return Refusal{Rcode::kNotImp, Ede::kNotSupported};
   return std::nullopt;
 }
 
@@ -78,6 +83,7 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
   held_ = false;
   session_.reset();
   expire_.reset();
+  version_of_ = {};
   cookie_.reset();
   answer_.ede.reset();
   const ParseOutcome parsed = parse_request(message, request_);
@@ -87,7 +93,10 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
   }
   count_request(client);
   const bool cookie_is_well_formed = take_cookie(client);  // errors carry cookies, too
-  if (parsed.kind == ParseOutcome::Kind::kError) return error(parsed.rcode);
+  if (parsed.kind == ParseOutcome::Kind::kError) {
+    if (parsed.rcode == Rcode::kNotImp) return error(parsed.rcode, Ede::kNotSupported);
+    return error(parsed.rcode);
+  }
   if (!cookie_is_well_formed) return error(Rcode::kFormErr);
   if (!request_.has_question) return error(cookie_ ? Rcode::kNoError : Rcode::kFormErr);
   switch (request_.header.opcode) {
@@ -102,11 +111,9 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
 
 /// RFC 7873 §5.2: false when the COOKIE option is malformed (§5.2.2: FORMERR).
 bool Responder::take_cookie(const Client& client) {
-  if (!cookies_ || !request_.edns) return true;
-  const auto option = dns::find_option(request_.edns->options, dns::kOptionCookie);
-  if (!option) return true;
-  const auto reply =
-      cookies_->answer(*option, client.remote.address, static_cast<std::uint32_t>(now_));
+  if (!cookies_ || !asks(dns::kOptionCookie)) return true;
+  const auto reply = cookies_->answer(request_.edns->cookie, client.remote.address,
+                                      static_cast<std::uint32_t>(now_));
   if (reply.state == dns::CookieState::kMalformed) return false;
   cookie_ = reply;
   return true;
@@ -134,8 +141,9 @@ Outcome Responder::handle_query(const Client& client) {
   const dns::Question& question = request_.question;
   if (question.rr_class == RRClass::kCH) return answer_chaos();
   if (question.rr_class != RRClass::kIN && question.rr_class != RRClass::kANY)
-    return error(Rcode::kRefused);
-  if (const auto refused = refuse_type(question.type)) return error(*refused);
+    return error(Rcode::kRefused, Ede::kNotAuthoritative);
+  if (const auto refused = refuse_type(question.type))
+    return error(refused->rcode, refused->detail);
   if (question.type == RRType::kAXFR || question.type == RRType::kIXFR)
     return start_transfer(client);
   const zone::ZoneView zone = choose_zone(snapshot_, question.name, question.type);
@@ -145,7 +153,7 @@ Outcome Responder::handle_query(const Client& client) {
     if (rules == nullptr) return error(Rcode::kServFail);
     if (!rules->everybody_may_query &&
         !zone::allowed(rules->settings.allow_query, client.remote.address, key_name()))
-      return error(Rcode::kRefused);
+      return error(Rcode::kRefused, Ede::kProhibited);
   }
   return answer_zone(client, zone, rules);
 }
@@ -159,7 +167,7 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   options.zone_expired = zone && expired(zone);
   answer_.clear();
   resolve(zone, question, options, hasher_, answer_);
-  if (answer_.rcode == Rcode::kRefused && client.is_udp() && !error_limit_.allow(now_)) {
+  if (answer_.rcode == Rcode::kRefused && client.is_udp() && !may_send_error()) {
     counting_.add(Counter::kErrorsLimited);
     counting_.add(Counter::kDropped);
     return {};
@@ -167,6 +175,8 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   if (zone && question.type == RRType::kSOA && asks(dns::kOptionExpire) && answer_.aa &&
       question.name == zone.apex())
     expire_ = expire_of(zone, *rules);
+  // RFC 9660 §3.2: also with referrals, name errors and failures; of data that there is.
+  if (asks(dns::kOptionZoneVersion) && zone && zone.loaded()) version_of_ = zone;
   // RFC 1035 §6.2: an answer to class ANY is never authoritative, other classes might have more.
   if (question.rr_class == RRClass::kANY) answer_.aa = false;
   dns::MessageWriter writer = new_response(answer_.aa);
@@ -178,19 +188,23 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   return finished(writer, opt, answer_.rcode);
 }
 
-/// RFC 4892: who am I. Nothing is told unless the configuration has an identity; the version never.
+/// RFC 4892 §3: who am I; by custom also which version. Nothing is told that the configuration does
+/// not say.
 Outcome Responder::answer_chaos() {
   using namespace std::string_view_literals;
   const dns::Question& question = request_.question;
   const bool asks_identity =
       name_is(question.name, "\2id\6server\0"sv) || name_is(question.name, "\10hostname\4bind\0"sv);
   const bool asks_text = question.type == RRType::kTXT || question.type == RRType::kANY;
-  const std::string& identity = settings_->identity;
-  if (!asks_identity || !asks_text || identity.empty()) return error(Rcode::kRefused);
+  const bool asks_version = name_is(question.name, "\7version\4bind\0"sv) ||
+                            name_is(question.name, "\7version\6server\0"sv);
+  const std::string& told = asks_identity ? settings_->identity : settings_->version;
+  if (!(asks_identity || asks_version) || !asks_text || told.empty())
+    return error(Rcode::kRefused, Ede::kNotAuthoritative);
   Bytes text;
-  const std::size_t length = std::min<std::size_t>(identity.size(), 255);
+  const std::size_t length = std::min<std::size_t>(told.size(), 255);
   text.push_back(static_cast<std::uint8_t>(length));
-  text.insert(text.end(), identity.begin(), identity.begin() + static_cast<long>(length));
+  text.insert(text.end(), told.begin(), told.begin() + static_cast<long>(length));
   dns::MessageWriter writer = new_response(true);
   const bool fits = writer.put_record(dns::Section::kAnswer, writer.question_name(), RRType::kTXT,
                                       RRClass::kCH, 0, text);
@@ -207,12 +221,14 @@ Outcome Responder::start_transfer(const Client& client) {
   if (!incremental && client.is_udp()) return error(Rcode::kFormErr);
   if (incremental && !request_.client_serial) return error(Rcode::kFormErr);
   const zone::ZoneView zone = snapshot_.zone_at(request_.question.name);
-  if (!zone) return refuse_transfer(Rcode::kNotAuth);  // RFC 5936 §2.2.1
+  // RFC 5936 §2.2.1
+  if (!zone) return refuse_transfer(Rcode::kNotAuth, Ede::kNotAuthoritative);
   const DecodedZoneSettings* rules = cache_.zone(zone);
-  if (rules == nullptr) return refuse_transfer(Rcode::kServFail);
+  if (rules == nullptr) return refuse_transfer(Rcode::kServFail, Ede::kInvalidData);
   if (!zone::allowed(rules->settings.allow_transfer, client.remote.address, key_name()))
-    return refuse_transfer(Rcode::kRefused);
-  if (!zone.loaded() || expired(zone)) return refuse_transfer(Rcode::kServFail);
+    return refuse_transfer(Rcode::kRefused, Ede::kProhibited);
+  if (!zone.loaded()) return refuse_transfer(Rcode::kServFail, Ede::kNotReady);
+  if (expired(zone)) return refuse_transfer(Rcode::kServFail, Ede::kInvalidData);
   if (asks(dns::kOptionExpire)) expire_ = expire_of(zone, *rules);
   // RFC 1995 §2: a client that is up to date gets one SOA. §4: so does one that asks over UDP when
   // the differences do not fit there.
@@ -222,9 +238,9 @@ Outcome Responder::start_transfer(const Client& client) {
   return {Action::kTransfer, 0, {}};
 }
 
-Outcome Responder::refuse_transfer(Rcode rcode) {
+Outcome Responder::refuse_transfer(Rcode rcode, Ede detail) {
   counting_.add(Counter::kTransfersRefused);
-  return error(rcode);
+  return error(rcode, detail);
 }
 
 Outcome Responder::answer_soa(const zone::ZoneView& zone) {
@@ -292,7 +308,7 @@ Outcome Responder::handle_update(const Client& client) {
   if (rules == nullptr) return error(Rcode::kServFail);
   // A secondary's updates may be passed on to its primary, which has rules of its own.
   if (!rules->settings.is_secondary && !forwardable(rules->settings.allow_update, client))
-    return error(Rcode::kRefused);
+    return error(Rcode::kRefused, Ede::kProhibited);
   return forward_or_fail(ipc::ForwardKind::kUpdate);
 }
 
@@ -305,7 +321,7 @@ Outcome Responder::handle_notify(const Client& client) {
   const DecodedZoneSettings* rules = cache_.zone(zone);
   if (rules == nullptr) return error(Rcode::kServFail);
   if (rules->settings.is_secondary && !forwardable(rules->settings.allow_notify, client))
-    return error(Rcode::kRefused);
+    return error(Rcode::kRefused, Ede::kProhibited);
   return forward_or_fail(ipc::ForwardKind::kNotify);
 }
 
@@ -320,7 +336,7 @@ Outcome Responder::forward_or_fail(ipc::ForwardKind kind) {
   if (!manager_) {
     held_ = false;  // nobody can sign it
     counting_.add(Counter::kForwardsFailed);
-    return error(Rcode::kServFail);
+    return error(Rcode::kServFail, Ede::kNotReady);
   }
   constexpr Counter kByKind[] = {Counter::kForwardedUpdates, Counter::kForwardedNotifies,
                                  Counter::kForwardedQueries};
@@ -340,7 +356,7 @@ std::optional<Outcome> Responder::check_signature(bool verify_here) {
   if (held_ && verify_here && !manager_) {
     held_ = false;
     counting_.add(Counter::kForwardsFailed);
-    return error(Rcode::kServFail);
+    return error(Rcode::kServFail, Ede::kNotReady);
   }
   const bool known = held_ || keys_->shared.find(request_.tsig->key_name) != nullptr;
   if (held_ || (known && !verify_here)) return std::nullopt;
@@ -387,8 +403,7 @@ dns::MessageWriter Responder::new_response(bool authoritative) {
 }
 
 bool Responder::asks(std::uint16_t option) const noexcept {
-  return request_.edns && request_.edns->version == 0 &&
-         dns::find_option(request_.edns->options, option).has_value();
+  return request_.edns && request_.edns->has(option);
 }
 
 dns::OptBuilder Responder::make_opt(Rcode rcode) const {
@@ -397,6 +412,9 @@ dns::OptBuilder Responder::make_opt(Rcode rcode) const {
   if (!request_.edns) return opt;
   if (!settings_->identity.empty() && asks(dns::kOptionNsid)) opt.add_nsid(settings_->identity);
   if (expire_) opt.add_expire(*expire_);
+  if (version_of_)
+    opt.add_zone_version(static_cast<std::uint8_t>(version_of_.apex().label_count()),
+                         version_of_.serial());
   if (cookie_) opt.add_cookie(cookie_->option);
   if (!udp_ && asks(dns::kOptionKeepalive))
     opt.add_keepalive(
@@ -407,8 +425,19 @@ dns::OptBuilder Responder::make_opt(Rcode rcode) const {
   return opt;
 }
 
+/// A client with a valid cookie is where it says (RFC 7873 §5.2.5): no flood comes from there.
+bool Responder::may_send_error() noexcept {
+  const bool known = cookie_ && cookie_->state == dns::CookieState::kValid;
+  return known || error_limit_.allow(now_);
+}
+
+Outcome Responder::error(Rcode rcode, Ede detail) {
+  answer_.ede = detail;
+  return error(rcode);
+}
+
 Outcome Responder::error(Rcode rcode) {
-  if (udp_ && rcode != Rcode::kServFail && !error_limit_.allow(now_)) {
+  if (udp_ && rcode != Rcode::kServFail && !may_send_error()) {
     counting_.add(Counter::kErrorsLimited);
     counting_.add(Counter::kDropped);
     return {};

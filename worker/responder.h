@@ -75,7 +75,7 @@ class Responder {
   Outcome answer_zone(const Client& client, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules);
   Outcome start_transfer(const Client& client);
-  Outcome refuse_transfer(dns::Rcode rcode);
+  Outcome refuse_transfer(dns::Rcode rcode, Ede detail);
   Outcome answer_soa(const zone::ZoneView& zone);
   void plan_transfer(const zone::ZoneView& zone);
   Outcome handle_update(const Client& client);
@@ -88,6 +88,7 @@ class Responder {
   [[nodiscard]] const dns::Name* key_name() const noexcept;
 
   Outcome error(dns::Rcode rcode);
+  Outcome error(dns::Rcode rcode, Ede detail);
   Outcome finished(dns::MessageWriter& writer, const dns::OptBuilder& opt, dns::Rcode rcode);
   dns::MessageWriter new_response(bool authoritative);
   [[nodiscard]] dns::OptBuilder make_opt(dns::Rcode rcode) const;
@@ -97,6 +98,7 @@ class Responder {
   [[nodiscard]] std::optional<std::uint32_t> expire_of(const zone::ZoneView& zone,
                                                        const DecodedZoneSettings& rules) const;
   [[nodiscard]] bool asks(std::uint16_t option) const noexcept;
+  [[nodiscard]] bool may_send_error() noexcept;
   void count_request(const Client& client);
   [[nodiscard]] bool take_cookie(const Client& client);
 
@@ -119,6 +121,7 @@ class Responder {
   std::optional<dns::TsigSession> session_;  // verified, or to sign an error
   bool held_ = false;                        // signed with a key of the manager's
   std::optional<std::uint32_t> expire_;
+  zone::ZoneView version_of_;  // the zone whose version was asked for; none: not told
   std::optional<dns::CookieReply> cookie_;
   Answer answer_;
   TransferPlan plan_;

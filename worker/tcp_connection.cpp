@@ -6,13 +6,19 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "worker/proxy_header.h"
+
 namespace pando::worker {
 
 using asio::ip::tcp;
 using ipc::Counter;
 
 TcpConnection::TcpConnection(TcpHost& host, tcp::socket socket, const Client& client)
-    : host_(host), socket_(std::move(socket)), timer_(socket_.get_executor()), client_(client) {}
+    : host_(host),
+      socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      client_(client),
+      expects_proxy_header_(host.core().is_proxy(client.remote.address)) {}
 
 TcpConnection::~TcpConnection() = default;
 
@@ -103,9 +109,30 @@ void TcpConnection::pump_later() {
   });
 }
 
+/// True when what is next in the input are requests. A connection of a load balancer may begin with
+/// a header that says whose it is; the first octets of a request are never those of one.
+bool TcpConnection::take_proxy_header() {
+  if (!expects_proxy_header_) return true;
+  const ProxyHeader header = read_proxy_header(input_);
+  if (header.kind == ProxyHeader::Kind::kIncomplete) return false;
+  if (header.kind == ProxyHeader::Kind::kMalformed) {
+    host_.core().counting().add(Counter::kDropped);
+    close();
+    return false;
+  }
+  expects_proxy_header_ = false;
+  if (header.kind == ProxyHeader::Kind::kProxied) {
+    client_.remote = header.source;
+    client_.local = header.destination;
+  }
+  input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(header.size));
+  return true;
+}
+
 /// Handles whole requests in the input (RFC 1035 §4.2.2: two octets of length before each). True
 /// when the budget was used up before the input.
 bool TcpConnection::take_requests() {
+  if (!take_proxy_header()) return false;
   std::size_t at = 0;
   int budget = kRequestBudget;
   while (may_take_request() && input_.size() - at >= 2 && budget > 0) {

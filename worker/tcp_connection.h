@@ -50,6 +50,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void receive();
   void pump();
   bool take_requests();
+  bool take_proxy_header();
   void handle(ByteView message);
   void forward(ByteView message, const Outcome& outcome);
   void start_transfer(ByteView message);
@@ -81,6 +82,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool waiting_writable_ = false;
   bool pump_posted_ = false;
   bool input_ended_ = false;
+  bool expects_proxy_header_;  ///< nothing was read yet, and the client may be a load balancer
   std::chrono::steady_clock::time_point last_activity_ = std::chrono::steady_clock::now();
 };
 

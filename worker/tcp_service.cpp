@@ -100,6 +100,7 @@ bool TcpService::accept(const std::shared_ptr<Listener>& listener) {
 
 void TcpService::take(const Listener& listener, Fd fd) {
   core_.counting().add(Counter::kTcpAccepted);
+  core_.look_at_settings();
   if (connections_.size() >= core_.tcp_clients()) {  // RFC 7766 §6.2.2 lets a server do so
     core_.counting().add(Counter::kTcpRefused);
     return;

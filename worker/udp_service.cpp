@@ -4,6 +4,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
+#include "worker/proxy_header.h"
 
 namespace pando::worker {
 
@@ -128,14 +129,14 @@ void UdpService::answer_inherited(const std::shared_ptr<Socket>& socket) {
 void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin,
                                  std::size_t end) {
   Client client;
-  client.local = socket->description.local;
   client.transport = ipc::Transport::kUdp;
   core_.begin();
   for (std::size_t i = begin; i < end; ++i) {
-    client.remote = batch_->sender(i);
-    const Outcome outcome = core_.responder().handle(batch_->message(i), client, batch_->space(i));
+    ByteView message;
+    if (!unwrap(i, *socket, message, client)) continue;
+    const Outcome outcome = core_.responder().handle(message, client, batch_->space(i));
     if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);
-    if (outcome.action == Action::kForward) forward(socket, i, client, outcome);
+    if (outcome.action == Action::kForward) forward(socket, i, message, client, outcome);
   }
   core_.end();
   const std::size_t failed = batch_->send(socket->native.native_handle(), socket->wildcard);
@@ -143,9 +144,30 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
   if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
 }
 
-void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, const Client& client,
-                         const Outcome& outcome) {
-  const ByteView message = batch_->message(i);
+/// Message `i` and whose it is: the sender's, or that of the client for whom a load balancer sent
+/// it. The response goes to the sender in any case. False: what is no message is dropped.
+bool UdpService::unwrap(std::size_t i, const Socket& socket, ByteView& message,
+                        Client& client) const {
+  message = batch_->message(i);
+  client.remote = batch_->sender(i);
+  client.local = socket.description.local;
+  if (!core_.any_proxy() || !core_.is_proxy(client.remote.address)) return true;
+  const ProxyHeader header = read_proxy_header(message);
+  if (header.kind == ProxyHeader::Kind::kNone) return true;
+  if (header.kind == ProxyHeader::Kind::kIncomplete ||
+      header.kind == ProxyHeader::Kind::kMalformed) {
+    core_.counting().add(Counter::kDropped);
+    return false;
+  }
+  message = message.subspan(header.size);
+  if (header.kind == ProxyHeader::Kind::kLocal) return true;
+  client.remote = header.source;
+  client.local = header.destination;
+  return true;
+}
+
+void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
+                         const Client& client, const Outcome& outcome) {
   ipc::Forward request;
   request.kind = outcome.forward;
   request.transport = client.transport;
@@ -156,11 +178,11 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, c
   request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
   std::optional<IpAddress> source;
   if (socket->wildcard) source = batch_->destination(i);
-  if (source) request.local.address = *source;
+  if (source && request.local == socket->description.local) request.local.address = *source;
   Bytes failure(kUdpSpace);
   failure.resize(make_servfail(message, failure));
   core_.link().forward(std::move(request), std::move(failure),
-                       [this, socket, to = client.remote, source](const Bytes& response) {
+                       [this, socket, to = batch_->sender(i), source](const Bytes& response) {
                          if (response.empty() || !socket->native.is_open()) return;
                          if (!send_datagram(socket->native.native_handle(), response, to, source))
                            core_.counting().add(Counter::kSendErrors);

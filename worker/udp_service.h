@@ -44,8 +44,9 @@ class UdpService {
   void empty(const std::shared_ptr<Socket>& socket);
   void answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin, std::size_t end);
   void answer_inherited(const std::shared_ptr<Socket>& socket);
-  void forward(const std::shared_ptr<Socket>& socket, std::size_t i, const Client& client,
-               const Outcome& outcome);
+  bool unwrap(std::size_t i, const Socket& socket, ByteView& message, Client& client) const;
+  void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
+               const Client& client, const Outcome& outcome);
   void check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks);
 
   asio::io_context& io_;

@@ -9,10 +9,13 @@ namespace {
 // Forms, all numbers big-endian:
 //   zone    u8 version | u8 flags | acl query | acl transfer | acl update | acl notify
 //   acl     u32 rules | rule …
-//   rule    u8 flags | [16 address, u8 length] | [name key] | u32 names, name … | u32 types, u16 …
+//   rule    u8 flags | [prefix] | [name key] | u32 names, name … | u32 types, u16 …
 //   server  u8 version | u8 flags | u16 UDP payload | u32 TCP clients | u32 TCP idle ms |
-//           u16 length, identity
+//           u16 length, identity | u16 length, version | u32 prefixes, prefix …
+//   prefix  16 address, u8 length
 constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kServerFormat = 2;
+constexpr std::size_t kPrefixOctets = 17;
 
 constexpr std::uint8_t kSecondary = 1;
 constexpr std::uint8_t kMinimalResponses = 1;
@@ -20,15 +23,23 @@ constexpr std::uint8_t kDeny = 1;
 constexpr std::uint8_t kHasAddress = 2;
 constexpr std::uint8_t kHasKey = 4;
 
+void put_prefix(Bytes& out, const IpPrefix& prefix) {
+  append(out, prefix.address.octets);
+  out.push_back(prefix.length);
+}
+
+void put_text(Bytes& out, const std::string& text) {
+  const std::size_t length = std::min<std::size_t>(text.size(), 0xFFFF);
+  append_be16(out, static_cast<std::uint16_t>(length));
+  out.insert(out.end(), text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length));
+}
+
 void put_acl(Bytes& out, const Acl& acl) {
   append_be32(out, static_cast<std::uint32_t>(acl.size()));
   for (const AclRule& rule : acl) {
     out.push_back(static_cast<std::uint8_t>(
         (rule.deny ? kDeny : 0) | (rule.address ? kHasAddress : 0) | (rule.key ? kHasKey : 0)));
-    if (rule.address) {
-      append(out, rule.address->address.octets);
-      out.push_back(rule.address->length);
-    }
+    if (rule.address) put_prefix(out, *rule.address);
     if (rule.key) append(out, rule.key->view().bytes());
     append_be32(out, static_cast<std::uint32_t>(rule.names.size()));
     for (const dns::Name& name : rule.names) append(out, name.view().bytes());
@@ -87,6 +98,11 @@ class Taker {
   bool ok_ = true;
 };
 
+std::string take_text(Taker& taker) {
+  const ByteView text = taker.octets(taker.u16());
+  return {text.begin(), text.end()};
+}
+
 IpPrefix take_prefix(Taker& taker) {
   IpPrefix prefix;
   const ByteView octets = taker.octets(prefix.address.octets.size());
@@ -137,14 +153,14 @@ Bytes encode(const ZoneSettings& settings) {
 }
 
 Bytes encode(const ServerSettings& settings) {
-  Bytes out{kFormat, settings.minimal_responses ? kMinimalResponses : std::uint8_t{0}};
+  Bytes out{kServerFormat, settings.minimal_responses ? kMinimalResponses : std::uint8_t{0}};
   append_be16(out, settings.udp_payload);
   append_be32(out, settings.tcp_clients);
   append_be32(out, settings.tcp_idle_ms);
-  const std::size_t length = std::min<std::size_t>(settings.identity.size(), 0xFFFF);
-  append_be16(out, static_cast<std::uint16_t>(length));
-  out.insert(out.end(), settings.identity.begin(),
-             settings.identity.begin() + static_cast<std::ptrdiff_t>(length));
+  put_text(out, settings.identity);
+  put_text(out, settings.version);
+  append_be32(out, static_cast<std::uint32_t>(settings.proxies.size()));
+  for (const IpPrefix& prefix : settings.proxies) put_prefix(out, prefix);
   return out;
 }
 
@@ -163,14 +179,16 @@ Result<ZoneSettings> decode_zone_settings(ByteView bytes) {
 
 Result<ServerSettings> decode_server_settings(ByteView bytes) {
   Taker taker(bytes);
-  if (taker.u8() != kFormat) return fail(Errc::kCorrupt, "server settings of another format");
+  if (taker.u8() != kServerFormat) return fail(Errc::kCorrupt, "server settings of another format");
   ServerSettings settings;
   settings.minimal_responses = taker.flags(kMinimalResponses) != 0;
   settings.udp_payload = taker.u16();
   settings.tcp_clients = taker.u32();
   settings.tcp_idle_ms = taker.u32();
-  const ByteView identity = taker.octets(taker.u16());
-  settings.identity.assign(identity.begin(), identity.end());
+  settings.identity = take_text(taker);
+  settings.version = take_text(taker);
+  for (std::uint32_t left = taker.count(kPrefixOctets); left > 0 && taker.ok(); --left)
+    settings.proxies.push_back(take_prefix(taker));
   if (!taker.done()) return fail(Errc::kCorrupt, "server settings are damaged");
   return settings;
 }

@@ -38,7 +38,9 @@ struct ZoneSettings {
 
 /// What answers depend on besides zones; part of a version.
 struct ServerSettings {
-  std::string identity;  ///< empty = not told
+  std::string identity;           ///< empty = not told
+  std::string version;            ///< empty = not told
+  std::vector<IpPrefix> proxies;  ///< who may put a PROXY header before a request
   std::uint16_t udp_payload = 1232;
   bool minimal_responses = true;
   std::uint32_t tcp_clients = 1000;  ///< per worker

@@ -17,8 +17,11 @@ namespace pando::worker {
 /// Extended DNS errors given here (RFC 8914 §4).
 enum class Ede : std::uint16_t {
   kNotReady = 14,          ///< zone configured, nothing loaded yet
+  kProhibited = 18,        ///< an access rule says no
   kNotAuthoritative = 20,  ///< no zone of ours
+  kNotSupported = 21,      ///< an opcode or a question of another service
   kInvalidData = 24,       ///< the zone has expired
+  kInvalidQueryType = 30,  ///< a type that is never asked for (RFC 9824 §3.2)
 };
 
 /// The owner name of an entry: one name in place, or a stored relative name and its zone's apex,

@@ -6,10 +6,13 @@ namespace pando::config {
 namespace {
 
 TEST(CompiledServer, TakesWhatAnswersDependOn) {
-  const Settings settings =
-      good("server: {identity: me, udp-payload: 1400}\nlimits: {tcp-clients: 5, tcp-idle: 3s}");
+  const Settings settings = good(
+      "server: {identity: me, version: mine, proxy-protocol-from: [10.0.0.0/8], "
+      "udp-payload: 1400}\nlimits: {tcp-clients: 5, tcp-idle: 3s}");
   const zone::ServerSettings compiled = compile(settings.server, settings.limits);
   EXPECT_EQ(compiled.identity, "me");
+  EXPECT_EQ(compiled.version, "mine");
+  EXPECT_EQ(compiled.proxies, std::vector{*IpPrefix::from_text("10.0.0.0/8")});
   EXPECT_EQ(compiled.udp_payload, 1400);
   EXPECT_TRUE(compiled.minimal_responses);
   EXPECT_EQ(compiled.tcp_clients, 5U);

@@ -98,6 +98,18 @@ TEST_F(ListenersTest, SocketsAreNonBlockingAndClosedOnExec) {
   }
 }
 
+TEST_F(ListenersTest, DatagramsFollowNoPathMtuThatAnybodyMayForge) {  // RFC 9715 §3.1
+  open({0});
+  int value = -1;
+  socklen_t length = sizeof value;
+  ASSERT_EQ(::getsockopt(udp_of(0), IPPROTO_IP, IP_MTU_DISCOVER, &value, &length), 0);
+  EXPECT_EQ(value, IP_PMTUDISC_OMIT);
+  const auto v6 = open_listening_socket(free_endpoint("::1"), ipc::Transport::kUdp);
+  ASSERT_TRUE(v6);
+  ASSERT_EQ(::getsockopt(v6->get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, &value, &length), 0);
+  EXPECT_EQ(value, IPV6_PMTUDISC_OMIT);
+}
+
 TEST_F(ListenersTest, SteeringKeepsNewDatagramsFromAnExcludedSlotWhateverItsPosition) {
   open({0, 1, 2});
   for (const std::uint32_t excluded : {0U, 1U, 2U}) {

@@ -243,6 +243,26 @@ TEST_F(ResponderTest, ErrorsOverUdpAreBoundedPerSecond) {
   EXPECT_EQ(handle(garbage).action, Action::kRespond);
 }
 
+TEST_F(ResponderTest, AClientWithAValidCookieIsToldOfItsErrorsBeyondTheBound) {
+  ipc::Keys keys;
+  keys.cookie_secrets = {ipc::CookieSecret{1, 2, 3}};
+  responder_.set_keys(make_key_set(std::move(keys)));
+  const Response first = ask({.edns = true, .options = option(dns::kOptionCookie, Bytes(8, 7))});
+  const auto learned = dns::find_option(first.edns->options, dns::kOptionCookie);
+  ASSERT_TRUE(learned && learned->size() == 24);
+  const Bytes cookie(learned->begin(), learned->end());
+  const auto refused = [&](const Bytes& with) {
+    return handle(Query{.qname = "elsewhere.test.",
+                        .edns = true,
+                        .options = option(dns::kOptionCookie, with)}
+                      .octets())
+        .action;
+  };
+  while (refused(Bytes(8, 7)) == Action::kRespond) {
+  }
+  EXPECT_EQ(refused(cookie), Action::kRespond);
+}
+
 // EDNS
 // ---------------------------------------------------------------------------------------------
 
@@ -321,6 +341,64 @@ TEST_F(ResponderTest, ExpireIsTheSoasForAPrimaryAndWhatIsLeftForASecondary) {
   EXPECT_EQ(expire("secondary.test."), 1000U);
 }
 
+TEST_F(ResponderTest, TheZonesVersionIsToldWithEachAnswerFromItWhenAskedFor) {  // RFC 9660 §3.2
+  const auto version = [&](const char* qname, bool asked = true) -> Bytes {
+    const Bytes options = asked ? option(dns::kOptionZoneVersion, {}) : Bytes();
+    const Response response = ask({.qname = qname, .edns = true, .options = options});
+    const auto found = dns::find_option(response.edns->options, dns::kOptionZoneVersion);
+    return found ? Bytes(found->begin(), found->end()) : Bytes();
+  };
+  const Bytes serial_of_two_labels{2, 0, 0, 0, 0x07, 0xEA};  // 2026
+  for (const char* qname : {"www.example.com.", "ns1.example.com.", "nowhere.example.com."})
+    EXPECT_EQ(version(qname), serial_of_two_labels) << qname;
+  EXPECT_TRUE(version("www.example.com.", false).empty());
+  EXPECT_TRUE(version("elsewhere.test.").empty());
+  EXPECT_TRUE(version("a.unloaded.test.").empty());
+  EXPECT_TRUE(version("www.closed.test.").empty());
+  store_->store().side(3)->expires_at.store(kNow);
+  EXPECT_EQ(version("www.secondary.test."), serial_of_two_labels) << "expired, SERVFAIL";
+}
+
+TEST_F(ResponderTest, ErrorsSayWhyInDetail) {  // RFC 8914
+  use_tcp();
+  const auto detail = [&](Query query) {
+    query.edns = true;
+    const Response response = ask(query);
+    const auto found = dns::find_option(response.edns->options, dns::kOptionEde);
+    return found && found->size() >= 2 ? load_be16(found->data()) : 0;
+  };
+  EXPECT_EQ(detail({.qname = "elsewhere.test."}), 20);
+  EXPECT_EQ(detail({.qname = "a.unloaded.test."}), 14);
+  EXPECT_EQ(detail({.qname = "www.closed.test."}), 18);
+  EXPECT_EQ(detail({.qclass = 4}), 20);
+  EXPECT_EQ(detail({.qtype = RRType::kNXNAME}), 30);
+  EXPECT_EQ(detail({.qtype = static_cast<RRType>(249)}), 21);  // TKEY
+  EXPECT_EQ(detail({.opcode = 6}), 21);
+  EXPECT_EQ(detail({.qname = "closed.test.", .qtype = RRType::kAXFR}), 18);
+  EXPECT_EQ(detail({.qname = "www.example.com.", .qtype = RRType::kAXFR}), 20);
+  EXPECT_EQ(detail({.opcode = 5, .qname = "closed.test.", .qtype = RRType::kSOA}), 18);
+  EXPECT_EQ(detail({}), 0);
+}
+
+TEST_F(ResponderTest, OfRepeatedOptionsTheFirstCountsAndEachIsAnsweredOnce) {
+  ipc::Keys keys;
+  keys.cookie_secrets = {ipc::CookieSecret{1, 2, 3}};
+  responder_.set_keys(make_key_set(std::move(keys)));
+  Bytes options;
+  for (const std::uint8_t first : {std::uint8_t{1}, std::uint8_t{2}}) {
+    append(options, option(dns::kOptionNsid, {}));
+    append(options, option(dns::kOptionCookie, Bytes(8, first)));
+  }
+  append(options, option(dns::kOptionCookie, Bytes(3)));  // malformed, but not looked at
+  const Response response = ask({.edns = true, .options = options});
+  EXPECT_EQ(response.rcode, number(Rcode::kNoError));
+  const auto cookie = dns::find_option(response.edns->options, dns::kOptionCookie);
+  ASSERT_TRUE(cookie && cookie->size() == 24);
+  EXPECT_EQ((*cookie)[0], 1);
+  const std::size_t once = 4 + std::string("ns1.example.net").size() + 4 + 24;
+  EXPECT_EQ(response.edns->options.size(), once);
+}
+
 TEST_F(ResponderTest, KeepaliveIsToldOverTcpOnly) {
   const Query query{.edns = true, .options = option(dns::kOptionKeepalive, {})};
   EXPECT_FALSE(dns::find_option(ask(query).edns->options, dns::kOptionKeepalive));
@@ -356,10 +434,25 @@ TEST_F(ResponderTest, TellsItsIdentityInClassChaos) {
   }
 }
 
-TEST_F(ResponderTest, NeverTellsItsVersion) {
-  for (const char* qname : {"version.bind.", "version.server.", "www.example.com."})
+TEST_F(ResponderTest, TellsAVersionOnlyWhenItIsConfigured) {
+  const char* const names[] = {"version.bind.", "version.server.", "VERSION.bind."};
+  for (const char* qname : names)
     EXPECT_EQ(ask({.qname = qname, .qtype = RRType::kTXT, .qclass = 3}).rcode,
               number(Rcode::kRefused));
+  settings_.version = "of my own";
+  store_ = std::make_unique<pando::testing::ZoneStore>(zones(), settings_);
+  for (const char* qname : names) {
+    const Response response = ask({.qname = qname, .qtype = RRType::kTXT, .qclass = 3});
+    ASSERT_EQ(response.answer.size(), 1U) << qname;
+    EXPECT_NE(response.answer_text()[0].find("\"of my own\""), std::string::npos);
+  }
+}
+
+TEST_F(ResponderTest, OtherNamesAndTypesOfClassChaosAreRefused) {
+  EXPECT_EQ(ask({.qname = "www.example.com.", .qtype = RRType::kTXT, .qclass = 3}).rcode,
+            number(Rcode::kRefused));
+  EXPECT_EQ(ask({.qname = "id.server.", .qtype = RRType::kA, .qclass = 3}).rcode,
+            number(Rcode::kRefused));
 }
 
 TEST_F(ResponderTest, WithoutAnIdentityChaosIsRefused) {

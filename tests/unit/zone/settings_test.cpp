@@ -38,11 +38,14 @@ ZoneSettings full_settings() {
   return settings;
 }
 
-const ServerSettings kServer{.identity = "ns1.example.net",
-                             .udp_payload = 1400,
-                             .minimal_responses = false,
-                             .tcp_clients = 77,
-                             .tcp_idle_ms = 12345};
+const ServerSettings kServer{
+    .identity = "ns1.example.net",
+    .version = "1.0",
+    .proxies = {*IpPrefix::from_text("10.0.0.0/8"), *IpPrefix::from_text("2001:db8::/32")},
+    .udp_payload = 1400,
+    .minimal_responses = false,
+    .tcp_clients = 77,
+    .tcp_idle_ms = 12345};
 
 TEST(ZoneSettings, SurviveEncoding) {
   for (const ZoneSettings& settings : {ZoneSettings{}, full_settings()}) {
