@@ -303,7 +303,7 @@ Outcome Responder::handle_update(const Client& client) {
   if (question.type != RRType::kSOA) return error(Rcode::kFormErr);  // RFC 2136 §3.1.1
   const zone::ZoneView zone =
       question.rr_class == RRClass::kIN ? snapshot_.zone_at(question.name) : zone::ZoneView();
-  if (!zone) return error(Rcode::kNotAuth);
+  if (!zone) return error(Rcode::kNotAuth, Ede::kNotAuthoritative);
   const DecodedZoneSettings* rules = cache_.zone(zone);
   if (rules == nullptr) return error(Rcode::kServFail);
   // A secondary's updates may be passed on to its primary, which has rules of its own.
@@ -317,7 +317,7 @@ Outcome Responder::handle_notify(const Client& client) {
   if (auto failed = check_signature(false)) return *failed;
   const zone::ZoneView zone =
       question.rr_class == RRClass::kIN ? snapshot_.zone_at(question.name) : zone::ZoneView();
-  if (!zone) return error(Rcode::kNotAuth);
+  if (!zone) return error(Rcode::kNotAuth, Ede::kNotAuthoritative);
   const DecodedZoneSettings* rules = cache_.zone(zone);
   if (rules == nullptr) return error(Rcode::kServFail);
   if (rules->settings.is_secondary && !forwardable(rules->settings.allow_notify, client))

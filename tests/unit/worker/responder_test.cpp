@@ -377,6 +377,8 @@ TEST_F(ResponderTest, ErrorsSayWhyInDetail) {  // RFC 8914
   EXPECT_EQ(detail({.qname = "closed.test.", .qtype = RRType::kAXFR}), 18);
   EXPECT_EQ(detail({.qname = "www.example.com.", .qtype = RRType::kAXFR}), 20);
   EXPECT_EQ(detail({.opcode = 5, .qname = "closed.test.", .qtype = RRType::kSOA}), 18);
+  for (const std::uint8_t opcode : {std::uint8_t{4}, std::uint8_t{5}})
+    EXPECT_EQ(detail({.opcode = opcode, .qname = "elsewhere.test.", .qtype = RRType::kSOA}), 20);
   EXPECT_EQ(detail({}), 0);
 }
 
