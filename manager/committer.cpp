@@ -4,12 +4,18 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "manager/journal_payload.h"
 
 namespace pando::manager {
 
-JournalEntry base_entry(const zone::ZoneView& zone) {
-  return {dns::Name(zone.apex()), zone.serial(), zone.serial(), {}, RecordKind::kBase};
+namespace {
+
+std::string folded_key(dns::NameView zone) {
+  const dns::Name folded = dns::Name(zone).folded();
+  return {reinterpret_cast<const char*>(folded.data()), folded.size()};
 }
+
+}  // namespace
 
 /// A version being made.
 struct Committer::Group {
@@ -90,7 +96,7 @@ void Committer::run_next() {
   stage_group(*group);
   if (group->staged.empty()) {
     in_flight_ = false;
-  } else if (group->draft.root() == base.root) {
+  } else if (group->draft.root() == base.root && group->entries.empty()) {
     answer(*group, base.number);  // nothing changed
   } else if (group->entries.empty()) {
     publish(*group, position_);
@@ -166,6 +172,7 @@ void Committer::publish(Group& group, std::uint64_t position) {
     return fail_group(group, version.error());
   }
   position_ = position;
+  note_sources(group);
   ++counters_.versions;
   if (store_.stats().waiting_chunks > 0) store_.reclaim();
   if (published_hook_) published_hook_(*version);
@@ -189,7 +196,7 @@ void Committer::fail_group(Group& group, const Error& error) {
 void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied done) {
   auto applied = std::make_shared<zone::Applied>();
   CommitRequest request;
-  request.stage = [compute = std::move(compute), limits, applied](Stage& stage) -> Status {
+  request.stage = [this, compute = std::move(compute), limits, applied](Stage& stage) -> Status {
     auto changes = compute(stage.draft.snapshot());
     if (!changes) return pass(changes);
     if (changes->empty()) {
@@ -201,9 +208,7 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
       stage.transaction.use_reserve();
     auto result = stage.draft.apply(*changes, limits);
     if (!result) return pass(result);
-    if (!result->effective.empty())
-      stage.journal.push_back(
-          {result->effective.zone, result->from, result->to, zone::encode(result->effective)});
+    if (!result->effective.empty()) journal_update(stage, *result);
     *applied = std::move(*result);
     return {};
   };
@@ -214,6 +219,24 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
       done(tl::unexpected<Error>(version.error()));
   };
   submit(std::move(request));
+}
+
+/// A zone's first update says which file it stands beside: with that the next host restart can tell
+/// whether the file was edited.
+void Committer::journal_update(Stage& stage, const zone::Applied& applied) const {
+  const dns::Name& name = applied.effective.zone;
+  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
+  if (zone.source_mtime_ns() != 0 && !sources_.contains(folded_key(name)))
+    stage.journal.push_back(
+        source_entry(name, applied.from, {zone.source_mtime_ns(), zone.source_octets()}));
+  stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective)});
+}
+
+void Committer::note_sources(const Group& group) {
+  for (const JournalEntry& entry : group.entries) {
+    if (entry.kind == RecordKind::kSource) sources_.insert(folded_key(entry.zone));
+    if (entry.kind == RecordKind::kGone) sources_.erase(folded_key(entry.zone));
+  }
 }
 
 void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,

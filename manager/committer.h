@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "manager/journal.h"
@@ -21,9 +23,6 @@ struct Stage {
   std::vector<JournalEntry>& journal;  ///< append what must be durable before it is published
   bool alone = false;                  ///< nothing else is in the group
 };
-
-/// The journal record that says: the zone's file (or a secondary's copy) is what the zone is now.
-[[nodiscard]] JournalEntry base_entry(const zone::ZoneView& zone);
 
 /// One step towards the next version. `stage` may be called more than once (when a group is put
 /// together again after the store was full); `done` is called exactly once, on the commit thread,
@@ -110,6 +109,8 @@ class Committer {
   void fail_group(Group& group, const Error& error);
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);
+  void journal_update(Stage& stage, const zone::Applied& applied) const;
+  void note_sources(const Group& group);
 
   asio::io_context& io_;
   shm::Store& store_;
@@ -122,6 +123,7 @@ class Committer {
   bool in_flight_ = false;
   std::uint64_t position_;
   Counters counters_;
+  std::unordered_set<std::string> sources_;  ///< zones (folded) whose file the journal names
   std::function<void(std::uint64_t)> published_hook_;
   std::function<std::optional<CommitRequest>()> upkeep_hook_;
 };

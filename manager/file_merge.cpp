@@ -12,11 +12,6 @@ namespace {
 using dns::RRType;
 using Edits = std::pair<Steps::const_iterator, Steps::const_iterator>;  // of one set
 
-/// Records that only a signer makes; no update touches them, so the file has the only word.
-bool is_signers(RRType type) noexcept {
-  return type == RRType::kRRSIG || type == RRType::kNSEC || type == RRType::kNSEC3;
-}
-
 void follow(const RecordKey& key, const Step& step, zone::Changes& out) {
   if (step.before) out.removed.push_back(key.record(*step.before));
   if (step.after) out.added.push_back(key.record(*step.after));
@@ -93,6 +88,10 @@ std::optional<dns::Ttl> ttl_in(const zone::ZoneView& zone, const RecordKey& key)
 }
 
 }  // namespace
+
+bool is_signers(RRType type) noexcept {
+  return type == RRType::kRRSIG || type == RRType::kNSEC || type == RRType::kNSEC3;
+}
 
 std::size_t drop_stale(Overlay& overlay, const zone::ZoneView& live) {
   Overlay::Entries entries = overlay.entries();

@@ -14,6 +14,9 @@ namespace pando::manager {
 ///   meanwhile, does; one that an update removed stays away until an update or the file adds it;
 /// - a set with records or a TTL that came by update keeps its TTL.
 
+/// Records that only a signer makes; no update touches them, so the file has the only word.
+[[nodiscard]] bool is_signers(dns::RRType type) noexcept;
+
 /// Drops entries that do not say what the zone has, and counts them: a journal that lost records.
 std::size_t drop_stale(Overlay& overlay, const zone::ZoneView& live);
 

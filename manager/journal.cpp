@@ -158,7 +158,7 @@ Status Journal::Impl::recover_last_segment() {
 /// Removes segments that a snapshot holds; they are left when a crash came between.
 void Journal::Impl::drop_replaced() {
   auto& segments = listing.segments;
-  while (segments.size() > 1 && segments[1].header.first <= listing.snapshot_position + 1) {
+  while (segments.size() > 1 && segments[1].header.void_from <= listing.snapshot_position + 1) {
     if (auto removed = disk.remove(segments.front().path); !removed)
       note({false, removed.error().text});
     segments.erase(segments.begin());

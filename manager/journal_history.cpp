@@ -1,34 +1,6 @@
 #include "manager/journal_history.h"
 
-#include "dns/rdata.h"
-
 namespace pando::manager {
-
-bool NetChanges::Less::operator()(const Key& a, const Key& b) const noexcept {
-  if (const int order = dns::compare_canonical(a.owner, b.owner); order != 0) return order < 0;
-  if (a.type != b.type) return a.type < b.type;
-  return dns::compare_rdata_canonical(a.type, a.rdata, b.rdata) < 0;
-}
-
-void NetChanges::apply(const zone::Changes& changes) {
-  for (const zone::Record& record : changes.removed)
-    records_[{record.owner, record.type, record.rdata}] = std::nullopt;
-  for (const zone::Record& record : changes.added)
-    records_[{record.owner, record.type, record.rdata}] = record.ttl;
-}
-
-bool NetChanges::replaces(dns::NameView owner, dns::RRType type, ByteView rdata) const {
-  if (records_.empty()) return false;
-  return records_.contains({dns::Name(owner), type, Bytes(rdata.begin(), rdata.end())});
-}
-
-Status NetChanges::for_each_added(const std::function<Status(const zone::Record&)>& visit) const {
-  for (const auto& [key, ttl] : records_) {
-    if (!ttl) continue;
-    if (auto visited = visit({key.owner, key.type, *ttl, key.rdata}); !visited) return visited;
-  }
-  return {};
-}
 
 std::string JournalHistory::key_of(dns::NameView zone) {
   const dns::Name folded = dns::Name(zone).folded();
@@ -49,6 +21,7 @@ void JournalHistory::note_record(const JournalRecord& record, Place place) {
     case RecordKind::kEdit:
     case RecordKind::kBase:
     case RecordKind::kOverlay:
+    case RecordKind::kSource:
       places.records.push_back(place);
       break;
     case RecordKind::kGone:
@@ -56,6 +29,33 @@ void JournalHistory::note_record(const JournalRecord& record, Place place) {
       break;
     case RecordKind::kFileEnd:
       break;
+  }
+}
+
+void JournalHistory::damage(const NoteSink& note, const std::string& text) {
+  ++damages_;
+  note({true, text});
+}
+
+/// What is damaged beyond reading counts as damage, what could not be read for now as a problem.
+void JournalHistory::read_files(Files& files, const JournalFiles& journal, const NoteSink& note) {
+  const auto take = [&](const std::string& path) {
+    auto done = read_file(files, path, journal, note);
+    if (done) return;
+    if (done.error().code == Errc::kCorrupt)
+      damage(note, fmt::format("journal file {}: {}", path, done.error().text));
+    else
+      problem_ = fmt::format("{}: {}", path, done.error().text);
+  };
+  if (!journal.snapshot.empty()) take(journal.snapshot);
+  for (const JournalFiles::Segment& segment : journal.segments) {
+    // What lies between two segments is void, or a file is missing.
+    const bool first = &segment == &journal.segments.front() && !journal.snapshot.empty();
+    if (!first && segment.header.first > last_ + 1 && segment.header.void_from > last_ + 1)
+      damage(note, fmt::format("journal records {} to {} are missing", last_ + 1,
+                               segment.header.void_from - 1));
+    last_ = std::max(last_, segment.header.first - 1);
+    take(segment.path);
   }
 }
 
@@ -67,32 +67,40 @@ Status JournalHistory::read_file(Files& files, const std::string& path, const Jo
   if (!file) return pass(file);
   const bool snapshot = reader->header().kind == FileKind::kSnapshot;
   const auto index = static_cast<std::uint32_t>(files_.size());
+  const std::uint32_t before = damages_;
   files_.push_back({std::move(*file), reader->header().nonce, snapshot});
+  bool ended = !snapshot;
   for (;;) {
     auto record = reader->next();
     if (!record) return pass(record);
+    damages_ = before + reader->damaged_places();
     if (!*record) break;
-    if ((*record)->kind == RecordKind::kFileEnd) break;
+    ended = ended || (*record)->kind == RecordKind::kFileEnd;
+    if (!snapshot) last_ = (*record)->position;
     if (snapshot || !is_void(journal, (*record)->position))
-      note_record(**record, {index, reader->last_offset()});
+      note_record(**record, {index, damages_, reader->last_offset()});
   }
   if (reader->damaged_places() != 0)
     note({true, fmt::format("journal file {}: {} damaged places, records lost", path,
                             reader->damaged_places())});
-  return {};
+  return ended ? Status() : Status(fail(Errc::kCorrupt, "its end is missing"));
 }
 
 std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
                                                            const JournalFiles& journal,
                                                            const NoteSink& note) {
   auto history = std::make_shared<JournalHistory>();
-  const auto take = [&](const std::string& path) {
-    auto done = history->read_file(files, path, journal, note);
-    if (!done) history->problem_ = fmt::format("{}: {}", path, done.error().text);
-  };
-  if (!journal.snapshot.empty()) take(journal.snapshot);
-  for (const JournalFiles::Segment& segment : journal.segments) take(segment.path);
+  history->read_files(files, journal, note);
   return history;
+}
+
+std::vector<dns::Name> JournalHistory::zone_names() const {
+  std::vector<dns::Name> names;
+  names.reserve(zones_.size());
+  for (const auto& [key, places] : zones_)
+    names.emplace_back(
+        dns::NameView(reinterpret_cast<const std::uint8_t*>(key.data()), key.size()));
+  return names;
 }
 
 bool JournalHistory::has_whole(dns::NameView zone) const {
@@ -107,24 +115,36 @@ Result<JournalRecord> JournalHistory::read(Place place) const {
   return read_record(*file.file, file.nonce, place.offset);
 }
 
+/// A snapshot's records are numbered by themselves and older than any position asked for.
+bool JournalHistory::is_later(const JournalRecord& record, Place place, std::uint64_t up_to) const {
+  return !files_[place.file].snapshot && record.position > up_to;
+}
+
 Result<FileState> JournalHistory::file_state(dns::NameView zone, std::uint64_t up_to) const {
   FileState state;
-  const auto found = zones_.find(key_of(zone));
-  if (found == zones_.end()) return state;
-  for (const Place place : found->second.records) {
-    auto record = read(place);
-    if (!record) return pass(record);
-    // A snapshot's records are numbered by themselves and older than any position asked for.
-    if (!files_[place.file].snapshot && record->position > up_to) break;
-    if (auto taken = state.take(*record); !taken) return pass(taken);
+  std::uint32_t damages = 0;
+  const auto lose_after = [&](std::uint32_t now) {
+    if (std::exchange(damages, now) != now) state.overlay.lose();
+  };
+  if (const auto found = zones_.find(key_of(zone)); found != zones_.end()) {
+    for (const Place place : found->second.records) {
+      auto record = read(place);
+      if (!record) return pass(record);
+      if (is_later(*record, place, up_to)) break;
+      lose_after(place.damages);
+      if (auto taken = state.take(*record); !taken) return pass(taken);
+    }
   }
+  lose_after(damages_);
   return state;
 }
 
-Status JournalHistory::add_deltas(const ZonePlaces& places, Replay& replay) const {
+Status JournalHistory::add_deltas(const ZonePlaces& places, std::uint64_t up_to,
+                                  Replay& replay) const {
   for (const Place place : places.records) {
     auto record = read(place);
     if (!record) return pass(record);
+    if (is_later(*record, place, up_to)) break;
     const bool edits = record->kind == RecordKind::kEdit && !(record->from == record->to);
     if (record->kind != RecordKind::kDelta && !edits) continue;
     if (!replay.serial || !(record->from == *replay.serial)) {
@@ -133,15 +153,16 @@ Status JournalHistory::add_deltas(const ZonePlaces& places, Replay& replay) cons
     }
     auto changes = served_changes(*record);
     if (!changes) return pass(changes);
-    replay.net.apply(*changes);
+    replay.net.updated(steps_of(*changes));
     replay.serial = record->to;
     ++replay.applied;
   }
   return {};
 }
 
-Result<JournalHistory::Replay> JournalHistory::replay(
-    dns::NameView zone, std::optional<dns::Serial> file_serial) const {
+Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
+                                                      std::optional<dns::Serial> file_serial,
+                                                      std::uint64_t up_to) const {
   Replay replay;
   replay.serial = file_serial;
   const auto found = zones_.find(key_of(zone));
@@ -151,7 +172,7 @@ Result<JournalHistory::Replay> JournalHistory::replay(
     replay.from_snapshot = true;
     replay.serial = places.whole;
   }
-  if (auto added = add_deltas(places, replay); !added) return pass(added);
+  if (auto added = add_deltas(places, up_to, replay); !added) return pass(added);
   return replay;
 }
 

@@ -15,28 +15,6 @@
 
 namespace pando::manager {
 
-/// What many differences add up to: for each record touched, whether it is there in the end.
-class NetChanges {
- public:
-  void apply(const zone::Changes& changes);
-  /// True when a record of the state before does not outlive the differences (or comes back with
-  /// another TTL, and is then among the added ones).
-  [[nodiscard]] bool replaces(dns::NameView owner, dns::RRType type, ByteView rdata) const;
-  Status for_each_added(const std::function<Status(const zone::Record&)>& visit) const;
-  [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
-
- private:
-  struct Key {
-    dns::Name owner;
-    dns::RRType type{};
-    Bytes rdata;
-  };
-  struct Less {
-    bool operator()(const Key& a, const Key& b) const noexcept;
-  };
-  std::map<Key, std::optional<dns::Ttl>, Less> records_;  // nullopt: removed
-};
-
 /// Where each zone's records stand in the journal: read when the store is new (the host was
 /// restarted), so that each zone is loaded with its updates before it is served, and when a zone
 /// file was edited, to tell what came by update. Threads may call the const functions.
@@ -47,20 +25,24 @@ class JournalHistory {
                                                     const NoteSink& note);
   /// Why this is not the whole journal; empty when it is.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  /// Records are missing that had been synced, and nobody knows whose.
+  [[nodiscard]] bool damaged() const noexcept { return damages_ != 0; }
 
-  /// How to bring a zone up to date that was read from a file with `file_serial` (nullopt: there
-  /// is no file). A whole zone of the snapshot replaces an older file. A difference applies when it
-  /// starts at the serial reached; others are skipped: the file is newer than they are.
+  /// How to bring a zone up to date by serials alone: one that was read from a file with
+  /// `file_serial` (nullopt: there is no file). A whole zone of the snapshot replaces an older
+  /// file. A difference up to position `up_to` applies when it starts at the serial reached; others
+  /// are skipped: the file is newer than they are.
   struct Replay {
     bool from_snapshot = false;  ///< the base is the snapshot's zone, not the file
     std::optional<dns::Serial> serial;
     std::size_t applied = 0;
     std::size_t skipped = 0;
-    NetChanges net;
+    Overlay net{Overlay::Limits::none()};  ///< what the applied differences add up to
   };
-  [[nodiscard]] Result<Replay> replay(dns::NameView zone,
-                                      std::optional<dns::Serial> file_serial) const;
-  /// What is the zone's own beside its file: all its records up to position `up_to`, folded.
+  [[nodiscard]] Result<Replay> replay(dns::NameView zone, std::optional<dns::Serial> file_serial,
+                                      std::uint64_t up_to) const;
+  /// What is the zone's own beside its file: all its records up to position `up_to`, folded. Where
+  /// the journal is damaged the overlay is unknown rather than wrong.
   [[nodiscard]] Result<FileState> file_state(dns::NameView zone, std::uint64_t up_to) const;
   /// The records of the snapshot's zone.
   [[nodiscard]] Status for_each_base_record(
@@ -68,11 +50,13 @@ class JournalHistory {
   [[nodiscard]] bool knows(dns::NameView zone) const;
   /// Its snapshot has the zone, so no file is needed.
   [[nodiscard]] bool has_whole(dns::NameView zone) const;
-  [[nodiscard]] std::size_t zone_count() const noexcept { return zones_.size(); }
+  /// The zones that it has records of, in lower case.
+  [[nodiscard]] std::vector<dns::Name> zone_names() const;
 
  private:
   struct Place {
     std::uint32_t file = 0;
+    std::uint32_t damages = 0;  // places of damage before it
     std::uint64_t offset = 0;
   };
   struct ZonePlaces {
@@ -86,15 +70,20 @@ class JournalHistory {
     bool snapshot = false;
   };
   static std::string key_of(dns::NameView zone);
+  void read_files(Files& files, const JournalFiles& journal, const NoteSink& note);
   Status read_file(Files& files, const std::string& path, const JournalFiles& journal,
                    const NoteSink& note);
+  void damage(const NoteSink& note, const std::string& text);
   void note_record(const JournalRecord& record, Place place);
   [[nodiscard]] Result<JournalRecord> read(Place place) const;
-  Status add_deltas(const ZonePlaces& places, Replay& replay) const;
+  [[nodiscard]] bool is_later(const JournalRecord& record, Place place, std::uint64_t up_to) const;
+  Status add_deltas(const ZonePlaces& places, std::uint64_t up_to, Replay& replay) const;
 
   std::string problem_;
   std::map<std::string, ZonePlaces> zones_;
   std::vector<OpenFile> files_;
+  std::uint32_t damages_ = 0;
+  std::uint64_t last_ = 0;  // position read last
 };
 
 /// The history, read when the first zone asks for it: most starts never do. Threads may share one.

@@ -3,7 +3,7 @@
 #include <sys/random.h>
 
 #include "base/crash_point.h"
-#include "manager/segment_reader.h"
+#include "manager/journal_history.h"
 #include "zone/changes.h"
 #include "zone/each_record.h"
 
@@ -21,15 +21,23 @@ struct ByCanonicalOrder {
 };
 using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
 
-/// Calls `visit` for each record of the snapshot, then of the segments, that took place. `damaged`
-/// is set when some could not be read.
-Status for_each_old_record(Files& files, const JournalFiles& sealed, const RecordVisit& visit,
-                           bool& damaged) {
-  if (auto done = for_each_snapshot_record(files, sealed, visit); !done) {
-    if (done.error().code != Errc::kCorrupt) return done;
-    damaged = true;
-  }
-  return for_each_record(files, sealed, 0, visit, [&](const JournalNote&) { damaged = true; });
+/// Calls `visit` for each record of the snapshot, then of the segments, that took place. Damage is
+/// passed over.
+Status for_each_old_record(Files& files, const JournalFiles& sealed, const RecordVisit& visit) {
+  auto done = for_each_snapshot_record(files, sealed, visit);
+  if (!done && done.error().code != Errc::kCorrupt) return done;
+  return for_each_record(files, sealed, 0, visit, [](const JournalNote&) {});
+}
+
+/// What the journal knows of the file of a zone that is being served. When it does not lead to what
+/// is served, it does not know what came by update.
+FileState state_of(const JournalHistory& history, const zone::ZoneView& zone,
+                   std::uint64_t position) {
+  if (!history.knows(zone.apex()) && !may_have_updates(zone)) return {};
+  auto state = history.file_state(zone.apex(), position);
+  FileState known = state ? std::move(*state) : FileState{};
+  if (!state || (known.serial && !(*known.serial == zone.serial()))) known.overlay.lose();
+  return known;
 }
 
 /// Appends records to one file, in large writes.
@@ -42,7 +50,8 @@ class SnapshotWriter {
     buffer_ = encode_segment_header({FileKind::kSnapshot, position, 0, nonce});
   }
 
-  Status put_zone(const zone::ZoneView& zone) {
+  /// `state`: what is known of its file.
+  Status put_zone(const zone::ZoneView& zone, const FileState& state) {
     zone::Changes part;
     part.zone = dns::Name(zone.apex());
     std::uint64_t records = 0;
@@ -61,7 +70,17 @@ class SnapshotWriter {
     if (records != zone.record_count())
       return fail(Errc::kCorrupt, "{} has {} records where {} are counted", to_text(part.zone),
                   records, zone.record_count());
-    return put_record(RecordKind::kZoneEnd, part.zone, {}, zone.serial(), count_payload(records));
+    auto put =
+        put_record(RecordKind::kZoneEnd, part.zone, {}, zone.serial(), count_payload(records));
+    if (put) put = put_overlay(part.zone, zone.serial(), state);
+    if (!put || zone.source_mtime_ns() == 0) return put;
+    return put_entry(
+        source_entry(part.zone, zone.serial(), {zone.source_mtime_ns(), zone.source_octets()}));
+  }
+
+  Status put_overlay(const dns::Name& zone, dns::Serial serial, const FileState& state) {
+    return put_entry(
+        overlay_entry(zone, state.file_serial.value_or(serial), serial, state.overlay));
   }
 
   Status put_old_record(JournalRecord&& record) {
@@ -81,6 +100,10 @@ class SnapshotWriter {
     Bytes payload(8);
     store_be64(payload.data(), count);
     return payload;
+  }
+
+  Status put_entry(JournalEntry&& entry) {
+    return put_record(entry.kind, entry.zone, entry.from, entry.to, std::move(entry.payload));
   }
 
   Status flush_part(zone::Changes& part) {
@@ -113,23 +136,33 @@ class SnapshotWriter {
   Bytes buffer_;
 };
 
+/// Of zones that have no data to write. After damage their overlays are unknown, here as before.
+Status keep_old_records(Files& files, const JournalFiles& sealed, const JournalHistory& history,
+                        const ZoneNames& zones, SnapshotWriter& writer) {
+  auto kept = for_each_old_record(files, sealed, [&](JournalRecord&& record) -> Status {
+    if (!zones.contains(record.zone)) return {};
+    return writer.put_old_record(std::move(record));
+  });
+  if (!kept || !history.damaged()) return kept;
+  for (const dns::Name& name : zones) {
+    auto state = history.file_state(name, UINT64_MAX);
+    if (!state || !state->serial) continue;
+    if (auto put = writer.put_overlay(name, *state->serial, *state); !put) return put;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::Snapshot& version,
                                    std::uint64_t position) {
-  ZoneNames names;
-  bool damaged = false;
-  auto collected = for_each_old_record(
-      files, sealed,
-      [&](JournalRecord&& record) -> Status {
-        names.insert(record.zone);
-        return {};
-      },
-      damaged);
-  if (!collected) return pass(collected);
+  const auto history = JournalHistory::read(files, sealed, [](const JournalNote&) {});
+  if (!history->problem().empty()) return fail(Errc::kIo, "{}", history->problem());
+  const std::vector<dns::Name> known = history->zone_names();
+  ZoneNames names(known.begin(), known.end());
   // Nobody knows whose records the damage hit: all that is served is written, and the damage goes.
-  if (damaged)
+  if (history->damaged())
     version.for_each_zone(
         [&](const zone::ZoneView& zone) { names.insert(dns::Name(zone.apex())); });
   const std::string path = fmt::format("{}/{:016x}.snapshot.partial", directory, position);
@@ -141,18 +174,12 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
     const zone::ZoneView zone = version.zone_at(name);
     if (zone && !zone.loaded()) without_data.insert(name);
     if (!zone || !zone.loaded()) continue;
-    if (auto put = writer.put_zone(zone); !put) return pass(put);
+    if (auto put = writer.put_zone(zone, state_of(*history, zone, position)); !put)
+      return pass(put);
   }
-  if (!without_data.empty()) {
-    auto kept = for_each_old_record(
-        files, sealed,
-        [&](JournalRecord&& record) -> Status {
-          if (!without_data.contains(record.zone)) return {};
-          return writer.put_old_record(std::move(record));
-        },
-        damaged);
-    if (!kept) return pass(kept);
-  }
+  if (!without_data.empty())
+    if (auto kept = keep_old_records(files, sealed, *history, without_data, writer); !kept)
+      return pass(kept);
   if (auto done = writer.finish(); !done) return pass(done);
   return path;
 }

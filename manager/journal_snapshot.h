@@ -8,8 +8,8 @@
 
 namespace pando::manager {
 
-/// Writes the zones that `sealed` has records of, as they are in `version`, to
-/// `<directory>/<position>.partial` and syncs it; gives that path. A zone that has no data in
+/// Writes the zones that `sealed` has records of, as they are in `version` and with their overlays,
+/// to `<directory>/<position>.partial` and syncs it; gives that path. A zone that has no data in
 /// `version` (its file is broken, say) keeps its records as they are; one that `version` does not
 /// know any more is left out. `position`: everything up to it is in `version`. For a pool thread;
 /// `version` must be pinned.

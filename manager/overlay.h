@@ -29,6 +29,7 @@ class Overlay {
   struct Limits {
     std::size_t records = 1'000'000;
     std::size_t octets = std::size_t{256} << 20;  ///< owners and RDATA
+    static constexpr Limits none() noexcept { return {SIZE_MAX, SIZE_MAX}; }
   };
   Overlay() = default;
   explicit Overlay(const Limits& limits) : limits_(limits) {}

@@ -29,6 +29,16 @@ bool RecordKeyLess::operator()(const RecordKey& a, const RecordKey& b) const noe
   return dns::compare_rdata_canonical(a.type(), a.rdata(), b.rdata()) < 0;
 }
 
+bool RecordKeyLess::operator()(const RecordKey& a, const SetKey& b) const noexcept {
+  const int order = dns::compare_canonical(a.owner(), b.owner);
+  return order != 0 ? order < 0 : a.type() < b.type;
+}
+
+bool RecordKeyLess::operator()(const SetKey& a, const RecordKey& b) const noexcept {
+  const int order = dns::compare_canonical(a.owner, b.owner());
+  return order != 0 ? order < 0 : a.type < b.type();
+}
+
 bool operator==(const RecordKey& a, const RecordKey& b) noexcept {
   return a.same_set(b) && dns::compare_rdata_canonical(a.type(), a.rdata(), b.rdata()) == 0;
 }

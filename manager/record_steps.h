@@ -31,9 +31,18 @@ class RecordKey {
 
 [[nodiscard]] bool operator==(const RecordKey& a, const RecordKey& b) noexcept;
 
+/// Stands for all records of one set where they are looked up.
+struct SetKey {
+  dns::NameView owner;
+  dns::RRType type{};
+};
+
 /// Owners in canonical order, then types, then RDATA: the records of a set stand together.
 struct RecordKeyLess {
+  using is_transparent = void;
   bool operator()(const RecordKey& a, const RecordKey& b) const noexcept;
+  bool operator()(const RecordKey& a, const SetKey& b) const noexcept;
+  bool operator()(const SetKey& a, const RecordKey& b) const noexcept;
 };
 
 /// What happened to one record: its TTL before and after, nullopt where it was not there.

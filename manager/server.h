@@ -57,6 +57,8 @@ class Server {
   [[nodiscard]] bool has_data(dns::NameView apex) const;
   void announce(std::string_view why);
   std::shared_ptr<HistorySource> history();
+  void forget_zones();
+  void note_gone(std::vector<dns::Name> names);
   void published(std::uint64_t version);
   std::uint32_t worker_count() const;
   // server_reload.cpp

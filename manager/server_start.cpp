@@ -1,5 +1,6 @@
 #include <sched.h>
 
+#include <asio/post.hpp>
 #include <csignal>
 #include <ctime>
 #include <thread>
@@ -223,6 +224,7 @@ void Server::begin_serving() {
           settled_ = true;
           copies_->keep_only(runtime_);
           if (fresh_) secondaries_->configure(runtime_);
+          if (fresh_) forget_zones();
           announce("all zones loaded");
         });
       });
@@ -245,6 +247,33 @@ bool Server::has_data(dns::NameView apex) const {
 
 std::shared_ptr<HistorySource> Server::history() {
   return std::make_shared<HistorySource>(native_files(), *journal_, log_note);
+}
+
+/// Zones that left the configuration while the store was lost are found in the journal alone.
+void Server::forget_zones() {
+  asio::post(pool_, [this, runtime = runtime_, source = history(),
+                     position = committer_->position()] {
+    std::vector<dns::Name> names = source->any(position)->zone_names();
+    std::erase_if(names, [&](const dns::Name& name) {
+      return runtime->settings.zones.find(name).has_value();
+    });
+    if (!names.empty())
+      asio::post(io_, [this, names = std::move(names)]() mutable { note_gone(std::move(names)); });
+  });
+}
+
+void Server::note_gone(std::vector<dns::Name> names) {
+  CommitRequest request;
+  request.stage = [names = std::move(names)](Stage& stage) -> Status {
+    for (const dns::Name& name : names)
+      if (!stage.draft.snapshot().zone_at(name))  // not configured again meanwhile
+        stage.journal.push_back({name, {}, {}, {}, RecordKind::kGone});
+    return {};
+  };
+  request.done = [](const Result<std::uint64_t>& version) {
+    if (!version) log::warning("updates_of_removed_zones_kept", "reason", version.error().text);
+  };
+  committer_->submit(std::move(request));
 }
 
 void Server::load_zones(std::function<void(std::uint64_t changed)> done) {

@@ -20,6 +20,28 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options) {
 
 namespace {
 
+/// A zone that left the configuration, as ZoneTableSync would have it.
+Status replay_removal(shm::Store& store, const JournalRecord& record) {
+  const shm::VersionInfo base = store.current();
+  shm::Transaction transaction = store.begin();
+  transaction.use_reserve();
+  zone::Draft draft(transaction, base.root, base.number + 1);
+  if (!draft.snapshot().zone_at(record.zone)) return {};
+  if (auto removed = draft.remove_zone(record.zone); !removed) return removed;
+  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  return version ? Status() : pass(version);
+}
+
+/// True when the record says how a zone and its file compare at a serial that the zone, which is
+/// being served, has not got: it was to be put whole, and that never took place.
+bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
+  if (record.kind != RecordKind::kBase && record.kind != RecordKind::kOverlay) return false;
+  const shm::VersionInfo version = store.current();
+  const zone::ZoneView zone =
+      zone::Snapshot(store.window(), version.root, version.number).zone_at(record.zone);
+  return zone && zone.loaded() && !(zone.serial() == record.to);
+}
+
 /// True when the record changed something (and its version is published).
 Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const NoteSink& note) {
   const shm::VersionInfo base = store.current();
@@ -50,12 +72,18 @@ Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const
 Status replay_journal(shm::Store& store, Journal& journal, Files& files, const NoteSink& note) {
   std::uint64_t replayed = 0;
   std::uint64_t failed_at = 0;
+  std::uint64_t never_put = 0;
+  std::uint64_t last = 0;
   auto walked = for_each_record(
       files, journal.files(), store.current().journal_position,
       [&](JournalRecord&& record) -> Status {
+        last = record.position;
+        if (record.kind == RecordKind::kGone) return replay_removal(store, record);
+        if (never_put == 0 && is_of_another_zone(store, record)) never_put = record.position;
         // The others only say how zone and file compare; an edit may do no more either.
         const bool edits = record.kind == RecordKind::kEdit && !(record.from == record.to);
         if (record.kind != RecordKind::kDelta && !edits) return {};
+        never_put = 0;
         auto done = replay_record(store, record, note);
         if (!done) {
           failed_at = record.position;
@@ -72,8 +100,12 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
     journal.abandon(failed_at);
     return {};
   }
+  if (never_put != 0) journal.abandon(never_put);
   if (replayed > 0) log::info("journal_replayed", "records", replayed);
-  return walked;
+  if (!walked || never_put != 0 || last <= store.current().journal_position) return walked;
+  // The store has seen all of them now, also those that changed nothing.
+  auto version = store.publish(store.begin(), store.current().root, last);
+  return version ? Status() : pass(version);
 }
 
 }  // namespace pando::manager

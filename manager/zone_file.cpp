@@ -4,6 +4,7 @@
 
 #include "dns/zone_scanner.h"
 #include "manager/soa.h"
+#include "manager/zone_recovery.h"
 
 namespace pando::manager {
 
@@ -37,26 +38,44 @@ class Builder {
   Builder(shm::Store& store, const dns::Name& apex, const std::string& path)
       : store_(store), apex_(apex), path_(path), builder_(apex) {}
 
-  Result<BuiltZone, ZoneProblems> run(const JournalHistory* history) {
+  Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
     const auto source = path_.empty() ? std::nullopt : stat_source(path_);
-    if (history != nullptr && history->knows(apex_)) {
-      auto found = history->replay(apex_, source ? serial_of_file(path_, apex_) : std::nullopt);
-      if (!found) return problem({fmt::format("journal: {}", found.error().text)});
-      replay_ = std::move(*found);
-      has_updates_ = true;
-    }
+    const bool has_updates = history != nullptr && history->journal.knows(apex_);
+    if (has_updates)
+      if (auto chosen = choose(*history, source); !chosen)
+        return problem({fmt::format("journal: {}", chosen.error().text)});
     if (replay_.from_snapshot) {
-      if (auto added = add_snapshot(*history); !added) return problem({added.error().text});
+      if (auto added = add_snapshot(history->journal); !added) return problem({added.error().text});
     } else if (auto lines = add_file(); !lines.empty()) {
       return problem(std::move(lines));
     }
-    if (auto added = add_updates(); !added) return problem({added.error().text});
-    return finish(source.value_or(zone::ZoneSource{}));
+    if (recovery_)
+      if (auto added = add_updates(source.value_or(zone::ZoneSource{}), history->is_copy); !added)
+        return problem({added.error().text});
+    return finish(source_of(source));
   }
 
  private:
+  /// Whether the journal's updates come beside the file, or by serials.
+  Status choose(const ZoneHistory& history, const std::optional<zone::ZoneSource>& source) {
+    auto state = history.journal.file_state(apex_, history.up_to);
+    if (!state) return pass(state);
+    state_ = std::move(*state);
+    beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
+    if (beside_file_) {
+      recovery_.emplace(state_.overlay.entries());
+      return {};
+    }
+    const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
+    auto found = history.journal.replay(apex_, serial, history.up_to);
+    if (!found) return pass(found);
+    replay_ = std::move(*found);
+    recovery_.emplace(replay_.net.entries());
+    return {};
+  }
+
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
-    if (replay_.net.replaces(owner, type, rdata)) return {};
+    if (recovery_ && recovery_->take(owner, type, ttl, rdata)) return {};
     return builder_.add(owner, type, ttl, rdata);
   }
 
@@ -75,28 +94,52 @@ class Builder {
     });
   }
 
-  Status add_updates() {
-    return replay_.net.for_each_added([this](const zone::Record& record) {
-      return builder_.add(record.owner, record.type, record.ttl, record.rdata);
-    });
+  Status add_updates(const zone::ZoneSource& source, bool is_copy) {
+    auto outcome = std::move(*recovery_).result();
+    for (const zone::Record& record : outcome.records)
+      if (auto added = builder_.add(record.owner, record.type, record.ttl, record.rdata); !added)
+        return added;
+    if (!outcome.soa) return {};  // the builder says so
+    zone::Record& soa = *outcome.soa;
+    const dns::Serial file = soa_serial(soa.rdata);
+    dns::Serial serial = replay_.serial.value_or(file);
+    if (beside_file_) serial = recovered_serial(state_, file, source, outcome.overlay.empty());
+    set_soa_serial(soa.rdata, serial);
+    updated_ = outcome.overlay.entries().size();
+    if (!is_copy && !replay_.from_snapshot) note(file, serial, source, outcome.overlay);
+    return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
+  }
+
+  /// What the journal must know to fold on from here: nothing new when all is as it was.
+  void note(dns::Serial file, dns::Serial serial, const zone::ZoneSource& source,
+            const Overlay& overlay) {
+    const bool as_before = beside_file_ && state_.is_merged(file, source) &&
+                           state_.overlay.entries() == overlay.entries();
+    if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, overlay));
+    if (!as_before || !state_.source) journal_.push_back(source_entry(apex_, serial, source));
+  }
+
+  /// The state of the file that the zone's data agrees with. With a zone from the snapshot that is
+  /// the file that was merged last, if it is still there; another one is for a reload to compare.
+  [[nodiscard]] zone::ZoneSource source_of(const std::optional<zone::ZoneSource>& source) const {
+    if (!source) return {};
+    const bool other =
+        replay_.from_snapshot && state_.source && !same_source(*state_.source, *source);
+    return other ? zone::ZoneSource{} : *source;
   }
 
   Result<BuiltZone, ZoneProblems> finish(const zone::ZoneSource& source) {
     const std::uint64_t records = builder_.record_count();
     shm::Transaction transaction = store_.begin_private();
     // What was acknowledged found room once, though not in chunks filled like these.
-    if (has_updates_) transaction.use_reserve();
+    if (recovery_) transaction.use_reserve();
     auto built = builder_.finish(transaction);
     if (!built)
-      return problem(
-          {fmt::format("{}: {}", path_.empty() ? to_text(apex_) : path_, built.error().text)});
-    return BuiltZone{std::move(transaction),
-                     std::move(*built),
-                     source,
-                     records,
-                     replay_.applied,
-                     replay_.skipped,
-                     replay_.from_snapshot,
+      return problem({fmt::format(
+          "{}: {}{}", path_.empty() ? to_text(apex_) : path_,
+          updated_ == 0 ? "" : "beside the records that came by update: ", built.error().text)});
+    return BuiltZone{std::move(transaction), std::move(*built), source,   records,
+                     replay_.applied,        replay_.skipped,   updated_, std::move(journal_),
                      std::move(warnings_)};
   }
 
@@ -104,8 +147,12 @@ class Builder {
   const dns::Name& apex_;
   const std::string& path_;
   zone::ZoneBuilder builder_;
-  JournalHistory::Replay replay_;
-  bool has_updates_ = false;
+  FileState state_;                // of a zone that the journal knows
+  JournalHistory::Replay replay_;  // used unless the updates are known to be beside the file
+  bool beside_file_ = false;
+  std::optional<ZoneRecovery> recovery_;
+  std::vector<JournalEntry> journal_;
+  std::size_t updated_ = 0;
   std::vector<std::string> warnings_;
 };
 
@@ -122,7 +169,7 @@ std::optional<zone::ZoneSource> stat_source(const std::string& path) {
 }
 
 Result<BuiltZone, ZoneProblems> build_zone(shm::Store& store, const dns::Name& apex,
-                                           const std::string& path, const JournalHistory* history) {
+                                           const std::string& path, const ZoneHistory* history) {
   return Builder(store, apex, path).run(history);
 }
 

@@ -20,9 +20,10 @@ struct BuiltZone {
   std::shared_ptr<zone::ZoneBuilder::Built> built;
   zone::ZoneSource source;
   std::uint64_t records = 0;
-  std::size_t replayed = 0;  ///< differences of the journal that are in it
-  std::size_t skipped = 0;   ///< those that did not fit
-  bool from_snapshot = false;
+  std::size_t replayed = 0;           ///< differences of the journal that were applied one by one
+  std::size_t skipped = 0;            ///< those that did not fit
+  std::size_t updated = 0;            ///< records that are not as in the file, by updates
+  std::vector<JournalEntry> journal;  ///< to append when the zone is put
   std::vector<std::string> warnings;
 };
 
@@ -31,9 +32,17 @@ struct ZoneProblems {
   std::vector<std::string> lines;
 };
 
-/// Reads a zone file (`path` may be empty: the journal alone) and builds the zone with the updates
-/// that `history` (may be null) has of it. For a pool thread.
+/// What a zone that is not in the store has beside its file.
+struct ZoneHistory {
+  const JournalHistory& journal;
+  std::uint64_t up_to = UINT64_MAX;  ///< position of the journal's last record that counts
+  bool is_copy = false;              ///< the file is a secondary's: its serial says what is in it
+};
+
+/// Reads a zone file (`path` may be empty: the journal alone) and builds the zone, with the updates
+/// that `history` (may be null) has of it: beside the file as it is now when the journal tells what
+/// came by update (zone_recovery.h), else those whose serials fit. For a pool thread.
 Result<BuiltZone, ZoneProblems> build_zone(shm::Store& store, const dns::Name& apex,
-                                           const std::string& path, const JournalHistory* history);
+                                           const std::string& path, const ZoneHistory* history);
 
 }  // namespace pando::manager

@@ -42,6 +42,7 @@ struct ZoneLoader::Task {
   std::optional<BuiltZone> zone;
   std::optional<MergePlan> plan;  // of a zone that is served
   bool in_journal = false;
+  bool moved = false;              // the journal was compacted behind the version: look again
   std::optional<Outcome> outcome;  // decided already: nothing to put
 
   // In a pool thread.
@@ -69,6 +70,7 @@ void ZoneLoader::Task::examine(shm::Store& store) {
   served = live() && live().loaded();
   zone.reset();
   plan.reset();
+  moved = false;
   if (!served) return load_new(store, source.has_value());
   // What a secondary is served says its primary; the file is a copy.
   if (job.file_optional || is_merged(source)) return unchanged();
@@ -81,7 +83,8 @@ void ZoneLoader::Task::load_new(shm::Store& store, bool has_file) {
     outcome = Outcome{Outcome::Kind::kAbsent, {}, 0, {}};
     return;
   }
-  auto built = build_zone(store, job.apex, job.path, history.get());
+  const ZoneHistory before{*history, position, job.file_optional};
+  auto built = build_zone(store, job.apex, job.path, &before);
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
 }
@@ -92,6 +95,7 @@ void ZoneLoader::Task::compare(shm::Store& store) {
   zone.emplace(std::move(*built));
   auto state = file_state();
   if (!state) return fail_with({state.error().text});
+  if (moved) return;
   if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
     log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
   // A look at the built zone through a draft of its own that nobody else will see.
@@ -104,21 +108,28 @@ void ZoneLoader::Task::compare(shm::Store& store) {
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
   plan->source = zone->source;
+  plan->in_journal = in_journal;
 }
 
 /// What the journal says of the zone up to the version it is compared with. The batch's reading
-/// does when the zone's last record there is the version's; else it is read anew.
+/// does when the zone's last record there is the version's; else it is read anew. If that does not
+/// help either, the journal was compacted meanwhile, or records are missing.
 Result<FileState> ZoneLoader::Task::file_state() {
   const auto read = [&](const JournalHistory& history) -> Result<FileState> {
     if (!history.problem().empty())
       return fail(Errc::kIo, "the edited file is not merged, the journal cannot be read: {}",
                   history.problem());
     in_journal = history.knows(job.apex);
+    if (!in_journal && !may_have_updates(live())) return FileState{};
     return history.file_state(job.apex, position);
   };
+  const auto fits = [&](const FileState& state) { return state.serial == live().serial(); };
   auto state = read(*batch->history->any(position));
-  if (!state || state->serial == live().serial()) return state;
-  return read(*batch->history->get(position));
+  if (state && !fits(*state)) state = read(*batch->history->get(position));
+  if (!state || !state->serial || fits(*state)) return state;
+  moved = tries == 1;
+  state->overlay.lose();
+  return state;
 }
 
 ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
@@ -176,6 +187,7 @@ void ZoneLoader::build(const std::shared_ptr<Task>& task) {
 
 void ZoneLoader::built(const std::shared_ptr<Task>& task) {
   task->pin = {};
+  if (task->moved) return build(task);
   if (task->outcome) return finish(task, std::move(*task->outcome));
   if (!committer_.current().zone_at(task->job.apex))
     return finish(task, {Outcome::Kind::kFailed, {}, 0, {"zone is no longer configured"}});
@@ -201,10 +213,12 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
     *moved = loaded != expected.has_value() || (loaded && !(before.serial() == *expected));
     return *moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
-  if (expected && task->in_journal)
-    put.note = [](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
-      journal.push_back(base_entry(after));
-    };
+  put.note = [expected, task](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
+    for (JournalEntry& entry : task->zone->journal) journal.push_back(std::move(entry));
+    if (!expected || !task->in_journal) return;
+    journal.push_back(base_entry(after));
+    journal.push_back(source_entry(task->job.apex, after.serial(), task->zone->source));
+  };
   committer_.put_zone(std::move(put), [this, task, moved](const Status& status) {
     if (!status && *moved && task->tries < kMaxTries) return build(task);
     if (!status) return finish(task, {Outcome::Kind::kFailed, {}, 0, {status.error().text}});
@@ -213,8 +227,13 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
         task->batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;
     log::detail::event(level, "zone_loaded", "zone", to_text(task->job.apex), "serial",
                        live.serial().value, "records", live.record_count(), "ms",
-                       milliseconds_since(task->start), "replayed", task->zone->replayed, "skipped",
-                       task->zone->skipped);
+                       milliseconds_since(task->start), "updated", task->zone->updated, "replayed",
+                       task->zone->replayed, "skipped", task->zone->skipped);
+    // A secondary's copy may well be newer than the differences.
+    if (task->zone->skipped > 0 && !task->job.file_optional)
+      log::warning("updates_not_applied", "zone", to_text(task->job.apex), "differences",
+                   task->zone->skipped, "reason",
+                   "the journal no longer tells what came by update, and the serials do not fit");
     const auto kind = task->served ? Outcome::Kind::kReplaced : Outcome::Kind::kLoaded;
     finish(task, {kind, live.serial(), live.record_count(), {}});
   });

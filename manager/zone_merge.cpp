@@ -55,6 +55,7 @@ zone::Changes served_part(const zone::ZoneView& live, const zone::Record& soa,
 
 void journal_merge(Stage& stage, const MergePlan& plan, bool settles,
                    const zone::Applied& applied) {
+  const std::size_t before = stage.journal.size();
   FileEdit edit{plan.file_serial, applied.effective, {plan.zone, {}, {}}};
   if (!settles)
     edit.held = changes_of(plan.zone, held_back(plan.edit, steps_of(applied.effective)));
@@ -62,6 +63,8 @@ void journal_merge(Stage& stage, const MergePlan& plan, bool settles,
     stage.journal.push_back({plan.zone, applied.from, applied.to, encode(edit), RecordKind::kEdit});
   if (settles)
     stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
+  if (plan.in_journal || stage.journal.size() > before)
+    stage.journal.push_back(source_entry(plan.zone, applied.to, plan.source));
 }
 
 }  // namespace

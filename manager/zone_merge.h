@@ -23,6 +23,7 @@ struct MergePlan {
   bool settles = false;  ///< the file holds exactly that version
   bool overlay_known = true;
   bool note_file_serial = false;  ///< the journal has another one
+  bool in_journal = false;        ///< the zone has records there
   zone::ZoneSource source;
 };
 

@@ -15,6 +15,7 @@ struct ZoneTableSync::Slice {
   dns::Name after;
   std::size_t next_zone = 0;
   bool last = false;
+  std::vector<JournalEntry> gone;  ///< the notes that zones have left
 };
 
 ZoneTableSync::ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done)
@@ -32,25 +33,38 @@ void ZoneTableSync::finish(const Status& status) { done_(status, counts_); }
 
 void ZoneTableSync::remove_next() {
   auto slice = std::make_shared<Slice>();
-  committer_.edit([self = shared_from_this(),
-                   slice](zone::Draft& draft) { return self->remove_slice(draft, *slice); },
-                  [self = shared_from_this(), slice](const Status& status) {
-                    if (!status) return self->finish(status);
-                    self->after_ = slice->after;
-                    self->counts_.removed += slice->counts.removed;
-                    self->counts_.loaded += slice->counts.loaded;
-                    self->started_ = true;
-                    if (slice->last)
-                      self->put_next();
-                    else
-                      self->remove_next();
-                  });
+  CommitRequest request;
+  request.stage = [self = shared_from_this(), slice](Stage& stage) -> Status {
+    auto removed = self->remove_slice(stage.draft, *slice);
+    if (removed && self->noting_)
+      stage.journal.insert(stage.journal.end(), slice->gone.begin(), slice->gone.end());
+    return removed;
+  };
+  request.done = [self = shared_from_this(), slice](const Result<std::uint64_t>& version) {
+    if (!version) return self->not_removed(*slice, version.error());
+    self->after_ = slice->after;
+    self->counts_.removed += slice->counts.removed;
+    self->counts_.loaded += slice->counts.loaded;
+    self->started_ = true;
+    if (slice->last)
+      self->put_next();
+    else
+      self->remove_next();
+  };
+  committer_.submit(std::move(request));
+}
+
+/// A journal that cannot be written is no reason to go on serving zones that are to go.
+void ZoneTableSync::not_removed(const Slice& slice, const Error& error) {
+  if (!noting_ || slice.gone.empty()) return finish(tl::unexpected<Error>(error));
+  noting_ = false;
+  log::warning("updates_of_removed_zones_kept", "reason", error.text);
+  remove_next();
 }
 
 Status ZoneTableSync::remove_slice(zone::Draft& draft, Slice& slice) {
   slice = {};
   slice.after = after_;
-  std::vector<dns::Name> gone;
   {
     const zone::Snapshot snapshot = draft.snapshot();
     zone::ZoneWalk walk(snapshot);
@@ -61,7 +75,7 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Slice& slice) {
       if (slice.last) break;
       slice.after = dns::Name(zone.apex());
       if (!runtime_->settings.zones.find(zone.apex())) {
-        gone.push_back(slice.after);
+        slice.gone.push_back({slice.after, zone.serial(), zone.serial(), {}, RecordKind::kGone});
         continue;
       }
       if (used_.size() <= zone.side_index()) used_.resize(zone.side_index() + 1U);
@@ -69,9 +83,9 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Slice& slice) {
       if (zone.loaded()) ++slice.counts.loaded;
     }
   }
-  for (const dns::Name& apex : gone)
-    if (auto removed = draft.remove_zone(apex); !removed) return removed;
-  slice.counts.removed = gone.size();
+  for (const JournalEntry& gone : slice.gone)
+    if (auto removed = draft.remove_zone(gone.zone); !removed) return removed;
+  slice.counts.removed = slice.gone.size();
   return {};
 }
 

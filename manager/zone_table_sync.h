@@ -11,7 +11,8 @@
 namespace pando::manager {
 
 /// Brings the store's list of zones and their settings in line with the configuration, in slices: a
-/// million zones must not hold up the commit thread. Zones that are new start unloaded.
+/// million zones must not hold up the commit thread. Zones that are new start unloaded; that a zone
+/// has left is in the journal, so that one of its name that comes later inherits no updates.
 class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
  public:
   struct Counts {
@@ -30,6 +31,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   struct Slice;
   void remove_next();
   void put_next();
+  void not_removed(const Slice& slice, const Error& error);
   void finish(const Status& status);
   Status remove_slice(zone::Draft& draft, Slice& slice);
   Status put_slice(zone::Draft& draft, Slice& slice);
@@ -44,6 +46,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   Counts counts_;
   dns::Name after_;  // removal: the last zone looked at
   bool started_ = false;
+  bool noting_ = true;         // the journal is told which zones have left
   std::size_t next_zone_ = 0;  // putting: index in the configuration's table
   std::vector<bool> used_;     // side table entries
   std::uint32_t side_hint_ = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "manager/zone_diff.h"
+#include "manager/zone_recovery.h"
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
@@ -20,6 +21,27 @@ Lines with_apex(Lines lines) {
   return lines;
 }
 
+/// The store was lost before the edit was merged: the same comes out.
+void expect_recovered_alike(const Overlay& overlay, const ZoneStore& edited,
+                            const ZoneStore& merged) {
+  ZoneRecovery recovery(overlay.entries());
+  Lines rest;
+  for (const std::string& line : edited.lines()) {
+    const zone::Record one = record(line);
+    if (!recovery.take(one.owner, one.type, one.ttl, one.rdata)) rest.push_back(line);
+  }
+  auto outcome = std::move(recovery).result();
+  outcome.records.push_back(*outcome.soa);
+  for (const zone::Record& one : outcome.records)
+    rest.push_back(fmt::format("{} {} {} {}", to_text(one.owner), one.ttl.seconds,
+                               to_text(one.type), dns::rdata_to_text(one.type, one.rdata)));
+  const ZoneStore recovered(rest);
+  EXPECT_EQ(recovered.lines(), merged.lines());
+  Overlay expected;
+  expected.updated(steps_of(*diff_zones(edited.zone(), recovered.zone(), UINT64_MAX)));
+  EXPECT_EQ(outcome.overlay.entries(), expected.entries());
+}
+
 /// A zone's life: loaded from a file, changed by an update, its file edited. `merged` is what is
 /// served then, without the apex, and `overlay` what the journal's records fold to.
 struct Life {
@@ -35,12 +57,14 @@ struct Life {
         file_steps(steps_of(*diff_zones(live.zone(), now.zone(), UINT64_MAX)), overlay);
     EXPECT_EQ(edit, steps_of(*diff_zones(first.zone(), now.zone(), UINT64_MAX)))
         << "how the file changed comes out without the old file";
+    const Overlay before = overlay;
     const Steps served = steps_of(live.apply(merge_edit(live.zone(), edit)).effective);
     overlay.edited(served, held_back(edit, served));
     Overlay expected;
     expected.updated(steps_of(*diff_zones(now.zone(), live.zone(), UINT64_MAX)));
     EXPECT_EQ(overlay.entries(), expected.entries())
         << "served zone = file, changed by the overlay";
+    expect_recovered_alike(before, now, live);
     for (const std::string& line : live.lines())
       if (!line.starts_with("example. ")) merged.push_back(line);
   }

@@ -155,6 +155,40 @@ TEST(FileState, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
   EXPECT_TRUE(state.overlay.empty());
 }
 
+TEST(FileState, ADifferenceThatIsMissingMakesTheOverlayUnknown) {
+  const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
+  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  for (const auto& [kind, payload] :
+       {std::pair(RecordKind::kDelta, delta), {RecordKind::kEdit, edit}}) {
+    FileState state;
+    ASSERT_TRUE(state.take({1, 1, RecordKind::kDelta, name("@"), {10}, {11}, delta}).has_value());
+    ASSERT_TRUE(state.take({3, 3, kind, name("@"), {12}, {13}, payload}).has_value());
+    EXPECT_FALSE(state.overlay.known());
+    EXPECT_EQ(state.serial, dns::Serial{13});
+    ASSERT_TRUE(state.take({4, 4, RecordKind::kBase, name("@"), {20}, {20}, {}}).has_value());
+    EXPECT_TRUE(state.overlay.empty()) << "the file's serial is that of the zone from there on";
+  }
+}
+
+TEST(FileState, KnowsWhichFileWasMergedUntilAnotherIs) {
+  const zone::ZoneSource source{-5, 123};
+  const JournalRecord noted{1, 1, RecordKind::kSource, name("@"), {10}, {10}, encode(source)};
+  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  FileState state;
+  EXPECT_FALSE(state.is_merged({10}, source));
+  ASSERT_TRUE(state.take(noted).has_value());
+  EXPECT_TRUE(state.is_merged({10}, source));
+  EXPECT_FALSE(state.is_merged({11}, source));
+  EXPECT_FALSE(state.is_merged({10}, {-4, 123}));
+  EXPECT_FALSE(state.is_merged({10}, {-5, 124}));
+  const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
+  ASSERT_TRUE(state.take({2, 2, RecordKind::kDelta, name("@"), {10}, {11}, delta}).has_value());
+  EXPECT_TRUE(state.is_merged({10}, source));
+  ASSERT_TRUE(state.take({3, 3, RecordKind::kEdit, name("@"), {11}, {50}, edit}).has_value());
+  EXPECT_FALSE(state.source.has_value());
+  EXPECT_TRUE(state.overlay.known());
+}
+
 TEST(FileState, ASnapshotsZoneAloneSaysNothingOfUpdates) {
   FileState state;
   ASSERT_TRUE(state.take({1, 1, RecordKind::kZoneEnd, name("@"), {}, {9}, Bytes(8)}).has_value());
@@ -166,8 +200,9 @@ TEST(FileState, DamagedPayloadsAreErrors) {
   Overlay overlay;
   overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
   const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
-  for (const auto& [kind, whole] :
-       {std::pair(RecordKind::kOverlay, encode(name("@"), overlay)), {RecordKind::kEdit, edit}})
+  for (const auto& [kind, whole] : {std::pair(RecordKind::kOverlay, encode(name("@"), overlay)),
+                                    {RecordKind::kEdit, edit},
+                                    {RecordKind::kSource, encode(zone::ZoneSource{1, 2})}})
     for (std::size_t octets = 0; octets < whole.size(); ++octets) {
       const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(octets));
       EXPECT_FALSE(state.take({1, 1, kind, name("@"), {5}, {9}, part}).has_value()) << octets;
