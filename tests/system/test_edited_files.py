@@ -1,6 +1,7 @@
 """Zone files edited beside dynamic updates: neither the operator's edits nor acknowledged updates are lost."""
 
 import os
+import re
 import shutil
 import signal
 
@@ -72,14 +73,36 @@ class Zone:
         self.server.start(ZONE)
         self.settle()
 
-    def restart_host(self):
+    def restart_host(self, zone=ZONE):
         """Memory is gone, the disk is not."""
+        self.lose_memory()
+        self.server.start(zone)
+
+    def lose_memory(self):
         self.server.kill()
         for pid in self.server.left_over():
             os.kill(pid, signal.SIGKILL)
         servers.wait_until("workers are gone", lambda: not self.server.left_over())
         shutil.rmtree(self.server.store)
-        self.server.start(ZONE)
+
+    def compact(self):
+        """Brings the journal past its limit, and waits for the snapshot; what that took is taken back."""
+        before = set(self.snapshots())
+        filler = [f"filler{i} 60 TXT {' '.join(['x' * 250] * 3)}" for i in range(60)]
+        for _ in range(200):
+            self.update(add=filler)
+            self.update(delete=filler)
+            if set(self.snapshots()) - before:
+                break
+        servers.wait_until("the journal is compacted", lambda: set(self.snapshots()) - before)
+
+    def times_gone(self):
+        """How often the journal says that a zone has left (docs/journal-format.md, kind 7)."""
+        octets = b"".join(path.read_bytes() for path in (self.server.folder / "journal").glob("*.journal"))
+        return sum(octets[found.start() + 24] == 7 for found in re.finditer(b"PJRC", octets))
+
+    def snapshots(self):
+        return [path.name for path in (self.server.folder / "journal").glob("*.snapshot")]
 
     def settle(self):
         """A started manager reads files in the background; a reload waits for that."""
@@ -114,3 +137,120 @@ def test_an_edit_goes_beside_updates(zone, serial):
     assert zone.live_serial() == (serial or before + 1)
     zone.restart()
     assert zone.served() == {"www 60 A 192.0.2.12", "dyn 60 A 192.0.2.20", "new 60 A 192.0.2.13"}
+
+
+# The host restarts: the live store is gone, the zone file and the journal are there. ------------------------------------
+
+SERVED = {"www 60 A 192.0.2.10", "dyn 60 A 192.0.2.20"}
+
+
+@pytest.fixture
+def updated(pando, tmp_path):
+    """Serves a zone to which an update added "dyn" and from which one removed "old"."""
+    made = Zone(pando, tmp_path, store_extra="  journal-limit: 1MiB")
+    made.write("www 60 A 192.0.2.10", "old 60 A 192.0.2.11", serial=10)
+    made.server.start(ZONE)
+    made.update(add=["dyn 60 A 192.0.2.20"], delete=["old 60 A 192.0.2.11"])
+    return made
+
+
+def leave(zone):
+    pass
+
+
+def edit_with_a_higher_serial(zone):
+    zone.write("www 60 A 192.0.2.12", "old 60 A 192.0.2.11", "new 60 A 192.0.2.13", serial=5000)
+
+
+def edit_with_the_same_serial(zone):
+    zone.write("www 60 A 192.0.2.12", "old 60 A 192.0.2.11", "new 60 A 192.0.2.13")
+
+
+def put_back_an_old_file(zone):
+    zone.write("www 60 A 192.0.2.9", "old 60 A 192.0.2.11", "before 60 A 192.0.2.14", serial=3)
+
+
+EDITED = {"www 60 A 192.0.2.12", "dyn 60 A 192.0.2.20", "new 60 A 192.0.2.13"}
+OLDER = {"www 60 A 192.0.2.9", "dyn 60 A 192.0.2.20", "before 60 A 192.0.2.14"}
+
+
+@pytest.mark.parametrize("compacted", [False, True], ids=["whole journal", "compacted"])
+@pytest.mark.parametrize("change, records, serial", [
+    (leave, SERVED, lambda last: last),
+    (Zone.touch, SERVED, lambda last: last + 1),
+    (edit_with_a_higher_serial, EDITED, lambda last: 5001),
+    (edit_with_the_same_serial, EDITED, lambda last: last + 1),
+    (put_back_an_old_file, OLDER, lambda last: last + 1),
+], ids=["unchanged", "touched", "higher serial", "same serial", "old file"])
+def test_updates_outlive_the_host_whatever_became_of_the_file(updated, change, records, serial, compacted):
+    if compacted:
+        updated.compact()
+    last = updated.live_serial()
+    change(updated)
+    updated.restart_host()
+    assert updated.served() == records
+    assert updated.live_serial() == serial(last)
+    # And it goes on: what came of it is known to the next reload, restart, and restart of the host.
+    for again in (updated.reload, updated.restart, updated.restart_host):
+        again()
+        assert updated.served() == records
+        assert updated.live_serial() == serial(last)
+    updated.update(add=["more 60 A 192.0.2.30"], delete=["www 60 A " + next(
+        record for record in records if record.startswith("www ")).split()[-1]])
+    updated.touch()
+    updated.restart_host()
+    assert updated.served() == {record for record in records if not record.startswith("www ")} | {"more 60 A 192.0.2.30"}
+
+
+@pytest.mark.parametrize("crash_at", ["commit-journalled", "commit-before-publish", "commit-published"])
+def test_a_kill_while_an_edited_zone_comes_back_changes_nothing(updated, crash_at):
+    """The zone is put and the journal told how it stands beside its file: both, or neither."""
+    last = updated.live_serial()
+    edit_with_the_same_serial(updated)
+    updated.lose_memory()
+    server = updated.server
+    crashed = False
+    for count in range(1, 6):  # the store's first versions hold settings
+        server.crash_at = f"{crash_at}:{count}"
+        try:
+            server.start(ZONE)
+        except AssertionError:
+            crashed = True
+            server.process.wait()
+            continue
+        server.kill()
+    assert crashed
+    server.crash_at = None
+    server.start(ZONE)
+    updated.settle()
+    for again in (updated.settle, updated.restart_host):
+        again()
+        assert updated.served() == EDITED
+        assert updated.live_serial() == last + 1
+
+
+def test_an_edit_is_merged_after_a_compaction(updated):
+    updated.compact()
+    last = updated.live_serial()
+    edit_with_the_same_serial(updated)
+    updated.reload()
+    assert updated.served() == EDITED
+    assert updated.live_serial() == last + 1
+
+
+def test_a_zone_that_was_away_inherits_no_updates(updated):
+    server, zones = updated.server, updated.server.zones
+    for times, leave in enumerate([lambda: server.control("reload"), lambda: updated.restart_host(None)], 1):
+        server.zones = []
+        server.write_config()
+        leave()
+        servers.wait_until("the journal knows", lambda: updated.times_gone() == times)
+        server.zones = zones
+        server.write_config()
+        updated.write("www 60 A 192.0.2.10", serial=10)
+        server.control("reload")
+        assert updated.served() == {"www 60 A 192.0.2.10"}
+        updated.restart_host()
+        assert updated.served() == {"www 60 A 192.0.2.10"}
+        assert updated.live_serial() == 10
+        updated.update(add=["dyn 60 A 192.0.2.20"])
