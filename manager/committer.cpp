@@ -248,10 +248,23 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
     *had_data = before && before.loaded();
     return {};
   };
-  put.note = [had_data](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
-    if (*had_data) journal.push_back(base_entry(after));
+  put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
+    if (status && *had_data) note_base(apex, current().zone_at(apex).serial());
+    done(status);
+  });
+}
+
+/// A step of its own. Without it (the disk is full, the process killed) the next difference does
+/// not fit the one before, and what came by update is not known any more.
+void Committer::note_base(const dns::Name& apex, dns::Serial serial) {
+  CommitRequest request;
+  request.stage = [apex, serial](Stage& stage) -> Status {
+    const zone::ZoneView zone = stage.draft.snapshot().zone_at(apex);
+    if (zone && zone.loaded() && zone.serial() == serial) stage.journal.push_back(base_entry(zone));
+    return {};
   };
-  put_zone(std::move(put), std::move(done));
+  request.done = [](const Result<std::uint64_t>&) {};
+  submit(std::move(request));
 }
 
 void Committer::put_zone(ZonePut put, Finished done) {

@@ -67,8 +67,9 @@ class Committer {
   void apply(Compute compute, const zone::DataLimits& limits, Applied done);
 
   using Finished = std::function<void(const Status&)>;
-  /// Puts a zone that was built in `built_in` (a pool thread's transaction). When it takes the
-  /// place of other data, the journal says that what was updated there is gone with it.
+  /// Puts a zone that was built in `built_in` (a pool thread's transaction). When it took the place
+  /// of other data, the journal is told that what was updated there is gone with it; a journal that
+  /// cannot be written does not stop the zone.
   void put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
                 shm::Transaction&& built_in, const zone::ZoneSource& source, Finished done);
   /// The same with conditions: `check` (may be empty) sees the zone as it is just before, `note`
@@ -111,6 +112,7 @@ class Committer {
   void retry_singly(Group& group);
   void journal_update(Stage& stage, const zone::Applied& applied) const;
   void note_sources(const Group& group);
+  void note_base(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;
   shm::Store& store_;

@@ -16,6 +16,8 @@ namespace pando::manager {
 
 namespace {
 
+constexpr const char* kPartial = ".partial";  // suffix of a copy that is being written
+
 Status write_text(StoreFile& file, const zone::ZoneView& zone) {
   std::uint64_t offset = 0;
   dns::ZoneTextWriter writer(zone.apex(), {.relative_owners = true}, [&](std::string_view text) {
@@ -46,7 +48,7 @@ Status write_text(StoreFile& file, const zone::ZoneView& zone) {
 
 Status write_zone_file(Files& files, const zone::ZoneView& zone, const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const std::string partial = path + ".partial";
+  const std::string partial = path + kPartial;
   if (auto made = files.make_directory(folder); !made) return made;
   auto file = files.open(partial, OpenMode::kCreate);
   if (!file) return pass(file);
@@ -98,7 +100,10 @@ void ZoneCopies::keep_only(const RuntimePtr& runtime) {
     const config::ZoneTable& zones = runtime->settings.zones;
     std::unordered_set<std::string> kept;
     for (std::size_t i = 0; i < zones.size(); ++i)
-      if (zones[i].options->is_secondary()) kept.insert(copy_name(zones[i].name));
+      if (zones[i].options->is_secondary()) {
+        kept.insert(copy_name(zones[i].name));
+        kept.insert(copy_name(zones[i].name) + kPartial);
+      }
     for (const std::string& name : *names)
       if (!kept.contains(name)) static_cast<void>(files_.remove(folder_ + "/" + name));
   });

@@ -119,6 +119,36 @@ TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
   EXPECT_THAT(owners, ElementsAre("a.example.", "c.example."));
 }
 
+/// A transfer that replaces a zone needs no journal, though it notes there what it did.
+TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
+  for (const bool broken : {false, true}) {
+    FakeDisk disk;
+    Parts parts(64 << 20, disk);
+    ASSERT_TRUE(parts.apply({}, {"a 60 A 192.0.2.9"}).has_value());
+    disk.fail = [broken](FakeDisk::Call call, const std::string&) -> Status {
+      if (broken && call == FakeDisk::Call::kWrite) return fail(Errc::kFull, "ENOSPC");
+      return {};
+    };
+    zone::ZoneBuilder builder(testing::name("@"));
+    for (const char* line : {"@ 60 SOA ns1 admin 77 3600 600 86400 300", "@ 60 NS ns1"}) {
+      const zone::Record one = testing::record(line);
+      ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata).has_value());
+    }
+    shm::Transaction built_in = parts.zone.store().begin_private();
+    auto built = builder.finish(built_in);
+    ASSERT_TRUE(built.has_value());
+    std::optional<Status> done;
+    parts.committer.put_zone(testing::name("@"), *built, std::move(built_in), {},
+                             [&](const Status& status) { done = status; });
+    ASSERT_TRUE(parts.run_until([&] { return done && !parts.committer.busy(); }));
+    EXPECT_TRUE(done->has_value());
+    EXPECT_EQ(parts.zone.zone().serial(), dns::Serial{77});
+    const std::vector<JournalRecord> records = journalled(parts, disk);
+    ASSERT_EQ(records.size(), broken ? 1U : 2U);
+    EXPECT_EQ(records.back().kind, broken ? RecordKind::kDelta : RecordKind::kBase);
+  }
+}
+
 /// Fills the store until it refuses; what was accepted stays, and deleting still works.
 TEST(Committer, AFullStoreRefusesUpdatesAndStillDeletes) {
   Parts parts(8 << 20);

@@ -92,6 +92,23 @@ TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
   EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
 }
 
+TEST_F(Copies, GoWithTheirZonesAndNoneIsTakenAwayWhileItIsWritten) {
+  config::Settings settings;
+  config::ZoneOptions secondary;
+  secondary.primaries = {"primary"};
+  ASSERT_TRUE(settings.zones.add(name("@"), "", settings.zones.add_options(secondary)));
+  const auto runtime = make_runtime(std::move(settings));
+  ASSERT_TRUE(runtime.has_value());
+  for (const char* file :
+       {"example.zone", "example.zone.partial", "gone.zone", "gone.zone.partial"})
+    ASSERT_TRUE(disk_.open(std::string("/folder/") + file, OpenMode::kCreate).has_value());
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
+  copies.keep_only(*runtime);
+  parts_.pool.join();
+  EXPECT_THAT(disk_.paths(),
+              ::testing::ElementsAre("/folder/example.zone", "/folder/example.zone.partial"));
+}
+
 TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
   const auto file_of = [](const char* text) {
     return copy_name(dns::Name::from_text(text).value());

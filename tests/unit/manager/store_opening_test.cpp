@@ -1,0 +1,98 @@
+#include "manager/store_opening.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "manager/journal_history.h"
+#include "tests/unit/manager/parts.h"
+
+namespace pando::manager {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::name;
+using testing::Parts;
+using ::testing::SizeIs;
+
+/// The last manager died after a group was journalled and before it was published.
+class Replay : public ::testing::Test {
+ protected:
+  void journalled(const std::vector<JournalEntry>& group) {
+    ASSERT_TRUE(parts_.journal.append(group).has_value());
+  }
+  void restart() {
+    const auto replayed =
+        replay_journal(parts_.zone.store(), parts_.journal, native_files(),
+                       [this](const JournalNote& note) { notes_.push_back(note.text); });
+    ASSERT_TRUE(replayed.has_value());
+  }
+  JournalEntry delta(std::uint32_t from) {
+    const auto changes =
+        parts_.changes({fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", from)},
+                       {fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", from + 1),
+                        fmt::format("r{} 60 A 192.0.2.1", from)});
+    return {name("@"), {from}, {from + 1}, zone::encode(changes)};
+  }
+  std::shared_ptr<const JournalHistory> history() {
+    return JournalHistory::read(native_files(), parts_.journal.files(), [](const JournalNote&) {});
+  }
+  std::uint64_t position() { return parts_.zone.store().current().journal_position; }
+
+  Parts parts_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(Replay, DifferencesAreApplied) {
+  journalled({delta(10), delta(11)});
+  restart();
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{12});
+  EXPECT_THAT(parts_.zone.at("r11"), SizeIs(1));
+  EXPECT_EQ(position(), 2U);
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+TEST_F(Replay, WhatChangesNothingCountsAsSeen) {
+  journalled({source_entry(name("@"), {10}, {1, 2})});
+  restart();
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{10});
+  EXPECT_EQ(position(), 1U);
+}
+
+TEST_F(Replay, AZoneThatLeftIsRemoved) {
+  journalled({delta(10), {name("@"), {11}, {11}, {}, RecordKind::kGone}});
+  restart();
+  EXPECT_FALSE(parts_.zone.zone());
+  EXPECT_EQ(position(), 2U);
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+/// Else the journal would say of what is served that it is as the file was.
+TEST_F(Replay, TheNoteOfAZoneThatWasNeverPutIsVoid) {
+  for (const RecordKind kind : {RecordKind::kBase, RecordKind::kOverlay}) {
+    const std::uint32_t serial = parts_.zone.zone().serial().value;
+    const Overlay none;
+    const Bytes payload = kind == RecordKind::kBase ? Bytes() : encode(name("@"), none);
+    journalled({{name("@"), {77}, {77}, payload, kind}, source_entry(name("@"), {77}, {1, 2})});
+    restart();
+    ASSERT_TRUE(parts_.journal.append(std::vector{delta(serial)}).has_value());
+    restart();
+    const auto state = history()->file_state(name("@"), UINT64_MAX);
+    ASSERT_TRUE(state.has_value());
+    EXPECT_EQ(state->serial, dns::Serial{serial + 1});
+    EXPECT_TRUE(state->overlay.known());
+    EXPECT_FALSE(history()->damaged());
+    EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{serial + 1});
+  }
+}
+
+TEST_F(Replay, ANoteOfTheZoneAsItIsStays) {
+  journalled({delta(10), {name("@"), {5}, {11}, {}, RecordKind::kBase}});
+  restart();
+  const auto state = history()->file_state(name("@"), position());
+  ASSERT_TRUE(state.has_value());
+  EXPECT_TRUE(state->overlay.empty());
+  EXPECT_EQ(state->file_serial, dns::Serial{5});
+}
+
+}  // namespace
+}  // namespace pando::manager
