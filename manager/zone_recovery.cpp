@@ -20,10 +20,6 @@ bool ZoneRecovery::take(dns::NameView owner, dns::RRType type, dns::Ttl ttl, Byt
   return true;
 }
 
-std::optional<dns::Serial> ZoneRecovery::file_serial() const {
-  return soa_ ? std::optional(soa_serial(soa_->rdata)) : std::nullopt;
-}
-
 std::optional<dns::Ttl> ZoneRecovery::ttl_in_file(const RecordKey& key) const {
   const auto found = held_.find(key);
   return found == held_.end() ? std::nullopt : std::optional(found->second);
@@ -49,10 +45,7 @@ void ZoneRecovery::recover_set(const Updates& set) {
     const auto file = ttl_in_file(at->first);
     serve(at->first, file, stays(at->second, file) ? updated : std::nullopt);
   }
-  const auto [first, last] = held_.equal_range(SetKey{set.first->first.owner(),  //
-                                                      set.first->first.type()});
-  for (auto at = first; at != last; ++at)
-    if (!updates_.contains(at->first)) serve(at->first, at->second, updated ? updated : at->second);
+  serve_others(set, updated);
 }
 
 /// The file has the only word where it changed (see is_signers()).
@@ -62,10 +55,15 @@ void ZoneRecovery::recover_signers_set(const Updates& set) {
     const bool edited = file.has_value() != at->second.file.has_value();
     serve(at->first, file, edited ? file : at->second.live);
   }
-  const auto [first, last] = held_.equal_range(SetKey{set.first->first.owner(),  //
-                                                      set.first->first.type()});
+  serve_others(set, std::nullopt);
+}
+
+/// The file's records beside those that updates touched.
+void ZoneRecovery::serve_others(const Updates& set, std::optional<dns::Ttl> updated) {
+  const RecordKey& any = set.first->first;
+  const auto [first, last] = held_.equal_range(SetKey{any.owner(), any.type()});
   for (auto at = first; at != last; ++at)
-    if (!updates_.contains(at->first)) serve(at->first, at->second, at->second);
+    if (!updates_.contains(at->first)) serve(at->first, at->second, updated.value_or(at->second));
 }
 
 /// There is one SOA: that of an update, when it changed more than the serial.

@@ -22,7 +22,6 @@ class ZoneRecovery {
 
   /// A record of the file. True: kept here, result() has what becomes of it.
   bool take(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata);
-  [[nodiscard]] std::optional<dns::Serial> file_serial() const;
 
   struct Outcome {
     std::vector<zone::Record> records;  ///< of the sets kept here, as they are to be served
@@ -37,6 +36,7 @@ class ZoneRecovery {
   void recover_set(const Updates& set);
   void recover_signers_set(const Updates& set);
   void recover_soa(const Updates& set);
+  void serve_others(const Updates& set, std::optional<dns::Ttl> updated);
   [[nodiscard]] std::optional<dns::Ttl> ttl_in_file(const RecordKey& key) const;
   void serve(const RecordKey& key, std::optional<dns::Ttl> file, std::optional<dns::Ttl> live);
 
