@@ -30,6 +30,7 @@ zone::ServerSettings compile(const Server& server, const Limits& limits) {
   compiled.udp_payload = server.udp_payload;
   compiled.minimal_responses = server.minimal_responses;
   compiled.tcp_clients = limits.tcp_clients;
+  compiled.rate_limit = server.rate_limit;
   compiled.tcp_idle_ms = static_cast<std::uint32_t>(limits.tcp_idle.count());
   return compiled;
 }

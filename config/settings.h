@@ -44,15 +44,7 @@ struct ServerTls {
   bool operator==(const ServerTls&) const = default;
 };
 
-/// server.rate-limit: response rate limiting.
-struct RateLimit {
-  std::uint32_t responses = 0;  ///< per second and client prefix; 0 = off
-  std::uint32_t slip = 2;       ///< each n-th limited response is sent truncated; 0 = none
-  std::uint32_t ipv4_prefix = 24;
-  std::uint32_t ipv6_prefix = 56;
-  std::vector<IpPrefix> exempt;
-  bool operator==(const RateLimit&) const = default;
-};
+using RateLimit = zone::RateLimit;
 
 /// server.cookies (RFC 7873, RFC 9018): 16 octets each.
 struct Cookies {

@@ -18,7 +18,6 @@ constexpr std::array kNotYet{
     Row{"server.tls", Support::kNone},
     Row{"server.cpu-affinity", Support::kDefaultOnly},
     Row{"server.minimal-responses", Support::kDefaultOnly},
-    Row{"server.rate-limit", Support::kDefaultOnly},
     Row{"server.transfer-source", Support::kNone},
     Row{"server.dnstap", Support::kNone},
     Row{"server.metrics", Support::kNone},

@@ -42,6 +42,8 @@ enum class Counter : std::uint16_t {
   kSendErrors,  ///< datagrams the kernel did not take
   kAnswerOctetsUdp,
   kInherited,  ///< requests that a worker which died had read and not answered
+  kRateLimited,  ///< responses over the rate limit of their client
+  kRateSlipped,  ///< of these: sent truncated; the others were dropped
   kEnd
 };
 
@@ -74,7 +76,9 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "transfer_octets",
                   "send_errors",
                   "answer_octets_udp",
-                  "queries_inherited"};
+                  "queries_inherited",
+                  "rate_limited",
+                  "rate_slipped"};
 
 // Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters

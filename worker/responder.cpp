@@ -172,6 +172,7 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
     counting_.add(Counter::kDropped);
     return {};
   }
+  if (auto limited = limit_rate(client)) return *limited;
   if (zone && question.type == RRType::kSOA && asks(dns::kOptionExpire) && answer_.aa &&
       question.name == zone.apex())
     expire_ = expire_of(zone, *rules);
@@ -186,6 +187,27 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   if (render(answer_, question, writer)) counting_.add(Counter::kTruncated);
   writer.release(room);
   return finished(writer, opt, answer_.rcode);
+}
+
+/// What becomes of an answer that is over its client's rate limit. A client that has proven its
+/// address (TCP, a valid cookie, a signature) is no victim of somebody who forges it.
+std::optional<Outcome> Responder::limit_rate(const Client& client) {
+  const zone::RateLimit& rules = settings_->rate_limit;
+  if (rules.responses == 0 || !client.is_udp()) return std::nullopt;
+  const bool proven = request_.tsig || (cookie_ && cookie_->state == dns::CookieState::kValid);
+  if (proven || is_exempt(rules, client.remote.address)) return std::nullopt;
+  const auto verdict = rate_limiter_.judge(rules, client.remote.address, kind_of(answer_), now_);
+  if (verdict == RateLimiter::Verdict::kSend) return std::nullopt;
+  counting_.add(Counter::kRateLimited);
+  if (verdict == RateLimiter::Verdict::kDrop) {
+    counting_.add(Counter::kDropped);
+    return Outcome{};
+  }
+  counting_.add(Counter::kRateSlipped);
+  counting_.add(Counter::kTruncated);
+  dns::MessageWriter writer = new_response(answer_.aa);
+  writer.set_tc();
+  return finished(writer, make_opt(answer_.rcode), answer_.rcode);
 }
 
 /// RFC 4892 §3: who am I; by custom also which version. Nothing is told that the configuration does

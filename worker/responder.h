@@ -13,6 +13,7 @@
 #include "worker/counting.h"
 #include "worker/error_limit.h"
 #include "worker/key_set.h"
+#include "worker/rate_limit.h"
 #include "worker/request.h"
 #include "worker/settings_cache.h"
 #include "zone/snapshot.h"
@@ -74,6 +75,7 @@ class Responder {
   Outcome answer_chaos();
   Outcome answer_zone(const Client& client, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules);
+  std::optional<Outcome> limit_rate(const Client& client);
   Outcome start_transfer(const Client& client);
   Outcome refuse_transfer(dns::Rcode rcode, Ede detail);
   Outcome answer_soa(const zone::ZoneView& zone);
@@ -106,6 +108,7 @@ class Responder {
   SideTable side_;
   SettingsCache cache_;
   ErrorLimit error_limit_;
+  RateLimiter rate_limiter_;
   dns::Nsec3Hasher hasher_;
   std::shared_ptr<const KeySet> keys_;
   std::optional<dns::ServerCookies> cookies_;

@@ -11,8 +11,10 @@ namespace {
 //   acl     u32 rules | rule …
 //   rule    u8 flags | [prefix] | [name key] | u32 names, name … | u32 types, u16 …
 //   server  u8 version | u8 flags | u16 UDP payload | u32 TCP clients | u32 TCP idle ms |
-//           u16 length, identity | u16 length, version | u32 prefixes, prefix …
+//           u16 length, identity | u16 length, version | u32 prefixes, prefix … |
+//           rate limit
 //   prefix  16 address, u8 length
+//   rate limit  u32 responses | u32 slip | u8 IPv4 prefix | u8 IPv6 prefix | u32 prefixes, prefix …
 constexpr std::uint8_t kFormat = 1;
 constexpr std::uint8_t kServerFormat = 2;
 constexpr std::size_t kPrefixOctets = 17;
@@ -136,6 +138,27 @@ Acl take_acl(Taker& taker) {
   return acl;
 }
 
+void put_rate_limit(Bytes& out, const RateLimit& limit) {
+  append_be32(out, limit.responses);
+  append_be32(out, limit.slip);
+  out.push_back(static_cast<std::uint8_t>(limit.ipv4_prefix));
+  out.push_back(static_cast<std::uint8_t>(limit.ipv6_prefix));
+  append_be32(out, static_cast<std::uint32_t>(limit.exempt.size()));
+  for (const IpPrefix& prefix : limit.exempt) put_prefix(out, prefix);
+}
+
+RateLimit take_rate_limit(Taker& taker) {
+  RateLimit limit;
+  limit.responses = taker.u32();
+  limit.slip = taker.u32();
+  limit.ipv4_prefix = taker.u8();
+  limit.ipv6_prefix = taker.u8();
+  if (limit.ipv4_prefix > 32 || limit.ipv6_prefix > 128) taker.reject();
+  for (std::uint32_t left = taker.count(kPrefixOctets); left > 0 && taker.ok(); --left)
+    limit.exempt.push_back(take_prefix(taker));
+  return limit;
+}
+
 bool matches(const AclRule& rule, const IpAddress& client, const dns::Name* key) noexcept {
   if (rule.address && !rule.address->contains(client)) return false;
   return !rule.key || (key != nullptr && *rule.key == *key);
@@ -161,6 +184,7 @@ Bytes encode(const ServerSettings& settings) {
   put_text(out, settings.version);
   append_be32(out, static_cast<std::uint32_t>(settings.proxies.size()));
   for (const IpPrefix& prefix : settings.proxies) put_prefix(out, prefix);
+  put_rate_limit(out, settings.rate_limit);
   return out;
 }
 
@@ -189,6 +213,7 @@ Result<ServerSettings> decode_server_settings(ByteView bytes) {
   settings.version = take_text(taker);
   for (std::uint32_t left = taker.count(kPrefixOctets); left > 0 && taker.ok(); --left)
     settings.proxies.push_back(take_prefix(taker));
+  settings.rate_limit = take_rate_limit(taker);
   if (!taker.done()) return fail(Errc::kCorrupt, "server settings are damaged");
   return settings;
 }

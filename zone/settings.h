@@ -36,6 +36,16 @@ struct ZoneSettings {
   bool operator==(const ZoneSettings&) const = default;
 };
 
+/// Response rate limiting (`server.rate-limit`).
+struct RateLimit {
+  std::uint32_t responses = 0;  ///< of one kind, per second and client prefix; 0 = off
+  std::uint32_t slip = 2;       ///< each n-th limited response is sent truncated; 0 = none
+  std::uint32_t ipv4_prefix = 24;
+  std::uint32_t ipv6_prefix = 56;
+  std::vector<IpPrefix> exempt;
+  bool operator==(const RateLimit&) const = default;
+};
+
 /// What answers depend on besides zones; part of a version.
 struct ServerSettings {
   std::string identity;           ///< empty = not told
@@ -45,6 +55,7 @@ struct ServerSettings {
   bool minimal_responses = true;
   std::uint32_t tcp_clients = 1000;  ///< per worker
   std::uint32_t tcp_idle_ms = 10000;
+  RateLimit rate_limit;
   bool operator==(const ServerSettings&) const = default;
 };
 
