@@ -19,7 +19,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
       {"server: {cpu-affinity: true}", "server.cpu-affinity"},
       {"server: {minimal-responses: false}", "server.minimal-responses"},
-      {"server: {rate-limit: {responses: 5}}", "server.rate-limit"},
       {"server: {transfer-source: 192.0.2.53}", "server.transfer-source"},
       {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
       {"server: {metrics: 127.0.0.1@9153}", "server.metrics"},
