@@ -41,7 +41,7 @@ enum class Counter : std::uint16_t {
   kTransferOctets,
   kSendErrors,  ///< datagrams the kernel did not take
   kAnswerOctetsUdp,
-  kInherited,  ///< requests that a worker which died had read and not answered
+  kInherited,    ///< requests that a worker which died had read and not answered
   kRateLimited,  ///< responses over the rate limit of their client
   kRateSlipped,  ///< of these: sent truncated; the others were dropped
   kEnd

@@ -62,9 +62,8 @@ RateLimiter::Verdict RateLimiter::judge(const zone::RateLimit& settings, const I
   const auto second = static_cast<std::uint32_t>(now);
   Set& set = (*table_)[key % kSets];
   const auto weight = [second](const Account& a) { return a.second == second ? a.responses : 0; };
-  auto account = std::find_if(set.begin(), set.end(), [&](const Account& a) {
-    return a.tag == tag && a.second == second;
-  });
+  auto account = std::find_if(set.begin(), set.end(),
+                              [&](const Account& a) { return a.tag == tag && a.second == second; });
   if (account == set.end()) {
     account = std::min_element(set.begin(), set.end(), [&](const Account& a, const Account& b) {
       return weight(a) < weight(b);

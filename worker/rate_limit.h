@@ -20,8 +20,9 @@ enum class ResponseClass : std::uint8_t {
 };
 
 /// Class of an answer, and the RRset that it comes from in the pinned version: what answers, the NS
-/// set at a cut, the SOA of a negative answer. All names that one wildcard or one DNAME answers, and
-/// all names that a zone does not have, count as one, so changing the question is no way around.
+/// set at a cut, the SOA of a negative answer. All names that one wildcard or one DNAME answers,
+/// and all names that a zone does not have, count as one, so changing the question is no way
+/// around.
 struct ResponseKind {
   ResponseClass response_class = ResponseClass::kError;
   const void* source = nullptr;  ///< an identity, never looked at

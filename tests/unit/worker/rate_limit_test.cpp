@@ -187,7 +187,8 @@ TEST_F(LimitedResponderTest, AValidCookieIsNotLimited) {
   ASSERT_TRUE(found);
   const Bytes cookie(found->begin(), found->end());
   const auto with = [](const Bytes& shown) {
-    return [shown](int) { return Query{.edns = true, .options = option(dns::kOptionCookie, shown)}; };
+    return
+        [shown](int) { return Query{.edns = true, .options = option(dns::kOptionCookie, shown)}; };
   };
   EXPECT_EQ(answered(9, with(cookie)), 9);
   EXPECT_EQ(answered(9, with(client_cookie)), 2) << "one of three was used up";
