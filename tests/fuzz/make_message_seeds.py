@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets message and tsig with dnspython.
+"""Writes the seeds of the fuzz targets message, tsig, update and transfer with dnspython.
 
     /usr/bin/python3 tests/fuzz/make_message_seeds.py tests/fuzz/corpus
 """
@@ -102,17 +102,77 @@ def tsig_seeds():
     yield "update", signed(update, "hmac-sha256")
 
 
+def update_seeds():
+    def update():
+        message = dns.update.UpdateMessage("example.")
+        message.id = 3
+        return message
+
+    conditions = update()
+    conditions.present("web")
+    conditions.present("web", "A", "192.0.2.80")
+    conditions.present("www", "CNAME")
+    conditions.absent("new")
+    conditions.absent("web", "TXT")
+    conditions.add("new", 300, "TXT", '"x"')
+    yield "conditions", conditions
+    removals = update()
+    removals.delete("web", "A", "192.0.2.80")
+    removals.delete("text", "TXT")
+    removals.delete("a.b.c")
+    removals.delete("@", "NS", "ns2.example.")
+    yield "removals", removals
+    additions = update()
+    for owner, rrtype, rdatas in RECORDS:
+        if rrtype not in ("SOA", "RRSIG", "NSEC", "NSEC3", "NSEC3PARAM", "DNSKEY"):
+            additions.add(f"x.{owner}" if owner.endswith("example.") else "arpa", 300, rrtype, *rdatas)
+    yield "additions", additions
+    soa = update()
+    soa.replace("@", 300, "SOA", "ns1 admin 4000 3600 600 86400 60")
+    soa.add("web", 300, "CNAME", "other")
+    soa.add("www", 300, "CNAME", "other")
+    soa.delete("@")
+    yield "soa", soa
+
+
+def transfer_seeds():
+    """Mode, then messages behind their lengths: tests/fuzz/transfer.cpp."""
+    def soa(serial):
+        return ("example.", "SOA", [f"ns1.example. admin.example. {serial} 3600 600 86400 60"])
+
+    def stream(mode, *messages):
+        out = bytes([mode])
+        for records in messages:
+            message = dns.message.make_response(dns.message.make_query("example.", "IXFR" if mode & 1 else "AXFR", id=1))
+            # One rrset a record: the order counts, and SOA records must not be merged.
+            message.answer = [rrset(*record) for record in records]
+            wire = message.to_wire()
+            out += len(wire).to_bytes(2, "big") + wire
+        return out
+
+    zone = [("example.", "NS", ["ns1.example."]), ("ns1.example.", "A", ["192.0.2.1"]),
+            ("web.example.", "A", ["192.0.2.80"])]
+    yield "axfr", stream(2, [soa(9), *zone, *RECORDS[2:12], soa(9)])
+    yield "axfr-in-parts", stream(2, [soa(9), zone[0]], zone[1:], [soa(9)])
+    yield "ixfr", stream(3, [soa(9), soa(7), ("web.example.", "A", ["192.0.2.80"]), soa(8),
+                             ("new.example.", "A", ["192.0.2.9"]), soa(8), soa(9), ("x.example.", "TXT", ['"y"']), soa(9)])
+    yield "ixfr-in-parts", stream(3, [soa(8), soa(7)], [("web.example.", "A", ["192.0.2.80"])], [soa(8)], [soa(8)])
+    yield "ixfr-whole", stream(3, [soa(9), *zone, soa(9)])
+    yield "ixfr-current", stream(3, [soa(7)])
+
+
 def main():
     dns.tsig.time = type("Clock", (), {"time": staticmethod(lambda: 1_700_000_000)})
     dns.message.time = type("Clock", (), {"time": staticmethod(lambda: 1_700_000_000)})
-    for target, seeds in (("message", message_seeds()), ("tsig", tsig_seeds())):
+    for target, seeds in (("message", message_seeds()), ("tsig", tsig_seeds()), ("update", update_seeds()),
+                          ("transfer", transfer_seeds())):
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, message, *options in seeds:
             if options:
                 message.use_edns(0, 0, 1232, options=options[0])
             with open(os.path.join(folder, name), "wb") as file:
-                file.write(message.to_wire())
+                file.write(message if isinstance(message, bytes) else message.to_wire())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+// Any octets as a journal's files: never a crash, never an endless read, and the records that come
+// out can be replayed or are refused.
+//
+// Input: one octet of mode; then a segment as it is, or the bodies of records that get a right
+// frame and checksum: one octet of kind, two of length, the body.
+
+#include "manager/journal_history.h"
+#include "tests/unit/manager/fake_disk.h"
+
+namespace {
+
+using namespace pando;
+using namespace pando::manager;
+
+constexpr std::uint8_t kFramed = 1;
+constexpr std::uint8_t kSnapshot = 2;
+constexpr std::uint64_t kNonce = 42;
+
+const dns::Name& zone_name() {
+  static const dns::Name name = dns::Name::from_text("example.").value();
+  return name;
+}
+
+/// A file whose frames are right, whatever is in them.
+Bytes framed(ByteView input, FileKind kind) {
+  Bytes file = encode_segment_header({kind, 1, 1, kNonce});
+  for (std::uint64_t position = 1; input.size() >= 5; ++position) {
+    JournalRecord record;
+    record.position = record.group_first = position;
+    record.kind = static_cast<RecordKind>(input[0] % 9);
+    record.zone = zone_name();
+    record.from = dns::Serial{input[1]};
+    record.to = dns::Serial{input[2]};
+    const std::size_t size = std::min<std::size_t>(load_be16(input.data() + 3), input.size() - 5);
+    const ByteView payload = input.subspan(5, size);
+    record.payload.assign(payload.begin(), payload.end());
+    append_record(file, record, kNonce);
+    input = input.subspan(5 + size);
+  }
+  return file;
+}
+
+void put(testing::FakeDisk& disk, const std::string& path, const Bytes& contents) {
+  auto file = disk.open(path, OpenMode::kCreate);
+  PANDO_ASSERT(file && (*file)->write_at(0, contents));
+}
+
+/// Everything that a start or a reload asks of the history.
+void replay(const JournalHistory& history) {
+  for (const auto& serial : {std::optional<dns::Serial>(), std::optional(dns::Serial{7})}) {
+    const auto replayed = history.replay(zone_name(), serial);
+    if (!replayed) continue;
+    PANDO_ASSERT(replayed->net.for_each_added([](const zone::Record&) { return Status(); }));
+  }
+  static_cast<void>(history.file_state(zone_name(), UINT64_MAX));
+  static_cast<void>(
+      history.for_each_base_record(zone_name(), [](const zone::Record&) { return Status(); }));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const bool snapshot = (data[0] & kSnapshot) != 0;
+  const ByteView rest(data + 1, size - 1);
+  const FileKind kind = snapshot ? FileKind::kSnapshot : FileKind::kSegment;
+  testing::FakeDisk disk;
+  const std::string path = snapshot ? "j/1.snapshot" : "j/1.journal";
+  put(disk, path, (data[0] & kFramed) != 0 ? framed(rest, kind) : Bytes(rest.begin(), rest.end()));
+  JournalFiles files;
+  if (snapshot)
+    files.snapshot = path;
+  else
+    files.segments.push_back({path, {kind, 1, 1, kNonce}});
+  const auto history = JournalHistory::read(disk, files, [](const JournalNote&) {});
+  PANDO_ASSERT(history);
+  replay(*history);
+  return 0;
+}
