@@ -1,12 +1,16 @@
 #include "worker/answer/additional.h"
 
+#include <algorithm>
+
 #include "dns/rdata.h"
 
 namespace pando::worker {
 
 namespace {
 
-void add_addresses(Walk& walk, dns::NameView host, Need need) noexcept {
+/// Calls `visit` for the A and the AAAA RRset of a host in this zone.
+template <class Visit>
+void for_each_address_set(const Walk& walk, dns::NameView host, Visit&& visit) noexcept {
   if (!host.is_at_or_below(walk.apex)) return;
   const zone::Match match = walk.zone.lookup(host);
   if (!match.exact) return;
@@ -15,8 +19,7 @@ void add_addresses(Walk& walk, dns::NameView host, Need need) noexcept {
       match.barrier && (!match.barrier.has_ns() || match.barrier_labels == walk.apex_labels);
   if (occluded) return;
   for (const dns::RRType type : {dns::RRType::kA, dns::RRType::kAAAA})
-    if (const zone::RRsetView rrset = find_data(match.exact, type))
-      add_additional(walk, make_entry(walk, host, rrset, need));
+    if (const zone::RRsetView rrset = find_data(match.exact, type)) visit(rrset);
 }
 
 /// SVCB: SvcPriority 0 is AliasMode, where "." says that there is no service (RFC 9460 §2.5.1);
@@ -31,9 +34,17 @@ dns::NameView svcb_target(ByteView rdata, dns::NameView target, dns::NameView ow
 void add_referral_glue(Walk& walk, const zone::RRsetView& ns, dns::NameView cut) noexcept {
   // Two passes, so that what is required goes in first.
   for (const Need need : {Need::kRequired, Need::kOptional}) {
+    std::uint16_t number = 0;
     ns.for_each_rdata([&](ByteView rdata) {
       const dns::NameView host(rdata.data(), rdata.size());
-      if (host.is_at_or_below(cut) == (need == Need::kRequired)) add_addresses(walk, host, need);
+      const std::uint16_t target = std::min(number++, kNoNsTarget);
+      if (host.is_at_or_below(cut) != (need == Need::kRequired)) return;
+      // The hosts of one NS RRset are different names: nothing can come twice.
+      for_each_address_set(walk, host, [&](const zone::RRsetView& rrset) {
+        Entry entry = make_entry(walk, host, rrset, need);
+        entry.ns_target = target;
+        add_additional(walk, entry);
+      });
     });
   }
 }
@@ -45,7 +56,10 @@ void add_target_addresses(Walk& walk, const zone::RRsetView& rrset, dns::NameVie
     if (!dns::additional_name(type, rdata, target)) return;
     if (type == dns::RRType::kSVCB || type == dns::RRType::kHTTPS)
       target = svcb_target(rdata, target, owner);
-    add_addresses(walk, target, Need::kOptional);
+    for_each_address_set(walk, target, [&](const zone::RRsetView& addresses) {
+      if (!has_rrset(walk.out.additional, addresses))
+        add_additional(walk, make_entry(walk, target, addresses, Need::kOptional));
+    });
   });
 }
 

@@ -50,6 +50,10 @@ enum class Need : std::uint8_t {
   kOptional,  ///< it is left out silently
 };
 
+/// RDATAs of a referral's NS RRset that rendering remembers the places of.
+inline constexpr std::uint16_t kMaxNsTargets = 64;
+inline constexpr std::uint16_t kNoNsTarget = kMaxNsTargets;
+
 /// One RRset of a section, with its signatures: all of it is written, or nothing.
 struct Entry {
   Owner owner;
@@ -60,6 +64,9 @@ struct Entry {
   /// Set: not a stored RRset, but the CNAME to `cname_target` that a DNAME makes (RFC 6672 §3.1).
   bool synthesized = false;
   dns::NameView cname_target;
+  /// Glue: the owner is what this RDATA of the referral's NS RRset names, which rendering has
+  /// written already.
+  std::uint16_t ns_target = kNoNsTarget;
 };
 
 /// A list of fixed capacity; push() says whether there was room.

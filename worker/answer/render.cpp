@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <span>
 
 namespace pando::worker {
 
@@ -13,11 +14,15 @@ using dns::RRClass;
 using dns::RRType;
 using dns::Section;
 
+/// Where the targets of a referral's NS records stand in the message: glue has those owners.
+using NsTargets = std::array<dns::NamePlace, kMaxNsTargets + 1>;  // the last stays unset
+
 /// Where one section of one message goes.
 struct Target {
   MessageWriter& writer;
   Section section;
   NameView question_name;  ///< as resolve() saw it
+  NsTargets& ns_targets;
 };
 
 /// Names of a question are written as pointers without a search when the writer gets its own copy.
@@ -30,13 +35,20 @@ NameView in_message(NameView name, const Target& target) noexcept {
   return {target.writer.question_name().data() + offset, name.size()};
 }
 
+bool is_referral(const Entry& entry, const Target& target) noexcept {
+  return target.section == Section::kAuthority && entry.rrset.type() == RRType::kNS;
+}
+
 bool put_data(const Entry& entry, NameView owner, const Target& target) noexcept {
   if (entry.synthesized)
     return target.writer.put_record(target.section, owner, RRType::kCNAME, RRClass::kIN, entry.ttl,
                                     entry.cname_target.bytes());
-  return target.writer.put_rrset(target.section, owner, entry.rrset.type(), RRClass::kIN,
-                                 dns::Ttl{entry.ttl},
-                                 [&](auto&& visit) { entry.rrset.for_each_rdata(visit); });
+  dns::RRsetHead head{.owner = owner, .type = entry.rrset.type(), .ttl = dns::Ttl{entry.ttl}};
+  head.owner_place = target.ns_targets[entry.ns_target];
+  std::span<dns::NamePlace> targets;
+  if (is_referral(entry, target)) targets = std::span(target.ns_targets).first(kMaxNsTargets);
+  return target.writer.put_rrset(
+      target.section, head, [&](auto&& visit) { entry.rrset.for_each_rdata(visit); }, targets);
 }
 
 bool put_signatures(const Entry& entry, NameView owner, const Target& target) noexcept {
@@ -70,12 +82,15 @@ bool put_section(const EntryList<kCapacity>& entries, const Target& target) noex
   return true;
 }
 
-/// Additional: a set too large makes way for smaller ones behind it. False when a required one was
-/// left out.
+/// Additional, required sets first: false when one of those was left out. Optional ones end with
+/// the first that does not fit: looking for smaller ones behind it would cost more than it gives.
 bool put_additional(const Answer& answer, const Target& target) noexcept {
   bool complete = true;
-  for (const Entry& entry : answer.additional)
-    if (!put_entry(entry, target) && entry.need == Need::kRequired) complete = false;
+  for (const Entry& entry : answer.additional) {
+    if (put_entry(entry, target)) continue;
+    if (entry.need == Need::kOptional) break;
+    complete = false;
+  }
   return complete;
 }
 
@@ -84,10 +99,13 @@ bool put_additional(const Answer& answer, const Target& target) noexcept {
 bool render(const Answer& answer, const dns::Question& question, MessageWriter& writer) noexcept {
   writer.set_rcode(answer.rcode);
   writer.set_aa(answer.aa);
-  const NameView name = question.name.view();
-  const bool complete = put_section(answer.answer, {writer, Section::kAnswer, name}) &&
-                        put_section(answer.authority, {writer, Section::kAuthority, name}) &&
-                        put_additional(answer, {writer, Section::kAdditional, name});
+  NsTargets targets;
+  Target target{writer, Section::kAnswer, question.name.view(), targets};
+  bool complete = put_section(answer.answer, target);
+  target.section = Section::kAuthority;
+  complete = complete && put_section(answer.authority, target);
+  target.section = Section::kAdditional;
+  complete = complete && put_additional(answer, target);
   const bool truncated = !complete || answer.overflow;
   if (truncated) writer.set_tc();
   return truncated;

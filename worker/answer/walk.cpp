@@ -15,7 +15,8 @@ Entry make_entry(const Walk& walk, const Owner& owner, const zone::RRsetView& rr
                .parts = walk.options.dnssec_ok ? Parts::kBoth : Parts::kData,
                .need = need,
                .synthesized = false,
-               .cname_target = {}};
+               .cname_target = {},
+               .ns_target = kNoNsTarget};
 }
 
 void add_answer(Walk& walk, const Entry& entry) noexcept {
@@ -27,7 +28,6 @@ void add_authority(Walk& walk, const Entry& entry) noexcept {
 }
 
 void add_additional(Walk& walk, const Entry& entry) noexcept {
-  if (has_rrset(walk.out.additional, entry.rrset)) return;
   const bool fits = walk.out.additional.push(entry);
   walk.out.overflow |= !fits && entry.need == Need::kRequired;
 }
