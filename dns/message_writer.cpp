@@ -97,6 +97,20 @@ bool MessageWriter::put_raw_additional(ByteView record) noexcept {
   return true;
 }
 
+bool MessageWriter::put_sections(ByteView records, std::span<const std::uint16_t> pointers,
+                                 std::size_t shift, std::uint16_t authority,
+                                 std::uint16_t additional) noexcept {
+  std::uint8_t* const start = space_.data() + size_;
+  if (!put_octets(records)) return false;
+  for (const std::uint16_t place : pointers) {
+    if (place >= records.size()) break;
+    store_be16(start + place, static_cast<std::uint16_t>(load_be16(start + place) + shift));
+  }
+  counts_[2] = static_cast<std::uint16_t>(counts_[2] + authority);
+  counts_[3] = static_cast<std::uint16_t>(counts_[3] + additional);
+  return true;
+}
+
 void MessageWriter::set_rcode(Rcode rcode) noexcept {
   space_[3] = static_cast<std::uint8_t>((space_[3] & 0xF0) | (static_cast<unsigned>(rcode) & 0x0F));
 }

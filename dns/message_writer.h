@@ -110,6 +110,13 @@ class MessageWriter {
   /// Appends octets as they are (OPT, TSIG) and counts one additional record.
   [[nodiscard]] bool put_raw_additional(ByteView record) noexcept;
 
+  /// Appends authority and additional records as they are, but for the compression pointers at
+  /// `pointers` in `records` (ascending, some perhaps behind its end), to which `shift` is added.
+  /// False when they do not fit. No names are written behind them: their names are not known here.
+  [[nodiscard]] bool put_sections(ByteView records, std::span<const std::uint16_t> pointers,
+                                  std::size_t shift, std::uint16_t authority,
+                                  std::uint16_t additional) noexcept;
+
   void reserve(std::size_t octets) noexcept { limit_ -= static_cast<std::ptrdiff_t>(octets); }
   void release(std::size_t octets) noexcept { limit_ += static_cast<std::ptrdiff_t>(octets); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

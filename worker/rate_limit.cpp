@@ -26,6 +26,8 @@ const void* identity_of(const Entry& entry) noexcept { return entry.rrset.first_
 }  // namespace
 
 ResponseKind kind_of(const Answer& answer) noexcept {
+  if (answer.cut)
+    return {ResponseClass::kReferral, answer.cut.find(dns::RRType::kNS).first_rdata().data()};
   if (answer.rcode == dns::Rcode::kNXDomain && !answer.authority.empty())
     return {ResponseClass::kNameError, identity_of(answer.authority[0])};
   if (answer.rcode != dns::Rcode::kNoError && answer.rcode != dns::Rcode::kYXDomain)

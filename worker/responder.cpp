@@ -165,6 +165,7 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   options.dnssec_ok = request_.edns && request_.edns->dnssec_ok;
   options.minimal_responses = settings_->minimal_responses;
   options.zone_expired = zone && expired(zone);
+  options.put_off_referrals = true;
   answer_.clear();
   resolve(zone, question, options, hasher_, answer_);
   if (answer_.rcode == Rcode::kRefused && client.is_udp() && !may_send_error()) {
@@ -184,9 +185,33 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   const dns::OptBuilder opt = make_opt(answer_.rcode);
   const std::size_t room = (request_.edns ? opt.size() : 0) + signature_room();
   writer.reserve(room);
-  if (render(answer_, question, writer)) counting_.add(Counter::kTruncated);
+  const bool truncated =
+      answer_.cut ? put_referral(zone, options, writer) : render(answer_, question, writer);
+  if (truncated) counting_.add(Counter::kTruncated);
   writer.release(room);
   return finished(writer, opt, answer_.rcode);
+}
+
+/// A referral as it was written before, or written now; true when it had to be truncated.
+bool Responder::put_referral(const zone::ZoneView& zone, const ResolveOptions& options,
+                             dns::MessageWriter& writer) {
+  const ReferralCache::Key key{zone.side_index(), zone.data_version(), options.dnssec_ok,
+                               answer_.cut_name};
+  using Put = dns::MessageTemplate::Put;
+  if (const Put put = referrals_.put(key, writer); put != Put::kNothing)
+    return put == Put::kTruncated;
+  const zone::RecordView cut = answer_.cut;
+  complete_referral(zone, request_.question, options, hasher_, answer_);
+  const bool truncated = render(answer_, request_.question, writer);
+  if (referrals_.wants(key)) {
+    answer_.clear();
+    answer_.cut = cut;
+    answer_.cut_name = key.cut;
+    const dns::Question question{dns::Name(key.cut), RRType::kNS, RRClass::kIN};
+    complete_referral(zone, question, options, hasher_, answer_);
+    referrals_.keep(key, answer_, question);
+  }
+  return truncated;
 }
 
 /// What becomes of an answer that is over its client's rate limit. A client that has proven its

@@ -9,11 +9,12 @@
 #include "dns/nsec3_hash.h"
 #include "dns/tsig.h"
 #include "shm/store.h"
-#include "worker/answer/answer.h"
+#include "worker/answer/resolve.h"
 #include "worker/counting.h"
 #include "worker/error_limit.h"
 #include "worker/key_set.h"
 #include "worker/rate_limit.h"
+#include "worker/referral_cache.h"
 #include "worker/request.h"
 #include "worker/settings_cache.h"
 #include "zone/snapshot.h"
@@ -75,6 +76,8 @@ class Responder {
   Outcome answer_chaos();
   Outcome answer_zone(const Client& client, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules);
+  bool put_referral(const zone::ZoneView& zone, const ResolveOptions& options,
+                    dns::MessageWriter& writer);
   std::optional<Outcome> limit_rate(const Client& client);
   Outcome start_transfer(const Client& client);
   Outcome refuse_transfer(dns::Rcode rcode, Ede detail);
@@ -109,6 +112,7 @@ class Responder {
   SettingsCache cache_;
   ErrorLimit error_limit_;
   RateLimiter rate_limiter_;
+  ReferralCache referrals_;
   dns::Nsec3Hasher hasher_;
   std::shared_ptr<const KeySet> keys_;
   std::optional<dns::ServerCookies> cookies_;

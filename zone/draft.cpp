@@ -205,6 +205,7 @@ Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
   entry.serial = built.serial;
   entry.record_count = built.record_count;
   entry.name_count = built.name_count;
+  entry.data_version = version_;
   entry.source_mtime_ns = source.file_mtime_ns;
   entry.source_octets = source.file_octets;
   return put_entry(entry, apex);
@@ -227,6 +228,7 @@ Status Draft::unload_zone(dns::NameView apex) {
   entry.flags = 0;
   entry.apex = entry.names = entry.nsec3 = entry.serial = 0;
   entry.record_count = entry.name_count = 0;
+  entry.data_version = version_;
   entry.source_mtime_ns = 0;
   entry.source_octets = 0;
   return put_entry(entry, apex);

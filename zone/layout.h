@@ -100,7 +100,7 @@ inline constexpr std::size_t kExternalOctets = 8;
 ///
 ///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
 ///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
-///   64 apex labels …
+///   64 data version | 72 apex labels …
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -115,6 +115,7 @@ struct ZoneEntry {
   std::uint64_t name_count;
   std::int64_t source_mtime_ns;
   std::uint64_t source_octets;
+  std::uint64_t data_version;  // that changed the data last
 
   static constexpr std::uint8_t kLoaded = 2;
   static constexpr std::uint8_t kNsec = 4;
@@ -122,8 +123,8 @@ struct ZoneEntry {
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 64 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 64");
+static_assert(sizeof(ZoneEntry) == 72 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 72");
 
 /// What a version's root reference points at.
 struct RootData {

@@ -81,6 +81,7 @@ dns::NameView ZoneView::apex() const noexcept {
   // Labels and, behind them, a root octet that the block has for this purpose.
   return {reinterpret_cast<const std::uint8_t*>(entry_ + 1), entry_->name_octets + std::size_t{1}};
 }
+std::uint64_t ZoneView::data_version() const noexcept { return entry_->data_version; }
 bool ZoneView::loaded() const noexcept { return (entry_->flags & ZoneEntry::kLoaded) != 0; }
 std::uint32_t ZoneView::side_index() const noexcept { return entry_->side_index; }
 dns::Serial ZoneView::serial() const noexcept { return {entry_->serial}; }

@@ -114,6 +114,9 @@ class ZoneView {
   [[nodiscard]] bool loaded() const noexcept;  ///< false: configured, no data yet → SERVFAIL
   [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
   [[nodiscard]] dns::Serial serial() const noexcept;
+  /// The version that changed the zone's data last: while it is the same, so are they, wherever the
+  /// compactor has moved them.
+  [[nodiscard]] std::uint64_t data_version() const noexcept;
   [[nodiscard]] RecordView apex_record() const noexcept;
   [[nodiscard]] RRsetView soa() const noexcept { return apex_record().find(dns::RRType::kSOA); }
   [[nodiscard]] Denial denial() const noexcept;

@@ -56,6 +56,7 @@ Result<Applied> ZoneEdit::run() {
     if (auto written = write(edit); !written) return pass(written);
   if (!edits_.empty()) {
     applied_.to = {entry_.serial};
+    entry_.data_version = draft_.version_;
     if (auto put = draft_.put_entry(entry_, changes_.zone); !put) return pass(put);
   }
   return std::move(applied_);

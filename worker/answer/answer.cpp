@@ -18,6 +18,7 @@ void Answer::clear() noexcept {
   aa = false;
   overflow = false;
   ede.reset();
+  cut = {};
   answer.clear();
   authority.clear();
   additional.clear();

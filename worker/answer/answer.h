@@ -107,6 +107,10 @@ struct Answer {
   /// A required entry found no room in its list: the message must get TC.
   bool overflow = false;
   std::optional<Ede> ede;
+  /// A referral that is put off (ResolveOptions::put_off_referrals): the cut and its owner. Nothing
+  /// else is in the answer then.
+  zone::RecordView cut;
+  dns::NameView cut_name;
   EntryList<kMaxAnswerEntries> answer;
   EntryList<kMaxAuthorityEntries> authority;
   EntryList<kMaxAdditionalEntries> additional;

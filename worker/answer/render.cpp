@@ -82,21 +82,26 @@ bool put_section(const EntryList<kCapacity>& entries, const Target& target) noex
   return true;
 }
 
-/// Additional, required sets first: false when one of those was left out. Optional ones end with
-/// the first that does not fit: looking for smaller ones behind it would cost more than it gives.
-bool put_additional(const Answer& answer, const Target& target) noexcept {
-  bool complete = true;
+/// Additional, required sets first. Ends with the first that does not fit, since looking for
+/// smaller ones behind it would cost more than it gives; false when that was a required one.
+bool put_additional(const Answer& answer, const Target& target, std::vector<dns::RRsetEnd>* ends) {
+  const auto note_end = [&] {
+    if (ends != nullptr)
+      ends->push_back({static_cast<std::uint16_t>(target.writer.size()),
+                       target.writer.count(Section::kAdditional)});
+  };
+  note_end();
   for (const Entry& entry : answer.additional) {
-    if (put_entry(entry, target)) continue;
-    if (entry.need == Need::kOptional) break;
-    complete = false;
+    if (!put_entry(entry, target)) return entry.need == Need::kOptional;
+    note_end();
   }
-  return complete;
+  return true;
 }
 
 }  // namespace
 
-bool render(const Answer& answer, const dns::Question& question, MessageWriter& writer) noexcept {
+bool render(const Answer& answer, const dns::Question& question, MessageWriter& writer,
+            std::vector<dns::RRsetEnd>* ends) {
   writer.set_rcode(answer.rcode);
   writer.set_aa(answer.aa);
   NsTargets targets;
@@ -105,7 +110,7 @@ bool render(const Answer& answer, const dns::Question& question, MessageWriter& 
   target.section = Section::kAuthority;
   complete = complete && put_section(answer.authority, target);
   target.section = Section::kAdditional;
-  complete = complete && put_additional(answer, target);
+  complete = complete && put_additional(answer, target, ends);
   const bool truncated = !complete || answer.overflow;
   if (truncated) writer.set_tc();
   return truncated;

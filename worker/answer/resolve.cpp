@@ -1,6 +1,7 @@
 #include "worker/answer/resolve.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "worker/answer/additional.h"
 #include "worker/answer/denial.h"
@@ -67,10 +68,7 @@ void answer_name_error(Walk& walk, NameView closest_encloser) noexcept {
 }
 
 /// RFC 1034 §4.3.2 step 3b, RFC 4035 §3.1.4: NS, then DS or the proof that there is none.
-void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
-  // RFC 1035 §4.1.1: AA is about the first owner name of the answer section, so it stays set when
-  // an alias led here.
-  walk.out.aa = !walk.out.answer.empty();
+void add_referral(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   const RRsetView ns = find_data(cut, RRType::kNS);
   Entry entry = make_entry(walk, owner, ns);
   entry.parts = Parts::kData;  // RFC 4035 §2.2: the NS RRset at a cut is not signed
@@ -82,6 +80,22 @@ void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
       prove_nodata(walk, owner, cut);
   }
   add_referral_glue(walk, ns, owner);
+}
+
+void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
+  // RFC 1035 §4.1.1: AA is about the first owner name of the answer section, so it stays set when
+  // an alias led here.
+  walk.out.aa = !walk.out.answer.empty();
+  if (!walk.options.put_off_referrals || walk.out.aa) return add_referral(walk, cut, owner);
+  walk.out.cut = cut;
+  walk.out.cut_name = owner;
+}
+
+Walk begin_walk(const zone::ZoneView& zone, const dns::Question& question,
+                const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept {
+  return {
+      zone,   zone.apex(), zone.apex().label_count(), question.name.view(), question.type, options,
+      hasher, out};
 }
 
 /// Goes on with an alias's target when it is in the zone and was not looked up before.
@@ -255,11 +269,16 @@ void resolve(const zone::ZoneView& zone, const dns::Question& question,
   if (!zone.loaded()) return fail(out, dns::Rcode::kServFail, Ede::kNotReady);
   if (options.zone_expired) return fail(out, dns::Rcode::kServFail, Ede::kInvalidData);
   out.aa = true;
-  Walk walk{
-      zone,   zone.apex(), zone.apex().label_count(), question.name.view(), question.type, options,
-      hasher, out};
+  Walk walk = begin_walk(zone, question, options, hasher, out);
   for (std::size_t names = 0; names < kMaxChain; ++names)
     if (answer_current_name(walk) == Step::kDone) return;
+}
+
+void complete_referral(const zone::ZoneView& zone, const dns::Question& question,
+                       const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                       Answer& out) noexcept {
+  Walk walk = begin_walk(zone, question, options, hasher, out);
+  add_referral(walk, std::exchange(out.cut, {}), out.cut_name);
 }
 
 }  // namespace pando::worker

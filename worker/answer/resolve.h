@@ -12,6 +12,8 @@ struct ResolveOptions {
   bool dnssec_ok = false;         ///< DO bit (RFC 3225): signatures and proofs
   bool minimal_responses = true;  ///< no NS, and addresses only with NS (configuration key)
   bool zone_expired = false;      ///< the chosen zone's expires_at has passed
+  /// A referral of QNAME itself is only named in Answer::cut, since it may be at hand already.
+  bool put_off_referrals = false;
 };
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question; null when there is none. A DS query
@@ -26,5 +28,11 @@ struct ResolveOptions {
 /// docs/conformance.md has the decisions.
 void resolve(const zone::ZoneView& zone, const dns::Question& question,
              const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept;
+
+/// Works out the referral that resolve() put off: NS, DS or the proof that there is none, glue. It
+/// depends on nothing but the cut: not on the question's type, nor on the labels below.
+void complete_referral(const zone::ZoneView& zone, const dns::Question& question,
+                       const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                       Answer& out) noexcept;
 
 }  // namespace pando::worker

@@ -1,0 +1,131 @@
+// What a worker does between a query's octets and a response's, without sockets: loads one zone
+// into a store and answers queries from a file, all of them in turn, ROUNDS times.
+//
+//   bench_answer_path ZONE-FILE ORIGIN QUERY-FILE [plain|DO] [ROUNDS]
+//
+// QUERY-FILE has dnsperf's form, NAME TYPE. Prints nanoseconds of CPU per query. Instructions per
+// query, which do not move with the machine's load:
+//
+//   valgrind --tool=callgrind --toggle-collect='*answer_all*' bench_answer_path ... 1
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dns/zone_scanner.h"
+#include "shm/store.h"
+#include "worker/responder.h"
+#include "zone/draft.h"
+
+namespace {
+
+using namespace pando;
+
+constexpr std::uint64_t kNow = 1'700'000'000;
+
+template <class T>
+T must(Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "%s\n", result.error().text.c_str());
+  std::exit(1);
+}
+void must(const Status& status) {
+  if (status) return;
+  std::fprintf(stderr, "%s\n", status.error().text.c_str());
+  std::exit(1);
+}
+
+shm::Store load_zone(const std::string& file, const dns::Name& apex) {
+  shm::StoreOptions options;
+  options.path = "/dev/shm/pando-bench-" + std::to_string(::getpid());
+  options.layout = zone::layout_fingerprint();
+  shm::Store store = must(shm::Store::create(options));
+  ::unlink(options.path.c_str());  // the mapping is all that is needed
+  auto transaction = store.begin();
+  zone::Draft draft(transaction, {}, 2);
+  must(draft.put_server_settings({}));
+  zone::ZoneSettings settings;
+  settings.allow_query = {{}};
+  must(draft.put_zone_settings(apex, settings, 0));
+  zone::ZoneBuilder builder(apex);
+  dns::ScanOptions scan;
+  scan.origin = apex;
+  const auto report = dns::scan_zone_file(file, scan, [&](const dns::ScannedRecord& record) {
+    return builder.add(record.owner, record.type, record.ttl, record.rdata);
+  });
+  if (!report.ok()) must(Status(fail(Errc::kInvalid, "{}", report.errors.front())));
+  must(draft.put_zone(apex, *must(builder.finish(transaction)), {}));
+  const auto root = draft.root();
+  must(store.publish(std::move(transaction), root, 0));
+  return store;
+}
+
+Bytes make_query(const dns::Name& name, dns::RRType type, bool dnssec_ok) {
+  Bytes message(512);
+  dns::MessageWriter writer(message, message.size());
+  writer.put_header({});
+  if (!writer.put_question(name, type, dns::RRClass::kIN)) std::abort();
+  const dns::OptBuilder opt(1232, dns::Rcode::kNoError, true);
+  if (dnssec_ok && !writer.put_raw_additional(opt.record())) std::abort();
+  message.resize(writer.finish().size());
+  return message;
+}
+
+std::vector<Bytes> read_queries(const std::string& path, bool dnssec_ok) {
+  std::vector<Bytes> queries;
+  std::ifstream file(path);
+  for (std::string name, type; file >> name >> type;) {
+    const auto owner = dns::Name::from_text(name);
+    const auto number = dns::rrtype_from_text(type);
+    if (owner && number) queries.push_back(make_query(*owner, *number, dnssec_ok));
+  }
+  return queries;
+}
+
+/// Batches of 64, as a busy worker has them; the octets of all responses.
+[[gnu::noinline]] std::uint64_t answer_all(worker::Responder& responder,
+                                           const zone::Snapshot& snapshot,
+                                           const std::vector<Bytes>& queries, Bytes& space) {
+  constexpr std::size_t kBatch = 64;
+  worker::Client client;
+  client.remote.address = IpAddress::from_text("192.0.2.1").value();
+  std::uint64_t octets = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (i % kBatch == 0) responder.begin(snapshot, kNow, true);
+    octets += responder.handle(queries[i], client, space).size;
+  }
+  return octets;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: %s ZONE-FILE ORIGIN QUERY-FILE [plain|DO] [ROUNDS]\n", argv[0]);
+    return 2;
+  }
+  const bool dnssec_ok = argc > 4 && std::string(argv[4]) == "DO";
+  const int rounds = argc > 5 ? std::atoi(argv[5]) : 20;
+  shm::Store store = load_zone(argv[1], must(dns::Name::from_text(argv[2])));
+  const auto queries = read_queries(argv[3], dnssec_ok);
+  const auto counters = std::make_unique<worker::CounterArray>();
+  worker::Responder responder(*counters, [&](std::uint32_t index) { return store.side(index); });
+  const auto current = store.current();
+  const zone::Snapshot snapshot(store.window(), current.root, current.number);
+  Bytes space(worker::kUdpSpace);
+  const std::clock_t begun = std::clock();
+  std::uint64_t octets = 0;
+  for (int round = 0; round < rounds; ++round)
+    octets += answer_all(responder, snapshot, queries, space);
+  const double seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+  const double asked = static_cast<double>(queries.size()) * rounds;
+  std::printf("%zu queries, %d rounds: %.0f ns a query, %.0f octets a response\n", queries.size(),
+              rounds, seconds / asked * 1e9, static_cast<double>(octets) / asked);
+  return 0;
+}
