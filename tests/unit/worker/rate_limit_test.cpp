@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 
 #include "tests/unit/worker/query_builder.h"
@@ -22,6 +23,15 @@ constexpr std::uint64_t kNow = 1'700'000'000;
 
 IpAddress address(const char* text) { return IpAddress::from_text(text).value(); }
 
+zone::RateLimit limit(std::uint32_t responses, std::uint32_t slip = 2,
+                      std::uint32_t ipv4_prefix = 24) {
+  zone::RateLimit rules;
+  rules.responses = responses;
+  rules.slip = slip;
+  rules.ipv4_prefix = ipv4_prefix;
+  return rules;
+}
+
 /// `count` responses in a row; how many came to each verdict.
 std::map<Verdict, int> judge(RateLimiter& limiter, const zone::RateLimit& rules, const char* client,
                              const ResponseKind& kind, int count, std::uint64_t now = kNow) {
@@ -36,7 +46,7 @@ const ResponseKind kKind{ResponseClass::kAnswer, &kOneSource};
 
 TEST(RateLimiter, SendsUpToTheLimitAndSlipsEachNth) {
   RateLimiter limiter(1);
-  auto verdicts = judge(limiter, {.responses = 10, .slip = 3}, "192.0.2.1", kKind, 40);
+  auto verdicts = judge(limiter, limit(10, 3), "192.0.2.1", kKind, 40);
   EXPECT_EQ(verdicts[Verdict::kSend], 10);
   EXPECT_EQ(verdicts[Verdict::kSlip], 10);
   EXPECT_EQ(verdicts[Verdict::kDrop], 20);
@@ -44,20 +54,20 @@ TEST(RateLimiter, SendsUpToTheLimitAndSlipsEachNth) {
 
 TEST(RateLimiter, SlipOneTruncatesAllAndZeroDropsAll) {
   RateLimiter limiter(1);
-  EXPECT_EQ(judge(limiter, {.responses = 5, .slip = 1}, "192.0.2.1", kKind, 9)[Verdict::kSlip], 4);
-  EXPECT_EQ(judge(limiter, {.responses = 5, .slip = 0}, "192.0.3.1", kKind, 9)[Verdict::kDrop], 4);
+  EXPECT_EQ(judge(limiter, limit(5, 1), "192.0.2.1", kKind, 9)[Verdict::kSlip], 4);
+  EXPECT_EQ(judge(limiter, limit(5, 0), "192.0.3.1", kKind, 9)[Verdict::kDrop], 4);
 }
 
 TEST(RateLimiter, BeginsAnewWithEachSecond) {
   RateLimiter limiter(1);
-  const zone::RateLimit rules{.responses = 5};
+  const zone::RateLimit rules = limit(5);
   for (std::uint64_t second = 0; second < 3; ++second)
     EXPECT_EQ(judge(limiter, rules, "192.0.2.1", kKind, 9, kNow + second)[Verdict::kSend], 5);
 }
 
 TEST(RateLimiter, APrefixIsOneClientOthersAreNot) {
   RateLimiter limiter(1);
-  const zone::RateLimit rules{.responses = 5, .slip = 0, .ipv4_prefix = 24, .ipv6_prefix = 56};
+  const zone::RateLimit rules = limit(5, 0);
   EXPECT_EQ(judge(limiter, rules, "192.0.2.1", kKind, 5)[Verdict::kSend], 5);
   EXPECT_EQ(judge(limiter, rules, "192.0.2.254", kKind, 1)[Verdict::kDrop], 1);
   EXPECT_EQ(judge(limiter, rules, "192.0.3.1", kKind, 1)[Verdict::kSend], 1);
@@ -68,7 +78,7 @@ TEST(RateLimiter, APrefixIsOneClientOthersAreNot) {
 
 TEST(RateLimiter, KindsAreCountedApart) {
   RateLimiter limiter(1);
-  const zone::RateLimit rules{.responses = 5, .slip = 0};
+  const zone::RateLimit rules = limit(5, 0);
   EXPECT_EQ(judge(limiter, rules, "192.0.2.1", kKind, 6)[Verdict::kDrop], 1);
   const ResponseKind others[] = {{ResponseClass::kNameError, &kOneSource},
                                  {ResponseClass::kAnswer, &kOtherSource}};
@@ -78,7 +88,7 @@ TEST(RateLimiter, KindsAreCountedApart) {
 
 TEST(RateLimiter, MoreClientsThanItHoldsDoNotFreeTheOnesOverTheLimit) {
   RateLimiter limiter(7);
-  const zone::RateLimit rules{.responses = 5, .slip = 0, .ipv4_prefix = 32};
+  const zone::RateLimit rules = limit(5, 0, 32);
   judge(limiter, rules, "192.0.2.1", kKind, 100);
   for (std::uint32_t i = 0; i < 4 * RateLimiter::kSets * RateLimiter::kWays; ++i) {
     IpAddress other = address("10.0.0.0");
