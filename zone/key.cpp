@@ -43,6 +43,7 @@ constexpr std::array<OctetSymbols, 256> make_table() {
 }
 
 constexpr auto kTable = make_table();
+static_assert(sizeof(OctetSymbols) == 2);
 static_assert(kTable[255].first < kSymbols,
               "symbols above 47 would fall outside a branch's bitmap");
 
@@ -60,9 +61,10 @@ void TrieKey::assign(ByteView labels) noexcept {
     const std::uint8_t* octet = labels.data() + starts[count];
     const std::uint8_t* const end = octet + 1 + *octet;
     while (++octet < end) {
+      // Both are written and the second perhaps overwritten: no branch that could be mispredicted.
       const OctetSymbols symbols = kTable[*octet];
-      *out++ = symbols.first;
-      if (symbols.second != kLabelEnd) *out++ = symbols.second;
+      std::memcpy(out, &symbols, sizeof symbols);
+      out += symbols.second == kLabelEnd ? 1 : 2;
     }
     *out++ = kLabelEnd;
   }
