@@ -34,6 +34,8 @@ RecentReplies::Admission RecentReplies::admit(const Endpoint& client, ByteView m
         reply(entry.response);
       else if (entry.waiting.size() < kMaxWaiting)
         entry.waiting.push_back(std::move(reply));
+      else
+        reply({});  // nothing is sent, but nobody goes on waiting
       return {Verdict::kAnswered, known->second};
     }
   }

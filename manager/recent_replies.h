@@ -24,7 +24,8 @@ class RecentReplies {
 
   enum class Verdict {
     kNew,       ///< process it, then call finish() with the number that came with it
-    kAnswered,  ///< `reply` was called with the first one's answer, or will be
+    kAnswered,  ///< `reply` was called with the first one's answer, or will be; with nothing when
+                ///< too many wait for that already
   };
   struct Admission {
     Verdict verdict = Verdict::kNew;

@@ -42,6 +42,16 @@ TEST(RecentReplies, ARetransmissionBeforeTheAnswerWaitsForIt) {
   EXPECT_EQ(second.last, Bytes{9});
 }
 
+TEST(RecentReplies, EachRetransmissionIsRepliedToHoweverManyWait) {
+  RecentReplies recent;
+  Sink sink;
+  constexpr int kCopies = 100;
+  const auto admitted = recent.admit(kClient, kMessage, 0, sink.reply());
+  for (int i = 1; i < kCopies; ++i) recent.admit(kClient, kMessage, 1, sink.reply());
+  recent.finish(admitted.number, {9});
+  EXPECT_EQ(sink.calls, kCopies);
+}
+
 TEST(RecentReplies, AnotherPortAddressOrMessageIsAnotherRequest) {
   RecentReplies recent;
   Sink sink;
