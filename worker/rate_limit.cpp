@@ -28,8 +28,11 @@ const void* identity_of(const Entry& entry) noexcept { return entry.rrset.first_
 ResponseKind kind_of(const Answer& answer) noexcept {
   if (answer.cut)
     return {ResponseClass::kReferral, answer.cut.find(dns::RRType::kNS).first_rdata().data()};
+  // Behind an alias the authority section may begin with a wildcard's proof, which is another for
+  // each name.
   if (answer.rcode == dns::Rcode::kNXDomain && !answer.authority.empty())
-    return {ResponseClass::kNameError, identity_of(answer.authority[0])};
+    return {ResponseClass::kNameError,
+            identity_of(answer.answer.empty() ? answer.authority[0] : answer.answer[0])};
   if (answer.rcode != dns::Rcode::kNoError && answer.rcode != dns::Rcode::kYXDomain)
     return {ResponseClass::kError, nullptr};
   if (!answer.answer.empty()) return {ResponseClass::kAnswer, identity_of(answer.answer[0])};

@@ -107,6 +107,20 @@ www A 192.0.2.80
 sub NS ns.elsewhere.test.
 )";
 
+const char* const kSignedZone = R"($TTL 300
+@ SOA ns1 admin 2026 3600 600 86400 60
+@ NS ns1
+@ NSEC ns1 NS SOA NSEC
+ns1 A 192.0.2.1
+ns1 NSEC *.wild A NSEC
+*.wild CNAME nowhere
+*.wild NSEC f.wild CNAME NSEC
+f.wild A 192.0.2.2
+f.wild NSEC p.wild A NSEC
+p.wild A 192.0.2.3
+p.wild NSEC @ A NSEC
+)";
+
 /// A responder that sends three responses of a kind per second.
 class LimitedResponderTest : public ::testing::Test {
  protected:
@@ -115,7 +129,8 @@ class LimitedResponderTest : public ::testing::Test {
     settings.rate_limit = {.responses = 3, .slip = 2, .exempt = {}};
     settings.rate_limit.exempt = {*IpPrefix::from_text("198.51.100.0/24")};
     store_ = std::make_unique<pando::testing::ZoneStore>(
-        std::vector{TestZone{"example.com.", kZone}}, settings);
+        std::vector{TestZone{"example.com.", kZone}, TestZone{"signed.test.", kSignedZone}},
+        settings);
     ipc::Keys keys;
     keys.cookie_secrets = {ipc::CookieSecret{1, 2, 3}};
     responder_.set_keys(make_key_set(std::move(keys)));
@@ -172,6 +187,14 @@ TEST_F(LimitedResponderTest, ChangedNamesAreNoWayAround) {
   EXPECT_EQ(answered(9, numbered(".example.com.")), 3) << "NXDOMAIN";
   EXPECT_EQ(answered(9, numbered(".wild.example.com.")), 3) << "wildcard";
   EXPECT_EQ(answered(9, numbered(".sub.example.com.")), 3) << "referral";
+}
+
+TEST_F(LimitedResponderTest, AnAliasToNowhereIsOneKindWhateverProvesItsWildcard) {
+  const char* const names[] = {"a.wild.signed.test.", "k.wild.signed.test.", "x.wild.signed.test."};
+  const auto make = [&](int i) {
+    return Query{.qname = names[i % 3], .edns = true, .dnssec_ok = true};
+  };
+  EXPECT_EQ(answered(9, make), 3);
 }
 
 TEST_F(LimitedResponderTest, AnswersWithoutDataAreOneKind) {
