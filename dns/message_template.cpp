@@ -90,9 +90,7 @@ MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept 
   if (!writer.put_sections(ByteView(body_).first(ends_[last].size), pointers_, longer,
                            authority_records_, ends_[last].records))
     return Put::kNothing;
-  if (last >= required_) return Put::kComplete;
-  writer.set_tc();
-  return Put::kTruncated;
+  return last >= required_ ? Put::kComplete : Put::kTruncated;
 }
 
 }  // namespace pando::dns

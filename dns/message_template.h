@@ -34,7 +34,7 @@ class MessageTemplate {
 
   enum class Put : std::uint8_t {
     kNothing,    ///< not even the authority section fits
-    kTruncated,  ///< a required RRset did not fit: TC is set
+    kTruncated,  ///< a required RRset did not fit: TC is due
     kComplete,
   };
   /// Puts everything, or without the last additional RRsets when those do not fit. The writer has

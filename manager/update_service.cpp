@@ -76,11 +76,20 @@ UpdateService::Request UpdateService::accept(ipc::Forward& forward, const Forwar
   Request request =
       ForwardedRequest::accept(runtime_, forward.client, std::move(forward.message), seconds());
   if (request->verified()) return request;
-  ++counters_.bad_signatures;
-  log::info("request_not_verified", "client", to_text(request->client()), "error",
-            to_text(request->tsig_error()));
+  not_verified(*request);
   reply(request->error_reply(seconds()));
   return nullptr;
+}
+
+/// One line a second: who sends them chooses their number.
+void UpdateService::not_verified(const ForwardedRequest& request) {
+  ++counters_.bad_signatures;
+  ++untold_unverified_;
+  const std::uint64_t now = clock_();
+  if (now < unverified_told_ + kFailureLinePause) return;
+  unverified_told_ = now;
+  log::info("request_not_verified", "client", to_text(request.client()), "error",
+            to_text(request.tsig_error()), "requests", std::exchange(untold_unverified_, 0));
 }
 
 // UPDATE ----------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ class UpdateService {
   dns::Rcode judge_notify(const ForwardedRequest& request);
   void signed_query(ipc::Forward&& forward, const ForwardReply& reply);
   Request accept(ipc::Forward& forward, const ForwardReply& reply);
+  void not_verified(const ForwardedRequest& request);
   void failed(const dns::Name& zone, const Error& error);
   [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
 
@@ -53,6 +54,8 @@ class UpdateService {
   Clock clock_;
   std::uint64_t failures_told_ = 0;  // milliseconds since 1970
   std::uint64_t untold_failures_ = 0;
+  std::uint64_t unverified_told_ = 0;  // milliseconds since 1970
+  std::uint64_t untold_unverified_ = 0;
   RecentReplies recent_;
   Counters counters_;
 };

@@ -80,8 +80,16 @@ void ManagerLink::tell(const ipc::FromWorker& message) {
 }
 
 void ManagerLink::forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply) {
+  const bool query = request.kind == ipc::ForwardKind::kSignedQuery;
+  if (query && pending_queries() >= kMaxPendingQueries) return reply(std::move(failure));
   const std::uint64_t id = request.id = next_id();
   ask(id, ipc::FromWorker(std::move(request)), std::move(failure), std::move(reply));
+  if (const auto asked = pending_.find(id); asked != pending_.end()) asked->second.query = query;
+}
+
+std::size_t ManagerLink::pending_queries() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      pending_.begin(), pending_.end(), [](const auto& entry) { return entry.second.query; }));
 }
 
 void ManagerLink::sign(ipc::SignTransfer&& request, ReplyHandler reply) {
@@ -93,7 +101,7 @@ void ManagerLink::ask(std::uint64_t id, const ipc::FromWorker& message, Bytes fa
                       ReplyHandler reply) {
   if (!connected_ || pending_.size() >= kMaxPending) return reply(std::move(failure));
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  pending_.emplace(id, Pending{std::move(failure), std::move(reply), deadline});
+  pending_.emplace(id, Pending{std::move(failure), std::move(reply), deadline, false});
   if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
 }
 

@@ -23,6 +23,9 @@ class ManagerLink {
  public:
   /// Requests under way; more are answered SERVFAIL at once (design §1).
   static constexpr std::size_t kMaxPending = 256;
+  /// Of these, queries that the manager has to verify: their number is anybody's choice who knows a
+  /// key's name, and must leave room for updates.
+  static constexpr std::size_t kMaxPendingQueries = 64;
 
   struct Handlers {
     std::function<std::vector<std::pair<ipc::SocketDescription, int>>()> sockets;  ///< for Hello
@@ -57,6 +60,7 @@ class ManagerLink {
     Bytes failure;
     ReplyHandler reply;
     std::chrono::steady_clock::time_point deadline;
+    bool query = false;
   };
 
   void connect();
@@ -70,6 +74,7 @@ class ManagerLink {
   void take(ipc::Reply&& reply, ipc::Packet& packet);
   void take(ipc::Stop&& stop, ipc::Packet& packet);
   void ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure, ReplyHandler reply);
+  [[nodiscard]] std::size_t pending_queries() const noexcept;
   void lost(const Error& error);
   void fail_all();
   void expire_pending();

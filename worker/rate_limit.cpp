@@ -21,25 +21,17 @@ IpAddress prefix_of(const IpAddress& address, std::size_t length) noexcept {
   return prefix;
 }
 
-const void* identity_of(const Entry& entry) noexcept { return entry.rrset.first_rdata().data(); }
-
 }  // namespace
 
-ResponseKind kind_of(const Answer& answer) noexcept {
-  if (answer.cut)
-    return {ResponseClass::kReferral, answer.cut.find(dns::RRType::kNS).first_rdata().data()};
-  // Behind an alias the authority section may begin with a wildcard's proof, which is another for
-  // each name.
-  if (answer.rcode == dns::Rcode::kNXDomain && !answer.authority.empty())
-    return {ResponseClass::kNameError,
-            identity_of(answer.answer.empty() ? answer.authority[0] : answer.answer[0])};
+ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept {
+  const std::uint32_t number = zone ? zone.side_index() : 0;
+  if (answer.cut) return {ResponseClass::kReferral, number, answer.cut.relative_owner(), {}};
+  if (answer.rcode == dns::Rcode::kNXDomain) return {ResponseClass::kNameError, number, {}, {}};
   if (answer.rcode != dns::Rcode::kNoError && answer.rcode != dns::Rcode::kYXDomain)
-    return {ResponseClass::kError, nullptr};
-  if (!answer.answer.empty()) return {ResponseClass::kAnswer, identity_of(answer.answer[0])};
-  if (answer.authority.empty()) return {ResponseClass::kNoData, nullptr};
-  const Entry& first = answer.authority[0];
-  const bool referral = first.rrset.type() == dns::RRType::kNS;
-  return {referral ? ResponseClass::kReferral : ResponseClass::kNoData, identity_of(first)};
+    return {ResponseClass::kError, number, {}, {}};
+  if (answer.answer.empty()) return {ResponseClass::kNoData, number, {}, {}};
+  return {ResponseClass::kAnswer, number, answer.first.relative_owner(),
+          answer.answer[0].rrset.type()};
 }
 
 RateLimiter::RateLimiter() noexcept : seed_(0) {
@@ -52,11 +44,15 @@ std::uint64_t RateLimiter::hash(const zone::RateLimit& settings, const IpAddress
   const std::size_t length =
       client.is_v4() ? kMapped + settings.ipv4_prefix : std::size_t{settings.ipv6_prefix};
   const IpAddress prefix = prefix_of(client, length);
-  std::array<std::uint8_t, 16 + sizeof(void*) + 1> facts;
+  constexpr std::size_t kFixed = 16 + 4 + 2 + 1;
+  std::array<std::uint8_t, kFixed + dns::kMaxNameOctets> facts;
   std::memcpy(facts.data(), prefix.octets.data(), 16);
-  std::memcpy(facts.data() + 16, &kind.source, sizeof(void*));
-  facts.back() = static_cast<std::uint8_t>(kind.response_class);
-  return XXH3_64bits_withSeed(facts.data(), facts.size(), seed_);
+  store_be32(facts.data() + 16, kind.zone);
+  store_be16(facts.data() + 20, static_cast<std::uint16_t>(kind.type));
+  facts[22] = static_cast<std::uint8_t>(kind.response_class);
+  const std::size_t octets = std::min(kind.owner.size(), dns::kMaxNameOctets);
+  std::copy_n(kind.owner.begin(), octets, facts.begin() + kFixed);
+  return XXH3_64bits_withSeed(facts.data(), kFixed + octets, seed_);
 }
 
 RateLimiter::Verdict RateLimiter::judge(const zone::RateLimit& settings, const IpAddress& client,

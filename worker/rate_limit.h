@@ -19,15 +19,17 @@ enum class ResponseClass : std::uint8_t {
   kError,
 };
 
-/// Class of an answer, and the RRset that it comes from in the pinned version: what answers, the NS
-/// set at a cut, the SOA of a negative answer. All names that one wildcard or one DNAME answers,
-/// and all names that a zone does not have, count as one, so changing the question is no way
-/// around.
+/// Class of an answer and where it comes from: the owner of what answers, the cut of a referral,
+/// the zone alone for what does not exist. All names that one wildcard or one DNAME answers, and
+/// all names that a zone does not have, count as one, so changing the question is no way around;
+/// nor is an update, since a name stays when its record is written anew.
 struct ResponseKind {
   ResponseClass response_class = ResponseClass::kError;
-  const void* source = nullptr;  ///< an identity, never looked at
+  std::uint32_t zone = 0;  ///< ZoneView::side_index()
+  ByteView owner{};        ///< RecordView::relative_owner()
+  dns::RRType type{};
 };
-[[nodiscard]] ResponseKind kind_of(const Answer& answer) noexcept;
+[[nodiscard]] ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept;
 
 /// Response rate limiting: a flood of questions with a forged source address must not become a
 /// flood of responses to that address. Responses of one kind to one client prefix are counted for a

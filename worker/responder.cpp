@@ -173,7 +173,7 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
     counting_.add(Counter::kDropped);
     return {};
   }
-  if (auto limited = limit_rate(client)) return *limited;
+  if (auto limited = limit_rate(client, zone)) return *limited;
   if (zone && question.type == RRType::kSOA && asks(dns::kOptionExpire) && answer_.aa &&
       question.name == zone.apex())
     expire_ = expire_of(zone, *rules);
@@ -192,15 +192,35 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   return finished(writer, opt, answer_.rcode);
 }
 
+/// True when a server's name ends with more of QNAME than the cut, and would be written shorter in
+/// this very message than in a kept one: it may fit then.
+bool Responder::names_below_cut_help(const zone::RecordView& cut, dns::NameView cut_name) const {
+  const dns::NameView qname = request_.question.name.view();
+  const std::size_t deeper = qname.label_count() - cut_name.label_count();
+  if (deeper == 0) return false;
+  const dns::NameView child = qname.ancestor(deeper - 1);
+  bool help = false;
+  cut.find(RRType::kNS).for_each_rdata([&](ByteView host) {
+    help = help || dns::NameView(host.data(), host.size()).is_at_or_below(child);
+  });
+  return help;
+}
+
 /// A referral as it was written before, or written now; true when it had to be truncated.
 bool Responder::put_referral(const zone::ZoneView& zone, const ResolveOptions& options,
                              dns::MessageWriter& writer) {
   const ReferralCache::Key key{zone.side_index(), zone.data_version(), options.dnssec_ok,
                                answer_.cut_name};
   using Put = dns::MessageTemplate::Put;
-  if (const Put put = referrals_.put(key, writer); put != Put::kNothing)
-    return put == Put::kTruncated;
+  const auto mark = writer.mark();
   const zone::RecordView cut = answer_.cut;
+  const Put put = referrals_.put(key, writer);
+  if (put == Put::kComplete) return false;
+  if (put == Put::kTruncated && !names_below_cut_help(cut, key.cut)) {
+    writer.set_tc();
+    return true;
+  }
+  writer.roll_back(mark);
   complete_referral(zone, request_.question, options, hasher_, answer_);
   const bool truncated = render(answer_, request_.question, writer);
   if (referrals_.wants(key)) {
@@ -216,12 +236,13 @@ bool Responder::put_referral(const zone::ZoneView& zone, const ResolveOptions& o
 
 /// What becomes of an answer that is over its client's rate limit. A client that has proven its
 /// address (TCP, a valid cookie, a signature) is no victim of somebody who forges it.
-std::optional<Outcome> Responder::limit_rate(const Client& client) {
+std::optional<Outcome> Responder::limit_rate(const Client& client, const zone::ZoneView& zone) {
   const zone::RateLimit& rules = settings_->rate_limit;
   if (rules.responses == 0 || !client.is_udp()) return std::nullopt;
   const bool proven = request_.tsig || (cookie_ && cookie_->state == dns::CookieState::kValid);
   if (proven || is_exempt(rules, client.remote.address)) return std::nullopt;
-  const auto verdict = rate_limiter_.judge(rules, client.remote.address, kind_of(answer_), now_);
+  const auto verdict =
+      rate_limiter_.judge(rules, client.remote.address, kind_of(zone, answer_), now_);
   if (verdict == RateLimiter::Verdict::kSend) return std::nullopt;
   counting_.add(Counter::kRateLimited);
   if (verdict == RateLimiter::Verdict::kDrop) {

@@ -76,9 +76,11 @@ class Responder {
   Outcome answer_chaos();
   Outcome answer_zone(const Client& client, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules);
+  [[nodiscard]] bool names_below_cut_help(const zone::RecordView& cut,
+                                          dns::NameView cut_name) const;
   bool put_referral(const zone::ZoneView& zone, const ResolveOptions& options,
                     dns::MessageWriter& writer);
-  std::optional<Outcome> limit_rate(const Client& client);
+  std::optional<Outcome> limit_rate(const Client& client, const zone::ZoneView& zone);
   Outcome start_transfer(const Client& client);
   Outcome refuse_transfer(dns::Rcode rcode, Ede detail);
   Outcome answer_soa(const zone::ZoneView& zone);

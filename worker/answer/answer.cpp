@@ -18,7 +18,7 @@ void Answer::clear() noexcept {
   aa = false;
   overflow = false;
   ede.reset();
-  cut = {};
+  cut = first = {};
   answer.clear();
   authority.clear();
   additional.clear();

@@ -111,6 +111,8 @@ struct Answer {
   /// else is in the answer then.
   zone::RecordView cut;
   dns::NameView cut_name;
+  /// What the answer section begins with: QNAME's own record, a wildcard's, or that of a DNAME.
+  zone::RecordView first;
   EntryList<kMaxAnswerEntries> answer;
   EntryList<kMaxAuthorityEntries> authority;
   EntryList<kMaxAdditionalEntries> additional;

@@ -121,6 +121,7 @@ Step follow_cname(Walk& walk, const Source& source) noexcept {
 /// RFC 6672 §3.2 step 3C: DNAME, the CNAME it makes for this name, then on with the target.
 Step redirect_by_dname(Walk& walk, const RecordView& record, NameView owner) noexcept {
   const RRsetView dname = find_data(record, RRType::kDNAME);
+  if (!walk.out.first) walk.out.first = record;
   if (!has_rrset(walk.out.answer, dname)) add_answer(walk, make_entry(walk, owner, dname));
   const ByteView rdata = dname.first_rdata();
   const ByteView prefix(walk.name.data(), walk.name.size() - owner.size());
@@ -193,6 +194,7 @@ Step answer_from(Walk& walk, const Source& source) noexcept {
                        : answer_no_data(walk, source.record);
     return Step::kDone;
   }
+  if (!walk.out.first) walk.out.first = source.record;
   if (source.synthesized) prove_wildcard_answer(walk, source.closest_encloser);
   if (alias) return follow_cname(walk, source);
   Entry entry = make_entry(walk, walk.name, rrset);

@@ -40,9 +40,9 @@ std::map<Verdict, int> judge(RateLimiter& limiter, const zone::RateLimit& rules,
   return verdicts;
 }
 
-const int kOneSource = 0;
-const int kOtherSource = 0;
-const ResponseKind kKind{ResponseClass::kAnswer, &kOneSource};
+const Bytes kOwner{3, 'w', 'w', 'w'};
+const Bytes kOtherOwner{2, 'n', 's'};
+const ResponseKind kKind{ResponseClass::kAnswer, 1, kOwner, RRType::kA};
 
 TEST(RateLimiter, SendsUpToTheLimitAndSlipsEachNth) {
   RateLimiter limiter(1);
@@ -80,8 +80,10 @@ TEST(RateLimiter, KindsAreCountedApart) {
   RateLimiter limiter(1);
   const zone::RateLimit rules = limit(5, 0);
   EXPECT_EQ(judge(limiter, rules, "192.0.2.1", kKind, 6)[Verdict::kDrop], 1);
-  const ResponseKind others[] = {{ResponseClass::kNameError, &kOneSource},
-                                 {ResponseClass::kAnswer, &kOtherSource}};
+  const ResponseKind others[] = {{ResponseClass::kNameError, 1, kOwner, RRType::kA},
+                                 {ResponseClass::kAnswer, 2, kOwner, RRType::kA},
+                                 {ResponseClass::kAnswer, 1, kOtherOwner, RRType::kA},
+                                 {ResponseClass::kAnswer, 1, kOwner, RRType::kAAAA}};
   for (const ResponseKind& other : others)
     EXPECT_EQ(judge(limiter, rules, "192.0.2.1", other, 5)[Verdict::kSend], 5);
 }
@@ -195,6 +197,32 @@ TEST_F(LimitedResponderTest, AnAliasToNowhereIsOneKindWhateverProvesItsWildcard)
     return Query{.qname = names[i % 3], .edns = true, .dnssec_ok = true};
   };
   EXPECT_EQ(answered(9, make), 3);
+}
+
+TEST_F(LimitedResponderTest, UpdatesOpenNoNewAccounts) {
+  const auto update = [&](int i) {
+    auto transaction = store_->store().begin();
+    const auto current = store_->store().current();
+    zone::Draft draft(transaction, current.root, current.number + 1);
+    zone::Changes changes;
+    changes.zone = pando::testing::name("example.com.");
+    const auto last = static_cast<std::uint8_t>(i + 1);
+    changes.added = {{pando::testing::name("www.example.com."),
+                      RRType::kA,
+                      dns::Ttl{300},
+                      {198, 51, 100, last}}};
+    ASSERT_TRUE(draft.apply(changes, {}));
+    const auto root = draft.root();
+    ASSERT_TRUE(store_->store().publish(std::move(transaction), root, 0));
+  };
+  for (const char* qname : {"no.example.com.", "www.example.com."}) {
+    int full = 0;
+    for (int i = 0; i < 9; ++i) {
+      update(i);
+      full += answered(1, [&](int) { return Query{.qname = qname}; });
+    }
+    EXPECT_EQ(full, 3) << qname;
+  }
 }
 
 TEST_F(LimitedResponderTest, AnswersWithoutDataAreOneKind) {

@@ -166,6 +166,20 @@ TEST_F(ReferralCacheTest, AChangeOfTheZoneIsSeenAtOnce) {
   }
 }
 
+TEST_F(ReferralCacheTest, IsNotTruncatedWhereItWouldFitOtherwise) {
+  std::string zone = "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n";
+  for (char server = 'a'; server < 'a' + 13; ++server) {
+    const std::string host = std::string(1, server) + ".a-rather-long-label.sub";
+    zone += "sub NS " + host + "\n" + host + " A 192.0.2.53\n";
+  }
+  serve(zone);
+  for (int i = 0; i < 4; ++i) ask({.qname = "sub.example."});
+  for (std::uint16_t payload = 512; payload < 640; ++payload) {
+    expect_same({.qname = "a.a-rather-long-label.sub.example.", .edns = true, .payload = payload});
+    expect_same({.qname = "other.sub.example.", .edns = true, .payload = payload});
+  }
+}
+
 TEST_F(ReferralCacheTest, ClientsSeeTheirOwnCase) {
   serve(kOneCut);
   for (int i = 0; i < 3; ++i) ask({.qname = "www.sub.example."});
