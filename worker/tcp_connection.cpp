@@ -87,15 +87,25 @@ void TcpConnection::receive() {
 /// Everything that can go on goes on.
 void TcpConnection::pump() {
   if (!socket_.is_open()) return;
-  const bool more = take_requests();
+  take_requests();
   if (!socket_.is_open()) return;
   continue_transfer();
   if (!socket_.is_open()) return;
   flush();
   if (!socket_.is_open()) return;
-  if (more) return pump_later();
-  // The client has shut its side down; what it asked for before is still answered.
-  if (input_ended_ && output_.empty() && forwards_ == 0 && !transfer_) return close();
+  if (has_request()) return pump_later();
+  // What was asked for before is still answered.
+  const bool no_requests = input_ended_ || requests_ended_;
+  if (no_requests && output_.empty() && forwards_ == 0 && !transfer_) return finish();
+  wait_readable();
+}
+
+/// The client has all its answers. Closing while octets of its wait to be read would be a reset,
+/// which may take the answers with it (RFC 1122 §4.2.2.13): so it is told, and given its time to
+/// close.
+void TcpConnection::finish() {
+  if (input_ended_) return close();
+  if (!std::exchange(shut_down_, true)) ::shutdown(socket_.native_handle(), SHUT_WR);
   wait_readable();
 }
 
@@ -129,30 +139,38 @@ bool TcpConnection::take_proxy_header() {
   return true;
 }
 
-/// Handles whole requests in the input (RFC 1035 §4.2.2: two octets of length before each). True
-/// when the budget was used up before the input.
-bool TcpConnection::take_requests() {
-  if (!take_proxy_header()) return false;
+/// A whole request, or what is none, waits in the input and may be taken. Looked at behind flush():
+/// answers that went out make room for more, of which no event of the socket will tell.
+bool TcpConnection::has_request() const noexcept {
+  if (expects_proxy_header_ || !may_take_request() || input_.size() < 2) return false;
+  const std::size_t length = load_be16(input_.data());
+  return length < dns::kHeaderOctets || input_.size() >= 2 + length;
+}
+
+/// Handles whole requests in the input (RFC 1035 §4.2.2: two octets of length before each), as many
+/// as there is room and budget for.
+void TcpConnection::take_requests() {
+  if (!take_proxy_header()) return;
   std::size_t at = 0;
   int budget = kRequestBudget;
-  while (may_take_request() && input_.size() - at >= 2 && budget > 0) {
+  while (!requests_ended_ && may_take_request() && input_.size() - at >= 2 && budget > 0) {
     const std::size_t length = load_be16(input_.data() + at);
     if (length < dns::kHeaderOctets) {  // also 0: no way to answer what is no message
       host_.core().counting().add(Counter::kDropped);
-      close();
-      return false;
+      requests_ended_ = true;
+      break;
     }
     if (input_.size() - at < 2 + length) break;
     touch();
     // Handling never changes input_: replies come later or go to output_.
     handle({input_.data() + at + 2, length});
-    if (!socket_.is_open()) return false;
+    if (!socket_.is_open()) return;
     at += 2 + length;
     --budget;
   }
+  if (requests_ended_) at = input_.size();
   input_.erase(input_.begin(), input_.begin() + static_cast<long>(at));
   if (input_.empty()) input_.shrink_to_fit();  // an idle client holds no buffer
-  return budget == 0 && input_.size() >= 2 && may_take_request();
 }
 
 void TcpConnection::handle(ByteView message) {
@@ -169,7 +187,8 @@ void TcpConnection::handle(ByteView message) {
     case Action::kTransfer:
       return;
     case Action::kDrop:
-      return close();  // a response or worse: not a client
+      requests_ended_ = true;  // a response or worse: not a client
+      return;
   }
 }
 

@@ -25,6 +25,7 @@ class TcpHost {
 /// One client over TCP (RFC 7766, RFC 9210). Pipelined queries are answered as they come; answers
 /// that need the manager may be overtaken (RFC 7766 §7). Every buffer has a bound: a client that
 /// does not read its answers is not read from, and after a time without progress it is closed.
+/// What is no request ends the requests: those before it are answered, the rest is thrown away.
 class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
  public:
   TcpConnection(TcpHost& host, asio::ip::tcp::socket socket, const Client& client);
@@ -46,10 +47,12 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   /// Requests of one client before the loop's other handlers get their turn.
   static constexpr int kRequestBudget = 16;
 
+  void finish();
   void wait_readable();
   void receive();
   void pump();
-  bool take_requests();
+  void take_requests();
+  [[nodiscard]] bool has_request() const noexcept;
   bool take_proxy_header();
   void handle(ByteView message);
   void forward(ByteView message, const Outcome& outcome);
@@ -82,7 +85,9 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool waiting_writable_ = false;
   bool pump_posted_ = false;
   bool input_ended_ = false;
-  bool expects_proxy_header_;  ///< nothing was read yet, and the client may be a load balancer
+  bool requests_ended_ = false;  ///< what came is no request: no way to tell where the next begins
+  bool shut_down_ = false;       ///< the client was told that no more answers come
+  bool expects_proxy_header_;    ///< nothing was read yet, and the client may be a load balancer
   std::chrono::steady_clock::time_point last_activity_ = std::chrono::steady_clock::now();
 };
 

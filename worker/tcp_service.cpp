@@ -76,12 +76,24 @@ void TcpService::wait(const std::shared_ptr<Listener>& listener) {
                               [this, listener](const asio::error_code& error) {
                                 if (error || !listener->native.is_open()) return;
                                 accept(listener);
-                                if (listener->native.is_open()) wait(listener);
+                                if (!listener->native.is_open()) return;
+                                listener->starved ? wait_later(listener) : wait(listener);
                               });
+}
+
+/// Without descriptors the next client stays where it is: looking again at once would only burn the
+/// time of those that are served.
+void TcpService::wait_later(const std::shared_ptr<Listener>& listener) {
+  constexpr auto kPause = std::chrono::milliseconds(100);
+  listener->timer.expires_after(kPause);
+  listener->timer.async_wait([this, listener](const asio::error_code& error) {
+    if (!error && listener->native.is_open()) wait(listener);
+  });
 }
 
 /// True when nothing waits any more.
 bool TcpService::accept(const std::shared_ptr<Listener>& listener) {
+  listener->starved = false;
   if (!core_.attached()) return true;
   for (int i = 0; i < kAcceptBudget; ++i) {
     Fd socket(::accept4(listener->native.native_handle(), nullptr, nullptr,
