@@ -11,14 +11,20 @@
 
 namespace pando::dns {
 
-/// Equality of stretches of names, in any case (RFC 4343 §3); `octets` is at least 1.
+/// Which names a pointer may stand for: those that are equal (RFC 4343 §3), or, where the reader
+/// wants to know how they are spelt, those that are spelt the same (RFC 5936 §3.4).
+enum class NameCase : bool { kIgnored, kKept };
+
+/// Equality of stretches of names; `octets` is at least 1.
+template <NameCase kCase>
 [[nodiscard]] bool same_octets(const std::uint8_t* a, const std::uint8_t* b,
                                std::size_t octets) noexcept;
 
 /// Hash of a name that is the same in any case. Not keyed: CompressionTable bounds its probes.
 [[nodiscard]] std::uint16_t compression_hash(NameView name) noexcept;
 
-/// True when the name at `offset` of our own message, compressed or not, is `name` in any case.
+/// True when the name at `offset` of our own message, compressed or not, is `name`.
+template <NameCase kCase>
 [[nodiscard]] bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept;
 
 /// Most pointers that lie on the way through a name entered in the table. RFC 1035 §4.1.4 sets no
@@ -42,6 +48,7 @@ class CompressionTable {
     std::uint16_t offset = 0;  ///< 0 = not there
     unsigned pointers = 0;     ///< that a reader follows from there to the name's end
   };
+  template <NameCase kCase>
   [[nodiscard]] Place find(ByteView message, std::uint16_t hash, NameView name) const noexcept;
   /// Enters a name known to be absent; `pointers` is at most kMaxChainedPointers. Without effect
   /// when the table is loaded or a pointer cannot say `offset` (RFC 1035 §4.1.4: 14 bits).
@@ -108,7 +115,9 @@ constexpr std::uint64_t fold(std::uint64_t word) noexcept {
   return word | (upper >> 2);
 }
 
-inline bool same_word(std::uint64_t a, std::uint64_t b) noexcept {
+template <NameCase kCase>
+bool same_word(std::uint64_t a, std::uint64_t b) noexcept {
+  if constexpr (kCase == NameCase::kKept) return a == b;
   if (((a ^ b) & ~(kEachOctet * 0x20)) != 0) return false;  // differ by more than case
   return a == b || fold(a) == fold(b);
 }
@@ -122,13 +131,14 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
 
 }  // namespace compression
 
-inline bool same_octets(const std::uint8_t* a, const std::uint8_t* b, std::size_t octets) noexcept {
+template <NameCase kCase>
+bool same_octets(const std::uint8_t* a, const std::uint8_t* b, std::size_t octets) noexcept {
   using namespace compression;
-  if (octets < 8) return same_word(load_short(a, octets), load_short(b, octets));
+  if (octets < 8) return same_word<kCase>(load_short(a, octets), load_short(b, octets));
   const std::size_t tail = octets - 8;
   for (std::size_t i = 0; i < tail; i += 8)
-    if (!same_word(load<std::uint64_t>(a + i), load<std::uint64_t>(b + i))) return false;
-  return same_word(load<std::uint64_t>(a + tail), load<std::uint64_t>(b + tail));
+    if (!same_word<kCase>(load<std::uint64_t>(a + i), load<std::uint64_t>(b + i))) return false;
+  return same_word<kCase>(load<std::uint64_t>(a + tail), load<std::uint64_t>(b + tail));
 }
 
 inline std::uint16_t compression_hash(NameView name) noexcept {
@@ -146,15 +156,17 @@ inline std::uint16_t compression_hash(NameView name) noexcept {
   return static_cast<std::uint16_t>(hash >> 16);  // the last product's upper bits
 }
 
-inline bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
+template <NameCase kCase>
+bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
   while (true) {
     const std::uint8_t* theirs = message.data() + offset;
     // Mostly all that is left stands in one piece: in the question, or behind the one pointer.
-    if (offset + name.size() <= message.size() && same_octets(theirs, name.data(), name.size()))
+    if (offset + name.size() <= message.size() &&
+        same_octets<kCase>(theirs, name.data(), name.size()))
       return true;
     const std::size_t label = name.data()[0] + 1U;
     if (*theirs != name.data()[0] || label >= name.size() ||
-        !same_octets(theirs, name.data(), label))
+        !same_octets<kCase>(theirs, name.data(), label))
       return false;
     name = NameView(name.data() + label, name.size() - label);
     offset += label;
@@ -162,12 +174,13 @@ inline bool is_name_at(ByteView message, std::size_t offset, NameView name) noex
   }
 }
 
-inline CompressionTable::Place CompressionTable::find(ByteView message, std::uint16_t hash,
-                                                      NameView name) const noexcept {
+template <NameCase kCase>
+CompressionTable::Place CompressionTable::find(ByteView message, std::uint16_t hash,
+                                               NameView name) const noexcept {
   std::size_t slot = hash & mask_;
   for (unsigned probe = 0; probe < kMaxProbes && occupied(slot); ++probe) {
     const Entry entry = entries_[slot];
-    if (entry.hash == hash && is_name_at(message, entry.offset(), name))
+    if (entry.hash == hash && is_name_at<kCase>(message, entry.offset(), name))
       return {entry.offset(), static_cast<unsigned>(entry.place >> kOffsetBits)};
     slot = (slot + 1) & mask_;
   }

@@ -209,7 +209,10 @@ bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
   if (name.is_root()) return put_octets(name.bytes());
   if (!table_ready_) prepare_table();
   Search search;
-  search_name(name, search);
+  if (name_case_ == NameCase::kIgnored)
+    search_name<NameCase::kIgnored>(name, search);
+  else
+    search_name<NameCase::kKept>(name, search);
   if (search.literal == 0) {
     place.pointer_ = pointer_to(search.rest.offset);
     return put_pointer(place.pointer_);
@@ -234,6 +237,7 @@ void MessageWriter::prepare_table() noexcept {
 
 /// Looks for the name, then for each ancestor, until one is there or the root is reached. Labels
 /// are not put in front of a name that ends with as many pointers as may be.
+template <NameCase kCase>
 inline void MessageWriter::search_name(NameView name, Search& search) const noexcept {
   const ByteView message = space_.first(size_);
   const std::uint8_t* p = name.data();
@@ -241,7 +245,7 @@ inline void MessageWriter::search_name(NameView name, Search& search) const noex
   for (; p < root; p += *p + 1U) {
     const NameView suffix(p, static_cast<std::size_t>(root + 1 - p));
     const std::uint16_t hash = compression_hash(suffix);
-    const CompressionTable::Place found = table_.find(message, hash, suffix);
+    const CompressionTable::Place found = table_.find<kCase>(message, hash, suffix);
     if (found.offset == 0) {
       search.fresh[search.fresh_count++] = {hash, static_cast<std::uint8_t>(p - name.data())};
     } else if (p == name.data() || found.pointers < kMaxChainedPointers) {

@@ -44,8 +44,9 @@ struct RRsetHead {
 
 /// Builds one message in caller's memory: no heap, no exceptions. Every name is compressed wherever
 /// RFC 3597 §4 lets it: owners, and RDATA of the RFC 1035 types. A name compressed against an
-/// earlier one shows that one's case (RFC 4343 §4.1). The writer knows nothing of the store: it is
-/// given names and uncompressed, checked RDATA, none of them inside `space`.
+/// earlier one shows that one's case (RFC 4343 §4.1), unless keep_case() was called. The writer
+/// knows nothing of the store: it is given names and uncompressed, checked RDATA, none of them
+/// inside `space`.
 class MessageWriter {
  public:
   /// `space` is at least 12 octets; `limit` ≤ space.size() is the largest message to build and may
@@ -53,6 +54,8 @@ class MessageWriter {
   MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept;
 
   void put_header(const Header& header) noexcept;  ///< first call; counts come from finish()
+  /// From here on a name is compressed only against one of the same spelling (RFC 5936 §3.4).
+  void keep_case() noexcept { name_case_ = NameCase::kKept; }
   [[nodiscard]] bool put_question(NameView name, RRType type, RRClass rr_class) noexcept;
 
   /// The first question's name as it stands in the message. As an owner, this view or an ancestor()
@@ -166,6 +169,7 @@ class MessageWriter {
   [[nodiscard]] NamePlace place_in_question(NameView name) const noexcept;
   void prepare_table() noexcept;
   struct Search;
+  template <NameCase kCase>
   void search_name(NameView name, Search& search) const noexcept;
   void enter_names(const Search& search) noexcept;
 
@@ -173,7 +177,8 @@ class MessageWriter {
   std::ptrdiff_t limit_;
   std::size_t size_ = kHeaderOctets;
   std::uint16_t question_size_ = 0;  // of the first question's name, which is at offset 12
-  bool table_ready_ = false;         // an answer that only repeats QNAME never needs the table
+  NameCase name_case_ = NameCase::kIgnored;
+  bool table_ready_ = false;  // an answer that only repeats QNAME never needs the table
   std::array<std::uint16_t, 4> counts_{};
   CompressionTable table_;
 };

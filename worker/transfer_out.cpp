@@ -157,6 +157,7 @@ TransferOut::TransferOut(TransferPlan plan, HeldVersion version, const Client& c
 dns::MessageWriter TransferOut::new_message(std::span<std::uint8_t> space) {
   dns::MessageWriter writer(space, std::min(space.size(), kMessageOctets));
   writer.put_header(plan_.header);
+  writer.keep_case();  // the client is to serve the same zone
   if (messages_ > 0) return writer;
   // RFC 5936 §2.2.1: the first message repeats the question, later ones may leave it out.
   const dns::Question& question = plan_.question;

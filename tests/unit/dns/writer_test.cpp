@@ -222,6 +222,25 @@ TEST(MessageWriter, NamesAreFoundInAnyCaseAndTakeTheFirstOnesCase) {
   EXPECT_EQ(record->rdata_length, 3 + 2);
 }
 
+TEST(MessageWriter, CanKeepTheCaseOfNames) {
+  Message message;
+  message.writer.keep_case();
+  ASSERT_TRUE(message.writer.put_question(name("www.example.com."), RRType::kNS, RRClass::kIN));
+  for (const char* owner : {"www.Example.com.", "WWW.Example.com.", "www.Example.com."})
+    ASSERT_TRUE(
+        message.writer.put_record(Section::kAnswer, name(owner), RRType::kA, RRClass::kIN, 0, {}));
+  const Bytes octets = message.finish();
+  MessageReader reader(octets);
+  ASSERT_TRUE(reader.header() && reader.question());
+  std::vector<std::string> owners;
+  for (int i = 0; i < 3; ++i) owners.push_back(to_text(reader.record().value().owner));
+  const std::vector<std::string> spelt{"www.Example.com.", "WWW.Example.com.", "www.Example.com."};
+  EXPECT_EQ(owners, spelt);
+  // Each is compressed against what is spelt the same: "com", then "Example.com", then all of it.
+  const std::size_t names = (4 + 8 + 2) + (4 + 2) + 2;
+  EXPECT_EQ(octets.size(), kHeaderOctets + (17 + 4) + names + 3 * 10);
+}
+
 TEST(MessageWriter, LabelsThatDifferInBitFiveOnlyAreDifferentUnlessTheyAreLetters) {
   // '@' and '`', '[' and '{' differ like upper and lower case but are no letters (RFC 4343 §3).
   for (const std::string filler : {"", "1234567890"}) {
