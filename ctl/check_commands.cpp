@@ -9,6 +9,7 @@
 #include "ctl/zone_lint.h"
 #include "dns/zone_scanner.h"
 #include "shm/store.h"
+#include "zone/broken_rules.h"
 #include "zone/draft.h"
 
 namespace pando::ctl {
@@ -137,6 +138,8 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
     if (built)
       facts = std::move(*built);
     else
+      scan.errors = zone::find_broken_rules(path, options);
+    if (!built && scan.errors.empty())
       scan.errors.push_back(fmt::format("{}: {}", path, built.error().text));
   }
   return report(*apex, std::move(scan), facts, output);

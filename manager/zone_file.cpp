@@ -5,6 +5,7 @@
 #include "dns/zone_scanner.h"
 #include "manager/soa.h"
 #include "manager/zone_recovery.h"
+#include "zone/broken_rules.h"
 
 namespace pando::manager {
 
@@ -134,10 +135,14 @@ class Builder {
     // What was acknowledged found room once, though not in chunks filled like these.
     if (recovery_) transaction.use_reserve();
     auto built = builder_.finish(transaction);
-    if (!built)
+    if (!built) {
+      if (updated_ == 0 && !path_.empty() && built.error().code == Errc::kInvalid)
+        if (auto lines = zone::find_broken_rules(path_, options_for(apex_)); !lines.empty())
+          return problem(std::move(lines));
       return problem({fmt::format(
           "{}: {}{}", path_.empty() ? to_text(apex_) : path_,
           updated_ == 0 ? "" : "beside the records that came by update: ", built.error().text)});
+    }
     return BuiltZone{std::move(transaction), std::move(*built), source,   records,
                      replay_.applied,        replay_.skipped,   updated_, std::move(journal_),
                      std::move(warnings_)};

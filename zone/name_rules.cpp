@@ -16,11 +16,13 @@ bool may_stand_beside_cname(dns::RRType type) {
          type == dns::RRType::kSIG || type == dns::RRType::kNXT;
 }
 
+Status fail_soas(const NameDraft& name, dns::NameView apex, std::size_t count) {
+  return fail(Errc::kInvalid, "{}: {} SOA records, one is needed", owner_text(name, apex), count);
+}
+
 Status check_apex(const NameDraft& name, dns::NameView apex) {
   const RRsetDraft* soa = name.find(dns::RRType::kSOA);
-  const std::size_t soas = soa == nullptr ? 0 : soa->rdatas.size();
-  if (soas != 1)
-    return fail(Errc::kInvalid, "{}: {} SOA records, one is needed", owner_text(name, apex), soas);
+  if (soa == nullptr || soa->rdatas.empty()) return fail_soas(name, apex, 0);
   const RRsetDraft* ns = name.find(dns::RRType::kNS);
   if (ns == nullptr || ns->rdatas.empty())
     return fail(Errc::kInvalid, "{}: no NS records at the apex", owner_text(name, apex));
@@ -29,7 +31,7 @@ Status check_apex(const NameDraft& name, dns::NameView apex) {
 
 }  // namespace
 
-Status check_name(const NameDraft& name, dns::NameView apex) {
+Status check_together(const NameDraft& name, dns::NameView apex) {
   bool has_cname = false;
   bool has_other = false;
   for (const RRsetDraft& rrset : name.rrsets) {
@@ -42,9 +44,16 @@ Status check_name(const NameDraft& name, dns::NameView apex) {
     has_other = has_other || !may_stand_beside_cname(rrset.type);
     if (rrset.type == dns::RRType::kSOA && !name.labels.empty())
       return fail(Errc::kInvalid, "{}: SOA below the apex", owner_text(name, apex));
+    if (rrset.type == dns::RRType::kSOA && rrset.rdatas.size() > 1)
+      return fail_soas(name, apex, rrset.rdatas.size());
   }
   if (has_cname && has_other)
     return fail(Errc::kInvalid, "{}: CNAME and other data", owner_text(name, apex));
+  return {};
+}
+
+Status check_name(const NameDraft& name, dns::NameView apex) {
+  if (auto together = check_together(name, apex); !together) return together;
   return name.labels.empty() ? check_apex(name, apex) : Status{};
 }
 

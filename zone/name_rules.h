@@ -12,6 +12,9 @@ namespace pando::zone {
 /// kInvalid with the owner in the text.
 Status check_name(const NameDraft& name, dns::NameView apex);
 
+/// The part of check_name() that more records cannot mend.
+Status check_together(const NameDraft& name, dns::NameView apex);
+
 /// Limits on one name (RRset sizes, types). What was beyond them `before` may stay, but not grow.
 /// kFull with the owner in the text.
 Status check_limits(const NameDraft& before, const NameDraft& after, const DataLimits& limits,

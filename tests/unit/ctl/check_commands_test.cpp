@@ -98,6 +98,20 @@ TEST_F(Checks, RulesOfTheWholeZoneAreChecked) {
       << "CNAME and other data";
 }
 
+TEST_F(Checks, RulesAboutRecordsOfOneNameAreBrokenInTheLastLineOfThem) {
+  EXPECT_EQ(check_zone_text(std::string(kZone) +
+                            "x CNAME ns\ny TXT a\nX A 192.0.2.1\n"  // line 7
+                            "x CNAME NS\nx RRSIG CNAME 8 3 1 2 1 1 @ AQ==\n"
+                            "z DNAME a\nz DNAME a\nz DNAME b\n"
+                            "@ SOA ns host 9 1 1 1 1\ny.z SOA ns host 9 1 1 1 1\ny CNAME ns\n"),
+            kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("zone:7: x.example.com.: CNAME and other data\n"));
+  EXPECT_THAT(err_.str(), HasSubstr("zone:12: z.example.com.: more than one DNAME record\n"));
+  EXPECT_THAT(err_.str(), HasSubstr("zone:13: example.com.: 2 SOA records, one is needed\n"));
+  EXPECT_THAT(err_.str(), HasSubstr("zone:14: y.z.example.com.: SOA below the apex\n"));
+  EXPECT_THAT(err_.str(), HasSubstr("zone:15: y.example.com.: CNAME and other data\n"));
+}
+
 TEST_F(Checks, TheZonesVerdictIsAlsoJson) {
   EXPECT_EQ(check_zone_text(kZone, true), kDone);
   const json verdict = json::parse(out_.str());
