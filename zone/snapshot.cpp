@@ -222,6 +222,15 @@ void hash_label(ByteView hash, std::uint8_t (&label)[1 + kHashLabelOctets]) noex
   }
 }
 
+/// Records of another owner than a hash are no part of a chain, wherever they stand in its order.
+bool is_hash_label(ByteView owner) noexcept {
+  if (owner.size() != 1 + kHashLabelOctets || owner[0] != kHashLabelOctets) return false;
+  return std::all_of(owner.begin() + 1, owner.end(), [](std::uint8_t octet) {
+    const std::uint8_t lower = dns::kFoldCase[octet];
+    return (lower >= '0' && lower <= '9') || (lower >= 'a' && lower <= 'v');
+  });
+}
+
 /// True when the record has an NSEC3 of the chain with these parameters.
 bool in_chain(const RecordView& record, const Nsec3Parameters& parameters) noexcept {
   bool found = false;
@@ -259,13 +268,12 @@ RecordView ZoneView::nsec3_match_or_cover(ByteView hash, bool& exact) const noex
     }
     const RecordView candidate = record(leaf.ref.units);
     if (!candidate) return {};
-    if (in_chain(candidate, parameters)) {
-      const ByteView owner = candidate.relative_owner();
-      exact = !wrapped && owner.size() == sizeof label &&
-              TrieKey(owner).compare(TrieKey(ByteView(label, sizeof label))) == 0;
+    const ByteView owner = candidate.relative_owner();
+    if (is_hash_label(owner) && in_chain(candidate, parameters)) {
+      exact = !wrapped && TrieKey(owner).compare(TrieKey(ByteView(label, sizeof label))) == 0;
       return candidate;
     }
-    leaf = trie.before(TrieKey(candidate.relative_owner()));
+    leaf = trie.before(TrieKey(owner));
   }
   return {};
 }
