@@ -103,18 +103,23 @@ void print(const ipc::ReloadResult& reload, std::ostream& out) {
   out << fmt::format("reloaded: {} added, {} removed, {} changed\n",
                      counted(reload.zones_added, "zone"), reload.zones_removed,
                      reload.zones_changed);
+  for (const std::string& problem : reload.problems) out << "error: " << problem << '\n';
+  if (reload.zones_failed > reload.problems.size())
+    out << fmt::format("error: {} in all could not be loaded\n",
+                       counted(reload.zones_failed, "zone"));
   for (const std::string& key : reload.restart_needed)
     out << key << " was changed and waits for a restart of the manager\n";
   for (const std::string& warning : reload.warnings) out << "warning: " << warning << '\n';
 }
 
-/// Prints a result that `parse` understands.
+/// Prints a result that `parse` understands, unless it was printed as JSON.
 template <class Parse>
-auto shown_by(Parse parse, std::ostream& out) {
-  return [parse, &out](const json& result) -> Status {
+auto shown_by(Parse parse, const Output& output) {
+  return [parse, &output](const json& result) -> Status {
+    if (output.json) return {};
     const auto parsed = parse(result);
     if (!parsed) return tl::unexpected<Error>(parsed.error());
-    print(*parsed, out);
+    print(*parsed, output.out);
     return {};
   };
 }
@@ -145,16 +150,13 @@ Result<json> Session::exchange(const ControlRequest& request) {
 int Session::ask(const ControlRequest& request, const Show& show) {
   auto result = exchange(request);
   if (!result) return fail(result.error());
-  if (output_.json) {
-    output_.out << dump(*result) << '\n';
-    return kDone;
-  }
+  if (output_.json) output_.out << dump(*result) << '\n';
   if (auto done = show(*result); !done) return fail(done.error());
   return kDone;
 }
 
 int Session::status() {
-  return ask(request_for(ipc::verb::kStatus), shown_by(ipc::status_from_json, output_.out));
+  return ask(request_for(ipc::verb::kStatus), shown_by(ipc::status_from_json, output_));
 }
 
 Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
@@ -217,18 +219,17 @@ int Session::zone_status(const std::string& name) {
   const auto parsed = dns::Name::from_text(name);
   if (!parsed) return fail(parsed.error());
   request.name = dns::to_text(*parsed);
-  return ask(request, shown_by(ipc::zone_row_from_json, output_.out));
+  return ask(request, shown_by(ipc::zone_row_from_json, output_));
 }
 
 int Session::worker_list() {
-  return ask(request_for(ipc::verb::kWorkerList),
-             shown_by(ipc::worker_list_from_json, output_.out));
+  return ask(request_for(ipc::verb::kWorkerList), shown_by(ipc::worker_list_from_json, output_));
 }
 
 int Session::change_workers(std::string_view verb, std::uint32_t count) {
   ControlRequest request = request_for(verb);
   request.count = count;
-  return ask(request, shown_by(ipc::worker_list_from_json, output_.out));
+  return ask(request, shown_by(ipc::worker_list_from_json, output_));
 }
 
 int Session::worker_add(std::uint32_t count) {
@@ -240,7 +241,15 @@ int Session::worker_remove(std::uint32_t count) {
 }
 
 int Session::reload() {
-  return ask(request_for(ipc::verb::kReload), shown_by(ipc::reload_from_json, output_.out));
+  bool failed = false;
+  const int code = ask(request_for(ipc::verb::kReload), [&](const json& result) -> Status {
+    const auto reload = ipc::reload_from_json(result);
+    if (!reload) return tl::unexpected<Error>(reload.error());
+    failed = reload->zones_failed > 0;
+    if (!output_.json) print(*reload, output_.out);
+    return {};
+  });
+  return code == kDone && failed ? kFailed : code;
 }
 
 int Session::stop() {

@@ -177,7 +177,8 @@ Result<Name> Name::join(ByteView prefix, NameView suffix) {
   if (prefix.size() + suffix.size() > kMaxNameOctets)
     return fail(Errc::kInvalid, "name above 255 octets");
   Name name;
-  std::memcpy(name.bytes_.data(), prefix.data(), prefix.size());
+  // Of an empty prefix there may be no address.
+  if (!prefix.empty()) std::memcpy(name.bytes_.data(), prefix.data(), prefix.size());
   std::memcpy(name.bytes_.data() + prefix.size(), suffix.data(), suffix.size());
   name.size_ = static_cast<std::uint8_t>(prefix.size() + suffix.size());
   return name;

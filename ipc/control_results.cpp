@@ -69,6 +69,8 @@ void visit_fields(Visitor& visit, Row& row)
   visit("zones_added", row.zones_added);
   visit("zones_removed", row.zones_removed);
   visit("zones_changed", row.zones_changed);
+  visit("zones_failed", row.zones_failed);
+  visit("problems", row.problems);
   visit("restart_needed", row.restart_needed);
   visit("warnings", row.warnings);
 }

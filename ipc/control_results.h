@@ -79,6 +79,8 @@ struct ReloadResult {
   std::uint64_t zones_changed = 0;            ///< settings or file
   std::vector<std::string> restart_needed{};  ///< keys whose change waits for a restart
   std::vector<std::string> warnings{};
+  std::uint64_t zones_failed = 0;       ///< their files: what was served before still is
+  std::vector<std::string> problems{};  ///< "zone: reason" of the first of these
   bool operator==(const ReloadResult&) const = default;
 };
 

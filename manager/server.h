@@ -51,7 +51,14 @@ class Server {
   Status first_version();
   void make_parts();
   void begin_serving();
-  void load_zones(std::function<void(std::uint64_t changed)> done);
+  /// What became of the zone files.
+  struct LoadCounts {
+    std::uint64_t changed = 0;
+    std::uint64_t failed = 0;
+    std::vector<std::string> problems;  ///< the first of them
+    void add_failure(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
+  };
+  void load_zones(std::function<void(const LoadCounts&)> done);
   void zone_transferred(const dns::Name& zone, bool had_data);
   void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
   [[nodiscard]] bool has_data(dns::NameView apex) const;

@@ -81,10 +81,12 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
                        workers_->sockets_changed(change);
                        if (settings.server.workers.mode != config::Workers::Mode::kExternal)
                          workers_->set_count(worker_count());
-                       load_zones([this, reload](std::uint64_t changed) {
+                       load_zones([this, reload](const LoadCounts& files) {
                          secondaries_->configure(runtime_);
                          copies_->keep_only(runtime_);
-                         reload->result.zones_changed += changed;
+                         reload->result.zones_changed += files.changed;
+                         reload->result.zones_failed = files.failed;
+                         reload->result.problems = files.problems;
                          reload_end(reload, {});
                        });
                      });
@@ -102,7 +104,8 @@ void Server::reload_end(const std::shared_ptr<Reload>& reload, const Status& sta
     return reload->done(tl::unexpected<Error>(status.error()));
   }
   log::info("reload_finished", "added", reload->result.zones_added, "removed",
-            reload->result.zones_removed, "changed", reload->result.zones_changed);
+            reload->result.zones_removed, "changed", reload->result.zones_changed, "failed",
+            reload->result.zones_failed);
   reload->done(reload->result);
 }
 

@@ -220,7 +220,7 @@ void Server::begin_serving() {
         upkeep_->zones_retired();
         if (fresh_) start_workers();
         if (!fresh_) secondaries_->configure(runtime_);
-        load_zones([this](std::uint64_t) {
+        load_zones([this](const LoadCounts&) {
           settled_ = true;
           copies_->keep_only(runtime_);
           if (fresh_) secondaries_->configure(runtime_);
@@ -276,9 +276,9 @@ void Server::note_gone(std::vector<dns::Name> names) {
   committer_->submit(std::move(request));
 }
 
-void Server::load_zones(std::function<void(std::uint64_t changed)> done) {
+void Server::load_zones(std::function<void(const LoadCounts&)> done) {
   auto next = std::make_shared<std::size_t>(0);
-  auto changed = std::make_shared<std::uint64_t>(0);
+  auto counts = std::make_shared<LoadCounts>();
   auto source = [this, runtime = runtime_, next]() -> std::optional<ZoneLoader::Job> {
     const config::ZoneTable& zones = runtime->settings.zones;
     while (*next < zones.size()) {
@@ -293,15 +293,24 @@ void Server::load_zones(std::function<void(std::uint64_t changed)> done) {
     }
     return std::nullopt;
   };
-  auto one_done = [this, changed](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
+  auto one_done = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
     using Kind = ZoneLoader::Outcome::Kind;
     if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
         outcome.kind == Kind::kReplaced)
-      ++*changed;
+      ++counts->changed;
+    if (outcome.kind == Kind::kFailed) counts->add_failure(job, outcome);
     zone_loaded(job, outcome);
   };
   loader_->run(std::move(source), history(), std::move(one_done),
-               [changed, done = std::move(done)] { done(*changed); });
+               [counts, done = std::move(done)] { done(*counts); });
+}
+
+void Server::LoadCounts::add_failure(const ZoneLoader::Job& job,
+                                     const ZoneLoader::Outcome& outcome) {
+  constexpr std::size_t kMaxTold = 20;
+  ++failed;
+  if (problems.size() < kMaxTold && !outcome.problems.empty())
+    problems.push_back(fmt::format("{}: {}", to_text(job.apex), outcome.problems.front()));
 }
 
 void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {

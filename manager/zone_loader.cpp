@@ -48,6 +48,7 @@ struct ZoneLoader::Task {
   // In a pool thread.
   void examine(shm::Store& store);
   void load_new(shm::Store& store, bool has_file);
+  void load_old(shm::Store& store, const ZoneHistory& history, std::vector<std::string> problems);
   void compare(shm::Store& store);
   Result<FileState> file_state();
   [[nodiscard]] bool is_merged(const std::optional<zone::ZoneSource>& source) const;
@@ -85,8 +86,22 @@ void ZoneLoader::Task::load_new(shm::Store& store, bool has_file) {
   }
   const ZoneHistory before{*history, position, job.file_optional};
   auto built = build_zone(store, job.apex, job.path, &before);
+  if (!built && has_file && history->has_whole(job.apex))
+    return load_old(store, before, std::move(built.error().lines));
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
+}
+
+/// The file cannot be used, but the journal has all of the zone: it is served as it was, and the
+/// file waits for a reload.
+void ZoneLoader::Task::load_old(shm::Store& store, const ZoneHistory& history,
+                                std::vector<std::string> problems) {
+  const std::string no_file;
+  auto built = build_zone(store, job.apex, no_file, &history);
+  if (!built) return fail_with(std::move(problems));
+  zone.emplace(std::move(*built));
+  zone->warnings = std::move(problems);
+  zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
 }
 
 void ZoneLoader::Task::compare(shm::Store& store) {

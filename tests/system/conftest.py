@@ -4,6 +4,16 @@ import pytest
 
 import servers
 
+TOGETHER = ("test_isolation", "test_systemd_boot", "differential")  # what they share takes long to set up
+
+
+def pytest_collection_modifyitems(items):
+    """Tests run side by side in two processes; those of one group stay in one."""
+    for item in items:
+        for group in TOGETHER:
+            if group in item.nodeid:
+                item.add_marker(pytest.mark.xdist_group(group))
+
 
 @pytest.fixture
 def pando(tmp_path):

@@ -198,7 +198,8 @@ class Pando(Server):
         done = subprocess.run(
             [str(build_folder() / "pandoctl"), "--config", str(self.config), "--json", *words],
             capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
-        if check and done.returncode != 0:
+        told = words == ("reload",) and '"zones_failed"' in done.stdout  # exit code 1, and which ones
+        if check and done.returncode != 0 and not told:
             raise AssertionError(f"pandoctl {' '.join(words)}: {done.stdout}{done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else None
 

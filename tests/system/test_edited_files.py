@@ -229,6 +229,30 @@ def test_a_kill_while_an_edited_zone_comes_back_changes_nothing(updated, crash_a
         assert updated.live_serial() == last + 1
 
 
+def break_the_file(zone):
+    zone.write("www 60 A 192.0.2.256")
+
+
+def contradict_an_update(zone):
+    zone.write("www 60 A 192.0.2.12", "dyn 60 CNAME www")
+
+
+@pytest.mark.parametrize("spoil", [break_the_file, contradict_an_update])
+def test_a_zone_is_served_as_it_was_when_its_file_cannot_be_used(updated, spoil):
+    """What a reload would refuse must not take the zone down when the host restarts."""
+    updated.compact()
+    last = updated.live_serial()
+    spoil(updated)
+    updated.restart_host()
+    assert updated.served() == SERVED
+    assert updated.live_serial() == last
+    assert updated.reload()["zones_failed"] == 1
+    updated.update(add=["more 60 A 192.0.2.30"])
+    edit_with_the_same_serial(updated)
+    updated.reload()
+    assert updated.served() == EDITED | {"more 60 A 192.0.2.30"}
+
+
 def test_an_edit_is_merged_after_a_compaction(updated):
     updated.compact()
     last = updated.live_serial()

@@ -113,6 +113,19 @@ def test_a_broken_configuration_is_refused_and_the_old_one_stays(pando, tmp_path
     assert reload(server)["zones_changed"] == 0
 
 
+def test_a_reload_tells_which_files_could_not_be_loaded(pando, tmp_path):
+    server = pando([zone_file(tmp_path, "one.test")]).start("one.test")
+    path = tmp_path / "one.test.zone"
+    path.write_text(path.read_text() + "bad A 1.2.3\n")
+    done = subprocess.run(
+        [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "reload"],
+        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1
+    line = len(path.read_text().splitlines())
+    assert f"error: one.test.: {path}:{line}: " in done.stdout
+    assert address(server, "www.one.test") == ["192.0.2.10"]
+
+
 def test_settings_change_with_a_reload(pando, tmp_path):
     zone = zone_file(tmp_path, "one.test")
     server = pando([zone]).start("one.test")

@@ -262,6 +262,18 @@ TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {
             "reloaded: 1 zone added, 2 removed, 3 changed\n"
             "store.path was changed and waits for a restart of the manager\n"
             "warning: careful\n");
+  EXPECT_EQ(outcome.code, kDone);
+}
+
+TEST(ReloadCommand, FailsWhenAFileCouldNotBeLoaded) {
+  const ipc::ReloadResult result{0, 0, 1, {}, {}, 2, {"a.: a.zone:3: no such type"}};
+  const Outcome outcome =
+      run(always(ipc::to_json(result)), [](Session& session) { return session.reload(); });
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.out,
+            "reloaded: 0 zones added, 0 removed, 1 changed\n"
+            "error: a.: a.zone:3: no such type\n"
+            "error: 2 zones in all could not be loaded\n");
 }
 
 TEST(StopCommand, WaitsForTheManagersEnd) {

@@ -199,7 +199,7 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
   const WorkerListResult workers{
       "external", {{0, 0, "absent", 0, 0, 0, {}}, {1, 9, "running", 3, 1, 2, {{"queries", 7}}}}};
   EXPECT_EQ(worker_list_from_json(to_json(workers)).value(), workers);
-  const ReloadResult reload{1, 2, 3, {"store.path"}, {"careful"}};
+  const ReloadResult reload{1, 2, 3, {"store.path"}, {"careful"}, 1, {"a.: bad"}};
   EXPECT_EQ(reload_from_json(to_json(reload)).value(), reload);
 }
 
