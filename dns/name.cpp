@@ -174,6 +174,7 @@ Result<Name> Name::from_wire(ByteView wire) {
 }
 
 Result<Name> Name::join(ByteView prefix, NameView suffix) {
+  if (suffix.size() == 0) return fail(Errc::kInvalid, "name without a root label");
   if (prefix.size() + suffix.size() > kMaxNameOctets)
     return fail(Errc::kInvalid, "name above 255 octets");
   Name name;

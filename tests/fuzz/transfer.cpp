@@ -40,7 +40,7 @@ void repair(Bytes& message) {
 }
 
 /// Differences in their order; the first that does not fit ends it, as it does in the manager.
-void apply(fuzz::ServedZone& served, const std::vector<zone::Changes>& differences) {
+void apply_in_turn(fuzz::ServedZone& served, const std::vector<zone::Changes>& differences) {
   shm::Transaction transaction = served.store().begin_private();
   const auto current = served.store().current();
   zone::Draft draft(transaction, current.root, current.number + 1);
@@ -87,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (*done) break;
   }
   using Content = TransferParser::Content;
-  if (parser.content() == Content::kDifferences) apply(*served, parser.differences());
+  if (parser.content() == Content::kDifferences) apply_in_turn(*served, parser.differences());
   if (parser.content() == Content::kZone) build(*served, parser.builder());
   return 0;
 }
