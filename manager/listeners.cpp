@@ -63,7 +63,8 @@ bool Listeners::is_wanted(const ipc::SocketDescription& description) const {
 bool Listeners::has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const {
   const auto& sockets = of(slot);
   return std::any_of(sockets.begin(), sockets.end(), [&](const Socket& socket) {
-    return socket.description.local == local && socket.description.transport == transport;
+    return !socket.withdrawn && socket.description.local == local &&
+           socket.description.transport == transport;
   });
 }
 
@@ -88,7 +89,7 @@ Status Listeners::open_one(std::uint32_t slot, const Wanted& wanted) {
   auto& group = groups_[group_of(wanted.local, wanted.transport)];
   close_gaps(group);
   group.push_back(slot);
-  add(slot, {{next_id_++, wanted.local, wanted.transport, 0, false}, std::move(*socket)});
+  add(slot, {{next_id_++, wanted.local, wanted.transport, 0, false}, std::move(*socket), false});
   return {};
 }
 
@@ -109,7 +110,7 @@ Status Listeners::adopt(std::uint32_t slot, const ipc::SocketDescription& descri
   if (position < group.size() && group[position] != kVacant) position = group.size();
   if (position >= group.size()) group.resize(position + 1, kVacant);
   group[position] = slot;
-  add(slot, {description, std::move(fd)});
+  add(slot, {description, std::move(fd), false});
   slots_[slot].back().description.id = next_id_++;
   return {};
 }
@@ -121,6 +122,17 @@ void Listeners::add(std::uint32_t slot, Socket socket) {
   refresh_positions(key);
 }
 
+void Listeners::withdraw(std::uint32_t slot) {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return;
+  for (auto& socket : found->second) {
+    if (socket.withdrawn || socket.description.transport != ipc::Transport::kUdp) continue;
+    if (!withdraw_datagrams(socket.fd.get())) continue;
+    leave_group(slot, socket);
+    socket.withdrawn = true;
+  }
+}
+
 void Listeners::close(std::uint32_t slot) {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return;
@@ -130,6 +142,7 @@ void Listeners::close(std::uint32_t slot) {
 }
 
 void Listeners::leave_group(std::uint32_t slot, const Socket& socket) {
+  if (socket.withdrawn) return;
   const auto key = group_of(socket.description.local, socket.description.transport);
   auto& group = groups_[key];
   close_gaps(group);
@@ -172,7 +185,7 @@ Status Listeners::steer_group(const GroupKey& key, const std::vector<std::uint32
     if (contains(excluded, group[i])) positions.push_back(i);
   const auto& any = slots_[group.front()];
   const auto socket = std::find_if(any.begin(), any.end(), [&](const Socket& one) {
-    return group_of(one.description.local, one.description.transport) == key;
+    return !one.withdrawn && group_of(one.description.local, one.description.transport) == key;
   });
   if (socket == any.end()) return {};
   if (positions.empty() || positions.size() == group.size()) {

@@ -21,6 +21,7 @@ class Listeners {
   struct Socket {
     ipc::SocketDescription description;
     Fd fd;
+    bool withdrawn = false;  ///< out of its group: what reached it before can be read
   };
   /// Addresses served: each plain one by UDP and TCP, each TLS one by TCP alone.
   struct Addresses {
@@ -38,7 +39,12 @@ class Listeners {
   /// kNotFound when its address is not served any more, kExists when the slot has another one
   /// there. One that the slot has already is fine.
   Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
-  /// Closes all sockets of a slot; what is queued is lost, so steer and drain first.
+  /// Takes the slot's UDP sockets out of their groups without closing them. The kernel's receive
+  /// path may be about to queue a datagram in a socket that is just being closed, which throws it
+  /// away; after this and a pause has_queue() says whether there was one. TCP needs no such care:
+  /// a SYN comes again. Sockets that cannot be withdrawn stay as they are.
+  void withdraw(std::uint32_t slot);
+  /// Closes all sockets of a slot; what is queued is lost, so steer, drain and withdraw first.
   void close(std::uint32_t slot);
 
   /// New traffic goes to the slots not in `excluded` only (a classic BPF program per group, which

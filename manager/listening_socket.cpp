@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace pando::manager {
 
@@ -143,6 +144,14 @@ Status attach_steering(int socket, std::size_t members,
 void detach_steering(int socket) noexcept {
   const int unused = 0;
   ::setsockopt(socket, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &unused, sizeof unused);
+}
+
+bool withdraw_datagrams(int socket) noexcept {
+  // Bound to an interface that is none, it matches no packet; and binding detaches it from its
+  // group (udp_lib_rehash in net/ipv4/udp.c). Nobody checks that there is such an interface.
+  const int no_interface = std::numeric_limits<int>::max();
+  return ::setsockopt(socket, SOL_SOCKET, SO_BINDTOIFINDEX, &no_interface, sizeof no_interface) ==
+         0;
 }
 
 bool is_readable(int socket) noexcept {

@@ -25,6 +25,10 @@ Status check_listening_socket(int socket, const ipc::SocketDescription& descript
 Status attach_steering(int socket, std::size_t members, const std::vector<std::uint32_t>& excluded);
 /// Gives the choice back to the kernel's hash.
 void detach_steering(int socket) noexcept;
+/// Makes the kernel look past a UDP socket and take it out of its SO_REUSEPORT group, while what
+/// was on its way to it may still be read from it (nothing can be sent through it any more). Needs
+/// Linux 5.7 without privilege; false where that cannot be had.
+[[nodiscard]] bool withdraw_datagrams(int socket) noexcept;
 
 /// True when a datagram or a connection waits.
 [[nodiscard]] bool is_readable(int socket) noexcept;

@@ -9,7 +9,9 @@
 ///   3. let its worker read the queue to the end and leave; when there is no worker, let another
 ///      slot's worker read it (it is this one's guardian);
 ///   4. look into the queue once more: who had chosen the socket may have been held up for longer;
-///   5. close the socket, and steer by the members that are left.
+///   5. withdraw the socket from its group: while a socket is being closed there are moments when
+///      the kernel still finds it, outside its group, so that no program steers;
+///   6. wait and look again; close it.
 namespace pando::manager {
 
 namespace {
@@ -17,7 +19,7 @@ namespace {
 /// handed to a socket: microseconds. The margin is for virtual machines that lose their processor.
 constexpr std::chrono::milliseconds kSteerSettle{20};
 constexpr std::uint32_t kStopMarginMs = 1000;
-/// Each finds less, unless steering failed: then traffic never ends, and the slot has to.
+/// Each look finds less, unless steering failed: then traffic never ends, and the slot has to.
 constexpr std::uint32_t kMaxLateRounds = 8;
 }  // namespace
 
@@ -59,16 +61,12 @@ void WorkerPool::Impl::hand_over(Slot& slot) {
   }));
 }
 
-void WorkerPool::Impl::socket_drained(std::uint32_t socket) {
+void WorkerPool::Impl::socket_drained(std::uint32_t guardian, std::uint32_t socket) {
   for (auto& [number, slot] : workers_) {
-    if (slot.orphans.erase(socket) == 0 || !slot.orphans.empty()) continue;
+    if (slot.guardian != guardian || slot.orphans.erase(socket) == 0 || !slot.orphans.empty())
+      continue;
     slot.guardian.reset();
-    if (listeners_.has_queue(number) && slot.late_rounds++ < kMaxLateRounds) return hand_over(slot);
-    slot.late_rounds = 0;
-    if (slot.state == Slot::State::kDraining) return close_slot(slot);
-    // The slot itself stays, without sockets, and gets new ones with its next worker.
-    listeners_.close(number);
-    return steer();
+    return retire(slot);
   }
 }
 
@@ -78,6 +76,7 @@ void WorkerPool::Impl::take_back(Slot& slot) {
   if (guardian.link) guardian.link->close_sockets({slot.orphans.begin(), slot.orphans.end()});
   slot.orphans.clear();
   slot.guardian.reset();
+  slot.late_rounds = 0;
 }
 
 void WorkerPool::Impl::guardian_lost(std::uint32_t guardian) {
@@ -104,7 +103,7 @@ void WorkerPool::Impl::drain(Slot& slot) {
 
 void WorkerPool::Impl::tell_to_stop(Slot& slot) {
   if (slot.told_to_stop) return;
-  if (!slot.process && !slots_.alive(slot.number)) return leave(slot);
+  if (!slot.process && !slots_.alive(slot.number)) return retire(slot);
   if (slot.link) {
     slot.told_to_stop = true;
     slot.link->stop(options_.stop_grace_ms);
@@ -119,10 +118,36 @@ void WorkerPool::Impl::tell_to_stop(Slot& slot) {
   }));
 }
 
-/// The process of a leaving slot has ended.
-void WorkerPool::Impl::leave(Slot& slot) {
-  if (listeners_.has_queue(slot.number)) return hand_over(slot);
-  close_slot(slot);
+/// Nobody is in the slot, and its queue seems to be empty.
+void WorkerPool::Impl::retire(Slot& slot) {
+  if (listeners_.has_queue(slot.number) && slot.late_rounds++ < kMaxLateRounds)
+    return hand_over(slot);
+  if (!slot.withdrawn) return withdraw(slot);
+  if (slot.state == Slot::State::kDraining) return close_slot(slot);
+  // The slot itself stays, without sockets, and gets new ones with its next worker.
+  slot.withdrawn = false;
+  slot.late_rounds = 0;
+  listeners_.close(slot.number);
+  tell_positions();
+}
+
+void WorkerPool::Impl::withdraw(Slot& slot) {
+  slot.withdrawn = true;
+  listeners_.withdraw(slot.number);
+  tell_positions();
+  slot.absence.expires_after(kSteerSettle);
+  slot.absence.async_wait(guarded([this, number = slot.number] {
+    const auto found = workers_.find(number);
+    if (found != workers_.end() && found->second.withdrawn) retire(found->second);
+  }));
+}
+
+/// Members have left groups: what steers by positions is made anew, and workers keep them for the
+/// next manager.
+void WorkerPool::Impl::tell_positions() {
+  steer();
+  for (auto& [number, slot] : workers_)
+    if (slot.serving()) send_sockets(slot);
 }
 
 void WorkerPool::Impl::close_slot(Slot& slot) {
@@ -131,9 +156,7 @@ void WorkerPool::Impl::close_slot(Slot& slot) {
   listeners_.close(number);
   slots_.remove(number);
   workers_.erase(number);
-  steer();
-  for (auto& [other, remaining] : workers_)
-    if (remaining.serving()) send_sockets(remaining);  // positions have changed
+  tell_positions();
   log::info("worker_removed", "slot", number);
   for (const auto& call : done) call();
 }

@@ -137,7 +137,7 @@ void WorkerPool::Impl::ended(Slot& slot) {
     return finish_stop_if_empty();
   }
   if (slot.awaited) return survivor_gone(slot);
-  if (slot.state == Slot::State::kDraining) return leave(slot);
+  if (slot.state == Slot::State::kDraining) return retire(slot);
   slot.state = Slot::State::kDead;
   slot.absence.expires_after(kAbsenceLimit);
   slot.absence.async_wait(guarded([this, number = slot.number] { hand_over(slot_at(number)); }));
@@ -191,7 +191,7 @@ void WorkerPool::Impl::survivor_gone(Slot& slot) {
   slot.awaited = false;
   const std::uint32_t number = slot.number;
   if (slot.state == Slot::State::kDraining) {
-    leave(slot);
+    retire(slot);
   } else if (options_.external) {
     workers_.erase(number);
   } else {

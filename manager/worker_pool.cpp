@@ -108,7 +108,9 @@ WorkerLink::Handlers WorkerPool::Impl::handlers_for(
   handlers.keyring = [this]() -> std::shared_ptr<const dns::TsigKeyring> {
     return hooks_.keyring ? hooks_.keyring() : nullptr;
   };
-  handlers.drained = [this](std::uint32_t socket) { socket_drained(socket); };
+  handlers.drained = [this, self](std::uint32_t socket) {
+    if (const Slot* slot = slot_of(self->lock().get())) socket_drained(slot->number, socket);
+  };
   handlers.transfer_finished = [this, self](const ipc::TransferFinished& transfer) {
     const Slot* slot = slot_of(self->lock().get());
     if (slot != nullptr && hooks_.transfer_finished)
@@ -190,6 +192,10 @@ void WorkerPool::Impl::serve(Slot& slot) {
   if (!file) {
     log::error("slot_failed", "slot", slot.number, "error", file.error().text);
     return kill(slot);
+  }
+  if (slot.withdrawn) {
+    listeners_.close(slot.number);  // nothing can be sent through them any more
+    slot.withdrawn = false;
   }
   open_sockets(slot.number);
   if (slot.guardian) take_back(slot);

@@ -42,13 +42,14 @@ struct WorkerSlot {
   /// Ids of sockets that another worker (`guardian`) reads to the end because nobody is here.
   std::set<std::uint32_t> orphans;
   std::optional<std::uint32_t> guardian;
+  bool withdrawn = false;         ///< its UDP sockets have left their groups: about to be closed
   std::uint32_t late_rounds = 0;  ///< how often the queue was not empty after it had been read
   std::vector<std::function<void()>> on_removed;
 
   [[nodiscard]] bool serving() const noexcept { return state == State::kServing && link; }
   /// New traffic should go elsewhere.
   [[nodiscard]] bool turned_away() const noexcept {
-    return state == State::kDraining || guardian.has_value();
+    return state == State::kDraining || guardian.has_value() || withdrawn;
   }
 };
 
@@ -113,12 +114,14 @@ class WorkerPool::Impl {
   // worker_drain.cpp: leaving without losing what is queued
   void steer();
   void hand_over(Slot& slot);
-  void socket_drained(std::uint32_t socket);
+  void socket_drained(std::uint32_t guardian, std::uint32_t socket);
   void take_back(Slot& slot);
   void guardian_lost(std::uint32_t guardian);
   void drain(Slot& slot);
   void tell_to_stop(Slot& slot);
-  void leave(Slot& slot);
+  void retire(Slot& slot);
+  void withdraw(Slot& slot);
+  void tell_positions();
   void close_slot(Slot& slot);
   void finish_stop_if_empty();
   Slot* other_serving(const Slot& slot);

@@ -139,9 +139,19 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
     if (outcome.action == Action::kForward) forward(socket, i, message, client, outcome);
   }
   core_.end();
-  const std::size_t failed = batch_->send(socket->native.native_handle(), socket->wildcard);
+  const std::size_t failed = batch_->send(sender_for(socket), socket->wildcard);
   core_.counting().add(Counter::kAnswerOctetsUdp, batch_->octets_queued());
   if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
+}
+
+/// Where answers to what `socket` received leave. An orphan may be withdrawn from the network, so
+/// that nothing can be sent through it: our own socket has the same address.
+int UdpService::sender_for(const std::shared_ptr<Socket>& socket) const {
+  if (!socket->description.orphan) return socket->native.native_handle();
+  const auto own = std::find_if(sockets_.begin(), sockets_.end(), [&](const auto& other) {
+    return !other->description.orphan && other->description.local == socket->description.local;
+  });
+  return (own != sockets_.end() ? *own : socket)->native.native_handle();
 }
 
 /// Message `i` and whose it is: the sender's, or that of the client for whom a load balancer sent
@@ -183,8 +193,9 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
   failure.resize(make_servfail(message, failure));
   core_.link().forward(std::move(request), std::move(failure),
                        [this, socket, to = batch_->sender(i), source](const Bytes& response) {
-                         if (response.empty() || !socket->native.is_open()) return;
-                         if (!send_datagram(socket->native.native_handle(), response, to, source))
+                         const int through = sender_for(socket);
+                         if (response.empty() || through < 0) return;
+                         if (!send_datagram(through, response, to, source))
                            core_.counting().add(Counter::kSendErrors);
                        });
 }

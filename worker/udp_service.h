@@ -47,6 +47,7 @@ class UdpService {
   bool unwrap(std::size_t i, const Socket& socket, ByteView& message, Client& client) const;
   void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
                const Client& client, const Outcome& outcome);
+  [[nodiscard]] int sender_for(const std::shared_ptr<Socket>& socket) const;
   void check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks);
 
   asio::io_context& io_;

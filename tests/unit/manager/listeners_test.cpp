@@ -6,7 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "manager/listening_socket.h"
 
@@ -147,6 +150,61 @@ TEST_F(ListenersTest, WhatIsQueuedStaysWhenTrafficIsSteeredAwayAndTheSocketClose
   listeners_.close(1);
   send(100);
   EXPECT_EQ(queued + receive_all(0), 300);
+}
+
+TEST_F(ListenersTest, AWithdrawnSocketGetsNothingMoreAndCanStillBeRead) {
+  open({0, 1, 2});
+  send(90);
+  listeners_.withdraw(0);
+  EXPECT_TRUE(listeners_.has_queue(0));
+  const int queued = receive_all(0);
+  EXPECT_GT(queued, 5);
+  send(100);
+  EXPECT_EQ(receive_all(0), 0);
+  EXPECT_EQ(queued + receive_all(1) + receive_all(2), 190);
+  // The kernel has moved slot 2 to slot 0's place, and we know it.
+  ASSERT_TRUE(listeners_.steer_away({2}));
+  send(100);
+  EXPECT_EQ(receive_all(1), 100);
+  listeners_.close(0);
+  send(100);
+  EXPECT_EQ(receive_all(1), 100);
+}
+
+TEST_F(ListenersTest, AWithdrawnSlotCanBeOpenedAgain) {
+  open({0, 1});
+  listeners_.withdraw(1);
+  listeners_.close(1);
+  open({1});
+  send(200);
+  EXPECT_GT(receive_all(0), 30);
+  EXPECT_GT(receive_all(1), 30);
+}
+
+TEST_F(ListenersTest, NoDatagramIsLostWhenASocketIsClosedUnderLoad) {
+  open({0});
+  std::atomic<bool> stopping{false};
+  std::atomic<int> sent{0};
+  std::thread clients([&] {
+    for (; !stopping; ++sent) {
+      send(1);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));  // no buffer overflows
+    }
+  });
+  int received = 0;
+  for (int i = 0; i < 40; ++i) {
+    open({1});
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_TRUE(listeners_.steer_away({1}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    listeners_.withdraw(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    received += receive_all(1) + receive_all(0);
+    listeners_.close(1);
+  }
+  stopping = true;
+  clients.join();
+  EXPECT_EQ(received + receive_all(0), sent);
 }
 
 TEST_F(ListenersTest, PositionsFollowTheKernelAfterAClose) {
