@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Figures beside NSD, Knot and BIND in one run: CPU per query on the root zone, and loading a zone of a million
-A records. Prints a Markdown table.
+"""Figures beside NSD, Knot and BIND in one run: CPU per query on the root zone, or loading a zone of one of the
+profiles in profiles.py and the memory it takes. Prints a Markdown table.
 
-  PANDO_BUILD=build/release bench/peers.py [query|load] [SECONDS] [PEER]...
+  PANDO_BUILD=build/release bench/peers.py query [SECONDS] [SERVER]...
+  PANDO_BUILD=build/release bench/peers.py root|addresses|sorted|delegations|tld|tld-nsec [SCALE] [SERVER]...
 """
 
 import os
 import pathlib
-import random
 import re
 import subprocess
 import sys
@@ -16,8 +16,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/system"))
+import profiles  # noqa: E402
 import servers  # noqa: E402
 
+ROOT_RECORDS = 25_570
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -95,40 +97,37 @@ def query_costs(folder, kinds, seconds):
         end(server)
 
 
-def load_costs(folder, kinds):
-    names = [f"n{i:07}" for i in range(1_000_000)]
-    random.Random(1).shuffle(names)
-    zone = folder / "million.zone"
-    with open(zone, "w") as file:
-        file.write("$ORIGIN example.\n$TTL 3600\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n")
-        for i, name in enumerate(names):
-            file.write(f"{name} A 10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}\n")
-    print("| 1,000,000 A, random order | CPU s to serving | wall s | octets per record |\n|---|---:|---:|---:|")
+def load_costs(folder, profile, scale, kinds):
+    path = folder / "bench.zone"
+    if profile == "root":
+        path, origin, records = servers.SHARED_DATA / "root-2021-05-19.zone", ".", ROOT_RECORDS
+    else:
+        origin, records = profiles.write(profile, path, scale)
+    print(f"| {profile}: {records:,} records | CPU s to serving | wall s | octets per record |\n|---|---:|---:|---:|")
     for kind in kinds:
-        server = make(kind, folder / f"load-{kind}", {"example": zone})
+        server = make(kind, folder / f"load-{kind}", {origin: path})
         started = time.monotonic()
-        server.start("example", 300)
+        server.start(origin, 600)
         wall = time.monotonic() - started
         pids = family(server.process.pid)
         user, system = cpu(pids)
-        octets = memory(pids) / 1_000_003
-        print(f"| {kind} (all processes) | {user + system:.2f} | {wall:.2f} | {octets:.0f} |")
+        print(f"| {kind} (all processes) | {user + system:.2f} | {wall:.2f} | {memory(pids) / records:.0f} |")
         if kind == "pando":
             store = server.control("status")["store"]
-            print(f"| pando, the store alone: live | | | {store['live'] / 1_000_003:.1f} |")
-            print(f"| pando, the store alone: chunks in use | | | {store['chunks_in_use'] * 65536 / 1_000_003:.1f} |")
+            print(f"| pando, the store alone: live | | | {store['live'] / records:.1f} |")
+            print(f"| pando, the store alone: chunks in use | | | {store['chunks_in_use'] * 65536 / records:.1f} |")
         end(server)
 
 
 def main():
     what = sys.argv[1] if len(sys.argv) > 1 else "query"
-    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    number = float(sys.argv[2]) if len(sys.argv) > 2 else None
     kinds = sys.argv[3:] or ["pando", "nsd", "knot", "bind"]
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
-        if what == "load":
-            load_costs(pathlib.Path(folder), kinds)
+        if what == "query":
+            query_costs(pathlib.Path(folder), kinds, int(number or 10))
         else:
-            query_costs(pathlib.Path(folder), kinds, seconds)
+            load_costs(pathlib.Path(folder), what, number or 1.0, kinds)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ SHARED_DATA = pathlib.Path(os.environ.get("PANDO_SHARED", SOURCE.parent / "share
 def build_folder():
     """Where the programs are: PANDO_BUILD, or the newest build that has them."""
     if "PANDO_BUILD" in os.environ:
-        return pathlib.Path(os.environ["PANDO_BUILD"])
+        return pathlib.Path(os.environ["PANDO_BUILD"]).resolve()
     found = [p.parent for p in SOURCE.glob("build/*/pando-manager")]
     if not found:
         raise RuntimeError("no build with pando-manager: set PANDO_BUILD")
