@@ -208,7 +208,7 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
       stage.transaction.use_reserve();
     auto result = stage.draft.apply(*changes, limits);
     if (!result) return pass(result);
-    if (!result->effective.empty()) journal_update(stage, *result);
+    if (!result->effective.empty()) note_difference(stage, *result, RecordKind::kDelta);
     *applied = std::move(*result);
     return {};
   };
@@ -221,21 +221,22 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
   submit(std::move(request));
 }
 
-/// A zone's first update says which file it stands beside: with that the next host restart can tell
-/// whether the file was edited.
-void Committer::journal_update(Stage& stage, const zone::Applied& applied) const {
+void Committer::note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const {
   const dns::Name& name = applied.effective.zone;
   const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
-  if (zone.source_mtime_ns() != 0 && !sources_.contains(folded_key(name)))
+  const bool noted = sources_.contains(folded_key(name)) ||
+                     (!stage.journal.empty() && stage.journal.back().zone == name);
+  if (zone.source_mtime_ns() != 0 && !noted)
     stage.journal.push_back(
         source_entry(name, applied.from, {zone.source_mtime_ns(), zone.source_octets()}));
-  stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective)});
+  stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
 }
 
 void Committer::note_sources(const Group& group) {
   for (const JournalEntry& entry : group.entries) {
     if (entry.kind == RecordKind::kSource) sources_.insert(folded_key(entry.zone));
-    if (entry.kind == RecordKind::kGone) sources_.erase(folded_key(entry.zone));
+    if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
+      sources_.erase(folded_key(entry.zone));
   }
 }
 
@@ -249,18 +250,21 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
     return {};
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
-    if (status && *had_data) note_base(apex, current().zone_at(apex).serial());
+    if (status) sources_.erase(folded_key(apex));
+    if (status && *had_data) note_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });
 }
 
 /// A step of its own. Without it (the disk is full, the process killed) the next difference does
 /// not fit the one before, and what came by update is not known any more.
-void Committer::note_base(const dns::Name& apex, dns::Serial serial) {
+void Committer::note_whole_transfer(const dns::Name& apex, dns::Serial serial) {
   CommitRequest request;
   request.stage = [apex, serial](Stage& stage) -> Status {
     const zone::ZoneView zone = stage.draft.snapshot().zone_at(apex);
-    if (zone && zone.loaded() && zone.serial() == serial) stage.journal.push_back(base_entry(zone));
+    if (!zone || !zone.loaded() || !(zone.serial() == serial)) return {};
+    stage.journal.push_back(base_entry(zone));
+    stage.journal.push_back(transfer_entry(zone));
     return {};
   };
   request.done = [](const Result<std::uint64_t>&) {};

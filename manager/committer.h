@@ -66,10 +66,15 @@ class Committer {
   using Applied = std::function<void(Result<zone::Applied>)>;
   void apply(Compute compute, const zone::DataLimits& limits, Applied done);
 
+  /// For steps that apply differences themselves: appends the record of `kind` (kDelta or
+  /// kTransfer) that `applied` needs. A zone's first one says which file it stands beside: with
+  /// that the next host restart can tell whether the file was edited.
+  void note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
+
   using Finished = std::function<void(const Status&)>;
-  /// Puts a zone that was built in `built_in` (a pool thread's transaction). When it took the place
-  /// of other data, the journal is told that what was updated there is gone with it; a journal that
-  /// cannot be written does not stop the zone.
+  /// Puts a zone that a primary sent, built in `built_in` (a pool thread's transaction). When it
+  /// took the place of other data, the journal is told that what was there is gone with it; a
+  /// journal that cannot be written does not stop the zone.
   void put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
                 shm::Transaction&& built_in, const zone::ZoneSource& source, Finished done);
   /// The same with conditions: `check` (may be empty) sees the zone as it is just before, `note`
@@ -110,9 +115,8 @@ class Committer {
   void fail_group(Group& group, const Error& error);
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);
-  void journal_update(Stage& stage, const zone::Applied& applied) const;
   void note_sources(const Group& group);
-  void note_base(const dns::Name& apex, dns::Serial serial);
+  void note_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;
   shm::Store& store_;

@@ -11,8 +11,8 @@
 /// The bytes of journal files; docs/journal-format.md has the pictures and the reasons.
 namespace pando::manager {
 
-/// Version 1 had the kinds up to kFileEnd; it is read, too.
-inline constexpr std::uint32_t kJournalVersion = 2;
+/// Version 1 had the kinds up to kFileEnd, version 2 those up to kSource; both are read, too.
+inline constexpr std::uint32_t kJournalVersion = 3;
 inline constexpr std::size_t kSegmentHeaderOctets = 64;
 inline constexpr std::size_t kRecordHeaderOctets = 40;
 /// One record's body. A whole zone is split into parts far below it; an edited file's difference
@@ -31,7 +31,7 @@ struct SegmentHeader {
 };
 
 enum class RecordKind : std::uint8_t {
-  kDelta = 1,  ///< an update or an IXFR: zone::encode(Changes) from one serial to the next
+  kDelta = 1,  ///< an update: zone::encode(Changes) from one serial to the next
   kZonePart =
       2,  ///< payload: zone::encode(Changes) with some of a whole zone's records as additions
   kZoneEnd = 3,  ///< payload: u64 number of records in the parts before it; `to` is the serial
@@ -41,6 +41,8 @@ enum class RecordKind : std::uint8_t {
   kGone = 7,     ///< the zone left the configuration: what is before concerns nobody; no payload
   kOverlay = 8,  ///< the zone's overlay as it is at `to`, over a file with serial `from`
   kSource = 9,   ///< which file was merged last, when the zone had serial `to`: its time and size
+  kTransfer = 10,  ///< what a primary sent: zone::encode(Changes), empty when that was a whole zone
+  kPrimary = 11,   ///< a zone fed by transfers is a primary's now: u8, 1 = with its noted file
 };
 
 struct JournalRecord {

@@ -22,6 +22,8 @@ void JournalHistory::note_record(const JournalRecord& record, Place place) {
     case RecordKind::kBase:
     case RecordKind::kOverlay:
     case RecordKind::kSource:
+    case RecordKind::kTransfer:
+    case RecordKind::kPrimary:
       places.records.push_back(place);
       break;
     case RecordKind::kGone:
@@ -124,7 +126,7 @@ Result<FileState> JournalHistory::file_state(dns::NameView zone, std::uint64_t u
   FileState state;
   std::uint32_t damages = 0;
   const auto lose_after = [&](std::uint32_t now) {
-    if (std::exchange(damages, now) != now) state.overlay.lose();
+    if (std::exchange(damages, now) != now) state.lose();
   };
   if (const auto found = zones_.find(key_of(zone)); found != zones_.end()) {
     for (const Place place : found->second.records) {
@@ -145,8 +147,7 @@ Status JournalHistory::add_deltas(const ZonePlaces& places, std::uint64_t up_to,
     auto record = read(place);
     if (!record) return pass(record);
     if (is_later(*record, place, up_to)) break;
-    const bool edits = record->kind == RecordKind::kEdit && !(record->from == record->to);
-    if (record->kind != RecordKind::kDelta && !edits) continue;
+    if (!changes_zone(*record)) continue;
     if (!replay.serial || !(record->from == *replay.serial)) {
       ++replay.skipped;
       continue;

@@ -4,7 +4,9 @@ namespace pando::manager {
 
 namespace {
 
-constexpr std::uint8_t kLost = 1;  // flag of an overlay: not known
+// Flags of an overlay.
+constexpr std::uint8_t kLost = 1;  // not known
+constexpr std::uint8_t kOwn = 2;   // FileState::own
 constexpr std::size_t kSourceOctets = 16;
 
 Overlay::Entries entries_of(const Steps& steps) {
@@ -39,6 +41,12 @@ Result<FileEdit> decode_file_edit(ByteView bytes) {
   return FileEdit{{load_be32(bytes.data())}, std::move(*live), std::move(*held)};
 }
 
+bool changes_zone(const JournalRecord& record) noexcept {
+  if (record.kind == RecordKind::kDelta) return true;
+  const bool may = record.kind == RecordKind::kEdit || record.kind == RecordKind::kTransfer;
+  return may && !(record.from == record.to);
+}
+
 Result<zone::Changes> served_changes(const JournalRecord& record) {
   if (record.kind != RecordKind::kEdit) return zone::decode_changes(record.payload);
   auto edit = decode_file_edit(record.payload);
@@ -48,12 +56,12 @@ Result<zone::Changes> served_changes(const JournalRecord& record) {
 
 //  0       1
 //  | flags | records as in the file (removed) and as served (added)
-Bytes encode(const dns::Name& zone, const Overlay& overlay) {
+Bytes encode(const dns::Name& zone, const Overlay& overlay, bool own) {
   Steps steps;
   for (const auto& [key, entry] : overlay.entries())
     steps.emplace(key, Step{entry.file, entry.live});
   Bytes out;
-  out.push_back(overlay.known() ? 0 : kLost);
+  out.push_back(static_cast<std::uint8_t>((overlay.known() ? 0 : kLost) | (own ? kOwn : 0)));
   append(out, zone::encode(changes_of(zone, steps)));
   return out;
 }
@@ -89,6 +97,11 @@ bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept 
   return a.file_mtime_ns == b.file_mtime_ns && a.file_octets == b.file_octets;
 }
 
+bool is_secondary(const zone::ZoneView& zone) {
+  const auto settings = zone::decode_zone_settings(zone.settings_bytes());
+  return settings && settings->is_secondary;
+}
+
 bool may_have_updates(const zone::ZoneView& zone) {
   const auto settings = zone::decode_zone_settings(zone.settings_bytes());
   return !settings || settings->is_secondary || !settings->allow_update.empty();
@@ -98,18 +111,94 @@ JournalEntry base_entry(const zone::ZoneView& zone) {
   return {dns::Name(zone.apex()), zone.serial(), zone.serial(), {}, RecordKind::kBase};
 }
 
+JournalEntry transfer_entry(const zone::ZoneView& zone) {
+  const dns::Name apex(zone.apex());
+  return {apex, zone.serial(), zone.serial(), zone::encode(zone::Changes{apex, {}, {}}),
+          RecordKind::kTransfer};
+}
+
+JournalEntry primary_entry(const dns::Name& zone, dns::Serial serial, bool with_noted_file) {
+  return {zone, serial, serial, Bytes{with_noted_file ? std::uint8_t{1} : std::uint8_t{0}},
+          RecordKind::kPrimary};
+}
+
 JournalEntry source_entry(const dns::Name& zone, dns::Serial serial,
                           const zone::ZoneSource& source) {
   return {zone, serial, serial, encode(source), RecordKind::kSource};
 }
 
 JournalEntry overlay_entry(const dns::Name& zone, dns::Serial file, dns::Serial serial,
-                           const Overlay& overlay) {
-  return {zone, file, serial, encode(zone, overlay), RecordKind::kOverlay};
+                           const Overlay& overlay, bool own) {
+  return {zone, file, serial, encode(zone, overlay, own), RecordKind::kOverlay};
 }
 
 bool FileState::is_merged(dns::Serial file, const zone::ZoneSource& other) const noexcept {
   return file_serial == file && (!source || same_source(*source, other));
+}
+
+bool FileState::is_noted(const zone::ZoneSource& other) const noexcept {
+  return source && same_source(*source, other);
+}
+
+void FileState::lose() {
+  overlay.lose();
+  if (own) own->lose();
+}
+
+void FileState::become_primary(bool with_noted_file) {
+  if (own && !with_noted_file) {
+    overlay = std::move(*own);
+    file_serial.reset();
+    source.reset();
+  }
+  own.reset();
+}
+
+/// What follows concerns a file with serial `file` only.
+void FileState::settle(dns::Serial file) {
+  file_serial = file;
+  source.reset();
+  own.reset();
+}
+
+Status FileState::take_delta(const JournalRecord& record, bool follows) {
+  auto changes = zone::decode_changes(record.payload);
+  if (!changes) return pass(changes);
+  const Steps steps = steps_of(*changes);
+  if (!follows) lose();
+  overlay.updated(steps);
+  if (own) own->updated(steps);
+  return {};
+}
+
+/// A primary's word ends what came by update before: the zone is what the primary has. Beside the
+/// noted file that is a difference like others.
+Status FileState::take_transfer(const JournalRecord& record, bool follows) {
+  auto changes = zone::decode_changes(record.payload);
+  if (!changes) return pass(changes);
+  if (!follows) {
+    overlay.lose();
+    source.reset();
+  }
+  overlay.updated(steps_of(*changes));
+  own.emplace();
+  return {};
+}
+
+Status FileState::take_edit(const JournalRecord& record, bool follows) {
+  auto edit = decode_file_edit(record.payload);
+  if (!edit) return pass(edit);
+  settle(edit->file_serial);
+  if (!follows) overlay.lose();
+  overlay.edited(steps_of(edit->live), steps_of(edit->held));
+  return {};
+}
+
+Status FileState::take_overlay(const JournalRecord& record) {
+  if (!record.payload.empty() && (record.payload[0] & kOwn) != 0)
+    return decode_overlay(record.payload, own.emplace());
+  settle(record.from);
+  return decode_overlay(record.payload, overlay);
 }
 
 Status FileState::take(const JournalRecord& record) {
@@ -117,41 +206,32 @@ Status FileState::take(const JournalRecord& record) {
   const bool follows = !serial || *serial == record.from;
   if (record.kind != RecordKind::kSource || !serial) serial = record.to;
   switch (record.kind) {
-    case RecordKind::kDelta: {
-      auto changes = zone::decode_changes(record.payload);
-      if (!changes) return pass(changes);
-      if (!follows) overlay.lose();
-      overlay.updated(steps_of(*changes));
-      return {};
-    }
-    case RecordKind::kEdit: {
-      auto edit = decode_file_edit(record.payload);
-      if (!edit) return pass(edit);
-      file_serial = edit->file_serial;
-      source.reset();
-      if (!follows) overlay.lose();
-      overlay.edited(steps_of(edit->live), steps_of(edit->held));
-      return {};
-    }
+    case RecordKind::kDelta:
+      return take_delta(record, follows);
+    case RecordKind::kTransfer:
+      return take_transfer(record, follows);
+    case RecordKind::kEdit:
+      return take_edit(record, follows);
     case RecordKind::kBase:
-      file_serial = record.from;
-      source.reset();
+      settle(record.from);
       overlay.settle();
       return {};
     case RecordKind::kOverlay:
-      file_serial = record.from;
-      source.reset();
-      return decode_overlay(record.payload, overlay);
+      return take_overlay(record);
     case RecordKind::kSource: {
       auto merged = decode_source(record.payload);
       if (!merged) return pass(merged);
       source = *merged;
       return {};
     }
+    case RecordKind::kPrimary:
+      if (record.payload.empty()) return fail(Errc::kCorrupt, "stored change of role is cut off");
+      become_primary(record.payload[0] != 0);
+      return {};
     case RecordKind::kZoneEnd:
       // A snapshot of version 1 says no more about the zone than what it holds.
+      settle({});
       file_serial.reset();
-      source.reset();
       overlay.lose();
       return {};
     case RecordKind::kGone:

@@ -17,41 +17,68 @@ struct FileEdit {
 Bytes encode(const FileEdit& edit);
 Result<FileEdit> decode_file_edit(ByteView bytes);
 
-/// The difference in the served zone that a kDelta or kEdit record stands for.
+/// Whether a record stands for a difference in the served zone.
+[[nodiscard]] bool changes_zone(const JournalRecord& record) noexcept;
+/// That difference; `record` is one of them.
 Result<zone::Changes> served_changes(const JournalRecord& record);
 
-/// A zone's overlay with what is known of its file.
+/// A zone's overlay with what is known of its file. The *noted* file is the one from which the
+/// journal leads to what is served: merged last, or a secondary's copy.
 struct FileState {
-  Overlay overlay;
+  Overlay overlay;  ///< over the noted file: what came by update, and by IXFR after the copy
   std::optional<dns::Serial> file_serial;  ///< of the file as it was merged last
   std::optional<zone::ZoneSource> source;  ///< that file's time and size
   std::optional<dns::Serial> serial;       ///< of the last record
+  /// Of a zone that a primary has sent, wholly or in part: what came by update since then.
+  std::optional<Overlay> own = std::nullopt;
 
   /// Takes the zone's next record, of any kind. A difference that does not start where the one
   /// before ended means that some are missing: the overlay is not known any more.
   Status take(const JournalRecord& record);
+  /// Records are missing.
+  void lose();
+  /// Whether `other` is the noted file.
+  [[nodiscard]] bool is_noted(const zone::ZoneSource& other) const noexcept;
+  /// A zone that transfers fed has a file of its own from here on. With the noted one it goes on as
+  /// it is; another one has the word over all that a primary sent, and updates alone stay.
+  void become_primary(bool with_noted_file);
   /// Whether the file with `serial` and `other` is the one that was merged last, as far as the
   /// journal can tell.
   [[nodiscard]] bool is_merged(dns::Serial serial, const zone::ZoneSource& other) const noexcept;
+
+ private:
+  Status take_delta(const JournalRecord& record, bool follows);
+  Status take_transfer(const JournalRecord& record, bool follows);
+  Status take_edit(const JournalRecord& record, bool follows);
+  Status take_overlay(const JournalRecord& record);
+  void settle(dns::Serial file);
 };
-/// Payload of RecordKind::kOverlay; the serials stand in the record itself.
-Bytes encode(const dns::Name& zone, const Overlay& overlay);
+/// Payload of RecordKind::kOverlay; the serials stand in the record itself. `own`: it is
+/// FileState::own.
+Bytes encode(const dns::Name& zone, const Overlay& overlay, bool own = false);
 Status decode_overlay(ByteView bytes, Overlay& overlay);
 /// Payload of RecordKind::kSource.
 Bytes encode(const zone::ZoneSource& source);
 Result<zone::ZoneSource> decode_source(ByteView bytes);
 [[nodiscard]] bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept;
 
+[[nodiscard]] bool is_secondary(const zone::ZoneView& zone);
 /// Whether a zone without records in a damaged journal may have had some.
 [[nodiscard]] bool may_have_updates(const zone::ZoneView& zone);
 
 /// The record that says: the zone's file (or a secondary's copy) is what the zone is now.
 [[nodiscard]] JournalEntry base_entry(const zone::ZoneView& zone);
+/// The record that says: all of the zone is what a primary sent.
+[[nodiscard]] JournalEntry transfer_entry(const zone::ZoneView& zone);
+/// The record of FileState::become_primary(), of a zone that has serial `serial` now.
+[[nodiscard]] JournalEntry primary_entry(const dns::Name& zone, dns::Serial serial,
+                                         bool with_noted_file);
 /// Which file was merged last into a zone that has serial `serial` now.
 [[nodiscard]] JournalEntry source_entry(const dns::Name& zone, dns::Serial serial,
                                         const zone::ZoneSource& source);
 /// The zone's overlay at `serial`, over a file with serial `file`.
 [[nodiscard]] JournalEntry overlay_entry(const dns::Name& zone, dns::Serial file,
-                                         dns::Serial serial, const Overlay& overlay);
+                                         dns::Serial serial, const Overlay& overlay,
+                                         bool own = false);
 
 }  // namespace pando::manager

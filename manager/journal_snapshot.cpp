@@ -36,7 +36,7 @@ FileState state_of(const JournalHistory& history, const zone::ZoneView& zone,
   if (!history.knows(zone.apex()) && !may_have_updates(zone)) return {};
   auto state = history.file_state(zone.apex(), position);
   FileState known = state ? std::move(*state) : FileState{};
-  if (!state || (known.serial && !(*known.serial == zone.serial()))) known.overlay.lose();
+  if (!state || (known.serial && !(*known.serial == zone.serial()))) known.lose();
   return known;
 }
 
@@ -73,14 +73,18 @@ class SnapshotWriter {
     auto put =
         put_record(RecordKind::kZoneEnd, part.zone, {}, zone.serial(), count_payload(records));
     if (put) put = put_overlay(part.zone, zone.serial(), state);
-    if (!put || zone.source_mtime_ns() == 0) return put;
-    return put_entry(
-        source_entry(part.zone, zone.serial(), {zone.source_mtime_ns(), zone.source_octets()}));
+    // A zone that has just become a primary's knows no file, but the journal does.
+    auto source = state.source;
+    if (zone.source_mtime_ns() != 0) source = {zone.source_mtime_ns(), zone.source_octets()};
+    if (!put || !source) return put;
+    return put_entry(source_entry(part.zone, zone.serial(), *source));
   }
 
   Status put_overlay(const dns::Name& zone, dns::Serial serial, const FileState& state) {
-    return put_entry(
-        overlay_entry(zone, state.file_serial.value_or(serial), serial, state.overlay));
+    const dns::Serial file = state.file_serial.value_or(serial);
+    auto put = put_entry(overlay_entry(zone, file, serial, state.overlay));
+    if (!put || !state.own) return put;
+    return put_entry(overlay_entry(zone, file, serial, *state.own, true));
   }
 
   Status put_old_record(JournalRecord&& record) {

@@ -280,8 +280,7 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
       if (applied->missing_removals > 0)
         return fail(Errc::kInvalid, "{} records to remove are not there",
                     applied->missing_removals);
-      stage.journal.push_back(
-          {changes.zone, applied->from, applied->to, zone::encode(applied->effective)});
+      committer_.note_difference(stage, *applied, RecordKind::kTransfer);
     }
     return {};
   };

@@ -59,6 +59,7 @@ class Server {
     void add_failure(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
   };
   void load_zones(std::function<void(const LoadCounts&)> done);
+  void copy_again(const config::ZoneTable& zones, std::size_t index);
   void zone_transferred(const dns::Name& zone, bool had_data);
   void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
   [[nodiscard]] bool has_data(dns::NameView apex) const;
@@ -105,6 +106,7 @@ class Server {
   asio::thread_pool pool_;
   std::optional<Journal> journal_;
   bool fresh_ = false;
+  bool store_was_lost_ = false;  // the journal has records from before this store
 
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<StoreUpkeep> upkeep_;

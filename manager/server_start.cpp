@@ -117,6 +117,7 @@ Status Server::open_data() {
 Status Server::first_version() {
   shm::Transaction transaction = store_->begin();
   zone::Draft draft(transaction, store_->current().root, store_->current().number + 1);
+  store_was_lost_ = journal_->last_position() > 0;
   const config::Settings& settings = runtime_->settings;
   if (auto put = draft.put_server_settings(config::compile(settings.server, settings.limits)); !put)
     return put;
@@ -276,6 +277,13 @@ void Server::note_gone(std::vector<dns::Name> names) {
   committer_->submit(std::move(request));
 }
 
+/// The process was killed, or the disk full, before there was a copy that it could count on.
+void Server::copy_again(const config::ZoneTable& zones, std::size_t index) {
+  const dns::Name name(zones[index].name);
+  if (committer_->current().zone_at(name).source_mtime_ns() == 0)
+    copies_->write(name, copies_->path_of(zones, index), true);
+}
+
 void Server::load_zones(std::function<void(const LoadCounts&)> done) {
   auto next = std::make_shared<std::size_t>(0);
   auto counts = std::make_shared<LoadCounts>();
@@ -286,7 +294,10 @@ void Server::load_zones(std::function<void(const LoadCounts&)> done) {
       const config::ZoneRef zone = zones[index];
       const bool secondary = zone.options->is_secondary();
       // A secondary's file is a copy: once the zone has data, the primary alone says what is new.
-      if (secondary && has_data(zone.name)) continue;
+      if (secondary && has_data(zone.name)) {
+        copy_again(zones, index);
+        continue;
+      }
       return ZoneLoader::Job{dns::Name(zone.name),
                              secondary ? copies_->path_of(zones, index) : zones.path(index),
                              secondary};
@@ -332,7 +343,9 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   else
     ++loaded_;
   const config::ZoneTable& zones = runtime_->settings.zones;
-  if (const auto index = zones.find(zone)) copies_->write(zone, copies_->path_of(zones, *index));
+  // A zone without data may have had some before the store was lost.
+  if (const auto index = zones.find(zone))
+    copies_->write(zone, copies_->path_of(zones, *index), had_data || store_was_lost_);
   problems_.erase(to_text(zone.folded()));
 }
 

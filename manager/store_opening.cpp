@@ -81,8 +81,7 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
         if (record.kind == RecordKind::kGone) return replay_removal(store, record);
         if (never_put == 0 && is_of_another_zone(store, record)) never_put = record.position;
         // The others only say how zone and file compare; an edit may do no more either.
-        const bool edits = record.kind == RecordKind::kEdit && !(record.from == record.to);
-        if (record.kind != RecordKind::kDelta && !edits) return {};
+        if (!changes_zone(record)) return {};
         never_put = 0;
         auto done = replay_record(store, record, note);
         if (!done) {

@@ -9,7 +9,9 @@
 #include "base/crash_point.h"
 #include "dns/zone_text.h"
 #include "ipc/log.h"
+#include "manager/journal_payload.h"
 #include "manager/zone_diff.h"
+#include "manager/zone_file.h"
 #include "zone/each_record.h"
 
 namespace pando::manager {
@@ -42,6 +44,16 @@ Status write_text(StoreFile& file, const zone::ZoneView& zone) {
     return fail(Errc::kCorrupt, "{} records where {} are counted", writer.records(),
                 zone.record_count());
   return done;
+}
+
+/// Not one that was made a primary's, or has gone, while its copy was being written.
+bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
+
+/// The copy's state; nullopt when somebody removed it at once.
+Result<std::optional<zone::ZoneSource>> write_copy(Files& files, const zone::ZoneView& zone,
+                                                   const std::string& path) {
+  if (auto written = write_zone_file(files, zone, path); !written) return pass(written);
+  return stat_source(path);
 }
 
 }  // namespace
@@ -109,9 +121,10 @@ void ZoneCopies::keep_only(const RuntimePtr& runtime) {
   });
 }
 
-void ZoneCopies::write(const dns::Name& zone, std::string path) {
+void ZoneCopies::write(const dns::Name& zone, std::string path, bool in_journal) {
   const auto [at, fresh] = running_.try_emplace(zone);
   at->second.path = std::move(path);
+  at->second.in_journal |= in_journal;
   if (fresh)
     begin(zone, at->second);
   else
@@ -125,26 +138,58 @@ void ZoneCopies::begin(const dns::Name& zone, const Copy& copy) {
     const zone::ZoneView view = version->zone_at(zone);
     const bool loaded = view && view.loaded();
     const dns::Serial serial = loaded ? view.serial() : dns::Serial{};
-    const Status status = loaded ? write_zone_file(files_, view, path)
-                                 : Status(fail(Errc::kNotFound, "the zone has gone"));
-    asio::post(io_, [this, zone, pin, serial, status] { end(zone, serial, status); });
+    Copied written = fail(Errc::kNotFound, "the zone has gone");
+    if (loaded) written = write_copy(files_, view, path);
+    asio::post(io_, [this, zone, pin, serial, written] { end(zone, serial, written); });
   });
 }
 
-void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Status& status) {
+void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& written) {
   const auto at = running_.find(zone);
   Copy& copy = at->second;
-  ++(status ? written_ : failures_);
-  if (status)
+  ++(written ? written_ : failures_);
+  if (written)
     log::info("zone_copied", "zone", to_text(zone), "serial", serial.value, "path", copy.path);
   else
     log::warning("zone_not_copied", "zone", to_text(zone), "path", copy.path, "reason",
-                 status.error().text);
-  if (!std::exchange(copy.again, false)) {
-    running_.erase(at);
-    return;
+                 written.error().text);
+  if (std::exchange(copy.again, false)) return begin(zone, copy);
+  const bool in_journal = copy.in_journal;
+  running_.erase(at);
+  if (written && *written) note({zone, serial, **written, in_journal});
+}
+
+/// A journal that cannot be written does not keep the store from knowing the copy.
+void ZoneCopies::note(const Written& copy) {
+  CommitRequest request;
+  request.stage = [this, copy](Stage& stage) { return stage_note(stage, copy); };
+  request.done = [this, copy](const Result<std::uint64_t>& version) {
+    if (version) return;
+    log::warning("copy_not_noted", "zone", to_text(copy.zone), "reason", version.error().text);
+    committer_.edit(
+        [this, copy](zone::Draft& draft) -> Status {
+          if (!is_copied(draft.snapshot().zone_at(copy.zone)) || running_.contains(copy.zone))
+            return {};
+          return draft.put_zone_source(copy.zone, copy.source);
+        },
+        [](const Status&) {});
+  };
+  committer_.submit(std::move(request));
+}
+
+/// A copy that the zone has left behind is only good for what the journal has after it. A newer
+/// whole zone, whose copy is being written, has nothing to do with this one.
+Status ZoneCopies::stage_note(Stage& stage, const Written& copy) const {
+  const zone::ZoneView live = stage.draft.snapshot().zone_at(copy.zone);
+  if (!is_copied(live) || running_.contains(copy.zone)) return {};
+  const bool moved = !(live.serial() == copy.serial);
+  if (copy.in_journal && !moved) {
+    stage.journal.push_back(base_entry(live));
+    stage.journal.push_back(transfer_entry(live));
   }
-  begin(zone, copy);
+  if (copy.in_journal || moved)
+    stage.journal.push_back(source_entry(copy.zone, live.serial(), copy.source));
+  return stage.draft.put_zone_source(copy.zone, copy.source);
 }
 
 }  // namespace pando::manager

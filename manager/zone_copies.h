@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "manager/committer.h"
@@ -35,9 +36,11 @@ class ZoneCopies {
 
   /// Where the copy of a secondary zone is.
   [[nodiscard]] std::string path_of(const config::ZoneTable& zones, std::size_t index) const;
-  /// Writes the zone's newest version to `path`. While a copy of it is being written, one more
-  /// follows at the end, however many were asked for.
-  void write(const dns::Name& zone, std::string path);
+  /// Writes the zone's newest version to `path`, and notes that file as the zone's. While a copy
+  /// of it is being written, one more follows at the end, however many were asked for.
+  /// `in_journal`: the zone may have records there, so the note goes there, too; else it does with
+  /// the first difference.
+  void write(const dns::Name& zone, std::string path, bool in_journal);
   /// Removes the copies of zones that are gone from the folder.
   void keep_only(const RuntimePtr& runtime);
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
@@ -46,6 +49,7 @@ class ZoneCopies {
  private:
   struct Copy {
     std::string path;
+    bool in_journal = false;
     bool again = false;
   };
   struct CanonicalLess {
@@ -55,7 +59,16 @@ class ZoneCopies {
   };
 
   void begin(const dns::Name& zone, const Copy& copy);
-  void end(const dns::Name& zone, dns::Serial serial, const Status& status);
+  struct Written {
+    dns::Name zone;
+    dns::Serial serial;
+    zone::ZoneSource source;
+    bool in_journal = false;
+  };
+  using Copied = Result<std::optional<zone::ZoneSource>>;
+  void end(const dns::Name& zone, dns::Serial serial, const Copied& written);
+  void note(const Written& copy);
+  Status stage_note(Stage& stage, const Written& copy) const;
 
   asio::io_context& io_;
   asio::thread_pool& pool_;

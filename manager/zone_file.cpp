@@ -62,6 +62,8 @@ class Builder {
     auto state = history.journal.file_state(apex_, history.up_to);
     if (!state) return pass(state);
     state_ = std::move(*state);
+    becomes_primary_ = source && state_.own && !history.is_copy;
+    if (becomes_primary_) state_.become_primary(state_.is_noted(*source));
     beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
     if (beside_file_) {
       recovery_.emplace(state_.overlay.entries());
@@ -114,7 +116,7 @@ class Builder {
   /// What the journal must know to fold on from here: nothing new when all is as it was.
   void note(dns::Serial file, dns::Serial serial, const zone::ZoneSource& source,
             const Overlay& overlay) {
-    const bool as_before = beside_file_ && state_.is_merged(file, source) &&
+    const bool as_before = beside_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
                            state_.overlay.entries() == overlay.entries();
     if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, overlay));
     if (!as_before || !state_.source) journal_.push_back(source_entry(apex_, serial, source));
@@ -155,6 +157,7 @@ class Builder {
   FileState state_;                // of a zone that the journal knows
   JournalHistory::Replay replay_;  // used unless the updates are known to be beside the file
   bool beside_file_ = false;
+  bool becomes_primary_ = false;  // transfers fed it so far
   std::optional<ZoneRecovery> recovery_;
   std::vector<JournalEntry> journal_;
   std::size_t updated_ = 0;

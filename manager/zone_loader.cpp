@@ -119,10 +119,10 @@ void ZoneLoader::Task::compare(shm::Store& store) {
   auto put = draft.put_zone_settings(job.apex, {}, 0);
   if (put) put = draft.put_zone(job.apex, *zone->built, {});
   if (!put) return fail_with({put.error().text});
-  auto planned = plan_merge(live(), draft.snapshot().zone_at(job.apex), *state);
+  auto planned =
+      plan_merge(live(), draft.snapshot().zone_at(job.apex), zone->source, std::move(*state));
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
-  plan->source = zone->source;
   plan->in_journal = in_journal;
 }
 
@@ -143,7 +143,7 @@ Result<FileState> ZoneLoader::Task::file_state() {
   if (state && !fits(*state)) state = read(*batch->history->get(position));
   if (!state || !state->serial || fits(*state)) return state;
   moved = tries == 1;
-  state->overlay.lose();
+  state->lose();
   return state;
 }
 

@@ -7,13 +7,19 @@
 namespace pando::manager {
 
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& fresh,
-                             const FileState& state) {
+                             const zone::ZoneSource& source, FileState state) {
   MergePlan plan;
+  plan.source = source;
+  if (state.own) {
+    plan.with_noted_file = state.is_noted(source);
+    state.become_primary(*plan.with_noted_file);
+  }
   plan.zone = dns::Name(live.apex());
   plan.compared = live.serial();
   plan.file_serial = fresh.serial();
   plan.overlay_known = state.overlay.known();
-  plan.note_file_serial = state.file_serial && !(*state.file_serial == plan.file_serial);
+  plan.note_file_serial = state.file_serial ? !(*state.file_serial == plan.file_serial)
+                                            : plan.with_noted_file.has_value();
   // A whole replacement would take updates with it, and needs a serial that secondaries see.
   const bool may_replace = state.overlay.empty() && plan.file_serial.ahead_of(live.serial());
   auto difference =
@@ -56,6 +62,8 @@ zone::Changes served_part(const zone::ZoneView& live, const zone::Record& soa,
 void journal_merge(Stage& stage, const MergePlan& plan, bool settles,
                    const zone::Applied& applied) {
   const std::size_t before = stage.journal.size();
+  if (plan.with_noted_file)
+    stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_noted_file));
   FileEdit edit{plan.file_serial, applied.effective, {plan.zone, {}, {}}};
   if (!settles)
     edit.held = changes_of(plan.zone, held_back(plan.edit, steps_of(applied.effective)));

@@ -24,13 +24,16 @@ struct MergePlan {
   bool overlay_known = true;
   bool note_file_serial = false;  ///< the journal has another one
   bool in_journal = false;        ///< the zone has records there
+  /// The zone was fed by transfers: whether its file is the noted one (FileState::become_primary).
+  std::optional<bool> with_noted_file;
   zone::ZoneSource source;
 };
 
-/// Compares a served zone with its file (`fresh`), given what the journal says of the zone up to
-/// this version. kInvalid: the edit cannot be told from updates, in one line for the operator.
+/// Compares a served zone with its file (`fresh`, in the state `source`), given what the journal
+/// says of the zone up to this version. kInvalid: the edit cannot be told from updates, in one line
+/// for the operator.
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& fresh,
-                             const FileState& state);
+                             const zone::ZoneSource& source, FileState state);
 
 /// Brings the plan into the next version: the difference with its journal record, and the note that
 /// the file is merged. kExists: the zone moved, plan again.

@@ -1,6 +1,7 @@
 #include "manager/zone_table_sync.h"
 
 #include "ipc/log.h"
+#include "manager/journal_payload.h"
 
 namespace pando::manager {
 
@@ -137,6 +138,9 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
       return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
     // What a former secondary's timers say must not stop a primary zone.
     if (!live || !zone.options->is_secondary()) clear_side(index);
+    // Whether its file has to do with what it is now is looked at when that is loaded.
+    if (live && !zone.options->is_secondary() && was_secondary(live))
+      if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
     const auto put = draft.put_zone_settings(zone.name, settings_of(zone.options), index);
     if (!put) return put;
     if (!live)
@@ -147,6 +151,12 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
   slice.next_zone = end;
   slice.last = end == settings.zones.size();
   return {};
+}
+
+bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {
+  const auto [known, fresh] = secondary_.try_emplace(zone.settings_tag());
+  if (fresh) known->second = is_secondary(zone);
+  return known->second;
 }
 
 /// A new zone knows nothing of the entry's former owner.

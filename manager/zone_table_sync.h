@@ -38,6 +38,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   const zone::ZoneSettings& settings_of(const config::ZoneOptions* options);
   std::uint32_t free_side_index();
   void clear_side(std::uint32_t index);
+  bool was_secondary(const zone::ZoneView& zone);
 
   shm::Store& store_;
   Committer& committer_;
@@ -51,6 +52,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   std::vector<bool> used_;     // side table entries
   std::uint32_t side_hint_ = 0;
   std::map<const config::ZoneOptions*, zone::ZoneSettings> compiled_;
+  std::map<std::uint64_t, bool> secondary_;  // whether zones with settings of this tag are
 };
 
 }  // namespace pando::manager

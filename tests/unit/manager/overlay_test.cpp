@@ -189,6 +189,68 @@ TEST(FileState, KnowsWhichFileWasMergedUntilAnotherIs) {
   EXPECT_TRUE(state.overlay.known());
 }
 
+/// A record of a zone at serial `from` that adds "NAME 60 A 192.0.2.1".
+JournalRecord adding(RecordKind kind, const std::string& owner, std::uint32_t from) {
+  const Bytes payload = zone::encode(changes({}, {owner + " 60 A 192.0.2.1"}));
+  return {from, from, kind, name("@"), {from}, {from + 1}, payload};
+}
+
+TEST(FileState, AfterATransferAnotherFileIsBesideLaterUpdatesOnly) {
+  const zone::ZoneSource copy{5, 6};
+  for (const bool with_noted_file : {false, true}) {
+    FileState state;
+    ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "before", 10)).has_value());
+    ASSERT_TRUE(
+        state.take({1, 1, RecordKind::kSource, name("@"), {11}, {11}, encode(copy)}).has_value());
+    EXPECT_FALSE(state.own.has_value());
+    ASSERT_TRUE(state.take(adding(RecordKind::kTransfer, "sent", 11)).has_value());
+    ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "after", 12)).has_value());
+    EXPECT_TRUE(state.is_noted(copy));
+    ASSERT_TRUE(state.own.has_value());
+    const JournalEntry entry = primary_entry(name("@"), {13}, with_noted_file);
+    ASSERT_TRUE(state.take({2, 2, entry.kind, entry.zone, entry.from, entry.to, entry.payload})
+                    .has_value());
+    EXPECT_FALSE(state.own.has_value());
+    EXPECT_EQ(state.is_noted(copy), with_noted_file);
+    EXPECT_EQ(state.is_merged({10}, copy), with_noted_file);
+    const Lines all{"after.example. A 192.0.2.1: - 60", "before.example. A 192.0.2.1: - 60",
+                    "sent.example. A 192.0.2.1: - 60"};
+    EXPECT_EQ(shown(state.overlay), with_noted_file ? all : Lines{all.front()});
+  }
+}
+
+TEST(FileState, ATransferThatFollowsNothingLeavesNoNotedFile) {
+  FileState state;
+  ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "before", 10)).has_value());
+  ASSERT_TRUE(
+      state.take({1, 1, RecordKind::kSource, name("@"), {11}, {11}, encode(zone::ZoneSource{5, 6})})
+          .has_value());
+  ASSERT_TRUE(state.take(adding(RecordKind::kTransfer, "sent", 20)).has_value());
+  EXPECT_FALSE(state.source.has_value());
+  EXPECT_FALSE(state.overlay.known());
+  ASSERT_TRUE(state.own.has_value());
+  EXPECT_TRUE(state.own->empty()) << "the primary's word is whole without what is missing";
+  ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "after", 30)).has_value());
+  EXPECT_FALSE(state.own->known()) << "an update may be missing";
+}
+
+TEST(FileState, WhatIsTheZonesOwnAfterATransferIsStoredAndReadBack) {
+  Overlay overlay, own;
+  overlay.updated(steps({}, {"sent 60 A 192.0.2.1", "dyn 60 A 192.0.2.1"}));
+  own.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  FileState state;
+  for (const bool is_own : {false, true}) {
+    const JournalEntry entry = overlay_entry(name("@"), {5}, {9}, is_own ? own : overlay, is_own);
+    ASSERT_TRUE(state.take({1, 1, entry.kind, entry.zone, entry.from, entry.to, entry.payload})
+                    .has_value());
+    EXPECT_EQ(state.own.has_value(), is_own);
+    EXPECT_EQ(shown(state.overlay), shown(overlay));
+  }
+  EXPECT_EQ(shown(*state.own), shown(own));
+  state.lose();
+  EXPECT_FALSE(state.overlay.known() || state.own->known());
+}
+
 TEST(FileState, ASnapshotsZoneAloneSaysNothingOfUpdates) {
   FileState state;
   ASSERT_TRUE(state.take({1, 1, RecordKind::kZoneEnd, name("@"), {}, {9}, Bytes(8)}).has_value());
@@ -199,9 +261,12 @@ TEST(FileState, DamagedPayloadsAreErrors) {
   FileState state;
   Overlay overlay;
   overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
-  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  const zone::Changes edits_zone = changes({}, {"f 60 A 192.0.2.1"});
+  const Bytes edit = encode(FileEdit{{50}, edits_zone, changes({}, {})});
   for (const auto& [kind, whole] : {std::pair(RecordKind::kOverlay, encode(name("@"), overlay)),
                                     {RecordKind::kEdit, edit},
+                                    {RecordKind::kTransfer, zone::encode(edits_zone)},
+                                    {RecordKind::kPrimary, Bytes{1}},
                                     {RecordKind::kSource, encode(zone::ZoneSource{1, 2})}})
     for (std::size_t octets = 0; octets < whole.size(); ++octets) {
       const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(octets));

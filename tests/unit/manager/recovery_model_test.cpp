@@ -1,5 +1,6 @@
-// Updates, edits of the zone file, reloads, restarts of process and host, and compactions of the
-// journal in random order, against a model of a few lines: updates win, and nothing else is lost.
+// Updates, edits of the zone file, reloads, restarts of process and host, compactions of the
+// journal, and transfers from a primary in random order, against a model of a few lines: updates
+// win, nothing else is lost, and what a primary sent is no update.
 
 #include <gtest/gtest.h>
 
@@ -56,26 +57,65 @@ class Life {
   }
 
   void update(const Records& removed, const Records& added, int ttl) {
-    const auto line = [&](const std::string& text) {
-      const auto space = text.find(' ');
-      return record(fmt::format("{} {} {}", text.substr(0, space), ttl, text.substr(space + 1)));
-    };
     bool done = false;
     committer_.apply(
         [&](const zone::Snapshot& snapshot) -> Result<zone::Changes> {
-          zone::Changes changes{name("@"), {}, {}};
-          for (const std::string& text : removed) changes.removed.push_back(line(text));
-          for (const std::string& text : added) changes.added.push_back(line(text));
-          const zone::ZoneView zone = snapshot.zone_at(name("@"));
-          changes.removed.push_back(soa(zone.serial()));
-          changes.added.push_back(soa(zone.serial().next()));
-          return changes;
+          return changes(snapshot.zone_at(name("@")), removed, added, ttl);
         },
         {},
         [&](const Result<zone::Applied>& applied) {
           EXPECT_TRUE(applied.has_value());
           done = true;
         });
+    run_until(done);
+  }
+
+  /// As an IXFR does.
+  void transfer(const Records& removed, const Records& added, int ttl) {
+    bool done = false;
+    CommitRequest request;
+    request.kind = CommitRequest::Kind::kAlone;
+    request.stage = [&](Stage& stage) -> Status {
+      const zone::ZoneView before = stage.draft.snapshot().zone_at(name("@"));
+      auto applied = stage.draft.apply(changes(before, removed, added, ttl), {});
+      if (!applied) return pass(applied);
+      committer_.note_difference(stage, *applied, RecordKind::kTransfer);
+      return {};
+    };
+    request.done = [&](const Result<std::uint64_t>& version) {
+      EXPECT_TRUE(version.has_value());
+      done = true;
+    };
+    committer_.submit(std::move(request));
+    run_until(done);
+  }
+  /// As an AXFR does.
+  void transfer_whole(const Records& records) {
+    zone::ZoneBuilder builder(name("@"));
+    const auto add = [&](const zone::Record& one) {
+      must(builder.add(one.owner, one.type, one.ttl, one.rdata));
+    };
+    for (const char* text : {"@ 60 NS ns1", "ns1 60 A 192.0.2.1"}) add(record(text));
+    add(soa(zone().serial().next()));
+    for (const std::string& text : records) add(line(text, 60));
+    shm::Transaction built_in = store_.begin_private();
+    auto built = must(builder.finish(built_in));
+    bool done = false;
+    committer_.put_zone(name("@"), built, std::move(built_in), {}, [&](const Status& status) {
+      EXPECT_TRUE(status.has_value());
+      done = true;
+    });
+    run_until(done);
+    while (committer_.busy()) run_some();
+  }
+  /// As ZoneTableSync does.
+  void make_primary() {
+    bool done = false;
+    committer_.edit([](zone::Draft& draft) { return draft.put_zone_source(name("@"), {}); },
+                    [&](const Status& status) {
+                      EXPECT_TRUE(status.has_value());
+                      done = true;
+                    });
     run_until(done);
   }
 
@@ -106,6 +146,19 @@ class Life {
  private:
   static std::uint64_t layout() { return zone::layout_fingerprint(); }
   static void note(const JournalNote& note) { ADD_FAILURE() << note.text; }
+  static zone::Record line(const std::string& text, int ttl) {
+    const auto space = text.find(' ');
+    return record(fmt::format("{} {} {}", text.substr(0, space), ttl, text.substr(space + 1)));
+  }
+  static zone::Changes changes(const zone::ZoneView& zone, const Records& removed,
+                               const Records& added, int ttl) {
+    zone::Changes changes{name("@"), {}, {}};
+    for (const std::string& text : removed) changes.removed.push_back(line(text, ttl));
+    for (const std::string& text : added) changes.added.push_back(line(text, ttl));
+    changes.removed.push_back(soa(zone.serial()));
+    changes.added.push_back(soa(zone.serial().next()));
+    return changes;
+  }
   static zone::Record soa(dns::Serial serial) {
     return record(fmt::format("@ 60 SOA ns1 admin {} 3600 600 86400 300", serial.value));
   }
@@ -156,7 +209,7 @@ class Model {
   }
 
   void step() {
-    switch (random_() % 10) {
+    switch (random_() % 12) {
       case 0:
       case 1:
       case 2:
@@ -175,12 +228,17 @@ class Model {
       case 7:
       case 8:
         return restart(true);
+      case 9:
+        return transfer();
+      case 10:
+        return transfer_whole();
       default:
         if (random_() % 4 != 0) return restart(true);
         life_->leave();
         said_ += " leave";
         live_ = disk_;
         in_journal_ = false;
+        transferred_.reset();
         life_->load();
         merged();
         return check(false);
@@ -216,6 +274,29 @@ class Model {
     check(false);
   }
 
+  /// The zone is a secondary's now, until its file is loaded.
+  void transfer() {
+    said_ += " ixfr";
+    const Records added = some(6);
+    Records removed = some(6);
+    for (const std::string& one : added) removed.erase(one);
+    life_->transfer(removed, added, ttl());
+    for (const std::string& one : removed) live_.erase(one);
+    live_.insert(added.begin(), added.end());
+    transferred_ = live_;
+    in_journal_ = true;
+    check(false);
+  }
+  void transfer_whole() {
+    said_ += " axfr";
+    live_ = some(2);
+    life_->transfer_whole(live_);
+    transferred_ = live_;
+    in_journal_ = true;
+    edited_ = true;  // the journal no longer leads from the file to the zone
+    check(false);
+  }
+
   /// The file anew: with other records or the same, under a serial that may be anything.
   void edit() {
     if (random_() % 4 != 0)
@@ -239,7 +320,17 @@ class Model {
   }
 
   /// The model's rule: what the file added or removed since it was merged last is added or removed.
+  /// After transfers a file that is not the noted one replaces all that was sent.
   void merged() {
+    if (const auto sent = std::exchange(transferred_, {}); sent && edited_) {
+      Records own = disk_;
+      for (const std::string& one : all()) {
+        if (live_.contains(one) && !sent->contains(one)) own.insert(one);
+        if (!live_.contains(one) && sent->contains(one)) own.erase(one);
+      }
+      live_ = own;
+      file_ = disk_;
+    }
     for (const std::string& one : all()) {
       if (disk_.contains(one) == file_.contains(one)) continue;
       if (disk_.contains(one))
@@ -253,6 +344,7 @@ class Model {
 
   void load(bool same_version) {
     const bool same = same_version && !edited_;
+    if (transferred_ && life_->zone().loaded()) life_->make_primary();
     life_->load();
     merged();
     check(same);
@@ -305,11 +397,12 @@ class Model {
   std::optional<Life> life_;
   std::uint32_t file_serial_ = 10;
   int writes_ = 0;
-  bool edited_ = false;  // since it was merged
-  Records disk_;         // the file as it is
-  Records file_;         // as it was merged last
-  Records live_;         // what is to be served
-  dns::Serial serial_;   // served at the last look, with
+  bool edited_ = false;                 // since it was merged
+  Records disk_;                        // the file as it is
+  Records file_;                        // as it was merged last
+  Records live_;                        // what is to be served
+  std::optional<Records> transferred_;  // as a primary sent it last; no file was loaded since
+  dns::Serial serial_;                  // served at the last look, with
   std::vector<std::string> lines_;
   bool in_journal_ = false;  // else nobody knows after the loss of the store what was served
   std::string said_;

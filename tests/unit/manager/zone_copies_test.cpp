@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "manager/zone_file.h"
 #include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/parts.h"
 
 namespace pando::manager {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::FakeDisk;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::name;
 using testing::Parts;
 
@@ -85,11 +88,94 @@ TEST_F(Copies, StayAsTheyWereWhenTheDiskIsFull) {
 
 TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
-  copies.write(name("@"), kPath);
+  copies.write(name("@"), kPath, false);
   change();
-  for (int i = 0; i < 5; ++i) copies.write(name("@"), kPath);
+  for (int i = 0; i < 5; ++i) copies.write(name("@"), kPath, false);
   ASSERT_TRUE(parts_.run_until([&] { return copies.written() == 2; }));
   EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
+}
+
+/// Copies in a folder of the file system, where they can be looked at.
+class NotedCopies : public Copies {
+ protected:
+  NotedCopies() {
+    zone::ZoneSettings secondary;
+    secondary.is_secondary = true;
+    put(secondary);
+  }
+  void put(const zone::ZoneSettings& settings) {
+    edit([&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
+  }
+  void edit(std::function<Status(zone::Draft&)> step) {
+    bool done = false;
+    parts_.committer.edit(std::move(step), [&](const Status&) { done = true; });
+    ASSERT_TRUE(parts_.run_until([&] { return done; }));
+  }
+  /// Gives what the journal got of the copy.
+  std::vector<RecordKind> copy(bool in_journal) {
+    const std::uint64_t before = parts_.journal.last_position();
+    copies_.write(name("@"), path_, in_journal);
+    EXPECT_TRUE(parts_.run_until([&] { return copies_.written() == 1; }));
+    EXPECT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
+    std::vector<RecordKind> kinds;
+    const auto visit = [&](JournalRecord&& record) -> Status {
+      kinds.push_back(record.kind);
+      return {};
+    };
+    EXPECT_TRUE(for_each_record(native_files(), parts_.journal.files(), before, visit,
+                                [](const JournalNote&) {}));
+    return kinds;
+  }
+  bool is_noted() {
+    return live().source_mtime_ns() == stat_source(path_)->file_mtime_ns &&
+           live().source_octets() == stat_source(path_)->file_octets;
+  }
+  std::string path_ = parts_.folder.path() + "/example.zone";
+  ZoneCopies copies_{parts_.io,        parts_.pool,  native_files(),
+                     parts_.committer, parts_.slots, "/folder"};
+};
+
+TEST_F(NotedCopies, OfAZoneThatTheJournalDoesNotKnowAreNotedInTheStore) {
+  EXPECT_THAT(copy(false), IsEmpty());
+  EXPECT_TRUE(is_noted());
+}
+
+TEST_F(NotedCopies, OfAZoneThatTheJournalKnowsSayThereThatTheyAreAllOfIt) {
+  EXPECT_THAT(copy(true),
+              ElementsAre(RecordKind::kBase, RecordKind::kTransfer, RecordKind::kSource));
+  EXPECT_TRUE(is_noted());
+}
+
+TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreWhatTheDifferencesStartFrom) {
+  const auto moved = parts_.submit(parts_.changes({"@ 0 SOA ns1 admin 10 3600 600 86400 300"},
+                                                  {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
+  EXPECT_THAT(copy(true), ElementsAre(RecordKind::kDelta, RecordKind::kSource));
+  EXPECT_TRUE(moved->has_value() && (*moved)->has_value());
+  EXPECT_TRUE(is_noted());
+}
+
+TEST_F(NotedCopies, AreNotThoseOfAZoneMadePrimaryMeanwhile) {
+  put({});
+  EXPECT_THAT(copy(true), IsEmpty());
+  EXPECT_FALSE(is_noted());
+}
+
+TEST_F(NotedCopies, AreNotedInTheStoreWhenTheJournalCannotBeWritten) {
+  Parts parts(64 << 20, disk_);
+  disk_.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    return call == FakeDisk::Call::kSync ? fail(Errc::kIo, "EIO") : Status();
+  };
+  zone::ZoneSettings secondary;
+  secondary.is_secondary = true;
+  bool put = false;
+  parts.committer.edit(
+      [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), secondary, 0); },
+      [&](const Status&) { put = true; });
+  ZoneCopies copies(parts.io, parts.pool, native_files(), parts.committer, parts.slots, "/folder");
+  copies.write(name("@"), path_, true);
+  ASSERT_TRUE(parts.run_until(
+      [&] { return put && parts.committer.current().zone_at(name("@")).source_mtime_ns() != 0; }));
+  EXPECT_EQ(copies.written(), 1U);
 }
 
 TEST_F(Copies, GoWithTheirZonesAndNoneIsTakenAwayWhileItIsWritten) {
@@ -105,8 +191,7 @@ TEST_F(Copies, GoWithTheirZonesAndNoneIsTakenAwayWhileItIsWritten) {
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   copies.keep_only(*runtime);
   parts_.pool.join();
-  EXPECT_THAT(disk_.paths(),
-              ::testing::ElementsAre("/folder/example.zone", "/folder/example.zone.partial"));
+  EXPECT_THAT(disk_.paths(), ElementsAre("/folder/example.zone", "/folder/example.zone.partial"));
 }
 
 TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
@@ -126,7 +211,7 @@ TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
 
 TEST_F(Copies, OfAZoneThatHasGoneFailAndCount) {
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
-  copies.write(name("other"), kPath);
+  copies.write(name("other"), kPath, false);
   ASSERT_TRUE(parts_.run_until([&] { return copies.failures() == 1; }));
   EXPECT_TRUE(disk_.paths().empty());
 }
