@@ -8,6 +8,7 @@
 #include "zone/layout.h"
 #include "zone/name_rules.h"
 #include "zone/record_codec.h"
+#include "zone/shared_sets.h"
 #include "zone/trie_edit.h"
 
 namespace pando::zone {
@@ -94,11 +95,14 @@ struct ZoneBuilder::Impl {
 
   Owner intern(dns::NameView owner);
   Status gather(std::span<const Collected> group, NameDraft& name) const;
-  Status build_name(shm::Transaction& transaction, std::span<const Collected> group, Built& built,
-                    std::uint32_t& ref);
+  Status build_name(shm::Transaction& transaction, std::span<const Collected> group,
+                    SharedSets& shared, Built& built, std::uint32_t& ref);
   Result<std::uint32_t> build_trie(shm::Transaction& transaction, std::vector<Collected>& list,
-                                   Built& built);
+                                   SharedSets& shared, Built& built);
+  Status share(const shm::Window& window, SharedSets& shared);
   NameDraft scratch;
+  Bytes packed;
+  std::uint64_t worth_sharing = kWorthSharing;
   DataLimits limits = DataLimits::none();
 };
 
@@ -112,6 +116,8 @@ ZoneBuilder& ZoneBuilder::operator=(ZoneBuilder&&) noexcept = default;
 std::uint64_t ZoneBuilder::record_count() const noexcept {
   return impl_->names.size() + impl_->nsec3.size();
 }
+
+void ZoneBuilder::share_from(std::uint64_t octets) noexcept { impl_->worth_sharing = octets; }
 
 Owner ZoneBuilder::Impl::intern(dns::NameView owner) {
   // Records of one name mostly follow each other, written the same way.
@@ -172,10 +178,22 @@ Status ZoneBuilder::Impl::gather(std::span<const Collected> group, NameDraft& na
   return check_limits(NameDraft{}, name, limits, apex);
 }
 
+/// A delegation's name servers go where other delegations have the same.
+Status ZoneBuilder::Impl::share(const shm::Window& window, SharedSets& shared) {
+  RRsetDraft* rrset = scratch.labels.empty() ? nullptr : scratch.find(kSharedType);
+  if (rrset == nullptr || rrset->rdatas.empty() || !rrset->signatures.empty()) return {};
+  pack_data(*rrset, packed);
+  auto ref = shared.place(packed);
+  if (!ref) return pass(ref);
+  if (*ref != 0) refer_to_shared(window, *rrset, *ref);
+  return {};
+}
+
 Status ZoneBuilder::Impl::build_name(shm::Transaction& transaction,
-                                     std::span<const Collected> group, Built& built,
-                                     std::uint32_t& ref) {
+                                     std::span<const Collected> group, SharedSets& shared,
+                                     Built& built, std::uint32_t& ref) {
   if (auto gathered = gather(group, scratch); !gathered) return gathered;
+  if (auto placed = share(transaction.window(), shared); !placed) return placed;
   auto written = write_record(transaction, scratch);
   if (!written) return pass(written);
   ref = *written;
@@ -187,7 +205,8 @@ Status ZoneBuilder::Impl::build_name(shm::Transaction& transaction,
 }
 
 Result<std::uint32_t> ZoneBuilder::Impl::build_trie(shm::Transaction& transaction,
-                                                    std::vector<Collected>& list, Built& built) {
+                                                    std::vector<Collected>& list,
+                                                    SharedSets& shared, Built& built) {
   sort_canonically(list);
   TrieBuilder trie(transaction);
   Owner before;
@@ -196,7 +215,8 @@ Result<std::uint32_t> ZoneBuilder::Impl::build_trie(shm::Transaction& transactio
       return compare_keys(*group, entry) != 0;
     });
     std::uint32_t ref = 0;
-    if (auto made = build_name(transaction, {group, end}, built, ref); !made) return pass(made);
+    if (auto made = build_name(transaction, {group, end}, shared, built, ref); !made)
+      return pass(made);
     if (!group->owner.labels().empty()) {  // the apex's record hangs on the zone entry itself
       const ByteView here = group->owner.key();
       const ByteView previous = before.at == nullptr ? ByteView{} : before.key();
@@ -214,13 +234,15 @@ Result<std::shared_ptr<ZoneBuilder::Built>> ZoneBuilder::finish(shm::Transaction
                                                                 const DataLimits& limits) {
   impl_->limits = limits;
   auto built = std::make_shared<Built>();
-  auto names = impl_->build_trie(transaction, impl_->names, *built);
+  SharedSets shared(transaction, impl_->worth_sharing);
+  auto names = impl_->build_trie(transaction, impl_->names, shared, *built);
   if (!names) return pass(names);
   if (built->apex == 0) return fail(Errc::kInvalid, "{}: no SOA record", dns::to_text(impl_->apex));
-  auto nsec3 = impl_->build_trie(transaction, impl_->nsec3, *built);
+  auto nsec3 = impl_->build_trie(transaction, impl_->nsec3, shared, *built);
   if (!nsec3) return pass(nsec3);
   built->names = *names;
   built->nsec3 = *nsec3;
+  built->shared = shared.pages();
   return built;
 }
 

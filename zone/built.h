@@ -10,6 +10,7 @@ struct ZoneBuilder::Built {
   std::uint32_t apex = 0;
   std::uint32_t names = 0;
   std::uint32_t nsec3 = 0;
+  std::uint32_t shared = 0;  // pages of shared RRsets
   std::uint32_t serial = 0;
   std::uint8_t flags = 0;  // ZoneEntry's kNsec, kNsec3
   std::uint64_t record_count = 0;

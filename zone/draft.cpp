@@ -202,6 +202,7 @@ Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
   entry.apex = built.apex;
   entry.names = built.names;
   entry.nsec3 = built.nsec3;
+  entry.shared = built.shared;
   entry.serial = built.serial;
   entry.record_count = built.record_count;
   entry.name_count = built.name_count;
@@ -226,7 +227,7 @@ Status Draft::unload_zone(dns::NameView apex) {
   ZoneEntry entry = *old;
   if (auto retired = retire(entry); !retired) return retired;
   entry.flags = 0;
-  entry.apex = entry.names = entry.nsec3 = entry.serial = 0;
+  entry.apex = entry.names = entry.nsec3 = entry.shared = entry.serial = 0;
   entry.record_count = entry.name_count = 0;
   entry.data_version = version_;
   entry.source_mtime_ns = 0;

@@ -36,6 +36,8 @@ class ZoneBuilder {
   ZoneBuilder& operator=(ZoneBuilder&&) noexcept;
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata);
   [[nodiscard]] std::uint64_t record_count() const noexcept;
+  /// Name server sets that delegations repeat are shared once that saves so many octets.
+  void share_from(std::uint64_t octets) noexcept;
 
   /// The finished zone: references into blocks of `transaction`.
   struct Built;

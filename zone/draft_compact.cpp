@@ -5,6 +5,7 @@
 #include "zone/draft.h"
 #include "zone/layout.h"
 #include "zone/record_codec.h"
+#include "zone/shared_sets.h"
 #include "zone/trie_edit.h"
 
 // Moving live blocks out of victim chunks and giving back the blocks of replaced zones, in slices.
@@ -262,6 +263,8 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names) {
 }
 
 Status Draft::retire(const ZoneEntry& entry) {
+  // Whoever takes the records apart later does not look into the sets they share.
+  if (auto released = release_shared(transaction_, entry.shared); !released) return released;
   std::vector<std::uint32_t> refs;
   for (const std::uint32_t ref : {entry.apex, entry.names, entry.nsec3})
     if (ref != 0) refs.push_back(ref);

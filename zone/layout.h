@@ -21,7 +21,7 @@
 namespace pando::zone {
 
 /// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 
 /// Trie branch: 8 octets, then one 32-bit reference per child, in symbol order.
 ///
@@ -73,7 +73,8 @@ static_assert(kMaxKeySymbols <= 0x400, "a key offset must fit ten bits");
 /// `counts`: low 13 bits RDATAs, high 3 bits RRSIGs, 7 = the count stands in `signatures`.
 /// `data`: RDATAs, then RRSIGs. RDATAs of a fixed-length type are bare; all else has a varint
 /// length before it. RRSIGs leave out "type covered". size 0: the data is too large to live here
-/// and stands in a block of its own: | reference u32 | size u32 |.
+/// and stands in a block of its own: | reference u32 | size u32 |. With kSharedBit in that size it
+/// stands in one of the zone's shared pages (zone/shared_sets.h), with those of other names.
 struct RecordHeader {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -95,12 +96,13 @@ inline constexpr std::uint16_t kSignatureEscape = 7;
 inline constexpr std::size_t kInlineDataOctets = 768;
 inline constexpr std::size_t kRRsetHeaderOctets = 8;
 inline constexpr std::size_t kExternalOctets = 8;
+inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 
 /// Leaf of the zones trie; the apex's labels and the root octet follow.
 ///
 ///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
 ///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
-///   64 data version | 72 apex labels …
+///   64 data version | 72 shared pages | 80 apex labels …
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -116,6 +118,8 @@ struct ZoneEntry {
   std::int64_t source_mtime_ns;
   std::uint64_t source_octets;
   std::uint64_t data_version;  // that changed the data last
+  std::uint32_t shared;        // newest SharedPage, 0 = none
+  std::uint32_t unused2;
 
   static constexpr std::uint8_t kLoaded = 2;
   static constexpr std::uint8_t kNsec = 4;
@@ -123,8 +127,15 @@ struct ZoneEntry {
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 72 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 72");
+static_assert(sizeof(ZoneEntry) == 80 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 80");
+
+/// A page of RRsets that records of one zone share: packed RDATAs from here on, each set 8-aligned.
+struct SharedPage {
+  std::uint32_t older;  // the page before, 0 = none
+  std::uint32_t unused;
+};
+static_assert(sizeof(SharedPage) == 8, "sets start 8-aligned");
 
 /// What a version's root reference points at.
 struct RootData {

@@ -6,6 +6,7 @@
 #include "dns/rdata.h"
 #include "zone/layout.h"
 #include "zone/record_scan.h"
+#include "zone/shared_sets.h"
 
 namespace pando::zone {
 
@@ -42,20 +43,35 @@ std::uint8_t* put_data(std::uint8_t* out, const RRsetDraft& rrset, std::size_t f
 struct Measured {
   std::size_t fixed;
   std::size_t data;
+  bool shared;
   bool external;
   bool many_signatures;
   [[nodiscard]] std::size_t octets() const {
     return kRRsetHeaderOctets + (many_signatures ? 2U : 0U) +
-           (external ? 1 + kExternalOctets
-                     : varint_octets(static_cast<std::uint32_t>(data)) + data);
+           (external || shared ? 1 + kExternalOctets
+                               : varint_octets(static_cast<std::uint32_t>(data)) + data);
   }
 };
 
-Measured measure(const RRsetDraft& rrset) {
+/// Whether the RDATAs still are those of the shared set, or its first ones: editing a set changes
+/// its list and leaves the reference.
+bool is_shared(const shm::Window& window, const RRsetDraft& rrset, std::size_t fixed) {
+  if (rrset.shared == 0 || rrset.rdatas.empty() || !rrset.signatures.empty()) return false;
+  const auto* at = reinterpret_cast<const std::uint8_t*>(window.at(shm::Ref<>{rrset.shared}, 1));
+  for (const ByteView rdata : rrset.rdatas) {
+    if (at != nullptr && fixed == 0) at += varint_octets(static_cast<std::uint32_t>(rdata.size()));
+    if (at == nullptr || rdata.data() != at) return false;
+    at += rdata.size();
+  }
+  return true;
+}
+
+Measured measure(const shm::Window& window, const RRsetDraft& rrset) {
   Measured m{};
   m.fixed = dns::fixed_rdata_length(rrset.type);
   m.data = data_octets(rrset, m.fixed);
-  m.external = m.data > kInlineDataOctets || m.data == 0;
+  m.shared = is_shared(window, rrset, m.fixed);
+  m.external = !m.shared && (m.data > kInlineDataOctets || m.data == 0);
   m.many_signatures = rrset.signatures.size() >= kSignatureEscape;
   return m;
 }
@@ -103,6 +119,11 @@ Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out
   out = store_unaligned(out, rrset.ttl.seconds);
   if (m.many_signatures)
     out = store_unaligned(out, static_cast<std::uint16_t>(rrset.signatures.size()));
+  if (m.shared) {
+    out = put_varint(out, 0);
+    out = store_unaligned(out, rrset.shared);
+    return store_unaligned(out, static_cast<std::uint32_t>(m.data) | kSharedBit);
+  }
   if (!m.external) {
     out = put_varint(out, static_cast<std::uint32_t>(m.data));
     return put_data(out, rrset, m.fixed);
@@ -210,14 +231,34 @@ NameDraft decode_record(const RecordView& record) {
     rrset.rdatas.reserve(view.count() + std::size_t{1});
     view.for_each_rdata([&](ByteView rdata) { rrset.rdatas.push_back(rdata); });
     view.for_each_signature([&](ByteView rest) { rrset.signatures.push_back(rest); });
+    if (rrset.type == kSharedType) rrset.shared = record.shared_set(rrset.type);
   });
   return name;
+}
+
+void pack_data(const RRsetDraft& rrset, Bytes& out) {
+  const std::size_t fixed = dns::fixed_rdata_length(rrset.type);
+  out.resize(data_octets(rrset, fixed));
+  put_data(out.data(), rrset, fixed);
+}
+
+void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t shared) {
+  const auto* at = reinterpret_cast<const std::uint8_t*>(window.at(shm::Ref<>{shared}, 1));
+  if (at == nullptr) return;
+  const bool fixed = dns::fixed_rdata_length(rrset.type) != 0;
+  for (ByteView& rdata : rrset.rdatas) {
+    if (!fixed) at += varint_octets(static_cast<std::uint32_t>(rdata.size()));
+    rdata = {at, rdata.size()};
+    at += rdata.size();
+  }
+  rrset.shared = shared;
 }
 
 Result<std::uint32_t> write_record(shm::Transaction& transaction, const NameDraft& name) {
   if (auto counts = check_counts(name); !counts) return pass(counts);
   std::size_t octets = sizeof(RecordHeader) + name.labels.size();
-  for (const RRsetDraft& rrset : name.rrsets) octets += measure(rrset).octets();
+  const shm::Window window = transaction.window();
+  for (const RRsetDraft& rrset : name.rrsets) octets += measure(window, rrset).octets();
   auto ref = transaction.allocate(octets);
   if (!ref) return pass(ref);
   auto* out = reinterpret_cast<std::uint8_t*>(transaction.writable(*ref));
@@ -226,7 +267,7 @@ Result<std::uint32_t> write_record(shm::Transaction& transaction, const NameDraf
   *out++ = static_cast<std::uint8_t>(name.rrsets.size());
   out = put_octets(out, name.labels);
   for (const RRsetDraft& rrset : name.rrsets) {
-    auto next = put_rrset(transaction, out, rrset, measure(rrset));
+    auto next = put_rrset(transaction, out, rrset, measure(window, rrset));
     if (!next) return pass(next);
     out = *next;
   }

@@ -18,6 +18,7 @@ struct RRsetDraft {
   dns::Ttl ttl{};
   std::vector<ByteView> rdatas;
   std::vector<ByteView> signatures;  ///< RRSIG RDATA without "type covered"
+  std::uint32_t shared = 0;  ///< where the zone has these RDATAs once for many names, 0 = nowhere
 };
 
 /// All RRsets of one name, ascending by type.
@@ -40,6 +41,12 @@ std::size_t normalise(RRsetDraft& rrset);
 
 /// Reads a record of the store.
 NameDraft decode_record(const RecordView& record);
+
+/// The set's data as a record has them: RDATAs, then RRSIGs (zone/layout.h).
+void pack_data(const RRsetDraft& rrset, Bytes& out);
+
+/// The packed RDATAs of `rrset` stand at `shared`, too: the record will refer to them there.
+void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t shared);
 
 /// Writes a record as a fresh block (large RRsets as blocks of their own).
 /// kInvalid: more than 8191 RDATAs or 65535 RRSIGs in a set, 255 sets at the name; kFull.

@@ -12,9 +12,14 @@ struct RawRRset {
   std::uint16_t signature_count;
   std::uint32_t ttl;
   std::uint32_t data_octets;
-  const std::uint8_t* data;         ///< in the record or in the external block
+  const std::uint8_t* data;         ///< in the record, the external block or a shared page
   std::uint32_t external;           ///< reference of the external block, 0 = none
-  const std::uint8_t* external_at;  ///< where that reference stands
+  const std::uint8_t* external_at;  ///< where that or a shared set's reference stands
+
+  /// Reference of a shared set, 0 = it is not shared.
+  [[nodiscard]] std::uint32_t shared() const noexcept {
+    return external == 0 && external_at != nullptr ? load_unaligned<std::uint32_t>(external_at) : 0;
+  }
 };
 
 /// Reads the RRset at `p`; returns the position behind it, nullptr when damaged.
@@ -44,9 +49,11 @@ struct RawRRset {
   }
   if (end - p < static_cast<std::ptrdiff_t>(kExternalOctets)) return nullptr;
   out.external_at = p;
-  out.external = load_unaligned<std::uint32_t>(p);
-  out.data_octets = load_unaligned<std::uint32_t>(p + 4);
-  const auto* block = window.at(shm::Ref<>{out.external}, out.data_octets);
+  const auto reference = load_unaligned<std::uint32_t>(p);
+  const auto size = load_unaligned<std::uint32_t>(p + 4);
+  out.data_octets = size & ~kSharedBit;
+  out.external = (size & kSharedBit) != 0 ? 0 : reference;
+  const auto* block = window.at(shm::Ref<>{reference}, out.data_octets);
   if (block == nullptr) return nullptr;
   out.data = reinterpret_cast<const std::uint8_t*>(block);
   return p + kExternalOctets;

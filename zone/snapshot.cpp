@@ -72,6 +72,17 @@ RRsetView RecordView::find(dns::RRType type) const noexcept {
   return {};
 }
 
+std::uint32_t RecordView::shared_set(dns::RRType type) const noexcept {
+  if (block_ == nullptr) return 0;
+  const std::uint8_t* p = first();
+  for (unsigned left = block_[2]; left > 0 && p != nullptr; --left) {
+    RawRRset raw;
+    p = scan_rrset(p, end(), window_, raw);
+    if (p != nullptr && raw.type == static_cast<std::uint16_t>(type)) return raw.shared();
+  }
+  return 0;
+}
+
 // --- one zone ---
 
 Trie ZoneView::names() const noexcept { return {window_, entry_->names, LeafKind::kRecord}; }

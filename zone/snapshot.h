@@ -66,6 +66,8 @@ class RecordView {
   template <class Visit>
   void for_each_rrset(Visit&& visit) const;
   [[nodiscard]] std::size_t rrset_count() const noexcept;
+  /// Where the zone has that set once for many names (zone/shared_sets.h); 0 = in this record.
+  [[nodiscard]] std::uint32_t shared_set(dns::RRType type) const noexcept;
   bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
 
  private:

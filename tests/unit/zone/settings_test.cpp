@@ -46,12 +46,12 @@ const ServerSettings kServer{
     .minimal_responses = false,
     .tcp_clients = 77,
     .tcp_idle_ms = 12345,
-    .rate_limit = {.responses = 50,
-                   .slip = 3,
-                   .ipv4_prefix = 28,
-                   .ipv6_prefix = 48,
-                   .exempt = {*IpPrefix::from_text("192.0.2.0/24"),
-                              *IpPrefix::from_text("2001:db8::/32")}}};
+    .rate_limit = {
+        .responses = 50,
+        .slip = 3,
+        .ipv4_prefix = 28,
+        .ipv6_prefix = 48,
+        .exempt = {*IpPrefix::from_text("192.0.2.0/24"), *IpPrefix::from_text("2001:db8::/32")}}};
 
 TEST(ZoneSettings, SurviveEncoding) {
   for (const ZoneSettings& settings : {ZoneSettings{}, full_settings()}) {

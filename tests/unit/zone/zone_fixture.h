@@ -10,6 +10,7 @@
 #include "dns/rdata.h"
 #include "shm/store.h"
 #include "zone/draft.h"
+#include "zone/shared_sets.h"
 
 namespace pando::zone::testing {
 
@@ -108,8 +109,9 @@ class ZoneTest : public ::testing::Test {
 
   /// Configures and loads a zone from lines of text.
   Status load(std::string_view apex, const std::vector<std::string>& lines,
-              const ZoneSettings& settings = {}) {
+              const ZoneSettings& settings = {}, std::uint64_t worth_sharing = kWorthSharing) {
     ZoneBuilder builder(name(apex));
+    builder.share_from(worth_sharing);
     for (const std::string& line : lines) {
       const Record r = record(line);
       if (auto added = builder.add(r.owner, r.type, r.ttl, r.rdata); !added) return added;
