@@ -55,6 +55,7 @@ void Server::watchdog() {
 void Server::tick() {
   if (journal_upkeep_) journal_upkeep_->check(!settled_ || !loader_->idle());
   huge_pages_->check();
+  if (loader_->idle()) heap_upkeep_->check(std::chrono::steady_clock::now());
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();

@@ -14,6 +14,7 @@
 #include "ipc/control_results.h"
 #include "manager/committer.h"
 #include "manager/control_server.h"
+#include "manager/heap_upkeep.h"
 #include "manager/host.h"
 #include "manager/huge_pages.h"
 #include "manager/journal_upkeep.h"
@@ -111,6 +112,7 @@ class Server {
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<StoreUpkeep> upkeep_;
   std::unique_ptr<HugePages> huge_pages_;
+  std::unique_ptr<HeapUpkeep> heap_upkeep_;
   std::unique_ptr<JournalUpkeep> journal_upkeep_;
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;

@@ -132,6 +132,7 @@ void Server::make_parts() {
   committer_->on_published([this](std::uint64_t version) { published(version); });
   upkeep_ = std::make_unique<StoreUpkeep>(io_, *store_, *committer_, StoreUpkeep::Options{});
   huge_pages_ = std::make_unique<HugePages>(io_, pool_, *store_, HugePages::Options{});
+  heap_upkeep_ = std::make_unique<HeapUpkeep>(io_, pool_, HeapUpkeep::Options{});
   journal_upkeep_ =
       std::make_unique<JournalUpkeep>(io_, pool_, journal_thread_, native_files(), *journal_,
                                       *committer_, *slots_, runtime_->settings.store.journal_limit);
