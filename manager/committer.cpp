@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "ipc/log.h"
 #include "manager/journal_payload.h"
 
 namespace pando::manager {
@@ -35,7 +36,8 @@ Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
       journal_(journal),
       journal_thread_(journal_thread),
       options_(options),
-      position_(store.current().journal_position) {}
+      position_(store.current().journal_position),
+      owed_timer_(io) {}
 
 Committer::~Committer() = default;
 
@@ -94,6 +96,7 @@ void Committer::run_next() {
   group->staged = take_group();
   in_flight_ = true;
   stage_group(*group);
+  add_owed_notes(*group);
   if (group->staged.empty()) {
     in_flight_ = false;
   } else if (group->draft.root() == base.root && group->entries.empty()) {
@@ -234,10 +237,65 @@ void Committer::note_difference(Stage& stage, const zone::Applied& applied, Reco
 
 void Committer::note_sources(const Group& group) {
   for (const JournalEntry& entry : group.entries) {
+    if (!owed_.empty()) owed_.erase(folded_key(entry.zone));
     if (entry.kind == RecordKind::kSource) sources_.insert(folded_key(entry.zone));
     if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
       sources_.erase(folded_key(entry.zone));
   }
+}
+
+void Committer::note_later(const dns::Name& apex, std::vector<JournalEntry> notes) {
+  owed_[folded_key(apex)] = std::move(notes);
+  if (owed_.size() == 1) pay_notes();
+}
+
+/// Without them a zone's next difference would not fit what the journal has of it.
+void Committer::add_owed_notes(Group& group) const {
+  if (owed_.empty() || group.entries.empty()) return;
+  std::unordered_set<std::string> seen;
+  std::vector<JournalEntry> entries;
+  for (JournalEntry& entry : group.entries) {
+    const std::string key = folded_key(entry.zone);
+    const auto owed = owed_.find(key);
+    // These begin anew, or are what is owed.
+    const bool needs_none = entry.kind == RecordKind::kBase || entry.kind == RecordKind::kGone ||
+                            entry.kind == RecordKind::kOverlay;
+    if (seen.insert(key).second && owed != owed_.end() && !needs_none)
+      entries.insert(entries.end(), owed->second.begin(), owed->second.end());
+    entries.push_back(std::move(entry));
+  }
+  group.entries = std::move(entries);
+}
+
+void Committer::pay_notes() {
+  owed_timer_.expires_after(options_.note_again);
+  owed_timer_.async_wait([this](asio::error_code error) {
+    if (error || owed_.empty()) return;
+    CommitRequest request;
+    request.stage = [this](Stage& stage) -> Status {
+      stage_owed_notes(stage);
+      return {};
+    };
+    request.done = [this, zones = owed_.size()](const Result<std::uint64_t>& version) {
+      if (version)
+        log::info("zones_noted", "zones", zones);
+      else
+        log::warning("zones_not_noted", "zones", zones, "reason", version.error().text);
+      if (!owed_.empty()) pay_notes();
+    };
+    submit(std::move(request));
+  });
+}
+
+void Committer::stage_owed_notes(Stage& stage) {
+  const zone::Snapshot snapshot = stage.draft.snapshot();
+  std::erase_if(owed_, [&](const auto& entry) {
+    const JournalEntry& note = entry.second.front();
+    const zone::ZoneView zone = snapshot.zone_at(note.zone);
+    return !zone || !zone.loaded() || !(zone.serial() == note.to);
+  });
+  for (const auto& [key, notes] : owed_)
+    stage.journal.insert(stage.journal.end(), notes.begin(), notes.end());
 }
 
 void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
@@ -251,6 +309,7 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
     if (status) sources_.erase(folded_key(apex));
+    if (status) owed_.erase(folded_key(apex));
     if (status && *had_data) note_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });

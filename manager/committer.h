@@ -1,12 +1,15 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -46,6 +49,7 @@ class Committer {
  public:
   struct Options {
     std::size_t max_group = 256;  ///< bounds the stretch that the commit thread is busy at once
+    std::chrono::milliseconds note_again{10'000};  ///< see note_later()
   };
   struct Counters {
     std::uint64_t versions = 0;
@@ -88,6 +92,10 @@ class Committer {
     std::function<void(std::vector<JournalEntry>&, const zone::ZoneView& after)> note;
   };
   void put_zone(ZonePut put, Finished done);
+  /// What a zone that was just put, and has no later records, has to say in the journal, which
+  /// could not be written then: it goes before the zone's next record, and is tried again by
+  /// itself. A zone that is put anew or has gone owes nothing.
+  void note_later(const dns::Name& apex, std::vector<JournalEntry> notes);
   /// Settings, removals and the like: what the zone files and the configuration say anyway.
   void edit(std::function<Status(zone::Draft&)> step, Finished done);
 
@@ -116,6 +124,9 @@ class Committer {
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);
   void note_sources(const Group& group);
+  void add_owed_notes(Group& group) const;
+  void pay_notes();
+  void stage_owed_notes(Stage& stage);
   void note_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;
@@ -130,6 +141,8 @@ class Committer {
   std::uint64_t position_;
   Counters counters_;
   std::unordered_set<std::string> sources_;  ///< zones (folded) whose file the journal names
+  std::unordered_map<std::string, std::vector<JournalEntry>> owed_;  ///< notes by zone (folded)
+  asio::steady_timer owed_timer_;
   std::function<void(std::uint64_t)> published_hook_;
   std::function<std::optional<CommitRequest>()> upkeep_hook_;
 };

@@ -43,6 +43,7 @@ struct ZoneLoader::Task {
   std::optional<MergePlan> plan;  // of a zone that is served
   bool in_journal = false;
   bool moved = false;              // the journal was compacted behind the version: look again
+  bool notes_later = false;        // the journal could not be written
   std::optional<Outcome> outcome;  // decided already: nothing to put
 
   // In a pool thread.
@@ -229,14 +230,23 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
     return *moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   put.note = [expected, task](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
-    for (JournalEntry& entry : task->zone->journal) journal.push_back(std::move(entry));
+    if (!task->notes_later)
+      for (JournalEntry& entry : task->zone->journal) journal.push_back(std::move(entry));
     if (!expected || !task->in_journal) return;
     journal.push_back(base_entry(after));
     journal.push_back(source_entry(task->job.apex, after.serial(), task->zone->source));
   };
-  committer_.put_zone(std::move(put), [this, task, moved](const Status& status) {
+  committer_.put_zone(std::move(put), [this, task, expected, moved](const Status& status) {
     if (!status && *moved && task->tries < kMaxTries) return build(task);
+    // A journal that cannot be written is no reason not to serve a zone that could be read.
+    if (!status && !*moved && !expected && !task->notes_later && !task->zone->journal.empty()) {
+      log::error("zone_not_noted", "zone", to_text(task->job.apex), "reason", status.error().text);
+      task->notes_later = true;
+      return build(task);
+    }
     if (!status) return finish(task, {Outcome::Kind::kFailed, {}, 0, {status.error().text}});
+    if (task->notes_later && !task->zone->journal.empty())
+      committer_.note_later(task->job.apex, std::move(task->zone->journal));
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
     const auto level =
         task->batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;

@@ -27,7 +27,7 @@ Bytes framed(ByteView input, FileKind kind) {
   for (std::uint64_t position = 1; input.size() >= 5; ++position) {
     JournalRecord record;
     record.position = record.group_first = position;
-    record.kind = static_cast<RecordKind>(input[0] % 9);
+    record.kind = static_cast<RecordKind>(input[0] % 12);
     record.zone = zone_name();
     record.from = dns::Serial{input[1]};
     record.to = dns::Serial{input[2]};

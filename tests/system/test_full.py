@@ -110,6 +110,27 @@ def test_a_full_journal_disk_refuses_updates_until_there_is_room(pando, zone, sm
     assert missing(server, names + ["later"]) == []
 
 
+def test_an_edited_zone_comes_back_beside_a_full_journal_disk(pando, zone, small_disk):
+    """What the zone is beside its file cannot be noted at once; it is before the next update is."""
+    server = pando([zone], journal=str(small_disk / "journal")).start("example")
+    names = fill(server)
+    with open(zone["file"], "a") as file:
+        file.write("edited A 192.0.2.7\n")
+    lose_store(server)
+    server.start("example")
+    assert "zone_not_noted" in server.log()
+    assert missing(server, names) == [] and server.ask("edited.example").answer
+    assert add(server, "refused") == dns.rcode.SERVFAIL
+    serial = server.serial("example")
+    subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
+    assert add(server, "later") == dns.rcode.NOERROR
+    lose_store(server)
+    server.start("example")
+    assert missing(server, names + ["later"]) == [] and server.ask("edited.example").answer
+    assert not server.ask("refused.example").answer
+    assert server.serial("example") == serial + 1
+
+
 def test_a_file_at_the_limit_of_its_size_refuses_updates_and_ends_nobody(pando, zone):
     server = pando([zone]).start("example")
     assert add(server, "before") == dns.rcode.NOERROR

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "manager/journal_payload.h"
 #include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/parts.h"
 
@@ -119,6 +120,12 @@ TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
   EXPECT_THAT(owners, ElementsAre("a.example.", "c.example."));
 }
 
+std::vector<RecordKind> kinds_of(const std::vector<JournalRecord>& records) {
+  std::vector<RecordKind> kinds;
+  for (const JournalRecord& record : records) kinds.push_back(record.kind);
+  return kinds;
+}
+
 /// A transfer that replaces a zone needs no journal, though it notes there what it did.
 TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
   for (const bool broken : {false, true}) {
@@ -144,12 +151,53 @@ TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
     EXPECT_TRUE(done->has_value());
     EXPECT_EQ(parts.zone.zone().serial(), dns::Serial{77});
     const std::vector<JournalRecord> records = journalled(parts, disk);
-    std::vector<RecordKind> kinds;
-    for (const JournalRecord& record : records) kinds.push_back(record.kind);
+    const std::vector<RecordKind> kinds = kinds_of(records);
     if (broken)
       EXPECT_THAT(kinds, ElementsAre(RecordKind::kDelta));
     else
       EXPECT_THAT(kinds, ElementsAre(RecordKind::kDelta, RecordKind::kBase, RecordKind::kTransfer));
+  }
+}
+
+TEST(Committer, ANoteThatIsOwedGoesBeforeTheZonesNextRecord) {
+  FakeDisk disk;
+  Parts parts(64 << 20, disk);
+  const JournalEntry note = overlay_entry(name("@"), {5}, parts.zone.zone().serial(), {});
+  parts.committer.note_later(name("@"), {note});
+  bool full = true;
+  disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
+    return full && call == FakeDisk::Call::kWrite ? fail(Errc::kFull, "ENOSPC") : Status();
+  };
+  EXPECT_FALSE(parts.apply({}, {"a 60 A 192.0.2.9"}).has_value());
+  full = false;
+  for (const char* record : {"b 60 A 192.0.2.9", "c 60 A 192.0.2.9"})
+    EXPECT_TRUE(parts.apply({}, {record}).has_value());
+  EXPECT_THAT(kinds_of(journalled(parts, disk)),
+              ElementsAre(RecordKind::kOverlay, RecordKind::kDelta, RecordKind::kDelta));
+}
+
+TEST(Committer, ANoteThatIsOwedIsTriedAgainUntilItIsWrittenOrOfNoUse) {
+  for (const bool of_use : {true, false}) {
+    FakeDisk disk;
+    Parts parts(64 << 20, disk);
+    Committer committer(parts.io, parts.zone.store(), parts.journal, parts.journal_thread,
+                        {256, std::chrono::milliseconds(1)});
+    int failures = 3;
+    disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
+      return call == FakeDisk::Call::kWrite && failures-- > 0 ? fail(Errc::kFull, "ENOSPC")
+                                                              : Status();
+    };
+    const dns::Serial serial = parts.zone.zone().serial();
+    committer.note_later(name("@"),
+                         {overlay_entry(name("@"), {5}, of_use ? serial : serial.next(), {})});
+    if (of_use) {
+      ASSERT_TRUE(parts.run_until([&] { return parts.journal.last_position() > 0; }));
+      ASSERT_TRUE(parts.run_until([&] { return !committer.busy(); }));
+      EXPECT_THAT(kinds_of(journalled(parts, disk)), ElementsAre(RecordKind::kOverlay));
+    } else {
+      ASSERT_TRUE(parts.run_until([&] { return committer.counters().requests == 1; }));
+      EXPECT_THAT(journalled(parts, disk), IsEmpty());
+    }
   }
 }
 
