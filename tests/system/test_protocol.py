@@ -15,6 +15,7 @@ import dns.update
 import pytest
 
 import servers
+from streams import Stream, framed
 
 ZONE = """$TTL 300
 @ SOA ns admin 2026 3600 600 86400 300
@@ -58,43 +59,8 @@ def udp(server, message, timeout=10):
             return None
 
 
-class Tcp:
-    """A connection that sends what it is given and reads whole messages."""
-
-    def __init__(self, server):
-        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=10)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def send(self, octets):
-        self.socket.sendall(octets)
-
-    def read(self, count):
-        octets = b""
-        while len(octets) < count:
-            more = self.socket.recv(count - len(octets))
-            if not more:
-                return octets
-            octets += more
-        return octets
-
-    def receive(self):
-        """One message, or None when the server has closed."""
-        length = self.read(2)
-        return self.read(struct.unpack(">H", length)[0]) if len(length) == 2 else None
-
-
-def framed(message):
-    return struct.pack(">H", len(message)) + message
-
-
 def tcp(server, message):
-    with Tcp(server) as connection:
+    with Stream(server.port) as connection:
         connection.send(framed(message))
         return connection.receive()
 
@@ -397,7 +363,7 @@ def test_refusals_say_why(serve):
 def test_many_queries_may_wait_on_one_connection(serve):
     server = serve()
     asked = [query(id=number) for number in range(1, 201)]
-    with Tcp(server) as connection:
+    with Stream(server.port) as connection:
         connection.send(b"".join(framed(message.to_wire()) for message in asked))
         answered = {header(connection.receive())[0] for _ in asked}
     assert answered == {message.id for message in asked}
@@ -405,7 +371,7 @@ def test_many_queries_may_wait_on_one_connection(serve):
 
 def test_a_silent_connection_is_closed_after_its_time(serve):
     server = serve(limits="{tcp-idle: 1s}")
-    with Tcp(server) as connection:
+    with Stream(server.port) as connection:
         connection.send(framed(query().to_wire()))
         assert connection.receive()
         assert connection.receive() is None  # the server's end, not the client's timeout
@@ -435,7 +401,7 @@ def ask_with(server, ask, head, message):
     """The response to a message behind `head`."""
     if ask is udp:
         return udp(server, head + message)
-    with Tcp(server) as connection:
+    with Stream(server.port) as connection:
         connection.send(head + framed(message))
         return connection.receive()
 
@@ -471,7 +437,7 @@ def test_a_header_from_others_is_not_believed(serve, ask):
     if ask is udp:  # a message of opcode 1, with 10 additional records that are not there
         assert rcode_of(ask_with(server, ask, proxied(), message)) == dns.rcode.NOTIMP
         return
-    with Tcp(server) as connection:  # the length of a message of 3338 octets, with 2641 questions
+    with Stream(server.port) as connection:  # the length of a message of 3338 octets, with 2641 questions
         connection.send((proxied() + framed(message)).ljust(2 + 3338, b"\0"))
         assert rcode_of(connection.receive()) == dns.rcode.FORMERR
 
@@ -488,7 +454,7 @@ def test_a_reload_changes_who_is_believed(serve):
     server.write_config()
     server.control("reload")
     servers.wait_until("the header is believed", lambda: rcode() == 0)
-    with Tcp(server) as connection:
+    with Stream(server.port) as connection:
         connection.send(proxied() + framed(message))
         assert rcode_of(connection.receive()) == 0
 
@@ -504,7 +470,7 @@ def test_what_is_no_header_is_dropped_and_closed(serve):
             client.send(wrong + message)
             client.send(query(id=77).to_wire())  # the same worker's next datagram
             assert header(client.recv(4096))[0] == 77
-        with Tcp(server) as connection:
+        with Stream(server.port) as connection:
             connection.send(wrong + framed(message))
             assert connection.receive() is None
 
@@ -512,7 +478,7 @@ def test_what_is_no_header_is_dropped_and_closed(serve):
 def test_a_header_over_tcp_may_come_in_pieces_and_before_many_queries(serve):
     server = serve(extra=LISTED, rules=RULES)
     stream = proxied(tail=bytes(3)) + b"".join(framed(query(id=number).to_wire()) for number in range(1, 6))
-    with Tcp(server) as connection:
+    with Stream(server.port) as connection:
         for octet in range(len(stream)):
             connection.send(stream[octet:octet + 1])
         for number in range(1, 6):

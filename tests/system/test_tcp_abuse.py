@@ -16,6 +16,7 @@ import dns.query
 import pytest
 
 import servers
+from streams import Stream, framed
 
 # So much may a worker grow, whatever the clients do: 200 connections with 128 KiB of a request and 320 KiB of answers
 # each are 90 MB; the rest is for allocators and sanitizers. What has no bound grows to gigabytes here.
@@ -32,27 +33,15 @@ LARGE_ZONE = ZONE + "".join(f"big{number} TXT ( {' '.join([TEXT] * 50)} )\n" for
 OPEN = {"allow-transfer": [{"address": "127.0.0.0/8"}], "allow-update": [{"address": "127.0.0.0/8"}]}
 
 
-def framed(message):
-    return struct.pack(">H", len(message)) + message
-
-
 def query(name="ns.tcp.test", rdtype="A", number=1):
     return dns.message.make_query(name, rdtype, id=number).to_wire()
 
 
-class Client:
+class Client(Stream):
     """A connection that never waits but to read a whole message."""
 
     def __init__(self, server, receive_buffer=None):
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(60)
-        self.socket.connect(("127.0.0.1", server.port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def send(self, octets):
-        self.socket.sendall(octets)
+        super().__init__(server.port, 60, receive_buffer)
 
     def push(self, octets, most):
         """Sends these octets again and again until nobody takes them or `most` are sent; how many were taken."""
@@ -65,20 +54,6 @@ class Client:
             pass
         self.socket.settimeout(60)
         return sent
-
-    def read(self, count):
-        octets = b""
-        while len(octets) < count:
-            more = self.socket.recv(count - len(octets))
-            if not more:
-                return octets
-            octets += more
-        return octets
-
-    def receive(self):
-        """One message; None when the server has closed."""
-        length = self.read(2)
-        return self.read(struct.unpack(">H", length)[0]) if len(length) == 2 else None
 
     def is_closed(self):
         """The server has closed or reset; what it sent before is read and thrown away."""
