@@ -65,7 +65,7 @@ std::size_t NameView::label_count() const noexcept {
 
 NameView NameView::ancestor(std::size_t labels) const noexcept {
   NameView name = *this;
-  while (labels-- > 0) name = name.parent();
+  while (labels-- > 0 && !name.is_root()) name = name.parent();
   return name;
 }
 

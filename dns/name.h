@@ -40,7 +40,7 @@ class NameView {
   [[nodiscard]] NameView parent() const noexcept {
     return is_root() ? *this : NameView(data_ + data_[0] + 1, size_ - data_[0] - 1U);
   }
-  /// Name without its first `labels` labels.
+  /// Name without its first `labels` labels; the root when it has no more than that.
   [[nodiscard]] NameView ancestor(std::size_t labels) const noexcept;
   /// True when this name equals `other` or is below it.
   [[nodiscard]] bool is_at_or_below(NameView other) const noexcept;
@@ -119,6 +119,11 @@ inline bool operator==(const Name& a, NameView b) noexcept { return a.view() == 
     at += length + 1U;
   }
   return 0;
+}
+
+/// True when the octets are one valid uncompressed name and nothing else.
+[[nodiscard]] inline bool is_wire_name(ByteView wire) noexcept {
+  return !wire.empty() && wire_name_length(wire) == wire.size();
 }
 
 }  // namespace pando::dns

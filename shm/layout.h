@@ -40,6 +40,8 @@ inline constexpr std::uint64_t kSideOctets = Store::kSideEntries * sizeof(Store:
 /// Chunks start on a huge page, so that MADV_COLLAPSE can take 32 of them at a time.
 inline constexpr std::uint64_t kChunksOffset =
     (kSideOffset + kSideOctets + kHugePage - 1) / kHugePage * kHugePage;
+static_assert(kChunksOffset == kFirstBlock,
+              "readers would take blocks for tables or pass over them");
 inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkOctets;
 
 [[nodiscard]] constexpr std::uint64_t chunk_offset(std::uint64_t chunk) noexcept {
@@ -146,7 +148,7 @@ static_assert(kScratchOctets % kPageOctets == 0, "its pages are mapped one by on
 [[nodiscard]] inline const RootBlock* root_block_at(const Window& window,
                                                     Ref<RootBlock> ref) noexcept {
   const RootBlock* block = window.at(ref);
-  if (block == nullptr || ref.offset() < kChunksOffset) return nullptr;
+  if (block == nullptr) return nullptr;
   const std::uint64_t octets = sizeof(RootBlock) + block->changes * sizeof(CountChange);
   return window.at(ref, octets);
 }

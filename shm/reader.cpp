@@ -52,6 +52,7 @@ struct Reader::Impl {
   Status open_store(const std::string& path, std::uint64_t layout);
   Status open_slot(std::uint32_t slot, Fd file, std::uint64_t layout);
   Status declare_alive(std::uint32_t slot);
+  [[nodiscard]] std::uint64_t readable_octets() noexcept;
   [[nodiscard]] const Header& header() const noexcept {
     return *reinterpret_cast<const Header*>(store.base());
   }
@@ -66,6 +67,7 @@ struct Reader::Impl {
   Mapping slot_mapping;
   Mapping store;
   std::uint64_t pinned_version = 0;
+  std::uint64_t file_octets = 0;  // at least; the file never gets shorter
 };
 
 Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout) {
@@ -90,6 +92,18 @@ Status Reader::Impl::open_slot(std::uint32_t slot, Fd file, std::uint64_t layout
     return fail(Errc::kLayout, "the slot was made by a build with another layout");
   if (page().slot != slot) return fail(Errc::kInvalid, "the file is of slot {}", page().slot);
   return lock_slot_file(slot_file.get());
+}
+
+/// How far the store may be read. A damaged header must not lead behind the end of the file, where
+/// a read is SIGBUS; so what it says is believed as far as the file reached when it last said more.
+std::uint64_t Reader::Impl::readable_octets() noexcept {
+  const std::uint64_t committed = header().committed.load(std::memory_order_acquire);
+  if (committed <= file_octets) [[likely]]
+    return committed;
+  struct stat status{};
+  if (::fstat(store_file.get(), &status) == 0)
+    file_octets = std::min(static_cast<std::uint64_t>(status.st_size), kReach);
+  return std::min(committed, file_octets);
 }
 
 /// First the predecessor's pins go (they do not count, it is dead), then we are alive.
@@ -130,9 +144,7 @@ Reader::View Reader::pin() noexcept {
   const Pinned pinned = shm::pin(impl_->header().publication, impl_->page().epoch);
   View view;
   // After the root: the file is at least as long as any root that we can see needs.
-  const std::uint64_t limit =
-      std::min(impl_->header().committed.load(std::memory_order_acquire), kReach);
-  view.window = Window(impl_->store.base(), limit);
+  view.window = Window(impl_->store.base(), impl_->readable_octets());
   if (const RootBlock* block = root_block_at(view.window, Ref<RootBlock>{pinned.root})) {
     view.version = block->version;
     view.root = Ref<>{block->root};

@@ -8,6 +8,8 @@ namespace pando::shm {
 /// Octets a reference counts in. 8 gives a reach of 32 GiB; a layout constant.
 inline constexpr std::size_t kUnit = 8;
 inline constexpr std::uint64_t kReach = (std::uint64_t{1} << 32) * kUnit;
+/// Where blocks begin. Before it are tables with holes, of which a read would take memory.
+inline constexpr std::uint64_t kFirstBlock = std::uint64_t{132} << 20;
 
 /// Position of a T in the store, in units from its start; 0 is "none" (the header is there).
 /// Four octets, trivially copyable, valid in each process wherever the store is mapped.
@@ -39,11 +41,11 @@ class Window {
   constexpr Window(const std::byte* base, std::uint64_t limit) noexcept
       : base_(base), limit_(limit) {}
 
-  /// The block at `ref` when [ref, ref + octets) lies inside the store, else nullptr.
+  /// The block at `ref` when [ref, ref + octets) lies where blocks are, else nullptr.
   template <class T>
   [[nodiscard]] const T* at(Ref<T> ref, std::size_t octets = sizeof(T)) const noexcept {
     const std::uint64_t offset = ref.offset();
-    if (offset == 0 || offset + octets > limit_) [[unlikely]]
+    if (offset < kFirstBlock || offset + octets > limit_) [[unlikely]]
       return nullptr;
     return reinterpret_cast<const T*>(base_ + offset);
   }

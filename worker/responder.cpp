@@ -223,7 +223,7 @@ bool Responder::put_referral(const zone::ZoneView& zone, const ResolveOptions& o
   writer.roll_back(mark);
   complete_referral(zone, request_.question, options, hasher_, answer_);
   const bool truncated = render(answer_, request_.question, writer);
-  if (referrals_.wants(key)) {
+  if (answer_.rcode == Rcode::kNoError && referrals_.wants(key)) {
     answer_.clear();
     answer_.cut = cut;
     answer_.cut_name = key.cut;
@@ -312,8 +312,9 @@ Outcome Responder::refuse_transfer(Rcode rcode, Ede detail) {
 }
 
 Outcome Responder::answer_soa(const zone::ZoneView& zone) {
-  counting_.add(Counter::kTransfersCurrent);
   const zone::RRsetView soa = zone.soa();
+  if (soa.count() == 0) return refuse_transfer(Rcode::kServFail, Ede::kInvalidData);
+  counting_.add(Counter::kTransfersCurrent);
   dns::MessageWriter writer = new_response(true);
   const dns::OptBuilder opt = make_opt(Rcode::kNoError);
   const std::size_t room = (request_.edns ? opt.size() : 0) + signature_room();
@@ -523,7 +524,7 @@ Outcome Responder::finished(dns::MessageWriter& writer, const dns::OptBuilder& o
   counting_.rcode(static_cast<std::uint16_t>(rcode));
   if (held_) {
     Outcome outcome = forward_or_fail(ipc::ForwardKind::kSignedQuery);
-    outcome.size = size;
+    if (outcome.action == Action::kForward) outcome.size = size;  // else it is another message
     return outcome;
   }
   if (session_) {

@@ -77,6 +77,9 @@ ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
     if (!whole) return fresh ? Step::kStuck : Step::kMore;
     current_ = {};
   }
+  // Where the store is damaged the walk ends early; a zone that lacks something must not look
+  // whole.
+  if (records_ != zone_.record_count()) return Step::kStuck;
   if (put_soa(writer)) return Step::kDone;
   return fresh ? Step::kStuck : Step::kMore;
 }

@@ -43,7 +43,7 @@ class ZoneStream {
   enum class Step : std::uint8_t {
     kMore,   ///< the message is full
     kDone,   ///< the closing SOA is written
-    kStuck,  ///< a record does not fit into an empty message
+    kStuck,  ///< a record does not fit into an empty message, or the zone is damaged
   };
   Step fill(dns::MessageWriter& writer);
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
@@ -74,7 +74,7 @@ class TransferOut {
 
   enum class Step : std::uint8_t { kMessage, kLastMessage, kFailed };
   /// Builds the next message in `space` (65,535 octets), signed when the key is here. kFailed: the
-  /// lease was revoked, the zone has gone, or a record does not fit.
+  /// lease was revoked, the zone has gone or is damaged, or a record does not fit.
   Step next(std::span<std::uint8_t> space, std::size_t& size, std::uint64_t now);
 
   /// Signed by the manager: the messages go there first.

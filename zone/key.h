@@ -50,6 +50,18 @@ class TrieKey {
   std::array<std::uint8_t, kMaxKeySymbols> symbols_;
 };
 
+/// True when the octets are whole labels, none of them the root's: then a walk from label to label
+/// ends where they end. What the store says is only taken for labels after this.
+[[nodiscard]] inline bool are_labels(ByteView octets) noexcept {
+  std::size_t at = 0;
+  while (at < octets.size()) {
+    if (octets[at] == 0 || octets[at] > dns::kMaxLabelOctets) [[unlikely]]
+      return false;
+    at += octets[at] + std::size_t{1};
+  }
+  return at == octets.size();
+}
+
 /// `name` without `apex` at its end and without the root octet: what names in a zone are keyed by.
 /// The name must be at or below the apex.
 [[nodiscard]] inline ByteView relative_labels(dns::NameView name, dns::NameView apex) noexcept {

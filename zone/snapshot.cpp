@@ -54,7 +54,8 @@ const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) cons
 }
 
 ByteView RecordView::relative_owner() const noexcept {
-  return {block_ + sizeof(RecordHeader), block_[1]};
+  const ByteView labels(block_ + sizeof(RecordHeader), block_[1]);
+  return are_labels(labels) ? labels : ByteView();
 }
 bool RecordView::has_ns() const noexcept { return (block_[0] & RecordHeader::kHasNs) != 0; }
 bool RecordView::has_cname() const noexcept { return (block_[0] & RecordHeader::kHasCname) != 0; }
@@ -148,7 +149,7 @@ RecordView ZoneView::topmost_barrier(const TrieMatch& found, std::size_t apex_la
   for (unsigned i = 0; i < found.ancestor_count; ++i) {
     const RecordView ancestor = record(found.ancestors[i]);
     if (!ancestor || (!ancestor.has_ns() && !ancestor.has_dname())) continue;
-    const ByteView owner = ancestor.relative_owner();
+    const ByteView owner(ancestor.block_ + sizeof(RecordHeader), ancestor.block_[1]);
     std::size_t depth = 0;
     for (std::size_t at = 0; at < owner.size(); at += owner[at] + std::size_t{1}) ++depth;
     labels = static_cast<std::uint8_t>(apex_labels + depth);
@@ -164,6 +165,7 @@ Match ZoneView::lookup(dns::NameView name) const noexcept {
   const ByteView labels = relative_labels(name, apex());
   if (labels.empty()) {
     match.exact = record(entry_->apex);
+    match.damaged = !match.exact;
     match.encloser_labels = static_cast<std::uint8_t>(apex_labels);
     return match;
   }
@@ -171,9 +173,12 @@ Match ZoneView::lookup(dns::NameView name) const noexcept {
   TrieMatch found;
   names().match(key, found);
   if (found.exact) match.exact = record(found.nearest.ref.units);
+  match.damaged = found.damaged || (found.exact && !match.exact);
   match.empty_non_terminal = found.prefix_of_leaf;
   match.encloser_labels = static_cast<std::uint8_t>(apex_labels + key.labels_within(found.common));
   match.barrier = topmost_barrier(found, apex_labels, match.barrier_labels);
+  // What is no ancestor of the name must not be taken for one.
+  match.damaged |= match.barrier_labels > match.encloser_labels;
   return match;
 }
 
@@ -289,6 +294,16 @@ RecordView ZoneView::nsec3_match_or_cover(ByteView hash, bool& exact) const noex
   return {};
 }
 
+RecordView ZoneView::nsec3_at(ByteView hash) const noexcept {
+  if (!loaded() || hash.size() != kHashOctets) return {};
+  std::uint8_t label[1 + kHashLabelOctets];
+  hash_label(hash, label);
+  const ByteView labels(label, sizeof label);
+  const LeafBlock leaf = nsec3().find(TrieKey(labels), labels);
+  const RecordView candidate = leaf ? record(leaf.ref.units) : RecordView{};
+  return candidate && in_chain(candidate, nsec3_parameters()) ? candidate : RecordView{};
+}
+
 dns::Name ZoneView::owner_of(const RecordView& record) const noexcept {
   auto name = dns::Name::join(record.relative_owner(), apex());
   return name ? *name : dns::Name(apex());
@@ -326,6 +341,9 @@ ZoneView Snapshot::view_at(std::uint32_t ref) const noexcept {
   ZoneView zone;
   const auto* entry = window_.at(shm::Ref<ZoneEntry>{ref});
   if (entry == nullptr || window_.room_after(entry) < entry->octets()) return zone;
+  const ByteView apex(reinterpret_cast<const std::uint8_t*>(entry + 1),
+                      entry->name_octets + std::size_t{1});
+  if (dns::wire_name_length(apex) != apex.size()) return zone;
   zone.entry_ = entry;
   zone.root_ = root_;
   zone.window_ = window_;
@@ -337,8 +355,13 @@ ZoneView Snapshot::find_zone(dns::NameView name) const noexcept {
   TrieMatch found;
   zones().match(TrieKey(name.bytes().first(name.size() - 1)), found);
   if (found.exact) return view_at(found.nearest.ref.units);
-  if (found.ancestor_count > 0) return view_at(found.ancestors[found.ancestor_count - 1]);
-  return {};
+  if (found.ancestor_count == 0) return {};
+  const std::uint32_t ref = found.ancestors[found.ancestor_count - 1];
+  const ZoneView zone = view_at(ref);
+  // The nearest leaf has been compared with the key. The others are where an ancestor belongs, but
+  // all that is asked of a zone must be in it.
+  const bool compared = ref == found.nearest.ref.units;
+  return compared || (zone && name.is_at_or_below(zone.apex())) ? zone : ZoneView{};
 }
 
 ZoneView Snapshot::zone_at(dns::NameView apex) const noexcept {

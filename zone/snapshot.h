@@ -10,7 +10,9 @@
 #include "zone/settings.h"
 
 /// Reading zone data in the store. Everything here is a view: valid while the version it came from
-/// is pinned. Damage in the store shows as "absent" plus Snapshot::damaged(), never as a fault.
+/// is pinned. Damage in the store shows as "absent" or as other data, never as a fault or an
+/// endless loop (docs/ARCHITECTURE.md says how far that goes). Names in RDATA are as the store has
+/// them: who takes one for a name checks it first.
 namespace pando::zone {
 
 struct RootData;
@@ -56,7 +58,8 @@ class RecordView {
  public:
   RecordView() = default;
   [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
-  /// Owner relative to the apex: wire labels without the root octet; empty at the apex.
+  /// Owner relative to the apex: wire labels without the root octet; empty at the apex, and when
+  /// the record is damaged.
   [[nodiscard]] ByteView relative_owner() const noexcept;
   [[nodiscard]] bool has_ns() const noexcept;  ///< flags: no search
   [[nodiscard]] bool has_cname() const noexcept;
@@ -97,6 +100,7 @@ struct Match {
   /// included): what stands between the name and authoritative data. NS before DNAME at one name.
   RecordView barrier;
   std::uint8_t barrier_labels = 0;  ///< labels (without root) of the barrier's owner
+  bool damaged = false;             ///< what is there cannot be read: nothing above counts
 };
 
 enum class Denial : std::uint8_t { kUnsigned, kNsec, kNsec3 };
@@ -139,6 +143,8 @@ class ZoneView {
   /// `exact` false with a record: it covers. Only of the chain with nsec3_parameters(); none also
   /// when another chain has 1,024 records in between.
   [[nodiscard]] RecordView nsec3_match_or_cover(ByteView hash, bool& exact) const noexcept;
+  /// NSEC3 whose owner hash equals `hash` (20 octets), of the chain with nsec3_parameters().
+  [[nodiscard]] RecordView nsec3_at(ByteView hash) const noexcept;
 
   /// Full owner name of a record of this zone.
   [[nodiscard]] dns::Name owner_of(const RecordView& record) const noexcept;

@@ -25,13 +25,7 @@ ByteView Trie::labels_of(LeafBlock leaf) const noexcept {
   if (room < header || room < header + leaf.data[1]) [[unlikely]]
     return {};
   const ByteView labels(leaf.data + header, leaf.data[1]);
-  // The labels must tile their length, or walking them would leave it.
-  std::size_t at = 0;
-  while (at < labels.size()) {
-    if (labels[at] == 0 || labels[at] > dns::kMaxLabelOctets) return {};
-    at += labels[at] + std::size_t{1};
-  }
-  return at == labels.size() ? labels : ByteView{};
+  return are_labels(labels) ? labels : ByteView{};
 }
 
 void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
@@ -151,7 +145,10 @@ LeafBlock Trie::preceding(const TrieKey& key, bool or_equal) const noexcept {
   return before == 0 ? LeafBlock{} : leaf_below(before, true);
 }
 
-TrieWalk::TrieWalk(const Trie& trie) : trie_(trie), pending_(trie.root()) {}
+TrieWalk::TrieWalk(const Trie& trie)
+    : trie_(trie),
+      left_((std::max(trie.window().limit(), shm::kFirstBlock) - shm::kFirstBlock) / shm::kUnit),
+      pending_(trie.root()) {}
 
 void TrieWalk::seek(const TrieKey& key, bool inclusive) {
   stack_.clear();
@@ -188,6 +185,8 @@ LeafBlock TrieWalk::descend(std::uint32_t ref) {
 }
 
 LeafBlock TrieWalk::next() {
+  if (left_ == 0) return {};
+  --left_;
   if (pending_ != 0) return descend(std::exchange(pending_, 0));
   while (!stack_.empty()) {
     Frame& top = stack_.back();

@@ -95,6 +95,7 @@ class TrieWalk {
   };
   LeafBlock descend(std::uint32_t ref);
   Trie trie_;
+  std::uint64_t left_;  // leaves that there can be: damage must not lead in circles
   std::vector<Frame> stack_;
   std::uint32_t pending_ = 0;  // a subtree to visit before the stack
 };

@@ -14,7 +14,7 @@ namespace pando::fuzz {
 /// A live store with one zone, "example.", whose file lives as long as its mapping.
 class ServedZone {
  public:
-  explicit ServedZone(const char* zone_text)
+  explicit ServedZone(const std::string& zone_text)
       : apex_(dns::Name::from_text("example.").value()),
         path_("/dev/shm/pando-fuzz-" + std::to_string(::getpid()) + ".store") {
     shm::StoreOptions options;
@@ -40,7 +40,7 @@ class ServedZone {
   [[nodiscard]] zone::ZoneView zone() const noexcept { return snapshot().zone_at(apex_); }
 
  private:
-  void put(const char* zone_text) {
+  void put(const std::string& zone_text) {
     auto transaction = store_->begin();
     zone::Draft draft(transaction, {}, 2);
     PANDO_ASSERT(draft.put_server_settings({}));

@@ -36,8 +36,9 @@ void add_referral_glue(Walk& walk, const zone::RRsetView& ns, dns::NameView cut)
   for (const Need need : {Need::kRequired, Need::kOptional}) {
     std::uint16_t number = 0;
     ns.for_each_rdata([&](ByteView rdata) {
-      const dns::NameView host(rdata.data(), rdata.size());
       const std::uint16_t target = std::min(number++, kNoNsTarget);
+      if (!dns::is_wire_name(rdata)) return;  // the store is damaged
+      const dns::NameView host(rdata.data(), rdata.size());
       if (host.is_at_or_below(cut) != (need == Need::kRequired)) return;
       // The hosts of one NS RRset are different names: nothing can come twice.
       for_each_address_set(walk, host, [&](const zone::RRsetView& rrset) {

@@ -79,10 +79,9 @@ class Prover {
     const auto& [algorithm, iterations, salt] = parameters_;
     if (!walk_.hasher.hash_and_remember(walk_.apex, iterations, salt, at)) return {};
     for (unsigned link = 0; link < kMaxLinks; ++link) {
-      bool exact = false;
-      const zone::RecordView record = walk_.zone.nsec3_match_or_cover(at, exact);
+      const zone::RecordView record = walk_.zone.nsec3_at(at);
       dns::Nsec3Hash next;
-      if (!record || !exact || !read_next_hash(record, next)) return {};
+      if (!record || !read_next_hash(record, next)) return {};
       const bool last = next <= at;
       if (last ? hash > at || hash < next : hash > at && hash < next) return record;
       at = next;

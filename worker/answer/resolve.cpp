@@ -33,6 +33,12 @@ void fail(Answer& out, dns::Rcode rcode, Ede ede) noexcept {
   out.ede = ede;
 }
 
+/// The store is damaged here: what it says is not looked at any further.
+Step give_up(Walk& walk) noexcept {
+  fail(walk.out, dns::Rcode::kServFail, Ede::kInvalidData);
+  return Step::kDone;
+}
+
 bool is_cut(const RecordView& record, std::size_t owner_labels, const Walk& walk) noexcept {
   return record.has_ns() && owner_labels > walk.apex_labels;
 }
@@ -44,7 +50,7 @@ bool add_negative_soa(Walk& walk) noexcept {
   const RRsetView soa = find_data(walk.zone.apex_record(), RRType::kSOA);
   const ByteView rdata = soa ? soa.first_rdata() : ByteView();
   if (rdata.size() < 4) {
-    fail(walk.out, dns::Rcode::kServFail, Ede::kInvalidData);
+    give_up(walk);
     return false;
   }
   Entry entry = make_entry(walk, walk.apex, soa);
@@ -70,6 +76,7 @@ void answer_name_error(Walk& walk, NameView closest_encloser) noexcept {
 /// RFC 1034 §4.3.2 step 3b, RFC 4035 §3.1.4: NS, then DS or the proof that there is none.
 void add_referral(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   const RRsetView ns = find_data(cut, RRType::kNS);
+  if (!ns) return static_cast<void>(give_up(walk));
   Entry entry = make_entry(walk, owner, ns);
   entry.parts = Parts::kData;  // RFC 4035 §2.2: the NS RRset at a cut is not signed
   add_authority(walk, entry);
@@ -113,17 +120,19 @@ Step follow_alias(Walk& walk, NameView target) noexcept {
 /// RFC 1034 §4.3.2 step 3a.
 Step follow_cname(Walk& walk, const Source& source) noexcept {
   const RRsetView cname = find_data(source.record, RRType::kCNAME);
-  add_answer(walk, make_entry(walk, walk.name, cname));
   const ByteView rdata = cname.first_rdata();
+  if (!dns::is_wire_name(rdata)) return give_up(walk);
+  add_answer(walk, make_entry(walk, walk.name, cname));
   return follow_alias(walk, NameView(rdata.data(), rdata.size()));
 }
 
 /// RFC 6672 §3.2 step 3C: DNAME, the CNAME it makes for this name, then on with the target.
 Step redirect_by_dname(Walk& walk, const RecordView& record, NameView owner) noexcept {
   const RRsetView dname = find_data(record, RRType::kDNAME);
+  const ByteView rdata = dname.first_rdata();
+  if (!dns::is_wire_name(rdata)) return give_up(walk);
   if (!walk.out.first) walk.out.first = record;
   if (!has_rrset(walk.out.answer, dname)) add_answer(walk, make_entry(walk, owner, dname));
-  const ByteView rdata = dname.first_rdata();
   const ByteView prefix(walk.name.data(), walk.name.size() - owner.size());
   if (prefix.size() + rdata.size() > dns::kMaxNameOctets) {
     walk.out.rcode = dns::Rcode::kYXDomain;  // RFC 6672 §2.2: the new name is too long
@@ -209,6 +218,7 @@ Step answer_from(Walk& walk, const Source& source) noexcept {
 Step synthesize_wildcard(Walk& walk, NameView closest_encloser) noexcept {
   const dns::Name wildcard = wildcard_of(closest_encloser);
   const Match match = walk.zone.lookup(wildcard);
+  if (match.damaged) return give_up(walk);
   if (match.exact) return answer_from(walk, {match.exact, true, closest_encloser});
   if (match.empty_non_terminal)
     answer_wildcard_no_data(walk, closest_encloser);
@@ -229,6 +239,7 @@ Step stop_at_barrier(Walk& walk, const Match& match) noexcept {
 Step answer_current_name(Walk& walk) noexcept {
   const Match match = walk.zone.lookup(walk.name);
   const std::size_t labels = walk.name.label_count();
+  if (match.damaged) return give_up(walk);
   if (match.barrier) return stop_at_barrier(walk, match);
   if (match.exact) {
     // RFC 4035 §3.1.4.1: of all types at a cut only DS is answered by the parent.

@@ -1,5 +1,6 @@
 #include "shm/reader.h"
 
+#include "shm/layout.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
@@ -52,6 +53,28 @@ TEST_F(Reading, SeesTheFileGrowWithoutMappingAnew) {
     EXPECT_TRUE(filled(view.window, view.root, 60'000, i));
     reader.unpin();
   }
+}
+
+TEST_F(Reading, ADamagedHeaderDoesNotLeadBehindTheEndOfTheFile) {
+  publish(100, 3);
+  Reader reader = attach();
+  struct stat status{};
+  ASSERT_EQ(::stat(folder_.store().c_str(), &status), 0);
+  auto& header = *reinterpret_cast<Header*>(const_cast<std::byte*>(store_.window().base()));
+  const std::uint64_t committed = header.committed.exchange(kReach);
+  const Reader::View view = reader.pin();
+  EXPECT_EQ(view.version, 2U);
+  EXPECT_EQ(view.window.limit(), static_cast<std::uint64_t>(status.st_size));
+  reader.unpin();
+  header.committed = committed;
+}
+
+TEST_F(Reading, NoReferenceLeadsInFrontOfTheBlocks) {
+  publish(100, 3);
+  Reader reader = attach();
+  const Window window = reader.pin().window;
+  EXPECT_EQ(window.at(Ref<>{kFirstBlock / kUnit - 1}), nullptr);
+  EXPECT_NE(window.at(Ref<>{kFirstBlock / kUnit}), nullptr);
 }
 
 TEST_F(Reading, PinnedVersionStaysWholeWhileOthersComeAndGo) {

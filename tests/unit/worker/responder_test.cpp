@@ -536,6 +536,15 @@ TEST_F(ResponderTest, WithoutAManagerAHeldKeyIsServfailAtOnce) {
   EXPECT_EQ(ask_octets(signed_query({}, key("query."))).rcode, number(Rcode::kNoError));
 }
 
+TEST_F(ResponderTest, WithoutAManagerAnErrorForAHeldKeyIsAWholeServfail) {
+  manager_ = false;
+  // FORMERR would be without an extended error, and so shorter than the SERVFAIL in its place.
+  const Query update{.opcode = 5, .qname = "address.test.", .qtype = RRType::kA, .edns = true};
+  const Response response = ask_octets(signed_query(update, key("update.")));
+  EXPECT_EQ(response.rcode, number(Rcode::kServFail));
+  ASSERT_TRUE(response.edns);
+}
+
 TEST_F(ResponderTest, ATsigThatIsNotLastIsAFormatError) {
   Bytes message = signed_query({}, key("query."));
   Bytes opt{0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0};

@@ -125,6 +125,26 @@ TEST_F(TrieTest, AgreesWithASortedMapThroughRandomChanges) {
   }
 }
 
+TEST_F(TrieTest, AWalkEndsWhereSubtreesHangInTwoPlaces) {
+  // Damage can make a store of one leaf look like one of 2^60.
+  shm::Transaction transaction = store_->begin();
+  std::uint32_t ref = *leaf(transaction, name("a."));
+  for (std::size_t offset = 60; offset-- > 0;) {
+    const auto made = transaction.allocate(Branch::octets(2));
+    ASSERT_TRUE(made);
+    auto* branch = transaction.writable(shm::Ref<Branch>{made->units});
+    branch->header = Branch::make(3, offset);
+    branch->children()[0] = branch->children()[1] = ref;
+    ref = made->units;
+  }
+  const shm::Window window = transaction.window();
+  TrieWalk walk(Trie(window, ref, LeafKind::kRecord));
+  std::uint64_t leaves = 0;
+  while (walk.next()) ++leaves;
+  EXPECT_GT(leaves, 0U);
+  EXPECT_LE(leaves, (window.limit() - shm::kFirstBlock) / shm::kUnit);
+}
+
 TEST_F(TrieTest, BuiltFromSortedLeavesEqualsBuiltOneByOne) {
   std::mt19937 random(7);
   shm::Transaction transaction = store_->begin();

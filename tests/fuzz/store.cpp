@@ -1,0 +1,298 @@
+// A live store whose octets have changed under a worker: attaching refuses it, or answers and
+// transfers go on. No question crashes, reads outside of the store or fails to end; what is
+// answered may be wrong.
+//
+// Input: one octet of mode and of which questions are asked, then changes of seven octets: two of
+// place, one of kind, four of value.
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "dns/encoding.h"
+#include "dns/nsec3_hash.h"
+#include "shm/layout.h"
+#include "shm/reader.h"
+#include "tests/fuzz/served_zone.h"
+#include "worker/responder.h"
+#include "worker/transfer_out.h"
+
+namespace {
+
+using namespace pando;
+
+constexpr std::size_t kChangeOctets = 7;
+constexpr std::size_t kMaxChanges = 32;
+constexpr std::uint64_t kNow = 1'700'000'000;
+constexpr std::uint8_t kHeader = 1;  // change the header, else the blocks
+constexpr std::uint8_t kNsec3 = 2;   // the zone that is denied by NSEC3, else by NSEC
+constexpr unsigned kFirstPart = 4;   // the bits from here on: which part of the questions
+
+const std::string kRecords = R"($TTL 300
+@ SOA ns1 admin 7 3600 600 86400 60
+@ NS ns1
+@ NS ns.far.test.
+@ MX 10 mail
+ns1 A 192.0.2.1
+ns1 AAAA 2001:db8::1
+mail A 192.0.2.25
+www CNAME web
+web A 192.0.2.80
+web A 192.0.2.81
+a.b.c TXT "ent"
+*.wild TXT "wild"
+loop1 CNAME loop2
+loop2 CNAME loop1
+sub NS ns.sub
+sub NS ns1
+sub DS 1 8 2 0123456789012345678901234567890123456789012345678901234567890123
+ns.sub A 192.0.2.53
+dn DNAME web
+svc SVCB 1 . alpn=h2
+)";
+
+std::string nsec_zone() {
+  return kRecords +
+         "@ NSEC a.b.c NS SOA MX NSEC\n"
+         "a.b.c NSEC sub TXT NSEC\n"
+         "sub NSEC web NS DS NSEC\n"
+         "web NSEC *.wild A NSEC\n"
+         "*.wild NSEC @ TXT NSEC\n";
+}
+
+std::string nsec3_zone() {
+  dns::Nsec3Hasher hasher;
+  std::vector<std::string> labels;
+  for (const char* name : {"example.", "c.example.", "b.c.example.", "a.b.c.example.",
+                           "sub.example.", "wild.example.", "*.wild.example.", "web.example."}) {
+    dns::Nsec3Hash hash;
+    PANDO_ASSERT(hasher.hash(dns::Name::from_text(name).value(), 1, {}, hash));
+    dns::append_base32hex(labels.emplace_back(), hash);
+  }
+  std::sort(labels.begin(), labels.end());
+  std::string text = kRecords + "@ NSEC3PARAM 1 0 1 -\n";
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    text += labels[i] + " NSEC3 1 1 1 - " + labels[(i + 1) % labels.size()] + " A\n";
+  return text;
+}
+
+/// A store's blocks in memory of their own, which ends where they end: so a read behind them, or
+/// before them, is outside of everything. The real mapping would hide it.
+class Image {
+ public:
+  explicit Image(const shm::Store& store) {
+    const shm::Window window = store.window();
+    const auto& header = *reinterpret_cast<const shm::Header*>(window.base());
+    root_ = {header.publication.root.load()};
+    const std::byte* const first = window.base() + shm::kFirstBlock;
+    const std::byte* end = window.base() + window.limit();
+    while (end > first && end[-1] == std::byte{0}) --end;
+    octets_.assign(first, end);
+    octets_.resize(shm::block_octets(octets_.size()));
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return octets_.size(); }
+  [[nodiscard]] std::byte* at(std::size_t place) noexcept { return octets_.data() + place; }
+  /// As shm::Reader::pin() has it.
+  [[nodiscard]] zone::Snapshot snapshot() const noexcept {
+    const auto start = reinterpret_cast<std::uintptr_t>(octets_.data()) - shm::kFirstBlock;
+    const shm::Window window(reinterpret_cast<const std::byte*>(start),
+                             shm::kFirstBlock + octets_.size());
+    const shm::RootBlock* block = shm::root_block_at(window, root_);
+    if (block == nullptr) return {};
+    return {window, shm::Ref<>{block->root}, block->version};
+  }
+
+ private:
+  std::vector<std::byte> octets_;
+  shm::Ref<shm::RootBlock> root_;
+};
+
+/// Writes an input's changes over octets; its end takes them back.
+class Damage {
+ public:
+  Damage(ByteView input, std::byte* start, std::size_t octets) : start_(start) {
+    before_.assign(start, start + octets);
+    for (std::size_t i = 0; i < kMaxChanges && input.size() >= kChangeOctets; ++i) {
+      change(input.data(), octets);
+      input = input.subspan(kChangeOctets);
+    }
+  }
+  ~Damage() { std::copy(before_.begin(), before_.end(), start_); }
+  Damage(const Damage&) = delete;
+  Damage& operator=(const Damage&) = delete;
+
+ private:
+  void change(const std::uint8_t* input, std::size_t octets) {
+    const std::size_t place = load_be16(input) % octets;
+    const std::uint32_t value = load_be32(input + 3);
+    const std::size_t word = std::min(place / 4 * 4, octets - 4);
+    switch (input[2] % 3) {
+      case 0:
+        start_[place] = static_cast<std::byte>(value);
+        break;
+      case 1:
+        std::memcpy(start_ + word, &value, sizeof value);
+        break;
+      default:  // a reference to some block, or into the middle of one
+        const auto units = static_cast<std::uint32_t>(shm::kFirstBlock / shm::kUnit +
+                                                      value % (octets / shm::kUnit + 1));
+        std::memcpy(start_ + word, &units, sizeof units);
+    }
+  }
+
+  std::byte* start_;
+  std::vector<std::byte> before_;
+};
+
+struct Query {
+  const char* name;
+  dns::RRType type;
+  int times = 1;
+};
+constexpr Query kQueries[] = {
+    {"example.", dns::RRType::kSOA},
+    {"example.", dns::RRType::kNS},
+    {"example.", dns::RRType::kMX},
+    {"example.", dns::RRType::kRRSIG},
+    {"example.", dns::RRType::kANY},
+    {"web.example.", dns::RRType::kA},
+    {"web.example.", dns::RRType::kANY},
+    {"web.example.", dns::RRType::kMX},
+    {"www.example.", dns::RRType::kA},
+    {"www.example.", dns::RRType::kANY},
+    {"x.wild.example.", dns::RRType::kTXT},
+    {"x.wild.example.", dns::RRType::kA},
+    {"b.c.example.", dns::RRType::kA},
+    {"b.c.example.", dns::RRType::kANY},
+    {"a.b.c.example.", dns::RRType::kTXT},
+    {"a.b.c.example.", dns::RRType::kA},
+    {"no.such.example.", dns::RRType::kA},
+    {"no.such.example.", dns::RRType::kANY},
+    {"loop1.example.", dns::RRType::kA},
+    {"loop1.example.", dns::RRType::kCNAME},
+    {"svc.example.", dns::RRType::kSVCB},
+    {"x.dn.example.", dns::RRType::kA},
+    {"sub.example.", dns::RRType::kDS},
+    {"other.test.", dns::RRType::kA},
+    // Worked out, worked out and kept, put as it was kept.
+    {"q.sub.example.", dns::RRType::kA, 3},
+};
+/// An input asks one part of them, so that many inputs are tried.
+constexpr std::size_t kParts = 8;
+
+Bytes make_request(const Query& query, bool dnssec_ok) {
+  Bytes request(512);
+  dns::MessageWriter writer(request, request.size());
+  writer.put_header({});
+  const auto name = dns::Name::from_text(query.name).value();
+  PANDO_ASSERT(writer.put_question(name, query.type, dns::RRClass::kIN));
+  const dns::OptBuilder opt(1232, dns::Rcode::kNoError, true);
+  PANDO_ASSERT(!dnssec_ok || writer.put_raw_additional(opt.record()));
+  request.resize(writer.finish().size());
+  return request;
+}
+
+/// Asks a version what workers are asked. All that a worker remembers begins anew with each input.
+class Asking {
+ public:
+  Asking(const zone::Snapshot& snapshot, worker::Responder::SideTable side)
+      : snapshot_(snapshot), responder_(*counters_, std::move(side)) {
+    responder_.begin(snapshot, kNow, true);
+  }
+  void ask(std::size_t part) {
+    for (std::size_t i = part; i < std::size(kQueries); i += kParts)
+      for (int time = 0; time < kQueries[i].times; ++time)
+        for (const bool dnssec_ok : {false, true}) ask(make_request(kQueries[i], dnssec_ok));
+    if (part == 0) transfer();
+  }
+
+ private:
+  void ask(const Bytes& request) {
+    worker::Client client;
+    client.transport = ipc::Transport::kUdp;
+    const auto outcome = responder_.handle(request, client, space_);
+    PANDO_ASSERT(outcome.size <= worker::kUdpSpace);
+  }
+
+  /// A zone of ten kilobytes, or what damage makes of it, up to a megabyte.
+  void transfer() {
+    constexpr unsigned kMaxMessages = 64;
+    const zone::ZoneView zone = snapshot_.zone_at(dns::Name::from_text("example.").value());
+    if (!zone) return;
+    worker::ZoneStream stream(zone);
+    Bytes space(16384);
+    for (unsigned message = 0; message < kMaxMessages; ++message) {
+      dns::MessageWriter writer(space, space.size());
+      writer.put_header({});
+      writer.keep_case();
+      if (stream.fill(writer) != worker::ZoneStream::Step::kMore) return;
+    }
+  }
+
+  zone::Snapshot snapshot_;
+  std::unique_ptr<worker::CounterArray> counters_ = std::make_unique<worker::CounterArray>();
+  worker::Responder responder_;
+  Bytes space_ = Bytes(worker::kUdpSpace);
+};
+
+class World {
+ public:
+  void run(ByteView input) {
+    if (input.empty()) return;
+    const std::size_t part = input[0] / kFirstPart % kParts;
+    const ByteView changes = input.subspan(1);
+    if ((input[0] & kHeader) != 0) return damage_header(changes, part);
+    Image& image = (input[0] & kNsec3) != 0 ? nsec3_ : nsec_;
+    const Damage damage(changes, image.at(0), image.size());
+    Asking asking(image.snapshot(),
+                  [](std::uint32_t) -> const shm::Store::SideEntry* { return nullptr; });
+    asking.ask(part);
+  }
+
+ private:
+  /// A worker that has attached goes on; one that attaches is refused, or answers too.
+  void damage_header(ByteView changes, std::size_t part) {
+    // The store's own mapping may be written: it is the manager's.
+    auto* const header = const_cast<std::byte*>(live_.store().window().base());
+    const Damage damage(changes, header, sizeof(shm::Header));
+    ask(attached_, part);
+    auto late = shm::Reader::attach(live_.path(), zone::layout_fingerprint(), 1, slot_file(1));
+    if (late) ask(*late, part);
+  }
+  static void ask(shm::Reader& reader, std::size_t part) {
+    const shm::Reader::View view = reader.pin();
+    Asking asking({view.window, view.root, view.version},
+                  [&](std::uint32_t index) { return reader.side(index); });
+    asking.ask(part);
+    reader.unpin();
+  }
+
+  Fd slot_file(std::uint32_t number) {
+    PANDO_ASSERT(slots_.add(number));
+    return std::move(slots_.descriptor(number).value());
+  }
+  shm::SlotTable open_slots() const {
+    std::filesystem::create_directories(live_.path() + ".slots");
+    return shm::SlotTable::open(live_.path() + ".slots", live_.path(), zone::layout_fingerprint())
+        .value();
+  }
+  static Image image_of(const std::string& zone_text) {
+    return Image(fuzz::ServedZone(zone_text).store());
+  }
+
+  Image nsec_ = image_of(nsec_zone());
+  Image nsec3_ = image_of(nsec3_zone());
+  fuzz::ServedZone live_{nsec3_zone()};
+  shm::SlotTable slots_ = open_slots();
+  shm::Reader attached_ =
+      shm::Reader::attach(live_.path(), zone::layout_fingerprint(), 0, slot_file(0)).value();
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static World world;  // its end removes the file
+  world.run({data, size});
+  return 0;
+}
