@@ -121,11 +121,17 @@ bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set
   if (count == 0) return true;
   if (singles_done_ > 0) return put_singly(writer, set, signatures);
   const auto covered = covered_type(set.type());
-  const bool whole = writer.put_rrset(
-      Section::kAnswer, owner_, signatures ? RRType::kRRSIG : set.type(), RRClass::kIN, set.ttl(),
-      [&](auto&& visit) { for_each(set, signatures, visit); },
-      signatures ? ByteView(covered) : ByteView());
-  if (whole) records_ += count;
+  std::size_t given = 0;  // fewer than `count` when the RRset is damaged
+  const auto each = [&](auto&& visit) {
+    for_each(set, signatures, [&](ByteView rdata) {
+      visit(rdata);
+      ++given;
+    });
+  };
+  const bool whole =
+      writer.put_rrset(Section::kAnswer, owner_, signatures ? RRType::kRRSIG : set.type(),
+                       RRClass::kIN, set.ttl(), each, signatures ? ByteView(covered) : ByteView());
+  if (whole) records_ += given;
   return whole || (fresh && put_singly(writer, set, signatures));
 }
 

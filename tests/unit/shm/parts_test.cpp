@@ -82,13 +82,17 @@ TEST(Layout, TablesAndChunksDoNotOverlap) {
   EXPECT_EQ(chunk_at(kChunksOffset - 1), kNoChunk);
 }
 
-TEST(Window, RefusesWhatReachesBeyondItsLimit) {
-  alignas(8) std::byte memory[64]{};
-  const Window window(memory, sizeof memory);
+TEST(Window, RefusesWhatReachesBeyondItsBlocks) {
+  alignas(8) std::byte blocks[64]{};
+  const auto start = reinterpret_cast<std::uintptr_t>(blocks) - kFirstBlock;
+  const Window window(reinterpret_cast<const std::byte*>(start), kFirstBlock + sizeof blocks);
+  const Ref<> second{kFirstBlock / kUnit + 1};
   EXPECT_EQ(window.at(Ref<>{0}), nullptr);
-  EXPECT_NE(window.at(Ref<>{1}, 8), nullptr);
-  EXPECT_NE(window.at(Ref<>{1}, 64 - kUnit), nullptr);
-  EXPECT_EQ(window.at(Ref<>{1}, 64 - kUnit + 1), nullptr);
+  EXPECT_EQ(window.at(Ref<>{second.units - 2}, 8), nullptr);
+  EXPECT_EQ(window.at(Ref<>{second.units - 1}, 64), blocks);
+  EXPECT_EQ(window.at(second, 8), blocks + kUnit);
+  EXPECT_NE(window.at(second, 64 - kUnit), nullptr);
+  EXPECT_EQ(window.at(second, 64 - kUnit + 1), nullptr);
   EXPECT_EQ(window.at(Ref<>{UINT32_MAX}), nullptr);
 }
 

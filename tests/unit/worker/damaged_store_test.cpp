@@ -24,6 +24,7 @@ const std::string kZone = R"($TTL 300
 @ SOA ns1 admin 7 3600 600 86400 60
 @ NS ns1
 alias CNAME target
+target A 192.0.2.5
 tree DNAME elsewhere
 cut NS ns1.cut
 cut NS ns1
@@ -57,6 +58,13 @@ class DamagedStore : public ::testing::Test {
     const auto outcome = responder.handle(query.octets(), {}, space_);
     EXPECT_EQ(outcome.action, Action::kRespond);
     return pando::testing::read_response({space_.data(), outcome.size});
+  }
+  ZoneStream::Step transfer() {
+    ZoneStream stream(store_.snapshot().zone_at(name("example.com.")));
+    Bytes space(65535);
+    dns::MessageWriter writer(space, space.size());
+    writer.put_header({});
+    return stream.fill(writer);
   }
   static std::uint16_t number(Rcode rcode) { return static_cast<std::uint16_t>(rcode); }
 
@@ -102,6 +110,14 @@ TEST_F(DamagedStore, AnOwnerThatCannotBeReadIsServfail) {
   EXPECT_EQ(ask("alias.example.com.").rcode, number(Rcode::kNoError));
 }
 
+TEST_F(DamagedStore, NothingIsDeniedWithoutASoa) {
+  EXPECT_EQ(ask("none.example.com.").rcode, number(Rcode::kNXDomain));
+  EXPECT_EQ(ask("host.example.com.").rcode, number(Rcode::kNoError));
+  change("\6\0\1\0\54\1\0\0"sv, "\20\0\1\0\54\1\0\0"sv);  // the SOA RRset has become TXT
+  EXPECT_EQ(ask("none.example.com.").rcode, number(Rcode::kServFail));
+  EXPECT_EQ(ask("host.example.com.").rcode, number(Rcode::kServFail));
+}
+
 TEST_F(DamagedStore, AZoneWhoseApexIsNoNameIsNotServed) {
   change("\7example\3com\0"sv, "\7example\100com\0"sv);
   EXPECT_FALSE(store_.snapshot().zone_at(name("example.com.")));
@@ -109,16 +125,14 @@ TEST_F(DamagedStore, AZoneWhoseApexIsNoNameIsNotServed) {
   EXPECT_EQ(ask("www.example.com.").rcode, number(Rcode::kRefused));
 }
 
-TEST_F(DamagedStore, ATransferThatLacksARecordDoesNotEndAsIfItWereWhole) {
-  const auto transfer = [&] {
-    ZoneStream stream(store_.snapshot().zone_at(name("example.com.")));
-    Bytes space(65535);
-    dns::MessageWriter writer(space, space.size());
-    writer.put_header({});
-    return stream.fill(writer);
-  };
+TEST_F(DamagedStore, ATransferThatLacksAnRRsetDoesNotEndAsIfItWereWhole) {
   EXPECT_EQ(transfer(), ZoneStream::Step::kDone);
-  change("\6\5hello"sv, "\377\377\177ello"sv);  // an RRset of two megabytes
+  change("\7\6\5hello"sv, "\377\377\377hello"sv);  // the RRset's length has no end
+  EXPECT_EQ(transfer(), ZoneStream::Step::kStuck);
+}
+
+TEST_F(DamagedStore, ATransferThatLacksARecordDoesNotEndAsIfItWereWhole) {
+  change("\7\6\5hello"sv, "\7\177\5hello"sv);  // the RDATA is longer than its RRset
   EXPECT_EQ(transfer(), ZoneStream::Step::kStuck);
 }
 
