@@ -386,6 +386,21 @@ TEST(TsigErrorResponse, TheClientSaysWhatTheServerRefused) {
   EXPECT_THAT(refused.error().text, HasSubstr("BADKEY"));
 }
 
+TEST(TsigKeyring, AKeyIsTakenOnceAndOnlyWithASecret) {
+  TsigKeyring ring;
+  TsigKey key{*Name::from_text("Key.Test."), TsigAlgorithm::kSha256, {}};
+  const Status empty = ring.add(key);
+  ASSERT_FALSE(empty);
+  EXPECT_THAT(empty.error().text, HasSubstr("no secret"));
+  EXPECT_EQ(ring.find(key.name), nullptr);
+  key.secret = Bytes(32, 1);
+  EXPECT_TRUE(ring.add(key));
+  key.name = *Name::from_text("key.TEST.");
+  const Status twice = ring.add(key);
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().code, Errc::kExists);
+}
+
 TEST(TsigErrorResponse, AnEmptyMacWithoutAnErrorProvesNothing) {
   const TsigKeyring keys = vector_ring();
   SignedRequest request(keys);

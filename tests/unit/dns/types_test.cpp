@@ -44,7 +44,12 @@ TEST(RRClassText, NamesAndNumbers) {
   EXPECT_EQ(*rrclass_from_text("CHAOS"), RRClass::kCH);
   EXPECT_EQ(*rrclass_from_text("HS"), RRClass::kHS);
   EXPECT_EQ(*rrclass_from_text("CLASS1"), RRClass::kIN);
-  EXPECT_EQ(to_text(RRClass::kCH), "CH");
+  // RFC 1035 §3.2.4, RFC 2136 §1.3: each class is read as it is written.
+  for (const RRClass rr_class :
+       {RRClass::kIN, RRClass::kCH, RRClass::kHS, RRClass::kNONE, RRClass::kANY})
+    EXPECT_EQ(*rrclass_from_text(to_text(rr_class)), rr_class);
+  EXPECT_EQ(to_text(RRClass::kNONE), "NONE");
+  EXPECT_EQ(to_text(RRClass::kANY), "ANY");
   EXPECT_EQ(to_text(static_cast<RRClass>(32)), "CLASS32");
   EXPECT_FALSE(rrclass_from_text("CLASS65536"));
   EXPECT_FALSE(rrclass_from_text("INN"));
@@ -65,7 +70,13 @@ TEST(RcodeText, NamesAndNumbers) {
 }
 
 TEST(OpcodeText, NamesAndNumbers) {
-  EXPECT_EQ(to_text(Opcode::kUpdate), "UPDATE");
+  // RFC 1035 §4.1.1, RFC 1996 §3.1, RFC 2136 §1.3, RFC 8490 §5.4
+  EXPECT_EQ(to_text(static_cast<Opcode>(0)), "QUERY");
+  EXPECT_EQ(to_text(static_cast<Opcode>(1)), "IQUERY");
+  EXPECT_EQ(to_text(static_cast<Opcode>(2)), "STATUS");
+  EXPECT_EQ(to_text(static_cast<Opcode>(4)), "NOTIFY");
+  EXPECT_EQ(to_text(static_cast<Opcode>(5)), "UPDATE");
+  EXPECT_EQ(to_text(static_cast<Opcode>(6)), "DSO");
   EXPECT_EQ(to_text(static_cast<Opcode>(3)), "OPCODE3");
 }
 
