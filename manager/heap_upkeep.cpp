@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <asio/post.hpp>
 
 namespace pando::manager {
@@ -15,8 +16,11 @@ void HeapUpkeep::check(std::chrono::steady_clock::time_point now) {
   busy_ = true;
   next_ = now + options_.interval;
   asio::post(pool_, [this] {
-    const bool much = options_.measure() > options_.free_octets;
+    // What has been given back still counts as free: only more than that is new.
+    const std::size_t free = options_.measure();
+    const bool much = free > left_ + options_.free_octets;
     if (much) options_.release();
+    left_ = much ? options_.measure() : std::min(left_, free);
     asio::post(io_, [this, much] {
       busy_ = false;
       if (much) ++releases_;

@@ -38,6 +38,7 @@ class HeapUpkeep {
   Options options_;
   std::chrono::steady_clock::time_point next_{};
   std::uint64_t releases_ = 0;
+  std::size_t left_ = 0;  ///< free and given back already, as far as known; the pool's
   bool busy_ = false;
 };
 

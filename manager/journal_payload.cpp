@@ -136,8 +136,8 @@ bool FileState::is_merged(dns::Serial file, const zone::ZoneSource& other) const
   return file_serial == file && (!source || same_source(*source, other));
 }
 
-bool FileState::is_noted(const zone::ZoneSource& other) const noexcept {
-  return source && same_source(*source, other);
+bool FileState::is_noted(dns::Serial file, const zone::ZoneSource& other) const noexcept {
+  return source && same_source(*source, other) && (!file_serial || *file_serial == file);
 }
 
 void FileState::lose() {

@@ -37,8 +37,9 @@ struct FileState {
   Status take(const JournalRecord& record);
   /// Records are missing.
   void lose();
-  /// Whether `other` is the noted file.
-  [[nodiscard]] bool is_noted(const zone::ZoneSource& other) const noexcept;
+  /// Whether `other`, with that serial, is the noted file. One of another serial than the overlay
+  /// begins at is none: a copy that was written while differences came in.
+  [[nodiscard]] bool is_noted(dns::Serial serial, const zone::ZoneSource& other) const noexcept;
   /// A zone that transfers fed has a file of its own from here on. With the noted one it goes on as
   /// it is; another one has the word over all that a primary sent, and updates alone stay.
   void become_primary(bool with_noted_file);

@@ -133,6 +133,12 @@ void Listeners::withdraw(std::uint32_t slot) {
   }
 }
 
+void Listeners::drop_withdrawn(std::uint32_t slot) {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return;
+  std::erase_if(found->second, [](const Socket& socket) { return socket.withdrawn; });
+}
+
 void Listeners::close(std::uint32_t slot) {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return;
@@ -225,8 +231,13 @@ Listeners::Change Listeners::set_addresses(Addresses addresses) {
     }
     sockets.erase(gone, sockets.end());
   }
-  for (const auto slot : slots())
+  for (const auto slot : slots()) {
+    const auto& own = of(slot);
+    const bool retiring =
+        std::any_of(own.begin(), own.end(), [](const Socket& socket) { return socket.withdrawn; });
+    if (retiring) continue;
     if (auto opened = open(slot); !opened) change.errors.push_back(opened.error().text);
+  }
   return change;
 }
 

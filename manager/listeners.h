@@ -44,6 +44,8 @@ class Listeners {
   /// away; after this and a pause has_queue() says whether there was one. TCP needs no such care:
   /// a SYN comes again. Sockets that cannot be withdrawn stay as they are.
   void withdraw(std::uint32_t slot);
+  /// Closes the slot's withdrawn sockets.
+  void drop_withdrawn(std::uint32_t slot);
   /// Closes all sockets of a slot; what is queued is lost, so steer, drain and withdraw first.
   void close(std::uint32_t slot);
 

@@ -49,15 +49,35 @@ void WorkerPool::Impl::hand_over(Slot& slot) {
   }
   slot.guardian = guardian->number;
   slot.orphans.clear();
-  for (const auto& socket : sockets) slot.orphans.insert(socket.description.id);
   log::info("queue_handed_over", "slot", slot.number, "to", guardian->number);
   steer();
   slot.absence.expires_after(kSteerSettle);
+  slot.absence.async_wait(guarded([this, number = slot.number] { give_to_guardian(number); }));
+}
+
+/// Those sockets that the slot has by now: a reload may have closed some meanwhile.
+void WorkerPool::Impl::give_to_guardian(std::uint32_t number) {
+  const auto found = workers_.find(number);
+  if (found == workers_.end() || !found->second.guardian) return;
+  Slot& slot = found->second;
+  const auto reader = workers_.find(*slot.guardian);
+  const auto& sockets = listeners_.of(number);
+  if (reader == workers_.end() || !reader->second.link || sockets.empty()) {
+    slot.guardian.reset();
+    return sockets.empty() ? retire(slot) : hand_over(slot);
+  }
+  for (const auto& socket : sockets) slot.orphans.insert(socket.description.id);
+  reader->second.link->send_sockets(sockets, true, true);
+}
+
+/// The guardian does not know any more what it reads, or reads what has been closed.
+void WorkerPool::Impl::hand_over_again(Slot& slot) {
+  slot.guardian.reset();
+  slot.orphans.clear();
+  slot.absence.expires_after(std::chrono::milliseconds(0));
   slot.absence.async_wait(guarded([this, number = slot.number] {
-    Slot& orphaned = slot_at(number);
-    if (!orphaned.guardian) return;
-    Slot& reader = slot_at(*orphaned.guardian);
-    if (reader.link) reader.link->send_sockets(listeners_.of(number), true, true);
+    const auto found = workers_.find(number);
+    if (found != workers_.end()) hand_over(found->second);
   }));
 }
 
@@ -81,13 +101,7 @@ void WorkerPool::Impl::take_back(Slot& slot) {
 
 void WorkerPool::Impl::guardian_lost(std::uint32_t guardian) {
   for (auto& [number, slot] : workers_) {
-    if (slot.guardian != guardian) continue;
-    slot.guardian.reset();
-    slot.orphans.clear();
-    slot.absence.expires_after(std::chrono::milliseconds(0));
-    slot.absence.async_wait(guarded([this, n = number] {
-      if (workers_.contains(n)) hand_over(slot_at(n));
-    }));
+    if (slot.guardian == guardian) hand_over_again(slot);
   }
 }
 
@@ -120,6 +134,7 @@ void WorkerPool::Impl::tell_to_stop(Slot& slot) {
 
 /// Nobody is in the slot, and its queue seems to be empty.
 void WorkerPool::Impl::retire(Slot& slot) {
+  if (slot.guardian) return;  // it says when it has read all
   if (listeners_.has_queue(slot.number) && slot.late_rounds++ < kMaxLateRounds)
     return hand_over(slot);
   if (!slot.withdrawn) return withdraw(slot);
@@ -133,6 +148,7 @@ void WorkerPool::Impl::retire(Slot& slot) {
 
 void WorkerPool::Impl::withdraw(Slot& slot) {
   slot.withdrawn = true;
+  slot.late_rounds = 0;  // from here on nothing new comes, steered or not
   listeners_.withdraw(slot.number);
   tell_positions();
   slot.absence.expires_after(kSteerSettle);

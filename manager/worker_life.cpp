@@ -140,7 +140,10 @@ void WorkerPool::Impl::ended(Slot& slot) {
   if (slot.state == Slot::State::kDraining) return retire(slot);
   slot.state = Slot::State::kDead;
   slot.absence.expires_after(kAbsenceLimit);
-  slot.absence.async_wait(guarded([this, number = slot.number] { hand_over(slot_at(number)); }));
+  slot.absence.async_wait(guarded([this, number = slot.number] {
+    const auto found = workers_.find(number);
+    if (found != workers_.end()) hand_over(found->second);
+  }));
   if (!options_.external) retry_later(slot);
 }
 

@@ -143,6 +143,7 @@ void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc:
   Slot& slot = slot_at(hello.slot);
   if (!slot.process || slot.awaited) {
     slot.adopted = true;
+    slot.told_to_stop = false;
     watch(slot, {link->peer().pid, Fd(::fcntl(link->peer().pidfd.get(), F_DUPFD_CLOEXEC, 0))});
   }
   if (slot.link) slot.link->close();
@@ -193,12 +194,11 @@ void WorkerPool::Impl::serve(Slot& slot) {
     log::error("slot_failed", "slot", slot.number, "error", file.error().text);
     return kill(slot);
   }
-  if (slot.withdrawn) {
-    listeners_.close(slot.number);  // nothing can be sent through them any more
-    slot.withdrawn = false;
-  }
-  open_sockets(slot.number);
   if (slot.guardian) take_back(slot);
+  if (slot.withdrawn) listeners_.drop_withdrawn(slot.number);  // nothing can be sent through them
+  slot.withdrawn = false;
+  slot.late_rounds = 0;
+  open_sockets(slot.number);
   const bool leaving = slot.state == Slot::State::kDraining;
   if (!leaving) slot.state = Slot::State::kServing;
   slot.link->send_setup(slot.number, options_.store_path, std::move(*file));
@@ -231,7 +231,7 @@ void WorkerPool::Impl::link_closed(WorkerLink* link, const Error& error) {
     // The process may live on and come back; its end is the pidfd's business.
     slot->link.reset();
     log::info("worker_connection_closed", "slot", slot->number, "reason", error.text);
-    return;
+    return guardian_lost(slot->number);  // what it says of others' queues may be lost
   }
   const auto stranger = std::find_if(strangers_.begin(), strangers_.end(),
                                      [link](const auto& one) { return one.get() == link; });
@@ -256,6 +256,7 @@ void WorkerPool::Impl::sockets_changed(const Listeners::Change& change) {
   for (auto& [number, slot] : workers_) {
     const auto closed = change.closed.find(number);
     if (slot.link && closed != change.closed.end()) slot.link->close_sockets(closed->second);
+    if (slot.guardian && closed != change.closed.end()) hand_over_again(slot);
     if (started_ && slot.link) send_sockets(slot);
   }
   steer();
@@ -279,9 +280,10 @@ void WorkerPool::Impl::settle_if_complete() {
     if (slot.awaited) return;
   settled_ = true;
   for (auto& [number, slot] : workers_) {
+    const bool leaving = slot.state == Slot::State::kDraining;
     // Opened before the process has said Hello: queries wait for it rather than bounce.
-    if (!options_.external || slot.greeted) open_sockets(number);
-    if (slot.greeted) serve(slot);
+    if (slot.link || !(options_.external || leaving)) open_sockets(number);
+    if (slot.link) serve(slot);
   }
 }
 

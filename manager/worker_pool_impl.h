@@ -114,6 +114,8 @@ class WorkerPool::Impl {
   // worker_drain.cpp: leaving without losing what is queued
   void steer();
   void hand_over(Slot& slot);
+  void hand_over_again(Slot& slot);
+  void give_to_guardian(std::uint32_t number);
   void socket_drained(std::uint32_t guardian, std::uint32_t socket);
   void take_back(Slot& slot);
   void guardian_lost(std::uint32_t guardian);

@@ -63,13 +63,13 @@ class Builder {
     if (!state) return pass(state);
     state_ = std::move(*state);
     becomes_primary_ = source && state_.own && !history.is_copy;
-    if (becomes_primary_) state_.become_primary(state_.is_noted(*source));
+    const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
+    if (becomes_primary_) state_.become_primary(serial && state_.is_noted(*serial, *source));
     beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
     if (beside_file_) {
       recovery_.emplace(state_.overlay.entries());
       return {};
     }
-    const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     auto found = history.journal.replay(apex_, serial, history.up_to);
     if (!found) return pass(found);
     replay_ = std::move(*found);

@@ -11,7 +11,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& f
   MergePlan plan;
   plan.source = source;
   if (state.own) {
-    plan.with_noted_file = state.is_noted(source);
+    plan.with_noted_file = state.is_noted(fresh.serial(), source);
     state.become_primary(*plan.with_noted_file);
   }
   plan.zone = dns::Name(live.apex());

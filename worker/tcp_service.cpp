@@ -34,6 +34,7 @@ void TcpService::add(const ipc::SocketDescription& description, Fd fd) {
   auto listener = std::make_shared<Listener>(io_, description);
   asio::error_code error;
   listener->native.assign(listener->protocol(), fd.get(), error);
+  if (error && description.orphan) drained_(description.id);  // nobody waits for us
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   listeners_.push_back(listener);

@@ -43,6 +43,7 @@ void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
   const auto protocol = description.local.address.is_v4() ? udp::v4() : udp::v6();
   asio::error_code error;
   socket->native.assign(protocol, fd.get(), error);
+  if (error && description.orphan) drained_(description.id);  // nobody waits for us
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   sockets_.push_back(socket);

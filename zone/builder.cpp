@@ -99,7 +99,7 @@ struct ZoneBuilder::Impl {
                     SharedSets& shared, Built& built, std::uint32_t& ref);
   Result<std::uint32_t> build_trie(shm::Transaction& transaction, std::vector<Collected>& list,
                                    SharedSets& shared, Built& built);
-  Status share(const shm::Window& window, SharedSets& shared);
+  Status share(const shm::Transaction& transaction, SharedSets& shared);
   NameDraft scratch;
   Bytes packed;
   std::uint64_t worth_sharing = kWorthSharing;
@@ -179,13 +179,13 @@ Status ZoneBuilder::Impl::gather(std::span<const Collected> group, NameDraft& na
 }
 
 /// A delegation's name servers go where other delegations have the same.
-Status ZoneBuilder::Impl::share(const shm::Window& window, SharedSets& shared) {
+Status ZoneBuilder::Impl::share(const shm::Transaction& transaction, SharedSets& shared) {
   RRsetDraft* rrset = scratch.labels.empty() ? nullptr : scratch.find(kSharedType);
   if (rrset == nullptr || rrset->rdatas.empty() || !rrset->signatures.empty()) return {};
   pack_data(*rrset, packed);
   auto ref = shared.place(packed);
   if (!ref) return pass(ref);
-  if (*ref != 0) refer_to_shared(window, *rrset, *ref);
+  if (*ref != 0) refer_to_shared(transaction.window(), *rrset, *ref);
   return {};
 }
 
@@ -193,7 +193,7 @@ Status ZoneBuilder::Impl::build_name(shm::Transaction& transaction,
                                      std::span<const Collected> group, SharedSets& shared,
                                      Built& built, std::uint32_t& ref) {
   if (auto gathered = gather(group, scratch); !gathered) return gathered;
-  if (auto placed = share(transaction.window(), shared); !placed) return placed;
+  if (auto placed = share(transaction, shared); !placed) return placed;
   auto written = write_record(transaction, scratch);
   if (!written) return pass(written);
   ref = *written;

@@ -8,6 +8,7 @@
 
 #include "zone/built.h"
 #include "zone/layout.h"
+#include "zone/shared_sets.h"
 #include "zone/trie_edit.h"
 
 namespace pando::zone {
@@ -40,9 +41,10 @@ std::uint64_t fold(std::uint64_t seed, std::uint64_t value) {
 
 std::uint64_t layout_fingerprint() noexcept {
   std::uint64_t print = kFormatVersion;
-  for (const std::size_t size : {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry),
-                                 sizeof(RootData), sizeof(SettingsEntry), sizeof(RetiredStack),
-                                 std::size_t{kSymbols}, kInlineDataOctets, shm::kUnit})
+  for (const std::size_t size :
+       {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry), sizeof(RootData),
+        sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols}, kInlineDataOctets,
+        kSharedPageOctets, shm::kUnit})
     print = fold(print, size);
   return print;
 }

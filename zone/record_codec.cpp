@@ -78,9 +78,12 @@ Measured measure(const shm::Window& window, const RRsetDraft& rrset) {
 
 Status check_counts(const NameDraft& name) {
   if (name.rrsets.size() > 255) return fail(Errc::kInvalid, "more than 255 types at one name");
-  for (const RRsetDraft& rrset : name.rrsets)
+  for (const RRsetDraft& rrset : name.rrsets) {
     if (rrset.rdatas.size() > kMaxRdataCount || rrset.signatures.size() > 0xFFFF)
       return fail(Errc::kInvalid, "more than {} records in one RRset", kMaxRdataCount);
+    if (data_octets(rrset, dns::fixed_rdata_length(rrset.type)) >= kSharedBit)
+      return fail(Errc::kInvalid, "an RRset of 2 GiB or more");
+  }
   return {};
 }
 

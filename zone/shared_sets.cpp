@@ -40,6 +40,11 @@ Result<std::uint32_t> SharedSets::place(ByteView packed) {
   if (seen.names < kNamesBefore) ++seen.names;
   if (saved_ < worth_ || seen.names < kNamesBefore) return 0U;
   auto ref = append(packed);
+  if (!ref && ref.error().code == Errc::kFull) {
+    // No two chunks side by side: single ones may do for the records.
+    worth_ = UINT64_MAX;
+    return 0U;
+  }
   if (ref) seen.ref = *ref;
   return ref;
 }

@@ -31,7 +31,7 @@ class SharedSets {
   explicit SharedSets(shm::Transaction& transaction, std::uint64_t worth = kWorthSharing);
 
   /// Notes one more name with a set of these packed octets. The reference under which the set is
-  /// shared, or 0: it is too rare, too short or too long. kFull.
+  /// shared, or 0: it is too rare, too short or too long, or there is no room for a page.
   Result<std::uint32_t> place(ByteView packed);
   /// The pages, for ZoneEntry::shared; 0 = none.
   [[nodiscard]] std::uint32_t pages() const noexcept { return pages_; }
