@@ -205,13 +205,15 @@ TEST(FileState, AfterATransferAnotherFileIsBesideLaterUpdatesOnly) {
     EXPECT_FALSE(state.own.has_value());
     ASSERT_TRUE(state.take(adding(RecordKind::kTransfer, "sent", 11)).has_value());
     ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "after", 12)).has_value());
-    EXPECT_TRUE(state.is_noted(copy));
+    EXPECT_TRUE(state.is_noted({10}, copy));
+    EXPECT_FALSE(state.is_noted({11}, copy)) << "the overlay begins before what that copy has";
+    EXPECT_FALSE(state.is_noted({10}, {5, 7}));
     ASSERT_TRUE(state.own.has_value());
     const JournalEntry entry = primary_entry(name("@"), {13}, with_noted_file);
     ASSERT_TRUE(state.take({2, 2, entry.kind, entry.zone, entry.from, entry.to, entry.payload})
                     .has_value());
     EXPECT_FALSE(state.own.has_value());
-    EXPECT_EQ(state.is_noted(copy), with_noted_file);
+    EXPECT_EQ(state.is_noted({10}, copy), with_noted_file);
     EXPECT_EQ(state.is_merged({10}, copy), with_noted_file);
     const Lines all{"after.example. A 192.0.2.1: - 60", "before.example. A 192.0.2.1: - 60",
                     "sent.example. A 192.0.2.1: - 60"};
