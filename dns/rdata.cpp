@@ -103,35 +103,58 @@ std::string print_generic(ByteView rdata) {
   return text;
 }
 
-int compare_octets(ByteView a, ByteView b, bool fold) noexcept {
-  const std::size_t shorter = std::min(a.size(), b.size());
-  if (!fold) return shorter == 0 ? 0 : std::memcmp(a.data(), b.data(), shorter);
-  for (std::size_t i = 0; i < shorter; ++i) {
-    const int difference = kFoldCase[a[i]] - kFoldCase[b[i]];
-    if (difference != 0) return difference;
-  }
-  return 0;
-}
-
 int compare_sizes(ByteView a, ByteView b) noexcept {
   return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
 }
 
-/// Where a name or another field ends depends on octets before that place only, and folding changes
-/// none of those. So as long as two RDATAs are equal, the borders found in one hold in the other.
+/// Walks RDATA in stretches that are either folded (names of the old types) or not. What lies
+/// behind a damaged field is one stretch that is not. The stretches follow from this RDATA alone,
+/// so the order is that of a key which each RDATA has by itself, and holds for damaged ones too.
+class Stretches {
+ public:
+  Stretches(const RdataDescriptor& descriptor, ByteView rdata)
+      : fields_(descriptor.fields()), wire_{rdata} {}
+
+  /// Moves to the stretch that has the octet at `at`, which is inside of the RDATA.
+  void reach(std::size_t at) noexcept {
+    while (end_ <= at) next();
+  }
+  [[nodiscard]] std::size_t end() const noexcept { return end_; }
+  [[nodiscard]] std::uint8_t octet(std::size_t at) const noexcept {
+    return folds_ ? kFoldCase[wire_.data[at]] : wire_.data[at];
+  }
+
+ private:
+  void next() noexcept {
+    const bool valid = !fields_.empty() && fields_.front().codec->check(wire_).has_value();
+    folds_ = valid && fields_.front().folds();
+    end_ = valid ? wire_.at : wire_.data.size();
+    fields_ = valid ? fields_.subspan(1) : std::span<const Field>();
+  }
+
+  std::span<const Field> fields_;
+  WireReader wire_;
+  std::size_t end_ = 0;
+  bool folds_ = false;
+};
+
 int compare_folding(const RdataDescriptor& descriptor, ByteView a, ByteView b) noexcept {
-  WireReader wire{a};
-  for (const Field& field : descriptor.fields()) {
-    const std::size_t start = wire.at;
-    if (start > b.size()) break;
-    const bool valid = field.codec->check(wire).has_value();
-    const std::size_t end = valid ? wire.at : a.size();
-    const int difference =
-        compare_octets(a.subspan(start, end - start), b.subspan(start), valid && field.folds());
-    if (difference != 0) return difference;
-    if (!valid) break;  // fields behind a damaged one may not be looked at
+  Stretches left(descriptor, a);
+  Stretches right(descriptor, b);
+  const std::size_t shorter = std::min(a.size(), b.size());
+  for (std::size_t at = 0; at < shorter;) {
+    left.reach(at);
+    right.reach(at);
+    for (const std::size_t end = std::min({left.end(), right.end(), shorter}); at < end; ++at)
+      if (left.octet(at) != right.octet(at)) return left.octet(at) - right.octet(at);
   }
   return compare_sizes(a, b);
+}
+
+int compare_octets(ByteView a, ByteView b) noexcept {
+  const std::size_t shorter = std::min(a.size(), b.size());
+  const int difference = shorter == 0 ? 0 : std::memcmp(a.data(), b.data(), shorter);
+  return difference != 0 ? difference : compare_sizes(a, b);
 }
 
 /// Splits RDATA text: blanks, line ends and parentheses part words, ';' starts a comment.
@@ -236,8 +259,7 @@ std::string rdata_to_text(RRType type, ByteView rdata) {
 int compare_rdata_canonical(RRType type, ByteView a, ByteView b) noexcept {
   const RdataDescriptor* descriptor = find_descriptor(type);
   if (descriptor != nullptr && descriptor->folds) return compare_folding(*descriptor, a, b);
-  const int difference = compare_octets(a, b, false);
-  return difference != 0 ? difference : compare_sizes(a, b);
+  return compare_octets(a, b);
 }
 
 }  // namespace pando::dns

@@ -507,6 +507,25 @@ TEST(CanonicalRdataOrder, KeepsCaseInNamesOfLaterTypes) {
   EXPECT_EQ(order(RRType::kLP, "1 A.", "1 a."), -1);
 }
 
+TEST(CanonicalRdataOrder, IsAnOrderOfDamagedRdataToo) {
+  // NS: `cut` ends inside of its name, so its letters stay; `big` is whole and folded.
+  const Bytes cut = octets("03426967"), big = octets("0342696700"), small = octets("0362696700");
+  const Bytes low = octets("036269"), other = octets("03626967016100");
+  EXPECT_EQ(compare_rdata_canonical(RRType::kNS, big, small), 0);
+  const std::array<Bytes, 5> all = {cut, big, small, low, other};
+  for (const Bytes& a : all)
+    for (const Bytes& b : all) {
+      const int forth = compare_rdata_canonical(RRType::kNS, a, b);
+      const int back = compare_rdata_canonical(RRType::kNS, b, a);
+      EXPECT_EQ(forth < 0, back > 0);
+      EXPECT_EQ(forth == 0, back == 0);
+      for (const Bytes& c : all)
+        if (forth <= 0 && compare_rdata_canonical(RRType::kNS, b, c) <= 0) {
+          EXPECT_LE(compare_rdata_canonical(RRType::kNS, a, c), 0);
+        }
+    }
+}
+
 TEST(CanonicalRdataOrder, TakesDamagedRdata) {
   EXPECT_LT(compare_rdata_canonical(RRType::kMX, octets("00"), octets("000A")), 0);
   EXPECT_NE(compare_rdata_canonical(RRType::kNS, octets("05"), octets("016100")), 0);
