@@ -70,6 +70,8 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("last checked", secondary ? time_text(zone.last_ok) : "");
   facts.add("next check", secondary ? time_text(zone.refresh_at) : "");
   facts.add("expires", secondary ? time_text(zone.expires_at) : "");
+  for (const auto& [remote, outcome] : zone.notified)
+    facts.add("notified", fmt::format("{}: {}", remote, outcome));
   facts.add("problem", zone.problem);
   facts.print(out);
 }

@@ -43,6 +43,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("names", row.names);
   visit("file", row.file);
   visit("primaries", row.primaries);
+  visit("notified", row.notified);
   visit("refresh_at", row.refresh_at);
   visit("expires_at", row.expires_at);
   visit("last_ok", row.last_ok);

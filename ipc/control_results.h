@@ -43,6 +43,8 @@ struct ZoneRow {
   std::uint64_t names = 0;
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
+  /// ADDRESS@PORT of who is told of changes → how the last NOTIFY ended, for people.
+  std::map<std::string, std::string> notified{};
   std::uint64_t refresh_at = 0;
   std::uint64_t expires_at = 0;
   std::uint64_t last_ok = 0;  ///< last successful check with a primary

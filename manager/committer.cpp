@@ -44,6 +44,9 @@ Committer::~Committer() = default;
 void Committer::on_published(std::function<void(std::uint64_t)> hook) {
   published_hook_ = std::move(hook);
 }
+void Committer::on_zone_changed(std::function<void(const dns::Name&, bool)> hook) {
+  zone_hook_ = std::move(hook);
+}
 void Committer::on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
   upkeep_hook_ = std::move(hook);
 }
@@ -179,6 +182,7 @@ void Committer::publish(Group& group, std::uint64_t position) {
   ++counters_.versions;
   if (store_.stats().waiting_chunks > 0) store_.reclaim();
   if (published_hook_) published_hook_(*version);
+  tell_changes(group);
   answer(group, *version);
 }
 
@@ -241,6 +245,16 @@ void Committer::note_sources(const Group& group) {
     if (entry.kind == RecordKind::kSource) sources_.insert(folded_key(entry.zone));
     if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
       sources_.erase(folded_key(entry.zone));
+  }
+}
+
+/// Differences; zones that are put whole need not be in the journal, so put_zone() tells of them.
+void Committer::tell_changes(const Group& group) const {
+  if (!zone_hook_) return;
+  for (const JournalEntry& entry : group.entries) {
+    const bool difference = entry.kind == RecordKind::kDelta || entry.kind == RecordKind::kEdit ||
+                            entry.kind == RecordKind::kTransfer;
+    if (difference && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
   }
 }
 
@@ -343,7 +357,8 @@ void Committer::put_zone(ZonePut put, Finished done) {
     if (zone->note) zone->note(stage.journal, stage.draft.snapshot().zone_at(zone->apex));
     return {};
   };
-  request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
+  request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
+    if (version && zone_hook_) zone_hook_(zone->apex, true);
     done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   submit(std::move(request));

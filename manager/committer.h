@@ -101,6 +101,9 @@ class Committer {
 
   /// Called after each publication, before the requests are answered.
   void on_published(std::function<void(std::uint64_t version)> hook);
+  /// Called after each publication for each zone whose data changed. `whole`: it was put as a
+  /// whole, not by a difference.
+  void on_zone_changed(std::function<void(const dns::Name& zone, bool whole)> hook);
   /// Called when a group is being put together: may add one step of upkeep (compaction).
   void on_idle_room(std::function<std::optional<CommitRequest>()> hook);
 
@@ -124,6 +127,7 @@ class Committer {
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);
   void note_sources(const Group& group);
+  void tell_changes(const Group& group) const;
   void add_owed_notes(Group& group) const;
   void pay_notes();
   void stage_owed_notes(Stage& stage);
@@ -144,6 +148,7 @@ class Committer {
   std::unordered_map<std::string, std::vector<JournalEntry>> owed_;  ///< notes by zone (folded)
   asio::steady_timer owed_timer_;
   std::function<void(std::uint64_t)> published_hook_;
+  std::function<void(const dns::Name&, bool)> zone_hook_;
   std::function<std::optional<CommitRequest>()> upkeep_hook_;
 };
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <asio/co_spawn.hpp>
-#include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <ctime>
-#include <thread>
 
 #include "dns/rdata.h"
 #include "ipc/log.h"
@@ -44,21 +42,6 @@ constexpr std::uint64_t kRetryWithoutData = 60;
 
 }  // namespace
 
-struct SecondaryZones::Network {
-  asio::io_context loop{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work{loop.get_executor()};
-  asio::thread_pool builders{2};
-  std::thread thread{[this] { loop.run(); }};
-
-  void stop() {
-    work.reset();
-    loop.stop();
-    if (thread.joinable()) thread.join();
-    builders.stop();
-    builders.join();
-  }
-};
-
 struct SecondaryZones::Attempt {
   dns::Name zone;
   std::uint64_t generation = 0;
@@ -68,22 +51,21 @@ struct SecondaryZones::Attempt {
   std::uint64_t octets = 0;
 };
 
-SecondaryZones::SecondaryZones(asio::io_context& commit_loop, shm::Store& store,
+SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
                                Committer& committer, ZonePut zone_put)
     : commit_loop_(commit_loop),
+      network_(network),
       store_(store),
       committer_(committer),
       zone_put_(std::move(zone_put)),
       due_(&due_before),
-      timer_(commit_loop),
-      network_(std::make_unique<Network>()) {}
+      timer_(commit_loop) {}
 
 SecondaryZones::~SecondaryZones() { stop(); }
 
 void SecondaryZones::stop() {
   *alive_ = false;
   timer_.cancel();
-  network_->stop();
 }
 
 std::vector<SecondaryZones::Primary> SecondaryZones::primaries_of(
@@ -210,6 +192,7 @@ void SecondaryZones::start(Zones::iterator at) {
   TransferJob job;
   job.zone = at->first;
   job.primary = attempt->primary.endpoint;
+  job.source = runtime_->settings.server.transfer_source;
   job.whole_zone = zone.whole_zone;
   job.limits.data = runtime_->limits;
   const zone::ZoneView view = committer_.current().zone_at(at->first);
@@ -227,7 +210,7 @@ void SecondaryZones::start(Zones::iterator at) {
       return;
     }
   }
-  asio::co_spawn(network_->loop, transfer_in(std::move(job), store_, network_->builders),
+  asio::co_spawn(network_.loop(), transfer_in(std::move(job), store_, network_.builders()),
                  [this, attempt, alive = alive_](const std::exception_ptr& thrown,
                                                  Result<TransferResult, TransferFailure> result) {
                    if (thrown)

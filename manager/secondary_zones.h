@@ -2,7 +2,6 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "manager/committer.h"
+#include "manager/network.h"
 #include "manager/notify_handler.h"
 #include "manager/runtime.h"
 #include "manager/transfer_in.h"
@@ -34,8 +34,7 @@ struct SecondaryStatus {
 /// jitter, NOTIFY, IXFR with AXFR as the way out of every inconsistency, one primary after another.
 /// Timers live in the store's side table, so they outlast the process.
 ///
-/// Lives on the commit thread. Connections run on a loop and thread of their own and hand whole
-/// results over, so that no transfer takes time from updates.
+/// Lives on the commit thread; connections run on the network's.
 class SecondaryZones final : public NotifyHandler {
  public:
   struct Counters {
@@ -51,8 +50,8 @@ class SecondaryZones final : public NotifyHandler {
   using ZonePut = std::function<void(const dns::Name& zone, bool had_data)>;
 
   /// All references outlive the object.
-  SecondaryZones(asio::io_context& commit_loop, shm::Store& store, Committer& committer,
-                 ZonePut zone_put);
+  SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
+                 Committer& committer, ZonePut zone_put);
   ~SecondaryZones() override;
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
@@ -68,7 +67,7 @@ class SecondaryZones final : public NotifyHandler {
   void notified(const NotifyRequest& request) override;
   [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
-  /// Ends all connections and the loop's thread.
+  /// Nothing comes in any more.
   void stop();
 
  private:
@@ -126,8 +125,8 @@ class SecondaryZones final : public NotifyHandler {
   void set_timers(const dns::Name& name, bool ok);
   std::uint64_t jittered(std::uint64_t seconds);
 
-  struct Network;  // the connections' loop and thread
   asio::io_context& commit_loop_;
+  Network& network_;
   shm::Store& store_;
   Committer& committer_;
   ZonePut zone_put_;
@@ -144,7 +143,6 @@ class SecondaryZones final : public NotifyHandler {
   std::uint64_t generations_ = 0;
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::unique_ptr<Network> network_;
 };
 
 }  // namespace pando::manager

@@ -69,6 +69,8 @@ void Server::stop() {
   systemd::stopping();
   upkeep_->stop();
   secondaries_->stop();
+  notifier_->stop();
+  network_->stop();
   if (control_) control_->close();
   workers_->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
 }

@@ -18,6 +18,8 @@
 #include "manager/host.h"
 #include "manager/huge_pages.h"
 #include "manager/journal_upkeep.h"
+#include "manager/network.h"
+#include "manager/notifier.h"
 #include "manager/runtime.h"
 #include "manager/secondary_zones.h"
 #include "manager/store_upkeep.h"
@@ -69,6 +71,7 @@ class Server {
   void forget_zones();
   void note_gone(std::vector<dns::Name> names);
   void published(std::uint64_t version);
+  void zone_changed(const dns::Name& zone, bool whole);
   std::uint32_t worker_count() const;
   // server_reload.cpp
   struct Reload;
@@ -117,10 +120,13 @@ class Server {
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;
   std::unique_ptr<SecondaryZones> secondaries_;
+  std::unique_ptr<Notifier> notifier_;
   std::unique_ptr<UpdateService> service_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<ControlServer> control_;
+  // After those who use it, hence ended before them: its results refer to them.
+  std::unique_ptr<Network> network_;
 
   asio::signal_set signals_{io_};
   asio::steady_timer watchdog_timer_{io_};

@@ -64,6 +64,7 @@ ipc::StatusResult Server::status() const {
   const Committer::Counters commits = committer_->counters();
   const UpdateService::Counters& service = service_->counters();
   const SecondaryZones::Counters transfers = secondaries_->counters();
+  const Notifier::Counters notifies = notifier_->counters();
   result.counters = {{"versions", commits.versions},
                      {"updates", service.updates},
                      {"updates_accepted", service.accepted},
@@ -74,6 +75,9 @@ ipc::StatusResult Server::status() const {
                      {"transfers_in_ixfr", transfers.differences},
                      {"transfers_in_failed", transfers.failures},
                      {"transfers_in_fallbacks", transfers.fallbacks},
+                     {"notifies_sent", notifies.sent},
+                     {"notifies_answered", notifies.answered},
+                     {"notifies_failed", notifies.failed},
                      {"signed_queries", service.signed_queries},
                      {"bad_signatures", service.bad_signatures},
                      {"upkeep_walks", upkeep_->counters().walks},
@@ -106,6 +110,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
       if (const config::Remote* remote = runtime_->settings.find_remote(name))
         for (const Endpoint& address : remote->address)
           row.primaries.push_back(pando::to_text(address));
+  row.notified = notifier_->status(dns::Name(zone.apex()));
   row.expires_at = expires;
   if (side != nullptr) {
     row.refresh_at = side->next_refresh.load(std::memory_order_relaxed);

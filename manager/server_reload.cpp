@@ -68,6 +68,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
                        const config::Settings& settings = runtime_->settings;
                        log::start(log_options(settings.server.log));
                        service_->set_runtime(runtime_);
+                       notifier_->configure(runtime_);
                        loader_->set_limits(runtime_->limits);
                        journal_upkeep_->set_limit(settings.store.journal_limit);
                        workers_->set_keys(runtime_->worker_keys);

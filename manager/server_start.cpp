@@ -130,6 +130,9 @@ void Server::make_parts() {
   committer_ =
       std::make_unique<Committer>(io_, *store_, *journal_, journal_thread_, Committer::Options{});
   committer_->on_published([this](std::uint64_t version) { published(version); });
+  committer_->on_zone_changed(
+      [this](const dns::Name& zone, bool whole) { zone_changed(zone, whole); });
+  network_ = std::make_unique<Network>();
   upkeep_ = std::make_unique<StoreUpkeep>(io_, *store_, *committer_, StoreUpkeep::Options{});
   huge_pages_ = std::make_unique<HugePages>(io_, pool_, *store_, HugePages::Options{});
   heap_upkeep_ = std::make_unique<HeapUpkeep>(io_, pool_, HeapUpkeep::Options{});
@@ -141,8 +144,9 @@ void Server::make_parts() {
   copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_,
                                          runtime_->settings.store.journal + "/secondary");
   secondaries_ = std::make_unique<SecondaryZones>(
-      io_, *store_, *committer_,
+      io_, *network_, *store_, *committer_,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
+  notifier_ = std::make_unique<Notifier>(io_, *network_, *committer_, Notifier::Options{});
   service_ =
       std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
   const config::Server& server = runtime_->settings.server;
@@ -206,6 +210,7 @@ std::uint32_t Server::worker_count() const {
 /// zones still loading answer SERVFAIL rather than REFUSED.
 void Server::begin_serving() {
   upkeep_->start();
+  notifier_->configure(runtime_);
   const auto start_workers = [this] {
     if (auto started = workers_->start(worker_count()); !started)
       log::error("listen_failed", "reason", started.error().text);
@@ -227,6 +232,7 @@ void Server::begin_serving() {
           copies_->keep_only(runtime_);
           if (fresh_) secondaries_->configure(runtime_);
           if (fresh_) forget_zones();
+          notifier_->tell_all();
           announce("all zones loaded");
         });
       });
@@ -351,5 +357,10 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
 }
 
 void Server::published(std::uint64_t) { journal_upkeep_->check(!settled_ || !loader_->idle()); }
+
+/// The files of a start are told with all zones, when they have been looked at.
+void Server::zone_changed(const dns::Name& zone, bool whole) {
+  if (!whole || settled_) notifier_->zone_changed(zone);
+}
 
 }  // namespace pando::manager

@@ -1,20 +1,12 @@
 #include "manager/transfer_in.h"
 
-#include <asio/buffer.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/connect.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>
-#include <asio/read.hpp>
-#include <asio/redirect_error.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
-#include <asio/write.hpp>
 #include <ctime>
 #include <random>
 
 #include "dns/rdata.h"
+#include "manager/message_stream.h"
 #include "manager/run_in.h"
 #include "manager/soa.h"
 
@@ -22,90 +14,12 @@ namespace pando::manager {
 
 namespace {
 
-using asio::ip::tcp;
-
 std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
 std::uint16_t random_id() {
   static thread_local std::random_device device;
   return static_cast<std::uint16_t>(device());
 }
-
-asio::ip::tcp::endpoint to_asio(const Endpoint& endpoint) {
-  sockaddr_storage storage;
-  const socklen_t size = endpoint.to_sockaddr(storage);
-  tcp::endpoint result;
-  std::memcpy(result.data(), &storage, size);
-  result.resize(size);
-  return result;
-}
-
-/// A connection to a primary: whole messages out and in, each step under one deadline.
-class Connection {
- public:
-  Connection(asio::any_io_executor executor, const TransferJob& job)
-      : job_(job), socket_(executor), deadline_(executor) {}
-  ~Connection() { deadline_.cancel(); }
-
-  asio::awaitable<Status> connect() {
-    arm();
-    asio::error_code error;
-    co_await socket_.async_connect(to_asio(job_.primary),
-                                   asio::redirect_error(asio::use_awaitable, error));
-    co_return verdict(error, "connect");
-  }
-
-  asio::awaitable<Status> send(const Bytes& message) {
-    arm();
-    Bytes framed;
-    append_be16(framed, static_cast<std::uint16_t>(message.size()));  // RFC 1035 §4.2.2
-    append(framed, message);
-    asio::error_code error;
-    co_await asio::async_write(socket_, asio::buffer(framed),
-                               asio::redirect_error(asio::use_awaitable, error));
-    co_return verdict(error, "send");
-  }
-
-  /// The next message; valid until the next call.
-  asio::awaitable<Result<ByteView>> receive() {
-    arm();
-    asio::error_code error;
-    std::uint8_t prefix[2];
-    co_await asio::async_read(socket_, asio::buffer(prefix),
-                              asio::redirect_error(asio::use_awaitable, error));
-    if (!error) {
-      buffer_.resize(load_be16(prefix));
-      co_await asio::async_read(socket_, asio::buffer(buffer_),
-                                asio::redirect_error(asio::use_awaitable, error));
-    }
-    if (auto ok = verdict(error, "receive"); !ok) co_return pass(ok);
-    co_return ByteView(buffer_);
-  }
-
- private:
-  void arm() {
-    deadline_.expires_after(job_.patience);
-    deadline_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
-      if (error || alive.expired()) return;
-      timed_out_ = true;
-      asio::error_code ignored;
-      socket_.close(ignored);
-    });
-  }
-
-  Status verdict(const asio::error_code& error, const char* step) {
-    if (timed_out_) return fail(Errc::kIo, "{}: no progress in {} ms", step, job_.patience.count());
-    if (error) return fail(Errc::kIo, "{}: {}", step, error.message());
-    return {};
-  }
-
-  const TransferJob& job_;
-  tcp::socket socket_;
-  asio::steady_timer deadline_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
-  bool timed_out_ = false;
-  Bytes buffer_;
-};
 
 /// A query of ours and what is needed to check its answers.
 struct Query {
@@ -175,7 +89,7 @@ Result<dns::Serial> read_soa_answer(const TransferJob& job, const Query& query, 
   return fail(Errc::kInvalid, "no SOA in the primary's answer");
 }
 
-asio::awaitable<Result<dns::Serial>> ask_serial(Connection& connection, const TransferJob& job) {
+asio::awaitable<Result<dns::Serial>> ask_serial(MessageStream& connection, const TransferJob& job) {
   auto query = make_query(job, dns::RRType::kSOA);
   if (!query) co_return pass(query);
   if (auto sent = co_await connection.send(query->message); !sent) co_return pass(sent);
@@ -186,7 +100,8 @@ asio::awaitable<Result<dns::Serial>> ask_serial(Connection& connection, const Tr
 }
 
 /// The response messages of one AXFR or IXFR, into the parser.
-asio::awaitable<Status> run_transfer(Connection& connection, Query& query, TransferParser& parser) {
+asio::awaitable<Status> run_transfer(MessageStream& connection, Query& query,
+                                     TransferParser& parser) {
   if (auto sent = co_await connection.send(query.message); !sent) co_return sent;
   for (;;) {
     auto message = co_await connection.receive();
@@ -212,7 +127,7 @@ asio::awaitable<Status> build(TransferParser& parser, TransferResult& result,
 }
 
 /// The transfer itself, over a connection on which the primary's SOA may have been asked before.
-asio::awaitable<Result<TransferResult>> fetch(Connection& connection, const TransferJob& job,
+asio::awaitable<Result<TransferResult>> fetch(MessageStream& connection, const TransferJob& job,
                                               dns::RRType type, shm::Store& store,
                                               asio::thread_pool& pool) {
   auto query = make_query(job, type);
@@ -246,7 +161,8 @@ asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob
   const auto failure = [](Error error, bool ixfr_asked = false) {
     return tl::unexpected<TransferFailure>({std::move(error), ixfr_asked});
   };
-  Connection connection(co_await asio::this_coro::executor, job);
+  MessageStream connection(co_await asio::this_coro::executor, job.primary, job.source,
+                           job.patience);
   if (auto connected = co_await connection.connect(); !connected)
     co_return failure(connected.error());
   if (job.current) {

@@ -22,6 +22,7 @@ struct TransferJob {
   std::optional<dns::Serial> current;  ///< absent: there is no data yet, hence AXFR
   bool whole_zone = false;             ///< AXFR although there is data
   Endpoint primary;
+  std::optional<IpAddress> source;                     ///< see open_towards()
   const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
   TransferLimits limits;
   std::chrono::milliseconds patience{10'000};  ///< without a whole message, and to connect

@@ -19,7 +19,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
       {"server: {cpu-affinity: true}", "server.cpu-affinity"},
       {"server: {minimal-responses: false}", "server.minimal-responses"},
-      {"server: {transfer-source: 192.0.2.53}", "server.transfer-source"},
       {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
       {"server: {metrics: 127.0.0.1@9153}", "server.metrics"},
       {"store: {image: i}", "store.image"},
@@ -29,11 +28,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"limits: {history-total: 10%}", "limits.history-total"},
       {"limits: {pinned-bytes: 1GiB}", "limits.pinned-bytes"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
-      {"remotes: [{name: a, address: [::1]}]\nzones: [{name: z, file: f, notify: [a]}]",
-       "zones[0].notify"},
-      {"remotes: [{name: a, address: [::1]}]\ntemplates: [{name: z, notify: [a]}]",
-       "templates[0].notify"},
-      {"zones: [{name: z, file: f, notify-delay: 1s}]", "zones[0].notify-delay"},
       {"zones: [{name: z, file: f, export-interval: 10min}]", "zones[0].export-interval"},
       {"zones: [{name: z, file: f, forward-updates: true}]", "zones[0].forward-updates"},
       {"catalogs: [{zone: c, role: producer}]", "catalogs"},
@@ -46,7 +40,7 @@ TEST(Support, DefaultsThatMeanOffMayBeWritten) {
   for (const char* text :
        {"server: {rate-limit: {responses: 0, slip: 2}}", "server: {cpu-affinity: false}",
         "server: {listen-tls: []}", "server: {minimal-responses: true}",
-        "zones: [{name: z, file: f, notify: [], notify-delay: 0, export-interval: off, "
+        "zones: [{name: z, file: f, export-interval: off, "
         "forward-updates: false}]",
         "catalogs: []"})
     EXPECT_EQ(errors_of(text), "") << text;

@@ -1,0 +1,157 @@
+"""Pando tells its secondaries of changes (RFC 1996)."""
+
+import socket
+import struct
+
+import pytest
+
+import servers
+from test_transfers import BIND_KEY, KEY, nsupdate, zone_file  # noqa: F401 (a fixture)
+
+LOCAL = [{"address": "127.0.0.0/8"}]
+
+
+def primary_zone(path, **more):
+    return {"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}], "allow-transfer": LOCAL,
+            "notify": ["peer"], **more}
+
+
+def remote(port, key=False, name="peer"):
+    return {"name": name, "address": [f"127.0.0.1@{port}"], **({"key": KEY["name"]} if key else {})}
+
+
+def bind(tmp_path, primary, key=""):
+    return servers.Bind(tmp_path / "bind",
+                        {"example": f'type secondary; file "{tmp_path}/copy"; '
+                                    f'primaries {{ 127.0.0.1 port {primary}{key}; }}; '
+                                    f'allow-notify {{ {key or "127.0.0.1"}; }};'}, keys=BIND_KEY)
+
+
+def nsd(tmp_path, primary):
+    return servers.Nsd(tmp_path / "nsd", {"example": tmp_path / "copy"},
+                       zone_options=f"  request-xfr: AXFR 127.0.0.1@{primary} NOKEY\n"
+                                    "  allow-notify: 127.0.0.1 NOKEY\n")
+
+
+def knot(tmp_path, primary):
+    return servers.Knot(tmp_path / "knot", {"example": tmp_path / "copy"},
+                        text=f"remote:\n  - id: up\n    address: 127.0.0.1@{primary}\n"
+                             "acl:\n  - id: told\n    address: 127.0.0.1\n    action: notify\n",
+                        zone_options={"example": "    master: up\n    acl: told\n"})
+
+
+def update(pando, name="new"):
+    nsupdate(pando.port, f"zone example\nupdate add {name}.example 60 TXT \"from pando\"\nsend\n")
+
+
+def answered(pando, count=1):
+    return lambda: pando.control("status")["counters"]["notifies_answered"] >= count
+
+
+@pytest.mark.parametrize("make", [bind, nsd, knot])
+def test_an_update_reaches_each_kind_of_secondary(tmp_path, zone_file, pando, peers, make):  # noqa: F811
+    port = servers.free_port()
+    peer = make(tmp_path, port)
+    primary = pando([primary_zone(zone_file)], port=port, keys=[KEY], remotes=[remote(peer.port)])
+    primary.start("example")
+    peers(peer, "example")
+    update(primary)
+    servers.wait_until("the secondary has the change", lambda: peer.ask("new.example", "TXT").answer)
+    servers.wait_until("the secondary has answered", answered(primary))
+    servers.wait_until("status tells", lambda: "NOERROR" in primary.control("zone", "status", "example")["notified"][
+        f"127.0.0.1@{peer.port}"])
+
+
+def test_bind_takes_signed_notifies_alone(tmp_path, zone_file, pando, peers):  # noqa: F811
+    port = servers.free_port()
+    peer = bind(tmp_path, port, key=f' key {KEY["name"]}')
+    primary = pando([primary_zone(zone_file)], port=port, keys=[KEY], remotes=[remote(peer.port, key=True)])
+    primary.start("example")
+    peers(peer, "example")
+    update(primary)
+    servers.wait_until("the secondary has the change", lambda: peer.ask("new.example", "TXT").answer)
+    servers.wait_until("its answer was good", answered(primary))
+    assert primary.control("status")["counters"]["notifies_failed"] == 0
+
+
+def test_a_change_goes_down_a_chain(zone_file, pando):  # noqa: F811
+    ports = [servers.free_port() for _ in range(3)]
+    chain = [pando([primary_zone(zone_file)], port=ports[0], keys=[KEY], remotes=[remote(ports[1])])]
+    for i in (1, 2):
+        zone = {"name": "example", "primaries": ["up"], "allow-transfer": LOCAL}
+        remotes = [remote(ports[i - 1], name="up")]
+        if i == 1:
+            zone["notify"] = ["peer"]
+            remotes.append(remote(ports[2]))
+        chain.append(pando([zone], port=ports[i], remotes=remotes))
+    for server in chain:
+        server.start("example")
+    update(chain[0])
+    servers.wait_until("the last has the change", lambda: chain[2].ask("new.example", "TXT").answer)
+    assert chain[2].serial("example") == chain[0].serial("example")
+
+
+def test_an_edited_file_is_told(tmp_path, zone_file, pando, peers):  # noqa: F811
+    port = servers.free_port()
+    peer = nsd(tmp_path, port)
+    primary = pando([primary_zone(zone_file)], port=port, keys=[KEY], remotes=[remote(peer.port)])
+    primary.start("example")
+    peers(peer, "example")
+    text = zone_file.read_text().replace("admin 1 ", "admin 2 ") + "edited TXT \"by hand\"\n"
+    zone_file.write_text(text)
+    primary.control("reload")
+    servers.wait_until("the secondary has the change", lambda: peer.ask("edited.example", "TXT").answer)
+
+
+def notifies(listener, count):
+    """So many messages that arrive there, with their senders."""
+    listener.settimeout(60)
+    return [listener.recvfrom(4096) for _ in range(count)]
+
+
+@pytest.fixture
+def listener():
+    """A socket that plays a secondary, or one that is silent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        yield udp
+
+
+def test_who_does_not_answer_is_tried_again(zone_file, pando, listener):  # noqa: F811
+    primary = pando([primary_zone(zone_file)], keys=[KEY], remotes=[remote(listener.getsockname()[1])])
+    primary.start("example")
+    first, again = notifies(listener, 2)
+    for message, _ in (first, again):
+        flags, questions, answers = struct.unpack_from("!3H", message, 2)
+        assert (flags, questions, answers) == (0x2400, 1, 1), "NOTIFY, AA, a question, a SOA"
+    status = primary.control("zone", "status", "example")["notified"]
+    assert "pending" in status[f"127.0.0.1@{listener.getsockname()[1]}"]
+    primary.stop()  # with one pending
+
+
+def test_each_zone_is_told_after_a_start(tmp_path, pando, listener):
+    zones = []
+    for i in range(100):
+        path = tmp_path / f"z{i}.zone"
+        path.write_text(f"$ORIGIN z{i}.example.\n@ 60 SOA ns admin {i + 1} 3600 600 86400 60\n@ 60 NS ns\nns 60 A 192.0.2.1\n")
+        zones.append({"name": f"z{i}.example", "file": str(path), "notify": ["peer"]})
+    primary = pando(zones, remotes=[remote(listener.getsockname()[1])])
+    primary.start("z0.example")
+    told = set()
+    while len(told) < 100:
+        (message, sender), = notifies(listener, 1)
+        told.add(message[12:12 + message[12:].index(b"\0")])
+        listener.sendto(message[:2] + b"\xa4\x00" + message[4:], sender)
+    servers.wait_until("all have been answered", answered(primary, 100))
+
+
+def test_transfers_and_notifies_come_from_the_configured_address(zone_file, pando, listener):  # noqa: F811
+    source = "127.0.0.9"
+    primary = pando([primary_zone(zone_file, notify=[], **{"allow-transfer": [{"address": source}]})], keys=[KEY])
+    primary.start("example")
+    secondary = pando([{"name": "example", "primaries": ["up"], "notify": ["peer"]}],
+                      extra=f"  transfer-source: {source}",
+                      remotes=[remote(primary.port, name="up"), remote(listener.getsockname()[1])])
+    secondary.start("example")  # else it would have been refused
+    (_, sender), = notifies(listener, 1)
+    assert sender[0] == source
