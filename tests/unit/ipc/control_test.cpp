@@ -192,7 +192,9 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                             .journal = {{"position", 11}},
                             .counters = {{"updates", 12}}};
   EXPECT_EQ(status_from_json(to_json(status)).value(), status);
-  const ZoneRow zone{"a.", "secondary", "ok", 1, 2, 3, "/f", {"192.0.2.1@53"}, 4, 5, 6, "timeout"};
+  const ZoneRow zone{
+      "a.", "secondary", "ok", 1, 2, 3, "/f", {"192.0.2.1@53"}, {{"192.0.2.2@53", "NOERROR"}}, 4, 5,
+      6,    "timeout"};
   EXPECT_EQ(zone_row_from_json(to_json(zone)).value(), zone);
   const ZoneListResult zones{{zone, ZoneRow{.name = "b."}}, "b."};
   EXPECT_EQ(zone_list_from_json(to_json(zones)).value(), zones);
