@@ -29,7 +29,6 @@ constexpr std::array kNotYet{
     Row{"remotes[].tls", Support::kNone},
     Row{"zones[].export-interval", Support::kDefaultOnly},
     Row{"zones[].catalog", Support::kNone},
-    Row{"zones[].forward-updates", Support::kDefaultOnly},
     Row{"catalogs", Support::kDefaultOnly},
 };
 

@@ -70,6 +70,7 @@ void Server::stop() {
   upkeep_->stop();
   secondaries_->stop();
   notifier_->stop();
+  forwarder_->stop();
   network_->stop();
   if (control_) control_->close();
   workers_->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });

@@ -121,6 +121,7 @@ class Server {
   std::unique_ptr<ZoneCopies> copies_;
   std::unique_ptr<SecondaryZones> secondaries_;
   std::unique_ptr<Notifier> notifier_;
+  std::unique_ptr<UpdateForwarder> forwarder_;
   std::unique_ptr<UpdateService> service_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<WorkerPool> workers_;

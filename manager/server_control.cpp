@@ -69,6 +69,8 @@ ipc::StatusResult Server::status() const {
                      {"updates", service.updates},
                      {"updates_accepted", service.accepted},
                      {"updates_failed", service.failed},
+                     {"updates_forwarded", forwarder_->counters().forwarded},
+                     {"updates_not_forwarded", forwarder_->counters().failed},
                      {"updates_repeated", service.repeated},
                      {"notifies", service.notifies},
                      {"transfers_in", transfers.transfers},

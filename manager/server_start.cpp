@@ -149,6 +149,8 @@ void Server::make_parts() {
   notifier_ = std::make_unique<Notifier>(io_, *network_, *committer_, Notifier::Options{});
   service_ =
       std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
+  forwarder_ = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
+  service_->set_forwarder(forwarder_.get());
   const config::Server& server = runtime_->settings.server;
   listeners_ = std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
 }

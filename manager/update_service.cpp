@@ -106,6 +106,8 @@ void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
     reply = [this, number = admission.number](Bytes response) { recent_.finish(number, response); };
   }
   ++counters_.updates;
+  if (auto update = to_forward(forward))
+    return pass_on(std::move(forward), std::move(*update), reply);
   if (const Request request = accept(forward, reply)) verified_update(request, reply);
 }
 
@@ -122,7 +124,9 @@ void UpdateService::verified_update(const Request& request, const ForwardReply& 
     refusal = {Rcode::kNotAuth, "not a zone of this server"};
   else if (zones[*index].options->is_secondary())
     // RFC 2136 §6 lets a secondary forward; one that does not says REFUSED, as BIND does.
-    refusal = {Rcode::kRefused, "secondary zone, updates are not forwarded"};
+    refusal = {Rcode::kRefused, zones[*index].options->forward_updates
+                                    ? "no rule of allow-update lets this client's be passed on"
+                                    : "secondary zone, updates are not forwarded"};
   if (refusal.rcode != Rcode::kNoError) {
     log_refusal(*request, message->zone.name, refusal);
     return reply(request->reply(refusal.rcode, false, seconds()));
@@ -163,6 +167,65 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
     reply(request->reply(rcode, false, seconds()));
   };
   committer_.apply(std::move(compute), rules.limits, std::move(done));
+}
+
+/// An update that is the primary's to judge. Its signature is not looked at: the key may be known
+/// there alone. Who may have it passed on is decided by what it claims; for one without a signature
+/// there must be a rule, because the primary sees this server's address in place of the client's.
+std::optional<ForwardedUpdate> UpdateService::to_forward(const ipc::Forward& request) const {
+  if (forwarder_ == nullptr) return std::nullopt;
+  dns::MessageReader reader(request.message);
+  const auto header = reader.header();
+  if (!header || header->qdcount != 1) return std::nullopt;
+  const auto zone = reader.question();
+  const auto tsig = dns::find_tsig(request.message);
+  if (!zone || !tsig || zone->type != dns::RRType::kSOA || zone->rr_class != dns::RRClass::kIN)
+    return std::nullopt;
+  const config::Settings& settings = runtime_->settings;
+  const auto index = settings.zones.find(zone->name);
+  if (!index) return std::nullopt;
+  const config::ZoneOptions& options = *settings.zones[*index].options;
+  if (!options.is_secondary() || !options.forward_updates) return std::nullopt;
+  const Requester requester{request.client.address, *tsig ? &(*tsig)->key_name : nullptr};
+  const bool anybody = *tsig && options.allow_update.empty();
+  if (!anybody && !may_update_something(options.allow_update, requester)) return std::nullopt;
+  ForwardedUpdate update;
+  update.zone = zone->name;
+  update.source = settings.server.transfer_source;
+  for (const std::string& name : options.primaries)
+    if (const config::Remote* remote = settings.find_remote(name))
+      update.primaries.insert(update.primaries.end(), remote->address.begin(),
+                              remote->address.end());
+  return update;
+}
+
+void UpdateService::pass_on(ipc::Forward&& request, ForwardedUpdate update,
+                            const ForwardReply& reply) {
+  auto original = std::make_shared<ipc::Forward>(std::move(request));
+  update.message = original->message;
+  const dns::Name zone = update.zone;
+  forwarder_->forward(std::move(update), [this, original, zone, reply](Result<Bytes> answer) {
+    if (answer) {
+      log::info("update_forwarded", "zone", to_text(zone), "client", to_text(original->client),
+                "rcode", to_text(static_cast<Rcode>((*answer)[3] & 0x0F)));
+      return reply(std::move(*answer));
+    }
+    not_passed_on(zone, answer.error());
+    // Signed when the key happens to be known here, too.
+    const Request judged = ForwardedRequest::accept(runtime_, original->client,
+                                                    std::move(original->message), seconds());
+    reply(judged->verified() ? judged->reply(Rcode::kServFail, false, seconds())
+                             : make_reply(judged->message(), Rcode::kServFail, false));
+  });
+}
+
+void UpdateService::not_passed_on(const dns::Name& zone, const Error& error) {
+  ++untold_unforwarded_;
+  const std::uint64_t now = clock_();
+  if (now < unforwarded_told_ + kFailureLinePause) return;
+  unforwarded_told_ = now;
+  log::warning("updates_not_forwarded", "zone", to_text(zone), "reason", error.text, "updates",
+               std::exchange(untold_unforwarded_, 0));
 }
 
 /// The operator's concern (a full disk, a full store), so it is told loudly; not once per update.

@@ -6,6 +6,7 @@
 #include "manager/forwarded_request.h"
 #include "manager/notify_handler.h"
 #include "manager/recent_replies.h"
+#include "manager/update_forwarder.h"
 #include "manager/update_request.h"
 #include "manager/worker_link.h"
 
@@ -29,6 +30,8 @@ class UpdateService {
   /// `notify` may be null: then a NOTIFY for a secondary zone is answered, and nothing follows.
   UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify, Clock clock);
 
+  /// Without one, or with null, no update is passed on to a primary. It outlives the service.
+  void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
   void handle(ipc::Forward&& request, ForwardReply reply);
@@ -37,6 +40,9 @@ class UpdateService {
  private:
   using Request = std::shared_ptr<ForwardedRequest>;
   void update(ipc::Forward&& forward, ForwardReply reply);
+  [[nodiscard]] std::optional<ForwardedUpdate> to_forward(const ipc::Forward& request) const;
+  void pass_on(ipc::Forward&& request, ForwardedUpdate update, const ForwardReply& reply);
+  void not_passed_on(const dns::Name& zone, const Error& error);
   void verified_update(const Request& request, const ForwardReply& reply);
   void commit(const Request& request, UpdateMessage message, const config::ZoneOptions& options,
               const ForwardReply& reply);
@@ -51,11 +57,14 @@ class UpdateService {
   Committer& committer_;
   RuntimePtr runtime_;
   NotifyHandler* notify_;
+  UpdateForwarder* forwarder_ = nullptr;
   Clock clock_;
   std::uint64_t failures_told_ = 0;  // milliseconds since 1970
   std::uint64_t untold_failures_ = 0;
   std::uint64_t unverified_told_ = 0;  // milliseconds since 1970
   std::uint64_t untold_unverified_ = 0;
+  std::uint64_t unforwarded_told_ = 0;  // milliseconds since 1970
+  std::uint64_t untold_unforwarded_ = 0;
   RecentReplies recent_;
   Counters counters_;
 };

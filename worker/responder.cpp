@@ -368,15 +368,19 @@ std::optional<std::uint32_t> Responder::expire_of(const zone::ZoneView& zone,
 
 Outcome Responder::handle_update(const Client& client) {
   const dns::Question& question = request_.question;
-  if (auto failed = check_signature(false)) return *failed;
-  if (question.type != RRType::kSOA) return error(Rcode::kFormErr);  // RFC 2136 §3.1.1
   const zone::ZoneView zone =
       question.rr_class == RRClass::kIN ? snapshot_.zone_at(question.name) : zone::ZoneView();
+  const DecodedZoneSettings* rules = zone ? cache_.zone(zone) : nullptr;
+  const bool secondary = rules != nullptr && rules->settings.is_secondary;
+  // A secondary's update may be passed on to its primary: any key may be known there.
+  if (secondary)
+    held_ = request_.tsig && keys_->holds(request_.tsig->key_name);
+  else if (auto failed = check_signature(false))
+    return *failed;
+  if (question.type != RRType::kSOA) return error(Rcode::kFormErr);  // RFC 2136 §3.1.1
   if (!zone) return error(Rcode::kNotAuth, Ede::kNotAuthoritative);
-  const DecodedZoneSettings* rules = cache_.zone(zone);
   if (rules == nullptr) return error(Rcode::kServFail);
-  // A secondary's updates may be passed on to its primary, which has rules of its own.
-  if (!rules->settings.is_secondary && !forwardable(rules->settings.allow_update, client))
+  if (!secondary && !forwardable(rules->settings.allow_update, client))
     return error(Rcode::kRefused, Ede::kProhibited);
   return forward_or_fail(ipc::ForwardKind::kUpdate);
 }

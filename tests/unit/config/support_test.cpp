@@ -29,7 +29,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"limits: {pinned-bytes: 1GiB}", "limits.pinned-bytes"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
       {"zones: [{name: z, file: f, export-interval: 10min}]", "zones[0].export-interval"},
-      {"zones: [{name: z, file: f, forward-updates: true}]", "zones[0].forward-updates"},
       {"catalogs: [{zone: c, role: producer}]", "catalogs"},
   };
   for (const auto& [text, key] : cases)
@@ -40,9 +39,7 @@ TEST(Support, DefaultsThatMeanOffMayBeWritten) {
   for (const char* text :
        {"server: {rate-limit: {responses: 0, slip: 2}}", "server: {cpu-affinity: false}",
         "server: {listen-tls: []}", "server: {minimal-responses: true}",
-        "zones: [{name: z, file: f, export-interval: off, "
-        "forward-updates: false}]",
-        "catalogs: []"})
+        "zones: [{name: z, file: f, export-interval: off}]", "catalogs: []"})
     EXPECT_EQ(errors_of(text), "") << text;
 }
 

@@ -658,6 +658,17 @@ TEST_F(ResponderTest, AKnownKeyThatIsNotAllowedIsForwardedSoThatTheRefusalIsSign
             Action::kForward);
 }
 
+TEST_F(ResponderTest, AnyUpdateOfASecondaryZoneIsForwardedSinceItsPrimaryMayKnowTheKey) {
+  EXPECT_EQ(handle(update("secondary.test.").octets()).action, Action::kForward);
+  EXPECT_EQ(handle(signed_query(update("secondary.test."), key("unknown."))).action,
+            Action::kForward);
+  EXPECT_EQ(handle(signed_query(update("secondary.test."), key("update."))).action,
+            Action::kForward);
+  manager_ = false;
+  EXPECT_EQ(ask_octets(signed_query(update("secondary.test."), key("unknown."))).rcode,
+            number(Rcode::kServFail));
+}
+
 TEST_F(ResponderTest, WithoutAManagerUpdatesAreServfailAtOnce) {
   manager_ = false;
   EXPECT_EQ(ask_octets(signed_query(update("example.com."), key("update."))).rcode,
