@@ -53,8 +53,7 @@ Notifier::Notifier(asio::io_context& commit_loop, Network& network, const Commit
       committer_(committer),
       options_(options),
       timer_(commit_loop),
-      pace_(options.per_second, options.max_running_per_remote),
-      backlog_pace_(options.backlog_per_second, 1) {}
+      pace_(options.per_second, options.max_running_per_remote) {}
 
 void Notifier::stop() {
   *alive_ = false;
@@ -90,9 +89,8 @@ void Notifier::configure(const RuntimePtr& runtime) {
         TargetPtr& target = targets_[target_key(*remote, address)];
         const auto old = old_targets.find(target_key(*remote, address));
         if (!target)
-          target = old != old_targets.end()
-                       ? old->second
-                       : std::make_shared<Target>(*remote, address, options_.queue);
+          target = old != old_targets.end() ? old->second
+                                            : std::make_shared<Target>(*remote, address, options_);
         list.push_back(target);
       }
     }
@@ -145,15 +143,11 @@ void Notifier::run_soon() {
   });
 }
 
-/// One of each remote in turn, so that none has all the sockets.
 void Notifier::run_due() {
   const std::uint64_t now = now_milliseconds();
   bool more_backlog = false;
   for (const auto& [key, target] : targets_) more_backlog = refill(*target, now) || more_backlog;
-  for (bool any = true; any;) {
-    any = false;
-    for (const auto& [key, target] : targets_) any = start_one(target, now) || any;
-  }
+  while (start_round(now)) continue;
   if (more_backlog) run_soon();
   arm_timer(now);
 }
@@ -162,14 +156,28 @@ void Notifier::run_due() {
 bool Notifier::refill(Target& target, std::uint64_t now) {
   const config::ZoneTable& zones = runtime_->settings.zones;
   for (std::size_t looked_at = 0; target.queue.put_off_count() > 0; ++looked_at) {
-    if (target.queue.waiting() >= kFewWaiting || backlog_pace_.next_ms() > now) return false;
+    if (target.queue.waiting() >= kFewWaiting || target.backlog_pace.next_ms() > now) return false;
     if (looked_at == kBacklogSlice) return true;
     const std::size_t index = *target.queue.next_put_off();
     if (!is_told(target, *zones[index].options)) continue;
-    backlog_pace_.take(now);
+    target.backlog_pace.take(now);
     static_cast<void>(target.queue.add(dns::Name(zones[index].name), now));
   }
   return false;
+}
+
+/// One of each remote, going on behind the one that had its turn last: none has all the sockets,
+/// or all that may leave in a second. False: there is nothing to start now.
+bool Notifier::start_round(std::uint64_t now) {
+  bool any = false;
+  auto at = targets_.upper_bound(turn_);
+  for (std::size_t i = 0; i < targets_.size(); ++i, ++at) {
+    if (at == targets_.end()) at = targets_.begin();
+    if (!start_one(at->second, now)) continue;
+    turn_ = at->first;
+    any = true;
+  }
+  return any;
 }
 
 bool Notifier::start_one(const TargetPtr& target, std::uint64_t now) {
@@ -252,7 +260,7 @@ void Notifier::arm_timer(std::uint64_t now) {
     if (const auto due = target->queue.next_due(); due && !full)
       consider(std::max(*due, pace_.next_ms()));
     if (target->queue.put_off_count() > 0 && target->queue.waiting() < kFewWaiting)
-      consider(backlog_pace_.next_ms());
+      consider(target->backlog_pace.next_ms());
   }
   // With all sockets in use the end of one of them looks again.
   if (!next || running_ >= options_.max_running || !*alive_) {

@@ -29,8 +29,8 @@ class Notifier {
     std::uint32_t max_running = 256;           ///< sockets
     std::uint32_t max_running_per_remote = 32;
     std::uint32_t per_second = 1000;
-    /// Zones of a start, and those that found the queue full. Each may bring a question and a
-    /// transfer back.
+    /// To one address: zones of a start, and those that found the queue full. Each may bring a
+    /// question and a transfer back.
     std::uint32_t backlog_per_second = 200;
   };
   struct Counters {
@@ -59,11 +59,15 @@ class Notifier {
 
  private:
   struct Target {
-    Target(const config::Remote& remote, const Endpoint& address, NotifyQueue::Options options)
-        : endpoint(address), key(remote.key), queue(options) {}
+    Target(const config::Remote& remote, const Endpoint& address, const Options& options)
+        : endpoint(address),
+          key(remote.key),
+          queue(options.queue),
+          backlog_pace(options.backlog_per_second, 1) {}
     Endpoint endpoint;
     std::optional<dns::Name> key;
     NotifyQueue queue;
+    Pace backlog_pace;
     std::uint32_t running = 0;
   };
   using TargetPtr = std::shared_ptr<Target>;
@@ -77,6 +81,7 @@ class Notifier {
   void run_soon();
   void run_due();
   bool refill(Target& target, std::uint64_t now);
+  bool start_round(std::uint64_t now);
   bool start_one(const TargetPtr& target, std::uint64_t now);
   void start(const TargetPtr& target, const NotifyQueue::Try& next);
   void finished(const std::shared_ptr<Attempt>& attempt, const Result<dns::Rcode>& result);
@@ -91,7 +96,7 @@ class Notifier {
   std::map<std::string, std::vector<TargetPtr>> by_remote_;  // by name in the configuration
   asio::steady_timer timer_;
   Pace pace_;
-  Pace backlog_pace_;
+  std::string turn_;  // whose NOTIFY was started last, as in targets_
   std::uint32_t running_ = 0;
   bool run_posted_ = false;
   Counters counters_;
