@@ -63,7 +63,7 @@ inline constexpr Field<Server> kServerFields[] = {
     nested<&Server::tls, kServerTlsFields>("tls"),
     field<&Server::proxy_protocol_from, read_prefixes>("proxy-protocol-from"),
     field<&Server::workers, read_workers>("workers"),
-    field<&Server::cpu_affinity, read_bool>("cpu-affinity"),
+    field<&Server::cpu_affinity, read_bool>("cpu-affinity", Apply::kRestart),
     field<&Server::run_directory, read_path>("run-directory", Apply::kRestart),
     field<&Server::user, read_text>("user", Apply::kRestart),
     field<&Server::worker_user, read_text>("worker-user", Apply::kRestart),

@@ -65,6 +65,7 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("serial", number(zone.serial));
   facts.add("records", number(zone.records));
   facts.add("names", number(zone.names));
+  facts.add("history", number(zone.history) + " octets");
   facts.add("file", zone.file);
   facts.add("primaries", joined(zone.primaries));
   facts.add("last checked", secondary ? time_text(zone.last_ok) : "");

@@ -41,6 +41,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("serial", row.serial);
   visit("records", row.records);
   visit("names", row.names);
+  visit("history", row.history);
   visit("file", row.file);
   visit("primaries", row.primaries);
   visit("notified", row.notified);

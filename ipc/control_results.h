@@ -41,6 +41,7 @@ struct ZoneRow {
   std::uint64_t records = 0;
   // From here on: in zone-status only.
   std::uint64_t names = 0;
+  std::uint64_t history = 0;  ///< octets of differences kept for IXFR
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
   /// ADDRESS@PORT of who is told of changes → how the last NOTIFY ended, for people.

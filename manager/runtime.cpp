@@ -37,7 +37,8 @@ Result<RuntimePtr> make_runtime(config::Settings settings) {
     std::copy(secret.begin(), secret.end(), own.begin());
   }
   const config::Limits& limits = runtime->settings.limits;
-  runtime->limits = {limits.rrset_records, limits.name_types, limits.zone_records};
+  runtime->limits = {limits.rrset_records, limits.name_types, limits.zone_records, limits.history,
+                     limits.history_total.of(runtime->settings.store.size_limit)};
   return RuntimePtr(std::move(runtime));
 }
 

@@ -7,6 +7,7 @@
 
 #include "dns/rdata.h"
 #include "ipc/log.h"
+#include "manager/zone_diff.h"
 
 namespace pando::manager {
 
@@ -49,13 +50,15 @@ struct SecondaryZones::Attempt {
   RuntimePtr runtime;  // keeps the key alive
   std::uint64_t records = 0;
   std::uint64_t octets = 0;
+  bool whole = false;  // it brought all of the zone
 };
 
 SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
-                               Committer& committer, ZonePut zone_put)
+                               shm::SlotTable& slots, Committer& committer, ZonePut zone_put)
     : commit_loop_(commit_loop),
       network_(network),
       store_(store),
+      slots_(slots),
       committer_(committer),
       zone_put_(std::move(zone_put)),
       due_(&due_before),
@@ -233,6 +236,7 @@ void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
   if (result->foreign_records > 0)
     log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
                  to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
+  attempt->whole = result->content == TransferParser::Content::kZone;
   switch (result->content) {
     case TransferParser::Content::kUpToDate:
       nothing_new(attempt, result->serial);
@@ -241,9 +245,40 @@ void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
       apply_differences(attempt, std::move(*result));
       return;
     case TransferParser::Content::kZone:
-      put_zone(attempt, std::move(*result));
+      compare_zone(attempt, std::move(*result));
       return;
   }
+}
+
+/// A whole zone that is nearly ours is taken as a difference: what is alike stays where it is, and
+/// our own secondaries get an IXFR.
+void SecondaryZones::compare_zone(const std::shared_ptr<Attempt>& attempt,
+                                  TransferResult&& result) {
+  const zone::Snapshot version = committer_.current();
+  const zone::ZoneView live = version.zone_at(attempt->zone);
+  if (!live || !live.loaded() || expired(live)) return put_zone(attempt, std::move(result));
+  auto shared = std::make_shared<TransferResult>(std::move(result));
+  asio::post(network_.builders, [this, attempt, shared, live, alive = alive_,
+                                 pin = slots_.pin_own(version.version())]() mutable {
+    const dns::Serial compared = live.serial();
+    auto difference = difference_to(store_, live, *shared->zone);
+    const bool nearly_ours = difference.has_value();
+    if (nearly_ours) {  // the built zone is given back here: that may take time
+      shared->differences = {std::move(*difference)};
+      shared->zone.reset();
+      shared->transaction.reset();
+    }
+    asio::post(commit_loop_, [this, attempt, shared, alive, compared, nearly_ours,
+                              pin = std::move(pin)]() mutable {
+      pin = {};
+      if (!*alive) return;
+      if (!wanted(*attempt)) return drop(attempt);
+      if (!nearly_ours) return put_zone(attempt, std::move(*shared));
+      if (committer_.current().zone_at(attempt->zone).serial() == compared)
+        return apply_differences(attempt, std::move(*shared));
+      failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
+    });
+  });
 }
 
 void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
@@ -272,10 +307,10 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
     if (!*alive) return;
     if (version) {
       ++counters_.transfers;
-      ++counters_.differences;
-      transferred(attempt, "ixfr", serial);
+      if (!attempt->whole) ++counters_.differences;
+      transferred(attempt, attempt->whole ? "axfr" : "ixfr", serial);
     } else {
-      failed(attempt, version.error(), true);
+      failed(attempt, version.error(), !attempt->whole);
     }
   };
   committer_.submit(std::move(request));

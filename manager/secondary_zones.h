@@ -17,6 +17,7 @@
 #include "manager/notify_handler.h"
 #include "manager/runtime.h"
 #include "manager/transfer_in.h"
+#include "shm/slots.h"
 #include "shm/store.h"
 
 namespace pando::manager {
@@ -51,7 +52,7 @@ class SecondaryZones final : public NotifyHandler {
 
   /// All references outlive the object.
   SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
-                 Committer& committer, ZonePut zone_put);
+                 shm::SlotTable& slots, Committer& committer, ZonePut zone_put);
   ~SecondaryZones() override;
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
@@ -114,6 +115,7 @@ class SecondaryZones final : public NotifyHandler {
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
   void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void compare_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
   void transferred(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
@@ -128,6 +130,7 @@ class SecondaryZones final : public NotifyHandler {
   asio::io_context& commit_loop_;
   Network& network_;
   shm::Store& store_;
+  shm::SlotTable& slots_;
   Committer& committer_;
   ZonePut zone_put_;
   RuntimePtr runtime_;

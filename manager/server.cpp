@@ -55,11 +55,24 @@ void Server::watchdog() {
 void Server::tick() {
   if (journal_upkeep_) journal_upkeep_->check(!settled_ || !loader_->idle());
   huge_pages_->check();
+  check_pinned();
   if (loader_->idle()) heap_upkeep_->check(std::chrono::steady_clock::now());
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();
   });
+}
+
+/// Memory that is held back for readers of old versions has a bound: whoever holds the oldest one is
+/// asked for it, and ended when that does not help.
+void Server::check_pinned() {
+  const std::uint64_t limit = runtime_->settings.limits.pinned_bytes;
+  const auto held = [this] { return store_->stats().waiting_chunks * shm::kChunkOctets; };
+  if (held() <= limit) return;
+  upkeep_->reclaim();
+  if (held() <= limit) return;
+  log::warning("memory_pinned", "octets", held(), "limit", limit);
+  workers_->release_oldest();
 }
 
 /// Workers first, so that no request comes in any more; then what was accepted is finished.

@@ -84,6 +84,7 @@ class Server {
   void await_signals();
   void watchdog();
   void tick();
+  void check_pinned();
   void stop();
   void leave(std::chrono::steady_clock::time_point deadline);
   // server_control.cpp

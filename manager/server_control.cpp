@@ -53,6 +53,7 @@ ipc::StatusResult Server::status() const {
   const shm::StoreStats stats = store_->stats();
   result.store = {{"memory", stats.memory_octets},
                   {"live", stats.live_octets},
+                  {"history", committer_->current().history_octets()},
                   {"limit", stats.limit_octets},
                   {"chunks_in_use", stats.chunks_in_use},
                   {"chunks_waiting", stats.waiting_chunks},
@@ -106,6 +107,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   row.records = zone.record_count();
   if (!every_field) return row;
   row.names = zone.name_count();
+  row.history = zone.history_octets();
   if (index) row.file = runtime_->settings.zones.path(*index);
   if (secondary)
     for (const std::string& name : runtime_->settings.zones[*index].options->primaries)

@@ -62,7 +62,6 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
                        reload->result.zones_added = counts.added;
                        reload->result.zones_removed = counts.removed;
                        reload->result.zones_changed = counts.changed;
-                       if (counts.removed > 0) upkeep_->zones_retired();
                        runtime_ = reload->runtime;
                        configured_ = static_cast<std::uint64_t>(std::time(nullptr));
                        const config::Settings& settings = runtime_->settings;
@@ -71,6 +70,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
                        notifier_->configure(runtime_);
                        loader_->set_limits(runtime_->limits);
                        journal_upkeep_->set_limit(settings.store.journal_limit);
+                       upkeep_->set_history_total(runtime_->limits.history_total);
                        workers_->set_keys(runtime_->worker_keys);
                        workers_->set_pin_time(settings.limits.pin_time);
                        auto change = listeners_->set_addresses(

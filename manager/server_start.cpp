@@ -134,6 +134,7 @@ void Server::make_parts() {
       [this](const dns::Name& zone, bool whole) { zone_changed(zone, whole); });
   network_ = std::make_unique<Network>();
   upkeep_ = std::make_unique<StoreUpkeep>(io_, *store_, *committer_, StoreUpkeep::Options{});
+  upkeep_->set_history_total(runtime_->limits.history_total);
   huge_pages_ = std::make_unique<HugePages>(io_, pool_, *store_, HugePages::Options{});
   heap_upkeep_ = std::make_unique<HeapUpkeep>(io_, pool_, HeapUpkeep::Options{});
   journal_upkeep_ =
@@ -144,7 +145,7 @@ void Server::make_parts() {
   copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_,
                                          runtime_->settings.store.journal + "/secondary");
   secondaries_ = std::make_unique<SecondaryZones>(
-      io_, *network_, *store_, *committer_,
+      io_, *network_, *store_, *slots_, *committer_,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
   notifier_ = std::make_unique<Notifier>(io_, *network_, *committer_, Notifier::Options{});
   service_ =
@@ -226,7 +227,6 @@ void Server::begin_serving() {
       [this, start_workers](const Status& status, const ZoneTableSync::Counts& counts) {
         loaded_ = counts.loaded;
         if (!status) log::error("zone_table_failed", "reason", status.error().text);
-        upkeep_->zones_retired();
         if (fresh_) start_workers();
         if (!fresh_) secondaries_->configure(runtime_);
         load_zones([this](const LoadCounts&) {
@@ -343,14 +343,10 @@ void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& 
   }
   problems_.erase(name);
   if (outcome.kind == ZoneLoader::Outcome::Kind::kLoaded) ++loaded_;
-  if (outcome.kind == ZoneLoader::Outcome::Kind::kReplaced) upkeep_->zones_retired();
 }
 
 void Server::zone_transferred(const dns::Name& zone, bool had_data) {
-  if (had_data)
-    upkeep_->zones_retired();
-  else
-    ++loaded_;
+  if (!had_data) ++loaded_;
   const config::ZoneTable& zones = runtime_->settings.zones;
   // A zone without data may have had some before the store was lost.
   if (const auto index = zones.find(zone))

@@ -13,6 +13,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLeastPerStep = 32;
 constexpr std::size_t kMostPerStep = 16384;
+/// Zones whose history one step looks at.
+constexpr std::size_t kHistoriesPerStep = 8;
 /// Garbage of this many percent makes steps longer: updates must not outrun the walk.
 constexpr std::uint64_t kUrgentPercent = 33;
 constexpr int kUrgentFactor = 4;
@@ -79,14 +81,23 @@ bool StoreUpkeep::wants_walk() {
 
 std::optional<CommitRequest> StoreUpkeep::next_step() {
   if (stopped_ || step_running_ || Clock::now() < pause_until_) return std::nullopt;
-  if (!walking_ && !retired_) {
+  const bool retired = committer_.current().has_retired();
+  shortening_ = shortening_ || wants_shorter_histories();
+  if (!walking_ && !retired && !shortening_) {
     walking_ = wants_walk();
     if (walking_) ++counters_.walks;
   }
-  if (!walking_ && !retired_) return std::nullopt;
+  if (!walking_ && !retired && !shortening_) return std::nullopt;
   step_running_ = true;
   ++counters_.steps;
-  return walking_ ? compact_step() : dismantle_step();
+  if (walking_) return compact_step();
+  return shortening_ ? shorten_step() : dismantle_step();
+}
+
+bool StoreUpkeep::wants_shorter_histories() const {
+  const std::uint64_t octets = committer_.current().history_octets();
+  if (octets <= history_total_ && !store_.is_tight()) return false;
+  return octets > 0;
 }
 
 void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
@@ -98,18 +109,36 @@ void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
 }
 
 CommitRequest StoreUpkeep::dismantle_step() {
-  auto finished = std::make_shared<bool>(false);
   CommitRequest request;
-  request.stage = [this, finished](Stage& stage) -> Status {
+  request.stage = [this](Stage& stage) -> Status {
     const auto start = processor_time();
-    auto done = stage.draft.dismantle_retired(blocks_);
-    if (!done) return pass(done);
-    *finished = *done;
+    if (auto done = stage.draft.dismantle_retired(blocks_); !done) return pass(done);
     adapt(blocks_, processor_time() - start);
     return {};
   };
-  request.done = [this, finished](const Result<std::uint64_t>& version) {
-    if (version && *finished) retired_ = false;
+  request.done = [this](const Result<std::uint64_t>& version) {
+    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  return request;
+}
+
+CommitRequest StoreUpkeep::shorten_step() {
+  struct Progress {
+    dns::Name cursor;
+    bool finished = false;
+  };
+  auto progress = std::make_shared<Progress>();
+  CommitRequest request;
+  request.stage = [this, progress](Stage& stage) -> Status {
+    progress->cursor = shortened_;
+    auto done = stage.draft.shorten_histories(progress->cursor, kHistoriesPerStep);
+    if (!done) return pass(done);
+    progress->finished = *done;
+    return {};
+  };
+  request.done = [this, progress](const Result<std::uint64_t>& version) {
+    if (version) shortened_ = progress->cursor;
+    if (version && progress->finished) shortening_ = false;
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;

@@ -9,8 +9,9 @@
 
 namespace pando::manager {
 
-/// Keeps the store small: empties chunks that hold mostly garbage and gives back the blocks of
-/// replaced zones, one short step at a time. Steps ride along with groups of updates; when there
+/// Keeps the store small: empties chunks that hold mostly garbage, gives back the blocks of
+/// replaced zones, and shortens the zones' histories when all together are too large or the store
+/// is nearly full, one short step at a time. Steps ride along with groups of updates; when there
 /// are none they run on their own.
 class StoreUpkeep {
  public:
@@ -32,8 +33,8 @@ class StoreUpkeep {
   /// Starts the timer.
   void start();
   void stop();
-  /// A zone was replaced or removed: there is something to give back.
-  void zones_retired() { retired_ = true; }
+  /// Octets that the histories of all zones may take.
+  void set_history_total(std::uint64_t octets) { history_total_ = octets; }
   /// Readers may have let go of something.
   void reclaim();
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
@@ -47,7 +48,9 @@ class StoreUpkeep {
   };
   [[nodiscard]] Garbage garbage() const;
   bool wants_walk();
+  [[nodiscard]] bool wants_shorter_histories() const;
   CommitRequest dismantle_step();
+  CommitRequest shorten_step();
   CommitRequest compact_step();
   void step_done(const Status& status);
   void tick();
@@ -60,10 +63,12 @@ class StoreUpkeep {
   bool stopped_ = false;
   bool step_running_ = false;
   bool walking_ = false;
-  bool retired_ = true;  // what an earlier manager left
+  bool shortening_ = false;
+  std::uint64_t history_total_ = UINT64_MAX;
   std::size_t names_ = 256;
   std::size_t blocks_ = 1024;
   zone::Draft::CompactCursor cursor_;
+  dns::Name shortened_;  // up to this zone
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;
 };

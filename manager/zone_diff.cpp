@@ -142,6 +142,33 @@ std::optional<zone::Changes> diff_zones(const zone::ZoneView& before, const zone
   return Differ(before, after, max_records).run();
 }
 
+BuiltView::BuiltView(shm::Store& store, const dns::Name& apex,
+                     const zone::ZoneBuilder::Built& built)
+    : scratch_(store.begin_private()), draft_(scratch_, {}, 0), apex_(apex) {
+  made_ = draft_.put_zone_settings(apex, {}, 0);
+  if (made_) made_ = draft_.put_zone(apex, built, {});
+}
+
+Result<zone::ZoneView> BuiltView::zone() const {
+  if (!made_) return tl::unexpected<Error>(made_.error());
+  return draft_.snapshot().zone_at(apex_);
+}
+
+std::optional<zone::Changes> difference_to(shm::Store& store, const zone::ZoneView& live,
+                                           const zone::ZoneBuilder::Built& built) {
+  constexpr std::uint64_t kMostRecords = 10'000;
+  const BuiltView view(store, dns::Name(live.apex()), built);
+  const auto fresh = view.zone();
+  if (!fresh) return std::nullopt;
+  auto difference = diff_zones(live, *fresh, std::min(live.record_count() / 2 + 10, kMostRecords));
+  const auto before = soa_record(live);
+  const auto after = soa_record(*fresh);
+  if (!difference || !before || !after) return std::nullopt;
+  difference->removed.push_back(*before);
+  difference->added.push_back(*after);
+  return difference;
+}
+
 std::optional<zone::Record> soa_record(const zone::ZoneView& zone) {
   if (!zone || !zone.loaded()) return std::nullopt;
   const RRsetView soa = zone.soa();

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "zone/changes.h"
+#include "zone/draft.h"
 #include "zone/snapshot.h"
 
 namespace pando::manager {
@@ -13,6 +14,25 @@ namespace pando::manager {
 /// `max_records` records would change: then replacing the zone is cheaper than changing it.
 std::optional<zone::Changes> diff_zones(const zone::ZoneView& before, const zone::ZoneView& after,
                                         std::uint64_t max_records);
+
+/// A look at a zone that was built and is not published, through a draft that nobody else sees.
+class BuiltView {
+ public:
+  BuiltView(shm::Store& store, const dns::Name& apex, const zone::ZoneBuilder::Built& built);
+  /// Valid as long as this object. kFull.
+  [[nodiscard]] Result<zone::ZoneView> zone() const;
+
+ private:
+  shm::Transaction scratch_;
+  zone::Draft draft_;
+  dns::Name apex_;
+  Status made_;
+};
+
+/// What makes `live` the zone that a primary sent whole, SOA records included; nullopt when that is
+/// more than half of the zone, or more than the commit thread should change in one go.
+std::optional<zone::Changes> difference_to(shm::Store& store, const zone::ZoneView& live,
+                                           const zone::ZoneBuilder::Built& built);
 
 /// The first (only) SOA of a zone's apex as a record; nullopt when the zone is not loaded.
 std::optional<zone::Record> soa_record(const zone::ZoneView& zone);

@@ -5,6 +5,7 @@
 
 #include "ipc/log.h"
 #include "manager/file_merge.h"
+#include "manager/zone_diff.h"
 #include "manager/zone_merge.h"
 
 namespace pando::manager {
@@ -114,14 +115,10 @@ void ZoneLoader::Task::compare(shm::Store& store) {
   if (moved) return;
   if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
     log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
-  // A look at the built zone through a draft of its own that nobody else will see.
-  shm::Transaction scratch = store.begin_private();
-  zone::Draft draft(scratch, {}, 0);
-  auto put = draft.put_zone_settings(job.apex, {}, 0);
-  if (put) put = draft.put_zone(job.apex, *zone->built, {});
-  if (!put) return fail_with({put.error().text});
-  auto planned =
-      plan_merge(live(), draft.snapshot().zone_at(job.apex), zone->source, std::move(*state));
+  const BuiltView built_view(store, job.apex, *zone->built);
+  const auto fresh = built_view.zone();
+  if (!fresh) return fail_with({fresh.error().text});
+  auto planned = plan_merge(live(), *fresh, zone->source, std::move(*state));
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
   plan->in_journal = in_journal;

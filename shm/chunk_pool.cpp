@@ -385,6 +385,11 @@ std::vector<std::uint32_t> ChunkPool::pick_full_regions(std::size_t max_regions)
   return regions;
 }
 
+bool ChunkPool::is_tight() const {
+  const std::lock_guard lock(mutex_);
+  return in_use_ + quota_ / 16 >= quota_;
+}
+
 void ChunkPool::fill(StoreStats& stats) const {
   const std::scoped_lock lock(mutex_);
   stats.chunks_in_use = in_use_;

@@ -75,6 +75,8 @@ class ChunkPool {
            (victims_[chunk / 64].load(std::memory_order_relaxed) >> (chunk % 64) & 1) != 0;
   }
 
+  /// Less than a sixteenth of the quota is free.
+  [[nodiscard]] bool is_tight() const;
   void fill(StoreStats& stats) const;
   [[nodiscard]] Status check() const;
 

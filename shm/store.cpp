@@ -295,6 +295,8 @@ std::size_t Store::collapse(std::size_t max_regions) noexcept {
 void Store::forget_victims() noexcept { impl_->pool.forget_victims(); }
 void Store::set_slots(SlotTable* slots) noexcept { impl_->pool.set_slots(slots); }
 
+bool Store::is_tight() const { return impl_->pool.is_tight(); }
+
 StoreStats Store::stats() const noexcept {
   StoreStats stats;
   const Header& header = impl_->file.header();

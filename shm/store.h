@@ -61,6 +61,8 @@ class Transaction {
   void absorb(Transaction&& other);
   /// Deletes and compaction may go below the reserve (1 % of the limit, at most 64 MiB).
   void use_reserve() noexcept;
+  /// See Store::is_tight().
+  [[nodiscard]] bool is_tight() const;
   [[nodiscard]] std::uint64_t allocated_octets() const noexcept;  ///< by this transaction so far
   [[nodiscard]] Window window() const noexcept;
 
@@ -134,6 +136,8 @@ class Store {
   /// is until replaced. Null: nobody reads. After attach() nothing is reused before this call.
   void set_slots(class SlotTable* slots) noexcept;
   [[nodiscard]] StoreStats stats() const noexcept;
+  /// Less than a sixteenth of the limit is free: what one can do without is not to be written.
+  [[nodiscard]] bool is_tight() const;
   /// Walk-independent check of the header, chunk table and counters; for tests and `store check`.
   Status check() const;
 

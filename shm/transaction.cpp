@@ -168,6 +168,7 @@ bool Transaction::in_victim(Ref<> ref) const noexcept {
 }
 void Transaction::absorb(Transaction&& other) { impl_->absorb(*other.impl_); }
 void Transaction::use_reserve() noexcept { impl_->use_reserve = true; }
+bool Transaction::is_tight() const { return impl_->pool.is_tight(); }
 std::uint64_t Transaction::allocated_octets() const noexcept { return impl_->allocated; }
 Window Transaction::window() const noexcept { return impl_->live_file.window(); }
 std::byte* Transaction::mutable_base() noexcept { return impl_->live_file.base(); }

@@ -5,6 +5,7 @@
 
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
+#include "worker/transfer_out.h"
 
 namespace pando::worker {
 
@@ -301,7 +302,8 @@ Outcome Responder::start_transfer(const Client& client) {
   // RFC 1995 §2: a client that is up to date gets one SOA. §4: so does one that asks over UDP when
   // the differences do not fit there.
   const bool current = incremental && !zone.serial().ahead_of(*request_.client_serial);
-  if (client.is_udp() || current) return answer_soa(zone);
+  if (current) return answer_soa(zone);
+  if (client.is_udp()) return answer_difference(zone);
   plan_transfer(zone);
   return {Action::kTransfer, 0, {}};
 }
@@ -309,6 +311,21 @@ Outcome Responder::start_transfer(const Client& client) {
 Outcome Responder::refuse_transfer(Rcode rcode, Ede detail) {
   counting_.add(Counter::kTransfersRefused);
   return error(rcode, detail);
+}
+
+/// The differences in one datagram, if they fit.
+Outcome Responder::answer_difference(const zone::ZoneView& zone) {
+  auto stream = DifferenceStream::since(zone, *request_.client_serial);
+  if (!stream) return answer_soa(zone);
+  dns::MessageWriter writer = new_response(true);
+  writer.keep_case();
+  const dns::OptBuilder opt = make_opt(Rcode::kNoError);
+  const std::size_t room = (request_.edns ? opt.size() : 0) + signature_room();
+  writer.reserve(room);
+  if (stream->fill(writer) != StreamStep::kDone) return answer_soa(zone);
+  counting_.add(Counter::kTransfersIncremental);
+  writer.release(room);
+  return finished(writer, opt, Rcode::kNoError);
 }
 
 Outcome Responder::answer_soa(const zone::ZoneView& zone) {
@@ -336,6 +353,7 @@ void Responder::plan_transfer(const zone::ZoneView& zone) {
   plan_.edns = request_.edns.has_value();
   plan_.udp_payload = settings_->udp_payload;
   plan_.expire = expire_;
+  if (request_.question.type == RRType::kIXFR) plan_.since = request_.client_serial;
   plan_.keys = keys_;
   plan_.session = std::move(session_);
   session_.reset();

@@ -45,6 +45,7 @@ struct TransferPlan {
   bool edns = false;
   std::uint16_t udp_payload = 0;        ///< ours, for the OPT record
   std::optional<std::uint32_t> expire;  ///< RFC 7314: seconds, when it was asked for
+  std::optional<dns::Serial> since;     ///< IXFR: the client's version
   /// Signs the messages here; empty when unsigned or when the manager signs.
   std::optional<dns::TsigSession> session;
   std::shared_ptr<const KeySet> keys;  ///< keeps the session's key
@@ -83,6 +84,7 @@ class Responder {
   std::optional<Outcome> limit_rate(const Client& client, const zone::ZoneView& zone);
   Outcome start_transfer(const Client& client);
   Outcome refuse_transfer(dns::Rcode rcode, Ede detail);
+  Outcome answer_difference(const zone::ZoneView& zone);
   Outcome answer_soa(const zone::ZoneView& zone);
   void plan_transfer(const zone::ZoneView& zone);
   Outcome handle_update(const Client& client);

@@ -223,16 +223,17 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
 void TcpConnection::start_transfer(ByteView message) {
   Core& core = host_.core();
   TransferPlan plan = core.responder().take_transfer();
-  const bool fallback = plan.question.type == dns::RRType::kIXFR;
   auto version = HeldVersion::take(core.shared_reader(), core.view());
   if (!version) {  // all leases are in use
     core.counting().add(Counter::kTransfersRefused);
     const std::size_t size = make_servfail(message, host_.space());
     return respond(host_.space().first(size));
   }
-  core.counting().add(Counter::kTransfersFull);
-  if (fallback) core.counting().add(Counter::kTransfersFallback);
+  const bool wants_differences = plan.since.has_value();
   transfer_ = std::make_unique<TransferOut>(std::move(plan), std::move(*version), client_);
+  const bool incremental = transfer_->incremental();
+  core.counting().add(incremental ? Counter::kTransfersIncremental : Counter::kTransfersFull);
+  if (wants_differences && !incremental) core.counting().add(Counter::kTransfersFallback);
   stream_id_ = core.link().next_id();
 }
 

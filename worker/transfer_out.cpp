@@ -152,6 +152,48 @@ bool ZoneStream::put_singly(dns::MessageWriter& writer, const zone::RRsetView& s
   return fits;
 }
 
+// DifferenceStream
+// ---------------------------------------------------------------------------------
+
+DifferenceStream::DifferenceStream(const zone::ZoneView& zone, zone::HistoryReader reader)
+    : zone_(zone), reader_(std::move(reader)) {}
+
+std::optional<DifferenceStream> DifferenceStream::since(const zone::ZoneView& zone,
+                                                        dns::Serial since) {
+  auto reader = zone::HistoryReader::from(zone, since);
+  if (!reader || reader->records() > zone.record_count()) return std::nullopt;
+  return DifferenceStream(zone, std::move(*reader));
+}
+
+DifferenceStream::Step DifferenceStream::fill(dns::MessageWriter& writer) {
+  bool fresh = true;
+  if (!begun_) {
+    if (!put_soa(writer)) return Step::kStuck;
+    begun_ = true;
+    fresh = false;
+    pending_ = reader_.next();
+  }
+  for (; pending_ != nullptr; pending_ = reader_.next()) {
+    if (!writer.put_record(Section::kAnswer, pending_->owner, pending_->type, RRClass::kIN,
+                           pending_->ttl.seconds, pending_->rdata))
+      return fresh ? Step::kStuck : Step::kMore;
+    ++records_;
+    fresh = false;
+  }
+  if (reader_.damaged()) return Step::kStuck;
+  if (put_soa(writer)) return Step::kDone;
+  return fresh ? Step::kStuck : Step::kMore;
+}
+
+bool DifferenceStream::put_soa(dns::MessageWriter& writer) {
+  const zone::RRsetView soa = zone_.soa();
+  if (!writer.put_record(Section::kAnswer, zone_.apex(), RRType::kSOA, RRClass::kIN,
+                         soa.ttl().seconds, soa.first_rdata()))
+    return false;
+  ++records_;
+  return true;
+}
+
 // TransferOut
 // --------------------------------------------------------------------------------------
 
@@ -160,7 +202,17 @@ TransferOut::TransferOut(TransferPlan plan, HeldVersion version, const Client& c
       version_(std::move(version)),
       client_(client),
       zone_(version_.snapshot().zone_at(plan_.apex)) {
-  if (zone_) stream_.emplace(zone_);
+  if (!zone_) return;
+  auto differences = plan_.since ? DifferenceStream::since(zone_, *plan_.since) : std::nullopt;
+  if (differences)
+    stream_.emplace<DifferenceStream>(std::move(*differences));
+  else
+    stream_.emplace<ZoneStream>(zone_);
+}
+
+StreamStep TransferOut::fill(dns::MessageWriter& writer) {
+  if (auto* differences = std::get_if<DifferenceStream>(&stream_)) return differences->fill(writer);
+  return std::get<ZoneStream>(stream_).fill(writer);
 }
 
 dns::MessageWriter TransferOut::new_message(std::span<std::uint8_t> space) {
@@ -176,7 +228,7 @@ dns::MessageWriter TransferOut::new_message(std::span<std::uint8_t> space) {
 
 TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& size,
                                     std::uint64_t now) {
-  if (!stream_ || version_.revoked()) return Step::kFailed;
+  if (stream_.index() == 0 || version_.revoked()) return Step::kFailed;
   // A record may be larger than the usual message: then one message takes as much as there can be.
   dns::MessageWriter writer = new_message(space);
   dns::OptBuilder opt(plan_.udp_payload, dns::Rcode::kNoError, false);
@@ -185,12 +237,12 @@ TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& 
   const bool is_signed = plan_.session || held_key();
   const std::size_t room = (with_opt ? opt.size() : 0) + (is_signed ? kSignatureRoom : 0);
   writer.reserve(room);
-  ZoneStream::Step filled = stream_->fill(writer);
-  if (filled == ZoneStream::Step::kStuck) {
+  StreamStep filled = fill(writer);
+  if (filled == StreamStep::kStuck) {
     writer.release(space.size() - std::min(space.size(), kMessageOctets));
-    filled = stream_->fill(writer);
+    filled = fill(writer);
   }
-  if (filled == ZoneStream::Step::kStuck) return Step::kFailed;
+  if (filled == StreamStep::kStuck) return Step::kFailed;
   writer.release(room);
   if (with_opt && !writer.put_raw_additional(opt.record())) return Step::kFailed;
   size = writer.finish().size();
@@ -200,7 +252,7 @@ TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& 
     size = *signed_size;
   }
   ++messages_;
-  return filled == ZoneStream::Step::kDone ? Step::kLastMessage : Step::kMessage;
+  return filled == StreamStep::kDone ? Step::kLastMessage : Step::kMessage;
 }
 
 Bytes TransferOut::take_request() {
@@ -216,7 +268,9 @@ ipc::TransferFinished TransferOut::report(bool complete) const {
   report.serial = zone_ ? zone_.serial().value : 0;
   report.messages = messages_;
   report.octets = octets_;
-  report.records = stream_ ? stream_->records() : 0;
+  report.incremental = incremental();
+  if (const auto* whole = std::get_if<ZoneStream>(&stream_)) report.records = whole->records();
+  if (const auto* part = std::get_if<DifferenceStream>(&stream_)) report.records = part->records();
   report.milliseconds =
       static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                      std::chrono::steady_clock::now() - begun_)

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <variant>
 
 #include "shm/reader.h"
 #include "worker/responder.h"
+#include "zone/history.h"
 #include "zone/snapshot.h"
 
 namespace pando::worker {
@@ -34,17 +36,19 @@ class HeldVersion {
   std::size_t lease_;
 };
 
+/// What filling a message with a transfer's records came to.
+enum class StreamStep : std::uint8_t {
+  kMore,   ///< the message is full
+  kDone,   ///< the closing SOA is written
+  kStuck,  ///< a record does not fit into an empty message, or the zone is damaged
+};
+
 /// Gives the records of a zone in the order of a full transfer: SOA, everything else in the order
 /// of the store, SOA (RFC 5936 §2.2). Writes as many as fit into one message at a time.
 class ZoneStream {
  public:
+  using Step = StreamStep;
   explicit ZoneStream(const zone::ZoneView& zone);
-
-  enum class Step : std::uint8_t {
-    kMore,   ///< the message is full
-    kDone,   ///< the closing SOA is written
-    kStuck,  ///< a record does not fit into an empty message, or the zone is damaged
-  };
   Step fill(dns::MessageWriter& writer);
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
 
@@ -67,6 +71,29 @@ class ZoneStream {
   bool at_end_ = false;
 };
 
+/// Gives a zone's differences since some serial in the order of an incremental transfer: the new
+/// SOA, then of each difference the old SOA, what goes out, its new SOA, what comes in, and the new
+/// SOA again (RFC 1995 §4).
+class DifferenceStream {
+ public:
+  using Step = StreamStep;
+  /// Nullopt when the zone's history does not reach back to `since`, or when the differences have
+  /// more records than the zone: then a full transfer is the better answer (RFC 1995 §2).
+  static std::optional<DifferenceStream> since(const zone::ZoneView& zone, dns::Serial since);
+  Step fill(dns::MessageWriter& writer);
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+
+ private:
+  DifferenceStream(const zone::ZoneView& zone, zone::HistoryReader reader);
+  bool put_soa(dns::MessageWriter& writer);
+
+  zone::ZoneView zone_;
+  zone::HistoryReader reader_;
+  const zone::HistoryRecord* pending_ = nullptr;
+  std::uint64_t records_ = 0;
+  bool begun_ = false;
+};
+
 /// One transfer out, message by message.
 class TransferOut {
  public:
@@ -81,18 +108,22 @@ class TransferOut {
   [[nodiscard]] bool held_key() const noexcept { return !plan_.held_request.empty(); }
   /// The request's octets before the first message, then nothing.
   [[nodiscard]] Bytes take_request();
+  [[nodiscard]] bool incremental() const noexcept {
+    return std::holds_alternative<DifferenceStream>(stream_);
+  }
   [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
   void count_octets(std::size_t octets) noexcept { octets_ += octets; }
   [[nodiscard]] ipc::TransferFinished report(bool complete) const;
 
  private:
   dns::MessageWriter new_message(std::span<std::uint8_t> space);
+  StreamStep fill(dns::MessageWriter& writer);
 
   TransferPlan plan_;
   HeldVersion version_;
   Client client_;
   zone::ZoneView zone_;
-  std::optional<ZoneStream> stream_;
+  std::variant<std::monostate, ZoneStream, DifferenceStream> stream_;
   bool request_taken_ = false;
   std::uint64_t messages_ = 0;
   std::uint64_t octets_ = 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "zone/built.h"
+#include "zone/history.h"
 #include "zone/layout.h"
 #include "zone/shared_sets.h"
 #include "zone/trie_edit.h"
@@ -44,7 +45,7 @@ std::uint64_t layout_fingerprint() noexcept {
   for (const std::size_t size :
        {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry), sizeof(RootData),
         sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols}, kInlineDataOctets,
-        kSharedPageOctets, shm::kUnit})
+        kSharedPageOctets, kHistoryPieceOctets, shm::kUnit})
     print = fold(print, size);
   return print;
 }
@@ -241,7 +242,7 @@ Status Draft::remove_zone(dns::NameView apex) {
   const LeafBlock leaf = snapshot().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
-  const ZoneEntry entry = *old;
+  ZoneEntry entry = *old;
   if (auto retired = retire(entry); !retired) return retired;
   if (auto dropped = drop_settings(entry.settings_hash, 1); !dropped) return dropped;
   auto root = writable_root();

@@ -21,6 +21,9 @@ struct DataLimits {
   std::uint32_t rrset_records = 100;
   std::uint32_t name_types = 100;
   std::uint64_t zone_records = 0;  ///< 0 = none
+  /// Octets of change history of a zone, and of all zones together.
+  std::uint64_t history = std::uint64_t{16} << 20;
+  std::uint64_t history_total = UINT64_MAX;
 
   static constexpr DataLimits none() noexcept { return {0, 0, 0}; }
 };
@@ -99,6 +102,10 @@ class Draft {
     std::uint8_t phase = 0;
   };
   Result<bool> compact(CompactCursor& cursor, std::size_t names);
+  /// Halves the change histories of zones behind `cursor`, at most `zones` of them: when all
+  /// together have grown too large. Returns true when the walk reached the end (cursor is then
+  /// reset).
+  Result<bool> shorten_histories(dns::Name& cursor, std::size_t zones);
   /// Releases up to `blocks` blocks of retired zones; true when none are left.
   Result<bool> dismantle_retired(std::size_t blocks);
 
@@ -110,7 +117,10 @@ class Draft {
   Result<RootData*> writable_root();
   Status intern_settings(ByteView bytes, std::uint64_t hash);
   Status drop_settings(std::uint64_t hash, std::uint32_t zones);
-  Status retire(const ZoneEntry& entry);
+  Status retire(ZoneEntry& entry);
+  Status retire_blocks(const std::vector<std::uint32_t>& refs);
+  Status note_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
+  Status drop_history(ZoneEntry& entry);
   Status put_entry(const ZoneEntry& entry, dns::NameView apex);
   [[nodiscard]] const ZoneEntry* entry_at(dns::NameView apex) const noexcept;
   Status compact_fixed_blocks();

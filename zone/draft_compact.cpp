@@ -134,7 +134,8 @@ class ZoneMover {
 
   static constexpr std::uint8_t kNames = 1;
   static constexpr std::uint8_t kNsec3 = 2;
-  static constexpr std::uint8_t kDone = 3;
+  static constexpr std::uint8_t kHistory = 3;
+  static constexpr std::uint8_t kDone = 4;
 
  private:
   Status move_data(ZoneEntry& entry) {
@@ -146,7 +147,9 @@ class ZoneMover {
       }
       if (auto moved = move_trie(entry.names); !moved || cursor_.phase == kNames) return moved;
     }
-    if (cursor_.phase == kNsec3) return move_trie(entry.nsec3);
+    if (cursor_.phase == kNsec3)
+      if (auto moved = move_trie(entry.nsec3); !moved || cursor_.phase == kNsec3) return moved;
+    if (cursor_.phase == kHistory) return move_trie(entry.history);
     return {};
   }
 
@@ -155,21 +158,28 @@ class ZoneMover {
     const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
       const RecordView record = record_view(transaction_.window(), ref);
       if (!record) return fail(Errc::kCorrupt, "name record is damaged");
-      auto name = dns::Name::join(record.relative_owner(), cursor_.zone);
+      auto name = dns::Name::join(record.relative_owner(), base());
       if (!name) return pass(name);
       cursor_.name = *name;
       return relocate_record(transaction_, ref);
     };
     TrieMover<decltype(move)> mover(transaction_, LeafKind::kRecord, budget_, move);
-    const TrieKey from(relative_labels(cursor_.name, cursor_.zone));
-    const bool from_start = cursor_.name == cursor_.zone;
+    const TrieKey from(relative_labels(cursor_.name, base()));
+    const bool from_start = cursor_.name == base();
     auto moved = mover.run(root, from_start ? nullptr : &from, false);
     if (!moved) return pass(moved);
     root = *moved;
     if (mover.stopped()) return {};
     ++cursor_.phase;
-    cursor_.name = cursor_.zone;
+    cursor_.name = base();
     return {};
+  }
+
+  /// What the cursor's name is below. A difference's key is no name of the zone, and might not fit
+  /// behind a long apex.
+  [[nodiscard]] const dns::Name& base() const {
+    static const dns::Name kRoot;
+    return cursor_.phase == kHistory ? kRoot : cursor_.zone;
   }
 
   shm::Transaction& transaction_;
@@ -262,13 +272,17 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names) {
   return true;
 }
 
-Status Draft::retire(const ZoneEntry& entry) {
+Status Draft::retire(ZoneEntry& entry) {
   // Whoever takes the records apart later does not look into the sets they share.
   if (auto released = release_shared(transaction_, entry.shared); !released) return released;
+  if (auto dropped = drop_history(entry); !dropped) return dropped;
   std::vector<std::uint32_t> refs;
   for (const std::uint32_t ref : {entry.apex, entry.names, entry.nsec3})
     if (ref != 0) refs.push_back(ref);
-  if (refs.empty()) return {};
+  return refs.empty() ? Status() : retire_blocks(refs);
+}
+
+Status Draft::retire_blocks(const std::vector<std::uint32_t>& refs) {
   auto root = writable_root();
   if (!root) return pass(root);
   const auto* old = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});

@@ -14,14 +14,15 @@
 ///
 ///   RootData ── zones trie ── ZoneEntry ──┬─ apex record
 ///                                         ├─ names trie ── name records
-///                                         └─ NSEC3 trie ── name records
+///                                         ├─ NSEC3 trie ── name records
+///                                         └─ history trie ── differences (zone/history.h)
 ///
 /// A trie reference points at a branch or at a leaf (ZoneEntry or name record): bit 0 of the
 /// block's first octet says which, so a reference needs no tag and a child costs four octets.
 namespace pando::zone {
 
 /// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
-inline constexpr std::uint32_t kFormatVersion = 2;
+inline constexpr std::uint32_t kFormatVersion = 3;
 
 /// Trie branch: 8 octets, then one 32-bit reference per child, in symbol order.
 ///
@@ -102,7 +103,8 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 ///
 ///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
 ///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
-///   64 data version | 72 shared pages | 80 apex labels …
+///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
+///   88 its octets | 96 apex labels …
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -117,9 +119,12 @@ struct ZoneEntry {
   std::uint64_t name_count;
   std::int64_t source_mtime_ns;
   std::uint64_t source_octets;
-  std::uint64_t data_version;  // that changed the data last
-  std::uint32_t shared;        // newest SharedPage, 0 = none
-  std::uint32_t unused2;
+  std::uint64_t data_version;     // that changed the data last
+  std::uint32_t shared;           // newest SharedPage, 0 = none
+  std::uint32_t history;          // trie of differences, 0 = none
+  std::uint32_t history_first;    // serial that the oldest difference starts from
+  std::uint32_t history_records;  // ever written to it, modulo 2^32
+  std::uint64_t history_octets;   // in blocks of differences, the trie's branches apart
 
   static constexpr std::uint8_t kLoaded = 2;
   static constexpr std::uint8_t kNsec = 4;
@@ -127,8 +132,8 @@ struct ZoneEntry {
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 80 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 80");
+static_assert(sizeof(ZoneEntry) == 96 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 96");
 
 /// A page of RRsets that records of one zone share: packed RDATAs from here on, each set 8-aligned.
 struct SharedPage {
@@ -147,8 +152,9 @@ struct RootData {
   std::uint64_t zone_count;
   std::uint32_t settings_table;  // SettingsTable
   std::uint32_t unused;
+  std::uint64_t history_octets;  // of all zones
 };
-static_assert(sizeof(RootData) == 40 && std::is_trivially_copyable_v<RootData>,
+static_assert(sizeof(RootData) == 48 && std::is_trivially_copyable_v<RootData>,
               "all processes agree on the root");
 
 /// Settings that zones share, each once: count, then entries.

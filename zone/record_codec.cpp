@@ -295,6 +295,17 @@ std::size_t record_octets(shm::Window window, std::uint32_t ref) noexcept {
   return static_cast<std::size_t>(after - record.block);
 }
 
+std::size_t stored_octets(shm::Window window, std::uint32_t ref) noexcept {
+  const RawRecord record = raw_record(window, ref);
+  const std::uint8_t* after = nullptr;
+  std::size_t octets = 0;
+  if (!visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
+        if (rrset.external != 0) octets += shm::block_octets(external_octets(rrset));
+      }))
+    return 0;
+  return octets + shm::block_octets(static_cast<std::size_t>(after - record.block));
+}
+
 Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32_t ref) {
   const shm::Window window = transaction.window();
   const RawRecord record = raw_record(window, ref);

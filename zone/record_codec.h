@@ -58,6 +58,9 @@ void release_record(shm::Transaction& transaction, std::uint32_t ref);
 /// Octets of the record's own block; 0 when it is damaged.
 [[nodiscard]] std::size_t record_octets(shm::Window window, std::uint32_t ref) noexcept;
 
+/// Octets of all its blocks, as the store counts them; 0 when it is damaged.
+[[nodiscard]] std::size_t stored_octets(shm::Window window, std::uint32_t ref) noexcept;
+
 /// Copies what lies in victim chunks (the record's block or its large RRsets). The same reference
 /// when nothing did.
 Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32_t ref);

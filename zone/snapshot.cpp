@@ -102,6 +102,7 @@ RecordView ZoneView::apex_record() const noexcept {
 }
 std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
 std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
+std::uint64_t ZoneView::history_octets() const noexcept { return entry_->history_octets; }
 std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
 std::uint64_t ZoneView::source_octets() const noexcept { return entry_->source_octets; }
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
@@ -374,6 +375,10 @@ ZoneView Snapshot::zone_at(dns::NameView apex) const noexcept {
 std::uint64_t Snapshot::zone_count() const noexcept {
   return root_ == nullptr ? 0 : root_->zone_count;
 }
+std::uint64_t Snapshot::history_octets() const noexcept {
+  return root_ == nullptr ? 0 : root_->history_octets;
+}
+bool Snapshot::has_retired() const noexcept { return root_ != nullptr && root_->retired != 0; }
 
 ByteView Snapshot::server_settings_bytes() const noexcept {
   if (root_ == nullptr) return {};

@@ -129,6 +129,8 @@ class ZoneView {
   [[nodiscard]] Nsec3Parameters nsec3_parameters() const noexcept;
   [[nodiscard]] std::uint64_t record_count() const noexcept;
   [[nodiscard]] std::uint64_t name_count() const noexcept;
+  /// Octets of the differences that the zone's history has (zone/history.h).
+  [[nodiscard]] std::uint64_t history_octets() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
   [[nodiscard]] Match lookup(dns::NameView name) const noexcept;
@@ -165,6 +167,7 @@ class ZoneView {
   friend class Snapshot;
   friend class Draft;
   friend class ZoneWalk;
+  friend class HistoryReader;
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept {
@@ -207,6 +210,9 @@ class Snapshot {
   template <class Visit>
   void for_each_zone(Visit&& visit) const;
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
+  [[nodiscard]] std::uint64_t history_octets() const noexcept;  ///< of all zones
+  /// There are blocks of replaced zones to give back: see Draft::dismantle_retired().
+  [[nodiscard]] bool has_retired() const noexcept;
   [[nodiscard]] ByteView server_settings_bytes() const noexcept;
   [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;
 

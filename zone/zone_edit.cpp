@@ -57,6 +57,7 @@ Result<Applied> ZoneEdit::run() {
   if (!edits_.empty()) {
     applied_.to = {entry_.serial};
     entry_.data_version = draft_.version_;
+    if (auto noted = draft_.note_history(entry_, applied_, limits_); !noted) return pass(noted);
     if (auto put = draft_.put_entry(entry_, changes_.zone); !put) return pass(put);
   }
   return std::move(applied_);

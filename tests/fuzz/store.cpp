@@ -12,6 +12,7 @@
 
 #include "dns/encoding.h"
 #include "dns/nsec3_hash.h"
+#include "dns/rdata.h"
 #include "shm/layout.h"
 #include "shm/reader.h"
 #include "tests/fuzz/served_zone.h"
@@ -75,6 +76,40 @@ std::string nsec3_zone() {
   for (std::size_t i = 0; i < labels.size(); ++i)
     text += labels[i] + " NSEC3 1 1 1 - " + labels[(i + 1) % labels.size()] + " A\n";
   return text;
+}
+
+/// A record of the zone, as an update brings it.
+zone::Record make_record(const char* owner, dns::RRType type, const std::string& rdata) {
+  zone::Record record{dns::Name::from_text(owner).value(), type, {300}, {}};
+  PANDO_ASSERT(dns::rdata_from_text(type, rdata, dns::NameView(), record.rdata));
+  return record;
+}
+
+zone::Record make_soa(unsigned serial) {
+  return make_record("example.", dns::RRType::kSOA,
+                     fmt::format("ns1.example. admin.example. {} 3600 600 86400 60", serial));
+}
+
+constexpr unsigned kFirstSerial = 7;
+constexpr unsigned kLastSerial = 9;
+
+/// Some differences, one of them in several pieces; the zone is in the end as it was, its serial
+/// apart.
+void add_history(fuzz::ServedZone& served) {
+  for (unsigned serial = kFirstSerial; serial < kLastSerial; ++serial) {
+    zone::Changes changes{served.apex(), {make_soa(serial)}, {make_soa(serial + 1)}};
+    const bool comes = serial == kFirstSerial;
+    for (int i = 0; i < 120; ++i)
+      (comes ? changes.added : changes.removed)
+          .push_back(make_record(i < 20 ? "a.b.c.example." : "www2.example.", dns::RRType::kTXT,
+                                 fmt::format("\"{}{}\"", i, std::string(150, 'x'))));
+    auto transaction = served.store().begin();
+    const auto current = served.store().current();
+    zone::Draft draft(transaction, current.root, current.number + 1);
+    PANDO_ASSERT(draft.apply(changes, zone::DataLimits::none()));
+    PANDO_ASSERT(served.store().publish(std::move(transaction), draft.root(), 0));
+  }
+  PANDO_ASSERT(worker::DifferenceStream::since(served.zone(), {kLastSerial - 1}));
 }
 
 /// A store's blocks in memory of their own, which ends where they end: so a read behind them, or
@@ -205,6 +240,8 @@ class Asking {
       for (int time = 0; time < kQueries[i].times; ++time)
         for (const bool dnssec_ok : {false, true}) ask(make_request(kQueries[i], dnssec_ok));
     if (part == 0) transfer();
+    if (part == 1)
+      for (unsigned serial = kFirstSerial; serial < kLastSerial; ++serial) differences({serial});
   }
 
  private:
@@ -215,18 +252,28 @@ class Asking {
     PANDO_ASSERT(outcome.size <= worker::kUdpSpace);
   }
 
-  /// A zone of ten kilobytes, or what damage makes of it, up to a megabyte.
   void transfer() {
-    constexpr unsigned kMaxMessages = 64;
     const zone::ZoneView zone = snapshot_.zone_at(dns::Name::from_text("example.").value());
-    if (!zone) return;
-    worker::ZoneStream stream(zone);
+    if (zone) send(worker::ZoneStream(zone));
+  }
+  void differences(dns::Serial since) {
+    const zone::ZoneView zone = snapshot_.zone_at(dns::Name::from_text("example.").value());
+    auto reader = zone::HistoryReader::from(zone, since);
+    while (reader && reader->next() != nullptr) continue;
+    auto stream = worker::DifferenceStream::since(zone, since);
+    if (stream) send(std::move(*stream));
+  }
+
+  /// Some ten kilobytes, or what damage makes of them, up to a megabyte.
+  template <class Stream>
+  void send(Stream stream) {
+    constexpr unsigned kMaxMessages = 64;
     Bytes space(16384);
     for (unsigned message = 0; message < kMaxMessages; ++message) {
       dns::MessageWriter writer(space, space.size());
       writer.put_header({});
       writer.keep_case();
-      if (stream.fill(writer) != worker::ZoneStream::Step::kMore) return;
+      if (stream.fill(writer) != worker::StreamStep::kMore) return;
     }
   }
 
@@ -278,7 +325,9 @@ class World {
         .value();
   }
   static Image image_of(const std::string& zone_text) {
-    return Image(fuzz::ServedZone(zone_text).store());
+    fuzz::ServedZone served(zone_text);
+    add_history(served);
+    return Image(served.store());
   }
 
   Image nsec_ = image_of(nsec_zone());

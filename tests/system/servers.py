@@ -259,13 +259,13 @@ class Bind(Server):
 
     name = "bind"
 
-    def __init__(self, folder, zones, options="", keys="", port=None):
+    def __init__(self, folder, zones, options="", keys="", port=None, minimal="yes"):
         super().__init__(folder, port)
         text = f"""
 options {{
   directory "{self.folder}"; pid-file "{self.folder}/named.pid"; session-keyfile "{self.folder}/session.key";
   listen-on port {self.port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};
-  recursion no; dnssec-validation no; minimal-responses yes; minimal-any yes; notify no; zero-no-soa-ttl no;
+  recursion no; dnssec-validation no; minimal-responses {minimal}; minimal-any yes; notify no; zero-no-soa-ttl no;
   {options}
 }};
 controls {{ }};

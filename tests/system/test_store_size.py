@@ -66,7 +66,7 @@ def server(tmp_path, pando):
         [{"name": "example", "file": str(tmp_path / "example.zone"), "allow-update": [{"key": KEY["name"]}]}] +
         ([{"name": "large", "file": str(tmp_path / "large.zone"), "allow-transfer": [{"address": "127.0.0.0/8"}]}]
          if with_large else []),
-        keys=[KEY])
+        keys=[KEY], limits="{history: 0}")  # which would grow up to its limit
 
 
 def settled(server):

@@ -185,12 +185,13 @@ RRsetView find_wanted(const RecordView& record, RRType type) noexcept {
 /// the addresses of name servers asked for by QTYPE=NS: resolvers prime with that (RFC 8109 §3).
 void add_courtesy_records(Walk& walk, const RRsetView& rrset) noexcept {
   const bool is_ns = rrset.type() == RRType::kNS;
-  if (!walk.options.minimal_responses && !is_ns) {
-    if (const RRsetView ns = find_data(walk.zone.apex_record(), RRType::kNS))
-      add_authority(walk, make_entry(walk, walk.apex, ns, Need::kOptional));
-  }
-  if (!walk.options.minimal_responses || (is_ns && walk.type == RRType::kNS))
-    add_target_addresses(walk, rrset, walk.name);
+  const bool full = !walk.options.minimal_responses;
+  if (full || (is_ns && walk.type == RRType::kNS)) add_target_addresses(walk, rrset, walk.name);
+  if (!full || is_ns) return;
+  const RRsetView ns = find_data(walk.zone.apex_record(), RRType::kNS);
+  if (!ns) return;
+  add_authority(walk, make_entry(walk, walk.apex, ns, Need::kOptional));
+  add_target_addresses(walk, ns, walk.apex);
 }
 
 /// RFC 1034 §4.3.2 steps 3a and 3c: the node is found, or synthesized, and is authoritative.

@@ -17,16 +17,11 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"server: {listen-tls: [127.0.0.1], tls: {certificate: c, key: k}}", "server.listen-tls"},
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
-      {"server: {cpu-affinity: true}", "server.cpu-affinity"},
-      {"server: {minimal-responses: false}", "server.minimal-responses"},
       {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
       {"server: {metrics: 127.0.0.1@9153}", "server.metrics"},
       {"store: {image: i}", "store.image"},
       {"store: {checkpoint: {interval: 5min, journal: 64MiB}}", "store.checkpoint"},
       {"store: {verify: always}", "store.verify"},
-      {"limits: {history: 16MiB}", "limits.history"},
-      {"limits: {history-total: 10%}", "limits.history-total"},
-      {"limits: {pinned-bytes: 1GiB}", "limits.pinned-bytes"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
       {"zones: [{name: z, file: f, export-interval: 10min}]", "zones[0].export-interval"},
       {"catalogs: [{zone: c, role: producer}]", "catalogs"},
@@ -37,8 +32,7 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
 
 TEST(Support, DefaultsThatMeanOffMayBeWritten) {
   for (const char* text :
-       {"server: {rate-limit: {responses: 0, slip: 2}}", "server: {cpu-affinity: false}",
-        "server: {listen-tls: []}", "server: {minimal-responses: true}",
+       {"server: {rate-limit: {responses: 0, slip: 2}}", "server: {listen-tls: []}",
         "zones: [{name: z, file: f, export-interval: off}]", "catalogs: []"})
     EXPECT_EQ(errors_of(text), "") << text;
 }

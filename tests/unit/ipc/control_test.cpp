@@ -192,9 +192,20 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                             .journal = {{"position", 11}},
                             .counters = {{"updates", 12}}};
   EXPECT_EQ(status_from_json(to_json(status)).value(), status);
-  const ZoneRow zone{
-      "a.", "secondary", "ok", 1, 2, 3, "/f", {"192.0.2.1@53"}, {{"192.0.2.2@53", "NOERROR"}}, 4, 5,
-      6,    "timeout"};
+  const ZoneRow zone{"a.",
+                     "secondary",
+                     "ok",
+                     1,
+                     2,
+                     3,
+                     9,
+                     "/f",
+                     {"192.0.2.1@53"},
+                     {{"192.0.2.2@53", "NOERROR"}},
+                     4,
+                     5,
+                     6,
+                     "timeout"};
   EXPECT_EQ(zone_row_from_json(to_json(zone)).value(), zone);
   const ZoneListResult zones{{zone, ZoneRow{.name = "b."}}, "b."};
   EXPECT_EQ(zone_list_from_json(to_json(zones)).value(), zones);
@@ -207,7 +218,7 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
 
 TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
   const json row = to_json(ZoneRow{.name = "a."});
-  for (const char* key : {"name", "kind", "state", "serial", "records", "names", "file",
+  for (const char* key : {"name", "kind", "state", "serial", "records", "names", "history", "file",
                           "primaries", "refresh_at", "expires_at", "last_ok", "problem"})
     EXPECT_TRUE(row.contains(key)) << key;
   EXPECT_EQ(row["serial"], 0);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "manager/soa.h"
+#include "manager/zone_diff.h"
 #include "tests/unit/manager/parts.h"
 
 namespace pando::manager {
@@ -102,10 +104,39 @@ TEST(StoreUpkeep, AnIdleStoreIsLeftAlone) {
   fill(parts, 1000);
   StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
   upkeep.start();
-  EXPECT_TRUE(parts.run_until([&] { return upkeep.counters().steps >= 1; }));
   const std::uint64_t version = parts.committer.current().version();
   for (int i = 0; i < 20; ++i) parts.io.run_one_for(std::chrono::milliseconds(30));
   EXPECT_EQ(parts.committer.current().version(), version);
+  EXPECT_EQ(upkeep.counters().steps, 0U);
+  upkeep.stop();
+}
+
+/// An update with the next serial.
+void move_on(Parts& parts, int number) {
+  const auto before = soa_record(parts.committer.current().zone_at(name("@")));
+  ASSERT_TRUE(before);
+  zone::Record after = *before;
+  set_soa_serial(after.rdata, soa_serial(before->rdata).next());
+  zone::Changes changes{name("@"), {*before}, {after}};
+  changes.added.push_back(record(fmt::format("moved{} 300 A 10.0.0.1", number)));
+  auto result = parts.submit(std::move(changes));
+  ASSERT_TRUE(parts.run_until([&] { return result->has_value(); }));
+  ASSERT_TRUE((*result)->has_value());
+}
+
+TEST(StoreUpkeep, HistoriesAboveTheirTotalAreShortened) {
+  Parts parts;
+  for (int number = 0; number < 100; ++number) move_on(parts, number);
+  const std::uint64_t before = parts.committer.current().history_octets();
+  ASSERT_GT(before, 100U * 100);
+  StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
+  upkeep.set_history_total(before / 3);
+  upkeep.start();
+  EXPECT_TRUE(
+      parts.run_until([&] { return parts.committer.current().history_octets() <= before / 3; }));
+  EXPECT_GT(parts.committer.current().history_octets(), before / 6);
+  upkeep.set_history_total(0);
+  EXPECT_TRUE(parts.run_until([&] { return parts.committer.current().history_octets() == 0; }));
   upkeep.stop();
 }
 

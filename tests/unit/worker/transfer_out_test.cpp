@@ -116,6 +116,115 @@ TEST(ZoneStream, SendsSignaturesWithTheirTypeAlsoOfTheSoa) {
   EXPECT_EQ(covered["RRSIG A"], 1);
 }
 
+zone::Record record_of(const std::string& owner, RRType type, const std::string& rdata) {
+  zone::Record record{name(owner), type, {300}, {}};
+  EXPECT_TRUE(dns::rdata_from_text(type, rdata, dns::NameView(), record.rdata));
+  return record;
+}
+
+zone::Record soa_record_of(unsigned serial) {
+  return record_of(
+      "example.com.", RRType::kSOA,
+      "ns1.example.com. admin.example.com. " + std::to_string(serial) + " 3600 600 86400 60");
+}
+
+/// One difference; the records are added.
+void move_on(pando::testing::ZoneStore& store, unsigned from, unsigned to,
+             std::vector<zone::Record> added) {
+  zone::Changes changes{name("example.com."), {soa_record_of(from)}, std::move(added)};
+  changes.added.push_back(soa_record_of(to));
+  auto transaction = store.store().begin();
+  const auto current = store.store().current();
+  zone::Draft draft(transaction, current.root, current.number + 1);
+  ASSERT_TRUE(draft.apply(changes, zone::DataLimits::none()));
+  const auto root = draft.root();
+  ASSERT_TRUE(store.store().publish(std::move(transaction), root, 0));
+}
+
+/// A zone of 203 records at serial 10, with a history from 7 on.
+class Differences : public ::testing::Test {
+ protected:
+  Differences() : store_(one_zone(body())) {
+    move_on(store_, 7, 8, {record_of("x.example.com.", RRType::kTXT, "\"one\"")});
+    std::vector<zone::Record> many;
+    for (int i = 0; i < 50; ++i)
+      many.push_back(
+          record_of("Many.example.com.", RRType::kTXT, "\"number " + std::to_string(i) + "\""));
+    move_on(store_, 8, 9, std::move(many));
+    move_on(store_, 9, 10, {record_of("y.example.com.", RRType::kMX, "5 x.example.com.")});
+  }
+  static std::string body() {
+    std::string text;
+    for (int i = 0; i < 150; ++i) text += "h" + std::to_string(i) + " A 192.0.2.1\n";
+    return text;
+  }
+  [[nodiscard]] zone::ZoneView zone() const {
+    return store_.snapshot().zone_at(name("example.com."));
+  }
+  std::vector<std::string> run(unsigned since, std::size_t octets) {
+    auto stream = DifferenceStream::since(zone(), {since});
+    EXPECT_TRUE(stream);
+    std::vector<std::string> lines;
+    messages_ = 0;
+    for (auto step = StreamStep::kMore; stream && step == StreamStep::kMore; ++messages_) {
+      std::vector<std::uint8_t> space(65535);
+      dns::MessageWriter writer(space, octets);
+      writer.put_header({});
+      writer.keep_case();
+      step = stream->fill(writer);
+      if (step == StreamStep::kStuck) return {"stuck"};
+      for (const auto& line : pando::testing::read_response(writer.finish()).answer_text())
+        lines.push_back(line);
+    }
+    EXPECT_EQ(lines.size(), stream ? stream->records() : 0);
+    return lines;
+  }
+
+  pando::testing::ZoneStore store_;
+  int messages_ = 0;
+};
+
+TEST_F(Differences, AreBetweenTwoSoasWhateverTheMessageSize) {
+  const auto whole = run(7, 65535);
+  EXPECT_EQ(messages_, 1);
+  ASSERT_EQ(whole.size(), 2U + 3 * 2 + 52);
+  EXPECT_EQ(whole.front(), whole.back());
+  EXPECT_NE(whole[0].find(" 10 3600"), std::string::npos) << whole[0];
+  EXPECT_NE(whole[1].find(" 7 3600"), std::string::npos) << whole[1];
+  EXPECT_NE(whole[2].find(" 8 3600"), std::string::npos) << whole[2];
+  EXPECT_NE(whole[3].find("x.example.com."), std::string::npos) << whole[3];
+  for (const std::size_t octets : {150U, 200U, 512U, 1000U}) {
+    EXPECT_EQ(run(7, octets), whole) << octets;
+    EXPECT_GT(messages_, 1);
+  }
+  EXPECT_EQ(run(9, 512).size(), 5U);
+}
+
+TEST_F(Differences, AreStuckWhereARecordDoesNotFit) {
+  EXPECT_EQ(run(7, 60), std::vector<std::string>{"stuck"});
+}
+
+TEST_F(Differences, AreNotGivenWhenTheZoneIsTheSmallerAnswer) {
+  std::vector<zone::Record> many;
+  for (int i = 0; i < 300; ++i)
+    many.push_back(record_of("n" + std::to_string(i) + ".example.com.", RRType::kA, "192.0.2.1"));
+  zone::Changes changes{name("example.com."), many, {}};
+  move_on(store_, 10, 11, many);
+  changes.removed.push_back(soa_record_of(11));
+  changes.added.push_back(soa_record_of(12));
+  EXPECT_TRUE(DifferenceStream::since(zone(), {10}));
+  auto transaction = store_.store().begin();
+  const auto current = store_.store().current();
+  zone::Draft draft(transaction, current.root, current.number + 1);
+  ASSERT_TRUE(draft.apply(changes, zone::DataLimits::none()));
+  const auto root = draft.root();
+  ASSERT_TRUE(store_.store().publish(std::move(transaction), root, 0));
+  EXPECT_FALSE(DifferenceStream::since(zone(), {10})) << "604 records, and the zone has 206";
+  EXPECT_FALSE(DifferenceStream::since(zone(), {11}));
+  EXPECT_FALSE(DifferenceStream::since(zone(), {6}));
+  EXPECT_FALSE(DifferenceStream::since(zone(), {12}));
+}
+
 /// A whole transfer with a reader's lease.
 class TransferTest : public ::testing::Test {
  protected:

@@ -1,0 +1,62 @@
+"""Settings of the server that show in answers and processes."""
+
+import os
+
+import dns.message
+import dns.query
+import dns.rdatatype
+import pytest
+
+import servers
+
+ZONE = ("$ORIGIN example.\n$TTL 300\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\n@ NS ns2.other.\n"
+        "ns A 192.0.2.1\nns AAAA 2001:db8::1\nwww A 192.0.2.10\n@ MX 5 mail\nmail A 192.0.2.25\n"
+        "alias CNAME www\n*.wild A 192.0.2.30\nsub NS ns.sub\nns.sub A 192.0.2.53\n")
+QUESTIONS = [("www.example", "A"), ("example", "MX"), ("example", "NS"), ("alias.example", "A"),
+             ("x.wild.example", "A"), ("www.example", "TXT"), ("no.example", "A"), ("q.sub.example", "A"), ("example", "SOA")]
+
+
+@pytest.fixture
+def zone_file(tmp_path):
+    path = tmp_path / "example.zone"
+    path.write_text(ZONE)
+    return path
+
+
+def records(message):
+    """Sections as sets of lines."""
+    return [{line for rrset in section for line in rrset.to_text().lower().splitlines()}
+            for section in (message.answer, message.authority, message.additional)]
+
+
+def ask_all(server):
+    return {question: records(server.ask(*question)) for question in QUESTIONS}
+
+
+def test_full_responses_are_those_of_bind_and_the_switch_is_live(tmp_path, pando, peers, zone_file):
+    bind = servers.Bind(tmp_path / "bind", {"example": f'type primary; file "{zone_file}";'},
+                        minimal="no")
+    peers(bind, "example")
+    server = pando([{"name": "example", "file": str(zone_file)}])
+    server.start("example")
+    minimal = ask_all(server)
+    assert minimal["www.example", "A"][1:] == [set(), set()]
+    server.extra = "  minimal-responses: false"
+    server.write_config()
+    assert server.control("reload")["restart_needed"] == []
+    servers.wait_until("the answer has an authority section", lambda: server.ask("www.example", "A").authority)
+    full = ask_all(server)
+    assert full == ask_all(bind)
+    assert full["www.example", "A"][1] and full["example", "MX"][2]
+
+
+def test_workers_are_bound_to_processors(pando, zone_file):
+    usable = sorted(os.sched_getaffinity(0))
+    server = pando([{"name": "example", "file": str(zone_file)}], extra="  cpu-affinity: true")
+    server.start("example")
+    bound = {slot: os.sched_getaffinity(row["pid"]) for slot, row in server.workers().items()}
+    assert bound == {slot: {usable[slot % len(usable)]} for slot in bound}
+    assert os.sched_getaffinity(server.manager_pid()) == set(usable)
+    server.extra = ""
+    server.write_config()
+    assert server.control("reload")["restart_needed"] == ["server.cpu-affinity"]
