@@ -258,27 +258,29 @@ void SecondaryZones::compare_zone(const std::shared_ptr<Attempt>& attempt,
   const zone::ZoneView live = version.zone_at(attempt->zone);
   if (!live || !live.loaded() || expired(live)) return put_zone(attempt, std::move(result));
   auto shared = std::make_shared<TransferResult>(std::move(result));
-  asio::post(network_.builders, [this, attempt, shared, live, alive = alive_,
-                                 pin = slots_.pin_own(version.version())]() mutable {
-    const dns::Serial compared = live.serial();
-    auto difference = difference_to(store_, live, *shared->zone);
-    const bool nearly_ours = difference.has_value();
-    if (nearly_ours) {  // the built zone is given back here: that may take time
-      shared->differences = {std::move(*difference)};
-      shared->zone.reset();
-      shared->transaction.reset();
-    }
-    asio::post(commit_loop_, [this, attempt, shared, alive, compared, nearly_ours,
-                              pin = std::move(pin)]() mutable {
-      pin = {};
-      if (!*alive) return;
-      if (!wanted(*attempt)) return drop(attempt);
-      if (!nearly_ours) return put_zone(attempt, std::move(*shared));
-      if (committer_.current().zone_at(attempt->zone).serial() == compared)
-        return apply_differences(attempt, std::move(*shared));
-      failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
-    });
-  });
+  // The pool may outlive this object: only the commit loop looks at it.
+  asio::post(network_.builders(),
+             [this, &loop = commit_loop_, &store = store_, attempt, shared, live, alive = alive_,
+              pin = slots_.pin_own(version.version())]() mutable {
+               const dns::Serial compared = live.serial();
+               auto difference = difference_to(store, live, *shared->zone);
+               const bool nearly_ours = difference.has_value();
+               if (nearly_ours) {  // the built zone is given back here: that may take time
+                 shared->differences = {std::move(*difference)};
+                 shared->zone.reset();
+                 shared->transaction.reset();
+               }
+               asio::post(loop, [this, attempt, shared, alive, compared, nearly_ours,
+                                 pin = std::move(pin)]() mutable {
+                 pin = {};
+                 if (!*alive) return;
+                 if (!wanted(*attempt)) return drop(attempt);
+                 if (!nearly_ours) return put_zone(attempt, std::move(*shared));
+                 if (committer_.current().zone_at(attempt->zone).serial() == compared)
+                   return apply_differences(attempt, std::move(*shared));
+                 failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
+               });
+             });
 }
 
 void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
