@@ -22,7 +22,6 @@ constexpr std::array kNotYet{
     Row{"store.checkpoint", Support::kNone},
     Row{"store.verify", Support::kNone},
     Row{"remotes[].tls", Support::kNone},
-    Row{"zones[].export-interval", Support::kDefaultOnly},
     Row{"zones[].catalog", Support::kNone},
     Row{"catalogs", Support::kDefaultOnly},
 };

@@ -85,6 +85,10 @@ Status add_zone(Context& context, dns::NameView name, std::string_view file,
   ZoneTable& zones = context.settings.zones;
   if (file.empty() && !zones.options()[options].is_secondary())
     return fail(Errc::kInvalid, "zone {} has neither 'file' nor 'primaries'", dns::to_text(name));
+  if (zones.options()[options].is_secondary() && zones.options()[options].export_interval)
+    return fail(Errc::kInvalid,
+                "zone {} is secondary, its copy needs no 'export-interval' (it may be 'off')",
+                dns::to_text(name));
   return zones.add(name, file, options);
 }
 

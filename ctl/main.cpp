@@ -117,6 +117,11 @@ class CommandLine {
     add_session(zone, "status", "one zone; without a name, those with problems", [this](auto& s) {
       return arguments_.zone.empty() ? s.zone_problems() : s.zone_status(arguments_.zone);
     })->add_option("name", arguments_.zone, "name of the zone");
+    CLI::App* written =
+        add_session(zone, "export", "write a zone to its file, or to another one",
+                    [this](auto& s) { return s.zone_export(arguments_.zone, arguments_.file); });
+    written->add_option("name", arguments_.zone, "name of the zone")->required();
+    written->add_option("--to", arguments_.file, "another file; nothing else changes");
     CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
       return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_));
     });

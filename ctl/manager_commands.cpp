@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "dns/name.h"
@@ -115,6 +116,12 @@ void print(const ipc::ReloadResult& reload, std::ostream& out) {
   for (const std::string& warning : reload.warnings) out << "warning: " << warning << '\n';
 }
 
+void print(const ipc::ExportResult& done, std::ostream& out) {
+  out << fmt::format("{}: serial {} with {} {} {}\n", done.zone, done.serial,
+                     counted(done.records, "record"), done.written ? "written to" : "was in",
+                     done.file);
+}
+
 /// Prints a result that `parse` understands, unless it was printed as JSON.
 template <class Parse>
 auto shown_by(Parse parse, const Output& output) {
@@ -223,6 +230,15 @@ int Session::zone_status(const std::string& name) {
   if (!parsed) return fail(parsed.error());
   request.name = dns::to_text(*parsed);
   return ask(request, shown_by(ipc::zone_row_from_json, output_));
+}
+
+int Session::zone_export(const std::string& name, const std::string& to) {
+  ControlRequest request = request_for(ipc::verb::kZoneExport);
+  const auto parsed = dns::Name::from_text(name);
+  if (!parsed) return fail(parsed.error());
+  request.name = dns::to_text(*parsed);
+  if (!to.empty()) request.to = std::filesystem::absolute(to).lexically_normal().string();
+  return ask(request, shown_by(ipc::export_from_json, output_));
 }
 
 int Session::worker_list() {

@@ -20,6 +20,8 @@ class Session {
   int status();
   int zone_list();
   int zone_status(const std::string& name);
+  /// `to`: a file instead of the zone's own; relative to this process's folder.
+  int zone_export(const std::string& name, const std::string& to);
   /// Only the zones that are not served as they should be.
   int zone_problems();
   int worker_list();

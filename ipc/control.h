@@ -31,6 +31,8 @@
 /// | status        |                    | StatusResult                                            |
 /// | zone-list     | after, limit       | ZoneListResult: a page of rows in canonical order       |
 /// | zone-status   | name               | ZoneRow with every field                                |
+/// | zone-export   | name, to           | ExportResult, once the file is there. `to`: an absolute |
+/// |               |                    | path, instead of the zone's own file                    |
 /// | worker-list   |                    | WorkerListResult                                        |
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
@@ -56,6 +58,7 @@ namespace verb {
 inline constexpr std::string_view kStatus = "status";
 inline constexpr std::string_view kZoneList = "zone-list";
 inline constexpr std::string_view kZoneStatus = "zone-status";
+inline constexpr std::string_view kZoneExport = "zone-export";
 inline constexpr std::string_view kWorkerList = "worker-list";
 inline constexpr std::string_view kWorkerAdd = "worker-add";
 inline constexpr std::string_view kWorkerRemove = "worker-remove";
@@ -67,6 +70,7 @@ inline constexpr std::string_view kStop = "stop";
 struct ControlRequest {
   std::string verb{};
   std::string name{};   ///< args.name: zone
+  std::string to{};     ///< args.to: file; empty = the zone's own
   std::string after{};  ///< args.after: list behind this zone; empty = from the start
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows
   std::uint32_t count = 1;              ///< args.count: workers

@@ -77,6 +77,17 @@ void visit_fields(Visitor& visit, Row& row)
   visit("warnings", row.warnings);
 }
 
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, ExportResult>
+{
+  visit("zone", row.zone);
+  visit("serial", row.serial);
+  visit("records", row.records);
+  visit("file", row.file);
+  visit("written", row.written);
+}
+
 template <class Row>
 json to_object(const Row& row) {
   FieldWriter writer;
@@ -113,6 +124,7 @@ json to_json(const StatusResult& result) { return to_object(result); }
 json to_json(const ZoneRow& row) { return to_object(row); }
 json to_json(const WorkerRow& row) { return to_object(row); }
 json to_json(const ReloadResult& result) { return to_object(result); }
+json to_json(const ExportResult& result) { return to_object(result); }
 
 json to_json(const ZoneListResult& result) {
   json rows = json::array();
@@ -129,6 +141,7 @@ json to_json(const WorkerListResult& result) {
 Result<StatusResult> status_from_json(const json& object) { return read_row<StatusResult>(object); }
 Result<ZoneRow> zone_row_from_json(const json& object) { return read_row<ZoneRow>(object); }
 Result<ReloadResult> reload_from_json(const json& object) { return read_row<ReloadResult>(object); }
+Result<ExportResult> export_from_json(const json& object) { return read_row<ExportResult>(object); }
 
 Result<ZoneListResult> zone_list_from_json(const json& object) {
   ZoneListResult result;

@@ -87,12 +87,22 @@ struct ReloadResult {
   bool operator==(const ReloadResult&) const = default;
 };
 
+struct ExportResult {
+  std::string zone{};
+  std::uint32_t serial = 0;
+  std::uint64_t records = 0;
+  std::string file{};
+  bool written = false;  ///< false: the file held just that before
+  bool operator==(const ExportResult&) const = default;
+};
+
 [[nodiscard]] nlohmann::json to_json(const StatusResult& result);
 [[nodiscard]] nlohmann::json to_json(const ZoneRow& row);
 [[nodiscard]] nlohmann::json to_json(const ZoneListResult& result);
 [[nodiscard]] nlohmann::json to_json(const WorkerRow& row);
 [[nodiscard]] nlohmann::json to_json(const WorkerListResult& result);
 [[nodiscard]] nlohmann::json to_json(const ReloadResult& result);
+[[nodiscard]] nlohmann::json to_json(const ExportResult& result);
 
 /// Read a result back; kInvalid names the field of the wrong type. Absent fields keep their
 /// defaults.
@@ -101,5 +111,6 @@ Result<ZoneRow> zone_row_from_json(const nlohmann::json& json);
 Result<ZoneListResult> zone_list_from_json(const nlohmann::json& json);
 Result<WorkerListResult> worker_list_from_json(const nlohmann::json& json);
 Result<ReloadResult> reload_from_json(const nlohmann::json& json);
+Result<ExportResult> export_from_json(const nlohmann::json& json);
 
 }  // namespace pando::ipc

@@ -50,6 +50,10 @@ class FieldReader {
     if (value.is_string()) out = value.get_ref<const std::string&>();
     return value.is_string();
   }
+  static bool read(const nlohmann::json& value, bool& out) {
+    if (value.is_boolean()) out = value.get<bool>();
+    return value.is_boolean();
+  }
   template <class Number>
     requires std::is_unsigned_v<Number>
   static bool read(const nlohmann::json& value, Number& out) {

@@ -47,6 +47,9 @@ void Committer::on_published(std::function<void(std::uint64_t)> hook) {
 void Committer::on_zone_changed(std::function<void(const dns::Name&, bool)> hook) {
   zone_hook_ = std::move(hook);
 }
+void Committer::on_journalled(std::function<void(const JournalEntry&)> hook) {
+  journalled_hook_ = std::move(hook);
+}
 void Committer::on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
   upkeep_hook_ = std::move(hook);
 }
@@ -181,6 +184,8 @@ void Committer::publish(Group& group, std::uint64_t position) {
   note_sources(group);
   ++counters_.versions;
   if (store_.stats().waiting_chunks > 0) store_.reclaim();
+  if (journalled_hook_)
+    for (const JournalEntry& entry : group.entries) journalled_hook_(entry);
   if (published_hook_) published_hook_(*version);
   tell_changes(group);
   answer(group, *version);

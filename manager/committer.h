@@ -104,6 +104,8 @@ class Committer {
   /// Called after each publication for each zone whose data changed. `whole`: it was put as a
   /// whole, not by a difference.
   void on_zone_changed(std::function<void(const dns::Name& zone, bool whole)> hook);
+  /// Called for each record of a group after its publication, in order.
+  void on_journalled(std::function<void(const JournalEntry&)> hook);
   /// Called when a group is being put together: may add one step of upkeep (compaction).
   void on_idle_room(std::function<std::optional<CommitRequest>()> hook);
 
@@ -149,6 +151,7 @@ class Committer {
   asio::steady_timer owed_timer_;
   std::function<void(std::uint64_t)> published_hook_;
   std::function<void(const dns::Name&, bool)> zone_hook_;
+  std::function<void(const JournalEntry&)> journalled_hook_;
   std::function<std::optional<CommitRequest>()> upkeep_hook_;
 };
 

@@ -97,6 +97,10 @@ bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept 
   return a.file_mtime_ns == b.file_mtime_ns && a.file_octets == b.file_octets;
 }
 
+zone::ZoneSource noted_source(const zone::ZoneView& zone) {
+  return {zone.source_mtime_ns(), zone.source_octets()};
+}
+
 bool is_secondary(const zone::ZoneView& zone) {
   const auto settings = zone::decode_zone_settings(zone.settings_bytes());
   return settings && settings->is_secondary;

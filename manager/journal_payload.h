@@ -63,6 +63,9 @@ Bytes encode(const zone::ZoneSource& source);
 Result<zone::ZoneSource> decode_source(ByteView bytes);
 [[nodiscard]] bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept;
 
+/// The file that a zone in the store was loaded from, merged with last, or written to.
+[[nodiscard]] zone::ZoneSource noted_source(const zone::ZoneView& zone);
+
 [[nodiscard]] bool is_secondary(const zone::ZoneView& zone);
 /// Whether a zone without records in a damaged journal may have had some.
 [[nodiscard]] bool may_have_updates(const zone::ZoneView& zone);

@@ -81,6 +81,7 @@ void Server::stop() {
   log::info("manager_stopping");
   systemd::stopping();
   upkeep_->stop();
+  exports_->stop();
   secondaries_->stop();
   notifier_->stop();
   forwarder_->stop();

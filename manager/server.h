@@ -26,6 +26,7 @@
 #include "manager/update_service.h"
 #include "manager/worker_pool.h"
 #include "manager/zone_copies.h"
+#include "manager/zone_exports.h"
 #include "manager/zone_loader.h"
 
 namespace pando::manager {
@@ -89,6 +90,7 @@ class Server {
   void leave(std::chrono::steady_clock::time_point deadline);
   // server_control.cpp
   void control(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  void export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   Result<nlohmann::json> query(const ipc::ControlRequest& request);
   ipc::StatusResult status() const;
   ipc::ZoneRow zone_row(const zone::ZoneView& zone, bool every_field);
@@ -120,6 +122,7 @@ class Server {
   std::unique_ptr<JournalUpkeep> journal_upkeep_;
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;
+  std::unique_ptr<ZoneExports> exports_;
   std::unique_ptr<SecondaryZones> secondaries_;
   std::unique_ptr<Notifier> notifier_;
   std::unique_ptr<UpdateForwarder> forwarder_;

@@ -17,11 +17,27 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
       reply(result ? Result<json>(ipc::to_json(*result))
                    : Result<json>(tl::unexpected<Error>(result.error())));
     });
+  if (request.verb == ipc::verb::kZoneExport) return export_zone(request, reply);
   if (request.verb == ipc::verb::kStop) {
     reply(json::object());
     return asio::post(io_, [this] { stop(); });
   }
   reply(query(request));
+}
+
+void Server::export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return reply(pass(name));
+  if (!settled_) return reply(fail(Errc::kExists, "the zones are still being loaded"));
+  const auto done = [reply, zone = *name](const Result<ZoneExports::Exported>& exported) {
+    if (!exported) return reply(tl::unexpected<Error>(exported.error()));
+    reply(ipc::to_json(ipc::ExportResult{to_text(zone), exported->serial.value, exported->records,
+                                         exported->path, exported->written}));
+  };
+  if (request.to.empty())
+    exports_->write_own(*name, done);
+  else
+    exports_->write_to(*name, request.to, done);
 }
 
 Result<json> Server::query(const ipc::ControlRequest& request) {
@@ -66,6 +82,7 @@ ipc::StatusResult Server::status() const {
   const UpdateService::Counters& service = service_->counters();
   const SecondaryZones::Counters transfers = secondaries_->counters();
   const Notifier::Counters notifies = notifier_->counters();
+  const ZoneExports::Counters exports = exports_->counters();
   result.counters = {{"versions", commits.versions},
                      {"updates", service.updates},
                      {"updates_accepted", service.accepted},
@@ -81,6 +98,8 @@ ipc::StatusResult Server::status() const {
                      {"notifies_sent", notifies.sent},
                      {"notifies_answered", notifies.answered},
                      {"notifies_failed", notifies.failed},
+                     {"exports", exports.exports},
+                     {"exports_failed", exports.failures},
                      {"signed_queries", service.signed_queries},
                      {"bad_signatures", service.bad_signatures},
                      {"upkeep_walks", upkeep_->counters().walks},
@@ -121,6 +140,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
     row.last_ok = side->last_ok.load(std::memory_order_relaxed);
   }
   if (problem != problems_.end()) row.problem = problem->second;
+  if (row.problem.empty()) row.problem = exports_->problem(zone.apex());
   const auto refresh = secondary ? secondaries_->status(dns::Name(zone.apex())) : std::nullopt;
   if (refresh) {
     row.refresh_at = refresh->next_refresh;

@@ -144,6 +144,10 @@ void Server::make_parts() {
                                          *committer_, runtime_->limits);
   copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_,
                                          runtime_->settings.store.journal + "/secondary");
+  exports_ = std::make_unique<ZoneExports>(
+      io_, pool_, native_files(), *committer_, *slots_, [this] { return history(); },
+      ZoneExports::Options{});
+  committer_->on_journalled([this](const JournalEntry& entry) { exports_->journalled(entry); });
   secondaries_ = std::make_unique<SecondaryZones>(
       io_, *network_, *store_, *slots_, *committer_,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
@@ -232,6 +236,7 @@ void Server::begin_serving() {
         load_zones([this](const LoadCounts&) {
           settled_ = true;
           copies_->keep_only(runtime_);
+          exports_->configure(runtime_);
           if (fresh_) secondaries_->configure(runtime_);
           if (fresh_) forget_zones();
           notifier_->tell_all();

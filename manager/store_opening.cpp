@@ -67,6 +67,21 @@ Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const
   return true;
 }
 
+/// Which file the zone, as it is now, stands beside.
+Status replay_source(shm::Store& store, const JournalRecord& record) {
+  const auto source = decode_source(record.payload);
+  if (!source) return fail(source.error().code, "{}", source.error().text);
+  const shm::VersionInfo base = store.current();
+  shm::Transaction transaction = store.begin();
+  transaction.use_reserve();
+  zone::Draft draft(transaction, base.root, base.number + 1);
+  const zone::ZoneView zone = draft.snapshot().zone_at(record.zone);
+  if (!zone || !zone.loaded() || !(zone.serial() == record.to)) return {};
+  if (auto put = draft.put_zone_source(record.zone, *source); !put) return put;
+  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  return version ? Status() : pass(version);
+}
+
 }  // namespace
 
 Status replay_journal(shm::Store& store, Journal& journal, Files& files, const NoteSink& note) {
@@ -80,6 +95,8 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
         last = record.position;
         if (record.kind == RecordKind::kGone) return replay_removal(store, record);
         if (never_put == 0 && is_of_another_zone(store, record)) never_put = record.position;
+        if (record.kind == RecordKind::kSource && never_put == 0)
+          return replay_source(store, record);
         // The others only say how zone and file compare; an edit may do no more either.
         if (!changes_zone(record)) return {};
         never_put = 0;

@@ -3,48 +3,15 @@
 #include <xxhash.h>
 
 #include <asio/post.hpp>
-#include <filesystem>
 #include <unordered_set>
 
-#include "base/crash_point.h"
-#include "dns/zone_text.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
-#include "manager/zone_diff.h"
 #include "manager/zone_file.h"
-#include "zone/each_record.h"
 
 namespace pando::manager {
 
 namespace {
-
-constexpr const char* kPartial = ".partial";  // suffix of a copy that is being written
-
-Status write_text(StoreFile& file, const zone::ZoneView& zone) {
-  std::uint64_t offset = 0;
-  dns::ZoneTextWriter writer(zone.apex(), {.relative_owners = true}, [&](std::string_view text) {
-    const auto* octets = reinterpret_cast<const std::uint8_t*>(text.data());
-    auto written = file.write_at(offset, {octets, text.size()});
-    offset += text.size();
-    return written;
-  });
-  auto done = writer.comment(
-      fmt::format("copy of {} at serial {}", to_text(zone.apex()), zone.serial().value));
-  // RFC 1035 §5.2 wants no order, but people and some tools look for the SOA at the top.
-  const auto soa = soa_record(zone);
-  if (done && soa) done = writer.add(soa->owner, soa->type, soa->ttl, soa->rdata);
-  if (done)
-    done = zone::for_each_record(
-        zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
-          if (type == dns::RRType::kSOA) return {};
-          return writer.add(owner, type, ttl, rdata);
-        });
-  if (done) done = writer.finish();
-  if (done && writer.records() != zone.record_count())
-    return fail(Errc::kCorrupt, "{} records where {} are counted", writer.records(),
-                zone.record_count());
-  return done;
-}
 
 /// Not one that was made a primary's, or has gone, while its copy was being written.
 bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
@@ -57,21 +24,6 @@ Result<std::optional<zone::ZoneSource>> write_copy(Files& files, const zone::Zon
 }
 
 }  // namespace
-
-Status write_zone_file(Files& files, const zone::ZoneView& zone, const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const std::string partial = path + kPartial;
-  if (auto made = files.make_directory(folder); !made) return made;
-  auto file = files.open(partial, OpenMode::kCreate);
-  if (!file) return pass(file);
-  auto done = write_text(**file, zone);
-  if (done) done = (*file)->sync();
-  crash_point("zone-copy-written");
-  if (done) done = files.rename(partial, path);
-  if (done) return files.sync_directory(folder);
-  static_cast<void>(files.remove(partial));
-  return done;
-}
 
 std::string copy_name(dns::NameView zone) {
   constexpr std::size_t kMaxStem = 200;  // of 255, with room for the suffixes

@@ -10,15 +10,10 @@
 
 #include "manager/committer.h"
 #include "manager/runtime.h"
-#include "manager/store_file.h"
+#include "manager/zone_writing.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
-
-/// Writes a loaded zone in presentation format, SOA first. After a crash at any moment `path` holds
-/// the old or the new contents; a missing directory is made. For a pool thread; the version that
-/// `zone` is part of must be pinned meanwhile.
-Status write_zone_file(Files& files, const zone::ZoneView& zone, const std::string& path);
 
 /// The file name of a zone's copy: its name in lower case with every octet that could mean
 /// something to a file system as %XX; names too long for one get a hash.

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "dns/zone_scanner.h"
+#include "manager/export_file.h"
 #include "manager/soa.h"
 #include "manager/zone_recovery.h"
 #include "zone/broken_rules.h"
@@ -40,7 +41,7 @@ class Builder {
       : store_(store), apex_(apex), path_(path), builder_(apex) {}
 
   Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
-    const auto source = path_.empty() ? std::nullopt : stat_source(path_);
+    auto source = path_.empty() ? std::nullopt : stat_source(path_);
     const bool has_updates = history != nullptr && history->journal.knows(apex_);
     if (has_updates)
       if (auto chosen = choose(*history, source); !chosen)
@@ -58,10 +59,16 @@ class Builder {
 
  private:
   /// Whether the journal's updates come beside the file, or by serials.
-  Status choose(const ZoneHistory& history, const std::optional<zone::ZoneSource>& source) {
+  Status choose(const ZoneHistory& history, std::optional<zone::ZoneSource>& source) {
     auto state = history.journal.file_state(apex_, history.up_to);
     if (!state) return pass(state);
     state_ = std::move(*state);
+    if (!path_.empty() && !history.is_copy && state_.source) {
+      // An export that was cut short; what it left is the noted file.
+      auto finished = finish_export(native_files(), path_, *state_.source);
+      if (!finished) return pass(finished);
+      if (*finished) source = stat_source(path_);
+    }
     becomes_primary_ = source && state_.own && !history.is_copy;
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     if (becomes_primary_) state_.become_primary(serial && state_.is_noted(*serial, *source));

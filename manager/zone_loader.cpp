@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "ipc/log.h"
+#include "manager/export_file.h"
 #include "manager/file_merge.h"
 #include "manager/zone_diff.h"
 #include "manager/zone_merge.h"
@@ -77,6 +78,10 @@ void ZoneLoader::Task::examine(shm::Store& store) {
   if (!served) return load_new(store, source.has_value());
   // What a secondary is served says its primary; the file is a copy.
   if (job.file_optional || is_merged(source)) return unchanged();
+  // An export that was cut short; what it left is the file that is merged.
+  const auto finished = finish_export(native_files(), job.path, noted_source(live()));
+  if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
+  if (*finished || is_merged(stat_source(job.path))) return unchanged();
   compare(store);
 }
 
@@ -214,6 +219,7 @@ void ZoneLoader::built(const std::shared_ptr<Task>& task) {
 void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   const std::optional<dns::Serial> expected =
       task->plan ? std::optional(task->plan->compared) : std::nullopt;
+  const zone::ZoneSource beside = task->plan ? task->plan->beside : zone::ZoneSource{};
   Committer::ZonePut put{task->job.apex,
                          task->zone->built,
                          std::move(task->zone->transaction),
@@ -221,9 +227,10 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
                          {},
                          {}};
   auto moved = std::make_shared<bool>(false);
-  put.check = [expected, moved](const zone::ZoneView& before) -> Status {
+  put.check = [expected, beside, moved](const zone::ZoneView& before) -> Status {
     const bool loaded = before && before.loaded();
-    *moved = loaded != expected.has_value() || (loaded && !(before.serial() == *expected));
+    *moved = loaded != expected.has_value() || (loaded && !(before.serial() == *expected)) ||
+             (loaded && !same_source(noted_source(before), beside));
     return *moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   put.note = [expected, task](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {

@@ -10,6 +10,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& f
                              const zone::ZoneSource& source, FileState state) {
   MergePlan plan;
   plan.source = source;
+  plan.beside = noted_source(live);
   if (state.own) {
     plan.with_noted_file = state.is_noted(fresh.serial(), source);
     state.become_primary(*plan.with_noted_file);
@@ -83,6 +84,8 @@ Result<zone::Applied> stage_merge(Stage& stage, const MergePlan& plan,
   const auto soa = soa_record(live);
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
   const bool moved = !(live.serial() == plan.compared);
+  // An export that came between has made another file the one that the edit starts from.
+  if (!same_source(noted_source(live), plan.beside)) return fail(Errc::kExists, "zone moved");
   if (moved && !plan.overlay_known) return fail(Errc::kExists, "zone moved");
   zone::Applied applied;
   applied.from = applied.to = live.serial();

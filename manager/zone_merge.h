@@ -27,6 +27,7 @@ struct MergePlan {
   /// The zone was fed by transfers: whether its file is the noted one (FileState::become_primary).
   std::optional<bool> with_noted_file;
   zone::ZoneSource source;
+  zone::ZoneSource beside;  ///< the file that was noted when they were compared
 };
 
 /// Compares a served zone with its file (`fresh`, in the state `source`), given what the journal

@@ -79,7 +79,8 @@ class Zone:
         self.server.start(zone)
 
     def lose_memory(self):
-        self.server.kill()
+        if self.server.process.poll() is None:
+            self.server.kill()
         for pid in self.server.left_over():
             os.kill(pid, signal.SIGKILL)
         servers.wait_until("workers are gone", lambda: not self.server.left_over())

@@ -189,6 +189,17 @@ TEST(Configuration, DuplicateKeysAreErrors) {
             "3: zones: given twice, first in line 1");
 }
 
+TEST(Configuration, ASecondaryZoneHasNoExportInterval) {
+  const std::string remotes = "remotes: [{name: r, address: [\"::1\"]}]\n";
+  EXPECT_EQ(
+      errors_of(remotes + "zones:\n- {name: z, primaries: [r], export-interval: 1s}\n"),
+      "3: zones[0]: zone z. is secondary, its copy needs no 'export-interval' (it may be 'off')");
+  EXPECT_EQ(errors_of(remotes + "templates: [{name: default, export-interval: 1s}]\n"
+                                "zones:\n- {name: z, primaries: [r], export-interval: off}\n"
+                                "- {name: y, file: f}\n"),
+            "");
+}
+
 TEST(Configuration, AllProblemsAreReportedInTheOrderOfLines) {
   EXPECT_EQ(errors_of("zones:\n"
                       "- {name: a..b, file: f}\n"

@@ -23,7 +23,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"store: {checkpoint: {interval: 5min, journal: 64MiB}}", "store.checkpoint"},
       {"store: {verify: always}", "store.verify"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
-      {"zones: [{name: z, file: f, export-interval: 10min}]", "zones[0].export-interval"},
       {"catalogs: [{zone: c, role: producer}]", "catalogs"},
   };
   for (const auto& [text, key] : cases)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -274,6 +275,28 @@ TEST(ReloadCommand, FailsWhenAFileCouldNotBeLoaded) {
             "reloaded: 0 zones added, 0 removed, 1 changed\n"
             "error: a.: a.zone:3: no such type\n"
             "error: 2 zones in all could not be loaded\n");
+}
+
+TEST(ZoneExportCommand, SaysWhereTheZoneIs) {
+  const auto command = [](Session& session) { return session.zone_export("A", "/x/../a.zone"); };
+  for (const bool written : {true, false}) {
+    const ipc::ExportResult result{"a.", 7, 1, "/a.zone", written};
+    const Outcome outcome = run(always(ipc::to_json(result)), command);
+    EXPECT_EQ(outcome.code, kDone);
+    ASSERT_EQ(outcome.requests.size(), 1U);
+    EXPECT_EQ(outcome.requests[0],
+              (ControlRequest{.verb = "zone-export", .name = "A.", .to = "/a.zone"}));
+    EXPECT_EQ(outcome.out, fmt::format("a.: serial 7 with 1 record {} /a.zone\n",
+                                       written ? "written to" : "was in"));
+  }
+}
+
+TEST(ZoneExportCommand, MeansFilesOfItsOwnFolder) {
+  const Outcome outcome = run(refuses(Errc::kExists, "no"),
+                              [](Session& session) { return session.zone_export("a", "a.zone"); });
+  EXPECT_EQ(outcome.code, kFailed);
+  ASSERT_EQ(outcome.requests.size(), 1U);
+  EXPECT_EQ(outcome.requests[0].to, (std::filesystem::current_path() / "a.zone").string());
 }
 
 TEST(StopCommand, WaitsForTheManagersEnd) {

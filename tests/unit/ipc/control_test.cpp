@@ -28,7 +28,7 @@ struct SocketPair {
 };
 
 TEST(ControlRequest, SurvivesTheTripThroughJson) {
-  const ControlRequest request{"zone-list", "example.com.", "example.net.", 7, 3};
+  const ControlRequest request{"zone-list", "example.com.", "/x.zone", "example.net.", 7, 3};
   const auto again = request_from_json(to_json(request));
   ASSERT_TRUE(again) << again.error().text;
   EXPECT_EQ(*again, request);
@@ -214,6 +214,8 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
   EXPECT_EQ(worker_list_from_json(to_json(workers)).value(), workers);
   const ReloadResult reload{1, 2, 3, {"store.path"}, {"careful"}, 1, {"a.: bad"}};
   EXPECT_EQ(reload_from_json(to_json(reload)).value(), reload);
+  const ExportResult exported{"a.", 7, 3, "/a.zone", true};
+  EXPECT_EQ(export_from_json(to_json(exported)).value(), exported);
 }
 
 TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
@@ -226,6 +228,7 @@ TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
 }
 
 TEST(ControlResults, OfTheWrongTypeAreErrors) {
+  EXPECT_FALSE(export_from_json(json::parse(R"({"written":1})")));
   EXPECT_FALSE(status_from_json(json::parse(R"({"pid":"x"})")));
   EXPECT_FALSE(status_from_json(json::parse(R"({"store":{"live":"x"}})")));
   EXPECT_FALSE(status_from_json(json::parse("[]")));

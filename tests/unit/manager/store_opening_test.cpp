@@ -58,6 +58,25 @@ TEST_F(Replay, WhatChangesNothingCountsAsSeen) {
   EXPECT_EQ(position(), 1U);
 }
 
+/// Else a reload would take the file that an export has written for an edit.
+TEST_F(Replay, TheStoreLearnsWhichFileTheJournalNames) {
+  journalled({delta(10),
+              {name("@"), {10}, {11}, {}, RecordKind::kBase},
+              source_entry(name("@"), {11}, {1, 2})});
+  restart();
+  EXPECT_TRUE(same_source(noted_source(parts_.zone.zone()), {1, 2}));
+  EXPECT_EQ(position(), 3U);
+}
+
+TEST_F(Replay, TheFileOfAZoneThatWasNeverPutIsNotThatOfTheOneThatIsServed) {
+  const zone::ZoneSource before = noted_source(parts_.zone.zone());
+  journalled({{name("@"), {77}, {77}, {}, RecordKind::kBase},
+              source_entry(name("@"), {77}, {1, 2}),
+              source_entry(name("@"), {10}, {3, 4})});
+  restart();
+  EXPECT_TRUE(same_source(noted_source(parts_.zone.zone()), before));
+}
+
 TEST_F(Replay, AZoneThatLeftIsRemoved) {
   journalled({delta(10), {name("@"), {11}, {11}, {}, RecordKind::kGone}});
   restart();
