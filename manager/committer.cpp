@@ -334,6 +334,13 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
   });
 }
 
+void Committer::zone_replaced(const dns::Name& apex) {
+  sources_.erase(folded_key(apex));
+  owed_.erase(folded_key(apex));
+  note_whole_transfer(apex, current().zone_at(apex).serial());
+  if (zone_hook_) zone_hook_(apex, true);
+}
+
 /// A step of its own. Without it (the disk is full, the process killed) the next difference does
 /// not fit the one before, and what came by update is not known any more.
 void Committer::note_whole_transfer(const dns::Name& apex, dns::Serial serial) {

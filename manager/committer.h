@@ -92,6 +92,9 @@ class Committer {
     std::function<void(std::vector<JournalEntry>&, const zone::ZoneView& after)> note;
   };
   void put_zone(ZonePut put, Finished done);
+  /// A primary has sent the zone whole, and it was brought in as a difference. What was there before
+  /// is gone with it, as after put_zone(): the journal is told so.
+  void zone_replaced(const dns::Name& apex);
   /// What a zone that was just put, and has no later records, has to say in the journal, which
   /// could not be written then: it goes before the zone's next record, and is tried again by
   /// itself. A zone that is put anew or has gone owes nothing.

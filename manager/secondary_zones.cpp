@@ -300,7 +300,8 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
       if (applied->missing_removals > 0)
         return fail(Errc::kInvalid, "{} records to remove are not there",
                     applied->missing_removals);
-      committer_.note_difference(stage, *applied, RecordKind::kTransfer);
+      // A zone sent whole takes the place of what was there, also of updates, like any other.
+      if (!attempt->whole) committer_.note_difference(stage, *applied, RecordKind::kTransfer);
     }
     return {};
   };
@@ -309,8 +310,13 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
     if (!*alive) return;
     if (version) {
       ++counters_.transfers;
-      if (!attempt->whole) ++counters_.differences;
-      transferred(attempt, attempt->whole ? "axfr" : "ixfr", serial);
+      if (!attempt->whole) {
+        ++counters_.differences;
+        return transferred(attempt, "ixfr", serial);
+      }
+      committer_.zone_replaced(attempt->zone);
+      zone_put_(attempt->zone, true);
+      transferred(attempt, "axfr", serial);
     } else {
       failed(attempt, version.error(), !attempt->whole);
     }
