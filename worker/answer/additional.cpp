@@ -58,7 +58,7 @@ void add_target_addresses(Walk& walk, const zone::RRsetView& rrset, dns::NameVie
     if (type == dns::RRType::kSVCB || type == dns::RRType::kHTTPS)
       target = svcb_target(rdata, target, owner);
     for_each_address_set(walk, target, [&](const zone::RRsetView& addresses) {
-      if (!has_rrset(walk.out.additional, addresses))
+      if (!has_rrset(walk.out.answer, addresses) && !has_rrset(walk.out.additional, addresses))
         add_additional(walk, make_entry(walk, target, addresses, Need::kOptional));
     });
   });
