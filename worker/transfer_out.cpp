@@ -23,6 +23,13 @@ std::array<std::uint8_t, 2> covered_type(RRType type) {
   return octets;
 }
 
+/// The record that opens and closes a transfer.
+bool write_soa(dns::MessageWriter& writer, const zone::ZoneView& zone) {
+  const zone::RRsetView soa = zone.soa();
+  return writer.put_record(Section::kAnswer, zone.apex(), RRType::kSOA, RRClass::kIN,
+                           soa.ttl().seconds, soa.first_rdata());
+}
+
 template <class Visit>
 void for_each(const zone::RRsetView& set, bool signatures, Visit&& visit) {
   if (signatures)
@@ -85,10 +92,7 @@ ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
 }
 
 bool ZoneStream::put_soa(dns::MessageWriter& writer) {
-  const zone::RRsetView soa = zone_.soa();
-  if (!writer.put_record(Section::kAnswer, zone_.apex(), RRType::kSOA, RRClass::kIN,
-                         soa.ttl().seconds, soa.first_rdata()))
-    return false;
+  if (!write_soa(writer, zone_)) return false;
   ++records_;
   return true;
 }
@@ -186,10 +190,7 @@ DifferenceStream::Step DifferenceStream::fill(dns::MessageWriter& writer) {
 }
 
 bool DifferenceStream::put_soa(dns::MessageWriter& writer) {
-  const zone::RRsetView soa = zone_.soa();
-  if (!writer.put_record(Section::kAnswer, zone_.apex(), RRType::kSOA, RRClass::kIN,
-                         soa.ttl().seconds, soa.first_rdata()))
-    return false;
+  if (!write_soa(writer, zone_)) return false;
   ++records_;
   return true;
 }
