@@ -1,21 +1,24 @@
-// Sends signed UPDATE messages over UDP, a fixed number in flight, and counts the answers.
+// Sends signed UPDATE messages over UDP, from a number of clients with one under way each, and
+// counts the answers.
 //
-//   bench_update_load PORT ZONE KEY-NAME BASE64-SECRET COUNT IN-FLIGHT NAMES
+//   bench_update_load PORT ZONE KEY-NAME BASE64-SECRET COUNT CLIENTS NAMES [look]
 //
 // Update i replaces the A RRset at n<i mod NAMES>.ZONE by one record, so a zone of NAMES such names
-// keeps its size. Prints answered, refused and lost messages, seconds and rate.
+// keeps its size. With `look` each acknowledged update is asked for at once, from another port; no
+// more clients than names then. Prints answered, refused and lost messages, seconds and rate, the
+// time that updates took, and how many looks found an older address.
 
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/fd.h"
@@ -34,6 +37,14 @@ struct Load {
   std::uint64_t names = 1;
 };
 
+dns::Name owner_of(const Load& load, std::uint64_t number) {
+  return *dns::Name::from_text("n" + std::to_string(number % load.names), load.zone.view());
+}
+
+std::uint32_t address_of(std::uint64_t number) {
+  return static_cast<std::uint32_t>(0x0A000000U | (number & 0xFFFFFF));
+}
+
 /// RFC 2136 §2.5.2 and §2.5.1: delete the RRset, add one record.
 Bytes make_update(const Load& load, std::uint64_t number, std::uint16_t id) {
   std::uint8_t space[1024];
@@ -42,14 +53,13 @@ Bytes make_update(const Load& load, std::uint64_t number, std::uint16_t id) {
   header.id = id;
   header.opcode = dns::Opcode::kUpdate;
   writer.put_header(header);
-  const auto owner =
-      dns::Name::from_text("n" + std::to_string(number % load.names), load.zone.view());
-  std::uint8_t address[4] = {10};
-  store_be32(address, static_cast<std::uint32_t>(0x0A000000U | (number & 0xFFFFFF)));
+  const dns::Name owner = owner_of(load, number);
+  std::uint8_t address[4];
+  store_be32(address, address_of(number));
   bool fits = writer.put_question(load.zone, dns::RRType::kSOA, dns::RRClass::kIN);
-  fits = fits && writer.put_record(dns::Section::kAuthority, *owner, dns::RRType::kA,
+  fits = fits && writer.put_record(dns::Section::kAuthority, owner, dns::RRType::kA,
                                    dns::RRClass::kANY, 0, {});
-  fits = fits && writer.put_record(dns::Section::kAuthority, *owner, dns::RRType::kA,
+  fits = fits && writer.put_record(dns::Section::kAuthority, owner, dns::RRType::kA,
                                    dns::RRClass::kIN, 60, address);
   if (!fits) std::abort();
   const ByteView message = writer.finish();
@@ -59,52 +69,134 @@ Bytes make_update(const Load& load, std::uint64_t number, std::uint16_t id) {
   return bytes;
 }
 
+using Clock = std::chrono::steady_clock;
+
 struct Counts {
-  std::uint64_t sent = 0, answered = 0, refused = 0, resent = 0;
+  std::uint64_t sent = 0, answered = 0, refused = 0, resent = 0, looks = 0, stale = 0;
+  std::vector<double> latencies;  ///< milliseconds from first sending to the answer
 };
 
-/// One socket; the ID tells which update an answer belongs to.
-Counts run(int socket, const Load& load, std::uint64_t count, std::size_t in_flight) {
-  using Clock = std::chrono::steady_clock;
-  struct Waiting {
-    Bytes message;
-    Clock::time_point sent;
-  };
-  std::unordered_map<std::uint16_t, Waiting> waiting;
-  Counts counts;
-  std::uint16_t next_id = 1;
-  while (counts.answered + counts.refused < count) {
-    while (waiting.size() < in_flight && counts.sent < count) {
-      while (waiting.contains(next_id)) ++next_id;
-      Bytes message = make_update(load, counts.sent, next_id);
-      if (::send(socket, message.data(), message.size(), 0) < 0) break;
-      waiting.emplace(next_id++, Waiting{std::move(message), Clock::now()});
-      ++counts.sent;
+/// A client: a socket of its own, so that clients come to all workers, with one update under way.
+struct Client {
+  Fd socket;
+  std::uint64_t number = 0;
+  std::uint16_t id = 0;
+  Bytes message;
+  bool waiting = false;
+  Clock::time_point begun, sent;
+};
+
+Fd connect_to(std::uint16_t port) {
+  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in server{};
+  server.sin_family = AF_INET;
+  server.sin_port = htons(port);
+  server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&server), sizeof server) != 0)
+    std::abort();
+  return socket;
+}
+
+/// The sender of updates: as many at a time as there are clients, `count` in all.
+class Run {
+ public:
+  Run(const Load& load, std::uint16_t port, std::uint64_t count, std::size_t clients, bool look)
+      : load_(load), count_(count) {
+    for (std::size_t i = 0; i < clients; ++i) clients_.emplace_back().socket = connect_to(port);
+    // Looks come from other ports than updates, so mostly to other workers.
+    for (std::size_t i = 0; look && i < 16; ++i) lookers_.push_back(connect_to(port));
+  }
+
+  Counts run() {
+    std::vector<pollfd> polls;
+    for (const auto& client : clients_) polls.push_back({client.socket.get(), POLLIN, 0});
+    for (auto& client : clients_) begin(client);
+    while (counts_.answered + counts_.refused < count_) {
+      ::poll(polls.data(), polls.size(), 1000);
+      for (std::size_t i = 0; i < polls.size(); ++i)
+        if (polls[i].revents != 0) receive(clients_[i]);
+      for (auto& client : clients_) send_again(client);
     }
-    pollfd poll{socket, POLLIN, 0};
-    ::poll(&poll, 1, 1000);
+    return std::move(counts_);
+  }
+
+ private:
+  void begin(Client& client) {
+    client.waiting = counts_.sent < count_;
+    if (!client.waiting) return;
+    client.number = counts_.sent++;
+    client.message = make_update(load_, client.number, ++client.id);
+    client.begun = client.sent = Clock::now();
+    send(client.socket, client.message);
+  }
+
+  void receive(Client& client) {
     std::uint8_t answer[4096];
     ssize_t size = 0;
-    while ((size = ::recv(socket, answer, sizeof answer, MSG_DONTWAIT)) >= 12) {
-      if (waiting.erase(load_be16(answer)) == 0) continue;
-      ++((answer[3] & 0x0F) == 0 ? counts.answered : counts.refused);
-    }
-    for (auto& [id, entry] : waiting) {
-      if (Clock::now() - entry.sent < std::chrono::seconds(3)) continue;
-      entry.sent = Clock::now();
-      ++counts.resent;
-      [[maybe_unused]] const auto again =
-          ::send(socket, entry.message.data(), entry.message.size(), 0);
+    while ((size = ::recv(client.socket.get(), answer, sizeof answer, MSG_DONTWAIT)) >= 12) {
+      if (!client.waiting || load_be16(answer) != client.id) continue;
+      const bool done = (answer[3] & 0x0F) == 0;
+      ++(done ? counts_.answered : counts_.refused);
+      counts_.latencies.push_back(
+          std::chrono::duration<double, std::milli>(Clock::now() - client.begun).count());
+      if (done && !lookers_.empty()) look(client.number);
+      begin(client);
     }
   }
-  return counts;
+
+  void send_again(Client& client) {
+    if (!client.waiting || Clock::now() - client.sent < std::chrono::seconds(3)) return;
+    client.sent = Clock::now();
+    ++counts_.resent;
+    send(client.socket, client.message);
+  }
+
+  /// Asks for what was just acknowledged: an older address is a stale look.
+  void look(std::uint64_t number) {
+    std::uint8_t space[512];
+    dns::MessageWriter writer(space, sizeof space);
+    dns::Header header;
+    header.id = static_cast<std::uint16_t>(number);
+    writer.put_header(header);
+    if (!writer.put_question(owner_of(load_, number), dns::RRType::kA, dns::RRClass::kIN)) return;
+    const ByteView question = writer.finish();
+    const Fd& socket = lookers_[counts_.looks++ % lookers_.size()];
+    std::uint8_t answer[512];
+    for (;;) {
+      send(socket, question);
+      pollfd poll{socket.get(), POLLIN, 0};
+      if (::poll(&poll, 1, 1000) != 1) continue;
+      const ssize_t size = ::recv(socket.get(), answer, sizeof answer, 0);
+      if (size < 28 || load_be16(answer) != header.id) continue;
+      // One A record and nothing behind it: the address is the message's end.
+      if (load_be32(answer + size - 4) != address_of(number)) ++counts_.stale;
+      return;
+    }
+  }
+
+  static void send(const Fd& socket, ByteView message) {
+    [[maybe_unused]] const auto sent = ::send(socket.get(), message.data(), message.size(), 0);
+  }
+
+  const Load& load_;
+  std::uint64_t count_;
+  std::vector<Client> clients_;
+  std::vector<Fd> lookers_;
+  Counts counts_;
+};
+
+double percentile(std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1,
+                         static_cast<std::size_t>(share * static_cast<double>(values.size())))];
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 8) {
-    std::fprintf(stderr, "usage: %s PORT ZONE KEY SECRET COUNT IN-FLIGHT NAMES\n", argv[0]);
+  if (argc != 8 && argc != 9) {
+    std::fprintf(stderr, "usage: %s PORT ZONE KEY SECRET COUNT CLIENTS NAMES [look]\n", argv[0]);
     return 2;
   }
   Load load;
@@ -113,21 +205,19 @@ int main(int argc, char** argv) {
   load.names = std::strtoull(argv[7], nullptr, 10);
   const auto secret = dns::base64_decode(argv[4]);
   if (!secret || !load.keys.add({load.key, dns::TsigAlgorithm::kSha256, *secret})) return 2;
-  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in server{};
-  server.sin_family = AF_INET;
-  server.sin_port = htons(static_cast<std::uint16_t>(std::atoi(argv[1])));
-  server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&server), sizeof server) != 0) return 1;
-  const auto start = std::chrono::steady_clock::now();
-  const Counts counts =
-      run(socket.get(), load, std::strtoull(argv[5], nullptr, 10), std::strtoull(argv[6], nullptr, 10));
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("answered %llu refused %llu resent %llu seconds %.2f rate %.0f/s\n",
-              static_cast<unsigned long long>(counts.answered),
-              static_cast<unsigned long long>(counts.refused),
-              static_cast<unsigned long long>(counts.resent), seconds,
-              static_cast<double>(counts.answered) / seconds);
-  return counts.refused == 0 ? 0 : 1;
+  Run run(load, static_cast<std::uint16_t>(std::atoi(argv[1])), std::strtoull(argv[5], nullptr, 10),
+          std::strtoull(argv[6], nullptr, 10), argc == 9);
+  const auto start = Clock::now();
+  Counts counts = run.run();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  std::printf(
+      "answered %llu refused %llu resent %llu seconds %.2f rate %.0f/s "
+      "p50 %.2f ms p99 %.2f ms max %.2f ms looks %llu stale %llu\n",
+      static_cast<unsigned long long>(counts.answered),
+      static_cast<unsigned long long>(counts.refused),
+      static_cast<unsigned long long>(counts.resent), seconds,
+      static_cast<double>(counts.answered) / seconds, percentile(counts.latencies, 0.5),
+      percentile(counts.latencies, 0.99), percentile(counts.latencies, 1),
+      static_cast<unsigned long long>(counts.looks), static_cast<unsigned long long>(counts.stale));
+  return counts.refused == 0 && counts.stale == 0 ? 0 : 1;
 }

@@ -1,10 +1,9 @@
 #include "dns/ip_text.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 
+#include <charconv>
 #include <cstring>
-#include <iterator>
 
 #include "base/bytes.h"
 #include "dns/encoding.h"
@@ -80,9 +79,16 @@ bool parse_ipv6(std::string_view text, std::uint8_t out[16]) noexcept {
   return true;
 }
 
+/// The commonest RDATA of all: a library's formatting took half of the time in which a zone's text
+/// is written.
 void print_ipv4(const std::uint8_t* octets, std::string& text) {
-  fmt::format_to(std::back_inserter(text), "{}.{}.{}.{}", octets[0], octets[1], octets[2],
-                 octets[3]);
+  char buffer[INET_ADDRSTRLEN];
+  char* end = buffer;
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (i > 0) *end++ = '.';
+    end = std::to_chars(end, buffer + sizeof buffer, octets[i]).ptr;
+  }
+  text.append(buffer, end);
 }
 
 void print_ipv6(const std::uint8_t* octets, std::string& text) {

@@ -11,6 +11,11 @@ std::size_t HeapUpkeep::measure_heap() { return ::mallinfo2().fordblks; }
 
 void HeapUpkeep::release_heap() { ::malloc_trim(0); }
 
+void HeapUpkeep::bound_heap() {
+  ::mallopt(M_TRIM_THRESHOLD, 2 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+}
+
 void HeapUpkeep::check(std::chrono::steady_clock::time_point now) {
   if (busy_ || now < next_) return;
   busy_ = true;

@@ -26,6 +26,11 @@ class HeapUpkeep {
 
   /// Call about once a second on the commit thread; returns at once.
   void check(std::chrono::steady_clock::time_point now);
+  /// Fixes the bounds from which freed memory goes back by itself. Call first of all: malloc_trim()
+  /// leaves the upper end of each thread's arena alone, and glibc raises its own bounds to 64 MB
+  /// with the first large block that is freed, so that a transfer left 30 MB there for good.
+  static void bound_heap();
+
   [[nodiscard]] std::uint64_t releases() const noexcept { return releases_; }
   [[nodiscard]] bool busy() const noexcept { return busy_; }
 

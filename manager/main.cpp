@@ -5,6 +5,7 @@
 #include "config/load.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
+#include "manager/heap_upkeep.h"
 #include "manager/launcher.h"
 #include "manager/log_options.h"
 #include "manager/server.h"
@@ -63,5 +64,6 @@ int main(int argc, char** argv) {
     std::cerr << "pando-manager: --config FILE is missing\n";
     return kBadConfiguration;
   }
+  manager::HeapUpkeep::bound_heap();
   return run_manager(options);
 }

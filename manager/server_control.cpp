@@ -193,6 +193,9 @@ ipc::WorkerListResult Server::worker_list() {
       for (std::size_t i = 0; i < ipc::kCounterNames.size(); ++i)
         row.counters[std::string(ipc::kCounterNames[i])] =
             page->counters[i].load(std::memory_order_relaxed);
+      for (std::size_t i = 0; i < ipc::kLatencies; ++i)
+        row.counters["batches_below_us_" + std::to_string(std::uint64_t{1} << i)] =
+            page->counters[ipc::kLatencyBase + i].load(std::memory_order_relaxed);
     }
     result.workers.push_back(std::move(row));
   }

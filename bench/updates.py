@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Updates and transfers in, beside BIND, Knot and NSD in one run. Prints Markdown tables.
+
+  PANDO_BUILD=build/release bench/updates.py rate [SCALE] [SERVER]...    durable signed updates per second
+  PANDO_BUILD=build/release bench/updates.py ixfr [SIZE] [SERVER]...     a difference of ten records, and a thousand
+  PANDO_BUILD=build/release bench/updates.py axfr [SIZE] [SERVER]...     a whole zone: processor time, peak of memory
+  PANDO_BUILD=build/release bench/updates.py isolation [SIZE]            queries and updates beside other work
+
+Each server keeps its own default durability, told in docs/performance.md.
+"""
+
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/system"))
+import peers  # noqa: E402
+import servers  # noqa: E402
+from primary import Primary  # noqa: E402
+
+KEY = {"name": "update-key", "algorithm": "hmac-sha256", "secret": "c2VjcmV0IG9mIHRoZSB1cGRhdGUgdGVzdHMu"}
+BIND_KEY = f'key "{KEY["name"]}" {{ algorithm {KEY["algorithm"]}; secret "{KEY["secret"]}"; }};'
+NAMES = 10_000
+
+
+def processor(pids):
+    """Nanoseconds of processor time that processes took so far, with those of threads that have ended."""
+    total = 0
+    for pid in pids:
+        try:
+            total += time.clock_gettime_ns((~pid << 3) | 2)
+        except OSError:  # it has ended
+            pass
+    return total
+
+
+def zone_file(folder, names=NAMES):
+    path = folder / "example.zone"
+    with path.open("w") as out:
+        out.write("$ORIGIN example.\n$TTL 300\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n")
+        out.writelines(f"n{i} 60 A 192.0.2.1\n" for i in range(names))
+    return path
+
+
+def updated(kind, folder, path, workers=1):
+    """A primary that takes updates signed with KEY."""
+    if kind == "pando":
+        return servers.Pando(folder, [{"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}]}],
+                             keys=[KEY], workers=workers)
+    if kind == "bind":
+        return servers.Bind(folder, {"example": f'type primary; file "{path}"; allow-update {{ key {KEY["name"]}; }};'},
+                            keys=BIND_KEY)
+    (folder / "db").mkdir(parents=True)
+    return servers.Knot(folder, {"example": path}, zone_options={
+        "example": "    acl: update\n    journal-content: changes\n    zonefile-sync: 0\n"}, text=f"""
+key:
+  - id: {KEY["name"]}
+    algorithm: {KEY["algorithm"]}
+    secret: {KEY["secret"]}
+acl:
+  - id: update
+    key: {KEY["name"]}
+    action: update
+""")
+
+
+def load(server, count, clients, *more):
+    output = subprocess.run(
+        [str(servers.build_folder() / "bench/bench_update_load"), str(server.port), "example", KEY["name"], KEY["secret"],
+         str(count), str(clients), str(NAMES), *more], capture_output=True, text=True).stdout
+    return {key: float(value) for key, value in re.findall(r"(\w+) ([\d.]+)", output)}
+
+
+def rate(folder, scale, kinds):
+    counts = {"pando": (20_000, 60_000), "bind": (10_000, 20_000), "knot": (100, 400)}
+    rows = {}
+    running = {}
+    for kind in kinds:
+        (folder / kind).mkdir()
+        running[kind] = updated(kind, folder / kind / "server", zone_file(folder / kind)).start("example")
+    for _ in range(3):
+        for kind, server in running.items():
+            for clients, count in zip((1, 64), counts[kind]):
+                pids = peers.family(server.process.pid)
+                before = processor(pids)
+                count = max(10, int(count * scale))
+                result = load(server, count, clients)
+                rows.setdefault((clients, kind), []).append(
+                    (result["rate"], (processor(pids) - before) / count / 1000, result["p50"], result["p99"],
+                     result["refused"]))
+    print("| clients | server | updates/s | CPU µs each | p50 ms | p99 ms | refused |")
+    print("|---:|---|---:|---:|---:|---:|---:|")
+    for (clients, kind), values in sorted(rows.items()):
+        line = sorted(values)[len(values) // 2]
+        print(f"| {clients} | {kind} | {line[0]:,.0f} | {line[1]:,.0f} | {line[2]:.2f} | {line[3]:.2f} | {line[4]:.0f} |")
+    for server in running.values():
+        peers.end(server)
+
+
+def looks(folder, scale):
+    """Looks right after acknowledgements, that other workers answer."""
+    server = updated("pando", folder / "server", zone_file(folder), workers=4).start("example")
+    result = load(server, int(100_000 * scale), 64, "look")
+    print(f"{result['looks']:,.0f} looks right after acknowledgements, 4 workers: {result['stale']:.0f} stale")
+    peers.end(server)
+
+
+def secondary(kind, folder, primary):
+    where = f"127.0.0.1@{primary.port}"
+    if kind == "pando":
+        return servers.Pando(folder, [{"name": "example", "primaries": ["upstream"]}], workers=1,
+                             remotes=[{"name": "upstream", "address": [where]}], size_limit="16GiB")
+    if kind == "bind":
+        return servers.Bind(folder, {"example": f'type secondary; file "{folder}/copy"; '
+                                     f'primaries {{ 127.0.0.1 port {primary.port}; }}; allow-notify {{ 127.0.0.1; }};'},
+                            options="serial-query-rate 1000;")
+    if kind == "nsd":
+        folder.mkdir()
+        return servers.Nsd(folder, {"example": folder / "copy"}, zone_options=(
+            f"  request-xfr: {where} NOKEY\n  allow-notify: 127.0.0.1 NOKEY\n"))
+    (folder / "db").mkdir(parents=True)
+    return servers.Knot(folder, {"example": "copy"}, zone_options={
+        "example": "    master: upstream\n    acl: notify\n    journal-content: changes\n    zonefile-sync: -1\n"}, text=f"""
+remote:
+  - id: upstream
+    address: {where}
+acl:
+  - id: notify
+    address: 127.0.0.1
+    action: notify
+""")
+
+
+def wait_for(server, serial, first=0.02, seconds=900):
+    """Until the server has the serial; looks seldom, since looks take its processor time."""
+    deadline = time.monotonic() + seconds
+    time.sleep(first)
+    while time.monotonic() < deadline:
+        try:
+            if server.serial("example") == serial:
+                return
+        except Exception:  # it does not answer yet
+            pass
+        time.sleep(0.05)
+    raise SystemExit(f"{server.name} did not get serial {serial}: {server.log()}")
+
+
+def told(server, primary, first):
+    primary.notify(server.port)
+    wait_for(server, primary.serial, first)
+
+
+def ixfr(folder, size, kinds):
+    print(f"| secondary of {size:,} names | CPU ms per difference, one at a time | of it manager | in one IXFR of 1,000 |")
+    print("|---|---:|---:|---:|")
+    rounds = {"pando": 300, "bind": 100, "nsd": 10, "knot": 20}
+    for kind in kinds:
+        primary = Primary(size)
+        server = secondary(kind, folder / f"ixfr-{kind}-{size}", primary)
+        server.start("example", 900)
+        wait_for(server, primary.serial)
+        time.sleep(3)  # copies that are written after a transfer
+        first = 1.1 if kind == "nsd" else 0.03
+        pids = peers.family(server.process.pid)
+        manager = [server.process.pid]
+        before = processor(pids), processor(manager)
+        for _ in range(rounds[kind]):
+            primary.change()
+            told(server, primary, first)
+        pids = peers.family(server.process.pid)  # NSD has new processes for each version
+        single = (processor(pids) - before[0]) / rounds[kind] / 1e6
+        alone = (processor(manager) - before[1]) / rounds[kind] / 1e6
+        before = processor(pids)
+        for _ in range(1000):
+            primary.change()
+        told(server, primary, first)
+        many = (processor(peers.family(server.process.pid)) - before) / 1000 / 1e6
+        transfers = {name: primary.transfers.count(code) for name, code in (("AXFR", 252), ("IXFR", 251))}
+        print(f"| {kind} ({transfers['IXFR']} IXFR, {transfers['AXFR']} AXFR) | {single:.3f} | {alone:.3f} | {many:.4f} |", flush=True)
+        peers.end(server)
+
+
+class MemoryWatch:
+    """The most that processes took together, looked at ten times per second."""
+
+    def __init__(self, pid):
+        self.pid, self.peak, self.ending = pid, 0, threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+
+    def watch(self):
+        while not self.ending.wait(0.1):
+            self.peak = max(self.peak, steady(self.pid))
+
+    def stop(self):
+        self.ending.set()
+        self.thread.join()
+        return self.peak
+
+
+def steady(pid):
+    total = 0
+    for process in peers.family(pid):
+        try:
+            total += peers.memory([process])
+        except OSError:
+            pass
+    return total
+
+
+def axfr(folder, size, kinds):
+    print(f"| AXFR in of {size:,} records | CPU s until serving | wall s | peak MB | steady MB | peak / steady | again: CPU s | peak / steady |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for kind in kinds:
+        primary = Primary(size)
+        primary.prepare()
+        server = secondary(kind, folder / f"axfr-{kind}", primary)
+        begin = time.monotonic()
+        server.start()
+        watch = MemoryWatch(server.process.pid)
+        wait_for(server, primary.serial)
+        wall = time.monotonic() - begin
+        first = processor(peers.family(server.process.pid)) / 1e9
+        time.sleep(5)
+        peak, rest = watch.stop(), steady(server.process.pid)
+        # The whole zone again, with other data: the old version serves meanwhile.
+        primary.renew()
+        watch = MemoryWatch(server.process.pid)
+        before = processor(peers.family(server.process.pid))
+        told(server, primary, 0.5)
+        again = (processor(peers.family(server.process.pid)) - before) / 1e9
+        time.sleep(5)
+        peak_again, rest_again = watch.stop(), steady(server.process.pid)
+        print(f"| {kind} | {first:.2f} | {wall:.2f} | {peak / 1e6:.0f} | {rest / 1e6:.0f} | {peak / rest:.2f} | {again:.2f} | "
+              f"{peak_again / rest_again:.2f} |", flush=True)
+        peers.end(server)
+
+
+def main():
+    what = sys.argv[1] if len(sys.argv) > 1 else "rate"
+    number = float(sys.argv[2]) if len(sys.argv) > 2 else None
+    kinds = sys.argv[3:]
+    with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
+        folder = pathlib.Path(name)
+        if what == "rate":
+            rate(folder, number or 1.0, kinds or ["pando", "bind", "knot"])
+        elif what == "looks":
+            looks(folder, number or 1.0)
+        elif what == "ixfr":
+            ixfr(folder, int(number or 1_000_000), kinds or ["pando", "bind", "nsd", "knot"])
+        elif what == "axfr":
+            axfr(folder, int(number or 1_000_000), kinds or ["pando", "bind", "nsd", "knot"])
+        else:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
