@@ -6,7 +6,6 @@ import struct
 import threading
 
 PER_MESSAGE = 500
-ZONE = b"\x07example\x00"
 APEX = b"\xc0\x0c"  # the question's name
 AXFR, IXFR, SOA = 252, 251, 6
 
@@ -26,9 +25,10 @@ def host(number, address):
 
 
 class Primary:
-    """`example.` with `size` A records at n0.example. to n<size-1>.example., beside its apex."""
+    """A zone with `size` A records at n0 to n<size-1> below its apex."""
 
-    def __init__(self, size):
+    def __init__(self, size, zone="example"):
+        self.zone = bytes([len(zone)]) + zone.encode() + b"\0"
         self.size, self.first, self.serial = size, 1, 1
         self.addresses, self.differences, self.transfers = {}, [], []
         self.base, self.whole = 0x0A000000, None
@@ -69,14 +69,13 @@ class Primary:
         self.prepare()
 
     def notify(self, port):
-        message = struct.pack(">HHHHHH", self.serial & 0xFFFF, 0x2400, 1, 1, 0, 0) + ZONE + struct.pack(">HH", SOA, 1)
+        message = struct.pack(">HHHHHH", self.serial & 0xFFFF, 0x2400, 1, 1, 0, 0) + self.zone + struct.pack(">HH", SOA, 1)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             sender.sendto(message + soa(self.serial), ("127.0.0.1", port))
 
-    @staticmethod
-    def respond(query, records, count):
+    def respond(self, query, records, count):
         """A response with `count` records, which are there as octets."""
-        question = query[12:12 + len(ZONE) + 4]
+        question = query[12:12 + len(self.zone) + 4]
         return query[:2] + struct.pack(">HHHHH", 0x8400, 1, count, 0, 0) + question + records
 
     def serve_udp(self):
@@ -94,7 +93,7 @@ class Primary:
             stream = connection.makefile("rb")
             while len(length := stream.read(2)) == 2:
                 query = stream.read(struct.unpack(">H", length)[0])
-                rrtype = struct.unpack_from(">H", query, 12 + len(ZONE))[0]
+                rrtype = struct.unpack_from(">H", query, 12 + len(self.zone))[0]
                 self.transfers.append(rrtype)
                 try:
                     for records, count in self.parts(query, rrtype):
@@ -111,7 +110,7 @@ class Primary:
         if rrtype == IXFR:
             # The authority section's SOA ends its RDATA with serial and four timers; behind it may be EDNS and TSIG,
             # which none of our benchmarks use but EDNS, whose size is fixed when it has no option.
-            at = 12 + len(ZONE) + 4
+            at = 12 + len(self.zone) + 4
             known = self.serial_in(query, at)
             if known >= self.first:
                 wanted = self.differences[known - self.first:]

@@ -1,12 +1,13 @@
 // Sends signed UPDATE messages over UDP, from a number of clients with one under way each, and
 // counts the answers.
 //
-//   bench_update_load PORT ZONE KEY-NAME BASE64-SECRET COUNT CLIENTS NAMES [look]
+//   bench_update_load PORT ZONE KEY-NAME BASE64-SECRET COUNT CLIENTS NAMES [look|RATE]
 //
 // Update i replaces the A RRset at n<i mod NAMES>.ZONE by one record, so a zone of NAMES such names
 // keeps its size. With `look` each acknowledged update is asked for at once, from another port; no
-// more clients than names then. Prints answered, refused and lost messages, seconds and rate, the
-// time that updates took, and how many looks found an older address.
+// more clients than names then. With a rate no more than that many are sent per second. Prints
+// answered, refused and lost messages, seconds and rate, the time that updates took, and how many
+// looks found an older address.
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -100,8 +101,9 @@ Fd connect_to(std::uint16_t port) {
 /// The sender of updates: as many at a time as there are clients, `count` in all.
 class Run {
  public:
-  Run(const Load& load, std::uint16_t port, std::uint64_t count, std::size_t clients, bool look)
-      : load_(load), count_(count) {
+  Run(const Load& load, std::uint16_t port, std::uint64_t count, std::size_t clients, bool look,
+      double rate)
+      : load_(load), count_(count), rate_(rate) {
     for (std::size_t i = 0; i < clients; ++i) clients_.emplace_back().socket = connect_to(port);
     // Looks come from other ports than updates, so mostly to other workers.
     for (std::size_t i = 0; look && i < 16; ++i) lookers_.push_back(connect_to(port));
@@ -110,24 +112,30 @@ class Run {
   Counts run() {
     std::vector<pollfd> polls;
     for (const auto& client : clients_) polls.push_back({client.socket.get(), POLLIN, 0});
+    start_ = Clock::now();
     for (auto& client : clients_) begin(client);
     while (counts_.answered + counts_.refused < count_) {
-      ::poll(polls.data(), polls.size(), 1000);
+      ::poll(polls.data(), polls.size(), rate_ > 0 ? 1 : 1000);
       for (std::size_t i = 0; i < polls.size(); ++i)
         if (polls[i].revents != 0) receive(clients_[i]);
-      for (auto& client : clients_) send_again(client);
+      for (auto& client : clients_) client.waiting ? send_again(client) : begin(client);
     }
     return std::move(counts_);
   }
 
  private:
   void begin(Client& client) {
-    client.waiting = counts_.sent < count_;
+    client.waiting = counts_.sent < count_ && is_time();
     if (!client.waiting) return;
     client.number = counts_.sent++;
     client.message = make_update(load_, client.number, ++client.id);
     client.begun = client.sent = Clock::now();
     send(client.socket, client.message);
+  }
+
+  [[nodiscard]] bool is_time() const {
+    const double passed = std::chrono::duration<double>(Clock::now() - start_).count();
+    return rate_ <= 0 || static_cast<double>(counts_.sent) <= passed * rate_;
   }
 
   void receive(Client& client) {
@@ -145,7 +153,7 @@ class Run {
   }
 
   void send_again(Client& client) {
-    if (!client.waiting || Clock::now() - client.sent < std::chrono::seconds(3)) return;
+    if (Clock::now() - client.sent < std::chrono::seconds(3)) return;
     client.sent = Clock::now();
     ++counts_.resent;
     send(client.socket, client.message);
@@ -180,6 +188,8 @@ class Run {
 
   const Load& load_;
   std::uint64_t count_;
+  double rate_;  ///< updates per second; 0 = as fast as answers come
+  Clock::time_point start_;
   std::vector<Client> clients_;
   std::vector<Fd> lookers_;
   Counts counts_;
@@ -196,7 +206,8 @@ double percentile(std::vector<double>& values, double share) {
 
 int main(int argc, char** argv) {
   if (argc != 8 && argc != 9) {
-    std::fprintf(stderr, "usage: %s PORT ZONE KEY SECRET COUNT CLIENTS NAMES [look]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s PORT ZONE KEY SECRET COUNT CLIENTS NAMES [look|RATE]\n",
+                 argv[0]);
     return 2;
   }
   Load load;
@@ -205,8 +216,9 @@ int main(int argc, char** argv) {
   load.names = std::strtoull(argv[7], nullptr, 10);
   const auto secret = dns::base64_decode(argv[4]);
   if (!secret || !load.keys.add({load.key, dns::TsigAlgorithm::kSha256, *secret})) return 2;
+  const bool look = argc == 9 && std::string(argv[8]) == "look";
   Run run(load, static_cast<std::uint16_t>(std::atoi(argv[1])), std::strtoull(argv[5], nullptr, 10),
-          std::strtoull(argv[6], nullptr, 10), argc == 9);
+          std::strtoull(argv[6], nullptr, 10), look, argc == 9 && !look ? std::atof(argv[8]) : 0);
   const auto start = Clock::now();
   Counts counts = run.run();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -1,5 +1,6 @@
 #include "manager/huge_pages.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 
 #include "ipc/log.h"
@@ -10,7 +11,7 @@ void HugePages::check() {
   if (busy_) return;
   const std::uint64_t memory = store_.stats().memory_octets;
   if (memory < looked_at_) looked_at_ = memory;  // it has shrunk, and will grow again from here
-  if (memory - looked_at_ < options_.growth_octets) return;
+  if (memory - looked_at_ < std::max(options_.growth_octets, memory / 8)) return;
   busy_ = true;
   looked_at_ = memory;
   asio::post(pool_, [this] {

@@ -8,13 +8,15 @@
 
 namespace pando::manager {
 
-/// Puts huge pages under the store as it grows (shm::Store::collapse), in a pool thread: each 2 MiB
-/// are copied once. Workers attached to the store get them without noticing.
+/// Puts huge pages under a store that has grown much (shm::Store::collapse), in a pool thread: each
+/// 2 MiB are copied once. A worker that looks at a region meanwhile waits for milliseconds, so this
+/// follows a load of many zones, not the trickle of updates; a large zone has its huge pages before
+/// it is published (shm/transaction.cpp).
 class HugePages {
  public:
   struct Options {
-    /// Growth that is worth a look at the chunks.
-    std::uint64_t growth_octets = std::uint64_t{4} << 20;
+    /// Growth that is worth a look at the chunks; an eighth of the store when that is more.
+    std::uint64_t growth_octets = std::uint64_t{16} << 20;
     /// 2 MiB regions at a time: some 30 ms of a pool thread's time.
     std::size_t regions = 64;
   };

@@ -74,7 +74,7 @@ ipc::StatusResult Server::status() const {
                   {"chunks_in_use", stats.chunks_in_use},
                   {"chunks_waiting", stats.waiting_chunks},
                   {"chunks_free", stats.free_chunks},
-                  {"huge_pages", huge_pages_->regions()}};
+                  {"huge_pages", stats.huge_pages}};
   result.journal = {{"position", journal_->last_position()},
                     {"octets", journal_->total_octets()},
                     {"snapshots", journal_upkeep_->snapshots()}};

@@ -1,8 +1,14 @@
 #include "shm/chunk_pool.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 
 #include "base/crash_point.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1; Debian 12's C library does not name it yet
+#endif
 
 namespace pando::shm {
 
@@ -22,7 +28,6 @@ constexpr std::uint32_t kSpares = 8;
 constexpr std::size_t kTailsMax = 1024;
 /// How many rests are tried for one allocation.
 constexpr std::size_t kTailTries = 16;
-constexpr std::uint32_t kChunksPerRegion = kHugePage / kChunkOctets;
 
 std::uint32_t reserve_for(std::uint32_t limit) noexcept {
   return std::clamp(limit / 100, kReserveMin, kReserveMax);
@@ -385,6 +390,17 @@ std::vector<std::uint32_t> ChunkPool::pick_full_regions(std::size_t max_regions)
   return regions;
 }
 
+bool ChunkPool::collapse(std::uint32_t region) {
+  {
+    const std::scoped_lock lock(mutex_);
+    collapsed_.set(region);
+  }
+  std::byte* start = file_.base() + kChunksOffset + region * kHugePage;
+  const bool done = ::madvise(start, kHugePage, MADV_COLLAPSE) == 0;
+  if (done) huge_pages_.fetch_add(1, std::memory_order_relaxed);
+  return done;
+}
+
 bool ChunkPool::is_tight() const {
   const std::lock_guard lock(mutex_);
   return in_use_ + quota_ / 16 >= quota_;
@@ -396,6 +412,7 @@ void ChunkPool::fill(StoreStats& stats) const {
   stats.waiting_chunks = waiting_count_;
   stats.spare_chunks = backed_free_;
   stats.free_chunks = chunks_.size() - in_use_;
+  stats.huge_pages = huge_pages_.load(std::memory_order_relaxed);
 }
 
 Status ChunkPool::check() const {

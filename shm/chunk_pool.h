@@ -70,6 +70,8 @@ class ChunkPool {
   void forget_victims() noexcept;
   /// Huge-page regions whose chunks are all in use and that were not picked before.
   std::vector<std::uint32_t> pick_full_regions(std::size_t max_regions);
+  /// Asks for a huge page under a region, once; false when there is none.
+  bool collapse(std::uint32_t region);
   [[nodiscard]] bool is_victim(std::uint32_t chunk) const noexcept {
     return chunk < limit_ &&
            (victims_[chunk / 64].load(std::memory_order_relaxed) >> (chunk % 64) & 1) != 0;
@@ -123,6 +125,7 @@ class ChunkPool {
   Bitmap free_;
   Bitmap backed_;     // has memory, for certain
   Bitmap collapsed_;  // by region: was picked, and not punched since
+  std::atomic<std::uint64_t> huge_pages_ = 0;
   std::uint32_t in_use_ = 0;
   std::uint32_t backed_free_ = 0;
   std::uint32_t waiting_count_ = 0;

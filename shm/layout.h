@@ -26,6 +26,7 @@ inline constexpr std::uint64_t kSlotMagic = 0x31544F4C53445050;   // "PPDSLOT1"
 
 inline constexpr std::uint64_t kPageOctets = 4096;
 inline constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+inline constexpr std::uint32_t kChunksPerRegion = kHugePage / kChunkOctets;
 inline constexpr std::uint32_t kNoChunk = UINT32_MAX;
 
 /// The side table gets memory in steps of 2,048 entries, for each of which the header has a bit.

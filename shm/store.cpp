@@ -13,10 +13,6 @@
 #include "shm/live_file.h"
 #include "shm/transaction.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // Linux 6.1; Debian 12's C library does not name it yet
-#endif
-
 namespace pando::shm {
 
 namespace {
@@ -285,10 +281,8 @@ std::size_t Store::choose_victims(unsigned threshold_percent, std::size_t max_ch
 
 std::size_t Store::collapse(std::size_t max_regions) noexcept {
   std::size_t done = 0;
-  for (const std::uint32_t region : impl_->pool.pick_full_regions(max_regions)) {
-    std::byte* start = impl_->file.base() + kChunksOffset + region * kHugePage;
-    if (::madvise(start, kHugePage, MADV_COLLAPSE) == 0) ++done;
-  }
+  for (const std::uint32_t region : impl_->pool.pick_full_regions(max_regions))
+    if (impl_->pool.collapse(region)) ++done;
   return done;
 }
 

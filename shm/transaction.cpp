@@ -82,9 +82,23 @@ Status Transaction::Impl::find_room(std::size_t octets) {
   }
   auto span = pool.take(static_cast<std::uint32_t>(octets), use_reserve);
   if (!span) return pass(span);
+  const std::uint32_t left = current().chunk;
   leave_current();
   take(*span);
+  if (left != kNoChunk) collapse_region_of(left);
   return {};
+}
+
+/// A region that a private transaction has filled alone gets its huge page now, while nobody can
+/// look at it: readers of a published one wait while the kernel copies it.
+void Transaction::Impl::collapse_region_of(std::uint32_t chunk) {
+  const std::uint32_t first = chunk / kChunksPerRegion * kChunksPerRegion;
+  if (store_open != nullptr || chunk != first + kChunksPerRegion - 1) return;
+  for (std::uint32_t own = first; own <= chunk; ++own) {
+    const LedgerEntry* entry = ledger.find(own);
+    if (entry == nullptr || entry->fresh_from != 0) return;
+  }
+  pool.collapse(first / kChunksPerRegion);
 }
 
 /// A block above 64 KiB has consecutive chunks to itself; the rest of the last one stays empty.

@@ -53,6 +53,7 @@ struct Transaction::Impl {
   Status find_room(std::size_t octets);
   Result<Ref<>> allocate_run(std::size_t octets);
   void leave_current();
+  void collapse_region_of(std::uint32_t chunk);
   void take(Span span);
   void go_on_in(Span span);
   void add_to_chunks(std::uint64_t offset, std::uint64_t octets, std::int64_t sign);

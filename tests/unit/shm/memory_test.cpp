@@ -172,6 +172,23 @@ TEST(Memory, FullRegionsBecomeHugePagesAndKeepTheirContents) {
   EXPECT_GE(done, 4U);
 }
 
+TEST(Memory, WhatAPrivateTransactionFillsHasHugePagesBeforeItIsPublished) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 64 * kMiB)));
+  Transaction transaction = store.begin_private();
+  std::vector<Ref<>> blocks;
+  for (int i = 0; i < 300; ++i) blocks.push_back(put(transaction, kBlock, i));
+  const std::uint64_t done = store.stats().huge_pages;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    ASSERT_TRUE(filled(store.window(), blocks[i], kBlock, static_cast<int>(i)));
+  must(store.publish(std::move(transaction), blocks[0], 0));
+  must(store.check());
+  if (done == 0) GTEST_SKIP() << "this kernel has no MADV_COLLAPSE for shared memory";
+  EXPECT_GE(done, 3U);
+  EXPECT_LE(store.collapse(100), 2U)
+      << "the first region has the store's own, the last is not full";
+}
+
 TEST(Memory, AttachingPunchesWhatTheLastWriterLeft) {
   const Folder folder;
   {
