@@ -49,7 +49,9 @@ Result<Applied> ZoneEdit::run() {
     if (!done) return pass(done);
     at = end;
   }
-  if (limits_.zone_records != 0 && entry_.record_count > limits_.zone_records)
+  // A zone that is too large already may still shrink.
+  if (limits_.zone_records != 0 && entry_.record_count > limits_.zone_records &&
+      entry_.record_count > zone_.record_count())
     return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
                 dns::to_text(changes_.zone), limits_.zone_records);
   for (const NameEdit& edit : edits_)

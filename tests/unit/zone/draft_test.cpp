@@ -107,6 +107,9 @@ TEST_F(DraftTest, LimitsRefuseGrowthOnly) {
   EXPECT_FALSE(apply("example.", {}, {"more.example. 300 TXT \"x\""}, limits));
   EXPECT_TRUE(
       apply("example.", {"www.example. 1 A 192.0.2.10"}, {"more.example. 300 TXT \"x\""}, limits));
+  limits.zone_records = 5;
+  EXPECT_TRUE(apply("example.", {"more.example. 300 TXT \"x\""}, {}, limits))
+      << "a zone that was too large already may shrink";
 }
 
 TEST_F(DraftTest, OneTransactionMayHoldSeveralDifferences) {
