@@ -3,16 +3,28 @@
 #include <algorithm>
 #include <set>
 
+#include "config/acl.h"
+
 namespace pando::manager {
 
 namespace {
 
-/// Folded names of the keys that any allow-update rule names: these stay in the manager.
-std::set<std::string> update_keys(const config::ZoneTable& zones) {
+bool names_signer(const zone::AclRule& rule) noexcept {
+  return std::any_of(rule.names.begin(), rule.names.end(),
+                     [](const dns::Name& name) { return config::is_about_key(name.view()); });
+}
+
+/// Folded names of the keys that any allow-update rule names: these stay in the manager. A rule
+/// that is about whichever key signs means all of them.
+std::set<std::string> update_keys(const config::Settings& settings) {
   std::set<std::string> names;
-  for (const config::ZoneOptions& options : zones.options())
-    for (const zone::AclRule& rule : options.allow_update)
+  for (const config::ZoneOptions& options : settings.zones.options()) {
+    for (const zone::AclRule& rule : options.allow_update) {
       if (rule.key) names.insert(to_text(rule.key->folded()));
+      if (rule.key || !names_signer(rule)) continue;
+      for (const config::Key& key : settings.keys) names.insert(to_text(key.name.folded()));
+    }
+  }
   return names;
 }
 
@@ -21,7 +33,7 @@ std::set<std::string> update_keys(const config::ZoneTable& zones) {
 Result<RuntimePtr> make_runtime(config::Settings settings) {
   auto runtime = std::make_shared<Runtime>();
   runtime->settings = std::move(settings);
-  const std::set<std::string> held = update_keys(runtime->settings.zones);
+  const std::set<std::string> held = update_keys(runtime->settings);
   for (const config::Key& key : runtime->settings.keys) {
     dns::TsigKey secret{key.name, key.algorithm, key.secret, 0};
     if (auto added = runtime->keys.add(secret); !added)

@@ -22,7 +22,9 @@ struct Requester {
 [[nodiscard]] bool may_update(const zone::Acl& rules, const Requester& requester,
                               dns::NameView owner, dns::RRType type) noexcept;
 
-/// Owner patterns of rules: a first label "*" stands for one or more labels, else equality.
-[[nodiscard]] bool matches_pattern(dns::NameView owner, dns::NameView pattern) noexcept;
+/// Owner patterns of rules: a label "*" stands for one or more labels, a last label "self" for the
+/// name of the key (null: no such pattern matches); all else is equality.
+[[nodiscard]] bool matches_pattern(dns::NameView owner, dns::NameView pattern,
+                                   const dns::Name* key) noexcept;
 
 }  // namespace pando::manager

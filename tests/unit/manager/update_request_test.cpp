@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "manager/soa.h"
+#include "manager/update_policy.h"
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
@@ -426,6 +427,43 @@ TEST_F(Update, NamesAndTypesNarrowARule) {
   EXPECT_EQ(run(UpdateBuilder().add("x.dyn 60 MX 10 www")), Rcode::kRefused);
   EXPECT_EQ(run(UpdateBuilder().add("x.dyn 60 A 192.0.2.8").add("www 60 A 192.0.2.9")),
             Rcode::kRefused);
+}
+
+TEST_F(Update, AStarAnywhereInAPatternStandsForOneOrMoreLabels) {
+  const auto matches = [](std::string_view owner, std::string_view pattern) {
+    return matches_pattern(name(owner), name(pattern), nullptr);
+  };
+  EXPECT_TRUE(matches("_acme-challenge.www", "_acme-challenge.*"));
+  EXPECT_TRUE(matches("_ACME-challenge.a.b.c", "_acme-challenge.*"));
+  EXPECT_FALSE(matches("_acme-challenge", "_acme-challenge.*"));
+  EXPECT_FALSE(matches("x._acme-challenge.www", "_acme-challenge.*"));
+  EXPECT_TRUE(matches("x._acme-challenge.www", "*._acme-challenge.*"));
+  EXPECT_TRUE(matches("a.b.a.b.c", "*.a.b.c"));
+  EXPECT_TRUE(matches("x.a.y.a.z", "*.a.*.z"));
+  EXPECT_FALSE(matches("x.a.z", "*.a.*.z"));
+  EXPECT_FALSE(matches("www", "*.www"));
+  EXPECT_TRUE(matches("www", "www"));
+  EXPECT_FALSE(matches("w", "www"));
+  EXPECT_FALSE(matches("*.www", "a.www")) << "a star in the owner is a label like others";
+}
+
+TEST_F(Update, SelfStandsForTheNameOfTheKey) {
+  const dns::Name host = name("host"), stranger = name("host.elsewhere.");
+  acl_[0].names = {dns::Name::from_text("self.").value(),
+                   dns::Name::from_text("_acme-challenge.self.").value()};
+  EXPECT_EQ(run(UpdateBuilder().add("host 60 A 192.0.2.9")), Rcode::kRefused) << "nobody signed";
+  EXPECT_EQ(run(UpdateBuilder().yx("nowhere", "ANY")), Rcode::kRefused)
+      << "strangers learn nothing by prerequisites";
+  rules_.requester.key = &host;
+  EXPECT_EQ(run(UpdateBuilder().add("HOST 60 A 192.0.2.9")), Rcode::kNoError);
+  EXPECT_EQ(run(UpdateBuilder().add("_acme-challenge.host 60 TXT t")), Rcode::kNoError);
+  EXPECT_EQ(run(UpdateBuilder().remove_name("host")), Rcode::kNoError);
+  for (const char* line :
+       {"www 60 A 192.0.2.9", "x.host 60 A 192.0.2.9", "x._acme-challenge.host 60 TXT t",
+        "_acme-challenge.www 60 TXT t", "_acme-challenge 60 TXT t", "@ 60 A 192.0.2.9"})
+    EXPECT_EQ(run(UpdateBuilder().add(line)), Rcode::kRefused) << line;
+  rules_.requester.key = &stranger;
+  EXPECT_EQ(run(UpdateBuilder().add("host 60 A 192.0.2.9")), Rcode::kRefused);
 }
 
 TEST_F(Update, DeletingANameNeedsPermissionForEachTypeThere) {
