@@ -314,7 +314,7 @@ void Server::load_zones(std::function<void(const LoadCounts&)> done) {
       }
       return ZoneLoader::Job{dns::Name(zone.name),
                              secondary ? copies_->path_of(zones, index) : zones.path(index),
-                             secondary};
+                             secondary, zone.options->serial_policy};
     }
     return std::nullopt;
   };

@@ -2,6 +2,7 @@
 
 #include <asio/post.hpp>
 #include <chrono>
+#include <ctime>
 
 #include "ipc/log.h"
 #include "manager/export_file.h"
@@ -126,6 +127,8 @@ void ZoneLoader::Task::compare(shm::Store& store) {
   auto planned = plan_merge(live(), *fresh, zone->source, std::move(*state));
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
+  plan->serial_policy = job.serial_policy;
+  plan->now = static_cast<std::uint64_t>(std::time(nullptr));
   plan->in_journal = in_journal;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/zone_table.h"
 #include "manager/committer.h"
 #include "manager/zone_file.h"
 #include "shm/slots.h"
@@ -25,6 +26,7 @@ class ZoneLoader {
     dns::Name apex;
     std::string path;            ///< empty: the journal alone
     bool file_optional = false;  ///< a secondary's copy: its absence is no problem
+    config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
   };
   struct Outcome {
     enum class Kind : std::uint8_t {

@@ -54,7 +54,8 @@ zone::Changes served_part(const zone::ZoneView& live, const zone::Record& soa,
   zone::Record next = merged_soa(soa, plan.edit);
   const bool ahead = plan.file_serial.ahead_of(live.serial());
   if (changes.empty() && !ahead && next.rdata == soa.rdata && next.ttl == soa.ttl) return changes;
-  set_soa_serial(next.rdata, ahead ? plan.file_serial : live.serial().next());
+  set_soa_serial(next.rdata, ahead ? plan.file_serial
+                                   : next_serial(live.serial(), plan.serial_policy, plan.now));
   changes.removed.push_back(soa);
   changes.added.push_back(std::move(next));
   return changes;

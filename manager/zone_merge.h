@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "config/zone_table.h"
 #include "manager/committer.h"
 #include "manager/journal_payload.h"
 #include "zone/snapshot.h"
@@ -28,6 +29,9 @@ struct MergePlan {
   std::optional<bool> with_noted_file;
   zone::ZoneSource source;
   zone::ZoneSource beside;  ///< the file that was noted when they were compared
+  /// The next serial where the file's is not ahead.
+  config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
+  std::uint64_t now = 0;  ///< seconds since 1970
 };
 
 /// Compares a served zone with its file (`fresh`, in the state `source`), given what the journal

@@ -52,7 +52,7 @@ class Loader : public ::testing::Test {
     loader_.run(
         [&]() -> std::optional<ZoneLoader::Job> {
           if (std::exchange(given, true)) return std::nullopt;
-          return ZoneLoader::Job{name("@"), path_, optional};
+          return ZoneLoader::Job{name("@"), path_, optional, serial_policy_};
         },
         history, [&](const ZoneLoader::Job&, const ZoneLoader::Outcome& found) { outcome = found; },
         [&] { done = true; });
@@ -123,6 +123,7 @@ class Loader : public ::testing::Test {
   Parts parts_;
   std::string path_ = parts_.folder.path() + "/example.zone";
   int writes_ = 0;
+  config::SerialPolicy serial_policy_ = config::SerialPolicy::kIncrement;
   ZoneLoader loader_{parts_.io,    parts_.pool,      2, parts_.zone.store(),
                      parts_.slots, parts_.committer, {}};
   std::vector<std::string> notes_;
@@ -171,6 +172,15 @@ TEST_F(Loader, AnEditedFileIsMergedAsADifference) {
   EXPECT_EQ(serial(), 11U) << "the file's serial was not ahead: the zone's moves on by itself";
   EXPECT_EQ(load().kind, Kind::kUnchanged);
   EXPECT_EQ(serial(), 11U);
+}
+
+TEST_F(Loader, AnEditWithTheOldSerialGetsTheNextOneOfThePolicy) {
+  write(kFile);
+  load();
+  serial_policy_ = config::SerialPolicy::kUnixtime;
+  write(std::string(kFile) + "added A 192.0.2.12\n");
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_GE(serial(), 1'700'000'000U);
 }
 
 TEST_F(Loader, AnEditedFileWithASerialAheadGivesThatSerial) {
