@@ -79,6 +79,7 @@ void Notifier::configure(const RuntimePtr& runtime) {
   const RuntimePtr before = std::exchange(runtime_, runtime);
   const auto old_targets = std::exchange(targets_, {});
   by_remote_.clear();
+  std::vector<TargetPtr> new_targets;
   const config::Settings& settings = runtime->settings;
   for (const config::ZoneOptions& options : settings.zones.options()) {
     for (const std::string& name : options.notify) {
@@ -88,15 +89,19 @@ void Notifier::configure(const RuntimePtr& runtime) {
       for (const Endpoint& address : remote->address) {
         TargetPtr& target = targets_[target_key(*remote, address)];
         const auto old = old_targets.find(target_key(*remote, address));
-        if (!target)
-          target = old != old_targets.end() ? old->second
-                                            : std::make_shared<Target>(*remote, address, options_);
+        if (!target && old == old_targets.end()) {
+          target = std::make_shared<Target>(*remote, address, options_);
+          if (before) new_targets.push_back(target);
+        }
+        if (!target) target = old->second;
         list.push_back(target);
       }
     }
   }
   if (before)
     for (const auto& [key, target] : targets_) keep_backlog(*target, before->settings);
+  // A secondary that was just added may have been there, with an old version, for long.
+  for (const TargetPtr& target : new_targets) target->queue.put_off_all(settings.zones.size());
   run_soon();
 }
 

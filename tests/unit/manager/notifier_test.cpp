@@ -257,6 +257,14 @@ TEST_F(NotifierTest, RemoteThatLeavesTheConfigurationIsForgotten) {
   EXPECT_EQ(notifier_->status(name("@")).size(), 1U);
 }
 
+TEST_F(NotifierTest, RemoteThatComesByReloadIsToldOfWhatThereIs) {
+  Secondary stays, comes;
+  start(configuration({stays.address()}), patient());
+  notifier_->configure(configuration({stays.address(), comes.address()}));
+  EXPECT_EQ(serial_of(next(comes)), 10U);
+  EXPECT_EQ(status(stays), "not yet") << "it is no news there";
+}
+
 TEST_F(NotifierTest, BacklogFollowsTheZonesThroughAReload) {
   Secondary secondary;
   start(configuration({secondary.address()}), patient()).tell_all();
