@@ -1,12 +1,11 @@
 #include "manager/forwarded_request.h"
 
-#include <array>
-
 namespace pando::manager {
 
 namespace {
 
-constexpr std::size_t kMaxRequestOpt = 11;  // root name, type, class, TTL, RDLENGTH
+constexpr std::size_t kMaxReplyOpt = 400;  // 15 octets and a text
+constexpr std::size_t kMaxDetailOctets = 256;
 constexpr std::uint16_t kOurPayload = 1232;
 
 bool has_opt(dns::MessageReader& reader, const dns::Header& header) {
@@ -19,17 +18,16 @@ bool has_opt(dns::MessageReader& reader, const dns::Header& header) {
   return false;
 }
 
-/// Owner root, type OPT, class = payload, no flags, no options (RFC 6891 §6.1.2).
-std::array<std::uint8_t, kMaxRequestOpt> plain_opt() {
-  std::array<std::uint8_t, kMaxRequestOpt> opt{};
-  store_be16(opt.data() + 1, static_cast<std::uint16_t>(dns::RRType::kOPT));
-  store_be16(opt.data() + 3, kOurPayload);
+dns::OptBuilder make_opt(dns::Rcode rcode, const std::optional<ReplyDetail>& detail) {
+  dns::OptBuilder opt(kOurPayload, rcode, false);
+  if (detail) opt.add_extended_error(detail->code, detail->text.substr(0, kMaxDetailOctets));
   return opt;
 }
 
 }  // namespace
 
-Bytes make_reply(ByteView request, dns::Rcode rcode, bool authoritative) {
+Bytes make_reply(ByteView request, dns::Rcode rcode, bool authoritative,
+                 const std::optional<ReplyDetail>& detail) {
   dns::MessageReader reader(request);
   auto asked = reader.header();
   if (!asked || asked->qr) return {};
@@ -40,7 +38,7 @@ Bytes make_reply(ByteView request, dns::Rcode rcode, bool authoritative) {
   header.rd = asked->rd;
   header.aa = authoritative;
   header.rcode = static_cast<std::uint8_t>(static_cast<unsigned>(rcode) & 0x0F);
-  Bytes space(dns::kHeaderOctets + dns::kMaxNameOctets + 4 + kMaxRequestOpt);
+  Bytes space(dns::kHeaderOctets + dns::kMaxNameOctets + 4 + kMaxReplyOpt);
   dns::MessageWriter writer(space, space.size());
   writer.put_header(header);
   bool whole = true;
@@ -49,7 +47,7 @@ Bytes make_reply(ByteView request, dns::Rcode rcode, bool authoritative) {
     whole = question && writer.put_question(question->name, question->type, question->rr_class);
   }
   if (whole && asked->qdcount <= 1 && has_opt(reader, *asked))
-    static_cast<void>(writer.put_raw_additional(plain_opt()));
+    static_cast<void>(writer.put_raw_additional(make_opt(rcode, detail).record()));
   space.resize(writer.finish().size());
   return space;
 }

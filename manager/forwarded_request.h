@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "base/address.h"
+#include "dns/edns.h"
 #include "dns/message.h"
 #include "dns/tsig.h"
 #include "manager/runtime.h"
@@ -13,7 +15,13 @@ namespace pando::manager {
 /// A response to `request` without records: its ID, opcode and question (for UPDATE: the zone
 /// section), an OPT when it had one (RFC 6891 §6.1.1), and `rcode`. Empty when the request is too
 /// short for an answer or is an answer itself.
-Bytes make_reply(ByteView request, dns::Rcode rcode, bool authoritative);
+/// With `detail` that OPT tells why (RFC 8914).
+struct ReplyDetail {
+  dns::ExtendedError code{};
+  std::string_view text = {};
+};
+Bytes make_reply(ByteView request, dns::Rcode rcode, bool authoritative,
+                 const std::optional<ReplyDetail>& detail = std::nullopt);
 
 /// A request whose signature has been checked, and the way back to the client.
 class ForwardedRequest {
@@ -36,8 +44,9 @@ class ForwardedRequest {
 
   /// Signs a finished response when the request was signed. Empty when that fails.
   [[nodiscard]] Bytes sign(Bytes response, std::uint64_t now);
-  [[nodiscard]] Bytes reply(dns::Rcode rcode, bool authoritative, std::uint64_t now) {
-    return sign(make_reply(message_, rcode, authoritative), now);
+  [[nodiscard]] Bytes reply(dns::Rcode rcode, bool authoritative, std::uint64_t now,
+                            const std::optional<ReplyDetail>& detail = std::nullopt) {
+    return sign(make_reply(message_, rcode, authoritative, detail), now);
   }
 
  private:

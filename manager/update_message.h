@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "dns/edns.h"
 #include "dns/message.h"
 #include "dns/name.h"
 #include "dns/types.h"
@@ -30,10 +33,12 @@ struct UpdateMessage {
   std::vector<UpdateRecord> updates;
 };
 
-/// Why a message gets no further: the RCODE to answer with and a reason for the log.
+/// Why a message gets no further: the RCODE to answer with, and a reason for the log and, where
+/// there is a code for it (RFC 8914), for the client.
 struct Refusal {
   dns::Rcode rcode = dns::Rcode::kNoError;
   std::string reason;
+  std::optional<dns::ExtendedError> code = std::nullopt;
 };
 
 /// Decodes and checks everything that needs no zone: zone section (§3.1.1), RDATA, owners in the

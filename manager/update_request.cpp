@@ -27,6 +27,12 @@ Refusal refusal(Rcode rcode, fmt::format_string<Args...> format, Args&&... args)
   return {rcode, fmt::format(format, std::forward<Args>(args)...)};
 }
 
+/// For the client, too (RFC 8914).
+Refusal told(dns::ExtendedError code, Refusal refusal) {
+  refusal.code = code;
+  return refusal;
+}
+
 // Zone ------------------------------------------------------------------------------------------
 
 bool is_signed(const zone::ZoneView& zone) noexcept {
@@ -39,9 +45,15 @@ bool is_signed(const zone::ZoneView& zone) noexcept {
 
 /// RFC 2136 §3.1.2, and what this server does not do.
 Refused check_zone(const zone::ZoneView& zone) {
-  if (!zone) return refusal(Rcode::kNotAuth, "not a zone of this server");
-  if (!zone.loaded()) return refusal(Rcode::kServFail, "zone is not loaded");
-  if (is_signed(zone)) return refusal(Rcode::kRefused, "zone is signed, updates need a signer");
+  using dns::ExtendedError;
+  if (!zone)
+    return told(ExtendedError::kNotAuthoritative,
+                refusal(Rcode::kNotAuth, "not a zone of this server"));
+  if (!zone.loaded())
+    return told(ExtendedError::kNotReady, refusal(Rcode::kServFail, "zone is not loaded"));
+  if (is_signed(zone))
+    return told(ExtendedError::kNotSupported,
+                refusal(Rcode::kRefused, "zone is signed, updates need a signer"));
   return std::nullopt;
 }
 
@@ -85,16 +97,20 @@ bool may_delete_name(const UpdateRules& rules, const zone::ZoneView& zone, dns::
 Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
                          const UpdateMessage& message) {
   if (!may_update_something(*rules.allow_update, rules.requester))
-    return refusal(Rcode::kRefused, "no rule of allow-update matches");
+    return told(dns::ExtendedError::kProhibited,
+                refusal(Rcode::kRefused, "no rule of allow-update matches"));
   for (const UpdateRecord& record : message.updates) {
     const bool allowed =
         record.type == RRType::kANY
             ? may_delete_name(rules, zone, record.owner)
             : may_update(*rules.allow_update, rules.requester, record.owner, record.type);
     if (!allowed)
-      return refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record));
+      return told(dns::ExtendedError::kProhibited,
+                  refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record)));
     if (record.rr_class == RRClass::kIN && needs_signer(record, zone.apex()))
-      return refusal(Rcode::kRefused, "{} in an unsigned zone needs a signer", describe(record));
+      return told(
+          dns::ExtendedError::kNotSupported,
+          refusal(Rcode::kRefused, "{} in an unsigned zone needs a signer", describe(record)));
   }
   return std::nullopt;
 }
@@ -275,7 +291,7 @@ void move_serial(Node& apex, const UpdateRules& rules) {
 }
 
 UpdateOutcome refused_outcome(Refusal refusal) {
-  return {refusal.rcode, {}, std::move(refusal.reason)};
+  return {refusal.rcode, {}, std::move(refusal.reason), refusal.code};
 }
 
 }  // namespace
@@ -294,7 +310,7 @@ UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage
   zone::Changes changes = overlay.changes();
   if (changes.empty()) return {Rcode::kNoError, std::move(changes), {}};
   if (auto refused = check_limits(overlay, zone, changes, rules.limits))
-    return refused_outcome(std::move(*refused));
+    return refused_outcome(told(dns::ExtendedError::kProhibited, std::move(*refused)));
   Node& apex = overlay.at(zone.apex());
   if (apex.find(RRType::kSOA) == nullptr)
     return refused_outcome(refusal(Rcode::kServFail, "zone has no SOA"));

@@ -25,13 +25,14 @@ struct UpdateOutcome {
   dns::Rcode rcode = dns::Rcode::kNoError;
   zone::Changes changes;
   std::string reason;
+  std::optional<dns::ExtendedError> code = std::nullopt;  ///< as in Refusal
 };
 
 /// RFC 2136 §3 for one message against one version: permission (§3.3), prerequisites (§3.2),
 /// updates (§3.4), serial (§3.6). Pure: no clock, no I/O. Permission comes first so that
 /// prerequisites do not tell strangers what a zone holds.
 ///
-/// Decisions where the RFC leaves room (docs/updates in README of manager): RRSIG, NSEC, NSEC3, SIG
+/// Decisions where the RFC leaves room: RRSIG, NSEC, NSEC3, SIG
 /// and NXT records and what would make a zone a signed one (DNSKEY, NSEC3PARAM at the apex) are
 /// refused, and so is every update of a signed zone, because nothing here could sign the result.
 UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage& message,

@@ -95,20 +95,31 @@ void UpdateService::not_verified(const ForwardedRequest& request) {
 // UPDATE ----------------------------------------------------------------------------------------
 
 void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
-  // Over TCP nothing is retransmitted, and two equal messages are two requests.
-  if (forward.transport == ipc::Transport::kUdp) {
-    const auto admission =
-        recent_.admit(forward.client, forward.message, clock_(), std::move(reply));
-    if (admission.verdict == RecentReplies::Verdict::kAnswered) {
-      ++counters_.repeated;
-      return;
-    }
-    reply = [this, number = admission.number](Bytes response) { recent_.finish(number, response); };
-  }
-  ++counters_.updates;
-  if (auto update = to_forward(forward))
+  if (auto update = to_forward(forward)) {
+    if (!admit(recent_forwards_, forward.transport, forward.client, forward.message, reply)) return;
+    ++counters_.updates;
     return pass_on(std::move(forward), std::move(*update), reply);
-  if (const Request request = accept(forward, reply)) verified_update(request, reply);
+  }
+  // Verified first: forged ones must not take the places of those that were answered.
+  const ipc::Transport transport = forward.transport;
+  const Request request = accept(forward, reply);
+  if (!request || !admit(recent_, transport, request->client(), request->message(), reply)) return;
+  ++counters_.updates;
+  verified_update(request, reply);
+}
+
+/// False: the request came before, and is answered as then. Over TCP nothing is retransmitted, and
+/// two equal messages are two requests.
+bool UpdateService::admit(RecentReplies& recent, ipc::Transport transport, const Endpoint& client,
+                          ByteView message, ForwardReply& reply) {
+  if (transport != ipc::Transport::kUdp) return true;
+  const auto admission = recent.admit(client, message, clock_(), std::move(reply));
+  if (admission.verdict == RecentReplies::Verdict::kAnswered) {
+    ++counters_.repeated;
+    return false;
+  }
+  reply = [&recent, number = admission.number](Bytes response) { recent.finish(number, response); };
+  return true;
 }
 
 void UpdateService::verified_update(const Request& request, const ForwardReply& reply) {
@@ -121,15 +132,17 @@ void UpdateService::verified_update(const Request& request, const ForwardReply& 
   const auto index = zones.find(message->zone.name);
   Refusal refusal;
   if (!index)
-    refusal = {Rcode::kNotAuth, "not a zone of this server"};
+    refusal = {Rcode::kNotAuth, "not a zone of this server", dns::ExtendedError::kNotAuthoritative};
   else if (zones[*index].options->is_secondary())
     // RFC 2136 §6 lets a secondary forward; one that does not says REFUSED, as BIND does.
-    refusal = {Rcode::kRefused, zones[*index].options->forward_updates
-                                    ? "no rule of allow-update lets this client's be passed on"
-                                    : "secondary zone, updates are not forwarded"};
+    refusal = {Rcode::kRefused,
+               zones[*index].options->forward_updates
+                   ? "no rule of allow-update lets this client's be passed on"
+                   : "secondary zone, updates are not forwarded",
+               dns::ExtendedError::kProhibited};
   if (refusal.rcode != Rcode::kNoError) {
     log_refusal(*request, message->zone.name, refusal);
-    return reply(request->reply(refusal.rcode, false, seconds()));
+    return reply(refused(*request, refusal));
   }
   commit(request, std::move(*message), *zones[*index].options, reply);
 }
@@ -147,26 +160,32 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
   auto compute = [message = std::move(message), rules, verdict,
                   request](const zone::Snapshot& snapshot) -> Result<zone::Changes> {
     UpdateOutcome outcome = compute_update(snapshot, message, rules);
-    verdict->refusal = {outcome.rcode, outcome.reason};
+    verdict->refusal = {outcome.rcode, outcome.reason, outcome.code};
     if (outcome.rcode != Rcode::kNoError) return fail(Errc::kDenied, "{}", outcome.reason);
     return std::move(outcome.changes);
   };
   auto done = [this, verdict, request, reply, zone](Result<zone::Applied> applied) {
-    Rcode rcode = verdict->refusal.rcode;
     if (applied) {
       ++counters_.accepted;
       if (!applied->effective.empty()) log_update(*request, *applied);
-    } else {
-      if (rcode == Rcode::kNoError) {  // the update was good, the server could not
-        rcode = Rcode::kServFail;
-        failed(zone, applied.error());
-      } else {
-        log_refusal(*request, zone, verdict->refusal);
-      }
+      return reply(request->reply(Rcode::kNoError, false, seconds()));
     }
-    reply(request->reply(rcode, false, seconds()));
+    Refusal& refusal = verdict->refusal;
+    if (refusal.rcode == Rcode::kNoError) {  // the update was good, the server could not
+      refusal = {Rcode::kServFail, "the update cannot be stored now", dns::ExtendedError::kOther};
+      failed(zone, applied.error());
+    } else {
+      log_refusal(*request, zone, refusal);
+    }
+    reply(refused(*request, refusal));
   };
   committer_.apply(std::move(compute), rules.limits, std::move(done));
+}
+
+Bytes UpdateService::refused(ForwardedRequest& request, const Refusal& refusal) const {
+  std::optional<ReplyDetail> detail;
+  if (refusal.code) detail = ReplyDetail{*refusal.code, refusal.reason};
+  return request.reply(refusal.rcode, false, seconds(), detail);
 }
 
 /// An update that is the primary's to judge. Its signature is not looked at: the key may be known

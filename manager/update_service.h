@@ -50,6 +50,9 @@ class UpdateService {
   dns::Rcode judge_notify(const ForwardedRequest& request);
   void signed_query(ipc::Forward&& forward, const ForwardReply& reply);
   Request accept(ipc::Forward& forward, const ForwardReply& reply);
+  bool admit(RecentReplies& recent, ipc::Transport transport, const Endpoint& client,
+             ByteView message, ForwardReply& reply);
+  Bytes refused(ForwardedRequest& request, const Refusal& refusal) const;
   void not_verified(const ForwardedRequest& request);
   void failed(const dns::Name& zone, const Error& error);
   [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
@@ -66,6 +69,7 @@ class UpdateService {
   std::uint64_t unforwarded_told_ = 0;  // milliseconds since 1970
   std::uint64_t untold_unforwarded_ = 0;
   RecentReplies recent_;
+  RecentReplies recent_forwards_;  // of updates whose signature is the primary's to verify
   Counters counters_;
 };
 

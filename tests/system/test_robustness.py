@@ -382,6 +382,13 @@ def test_an_update_cannot_take_a_signed_zone_apart(pando):
     for rrtype in (DNSKEY, ANY, 46, 47, SOA, 2):
         answer = exchange(server, message(UPDATE, zone_section, [], [record("signed.example", rrtype, ANY, 0, b"")]))
         assert rcode(answer) in (0, dns.rcode.REFUSED)
+    update = dns.update.UpdateMessage("signed.example")
+    update.add("new", 60, "A", "192.0.2.1")
+    update.use_edns(0)
+    response = dns.query.udp(update, "127.0.0.1", port=server.port, timeout=10)
+    (told,) = response.options
+    assert response.rcode() == dns.rcode.REFUSED and (told.code, told.text) == (21, "zone is signed, updates need a signer")
+    assert told.text in server.log()
     assert server.records("signed.example") == all_records and same_workers(server, before)
 
 

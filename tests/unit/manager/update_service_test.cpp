@@ -153,6 +153,56 @@ TEST_F(Service, ARetransmittedUpdateGetsTheFirstAnswer) {
   EXPECT_EQ(service_.counters().updates, 1U);
 }
 
+TEST_F(Service, ForgedUpdatesDoNotDisplaceAnswersThatMayBeAskedForAgain) {
+  UpdateBuilder builder;
+  builder.nx("new", "ANY").add("new 60 A 192.0.2.9");
+  const Bytes message = sign(builder.message(), "ours.");
+  const Bytes first = update(message);
+  for (std::uint16_t id = 0; id < 3000; ++id) {
+    Bytes forged = sign(add().message(id), "ours.");
+    forged[forged.size() - 20] ^= 1;
+    EXPECT_EQ(rcode(update(std::move(forged))), Rcode::kNotAuth);
+  }
+  EXPECT_EQ(update(message), first);
+}
+
+/// INFO-CODE and EXTRA-TEXT of the extended error in a response, as "21 text"; "" = there is none.
+std::string extended_error(const Bytes& answer) {
+  dns::MessageReader reader(answer);
+  const auto header = reader.header();
+  EXPECT_TRUE(header && reader.question());
+  for (unsigned i = 0; header && i < header->arcount; ++i) {
+    const auto record = reader.record();
+    EXPECT_TRUE(record);
+    if (!record || record->type != dns::RRType::kOPT) continue;
+    const auto opt = dns::read_opt(answer, *record);
+    const auto error = opt ? dns::find_option(opt->options, dns::kOptionEde) : std::nullopt;
+    if (!error || error->size() < 2) continue;
+    return fmt::format("{} {}", load_be16(error->data()),
+                       std::string(error->begin() + 2, error->end()));
+  }
+  return "";
+}
+
+/// An UPDATE with an OPT record.
+Bytes with_edns(Bytes message) {
+  const Bytes opt{0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0};
+  message.insert(message.end(), opt.begin(), opt.end());
+  store_be16(message.data() + 10, static_cast<std::uint16_t>(load_be16(message.data() + 10) + 1));
+  return message;
+}
+
+TEST_F(Service, ARefusalSaysWhyWhereThereIsAnOpt) {
+  EXPECT_EQ(extended_error(update(sign(add().message(), "other."))), "");
+  EXPECT_EQ(extended_error(update(sign(with_edns(add().message()), "other."))),
+            "18 no rule of allow-update matches");
+  EXPECT_EQ(extended_error(update(sign(with_edns(add().message(8)), "ours."))), "");
+  UpdateBuilder key;
+  key.raw_update({name("@"), dns::RRType::kNSEC3PARAM, dns::RRClass::kIN, 60, {1, 0, 0, 0, 0}});
+  EXPECT_THAT(extended_error(update(sign(with_edns(key.message(9)), "ours."))),
+              ::testing::StartsWith("21 "));
+}
+
 TEST_F(Service, OverTcpEqualMessagesAreTwoRequests) {
   UpdateBuilder builder;
   builder.nx("new", "ANY").add("new 60 A 192.0.2.9");
