@@ -129,6 +129,8 @@ struct Limits {
   Duration tcp_idle = std::chrono::seconds(10);
   std::uint32_t transfers_in = 50;
   std::uint32_t transfers_in_per_primary = 10;
+  Duration transfer_time = std::chrono::hours(2);
+  SizeOrShare transfer_size{0, 100};
   DurationRange refresh{std::chrono::seconds(1), std::chrono::weeks(4)};
   std::uint64_t history = std::uint64_t{16} << 20;
   SizeOrShare history_total{0, 10};

@@ -106,6 +106,8 @@ inline constexpr Field<Limits> kLimitFields[] = {
     field<&Limits::tcp_idle, read_duration_in<100, kMsPerHour>>("tcp-idle"),
     field<&Limits::transfers_in, read_number<1, 10'000>>("transfers-in"),
     field<&Limits::transfers_in_per_primary, read_number<1, 10'000>>("transfers-in-per-primary"),
+    field<&Limits::transfer_time, read_duration_in<1000, 7 * 24 * kMsPerHour>>("transfer-time"),
+    field<&Limits::transfer_size, read_size_or_share>("transfer-size"),
     field<&Limits::refresh, read_duration_range>("refresh"),
     field<&Limits::history, read_size_in<0, kMaxStoreOctets>>("history"),
     field<&Limits::history_total, read_size_or_share>("history-total"),

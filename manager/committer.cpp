@@ -335,6 +335,7 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
 }
 
 void Committer::zone_replaced(const dns::Name& apex) {
+  crash_point("zone-replaced");
   sources_.erase(folded_key(apex));
   owed_.erase(folded_key(apex));
   note_whole_transfer(apex, current().zone_at(apex).serial());

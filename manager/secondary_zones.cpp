@@ -41,6 +41,13 @@ bool due_before(const Due& a, const Due& b) {
 /// Retry interval of a zone that never had data: doubles nothing, asks once a minute.
 constexpr std::uint64_t kRetryWithoutData = 60;
 
+/// An IXFR may have so many records, or twice as many as the zone, before the zone is asked for
+/// instead: differences are kept in memory until they are complete.
+constexpr std::uint64_t kFewRecords = 100'000;
+
+/// Zones looked at in one go: after a start all of them may be due.
+constexpr std::size_t kDueSlice = 1000;
+
 }  // namespace
 
 struct SecondaryZones::Attempt {
@@ -50,7 +57,8 @@ struct SecondaryZones::Attempt {
   RuntimePtr runtime;  // keeps the key alive
   std::uint64_t records = 0;
   std::uint64_t octets = 0;
-  bool whole = false;  // it brought all of the zone
+  std::optional<std::uint32_t> expire;  // what the primary says of its own copy (RFC 7314)
+  bool whole = false;                   // it brought all of the zone
 };
 
 SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
@@ -96,6 +104,8 @@ void SecondaryZones::configure(const RuntimePtr& runtime) {
   const config::Settings& settings = runtime->settings;
   Zones kept;
   due_.clear();
+  waiting_.clear();
+  freed_.clear();
   for (std::size_t i = 0; i < settings.zones.size(); ++i) {
     const config::ZoneRef ref = settings.zones[i];
     if (!ref.options->is_secondary()) continue;
@@ -112,8 +122,10 @@ void SecondaryZones::configure(const RuntimePtr& runtime) {
     zone.due = old == zones_.end() ? first_due(name) : now_seconds();
   }
   zones_ = std::move(kept);
-  for (auto& [name, zone] : zones_)
+  for (auto& [name, zone] : zones_) {
+    zone.waiting = false;
     if (!zone.running) due_.emplace(zone.due, name);
+  }
   arm_timer();
 }
 
@@ -159,22 +171,55 @@ bool SecondaryZones::may_start(const Zone& zone) const {
   return running == running_by_primary_.end() || running->second < limits.transfers_in_per_primary;
 }
 
+/// A zone whose primary is busy leaves `due_`, so that each look costs what it starts, however many
+/// zones wait.
+void SecondaryZones::wait_for_primary(Zones::iterator zone) {
+  if (std::exchange(zone->second.waiting, true)) return;
+  waiting_[to_text(zone->second.primary().endpoint)].push_back(zone->first);
+}
+
+/// Those that waited longest for the primaries that have become free.
+void SecondaryZones::start_waiting() {
+  while (!freed_.empty() && running_ < runtime_->settings.limits.transfers_in) {
+    const auto queue = waiting_.find(*freed_.begin());
+    if (queue == waiting_.end() || queue->second.empty()) {
+      if (queue != waiting_.end()) waiting_.erase(queue);
+      freed_.erase(freed_.begin());
+      continue;
+    }
+    const auto zone = zones_.find(queue->second.front());
+    const bool here = zone != zones_.end() && zone->second.waiting && !zone->second.running;
+    // A NOTIFY may have made another primary the first to be asked.
+    const bool moved = here && to_text(zone->second.primary().endpoint) != queue->first;
+    if (here && !moved && !may_start(zone->second)) {
+      freed_.erase(freed_.begin());
+      continue;
+    }
+    queue->second.pop_front();
+    if (!here) continue;
+    zone->second.waiting = false;
+    if (may_start(zone->second))
+      start(zone);
+    else
+      wait_for_primary(zone);
+  }
+}
+
 void SecondaryZones::run_due() {
   const std::uint64_t now = now_seconds();
-  // Zones whose primary is busy stay due; finished() looks again.
-  for (auto at = due_.begin(); at != due_.end() && at->first <= now;) {
-    const auto zone = zones_.find(at->second);
-    if (running_ >= runtime_->settings.limits.transfers_in) return;
-    if (zone == zones_.end() || zone->second.primaries.empty()) {
-      at = due_.erase(at);
-    } else if (may_start(zone->second)) {
-      at = due_.erase(at);
+  start_waiting();
+  std::size_t looked_at = 0;
+  while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
+    if (running_ >= runtime_->settings.limits.transfers_in) return;  // finished() looks again
+    const auto zone = zones_.find(due_.begin()->second);
+    due_.erase(due_.begin());
+    if (zone == zones_.end() || zone->second.primaries.empty()) continue;
+    if (may_start(zone->second))
       start(zone);
-    } else {
-      ++at;
-    }
+    else
+      wait_for_primary(zone);
   }
-  if (due_.empty() || due_.begin()->first > now) arm_timer();
+  arm_timer();
 }
 
 bool SecondaryZones::expired(const zone::ZoneView& zone) const {
@@ -185,6 +230,8 @@ bool SecondaryZones::expired(const zone::ZoneView& zone) const {
 
 void SecondaryZones::start(Zones::iterator at) {
   Zone& zone = at->second;
+  due_.erase({zone.due, at->first});  // it may have waited and become due once more
+  zone.waiting = false;
   zone.running = true;
   auto attempt = std::make_shared<Attempt>();
   attempt->zone = at->first;
@@ -197,8 +244,12 @@ void SecondaryZones::start(Zones::iterator at) {
   job.primary = attempt->primary.endpoint;
   job.source = runtime_->settings.server.transfer_source;
   job.whole_zone = zone.whole_zone;
+  const config::Settings& settings = runtime_->settings;
   job.limits.data = runtime_->limits;
+  job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
+  job.longest = settings.limits.transfer_time;
   const zone::ZoneView view = committer_.current().zone_at(at->first);
+  if (view) job.limits.difference_records = std::max(kFewRecords, 2 * view.record_count());
   // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
   if (view && view.loaded() && !expired(view)) job.current = view.serial();
   ++running_;
@@ -233,6 +284,7 @@ void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
   if (!result) return failed(attempt, result.error().error, result.error().ixfr_asked);
   attempt->records = result->records;
   attempt->octets = result->octets;
+  attempt->expire = result->expire;
   if (result->foreign_records > 0)
     log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
                  to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
@@ -346,6 +398,7 @@ SecondaryZones::Zones::iterator SecondaryZones::release(const std::shared_ptr<At
   const auto by_primary = running_by_primary_.find(to_text(attempt->primary.endpoint));
   if (by_primary != running_by_primary_.end() && --by_primary->second == 0)
     running_by_primary_.erase(by_primary);
+  if (!waiting_.empty()) freed_.insert(to_text(attempt->primary.endpoint));
   if (!wanted(*attempt)) return zones_.end();
   const auto zone = zones_.find(attempt->zone);
   zone->second.running = false;
@@ -370,32 +423,47 @@ std::uint64_t SecondaryZones::jittered(std::uint64_t seconds) {
   return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
 }
 
+/// Within limits.refresh.
+std::uint64_t SecondaryZones::clamped(std::uint64_t seconds) const {
+  const auto& range = runtime_->settings.limits.refresh;
+  const auto low = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.min.count() / 1000));
+  const auto high = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.max.count() / 1000));
+  return std::clamp(seconds, low, std::max(low, high));
+}
+
+/// RFC 1035 §3.3.13: EXPIRE counts from the last contact with a primary; below REFRESH it would
+/// expire between two checks. A primary that is itself a secondary says how long it has (RFC 7314
+/// §4): else servers that ask each other would keep a zone for ever. Another one may have said
+/// more.
+void SecondaryZones::put_off_expiry(const Attempt& attempt, bool brought_zone) {
+  const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
+  auto* side = view ? store_.side(view.side_index()) : nullptr;
+  if (side == nullptr) return;
+  const SoaTimers timers = read_timers(view);
+  const std::uint64_t now = now_seconds();
+  const std::uint64_t latest =
+      now + std::max<std::uint64_t>(timers.expire, clamped(timers.refresh));
+  const std::uint64_t before = brought_zone ? 0 : side->expires_at.load();
+  const std::uint64_t told = attempt.expire ? now + *attempt.expire : latest;
+  side->expires_at.store(std::min(std::max(before, told), latest));
+}
+
 void SecondaryZones::set_timers(const dns::Name& name, bool ok) {
   const zone::ZoneView view = committer_.current().zone_at(name);
   const auto zone = zones_.find(name);
   const SoaTimers timers = read_timers(view);
-  const auto clamp = [&](std::uint64_t seconds) {
-    const auto& range = runtime_->settings.limits.refresh;
-    const auto low =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.min.count() / 1000));
-    const auto high =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.max.count() / 1000));
-    return std::clamp(seconds, low, std::max(low, high));
-  };
   const std::uint64_t now = now_seconds();
   const bool loaded = view && view.loaded();
-  const std::uint64_t wait =
-      !loaded ? clamp(kRetryWithoutData) : clamp(ok ? timers.refresh : timers.retry);
+  std::uint64_t wait =
+      jittered(!loaded ? clamped(kRetryWithoutData) : clamped(ok ? timers.refresh : timers.retry));
   if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
-    if (ok) {
-      side->last_ok.store(now);
-      // RFC 1035 §3.3.13: EXPIRE counts from the last contact; below REFRESH it would expire
-      // between two checks.
-      side->expires_at.store(now + std::max<std::uint64_t>(timers.expire, clamp(timers.refresh)));
-    }
+    if (ok) side->last_ok.store(now);
+    // What would expire before the next look is looked at sooner.
+    const std::uint64_t expires = side->expires_at.load();
+    if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
     side->next_refresh.store(now + wait);
   }
-  if (zone != zones_.end()) schedule(zone, now + jittered(wait));
+  if (zone != zones_.end()) schedule(zone, now + wait);
 }
 
 /// What this primary has is no newer than ours; another one's may be.
@@ -414,6 +482,7 @@ void SecondaryZones::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::S
   } else {
     ++counters_.refreshes;
     at->second.confirmed = true;
+    put_off_expiry(*attempt, false);
     log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
                to_text(attempt->primary.endpoint), "serial", serial.value);
   }
@@ -428,6 +497,7 @@ void SecondaryZones::transferred(const std::shared_ptr<Attempt>& attempt, const 
             to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
             attempt->records, "octets", attempt->octets);
   if (at == zones_.end()) return run_due();
+  put_off_expiry(*attempt, true);
   end_round(at, true);
 }
 

@@ -3,6 +3,7 @@
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -91,6 +92,7 @@ class SecondaryZones final : public NotifyHandler {
     std::size_t visited = 0;
     bool confirmed = false;  // one of them has the version that we have
     bool running = false;
+    bool waiting = false;     // in the queue of a primary that is busy
     bool again = false;       // a NOTIFY came during the round
     bool whole_zone = false;  // the next visit asks for an AXFR
     std::string problem;
@@ -109,6 +111,8 @@ class SecondaryZones final : public NotifyHandler {
   void run_due();
   std::uint64_t first_due(const dns::Name& name) const;
   bool may_start(const Zone& zone) const;
+  void wait_for_primary(Zones::iterator zone);
+  void start_waiting();
   bool wanted(const Attempt& attempt) const;
   bool expired(const zone::ZoneView& zone) const;
   void start(Zones::iterator zone);
@@ -124,6 +128,8 @@ class SecondaryZones final : public NotifyHandler {
   void end_round(Zones::iterator zone, bool ok);
   void drop(const std::shared_ptr<Attempt>& attempt);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
+  std::uint64_t clamped(std::uint64_t seconds) const;
+  void put_off_expiry(const Attempt& attempt, bool brought_zone);
   void set_timers(const dns::Name& name, bool ok);
   std::uint64_t jittered(std::uint64_t seconds);
 
@@ -141,6 +147,10 @@ class SecondaryZones final : public NotifyHandler {
       due_;
   asio::steady_timer timer_;
   std::map<std::string, std::uint32_t> running_by_primary_;
+  // Due zones whose primary has as many visits as it may, by primary, oldest first; and the
+  // primaries among them that have become free since.
+  std::map<std::string, std::deque<dns::Name>> waiting_;
+  std::set<std::string> freed_;
   std::uint32_t running_ = 0;
   std::mt19937 random_{std::random_device{}()};
   std::uint64_t generations_ = 0;

@@ -25,7 +25,8 @@ struct TransferJob {
   std::optional<IpAddress> source;                     ///< see open_towards()
   const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
   TransferLimits limits;
-  std::chrono::milliseconds patience{10'000};  ///< without a whole message, and to connect
+  std::chrono::milliseconds patience{10'000};    ///< without a whole message, and to connect
+  std::chrono::milliseconds longest{7'200'000};  ///< for the whole visit
 };
 
 /// What it brought.
@@ -38,6 +39,8 @@ struct TransferResult {
   std::uint64_t records = 0;
   std::uint64_t octets = 0;
   std::uint64_t foreign_records = 0;
+  /// RFC 7314: seconds until the zone expires at this primary; absent: it does not say.
+  std::optional<std::uint32_t> expire;
 };
 
 /// Why a visit brought nothing.
@@ -48,7 +51,8 @@ struct TransferFailure {
 
 /// Asks one primary over one TCP connection: its SOA first (unless there is no data), then IXFR or
 /// AXFR when it is ahead (RFC 1995 §2, RFC 5936 §4.1.1). Everything is signed when there is a key.
-/// A whole zone is built in `pool`, not on the loop. Never throws for what peers do.
+/// A whole zone is built in `pool`, not on the loop. Never throws for what peers do. The queries
+/// ask for EXPIRE (RFC 7314); a primary that calls them malformed is asked again without EDNS.
 asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
                                                                      shm::Store& store,
                                                                      asio::thread_pool& pool);

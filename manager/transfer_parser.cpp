@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dns/rdata.h"
+#include "manager/expire_option.h"
 #include "manager/soa.h"
 
 namespace pando::manager {
@@ -25,7 +26,7 @@ TransferParser::Content TransferParser::content() const noexcept {
 Result<bool> TransferParser::feed(ByteView message) {
   octets_ += message.size();
   if (octets_ > limits_.octets)
-    return fail(Errc::kFull, "transfer above {} octets", limits_.octets);
+    return fail(Errc::kFull, "transfer above {} octets (limits.transfer-size)", limits_.octets);
   dns::MessageReader reader(message);
   dns::Header header;
   if (auto checked = check_message(reader, header); !checked) return pass(checked);
@@ -49,6 +50,7 @@ Result<bool> TransferParser::feed(ByteView message) {
     up_to_date_ = true;
     state_ = State::kDone;
   }
+  if (first_message_) expire_ = read_expire(reader, unsigned{header.nscount} + header.arcount);
   first_message_ = false;
   return state_ == State::kDone;
 }
@@ -159,6 +161,9 @@ Status TransferParser::take_difference(zone::Record&& record) {
   }
   if (!record.owner.view().is_at_or_below(zone_))
     return fail(Errc::kInvalid, "{} is outside the zone", dns::to_text(record.owner));
+  // A server whose differences are larger than the zone should send the zone (RFC 1995 §2).
+  if (records_ > limits_.difference_records)
+    return fail(Errc::kFull, "differences of more than {} records", limits_.difference_records);
   zone::Changes& changes = differences_.back();
   (state_ == State::kRemoving ? changes.removed : changes.added).push_back(std::move(record));
   return {};

@@ -19,6 +19,7 @@ struct TransferLimits {
   zone::DataLimits data =
       zone::DataLimits::none();                    ///< of a whole zone; differences meet them later
   std::uint64_t octets = std::uint64_t{64} << 30;  ///< of all messages
+  std::uint64_t difference_records = UINT64_MAX;   ///< of all differences of an IXFR
 };
 
 /// Reads the messages of one AXFR or IXFR response (RFC 5936 §2.2, RFC 1995 §4) and gives what they
@@ -47,6 +48,8 @@ class TransferParser {
   [[nodiscard]] zone::ZoneBuilder& builder() noexcept { return builder_; }
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
   [[nodiscard]] std::uint64_t octets() const noexcept { return octets_; }
+  /// RFC 7314: seconds until the zone expires where it came from, when the first message tells.
+  [[nodiscard]] std::optional<std::uint32_t> expire() const noexcept { return expire_; }
   /// Records outside the zone, which are left out as BIND does.
   [[nodiscard]] std::uint64_t foreign_records() const noexcept { return foreign_; }
 
@@ -79,6 +82,7 @@ class TransferParser {
   std::uint64_t records_ = 0;
   std::uint64_t octets_ = 0;
   std::uint64_t foreign_ = 0;
+  std::optional<std::uint32_t> expire_;
 };
 
 }  // namespace pando::manager

@@ -37,7 +37,7 @@ def crash_points():
     return sorted(found)
 
 
-ELSEWHERE = {"zone-copy-written",  # of secondary zones: test_odd_primaries.py
+ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_odd_primaries.py
              "export-written", "export-noted", "export-renamed"}  # test_export.py
 # Reached only on the way back from another crash: test_a_crash_during_replay.
 REPLAY = {"replay-staged", "replay-published"}

@@ -36,9 +36,10 @@ def zone(serial, *more):
             records(f"www.{APEX}", "A", f"192.0.2.{serial}"), *more, soa(serial)]
 
 
-def wire(query, rrsets, rcode=dns.rcode.NOERROR, authoritative=True):
-    """A response with these records in this order, doubles and all."""
+def wire(query, rrsets, rcode=dns.rcode.NOERROR, authoritative=True, expire=None):
+    """A response with these records in this order, doubles and all; with an EXPIRE option if there is a value."""
     response = dns.message.make_response(query)
+    response.use_edns(-1)
     response.set_rcode(rcode)
     if authoritative:
         response.flags |= dns.flags.AA
@@ -50,7 +51,8 @@ def wire(query, rrsets, rcode=dns.rcode.NOERROR, authoritative=True):
             body += rrset.name.to_wire() + struct.pack("!HHIH", rrset.rdtype, rrset.rdclass, rrset.ttl, len(encoded))
             body += encoded
             count += 1
-    return octets[:6] + struct.pack("!H", count) + octets[8:] + body
+    opt = b"" if expire is None else struct.pack("!BHHIHHHI", 0, 41, 1232, 0, 8, 9, 4, expire)
+    return octets[:6] + struct.pack("!HHH", count, 0, 1 if opt else 0) + octets[12:] + body + opt
 
 
 class OddPrimary:
@@ -59,10 +61,24 @@ class OddPrimary:
     def __init__(self):
         self.asked = []
         self.serial = 1
+        self.connections = 0
+        self.most_connections = 0
+        counting = threading.Lock()
         self.answer = lambda query, rdtype: self.honest(query, rdtype)
         primary = self
 
         class Connection(socketserver.StreamRequestHandler):
+            def setup(self):
+                super().setup()
+                with counting:
+                    primary.connections += 1
+                    primary.most_connections = max(primary.most_connections, primary.connections)
+
+            def finish(self):
+                with counting:
+                    primary.connections -= 1
+                super().finish()
+
             def handle(self):
                 while prefix := self.rfile.read(2):
                     query = dns.message.from_wire(self.rfile.read(*struct.unpack("!H", prefix)))
@@ -71,8 +87,11 @@ class OddPrimary:
                     messages = primary.answer(query, rdtype)
                     if messages is None:
                         return
-                    for message in messages:
-                        self.wfile.write(struct.pack("!H", len(message)) + message)
+                    try:
+                        for message in messages:
+                            self.wfile.write(struct.pack("!H", len(message)) + message)
+                    except OSError:  # the secondary has had enough
+                        return
 
         class Server(socketserver.ThreadingTCPServer):
             daemon_threads = True
@@ -226,6 +245,139 @@ def test_names_beyond_the_limits_do_not_come_in_by_axfr(secondary, what, limit):
     primary.answer = primary.honest
     notify(server)  # a zone without data is tried once a minute only
     has_serial(server, 1)
+
+
+def lazily(primary, expire=None, slow=None):
+    """Answers with the serial that the primary has, in SOA records that ask for no refresh."""
+    def answer(query, rdtype):
+        opening = slow_soa(primary.serial)
+        if rdtype == "SOA":
+            return [wire(query, [opening], expire=expire)]
+        if slow and rdtype in slow:
+            return slow[rdtype](query, opening)
+        return [wire(query, [opening, *zone(primary.serial)[1:-1], opening], expire=expire)]
+    return answer
+
+
+def without_end(query, first, pause=0.0):
+    """A stream of records of the zone, as long as anybody takes it."""
+    yield wire(query, first)
+    number = 0
+    while True:
+        time.sleep(pause)
+        number += 1
+        yield wire(query, [records(f"n{number}.{APEX}", "A", *(f"10.{number % 250}.0.{i}" for i in range(250)))])
+
+
+def test_an_ixfr_without_an_end_is_given_up_for_an_axfr(secondary):
+    server, (primary,) = secondary(prepare=lambda primaries: setattr(primaries[0], "answer", lazily(primaries[0])))
+    primary.answer = lazily(primary, slow={"IXFR": lambda query, opening: without_end(query, [opening, slow_soa(1)])})
+    primary.serial = 2
+    notify(server)
+    has_serial(server, 2)
+    assert "differences of more than 100000 records" in server.log()
+    assert server.control("status")["counters"]["transfers_in_fallbacks"] == 1
+
+
+@pytest.mark.parametrize("limit, value", [("transfer-time", "2s"), ("transfer-size", "1MiB")])
+def test_a_transfer_beyond_its_limits_is_given_up(secondary, limit, value):
+    pause = 0.5 if limit == "transfer-time" else 0  # each message is in time, so silence is not the reason
+    server, (primary,) = secondary(
+        limits=f", {limit}: {value}", wait=False, prepare=lambda primaries: setattr(primaries[0], "answer", lazily(
+            primaries[0], slow={"AXFR": lambda query, opening: without_end(query, [opening], pause)})))
+    servers.wait_until("it is told", lambda: f"limits.{limit}" in problem(server), 60)
+    primary.answer = lazily(primary)
+    notify(server)
+    has_serial(server, 1)
+
+
+def test_no_more_visits_to_a_primary_at_once_than_configured(pando, tmp_path):
+    """Each zone has its turn, however many wait for the same primary."""
+    count = 300
+    zone_list = tmp_path / "zones.list"
+    zone_list.write_text("".join(f"z{number}.test - secondary\n" for number in range(count)))
+    primary = OddPrimary()
+
+    def answer(query, rdtype):
+        apex = query.question[0].name.to_text()
+        opening = dns.rrset.from_text(apex, 300, "IN", "SOA", "ns.test. admin.test. 1 36000 36000 360000 300")
+        return [wire(query, [opening, dns.rrset.from_text(apex, 300, "IN", "NS", "ns.test."), opening])]
+
+    primary.answer = answer
+    try:
+        server = pando([], remotes=[{"name": "odd", "address": [f"127.0.0.1@{primary.port}"]}],
+                       limits="{transfers-in-per-primary: 3}")
+        with open(server.config, "a") as config:
+            config.write(f"templates: [{{name: secondary, primaries: [odd]}}]\nzone-lists: ['{zone_list}']\n")
+        server.start()
+        servers.wait_until("all zones have come", lambda: server.control("status")["counters"]["transfers_in"] == count, 120)
+        # A connection that the secondary has left is counted until its thread has noticed.
+        assert primary.most_connections <= 3 + 3 and len(primary.asked) == count
+    finally:
+        primary.close()
+
+
+def expires_in(server):
+    return server.control("zone", "status", "example")["expires_at"] - time.time()
+
+
+def test_a_primary_that_is_a_secondary_says_when_the_zone_expires(secondary):
+    server, (primary,) = secondary(prepare=lambda primaries: setattr(
+        primaries[0], "answer", lazily(primaries[0], expire=5000)))
+    assert 4000 < expires_in(server) <= 5000, "the SOA says 360000"
+    primary.answer = lazily(primary, expire=7000)
+    asked = len(primary.asked)
+    notify(server)
+    servers.wait_until("it was asked", lambda: len(primary.asked) > asked)
+    servers.wait_until("the time is longer", lambda: expires_in(server) > 6000)
+    primary.answer = lazily(primary, expire=3000)
+    last_ok = server.control("zone", "status", "example")["last_ok"]
+    time.sleep(1.1)  # `last_ok` has seconds
+    notify(server)
+    servers.wait_until("it was asked", lambda: server.control("zone", "status", "example")["last_ok"] > last_ok)
+    assert expires_in(server) > 6000, "what another one said before is still so (RFC 7314 §4)"
+    primary.serial = 2
+    notify(server)
+    has_serial(server, 2)
+    servers.wait_until("a new version brings its own time", lambda: expires_in(server) <= 3000)
+
+
+def test_a_primary_that_knows_no_edns_is_asked_without(secondary):
+    def answer(query, rdtype):
+        if query.edns >= 0:
+            return [wire(query, [], dns.rcode.FORMERR)]
+        return [wire(query, [slow_soa(primaries[0].serial)])] if rdtype == "SOA" else whole(query)
+
+    def whole(query):
+        opening = slow_soa(primaries[0].serial)
+        return [wire(query, [opening, *zone(primaries[0].serial)[1:-1], opening])]
+
+    primaries = []
+    server, _ = secondary(prepare=lambda made: (primaries.extend(made), setattr(made[0], "answer", answer)))
+    primaries[0].serial = 2
+    notify(server)
+    has_serial(server, 2)
+    assert server.control("status")["counters"]["transfers_in_fallbacks"] == 0
+
+
+def test_a_crash_between_a_whole_zone_and_its_note_leaves_the_zone(secondary):
+    """A whole zone that is nearly ours is applied as a difference, and the journal is told in a group of its own."""
+    server, (primary,) = secondary()
+    server.stop()
+    server.crash_at = "zone-replaced"
+    server.start("example")
+    primary.serial = 2
+    servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
+    assert server.process.returncode == -signal.SIGKILL
+    assert address(server) == "192.0.2.2", "workers have it"
+    server.crash_at = None
+    server.start("example")
+    assert server.serial("example") == 2 and address(server) == "192.0.2.2"
+    primary.close()
+    server.stop()
+    shutil.rmtree(server.store)
+    server.start("example")
+    assert address(server) == f"192.0.2.{server.serial('example')}", "one version or the other, whole"
 
 
 ZONE_FILE = """$TTL 300

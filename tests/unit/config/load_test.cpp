@@ -61,7 +61,8 @@ store: {path: /dev/shm/x/s, size-limit: 1GiB, journal: ../j/, journal-limit: 64M
 TEST(Configuration, ReadsTheLimitsSection) {
   const Limits limits = good(R"(
 limits: {rrset-records: 5, name-types: 6, zone-records: 7, tcp-clients: 8, tcp-idle: 9s,
-         transfers-in: 10, transfers-in-per-primary: 11, refresh: [2s, 1week], pin-time: 1min}
+         transfers-in: 10, transfers-in-per-primary: 11, refresh: [2s, 1week], pin-time: 1min,
+         transfer-time: 3min, transfer-size: 4MiB}
 )")
                             .limits;
   EXPECT_EQ(limits.rrset_records, 5U);
@@ -71,6 +72,8 @@ limits: {rrset-records: 5, name-types: 6, zone-records: 7, tcp-clients: 8, tcp-i
   EXPECT_EQ(limits.tcp_idle, 9s);
   EXPECT_EQ(limits.transfers_in, 10U);
   EXPECT_EQ(limits.transfers_in_per_primary, 11U);
+  EXPECT_EQ(limits.transfer_time, 3min);
+  EXPECT_EQ(limits.transfer_size.of(0), 4ULL << 20);
   EXPECT_EQ(limits.refresh, (DurationRange{2s, std::chrono::weeks(1)}));
   EXPECT_EQ(limits.pin_time, 1min);
 }

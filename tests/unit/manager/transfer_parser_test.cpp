@@ -173,6 +173,19 @@ TEST(TransferParser, ChecksEachMessagesHeader) {
   }
 }
 
+TEST(TransferParser, DifferencesHaveALimitThatAZoneHasNot) {
+  TransferLimits limits;
+  limits.difference_records = 4;
+  auto parser = ixfr(7, limits);
+  EXPECT_EQ(feed(parser, {{soa(8), soa(7), "a.example. A 192.0.2.1", "b.example. A 192.0.2.1",
+                           "c.example. A 192.0.2.1", soa(8), soa(8)}}),
+            "differences of more than 4 records");
+  auto whole = ixfr(7, limits);
+  EXPECT_EQ(feed(whole, {{soa(8), kNs, "a.example. A 192.0.2.1", "b.example. A 192.0.2.1",
+                          "c.example. A 192.0.2.1", soa(8)}}),
+            "done");
+}
+
 TEST(TransferParser, KeepsItsLimits) {
   TransferLimits limits;
   limits.data.zone_records = 2;
@@ -182,7 +195,8 @@ TEST(TransferParser, KeepsItsLimits) {
   limits = {};
   limits.octets = 50;
   auto narrow = axfr(limits);
-  EXPECT_EQ(feed(narrow, {{soa(9), kNs, soa(9)}}, dns::RRType::kAXFR), "transfer above 50 octets");
+  EXPECT_EQ(feed(narrow, {{soa(9), kNs, soa(9)}}, dns::RRType::kAXFR),
+            "transfer above 50 octets (limits.transfer-size)");
 }
 
 }  // namespace
