@@ -6,6 +6,7 @@
 #include "config/load.h"
 #include "ctl/check_commands.h"
 #include "ctl/manager_commands.h"
+#include "ctl/store_commands.h"
 
 namespace {
 
@@ -69,6 +70,7 @@ class CommandLine {
     app_.fallthrough();
     add_manager_commands();
     add_zone_commands();
+    add_store_commands();
     add_worker_commands();
     add_config_commands();
   }
@@ -127,6 +129,21 @@ class CommandLine {
     });
     check->add_option("name", arguments_.zone, "name of the zone")->required();
     check->add_option("file", arguments_.file, "zone file")->required();
+  }
+
+  void add_store_commands() {
+    CLI::App* store = group("store", "the zone store");
+    add_session(store, "stats", "where its octets are; with a name, those of one zone",
+                [this](auto& s) { return s.store_stats(arguments_.zone); })
+        ->add_option("name", arguments_.zone, "name of a zone");
+    add(store, "check", "check all that is in it, while it serves or in a file",
+        [this] {
+          if (!arguments_.file.empty())
+            return ctl::check_store_file(arguments_.file, output_for(arguments_));
+          return with_session(arguments_, [](auto& s) { return s.store_check(); });
+        })
+        ->add_option("--file", arguments_.file,
+                     "a store that no manager has, instead of the live one");
   }
 
   void add_worker_commands() {

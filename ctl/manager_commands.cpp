@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "ctl/store_commands.h"
 #include "dns/name.h"
 
 namespace pando::ctl {
@@ -239,6 +240,31 @@ int Session::zone_export(const std::string& name, const std::string& to) {
   request.name = dns::to_text(*parsed);
   if (!to.empty()) request.to = std::filesystem::absolute(to).lexically_normal().string();
   return ask(request, shown_by(ipc::export_from_json, output_));
+}
+
+Result<ipc::StoreAudit> Session::audit(const std::string& zone) {
+  ControlRequest request = request_for(ipc::verb::kStoreAudit);
+  if (!zone.empty()) {
+    const auto parsed = dns::Name::from_text(zone);
+    if (!parsed) return tl::unexpected<Error>(parsed.error());
+    request.name = dns::to_text(*parsed);
+  }
+  const auto reply = exchange(request);
+  if (!reply) return tl::unexpected<Error>(reply.error());
+  if (output_.json) output_.out << dump(*reply) << '\n';
+  return ipc::store_audit_from_json(*reply);
+}
+
+int Session::store_stats(const std::string& zone) {
+  const auto found = audit(zone);
+  if (!found) return fail(found.error());
+  if (!output_.json) print_usage(*found, output_.out);
+  return kDone;
+}
+
+int Session::store_check() {
+  const auto found = audit("");
+  return found ? print_verdict(*found, "store", output_) : fail(found.error());
 }
 
 int Session::worker_list() {

@@ -24,6 +24,9 @@ class Session {
   int zone_export(const std::string& name, const std::string& to);
   /// Only the zones that are not served as they should be.
   int zone_problems();
+  /// Where the octets of the store, or of one zone, are.
+  int store_stats(const std::string& zone);
+  int store_check();
   int worker_list();
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);
@@ -35,6 +38,7 @@ class Session {
   using Show = std::function<Status(const nlohmann::json& result)>;
   /// Asks, then prints the result as JSON text or by `show`.
   int ask(const ipc::ControlRequest& request, const Show& show);
+  Result<ipc::StoreAudit> audit(const std::string& zone);
   int change_workers(std::string_view verb, std::uint32_t count);
   /// Calls `visit(row)` for every zone, page by page.
   Status for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,

@@ -33,6 +33,7 @@
 /// | zone-status   | name               | ZoneRow with every field                                |
 /// | zone-export   | name, to           | ExportResult, once the file is there. `to`: an absolute |
 /// |               |                    | path, instead of the zone's own file                    |
+/// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
 /// | worker-list   |                    | WorkerListResult                                        |
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
@@ -59,6 +60,7 @@ inline constexpr std::string_view kStatus = "status";
 inline constexpr std::string_view kZoneList = "zone-list";
 inline constexpr std::string_view kZoneStatus = "zone-status";
 inline constexpr std::string_view kZoneExport = "zone-export";
+inline constexpr std::string_view kStoreAudit = "store-audit";
 inline constexpr std::string_view kWorkerList = "worker-list";
 inline constexpr std::string_view kWorkerAdd = "worker-add";
 inline constexpr std::string_view kWorkerRemove = "worker-remove";

@@ -88,6 +88,19 @@ void visit_fields(Visitor& visit, Row& row)
   visit("written", row.written);
 }
 
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, StoreAudit>
+{
+  visit("version", row.version);
+  visit("zones", row.zones);
+  visit("names", row.names);
+  visit("records", row.records);
+  visit("octets", row.octets);
+  visit("faults_found", row.faults_found);
+  visit("faults", row.faults);
+}
+
 template <class Row>
 json to_object(const Row& row) {
   FieldWriter writer;
@@ -125,6 +138,7 @@ json to_json(const ZoneRow& row) { return to_object(row); }
 json to_json(const WorkerRow& row) { return to_object(row); }
 json to_json(const ReloadResult& result) { return to_object(result); }
 json to_json(const ExportResult& result) { return to_object(result); }
+json to_json(const StoreAudit& result) { return to_object(result); }
 
 json to_json(const ZoneListResult& result) {
   json rows = json::array();
@@ -142,6 +156,10 @@ Result<StatusResult> status_from_json(const json& object) { return read_row<Stat
 Result<ZoneRow> zone_row_from_json(const json& object) { return read_row<ZoneRow>(object); }
 Result<ReloadResult> reload_from_json(const json& object) { return read_row<ReloadResult>(object); }
 Result<ExportResult> export_from_json(const json& object) { return read_row<ExportResult>(object); }
+
+Result<StoreAudit> store_audit_from_json(const json& object) {
+  return read_row<StoreAudit>(object);
+}
 
 Result<ZoneListResult> zone_list_from_json(const json& object) {
   ZoneListResult result;

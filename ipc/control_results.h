@@ -96,6 +96,19 @@ struct ExportResult {
   bool operator==(const ExportResult&) const = default;
 };
 
+/// What a walk over all of the store, or of one zone, found (zone/audit.h).
+struct StoreAudit {
+  std::uint64_t version = 0;
+  std::uint64_t zones = 0;
+  std::uint64_t names = 0;
+  std::uint64_t records = 0;
+  Counters
+      octets{};  ///< by what they are for: "trie", "rdata", ...; their sum is the store's memory
+  std::uint64_t faults_found = 0;
+  std::vector<std::string> faults{};  ///< the first of these, a line each
+  bool operator==(const StoreAudit&) const = default;
+};
+
 [[nodiscard]] nlohmann::json to_json(const StatusResult& result);
 [[nodiscard]] nlohmann::json to_json(const ZoneRow& row);
 [[nodiscard]] nlohmann::json to_json(const ZoneListResult& result);
@@ -103,6 +116,7 @@ struct ExportResult {
 [[nodiscard]] nlohmann::json to_json(const WorkerListResult& result);
 [[nodiscard]] nlohmann::json to_json(const ReloadResult& result);
 [[nodiscard]] nlohmann::json to_json(const ExportResult& result);
+[[nodiscard]] nlohmann::json to_json(const StoreAudit& result);
 
 /// Read a result back; kInvalid names the field of the wrong type. Absent fields keep their
 /// defaults.
@@ -112,5 +126,6 @@ Result<ZoneListResult> zone_list_from_json(const nlohmann::json& json);
 Result<WorkerListResult> worker_list_from_json(const nlohmann::json& json);
 Result<ReloadResult> reload_from_json(const nlohmann::json& json);
 Result<ExportResult> export_from_json(const nlohmann::json& json);
+Result<StoreAudit> store_audit_from_json(const nlohmann::json& json);
 
 }  // namespace pando::ipc

@@ -90,6 +90,7 @@ class Server {
   void leave(std::chrono::steady_clock::time_point deadline);
   // server_control.cpp
   void control(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  void audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   Result<nlohmann::json> query(const ipc::ControlRequest& request);
   ipc::StatusResult status() const;

@@ -6,6 +6,7 @@
 #include "ipc/log.h"
 #include "manager/pin_watch.h"
 #include "manager/server.h"
+#include "manager/store_audit.h"
 
 namespace pando::manager {
 
@@ -18,6 +19,7 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
                    : Result<json>(tl::unexpected<Error>(result.error())));
     });
   if (request.verb == ipc::verb::kZoneExport) return export_zone(request, reply);
+  if (request.verb == ipc::verb::kStoreAudit) return audit(request, reply);
   if (request.verb == ipc::verb::kStop) {
     reply(json::object());
     return asio::post(io_, [this] { stop(); });
@@ -38,6 +40,19 @@ void Server::export_zone(const ipc::ControlRequest& request, const ControlServer
     exports_->write_own(*name, done);
   else
     exports_->write_to(*name, request.to, done);
+}
+
+void Server::audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
+  std::optional<dns::Name> zone;
+  if (!request.name.empty()) {
+    auto name = dns::Name::from_text(request.name);
+    if (!name) return reply(pass(name));
+    zone = *name;
+  }
+  audit_store(*store_, *slots_, io_, pool_, zone, [reply](Result<ipc::StoreAudit> result) {
+    reply(result ? Result<json>(ipc::to_json(*result))
+                 : Result<json>(tl::unexpected<Error>(result.error())));
+  });
 }
 
 Result<json> Server::query(const ipc::ControlRequest& request) {

@@ -144,6 +144,21 @@ std::size_t external_octets(const RawRRset& rrset) {
   return std::max<std::size_t>(rrset.data_octets, 1);
 }
 
+/// Octets of the RRSIGs, which stand behind the RDATAs; 0 when lengths lead out of the data.
+std::size_t signature_octets(const RawRRset& rrset) {
+  if (rrset.signature_count == 0) return 0;
+  const std::size_t fixed = dns::fixed_rdata_length(dns::RRType{rrset.type});
+  const std::uint8_t* p = rrset.data;
+  const std::uint8_t* end = p + rrset.data_octets;
+  for (unsigned i = 0; i < rrset.rdata_count; ++i) {
+    std::uint32_t length = static_cast<std::uint32_t>(fixed);
+    if (fixed == 0) p = get_varint(p, end, length);
+    if (p == nullptr || static_cast<std::size_t>(end - p) < length) return 0;
+    p += length;
+  }
+  return static_cast<std::size_t>(end - p);
+}
+
 struct RawRecord {
   const std::uint8_t* block = nullptr;
   const std::uint8_t* end = nullptr;  // of the window
@@ -304,6 +319,28 @@ std::size_t stored_octets(shm::Window window, std::uint32_t ref) noexcept {
       }))
     return 0;
   return octets + shm::block_octets(static_cast<std::size_t>(after - record.block));
+}
+
+bool take_apart(shm::Window window, std::uint32_t ref, RecordParts& parts) {
+  parts = RecordParts();
+  const RawRecord record = raw_record(window, ref);
+  const std::uint8_t* after = nullptr;
+  std::size_t in_record = 0;
+  if (!visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
+        if (rrset.shared() != 0) return;
+        const std::size_t signatures = signature_octets(rrset);
+        parts.signatures += signatures;
+        parts.rdata += rrset.data_octets - signatures;
+        if (rrset.external != 0)
+          parts.external.emplace_back(rrset.external, external_octets(rrset));
+        else
+          in_record += rrset.data_octets;
+      }))
+    return false;
+  parts.octets = static_cast<std::size_t>(after - record.block);
+  parts.owner = sizeof(RecordHeader) + record.block[1];
+  parts.headers = parts.octets - parts.owner - in_record;
+  return true;
 }
 
 Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32_t ref) {

@@ -61,6 +61,19 @@ void release_record(shm::Transaction& transaction, std::uint32_t ref);
 /// Octets of all its blocks, as the store counts them; 0 when it is damaged.
 [[nodiscard]] std::size_t stored_octets(shm::Window window, std::uint32_t ref) noexcept;
 
+/// What the octets of a record's blocks are. `external` has the blocks of large RRsets.
+struct RecordParts {
+  std::size_t octets = 0;      ///< of the record's own block
+  std::size_t owner = 0;       ///< its header and the owner's labels
+  std::size_t headers = 0;     ///< of RRsets, with references to data that stands elsewhere
+  std::size_t rdata = 0;       ///< with lengths; also in external blocks, but not in shared pages
+  std::size_t signatures = 0;  ///< the same
+  std::vector<std::pair<std::uint32_t, std::size_t>> external;  ///< reference, octets
+};
+
+/// False when the record is damaged.
+bool take_apart(shm::Window window, std::uint32_t ref, RecordParts& parts);
+
 /// Copies what lies in victim chunks (the record's block or its large RRsets). The same reference
 /// when nothing did.
 Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32_t ref);

@@ -1,0 +1,71 @@
+#include "manager/store_audit.h"
+
+#include <asio/post.hpp>
+#include <memory>
+
+#include "shm/inspection.h"
+#include "zone/audit.h"
+#include "zone/snapshot.h"
+
+namespace pando::manager {
+
+namespace {
+
+ipc::StoreAudit result_of(zone::Audit&& audit, std::uint64_t version) {
+  ipc::StoreAudit result;
+  result.version = version;
+  result.zones = audit.zones;
+  result.names = audit.names;
+  result.records = audit.records;
+  result.octets = audit.usage.by_name();
+  result.faults_found = audit.fault_count;
+  result.faults = std::move(audit.faults);
+  return result;
+}
+
+/// What the file holds beside blocks: room in chunks that are in use, whole chunks that are free or
+/// wait for readers, and the store's own tables with its root block.
+void add_room(ipc::Counters& octets, const shm::StoreStats& stats,
+              const std::vector<std::uint32_t>& occupied) {
+  std::uint64_t blocks = 0;
+  std::uint64_t chunks = 0;
+  for (const std::uint32_t live : occupied) {
+    blocks += live;
+    chunks += live == 0 ? 0 : 1;
+  }
+  const std::uint64_t used = chunks * shm::kChunkOctets;
+  const std::uint64_t free = stats.spare_chunks * shm::kChunkOctets;
+  const std::uint64_t waiting = stats.waiting_chunks * shm::kChunkOctets;
+  octets["room in chunks"] = used - blocks;
+  octets["free chunks"] = free;
+  octets["waiting for readers"] = waiting;
+  const std::uint64_t known = used + free + waiting;
+  octets["tables"] = stats.memory_octets > known ? stats.memory_octets - known : 0;
+}
+
+}  // namespace
+
+void audit_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
+                 asio::thread_pool& pool, std::optional<dns::Name> zone,
+                 std::function<void(Result<ipc::StoreAudit>)> done) {
+  const shm::VersionInfo version = store.current();
+  const shm::Window window = store.window();
+  if (zone && !zone::Snapshot(window, version.root, version.number).zone_at(*zone))
+    return done(fail(Errc::kNotFound, "no zone {}", to_text(*zone)));
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots.pin_own(version.number));
+  // The counts are those of the present version only now.
+  auto occupied = zone ? std::vector<std::uint32_t>() : shm::occupancy(window);
+  asio::post(pool, [=, &io, stats = store.stats(), occupied = std::move(occupied),
+                    done = std::move(done)]() mutable {
+    zone::Audit audit =
+        zone ? zone::audit_zone(window, version.root, *zone) : zone::audit(window, version.root);
+    if (!zone) zone::compare_chunks(audit, occupied);
+    auto result = result_of(std::move(audit), version.number);
+    if (!zone) add_room(result.octets, stats, occupied);
+    asio::post(io, [pin = std::move(pin), result = std::move(result), done = std::move(done)] {
+      done(result);
+    });
+  });
+}
+
+}  // namespace pando::manager
