@@ -1,10 +1,13 @@
 """Dynamic updates as clients see them: nsupdate, dnsperf beside it, looks from other sockets."""
 
 import concurrent.futures
+import socket
+import struct
 import subprocess
 import threading
 import time
 
+import dns.exception
 import dns.message
 import dns.query
 import dns.rcode
@@ -72,8 +75,6 @@ def test_ten_thousand_nsupdate_changes_while_dnsperf_asks(tmp_path, server):
 
 def test_no_worker_shows_old_data_after_the_acknowledgement(server):
     """Each look comes from a socket of its own, so the kernel spreads them over the workers."""
-    import socket
-    import struct
     looks = 0
     query = dns.message.make_query("counter.example", "TXT", use_edns=-1)
     wire = query.to_wire()
@@ -162,6 +163,47 @@ def test_wrong_signatures_are_told_apart(server):
         with pytest.raises((expected, dns.tsig.BadSignature, dns.message.UnknownTSIGKey)):
             send(server, update)
     assert not server.ask("x.example").answer
+
+
+def test_a_flood_of_forged_updates_holds_no_client_of_another_worker_up(server):
+    """Who floods knows a key's name. All of it comes from one socket, hence to one worker; what clients of that one
+    lose is lost in its socket's queue."""
+    forged = dns.update.Update("example", keyring=dns.tsigkeyring.from_text({KEY["name"]: "d3Jvbmc="}))
+    forged.add("forged", 60, "A", "192.0.2.1")
+    octets = bytearray(forged.to_wire())
+    stop = threading.Event()
+
+    def flood():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.connect(("127.0.0.1", server.port))
+            number = 0
+            while not stop.is_set():
+                number += 1
+                struct.pack_into("!H", octets, 0, number % 65536)
+                sender.send(octets)
+
+    def forwarded():
+        return {slot: row["counters"]["forwarded_updates"] for slot, row in server.workers().items()}
+
+    def honest(number):
+        update = new_update()
+        update.add(f"honest{number}", 60, "A", "192.0.2.2")
+        try:
+            return send(server, update, timeout=10).rcode() == dns.rcode.NOERROR
+        except dns.exception.Timeout:
+            return False
+
+    with concurrent.futures.ThreadPoolExecutor(17) as pool:
+        flooding = pool.submit(flood)
+        try:
+            servers.wait_until("the flood is there", lambda: max(forwarded().values()) > 1000)
+            answered = sum(pool.map(honest, range(32)))
+            counts = forwarded()
+        finally:
+            stop.set()
+            flooding.result()
+    assert 0 < min(counts.values()) <= answered, (counts, answered)
+    assert not servers.wait_until("the queue is empty", lambda: server.ask("forged.example")).answer
 
 
 def test_large_update_over_tcp(server):
