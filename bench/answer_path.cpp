@@ -53,14 +53,14 @@ shm::Store load_zone(const std::string& file, const dns::Name& apex) {
   zone::ZoneSettings settings;
   settings.allow_query = {{}};
   must(draft.put_zone_settings(apex, settings, 0));
-  zone::ZoneBuilder builder(apex);
+  zone::ZoneBuilder builder(apex, transaction);
   dns::ScanOptions scan;
   scan.origin = apex;
   const auto report = dns::scan_zone_file(file, scan, [&](const dns::ScannedRecord& record) {
     return builder.add(record.owner, record.type, record.ttl, record.rdata);
   });
   if (!report.ok()) must(Status(fail(Errc::kInvalid, "{}", report.errors.front())));
-  must(draft.put_zone(apex, *must(builder.finish(transaction)), {}));
+  must(draft.put_zone(apex, *must(builder.finish()), {}));
   const auto root = draft.root();
   must(store.publish(std::move(transaction), root, 0));
   return store;

@@ -55,13 +55,10 @@ struct ZoneFacts {
   std::vector<std::string> doubts;
 };
 
-/// Builds the zone as the manager would and looks at it as a worker would.
-Result<ZoneFacts> build(const dns::Name& apex, zone::ZoneBuilder& builder) {
-  ScratchStore scratch;
-  auto store = scratch.create();
-  if (!store) return pass(store);
-  shm::Transaction transaction = store->begin();
-  auto built = builder.finish(transaction);
+/// Ends the zone as the manager would and looks at it as a worker would.
+Result<ZoneFacts> look_at(const dns::Name& apex, zone::ZoneBuilder& builder,
+                          shm::Transaction& transaction) {
+  auto built = builder.finish();
   if (!built) return pass(built);
   zone::Draft draft(transaction, {}, 1);
   if (auto put = draft.put_zone_settings(apex, {}, 0); !put) return pass(put);
@@ -126,7 +123,14 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
     output.err << "pandoctl: " << apex.error().text << '\n';
     return kUsage;
   }
-  zone::ZoneBuilder builder(*apex);
+  ScratchStore scratch;
+  auto store = scratch.create();
+  if (!store) {
+    output.err << "pandoctl: " << store.error().text << '\n';
+    return kFailed;
+  }
+  shm::Transaction transaction = store->begin();
+  zone::ZoneBuilder builder(*apex, transaction);
   dns::ScanOptions options;
   options.origin = *apex;
   dns::ScanReport scan = dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) {
@@ -134,7 +138,7 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
   });
   ZoneFacts facts;
   if (scan.ok()) {  // half a zone would only give errors that follow from the first ones
-    auto built = build(*apex, builder);
+    auto built = look_at(*apex, builder, transaction);
     if (built)
       facts = std::move(*built);
     else

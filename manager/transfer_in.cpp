@@ -108,13 +108,12 @@ Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, By
   return SoaAnswer{*serial, read_expire(reader, unsigned{header->nscount} + header->arcount)};
 }
 
-/// Builds a received zone in the pool, so that the loop keeps time for other zones.
-asio::awaitable<Status> build(TransferParser& parser, TransferResult& result,
-                              const zone::DataLimits& limits, shm::Store& store,
-                              asio::thread_pool& pool) {
+/// Ends a received zone in the pool, so that the loop keeps time for other zones: what came out of
+/// order is sorted there.
+asio::awaitable<Status> finish_zone(TransferParser& parser, TransferResult& result,
+                                    asio::thread_pool& pool) {
   co_return co_await run_in(pool, [&]() -> Status {
-    result.transaction.emplace(store.begin_private());
-    auto built = parser.builder().finish(*result.transaction, limits);
+    auto built = parser.builder().finish();
     if (!built) return pass(built);
     result.zone = *built;
     return {};
@@ -144,6 +143,7 @@ class Visit {
   asio::awaitable<Result<SoaAnswer>> ask_soa();
   asio::awaitable<Status> run_transfer(Query& query, TransferParser& parser);
   asio::awaitable<Result<TransferResult>> fetch(dns::RRType type);
+  asio::awaitable<Status> fetch_into(TransferResult& result, dns::RRType type);
   asio::awaitable<Result<ByteView>> receive(Query& query);
   [[nodiscard]] Status check_time();
 
@@ -199,13 +199,12 @@ asio::awaitable<Status> Visit::run_transfer(Query& query, TransferParser& parser
   }
 }
 
-/// The transfer itself, over a connection on which the primary's SOA may have been asked before.
-asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
+/// Fills `result`; a whole zone is built in its transaction while it comes.
+asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType type) {
   auto query = make_query(job_, type, edns_);
   if (!query) co_return pass(query);
-  TransferParser parser(job_.zone, type, job_.current, query->id, job_.limits);
-  if (auto done = co_await run_transfer(*query, parser); !done) co_return pass(done);
-  TransferResult result;
+  TransferParser parser(job_.zone, type, job_.current, query->id, job_.limits, *result.transaction);
+  if (auto done = co_await run_transfer(*query, parser); !done) co_return done;
   result.content = parser.content();
   result.serial = parser.serial();
   result.expire = parser.expire();
@@ -218,11 +217,24 @@ asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
   result.records = parser.records();
   result.octets = parser.octets();
   result.foreign_records = parser.foreign_records();
-  if (result.content == TransferParser::Content::kZone) {
-    auto built = co_await build(parser, result, job_.limits.data, store_, pool_);
-    if (!built) co_return pass(built);
-  }
-  co_return std::move(result);
+  if (result.content == TransferParser::Content::kZone)
+    co_return co_await finish_zone(parser, result, pool_);
+  result.transaction.reset();
+  co_return Status{};
+}
+
+/// The transfer itself, over a connection on which the primary's SOA may have been asked before.
+asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
+  TransferResult result;
+  result.transaction.emplace(store_.begin_private());
+  auto done = co_await fetch_into(result, type);
+  if (done) co_return std::move(result);
+  // Giving back the memory of most of a zone takes time, too.
+  co_await run_in(pool_, [&]() -> Status {
+    result.transaction.reset();
+    return {};
+  });
+  co_return pass(done);
 }
 
 asio::awaitable<Result<TransferResult, TransferFailure>> Visit::run() {

@@ -51,8 +51,9 @@ struct TransferFailure {
 
 /// Asks one primary over one TCP connection: its SOA first (unless there is no data), then IXFR or
 /// AXFR when it is ahead (RFC 1995 §2, RFC 5936 §4.1.1). Everything is signed when there is a key.
-/// A whole zone is built in `pool`, not on the loop. Never throws for what peers do. The queries
-/// ask for EXPIRE (RFC 7314); a primary that calls them malformed is asked again without EDNS.
+/// A whole zone is built while it comes; what is left to do at its end is done in `pool`, not on
+/// the loop. Never throws for what peers do. The queries ask for EXPIRE (RFC 7314); a primary that
+/// calls them malformed is asked again without EDNS.
 asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
                                                                      shm::Store& store,
                                                                      asio::thread_pool& pool);

@@ -10,13 +10,13 @@ namespace pando::manager {
 
 TransferParser::TransferParser(const dns::Name& zone, dns::RRType asked,
                                std::optional<dns::Serial> current, std::uint16_t id,
-                               const TransferLimits& limits)
+                               const TransferLimits& limits, shm::Transaction& transaction)
     : zone_(zone),
       asked_(asked),
       current_(current),
       id_(id),
       limits_(limits),
-      builder_(zone.view()) {}
+      builder_(zone.view(), transaction, limits.data) {}
 
 TransferParser::Content TransferParser::content() const noexcept {
   if (up_to_date_) return Content::kUpToDate;

@@ -23,19 +23,20 @@ struct TransferLimits {
 };
 
 /// Reads the messages of one AXFR or IXFR response (RFC 5936 §2.2, RFC 1995 §4) and gives what they
-/// say: nothing new, differences, or a whole zone. Pure: no I/O, no clock. Signatures are checked
+/// say: nothing new, differences, or a whole zone. No I/O, no clock. Signatures are checked
 /// by the caller, message by message, before feed().
 class TransferParser {
  public:
   enum class Content : std::uint8_t {
     kUpToDate,     ///< a single SOA that is not ahead of ours (RFC 1995 §2)
     kDifferences,  ///< RFC 1995 §4, oldest first
-    kZone,         ///< all records, in builder()
+    kZone,         ///< all records, given to builder()
   };
 
-  /// `asked` is AXFR or IXFR; `current` is our serial, which an IXFR needs.
+  /// `asked` is AXFR or IXFR; `current` is our serial, which an IXFR needs. A whole zone is built
+  /// in `transaction` (see zone::ZoneBuilder) while it comes.
   TransferParser(const dns::Name& zone, dns::RRType asked, std::optional<dns::Serial> current,
-                 std::uint16_t id, const TransferLimits& limits);
+                 std::uint16_t id, const TransferLimits& limits, shm::Transaction& transaction);
 
   /// Takes the next whole message; true when it was the last one. Errors end the transfer: kDenied
   /// for an RCODE of the primary's (see rcode()), kInvalid for broken rules, kFull for a limit.

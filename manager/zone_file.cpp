@@ -38,7 +38,10 @@ std::optional<dns::Serial> serial_of_file(const std::string& path, const dns::Na
 class Builder {
  public:
   Builder(shm::Store& store, const dns::Name& apex, const std::string& path)
-      : store_(store), apex_(apex), path_(path), builder_(apex) {}
+      : apex_(apex),
+        path_(path),
+        transaction_(store.begin_private()),
+        builder_(apex, transaction_) {}
 
   Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
     auto source = path_.empty() ? std::nullopt : stat_source(path_);
@@ -46,6 +49,8 @@ class Builder {
     if (has_updates)
       if (auto chosen = choose(*history, source); !chosen)
         return problem({fmt::format("journal: {}", chosen.error().text)});
+    // What was acknowledged found room once, though not in chunks filled like these.
+    if (recovery_) transaction_.use_reserve();
     if (replay_.from_snapshot) {
       if (auto added = add_snapshot(history->journal); !added) return problem({added.error().text});
     } else if (auto lines = add_file(); !lines.empty()) {
@@ -140,10 +145,7 @@ class Builder {
 
   Result<BuiltZone, ZoneProblems> finish(const zone::ZoneSource& source) {
     const std::uint64_t records = builder_.record_count();
-    shm::Transaction transaction = store_.begin_private();
-    // What was acknowledged found room once, though not in chunks filled like these.
-    if (recovery_) transaction.use_reserve();
-    auto built = builder_.finish(transaction);
+    auto built = builder_.finish();
     if (!built) {
       if (updated_ == 0 && !path_.empty() && built.error().code == Errc::kInvalid)
         if (auto lines = zone::find_broken_rules(path_, options_for(apex_)); !lines.empty())
@@ -152,14 +154,14 @@ class Builder {
           "{}: {}{}", path_.empty() ? to_text(apex_) : path_,
           updated_ == 0 ? "" : "beside the records that came by update: ", built.error().text)});
     }
-    return BuiltZone{std::move(transaction), std::move(*built), source,   records,
-                     replay_.applied,        replay_.skipped,   updated_, std::move(journal_),
+    return BuiltZone{std::move(transaction_), std::move(*built), source,   records,
+                     replay_.applied,         replay_.skipped,   updated_, std::move(journal_),
                      std::move(warnings_)};
   }
 
-  shm::Store& store_;
   const dns::Name& apex_;
   const std::string& path_;
+  shm::Transaction transaction_;
   zone::ZoneBuilder builder_;
   FileState state_;                // of a zone that the journal knows
   JournalHistory::Replay replay_;  // used unless the updates are known to be beside the file

@@ -28,25 +28,32 @@ struct DataLimits {
   static constexpr DataLimits none() noexcept { return {0, 0, 0}; }
 };
 
-/// Collects a whole zone's records in any order and builds it in canonical order, in a transaction
-/// of its own (a pool thread's). Duplicates are dropped. Checks: one SOA, at the apex; NS at the
-/// apex; CNAME and DNAME alone; nothing outside the zone (error); limits.
+/// Builds a whole zone in a transaction of its own while its records come. Those in canonical order
+/// are in the store when the next name comes; only what comes out of order is collected. Duplicates
+/// are dropped. Checks: one SOA, at the apex; NS at the apex; CNAME and DNAME alone; nothing
+/// outside the zone (error); limits.
 class ZoneBuilder {
  public:
-  explicit ZoneBuilder(dns::NameView apex);
+  /// `transaction` must stay where it is until finish(); if that fails or is not called, it can
+  /// only be dropped. Names beyond `limits` are an error of finish().
+  ZoneBuilder(dns::NameView apex, shm::Transaction& transaction,
+              const DataLimits& limits = DataLimits::none());
   ~ZoneBuilder();
   ZoneBuilder(ZoneBuilder&&) noexcept;
   ZoneBuilder& operator=(ZoneBuilder&&) noexcept;
+  /// kInvalid: the record can be in no zone of this name, whatever the others are.
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata);
+  /// Records added, duplicates too.
   [[nodiscard]] std::uint64_t record_count() const noexcept;
-  /// Name server sets that delegations repeat are shared once that saves so many octets.
+  /// Name server sets that delegations repeat are shared once that saves so many octets. Only
+  /// before the first record.
   void share_from(std::uint64_t octets) noexcept;
 
-  /// The finished zone: references into blocks of `transaction`.
+  /// The finished zone: references into blocks of the transaction.
   struct Built;
-  /// Names beyond `limits` are an error (kFull) that tells them.
-  Result<std::shared_ptr<Built>> finish(shm::Transaction& transaction,
-                                        const DataLimits& limits = DataLimits::none());
+  /// kInvalid names the first rule that the zone breaks, in canonical order; kFull a limit or the
+  /// store.
+  Result<std::shared_ptr<Built>> finish();
 
  private:
   struct Impl;

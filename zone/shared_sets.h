@@ -29,6 +29,8 @@ class SharedSets {
  public:
   /// `worth`: see kWorthSharing.
   explicit SharedSets(shm::Transaction& transaction, std::uint64_t worth = kWorthSharing);
+  /// Another `worth`, before the first set.
+  void share_from(std::uint64_t worth) noexcept { worth_ = worth; }
 
   /// Notes one more name with a set of these packed octets. The reference under which the set is
   /// shared, or 0: it is too rare, too short or too long, or there is no room for a page.

@@ -1,5 +1,6 @@
 #include "zone/trie_edit.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -110,6 +111,15 @@ Result<std::uint32_t> narrow(shm::Transaction& transaction, std::uint32_t ref,
   return *made;
 }
 
+std::size_t common_prefix(ByteView a, ByteView b) {
+  const auto differs = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<std::size_t>(differs.first - a.begin());
+}
+
+std::uint8_t symbol_at(ByteView key, std::size_t at) {
+  return at < key.size() ? key[at] : kLabelEnd;
+}
+
 tl::unexpected<Error> damaged() { return fail(Errc::kCorrupt, "zone trie is damaged"); }
 
 }  // namespace
@@ -174,9 +184,12 @@ Result<std::uint32_t> trie_remove(shm::Transaction& transaction, std::uint32_t r
   return rebuild(transaction, root, path, *narrowed);
 }
 
-Status TrieBuilder::add(std::uint32_t leaf, std::size_t common, std::uint8_t symbol_before,
-                        std::uint8_t symbol_here) {
-  if (pending_ == 0 && open_.empty()) {
+Status TrieBuilder::add(std::uint32_t leaf, ByteView key) {
+  const bool is_first = pending_ == 0 && open_.empty();
+  const std::size_t common = is_first ? 0 : common_prefix(before_, key);
+  const std::uint8_t symbol_before = symbol_at(before_, common);
+  before_.assign(key.begin(), key.end());
+  if (is_first) {
     pending_ = leaf;
     return {};
   }
@@ -188,7 +201,7 @@ Status TrieBuilder::add(std::uint32_t leaf, std::size_t common, std::uint8_t sym
   if (open_.empty() || open_.back().offset < common)
     open_.push_back({common, std::uint64_t{1} << symbol_before, children_.size()});
   children_.push_back(pending_);
-  open_.back().bitmap |= std::uint64_t{1} << symbol_here;
+  open_.back().bitmap |= std::uint64_t{1} << symbol_at(key, common);
   pending_ = leaf;
   return {};
 }
@@ -214,6 +227,20 @@ Result<std::uint32_t> TrieBuilder::finish() {
     if (auto closed = close_top(); !closed) return pass(closed);
   }
   return pending_;
+}
+
+void release_branches(shm::Transaction& transaction, std::uint32_t root) {
+  const Trie trie(transaction.window(), root, LeafKind::kRecord);
+  std::vector<std::uint32_t> left{root};
+  while (!left.empty()) {
+    const std::uint32_t ref = left.back();
+    left.pop_back();
+    LeafBlock leaf;
+    const Branch* branch = trie.branch_at(ref, leaf);
+    if (branch == nullptr) continue;
+    left.insert(left.end(), branch->children(), branch->children() + branch->count());
+    transaction.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
+  }
 }
 
 }  // namespace pando::zone

@@ -24,10 +24,8 @@ Result<std::uint32_t> trie_remove(shm::Transaction& transaction, std::uint32_t r
 class TrieBuilder {
  public:
   explicit TrieBuilder(shm::Transaction& transaction) noexcept : transaction_(transaction) {}
-  /// `common`: length of the common prefix with the previous leaf's key; `symbol_here` and
-  /// `symbol_before` are the two keys' symbols at that offset (0 for the first leaf).
-  Status add(std::uint32_t leaf, std::size_t common, std::uint8_t symbol_before,
-             std::uint8_t symbol_here);
+  /// `key`: the leaf's symbols, above those of the leaf before.
+  Status add(std::uint32_t leaf, ByteView key);
   /// The root; 0 when nothing was added.
   Result<std::uint32_t> finish();
 
@@ -39,10 +37,14 @@ class TrieBuilder {
   };
   Status close_top();
   shm::Transaction& transaction_;
+  Bytes before_;  // key of the last leaf
   std::vector<Open> open_;
   std::vector<std::uint32_t> children_;  // of all open branches, outermost first
   std::uint32_t pending_ = 0;            // subtree that has no parent yet
 };
+
+/// The trie's branches leave the version; its leaves stay.
+void release_branches(shm::Transaction& transaction, std::uint32_t root);
 
 /// Writable copy of a branch: the block itself when fresh. The old one is released.
 Result<std::uint32_t> make_branch_fresh(shm::Transaction& transaction, std::uint32_t ref);

@@ -115,7 +115,7 @@ class World {
     settings.is_secondary = side == 1;
     need(draft.put_zone_settings(apex, settings, side).has_value(), "zone settings");
     if (!loaded) return;
-    pando::zone::ZoneBuilder builder(apex);
+    pando::zone::ZoneBuilder builder(apex, transaction);
     pando::dns::ScanOptions options;
     options.origin = apex;
     const auto report = pando::dns::scan_zone_text(
@@ -123,7 +123,7 @@ class World {
           return builder.add(record.owner, record.type, record.ttl, record.rdata);
         });
     need(report.ok(), report.ok() ? "" : report.errors.front().c_str());
-    auto built = builder.finish(transaction);
+    auto built = builder.finish();
     need(built.has_value() && draft.put_zone(apex, **built, {}).has_value(), "zone");
   }
   [[nodiscard]] pando::zone::Snapshot snapshot() const {

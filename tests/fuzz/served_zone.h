@@ -47,7 +47,7 @@ class ServedZone {
     zone::ZoneSettings settings;
     settings.allow_query = {{}};
     PANDO_ASSERT(draft.put_zone_settings(apex_, settings, 0));
-    zone::ZoneBuilder builder(apex_);
+    zone::ZoneBuilder builder(apex_, transaction);
     dns::ScanOptions options;
     options.origin = apex_;
     const auto report =
@@ -55,7 +55,7 @@ class ServedZone {
           return builder.add(record.owner, record.type, record.ttl, record.rdata);
         });
     PANDO_ASSERT(report.ok());
-    auto built = builder.finish(transaction);
+    auto built = builder.finish();
     PANDO_ASSERT(built);
     PANDO_ASSERT(draft.put_zone(apex_, **built, {}));
     const auto root = draft.root();

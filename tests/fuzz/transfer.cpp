@@ -52,9 +52,8 @@ void apply_in_turn(fuzz::ServedZone& served, const std::vector<zone::Changes>& d
   PANDO_ASSERT(draft.snapshot().zone_at(served.apex()).soa().count() == 1);
 }
 
-void build(fuzz::ServedZone& served, zone::ZoneBuilder& builder) {
-  shm::Transaction transaction = served.store().begin_private();
-  const auto built = builder.finish(transaction, zone::DataLimits{});
+void build(fuzz::ServedZone& served, zone::ZoneBuilder& builder, shm::Transaction& transaction) {
+  const auto built = builder.finish();
   PANDO_ASSERT(built || built.error().code != Errc::kCorrupt);
   if (!built) return;
   const auto current = served.store().current();
@@ -76,8 +75,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   TransferLimits limits;
   limits.data = zone::DataLimits{};
   limits.octets = std::uint64_t{1} << 20;
+  shm::Transaction transaction = served->store().begin_private();
   TransferParser parser(served->apex(), incremental ? dns::RRType::kIXFR : dns::RRType::kAXFR,
-                        dns::Serial{7}, kId, limits);
+                        dns::Serial{7}, kId, limits, transaction);
   for (;;) {
     Bytes message = next_message(stream);
     if (message.empty()) return 0;
@@ -88,6 +88,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   using Content = TransferParser::Content;
   if (parser.content() == Content::kDifferences) apply_in_turn(*served, parser.differences());
-  if (parser.content() == Content::kZone) build(*served, parser.builder());
+  if (parser.content() == Content::kZone) build(*served, parser.builder(), transaction);
   return 0;
 }

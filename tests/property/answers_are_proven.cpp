@@ -81,10 +81,10 @@ class Served {
                                                      .allow_any_filesystem = true}))) {
     auto transaction = store_.begin();
     pando::zone::Draft draft(transaction, {}, 2);
-    pando::zone::ZoneBuilder builder(zone.apex);
+    pando::zone::ZoneBuilder builder(zone.apex, transaction);
     const auto filled = Signer(zone, signing).fill(builder);
     EXPECT_TRUE(filled) << filled.error().text;
-    const auto built = builder.finish(transaction);
+    const auto built = builder.finish();
     EXPECT_TRUE(built) << built.error().text;
     EXPECT_TRUE(draft.put_zone_settings(zone.apex, {}, 0));
     EXPECT_TRUE(draft.put_zone(zone.apex, **built, {}));

@@ -54,7 +54,7 @@ class ZoneStore {
     const auto apex = need(pando::dns::Name::from_text(zone.name));
     check(draft.put_zone_settings(apex, {}, side));
     if (!zone.loaded) return;
-    pando::zone::ZoneBuilder builder(apex);
+    pando::zone::ZoneBuilder builder(apex, transaction);
     const auto sink = [&](const pando::dns::ScannedRecord& record) {
       return builder.add(record.owner, record.type, record.ttl, record.rdata);
     };
@@ -64,7 +64,7 @@ class ZoneStore {
                             ? pando::dns::scan_zone_text(zone.text, zone.name, options, sink)
                             : pando::dns::scan_zone_file(folder + "/" + zone.file, options, sink);
     if (!report.ok()) throw std::runtime_error(report.errors.front());
-    const auto built = need(builder.finish(transaction));
+    const auto built = need(builder.finish());
     check(draft.put_zone(apex, *built, {}));
   }
 

@@ -136,13 +136,13 @@ TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
       if (broken && call == FakeDisk::Call::kWrite) return fail(Errc::kFull, "ENOSPC");
       return {};
     };
-    zone::ZoneBuilder builder(testing::name("@"));
+    shm::Transaction built_in = parts.zone.store().begin_private();
+    zone::ZoneBuilder builder(testing::name("@"), built_in);
     for (const char* line : {"@ 60 SOA ns1 admin 77 3600 600 86400 300", "@ 60 NS ns1"}) {
       const zone::Record one = testing::record(line);
       ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata).has_value());
     }
-    shm::Transaction built_in = parts.zone.store().begin_private();
-    auto built = builder.finish(built_in);
+    auto built = builder.finish();
     ASSERT_TRUE(built.has_value());
     std::optional<Status> done;
     parts.committer.put_zone(testing::name("@"), *built, std::move(built_in), {},

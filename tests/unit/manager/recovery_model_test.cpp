@@ -91,15 +91,15 @@ class Life {
   }
   /// As an AXFR does.
   void transfer_whole(const Records& records) {
-    zone::ZoneBuilder builder(name("@"));
+    shm::Transaction built_in = store_.begin_private();
+    zone::ZoneBuilder builder(name("@"), built_in);
     const auto add = [&](const zone::Record& one) {
       must(builder.add(one.owner, one.type, one.ttl, one.rdata));
     };
     for (const char* text : {"@ 60 NS ns1", "ns1 60 A 192.0.2.1"}) add(record(text));
     add(soa(zone().serial().next()));
     for (const std::string& text : records) add(line(text, 60));
-    shm::Transaction built_in = store_.begin_private();
-    auto built = must(builder.finish(built_in));
+    auto built = must(builder.finish());
     bool done = false;
     committer_.put_zone(name("@"), built, std::move(built_in), {}, [&](const Status& status) {
       EXPECT_TRUE(status.has_value());

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "dns/rdata.h"
+#include "tests/unit/shm/support.h"
 
 namespace pando::manager {
 namespace {
@@ -51,11 +54,19 @@ std::string soa(int serial) {
 }
 const std::string kNs = "example. NS ns.example.";
 
+/// What whole zones are built in; nothing of it is published.
+shm::Transaction& scratch() {
+  static const shm::test::Folder folder;
+  static shm::Store store = shm::test::must(shm::Store::create(shm::test::options(folder)));
+  static std::deque<shm::Transaction> transactions;
+  return transactions.emplace_back(store.begin_private());
+}
+
 TransferParser ixfr(std::uint32_t current, const TransferLimits& limits = {}) {
-  return TransferParser(name("example."), dns::RRType::kIXFR, dns::Serial{current}, kId, limits);
+  return {name("example."), dns::RRType::kIXFR, dns::Serial{current}, kId, limits, scratch()};
 }
 TransferParser axfr(const TransferLimits& limits = {}) {
-  return TransferParser(name("example."), dns::RRType::kAXFR, std::nullopt, kId, limits);
+  return {name("example."), dns::RRType::kAXFR, std::nullopt, kId, limits, scratch()};
 }
 
 /// Feeds messages; "more", "done" or the error.

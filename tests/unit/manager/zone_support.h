@@ -103,12 +103,12 @@ class ZoneStore {
   }
   void put(const std::vector<std::string>& lines) {
     shm::Transaction transaction = store_.begin();
-    zone::ZoneBuilder builder(name("@"));
+    zone::ZoneBuilder builder(name("@"), transaction);
     for (const std::string& line : lines) {
       const zone::Record one = record(line);
       ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata).has_value()) << line;
     }
-    auto built = builder.finish(transaction);
+    auto built = builder.finish();
     ASSERT_TRUE(built.has_value()) << built.error().text;
     zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
     ASSERT_TRUE(draft.put_zone_settings(name("@"), {}, 0).has_value());

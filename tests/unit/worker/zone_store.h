@@ -79,7 +79,7 @@ class ZoneStore {
     const dns::Name apex = name(zone.apex);
     EXPECT_TRUE(draft.put_zone_settings(apex, zone.settings, side));
     if (zone.text.empty()) return;
-    zone::ZoneBuilder builder(apex);
+    zone::ZoneBuilder builder(apex, transaction);
     dns::ScanOptions options;
     options.origin = apex;
     const auto report =
@@ -87,7 +87,7 @@ class ZoneStore {
           return builder.add(record.owner, record.type, record.ttl, record.rdata);
         });
     EXPECT_TRUE(report.ok()) << (report.ok() ? "" : report.errors.front());
-    auto built = builder.finish(transaction);
+    auto built = builder.finish();
     ASSERT_TRUE(built) << (built ? "" : built.error().text);
     EXPECT_TRUE(draft.put_zone(apex, **built, {}));
   }

@@ -1,5 +1,7 @@
 #include "zone/shared_sets.h"
 
+#include <algorithm>
+
 #include "tests/unit/zone/zone_fixture.h"
 #include "zone/record_codec.h"
 
@@ -59,6 +61,34 @@ TEST_F(SharedSetsTest, RepeatedSetsStandOnceAndAllIsReadAsWritten) {
   EXPECT_EQ(place_of(kDelegations - 51), place_of(kDelegations - 151)) << "the same set";
   EXPECT_NE(place_of(kDelegations - 51), place_of(kDelegations - 52)) << "another set";
   EXPECT_EQ(place_of(99), 0U) << "a set that no other delegation has";
+}
+
+TEST_F(SharedSetsTest, LateRecordsOfTheNameKeepTheSetShared) {
+  ASSERT_TRUE(load_registry(0));
+  const auto expected = dump(zone("tld."));
+  std::vector<std::string> lines = registry();
+  std::sort(lines.begin() + 3, lines.end());
+  std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find(" DS ") == std::string::npos;
+  });
+  ASSERT_TRUE(load("tld.", lines, {}, 0));
+  EXPECT_EQ(dump(zone("tld.")), expected);
+  for (const int with_ds : {kDelegations - 60, kDelegations - 160})
+    EXPECT_NE(place_of(with_ds), 0U) << with_ds;
+}
+
+TEST_F(SharedSetsTest, ASetWithALateServerIsNotTheSharedOne) {
+  std::vector<std::string> lines = registry();
+  std::sort(lines.begin() + 3, lines.end());
+  const int changed = kDelegations - 51;
+  lines.push_back(owner(changed) + "60 NS late.example.");
+  lines.push_back(owner(changed + 3) +
+                  "60 RRSIG NS 13 2 60 20300101000000 20200101000000 1 tld. AAAA");
+  ASSERT_TRUE(load("tld.", lines, {}, 0));
+  EXPECT_EQ(place_of(changed), 0U);
+  EXPECT_EQ(place_of(changed + 3), 0U);
+  const auto record = zone("tld.").record_at(name("d" + std::to_string(changed) + ".tld."));
+  EXPECT_EQ(record.find(kSharedType).count(), 4U);
 }
 
 TEST_F(SharedSetsTest, WhatSavesLittleIsNotShared) {

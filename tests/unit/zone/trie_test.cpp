@@ -151,16 +151,13 @@ TEST_F(TrieTest, BuiltFromSortedLeavesEqualsBuiltOneByOne) {
   Model model;
   for (int i = 0; i < 3000; ++i) model.emplace(random_name(random), 0);
   TrieBuilder builder(transaction);
-  TrieKey before;
   std::uint32_t one_by_one = 0;
   for (auto& [owner, ref] : model) {
     auto made = leaf(transaction, owner);
     ASSERT_TRUE(made);
     ref = *made;
     const TrieKey key(labels_of(owner));
-    const std::size_t common = before.common_prefix(key);
-    ASSERT_TRUE(builder.add(ref, common, before[common], key[common]));
-    before = key;
+    ASSERT_TRUE(builder.add(ref, {key.data(), key.length()}));
     one_by_one = *trie_put(transaction, one_by_one, LeafKind::kRecord, key, ref);
   }
   const auto built = builder.finish();

@@ -110,14 +110,14 @@ class ZoneTest : public ::testing::Test {
   /// Configures and loads a zone from lines of text.
   Status load(std::string_view apex, const std::vector<std::string>& lines,
               const ZoneSettings& settings = {}, std::uint64_t worth_sharing = kWorthSharing) {
-    ZoneBuilder builder(name(apex));
+    shm::Transaction building = store_->begin_private();
+    ZoneBuilder builder(name(apex), building);
     builder.share_from(worth_sharing);
     for (const std::string& line : lines) {
       const Record r = record(line);
       if (auto added = builder.add(r.owner, r.type, r.ttl, r.rdata); !added) return added;
     }
-    shm::Transaction building = store_->begin_private();
-    auto built = builder.finish(building);
+    auto built = builder.finish();
     if (!built) return pass(built);
     shm::Transaction transaction = store_->begin();
     transaction.absorb(std::move(building));
