@@ -20,12 +20,13 @@ def soa(serial):
 
 
 def host(number, address):
-    label = b"n%d" % number
+    label = b"n%07d" % number
     return record(bytes([len(label)]) + label + APEX, 1, 300, struct.pack(">I", address))
 
 
 class Primary:
-    """A zone with `size` A records at n0 to n<size-1> below its apex."""
+    """A zone with `size` A records at n0000000 and on below its apex; whole, it is sent in canonical order, as servers
+    do."""
 
     def __init__(self, size, zone="example"):
         self.zone = bytes([len(zone)]) + zone.encode() + b"\0"
@@ -122,12 +123,11 @@ class Primary:
         yield from self.whole if self.whole and not self.differences else self.whole_zone()
 
     def whole_zone(self):
-        yield (soa(self.serial) + record(APEX, 2, 300, b"\x02ns" + APEX)
-               + record(b"\x02ns" + APEX, 1, 300, b"\xc0\x00\x02\x01")), 3
+        yield soa(self.serial) + record(APEX, 2, 300, b"\x02ns" + APEX), 2
         for begin in range(0, self.size, PER_MESSAGE):
             end = min(begin + PER_MESSAGE, self.size)
             yield b"".join(host(n, self.address(n)) for n in range(begin, end)), end - begin
-        yield soa(self.serial), 1
+        yield record(b"\x02ns" + APEX, 1, 300, b"\xc0\x00\x02\x01") + soa(self.serial), 2
 
     @staticmethod
     def serial_in(query, at):
