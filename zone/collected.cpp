@@ -16,14 +16,18 @@ void append_record(Bytes& out, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
 
 Result<std::uint32_t> OctetArena::take(std::size_t octets) {
   const std::size_t units = (octets + kUnit - 1) / kUnit;
-  if (units > kUnitsPerBlock - used_) {
+  if (units > room_) {
     if (blocks_.size() == kMaxBlocks)
       return fail(Errc::kFull, "more than 16 GiB of records in no order");
-    blocks_.push_back(std::make_unique_for_overwrite<std::uint8_t[]>(kBlockOctets));
+    const bool is_small = blocks_.empty() && octets <= kFirstBlockOctets;
+    const std::size_t size = is_small ? kFirstBlockOctets : kBlockOctets;
+    blocks_.push_back(std::make_unique_for_overwrite<std::uint8_t[]>(size));
     used_ = 0;
+    room_ = size / kUnit;
   }
   const auto number = static_cast<std::uint32_t>((blocks_.size() - 1) * kUnitsPerBlock + used_);
   used_ += units;
+  room_ -= units;
   return number;
 }
 
@@ -67,17 +71,26 @@ Status LateRecords::add_to_last(ByteView record) {
 }
 
 void LateRecords::push(const Entry& entry) {
-  if (size_ % kEntriesPerBlock == 0)
-    blocks_.push_back(std::make_unique_for_overwrite<Entry[]>(kEntriesPerBlock));
-  blocks_.back()[size_++ % kEntriesPerBlock] = entry;
+  const std::size_t index = size_++;
+  if (index < kFirstEntries) return first_.push_back(entry);
+  const std::size_t at = (index - kFirstEntries) % kEntriesPerBlock;
+  if (at == 0) blocks_.push_back(std::make_unique_for_overwrite<Entry[]>(kEntriesPerBlock));
+  blocks_.back()[at] = entry;
+}
+
+const LateRecords::Entry& LateRecords::entry_at(std::size_t index) const noexcept {
+  if (index < kFirstEntries) return first_[index];
+  const std::size_t at = index - kFirstEntries;
+  return blocks_[at / kEntriesPerBlock][at % kEntriesPerBlock];
 }
 
 std::vector<LateRecords::Entry> LateRecords::take_from(std::size_t first) {
   std::vector<Entry> taken;
-  for (std::size_t i = first; i < size_; ++i)
-    taken.push_back(blocks_[i / kEntriesPerBlock][i % kEntriesPerBlock]);
+  for (std::size_t i = first; i < size_; ++i) taken.push_back(entry_at(i));
   size_ = first;
-  blocks_.resize((size_ + kEntriesPerBlock - 1) / kEntriesPerBlock);
+  first_.resize(std::min(first, kFirstEntries));
+  const std::size_t in_blocks = first - first_.size();
+  blocks_.resize((in_blocks + kEntriesPerBlock - 1) / kEntriesPerBlock);
   has_last_ = false;
   return taken;
 }
@@ -93,6 +106,7 @@ int LateRecords::compare_names(const Entry& a, const Entry& b) const noexcept {
 
 void LateRecords::sort() {
   sorted_.reserve(size_);
+  sorted_.assign(first_.begin(), first_.end());
   for (auto& block : blocks_) {  // each goes once it is copied, so that memory has all just once
     const std::size_t count = std::min(kEntriesPerBlock, size_ - sorted_.size());
     sorted_.insert(sorted_.end(), block.get(), block.get() + count);

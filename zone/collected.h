@@ -53,10 +53,12 @@ class OctetArena {
  private:
   static constexpr std::size_t kUnit = 4;
   static constexpr std::size_t kBlockOctets = std::size_t{1} << 20;
+  static constexpr std::size_t kFirstBlockOctets = std::size_t{8} << 10;  // does for small zones
   static constexpr std::size_t kUnitsPerBlock = kBlockOctets / kUnit;
   static constexpr std::size_t kMaxBlocks = (std::uint64_t{1} << 32) / kUnitsPerBlock;
   std::vector<std::unique_ptr<std::uint8_t[]>> blocks_;
-  std::size_t used_ = kUnitsPerBlock;  // of the last block
+  std::size_t used_ = 0;  // units of the last block
+  std::size_t room_ = 0;  // units left in it
 };
 
 /// Records that came out of order, until all of the zone is known: 16 octets for each beside its
@@ -101,13 +103,16 @@ class LateRecords {
   }
 
  private:
+  static constexpr std::size_t kFirstEntries = 256;  // do for small zones
   static constexpr std::size_t kEntriesPerBlock = std::size_t{1} << 16;
 
   [[nodiscard]] ByteView key_of(const Entry& entry) const noexcept;
   [[nodiscard]] int compare_names(const Entry& a, const Entry& b) const noexcept;
   void push(const Entry& entry);
+  [[nodiscard]] const Entry& entry_at(std::size_t index) const noexcept;
 
   OctetArena arena_;
+  std::vector<Entry> first_;
   std::vector<std::unique_ptr<Entry[]>> blocks_;
   std::size_t size_ = 0;
   Entry last_{};
