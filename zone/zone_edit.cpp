@@ -46,9 +46,13 @@ Result<Applied> ZoneEdit::run() {
            steps_[end].record->owner == steps_[at].record->owner)
       ++end;
     auto done = work_out(steps_.data() + at, steps_.data() + end);
-    if (!done) return pass(done);
+    if (!done && done.error().code != Errc::kInvalid) return pass(done);
+    if (!done) note_broken(done.error());
     at = end;
   }
+  if (broken_names_ > kBrokenNamed)
+    broken_ += fmt::format("; and {} more names", broken_names_ - kBrokenNamed);
+  if (broken_names_ > 0) return fail(Errc::kInvalid, "{}", broken_);
   // A zone that is too large already may still shrink.
   if (limits_.zone_records != 0 && entry_.record_count > limits_.zone_records &&
       entry_.record_count > zone_.record_count())
@@ -63,6 +67,12 @@ Result<Applied> ZoneEdit::run() {
     if (auto put = draft_.put_entry(entry_, changes_.zone); !put) return pass(put);
   }
   return std::move(applied_);
+}
+
+/// Who wrote the changes wants to know all names that have to be mended, not one at each attempt.
+void ZoneEdit::note_broken(const Error& error) {
+  if (broken_names_++ >= kBrokenNamed) return;
+  broken_ += (broken_.empty() ? "" : "; ") + error.text;
 }
 
 Status ZoneEdit::collect_steps() {

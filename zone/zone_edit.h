@@ -31,7 +31,11 @@ class ZoneEdit {
     NameDraft after;
   };
 
+  /// So many names that break a rule are named in the error.
+  static constexpr std::uint64_t kBrokenNamed = 10;
+
   Status collect_steps();
+  void note_broken(const Error& error);
   Status work_out(const Step* begin, const Step* end);
   void change_record(NameEdit& edit, const Step& step);
   void note_effect(const NameEdit& edit);
@@ -47,6 +51,8 @@ class ZoneEdit {
   std::vector<Step> steps_;
   std::vector<NameEdit> edits_;
   Applied applied_;
+  std::string broken_;
+  std::uint64_t broken_names_ = 0;
 };
 
 }  // namespace pando::zone

@@ -238,6 +238,15 @@ def contradict_an_update(zone):
     zone.write("www 60 A 192.0.2.12", "dyn 60 CNAME www")
 
 
+def test_a_contradicting_edit_is_an_error_that_names_the_records(updated):
+    updated.update(add=["dyn2 60 A 192.0.2.31"])
+    updated.write("www 60 A 192.0.2.12", "dyn 60 CNAME www", "dyn2 60 CNAME www")
+    problem, = updated.reload()["problems"]
+    assert "contradicts records that came by update" in problem
+    assert f"dyn.{ZONE}" in problem and f"dyn2.{ZONE}" in problem
+    assert updated.served() == SERVED | {"dyn2 60 A 192.0.2.31"}
+
+
 @pytest.mark.parametrize("spoil", [break_the_file, contradict_an_update])
 def test_a_zone_is_served_as_it_was_when_its_file_cannot_be_used(updated, spoil):
     """What a reload would refuse must not take the zone down when the host restarts."""

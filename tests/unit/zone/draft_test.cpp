@@ -1,5 +1,7 @@
 #include "zone/draft.h"
 
+#include <gmock/gmock.h>
+
 #include "zone_fixture.h"
 
 namespace pando::zone {
@@ -278,6 +280,25 @@ TEST(ChangesCodec, RoundTripsAndRefusesDamage) {
   Bytes longer = bytes;
   longer.push_back(0);
   EXPECT_FALSE(decode_changes(longer));
+}
+
+TEST_F(DraftTest, NamesAllThatBreakARule) {
+  const auto before = dump(zone("example."));
+  std::vector<std::string> added = {"www.example. 300 CNAME ns.example.",
+                                    "ok.example. 1 A 192.0.2.1",
+                                    "sub.example. 300 CNAME ns.example."};
+  const auto two = apply("example.", {}, added);
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().code, Errc::kInvalid);
+  EXPECT_THAT(two.error().text, ::testing::HasSubstr("www.example."));
+  EXPECT_THAT(two.error().text, ::testing::HasSubstr("sub.example."));
+  for (int i = 0; i < 12; ++i)
+    for (const char* target : {"a.", "b."})
+      added.push_back("c" + std::to_string(i) + ".example. 60 CNAME " + target);
+  const auto many = apply("example.", {}, added);
+  ASSERT_FALSE(many);
+  EXPECT_THAT(many.error().text, ::testing::HasSubstr("and 4 more names"));
+  EXPECT_EQ(dump(zone("example.")), before);
 }
 
 }  // namespace
