@@ -230,7 +230,7 @@ asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
   auto done = co_await fetch_into(result, type);
   if (done) co_return std::move(result);
   // Giving back the memory of most of a zone takes time, too.
-  co_await run_in(pool_, [&]() -> Status {
+  [[maybe_unused]] const Status dropped = co_await run_in(pool_, [&]() -> Status {
     result.transaction.reset();
     return {};
   });
