@@ -81,7 +81,7 @@ def load(server, count, clients, *more):
 
 
 def rate(folder, scale, kinds):
-    counts = {"pando": (20_000, 60_000), "bind": (10_000, 20_000), "knot": (100, 400)}
+    counts = {"pando": (20_000, 60_000), "bind": (10_000, 20_000), "knot": (2_000, 20_000)}
     rows = {}
     running = {}
     for kind in kinds:
