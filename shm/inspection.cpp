@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "shm/live_file.h"
 #include "shm/locks.h"
 
@@ -63,7 +65,8 @@ Status Inspection::read_header(const std::string& path, std::uint64_t layout) {
   if (::fstat(file_.get(), &status) != 0) return fail_errno("fstat");
   if (static_cast<std::uint64_t>(status.st_size) < kChunksOffset)
     return fail(Errc::kCorrupt, "{}: not a zone store", path);
-  limit_ = static_cast<std::uint64_t>(status.st_size);
+  // No store is longer, whatever the file's size and header say.
+  limit_ = std::min(static_cast<std::uint64_t>(status.st_size), kReach);
   auto mapping = Mapping::map(file_.get(), Access::kRead, limit_, kPageOctets);
   if (!mapping) return pass(mapping);
   mapping_ = std::move(*mapping);

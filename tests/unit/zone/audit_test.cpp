@@ -1,6 +1,7 @@
 #include "zone/audit.h"
 
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 
@@ -211,6 +212,17 @@ TEST_F(AuditTest, AFileThatIsLeftIsReadWithoutAManager) {
     EXPECT_EQ(result.fault_count, 0U);
     EXPECT_EQ(result.zones, 1U);
   }
+  // A header that says more than any store can have, in a file that is long enough for it.
+  constexpr std::uint64_t kTooLong = shm::kReach + shm::kChunkOctets;
+  std::filesystem::resize_file(copy, kTooLong);
+  {
+    std::fstream file(copy, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(64);  // Header::committed
+    file.write(reinterpret_cast<const char*>(&kTooLong), sizeof kTooLong);
+  }
+  auto long_one = shm::Inspection::open(copy, layout_fingerprint());
+  ASSERT_FALSE(long_one);
+  EXPECT_EQ(long_one.error().code, Errc::kCorrupt);
   std::filesystem::resize_file(copy, shm::kFirstBlock + 4096);
   auto cut = shm::Inspection::open(copy, layout_fingerprint());
   ASSERT_FALSE(cut);
