@@ -20,6 +20,7 @@ struct Arguments {
   std::string zone;
   std::string file;
   std::uint32_t count = 1;
+  std::uint32_t serial = 0;
 };
 
 ctl::Output output_for(const Arguments& arguments) {
@@ -124,6 +125,11 @@ class CommandLine {
                     [this](auto& s) { return s.zone_export(arguments_.zone, arguments_.file); });
     written->add_option("name", arguments_.zone, "name of the zone")->required();
     written->add_option("--to", arguments_.file, "another file; nothing else changes");
+    CLI::App* back = add_session(
+        zone, "rollback", "make a zone again what it was at an earlier serial",
+        [this](auto& s) { return s.zone_rollback(arguments_.zone, arguments_.serial); });
+    back->add_option("name", arguments_.zone, "name of the zone")->required();
+    back->add_option("serial", arguments_.serial, "which its change history still has")->required();
     CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
       return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_));
     });
@@ -136,6 +142,12 @@ class CommandLine {
     add_session(store, "stats", "where its octets are; with a name, those of one zone",
                 [this](auto& s) { return s.store_stats(arguments_.zone); })
         ->add_option("name", arguments_.zone, "name of a zone");
+    add_session(store, "checkpoint", "write the image now, and wait for it",
+                [](auto& s) { return s.store_checkpoint(); });
+    add_session(store, "copy", "write an image on which a server with an empty journal can start",
+                [this](auto& s) { return s.store_copy(arguments_.file); })
+        ->add_option("file", arguments_.file, "path of the image; its chunks are beside it")
+        ->required();
     add(store, "check", "check all that is in it, while it serves or in a file",
         [this] {
           if (!arguments_.file.empty())

@@ -48,6 +48,7 @@ void print(const ipc::StatusResult& status, std::ostream& out) {
   facts.add("store version", number(status.store_version));
   add_counters(facts, "store ", status.store);
   add_counters(facts, "journal ", status.journal);
+  add_counters(facts, "image ", status.image);
   add_counters(facts, "", status.counters);
   facts.print(out);
 }
@@ -242,6 +243,19 @@ int Session::zone_export(const std::string& name, const std::string& to) {
   return ask(request, shown_by(ipc::export_from_json, output_));
 }
 
+int Session::zone_rollback(const std::string& name, std::uint32_t serial) {
+  ControlRequest request = request_for(ipc::verb::kZoneRollback);
+  const auto parsed = dns::Name::from_text(name);
+  if (!parsed) return fail(parsed.error());
+  request.name = dns::to_text(*parsed);
+  request.serial = serial;
+  return ask(request, [&](const json& result) -> Status {
+    const std::uint32_t now = result.value("serial", 0U);
+    if (!output_.json) output_.out << fmt::format("{}: serial {}\n", request.name, now);
+    return {};
+  });
+}
+
 Result<ipc::StoreAudit> Session::audit(const std::string& zone) {
   ControlRequest request = request_for(ipc::verb::kStoreAudit);
   if (!zone.empty()) {
@@ -265,6 +279,16 @@ int Session::store_stats(const std::string& zone) {
 int Session::store_check() {
   const auto found = audit("");
   return found ? print_verdict(*found, "store", output_) : fail(found.error());
+}
+
+int Session::store_checkpoint() {
+  return ask(request_for(ipc::verb::kStoreCheckpoint), [](const json&) { return Status(); });
+}
+
+int Session::store_copy(const std::string& to) {
+  ControlRequest request = request_for(ipc::verb::kStoreCopy);
+  request.to = std::filesystem::absolute(to).lexically_normal().string();
+  return ask(request, [](const json&) { return Status(); });
 }
 
 int Session::worker_list() {

@@ -22,11 +22,16 @@ class Session {
   int zone_status(const std::string& name);
   /// `to`: a file instead of the zone's own; relative to this process's folder.
   int zone_export(const std::string& name, const std::string& to);
+  int zone_rollback(const std::string& name, std::uint32_t serial);
   /// Only the zones that are not served as they should be.
   int zone_problems();
   /// Where the octets of the store, or of one zone, are.
   int store_stats(const std::string& zone);
   int store_check();
+  /// Returns when the disk has the present version, or its time is up.
+  int store_checkpoint();
+  /// `to`: relative to this process's folder.
+  int store_copy(const std::string& to);
   int worker_list();
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);

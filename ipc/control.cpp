@@ -94,6 +94,7 @@ json to_json(const ControlRequest& request) {
   if (request.after != defaults.after) args["after"] = request.after;
   if (request.limit != defaults.limit) args["limit"] = request.limit;
   if (request.count != defaults.count) args["count"] = request.count;
+  if (request.serial != defaults.serial) args["serial"] = request.serial;
   return {{"verb", request.verb}, {"args", std::move(args)}};
 }
 
@@ -111,6 +112,7 @@ Result<ControlRequest> request_from_json(const json& message) {
   arguments("after", request.after);
   arguments("limit", request.limit);
   arguments("count", request.count);
+  arguments("serial", request.serial);
   if (auto status = arguments.status(); !status) return pass(status);
   request.limit = std::clamp(request.limit, 1U, kZonePageRows);
   return request;

@@ -34,6 +34,9 @@
 /// | zone-export   | name, to           | ExportResult, once the file is there. `to`: an absolute |
 /// |               |                    | path, instead of the zone's own file                    |
 /// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
+/// | store-checkpoint |                 | {} once the disk has the present version                |
+/// | zone-rollback | name, serial       | {"serial": the new one} once the zone is as it was then |
+/// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
 /// | worker-list   |                    | WorkerListResult                                        |
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
@@ -61,6 +64,9 @@ inline constexpr std::string_view kZoneList = "zone-list";
 inline constexpr std::string_view kZoneStatus = "zone-status";
 inline constexpr std::string_view kZoneExport = "zone-export";
 inline constexpr std::string_view kStoreAudit = "store-audit";
+inline constexpr std::string_view kStoreCheckpoint = "store-checkpoint";
+inline constexpr std::string_view kZoneRollback = "zone-rollback";
+inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kWorkerList = "worker-list";
 inline constexpr std::string_view kWorkerAdd = "worker-add";
 inline constexpr std::string_view kWorkerRemove = "worker-remove";
@@ -76,6 +82,7 @@ struct ControlRequest {
   std::string after{};  ///< args.after: list behind this zone; empty = from the start
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows
   std::uint32_t count = 1;              ///< args.count: workers
+  std::uint32_t serial = 0;             ///< args.serial: of a zone
   bool operator==(const ControlRequest&) const = default;
 };
 

@@ -28,6 +28,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("store_version", row.store_version);
   visit("store", row.store);
   visit("journal", row.journal);
+  visit("image", row.image);
   visit("counters", row.counters);
 }
 

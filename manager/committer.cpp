@@ -183,7 +183,7 @@ void Committer::publish(Group& group, std::uint64_t position) {
   position_ = position;
   note_sources(group);
   ++counters_.versions;
-  if (store_.stats().waiting_chunks > 0) store_.reclaim();
+  if (store_.may_reclaim()) store_.reclaim();
   if (journalled_hook_)
     for (const JournalEntry& entry : group.entries) journalled_hook_(entry);
   if (published_hook_) published_hook_(*version);

@@ -38,6 +38,15 @@ std::string file_name(std::uint64_t number, std::string_view suffix) {
 
 }  // namespace
 
+bool has_segments(Files& files, const std::string& directory) {
+  const auto names = files.list(directory);
+  std::uint64_t number = 0;
+  return names && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+           return parse_name(name, kSegmentSuffix, number) ||
+                  parse_name(name, kSnapshotSuffix, number);
+         });
+}
+
 bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
   return std::any_of(journal.segments.begin(), journal.segments.end(), [&](const auto& segment) {
     return position >= segment.header.void_from && position < segment.header.first;

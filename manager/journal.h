@@ -90,6 +90,9 @@ class Journal {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Whether the directory has files with records. It may be missing.
+[[nodiscard]] bool has_segments(Files& files, const std::string& directory);
+
 /// True when a later segment says that the record at `position` never took place.
 [[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;
 

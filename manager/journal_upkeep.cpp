@@ -72,7 +72,14 @@ void JournalUpkeep::write(const std::shared_ptr<Round>& round) {
     return;
   }
   crash_point("journal-snapshot-synced");
-  asio::post(journal_thread_, [this, round, path = *path] {
+  asio::post(io_, [this, round, path = *path] {
+    if (!before_dropping_) return drop(round, path);
+    before_dropping_([this, round, path] { drop(round, path); });
+  });
+}
+
+void JournalUpkeep::drop(const std::shared_ptr<Round>& round, const std::string& path) {
+  asio::post(journal_thread_, [this, round, path] {
     auto status = journal_.replace_by_snapshot(path, round->position, round->sealed);
     asio::post(io_, [this, round, status] { end(round, status); });
   });

@@ -23,6 +23,11 @@ class JournalUpkeep {
   void set_limit(std::uint64_t octets) noexcept { limit_ = octets; }
   /// Looks whether it is time; call after commits. `blocked`: somebody still reads the old files.
   void check(bool blocked);
+  /// `hook` is called, on the commit thread, when a snapshot is written and the journal's files are
+  /// about to go; they go when it calls what it is given.
+  void before_dropping(std::function<void(std::function<void()> go_on)> hook) {
+    before_dropping_ = std::move(hook);
+  }
   [[nodiscard]] bool running() const noexcept { return running_; }
   [[nodiscard]] std::uint64_t snapshots() const noexcept { return snapshots_; }
 
@@ -30,6 +35,7 @@ class JournalUpkeep {
   struct Round;
   void begin();
   void write(const std::shared_ptr<Round>& round);
+  void drop(const std::shared_ptr<Round>& round, const std::string& path);
   void end(const std::shared_ptr<Round>& round, const Status& status);
 
   asio::io_context& io_;
@@ -40,6 +46,7 @@ class JournalUpkeep {
   Committer& committer_;
   shm::SlotTable& slots_;
   std::uint64_t limit_;
+  std::function<void(std::function<void()>)> before_dropping_;
   bool running_ = false;
   std::uint64_t last_size_ = 0;  ///< after the last snapshot: the journal cannot be smaller
   std::uint64_t snapshots_ = 0;

@@ -13,6 +13,8 @@ namespace {
 constexpr std::chrono::milliseconds kTick{1000};
 /// How long accepted work may take before the process leaves anyway.
 constexpr std::chrono::seconds kLastWork{10};
+/// And the last checkpoint, while the workers still answer.
+constexpr std::chrono::seconds kLastCheckpoint{30};
 }  // namespace
 
 Server::~Server() = default;
@@ -54,6 +56,7 @@ void Server::watchdog() {
 
 void Server::tick() {
   if (journal_upkeep_) journal_upkeep_->check(!settled_ || !loader_->idle());
+  if (checkpointer_) checkpointer_->check(settled_ && loader_->idle());
   huge_pages_->check();
   check_pinned();
   if (loader_->idle()) heap_upkeep_->check(std::chrono::steady_clock::now());
@@ -63,11 +66,14 @@ void Server::tick() {
   });
 }
 
-/// Memory that is held back for readers of old versions has a bound: whoever holds the oldest one is
-/// asked for it, and ended when that does not help.
+/// Memory that is held back for readers of old versions has a bound: whoever holds the oldest one
+/// is asked for it, and ended when that does not help.
 void Server::check_pinned() {
   const std::uint64_t limit = runtime_->settings.limits.pinned_bytes;
-  const auto held = [this] { return store_->stats().waiting_chunks * shm::kChunkOctets; };
+  const auto held = [this] {
+    const std::uint64_t of_image = checkpointer_ ? checkpointer_->held_chunks() : 0;
+    return (store_->stats().waiting_chunks - of_image) * shm::kChunkOctets;
+  };
   if (held() <= limit) return;
   upkeep_->reclaim();
   if (held() <= limit) return;
@@ -75,11 +81,29 @@ void Server::check_pinned() {
   workers_->release_oldest();
 }
 
-/// Workers first, so that no request comes in any more; then what was accepted is finished.
 void Server::stop() {
   if (std::exchange(stopping_, true)) return;
   log::info("manager_stopping");
   systemd::stopping();
+  write_last_checkpoint([this] { stop_parts(); });
+}
+
+/// Updates that come meanwhile are in the journal, as ever.
+void Server::write_last_checkpoint(std::function<void()> done) {
+  if (!checkpointer_ || !settled_) return done();
+  checkpointer_->hurry();
+  checkpoint_timer_.expires_after(kLastCheckpoint);
+  checkpoint_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) checkpointer_->abort();
+  });
+  checkpointer_->write_now([this, done = std::move(done)](const Status&) {
+    checkpoint_timer_.cancel();
+    done();
+  });
+}
+
+/// Workers first, so that no request comes in any more; then what was accepted is finished.
+void Server::stop_parts() {
   upkeep_->stop();
   exports_->stop();
   secondaries_->stop();

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "ipc/control_results.h"
+#include "manager/checkpointer.h"
 #include "manager/committer.h"
 #include "manager/control_server.h"
 #include "manager/heap_upkeep.h"
@@ -22,6 +23,7 @@
 #include "manager/notifier.h"
 #include "manager/runtime.h"
 #include "manager/secondary_zones.h"
+#include "manager/store_opening.h"
 #include "manager/store_upkeep.h"
 #include "manager/update_service.h"
 #include "manager/worker_pool.h"
@@ -52,6 +54,8 @@ class Server {
   Status open_data();
   Status open_workers();
   Status open_control();
+  std::unique_ptr<Image> open_image(const shm::StoreOptions& options) const;
+  Status fill_store(OpenedStore::From from, const shm::StoreOptions& options);
   Status first_version();
   void make_parts();
   void begin_serving();
@@ -87,10 +91,15 @@ class Server {
   void tick();
   void check_pinned();
   void stop();
+  void write_last_checkpoint(std::function<void()> done);
+  void stop_parts();
   void leave(std::chrono::steady_clock::time_point deadline);
   // server_control.cpp
   void control(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  void roll_back(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  void copy_store_to(const std::string& path, const ControlServer::Reply& reply);
+  void write_checkpoint(const ControlServer::Reply& reply);
   void export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   Result<nlohmann::json> query(const ipc::ControlRequest& request);
   ipc::StatusResult status() const;
@@ -113,10 +122,14 @@ class Server {
   asio::thread_pool journal_thread_{1};
   asio::thread_pool pool_;
   std::optional<Journal> journal_;
+  std::unique_ptr<Image> image_;  // until the checkpointer has it
+  shm::SlotTable::OwnPin image_pin_;
   bool fresh_ = false;
   bool store_was_lost_ = false;  // the journal has records from before this store
+  bool zones_missing_ = false;   // some have to be loaded before their secondaries may ask anybody
 
   std::unique_ptr<Committer> committer_;
+  std::unique_ptr<Checkpointer> checkpointer_;  // null: no image is configured
   std::unique_ptr<StoreUpkeep> upkeep_;
   std::unique_ptr<HugePages> huge_pages_;
   std::unique_ptr<HeapUpkeep> heap_upkeep_;
@@ -137,6 +150,7 @@ class Server {
   asio::signal_set signals_{io_};
   asio::steady_timer watchdog_timer_{io_};
   asio::steady_timer tick_timer_{io_};
+  asio::steady_timer checkpoint_timer_{io_};
   std::map<std::string, std::string> problems_;  // zone → why it is not loaded, bounded
   std::uint64_t loaded_ = 0;                     // zones that have data
   bool settled_ = false;  // each zone of the configuration has been looked at once

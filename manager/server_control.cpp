@@ -5,8 +5,10 @@
 #include "ipc/counters.h"
 #include "ipc/log.h"
 #include "manager/pin_watch.h"
+#include "manager/rollback.h"
 #include "manager/server.h"
 #include "manager/store_audit.h"
+#include "manager/store_copy.h"
 
 namespace pando::manager {
 
@@ -19,7 +21,10 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
                    : Result<json>(tl::unexpected<Error>(result.error())));
     });
   if (request.verb == ipc::verb::kZoneExport) return export_zone(request, reply);
+  if (request.verb == ipc::verb::kZoneRollback) return roll_back(request, reply);
   if (request.verb == ipc::verb::kStoreAudit) return audit(request, reply);
+  if (request.verb == ipc::verb::kStoreCheckpoint) return write_checkpoint(reply);
+  if (request.verb == ipc::verb::kStoreCopy) return copy_store_to(request.to, reply);
   if (request.verb == ipc::verb::kStop) {
     reply(json::object());
     return asio::post(io_, [this] { stop(); });
@@ -40,6 +45,52 @@ void Server::export_zone(const ipc::ControlRequest& request, const ControlServer
     exports_->write_own(*name, done);
   else
     exports_->write_to(*name, request.to, done);
+}
+
+void Server::write_checkpoint(const ControlServer::Reply& reply) {
+  if (!checkpointer_) return reply(fail(Errc::kUnsupported, "store.image is not configured"));
+  checkpointer_->write_now([reply](const Status& status) {
+    reply(status ? Result<json>(json::object())
+                 : Result<json>(tl::unexpected<Error>(status.error())));
+  });
+}
+
+void Server::copy_store_to(const std::string& path, const ControlServer::Reply& reply) {
+  if (!path.starts_with('/'))
+    return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
+  const config::StoreSettings& store = runtime_->settings.store;
+  if (path == store.image || path == store.path)
+    return reply(fail(Errc::kInvalid, "{}: the server's own", path));
+  if (checkpointer_) checkpointer_->doubt();
+  copy_store(*store_, *slots_, io_, pool_, native_files(), path, [reply](const Status& status) {
+    reply(status ? Result<json>(json::object())
+                 : Result<json>(tl::unexpected<Error>(status.error())));
+  });
+}
+
+/// An update like any other, so it is journalled, goes to the secondaries and wins over the file.
+void Server::roll_back(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return reply(pass(name));
+  const auto index = runtime_->settings.zones.find(*name);
+  if (!index) return reply(fail(Errc::kNotFound, "no zone {}", to_text(*name)));
+  const config::ZoneOptions& options = *runtime_->settings.zones[*index].options;
+  if (options.is_secondary())
+    return reply(fail(Errc::kInvalid, "{}: what its primary sends is served", to_text(*name)));
+  const auto compute = [zone = *name, serial = dns::Serial{request.serial},
+                        policy = options.serial_policy,
+                        now = static_cast<std::uint64_t>(std::time(nullptr))](
+                           const zone::Snapshot& snapshot) -> Result<zone::Changes> {
+    const zone::ZoneView view = snapshot.zone_at(zone);
+    if (!view || !view.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(zone));
+    return rollback_changes(view, serial, policy, now);
+  };
+  committer_->apply(compute, runtime_->limits, [this, reply, zone = *name](auto applied) {
+    if (!applied) return reply(tl::unexpected<Error>(applied.error()));
+    const dns::Serial serial = committer_->current().zone_at(zone).serial();
+    log::info("zone_rolled_back", "zone", to_text(zone), "serial", serial.value);
+    reply(json{{"serial", serial.value}});
+  });
 }
 
 void Server::audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
@@ -93,6 +144,19 @@ ipc::StatusResult Server::status() const {
   result.journal = {{"position", journal_->last_position()},
                     {"octets", journal_->total_octets()},
                     {"snapshots", journal_upkeep_->snapshots()}};
+  if (checkpointer_) {
+    const Checkpointer::Counters& image = checkpointer_->counters();
+    result.image = {{"version", checkpointer_->version()},
+                    {"position", checkpointer_->position()},
+                    {"written_at", checkpointer_->written_at()},
+                    {"checkpoints", image.checkpoints},
+                    {"checkpoints_failed", image.failed},
+                    {"octets_written", image.octets},
+                    {"last_octets", image.last_octets},
+                    {"last_ms", image.last_ms},
+                    {"longest_capture_us", image.longest_capture_us},
+                    {"chunks_held", checkpointer_->held_chunks()}};
+  }
   const Committer::Counters commits = committer_->counters();
   const UpdateService::Counters& service = service_->counters();
   const SecondaryZones::Counters transfers = secondaries_->counters();

@@ -52,46 +52,50 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
   reload->result.restart_needed =
       config::restart_needed(runtime_->settings, reload->runtime->settings);
   secondaries_->let_go(reload->runtime);
-  ZoneTableSync::run(*store_, *committer_, reload->runtime,
-                     [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
-                       if (!status) {
-                         secondaries_->configure(runtime_);
-                         return reload_end(reload, status);
-                       }
-                       loaded_ = counts.loaded;
-                       reload->result.zones_added = counts.added;
-                       reload->result.zones_removed = counts.removed;
-                       reload->result.zones_changed = counts.changed;
-                       runtime_ = reload->runtime;
-                       configured_ = static_cast<std::uint64_t>(std::time(nullptr));
-                       const config::Settings& settings = runtime_->settings;
-                       log::start(log_options(settings.server.log));
-                       service_->set_runtime(runtime_);
-                       notifier_->configure(runtime_);
-                       loader_->set_limits(runtime_->limits);
-                       journal_upkeep_->set_limit(settings.store.journal_limit);
-                       upkeep_->set_history_total(runtime_->limits.history_total);
-                       workers_->set_keys(runtime_->worker_keys);
-                       workers_->set_pin_time(settings.limits.pin_time);
-                       auto change = listeners_->set_addresses(
-                           {settings.server.listen, settings.server.listen_tls});
-                       for (const std::string& error : change.errors) {
-                         log::error("listen_failed", "reason", error);
-                         reload->result.warnings.push_back(error);
-                       }
-                       workers_->sockets_changed(change);
-                       if (settings.server.workers.mode != config::Workers::Mode::kExternal)
-                         workers_->set_count(worker_count());
-                       load_zones([this, reload](const LoadCounts& files) {
-                         secondaries_->configure(runtime_);
-                         copies_->keep_only(runtime_);
-                         exports_->configure(runtime_);
-                         reload->result.zones_changed += files.changed;
-                         reload->result.zones_failed = files.failed;
-                         reload->result.problems = files.problems;
-                         reload_end(reload, {});
-                       });
-                     });
+  ZoneTableSync::run(
+      *store_, *committer_, reload->runtime,
+      [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
+        if (!status) {
+          secondaries_->configure(runtime_);
+          return reload_end(reload, status);
+        }
+        loaded_ = counts.loaded;
+        reload->result.zones_added = counts.added;
+        reload->result.zones_removed = counts.removed;
+        reload->result.zones_changed = counts.changed;
+        runtime_ = reload->runtime;
+        configured_ = static_cast<std::uint64_t>(std::time(nullptr));
+        const config::Settings& settings = runtime_->settings;
+        log::start(log_options(settings.server.log));
+        service_->set_runtime(runtime_);
+        notifier_->configure(runtime_);
+        loader_->set_limits(runtime_->limits);
+        journal_upkeep_->set_limit(settings.store.journal_limit);
+        if (checkpointer_)
+          checkpointer_->set_limits(std::chrono::milliseconds(settings.store.checkpoint.interval),
+                                    settings.store.checkpoint.journal);
+        upkeep_->set_history_total(runtime_->limits.history_total);
+        workers_->set_keys(runtime_->worker_keys);
+        workers_->set_pin_time(settings.limits.pin_time);
+        auto change =
+            listeners_->set_addresses({settings.server.listen, settings.server.listen_tls});
+        for (const std::string& error : change.errors) {
+          log::error("listen_failed", "reason", error);
+          reload->result.warnings.push_back(error);
+        }
+        workers_->sockets_changed(change);
+        if (settings.server.workers.mode != config::Workers::Mode::kExternal)
+          workers_->set_count(worker_count());
+        load_zones([this, reload](const LoadCounts& files) {
+          secondaries_->configure(runtime_);
+          copies_->keep_only(runtime_);
+          exports_->configure(runtime_);
+          reload->result.zones_changed += files.changed;
+          reload->result.zones_failed = files.failed;
+          reload->result.problems = files.problems;
+          reload_end(reload, {});
+        });
+      });
 }
 
 void Server::reload_end(const std::shared_ptr<Reload>& reload, const Status& status) {

@@ -7,6 +7,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
+#include "manager/image_replay.h"
 #include "manager/journal_identity.h"
 #include "manager/server.h"
 #include "manager/store_opening.h"
@@ -95,21 +96,57 @@ Status Server::open_data() {
   if (host_.store_group) options.group = *host_.store_group;
   if (auto named = name_owner(options, settings.store.journal); !named) return named;
   // The last manager may be dying: its locks go one after the other.
-  auto store = retry_while_held(kDyingProcess, [&] { return open_store(options); });
+  image_ = open_image(options);
+  auto store = retry_while_held(kDyingProcess, [&] { return open_store(options, image_.get()); });
   if (!store) return pass(store);
   store_.emplace(std::move(store->store));
-  fresh_ = store->fresh;
   auto slots = shm::SlotTable::open(settings.server.run_directory + "/slots", settings.store.path,
                                     options.layout);
   if (!slots) return pass(slots);
   slots_.emplace(std::move(*slots));
+  // Before anything is reused that the image refers to.
+  if (image_) image_pin_ = Checkpointer::pin(*image_, *slots_);
   store_->set_slots(&*slots_);
   auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
   if (!journal) return pass(journal);
   journal_.emplace(std::move(*journal));
   journal_->skip_to(store_->current().journal_position);
-  if (fresh_) return first_version();
-  return replay_journal(*store_, *journal_, native_files(), log_note);
+  return fill_store(store->from, options);
+}
+
+std::unique_ptr<Image> Server::open_image(const shm::StoreOptions& options) const {
+  const std::string& path = runtime_->settings.store.image;
+  if (path.empty()) return nullptr;
+  const bool empty = !has_segments(native_files(), runtime_->settings.store.journal);
+  auto image = std::make_unique<Image>(native_files(),
+                                       Image::Options{path, options.layout, options.owner, empty});
+  if (auto opened = image->open(); !opened && opened.error().code != Errc::kNotFound)
+    log::warning("image_not_used", "reason", opened.error().text);
+  return image;
+}
+
+/// Brings the store up to the journal's end.
+Status Server::fill_store(OpenedStore::From from, const shm::StoreOptions& options) {
+  if (from == OpenedStore::From::kLive)
+    return replay_journal(*store_, *journal_, native_files(), log_note);
+  if (from == OpenedStore::From::kImage) {
+    auto unloaded = replay_onto_image(*store_, *journal_, native_files(), log_note);
+    store_was_lost_ = true;
+    if (unloaded) zones_missing_ = !unloaded->empty();
+    // From here on the journal may have what is not in the image: they belong together.
+    if (unloaded) return image_->take_over();
+    log::error("image_not_used", "reason", unloaded.error().text);
+    store_.reset();
+    auto made = shm::Store::create(options);
+    if (!made) return pass(made);
+    store_.emplace(std::move(*made));
+    store_->set_slots(&*slots_);
+  }
+  fresh_ = zones_missing_ = true;
+  // What the image has is of another line of versions.
+  if (image_) image_->forget();
+  image_pin_ = {};
+  return first_version();
 }
 
 /// A store that began empty holds nothing of the journal yet; zones are loaded with their part of
@@ -132,6 +169,14 @@ void Server::make_parts() {
   committer_->on_published([this](std::uint64_t version) { published(version); });
   committer_->on_zone_changed(
       [this](const dns::Name& zone, bool whole) { zone_changed(zone, whole); });
+  const config::StoreSettings& store = runtime_->settings.store;
+  if (image_) {
+    checkpointer_ = std::make_unique<Checkpointer>(
+        io_, *store_, *slots_, *journal_, std::move(image_),
+        Checkpointer::Options{.interval = std::chrono::milliseconds(store.checkpoint.interval),
+                              .journal_octets = store.checkpoint.journal});
+    checkpointer_->set_pin(std::move(image_pin_));
+  }
   network_ = std::make_unique<Network>();
   upkeep_ = std::make_unique<StoreUpkeep>(io_, *store_, *committer_, StoreUpkeep::Options{});
   upkeep_->set_history_total(runtime_->limits.history_total);
@@ -139,7 +184,11 @@ void Server::make_parts() {
   heap_upkeep_ = std::make_unique<HeapUpkeep>(io_, pool_, HeapUpkeep::Options{});
   journal_upkeep_ =
       std::make_unique<JournalUpkeep>(io_, pool_, journal_thread_, native_files(), *journal_,
-                                      *committer_, *slots_, runtime_->settings.store.journal_limit);
+                                      *committer_, *slots_, store.journal_limit);
+  if (checkpointer_)
+    journal_upkeep_->before_dropping([this](std::function<void()> go_on) {
+      checkpointer_->write_now([go_on = std::move(go_on)](const Status&) { go_on(); });
+    });
   loader_ = std::make_unique<ZoneLoader>(io_, pool_, usable_processors(), *store_, *slots_,
                                          *committer_, runtime_->limits);
   copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_,
@@ -224,7 +273,7 @@ void Server::begin_serving() {
   };
   if (!fresh_) {
     start_workers();
-    announce("serving the live store");
+    announce(store_was_lost_ ? "serving the image" : "serving the live store");
   }
   ZoneTableSync::run(
       *store_, *committer_, runtime_,
@@ -232,13 +281,13 @@ void Server::begin_serving() {
         loaded_ = counts.loaded;
         if (!status) log::error("zone_table_failed", "reason", status.error().text);
         if (fresh_) start_workers();
-        if (!fresh_) secondaries_->configure(runtime_);
+        if (!zones_missing_) secondaries_->configure(runtime_);
         load_zones([this](const LoadCounts&) {
           settled_ = true;
           copies_->keep_only(runtime_);
           exports_->configure(runtime_);
-          if (fresh_) secondaries_->configure(runtime_);
-          if (fresh_) forget_zones();
+          if (zones_missing_) secondaries_->configure(runtime_);
+          if (fresh_ || store_was_lost_) forget_zones();
           notifier_->tell_all();
           announce("all zones loaded");
         });
@@ -359,7 +408,11 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   problems_.erase(to_text(zone.folded()));
 }
 
-void Server::published(std::uint64_t) { journal_upkeep_->check(!settled_ || !loader_->idle()); }
+void Server::published(std::uint64_t) {
+  const bool settled = settled_ && loader_->idle();
+  journal_upkeep_->check(!settled);
+  if (checkpointer_) checkpointer_->check(settled);
+}
 
 /// The files of a start are told with all zones, when they have been looked at.
 void Server::zone_changed(const dns::Name& zone, bool whole) {

@@ -1,21 +1,51 @@
 #include "manager/store_opening.h"
 
+#include <chrono>
+#include <optional>
+
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
 
 namespace pando::manager {
 
-Result<OpenedStore> open_store(const shm::StoreOptions& options) {
+namespace {
+
+/// The store as the image has it; an image that cannot be used is told and left out.
+std::optional<shm::Store> restore_image(const shm::StoreOptions& options, Image& image) {
+  if (image.index() == nullptr) return std::nullopt;
+  const auto start = std::chrono::steady_clock::now();
+  const shm::ImageState& state = image.index()->state;
+  auto source = image.source();
+  Result<shm::Store> store =
+      source ? shm::Store::restore(options, state, **source) : Result<shm::Store>(pass(source));
+  if (!store) {
+    log::error("image_not_used", "reason", store.error().text);
+    image.forget();
+    return std::nullopt;
+  }
+  const auto spent = std::chrono::steady_clock::now() - start;
+  log::info("image_restored", "version", state.version, "journal_position", state.journal_position,
+            "octets", store->stats().memory_octets, "ms",
+            std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+  return std::move(*store);
+}
+
+}  // namespace
+
+Result<OpenedStore> open_store(const shm::StoreOptions& options, Image* image) {
   auto live = shm::Store::attach(options);
-  if (live) return OpenedStore{std::move(*live), false};
+  if (live) return OpenedStore{std::move(*live), OpenedStore::From::kLive};
   const Errc why = live.error().code;
   if (why != Errc::kNotFound && why != Errc::kLayout && why != Errc::kCorrupt) return pass(live);
   if (why != Errc::kNotFound)
     log::warning("store_replaced", "path", options.path, "reason", live.error().text);
+  if (image != nullptr)
+    if (auto restored = restore_image(options, *image))
+      return OpenedStore{std::move(*restored), OpenedStore::From::kImage};
   auto made = shm::Store::create(options);
   if (!made) return pass(made);
-  return OpenedStore{std::move(*made), true};
+  return OpenedStore{std::move(*made), OpenedStore::From::kEmpty};
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "manager/image.h"
 #include "manager/journal.h"
 #include "shm/store.h"
 #include "zone/draft.h"
@@ -8,12 +9,13 @@ namespace pando::manager {
 
 struct OpenedStore {
   shm::Store store;
-  bool fresh = false;  ///< made anew: zones have to be loaded
+  /// kEmpty: made anew, zones have to be loaded; kImage: as the image has it, behind the journal.
+  enum class From : std::uint8_t { kLive, kEmpty, kImage } from = From::kLive;
 };
 
-/// Attaches to the live store, or makes a new one when there is none that this build can use.
-/// kExists: another manager runs.
-Result<OpenedStore> open_store(const shm::StoreOptions& options);
+/// Attaches to the live store. When there is none that this build can use, makes one from the image
+/// (null or without index: there is none), else an empty one. kExists: another manager runs.
+Result<OpenedStore> open_store(const shm::StoreOptions& options, Image* image = nullptr);
 
 /// Applies the journal's records behind the store's position: what was durable but not published
 /// when the last manager died. A record that does not fit its zone's serial is skipped with a note.

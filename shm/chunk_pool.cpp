@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/crash_point.h"
+#include "shm/image.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25  // Linux 6.1; Debian 12's C library does not name it yet
@@ -43,19 +44,22 @@ ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
       free_(limit_),
       backed_(limit_),
       collapsed_(limit_ / kChunksPerRegion + 1),
+      written_(limit_),
       victims_(std::make_unique<std::atomic<std::uint64_t>[]>((limit_ + 63) / 64)) {
   for (std::uint32_t chunk = 0; chunk < limit_; ++chunk) free_.set(chunk);
 }
 
-void ChunkPool::adopt(std::uint32_t open, std::uint64_t version) {
+void ChunkPool::adopt(Span open, std::uint64_t version) {
   const std::scoped_lock lock(mutex_);
   const std::uint32_t end = file_.committed_chunks();
   for (std::uint32_t chunk = 0; chunk < end; ++chunk) {
     lend(chunk);
     const bool used = live(chunk) != 0;
     info(chunk).born = 0;  // not known: as if there from the start
-    if (used || chunk == open) backed_.set(chunk);
-    if (chunk == open) continue;
+    info(chunk).used = chunk == open.chunk ? open.from : static_cast<std::uint32_t>(kChunkOctets);
+    written_.set(chunk);
+    if (used || chunk == open.chunk) backed_.set(chunk);
+    if (chunk == open.chunk) continue;
     info(chunk).state = State::kUsed;
     if (!used) wait(chunk, version);
   }
@@ -210,9 +214,14 @@ void ChunkPool::settle(const RootBlock& published, const std::vector<LedgerEntry
   apply_counts(published, file_.counts());
   for (const LedgerEntry& entry : entries) {
     Chunk& chunk = info(entry.chunk);
+    if (entry.taken()) {
+      written_.set(entry.chunk);
+      chunk.used = kChunkOctets;  // keep_tails() knows better
+    }
     if (entry.taken() && entry.chunk != open) chunk.state = State::kUsed;
     if (chunk.state == State::kUsed && live(entry.chunk) == 0) wait(entry.chunk, published.version);
   }
+  if (open != kNoChunk) info(open).used = published.open_from;
 }
 
 void ChunkPool::keep_tails(const std::vector<Span>& tails) {
@@ -223,8 +232,28 @@ void ChunkPool::keep_tails(const std::vector<Span>& tails) {
         kChunkOctets - tail.from < kTailMin)
       continue;
     chunk.has_tail = true;
+    chunk.used = tail.from;
     tails_.push_back(tail);
   }
+}
+
+void ChunkPool::capture(ImageCapture& capture) {
+  const std::scoped_lock lock(mutex_);
+  const auto end = static_cast<std::uint32_t>(chunks_.size());
+  capture.state.chunks.resize(end);
+  capture.written.resize(end);
+  for (std::uint32_t chunk = 0; chunk < end; ++chunk) {
+    const std::uint32_t count = file_.counts()[chunk];
+    if (count != 0) capture.state.chunks[chunk] = {count, chunks_[chunk].used, 0};
+    capture.written[chunk] = written_.test(chunk);
+  }
+  written_ = Bitmap(limit_);
+}
+
+std::size_t ChunkPool::held_by(std::uint64_t version) const {
+  const std::scoped_lock lock(mutex_);
+  const auto bucket = held_.find(version);
+  return bucket == held_.end() ? 0 : bucket->second.size();
 }
 
 void ChunkPool::wait(std::uint32_t chunk, std::uint64_t freed_at) {
@@ -249,6 +278,11 @@ void ChunkPool::free_chunk(std::uint32_t chunk) {
 std::size_t ChunkPool::reclaim() {
   const std::scoped_lock lock(mutex_);
   return reclaim_locked();
+}
+
+bool ChunkPool::has_unsorted() const {
+  const std::scoped_lock lock(mutex_);
+  return !waiting_.empty();
 }
 
 /// The slots are looked at after the epoch was stored: waiting chunks came here under the mutex, by
@@ -410,6 +444,7 @@ void ChunkPool::fill(StoreStats& stats) const {
   const std::scoped_lock lock(mutex_);
   stats.chunks_in_use = in_use_;
   stats.waiting_chunks = waiting_count_;
+  for (const auto& [version, chunks] : held_) stats.held_chunks += chunks.size();
   stats.spare_chunks = backed_free_;
   stats.free_chunks = chunks_.size() - in_use_;
   stats.huge_pages = huge_pages_.load(std::memory_order_relaxed);

@@ -41,8 +41,9 @@ class ChunkPool {
   ChunkPool(LiveFile& file, std::uint32_t quota);
 
   /// Fills the pool from the counts of an attached store: counted chunks are used, `open` is lent,
-  /// all others wait until nobody holds a version before `version`.
-  void adopt(std::uint32_t open, std::uint64_t version);
+  /// all others wait until nobody holds a version before `version`. How much of a chunk is in use
+  /// is known of the open one only; of the others all may be.
+  void adopt(Span open, std::uint64_t version);
 
   /// A chunk with room for `octets`: rather the rest of one in use than an empty one, rather one
   /// with memory than one without, rather a low one than a high one.
@@ -61,10 +62,16 @@ class ChunkPool {
 
   /// Frees waiting chunks that nobody can see any more. Returns how many.
   std::size_t reclaim();
+  /// Chunks wait of which the last look did not find one version that holds them.
+  [[nodiscard]] bool has_unsorted() const;
   /// Null: there are no readers.
   void set_slots(SlotTable* slots);
   /// Until set_slots: no chunk becomes free (after attaching, readers may be there unseen).
   void distrust_readers();
+
+  /// What an image needs to know of each chunk; see ImageCapture.
+  void capture(ImageCapture& capture);
+  [[nodiscard]] std::size_t held_by(std::uint64_t version) const;
 
   std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks);
   void forget_victims() noexcept;
@@ -87,6 +94,7 @@ class ChunkPool {
   struct Chunk {
     std::uint64_t born = 0;      // first version that may refer to it
     std::uint64_t freed_at = 0;  // first version that does not
+    std::uint32_t used = 0;      // octets from its start that published versions may refer to
     State state = State::kFree;
     bool has_tail = false;  // listed in tails_
   };
@@ -125,6 +133,7 @@ class ChunkPool {
   Bitmap free_;
   Bitmap backed_;     // has memory, for certain
   Bitmap collapsed_;  // by region: was picked, and not punched since
+  Bitmap written_;    // published into since the last capture
   std::atomic<std::uint64_t> huge_pages_ = 0;
   std::uint32_t in_use_ = 0;
   std::uint32_t backed_free_ = 0;

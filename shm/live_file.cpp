@@ -225,6 +225,10 @@ Status LiveFile::install(const StoreOptions& options) {
   return placed;
 }
 
+void LiveFile::discard(const StoreOptions& options) noexcept {
+  ::unlink(new_name(options.path).c_str());
+}
+
 Result<LiveFile> LiveFile::attach(const StoreOptions& options) {
   LiveFile file;
   auto fd = open_and_lock(options.path);
@@ -284,6 +288,15 @@ Status LiveFile::back(std::uint32_t first, std::uint32_t count) {
   if (end > header().committed.load(std::memory_order_relaxed))
     header().committed.store(end, std::memory_order_release);  // see Header::committed
   crash_point("store-grow-committed");
+  return {};
+}
+
+Status LiveFile::reach(std::uint32_t chunks) {
+  if (chunks <= committed_chunks()) return {};
+  if (auto counts = back_counts(chunks); !counts) return counts;
+  if (::ftruncate(fd(), static_cast<off_t>(chunk_offset(chunks))) != 0)
+    return fail_errno("ftruncate of the store");
+  header().committed.store(chunk_offset(chunks), std::memory_order_release);
   return {};
 }
 

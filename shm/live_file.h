@@ -27,6 +27,8 @@ class LiveFile {
   static Result<LiveFile> create(const StoreOptions& options);
   /// Gives the file its name, in the place of a store that no other process holds.
   Status install(const StoreOptions& options);
+  /// Removes the file that has no name of its own yet.
+  void discard(const StoreOptions& options) noexcept;
   static Result<LiveFile> attach(const StoreOptions& options);
 
   [[nodiscard]] std::byte* base() const noexcept { return mapping_.base(); }
@@ -46,6 +48,8 @@ class LiveFile {
   /// Gives memory to chunks; kFull when the machine, the mount or the file size limit has none.
   /// Until it returned, touching the chunks would be SIGBUS.
   Status back(std::uint32_t first, std::uint32_t count);
+  /// The file reaches behind `chunks` of them from now on, without memory for those that have none.
+  Status reach(std::uint32_t chunks);
   /// Takes memory away; false when the kernel refused (they then keep it).
   bool punch(std::uint32_t first, std::uint32_t count) noexcept;
   /// Gives memory to one granule of the side table.

@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "base/crash_point.h"
 #include "shm/chunk_pool.h"
 #include "shm/epoch.h"
+#include "shm/image.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
 #include "shm/transaction.h"
@@ -66,6 +68,8 @@ struct Store::Impl {
   void finish(Transaction::Impl& transaction, const RootBlock& block);
   Status check_root() const;
   Status complete_publication();
+  Status fill(const ImageState& image, ImageSource& source);
+  Status fill_side(const ImageState& image);
   Status check_counts() const;
 
   LiveFile file;
@@ -214,11 +218,44 @@ Status Store::Impl::complete_publication() {
   if (auto sound = check_counts(); !sound) return sound;
   open.span = Span{block.open_chunk, block.open_from};
   pool.distrust_readers();
-  pool.adopt(block.open_chunk, block.version);
+  pool.adopt(open.span, block.version);
   std::uint64_t total = 0;
   for (std::uint32_t chunk = 0; chunk < file.committed_chunks(); ++chunk)
     total += live_octets(file.counts()[chunk]);
   live_total.store(total, std::memory_order_relaxed);
+  return {};
+}
+
+/// Gives the empty file what the image has. The words come last, though nobody sees the file yet.
+Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
+  if (image.chunks.size() > kMaxChunks) return fail(Errc::kCorrupt, "the image is too long");
+  std::uint32_t chunk = 0;
+  for (const ImageChunk& part : image.chunks) {
+    const std::uint32_t number = chunk++;
+    if (part.count == 0) continue;
+    if (part.used > kChunkOctets) return fail(Errc::kCorrupt, "chunk {} is too long", number);
+    if (auto backed = file.back(number, 1); !backed) return backed;
+    auto* const octets = reinterpret_cast<std::uint8_t*>(file.base() + chunk_offset(number));
+    if (auto read = source.read(number, {octets, part.used}, part.checksum); !read) return read;
+    file.counts()[number] = part.count;
+  }
+  // Its last chunks may be empty, but the root block counts them.
+  if (auto reached = file.reach(static_cast<std::uint32_t>(image.chunks.size())); !reached)
+    return reached;
+  if (auto filled = fill_side(image); !filled) return filled;
+  words().root.store(image.root_block, std::memory_order_relaxed);
+  words().epoch.store(image.version, std::memory_order_relaxed);
+  return {};
+}
+
+Status Store::Impl::fill_side(const ImageState& image) {
+  for (const ImageSide& side : image.side) {
+    if (side.granule >= kSideGranules || side.octets.size() != kSideGranuleOctets)
+      return fail(Errc::kCorrupt, "the image's side table is damaged");
+    if (auto backed = file.back_side(side.granule); !backed) return backed;
+    std::memcpy(file.base() + kSideOffset + side.granule * kSideGranuleOctets, side.octets.data(),
+                side.octets.size());
+  }
   return {};
 }
 
@@ -258,6 +295,24 @@ Result<Store> Store::attach(const StoreOptions& options) {
   return store;
 }
 
+Result<Store> Store::restore(const StoreOptions& options, const ImageState& image,
+                             ImageSource& source) {
+  auto quota = quota_of(options);
+  if (!quota) return pass(quota);
+  auto file = LiveFile::create(options);
+  if (!file) return pass(file);
+  Store store(std::make_unique<Impl>(std::move(*file), *quota));
+  Status done = store.impl_->fill(image, source);
+  crash_point("store-restore-filled");
+  if (done) done = store.impl_->complete_publication();
+  if (done) done = store.impl_->file.install(options);
+  if (!done) {
+    store.impl_->file.discard(options);
+    return pass(done);
+  }
+  return store;
+}
+
 Transaction Store::begin() { return Transaction(impl_->begin(true)); }
 Transaction Store::begin_private() { return Transaction(impl_->begin(false)); }
 
@@ -273,7 +328,22 @@ VersionInfo Store::current() const noexcept {
 
 Window Store::window() const noexcept { return impl_->file.window(); }
 
+ImageCapture Store::capture() {
+  const RootBlock& block = *impl_->root_block();
+  ImageCapture capture;
+  capture.state.version = block.version;
+  capture.state.journal_position = block.journal_position;
+  capture.state.root_block = impl_->words().root.load(std::memory_order_relaxed);
+  impl_->pool.capture(capture);
+  return capture;
+}
+
+std::uint64_t Store::chunks_held_by(std::uint64_t version) const {
+  return impl_->pool.held_by(version);
+}
+
 std::size_t Store::reclaim() noexcept { return impl_->pool.reclaim(); }
+bool Store::may_reclaim() const { return impl_->pool.has_unsorted(); }
 
 std::size_t Store::choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept {
   return impl_->pool.choose_victims(threshold_percent, max_chunks);

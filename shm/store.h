@@ -32,6 +32,9 @@ struct StoreOptions {
 };
 
 class Store;
+struct ImageState;
+struct ImageCapture;
+class ImageSource;
 
 /// One writer's private work on the next version. Blocks it allocated are "fresh": no reader can
 /// see them, so they may be written in place. Nothing is shared until Store::publish.
@@ -86,6 +89,7 @@ struct StoreStats {
   std::uint64_t chunks_in_use = 0;   ///< chunks with live blocks, open or waiting for readers
   std::uint64_t live_octets = 0;     ///< in blocks of the current version
   std::uint64_t waiting_chunks = 0;  ///< empty but a reader may still look
+  std::uint64_t held_chunks = 0;     ///< of these: known to be held by one old version
   std::uint64_t free_chunks = 0;     ///< below the high-water mark
   std::uint64_t spare_chunks = 0;    ///< of the free ones: have memory
   std::uint64_t limit_octets = 0;
@@ -102,6 +106,11 @@ class Store {
   /// (copied file, header damage), kDenied (another owner's; it is left as it is). Nothing a
   /// surviving reader may hold is reused before that reader has shown a later epoch or died.
   static Result<Store> attach(const StoreOptions& options);
+  /// Makes a new store, as create() does, with the version that `image` describes and `source` has
+  /// the octets of (shm/image.h). kCorrupt: they do not go together. Nobody sees it before it is
+  /// whole.
+  static Result<Store> restore(const StoreOptions& options, const ImageState& image,
+                               ImageSource& source);
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
@@ -119,10 +128,17 @@ class Store {
                                 std::uint64_t journal_position);
   [[nodiscard]] VersionInfo current() const noexcept;
   [[nodiscard]] Window window() const noexcept;
+  /// The current version for a checkpoint. Its chunks stay as they are as long as it is pinned
+  /// (SlotTable::pin_own). Commit thread; a few nanoseconds per chunk.
+  [[nodiscard]] ImageCapture capture();
+  /// Chunks that are kept only because `version` is pinned by somebody.
+  [[nodiscard]] std::uint64_t chunks_held_by(std::uint64_t version) const;
 
   /// Looks at all slots and returns chunks that nobody can see to the pool (called by publish now
   /// and then, when memory is short, and by a timer). Gives the number of chunks freed.
   std::size_t reclaim() noexcept;
+  /// False when reclaim() could free nothing that the last look did not see held. Cheap.
+  [[nodiscard]] bool may_reclaim() const;
   /// Marks chunks whose live part is below `threshold_percent` (not the open one) as victims;
   /// returns how many. The caller then walks its data and copies what in_victim() reports.
   std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept;

@@ -53,7 +53,8 @@ def crashing(pando, tmp_path):
     instance = pando([{"name": ZONE, "file": str(tmp_path / "crash.zone"),
                        "allow-update": [{"address": "127.0.0.0/8"}],
                        "allow-transfer": [{"address": "127.0.0.0/8"}]}],
-                     workers=1, store_extra="  journal-limit: 1MiB")
+                     workers=1, store_extra="  journal-limit: 1MiB\n  image: zones.image\n"
+                                            "  checkpoint: {interval: 1s, journal: 1MiB}")
     return Crashing(instance)
 
 

@@ -9,6 +9,8 @@
 #include <random>
 #include <set>
 
+#include "manager/checkpointer.h"
+#include "manager/image_replay.h"
 #include "manager/journal_snapshot.h"
 #include "manager/journal_upkeep.h"
 #include "manager/store_opening.h"
@@ -28,12 +30,16 @@ class Life {
  public:
   Life(const shm::test::Folder& folder, const std::string& zone_file, bool new_host)
       : zone_file_(zone_file),
-        fresh_(new_host),
-        store_(open_store(folder, new_host)),
+        image_(open_image(folder)),
+        opened_(open(folder, new_host, *image_)),
+        store_(std::move(opened_.store)),
         slots_(must(shm::SlotTable::open(folder.slots(), folder.store(), layout()))),
         journal_(must(Journal::open({folder.path() + "/journal", 16 << 10}, native_files(), note))),
         committer_((prepare(), io_), store_, journal_, journal_thread_, {}),
-        loader_(io_, pool_, 2, store_, slots_, committer_, {}) {}
+        loader_(io_, pool_, 2, store_, slots_, committer_, {}),
+        checkpointer_(io_, store_, slots_, journal_, std::move(image_), {}) {
+    checkpointer_.set_pin(std::move(pin_));
+  }
   ~Life() {
     pool_.join();
     journal_thread_.join();
@@ -119,12 +125,32 @@ class Life {
     run_until(done);
   }
 
-  void compact() {
+  /// With the image before the journal's files go, or without, as when the disk was full then.
+  void compact(bool image_first) {
     JournalUpkeep upkeep(io_, pool_, journal_thread_, native_files(), journal_, committer_, slots_,
                          1);
+    if (image_first)
+      upkeep.before_dropping([this](std::function<void()> go_on) {
+        checkpointer_.write_now([go_on = std::move(go_on)](const Status& status) {
+          EXPECT_TRUE(status.has_value());
+          go_on();
+        });
+      });
     upkeep.check(false);
     while (upkeep.running()) run_some();
   }
+
+  void checkpoint() {
+    bool done = false;
+    checkpointer_.write_now([&](const Status& status) {
+      EXPECT_TRUE(status.has_value()) << status.error().text;
+      done = true;
+    });
+    run_until(done);
+  }
+  /// Whether it began with the image, and with all that is served.
+  [[nodiscard]] bool from_image() const { return from_image_; }
+  [[nodiscard]] bool whole() const { return whole_; }
 
   /// The zone leaves the configuration and comes again.
   void leave() {
@@ -162,18 +188,34 @@ class Life {
   static zone::Record soa(dns::Serial serial) {
     return record(fmt::format("@ 60 SOA ns1 admin {} 3600 600 86400 300", serial.value));
   }
-  static shm::Store open_store(const shm::test::Folder& folder, bool new_host) {
+  static std::unique_ptr<Image> open_image(const shm::test::Folder& folder) {
+    auto image = std::make_unique<Image>(
+        native_files(), Image::Options{folder.path() + "/zones.image", layout(), {1, 2}});
+    const auto opened = image->open();
+    EXPECT_TRUE(opened || opened.error().code == Errc::kNotFound) << opened.error().text;
+    return image;
+  }
+  static OpenedStore open(const shm::test::Folder& folder, bool new_host, Image& image) {
     shm::StoreOptions options = shm::test::options(folder, 32 << 20);
     options.layout = layout();
-    if (!new_host) return must(shm::Store::attach(options));
-    std::filesystem::remove(folder.store());
-    return must(shm::Store::create(options));
+    if (new_host) std::filesystem::remove(folder.store());
+    OpenedStore opened = must(open_store(options, &image));
+    EXPECT_EQ(opened.from == OpenedStore::From::kLive, !new_host);
+    return opened;
   }
 
   /// What the manager does before it begins: the journal's rest, or an empty store.
   void prepare() {
+    pin_ = Checkpointer::pin(*image_, slots_);
     store_.set_slots(&slots_);
-    if (!fresh_) return must(replay_journal(store_, journal_, native_files(), note));
+    from_image_ = opened_.from == OpenedStore::From::kImage;
+    if (opened_.from == OpenedStore::From::kLive)
+      return must(replay_journal(store_, journal_, native_files(), note));
+    if (from_image_) {
+      whole_ = must(replay_onto_image(store_, journal_, native_files(), note)).empty();
+      return;
+    }
+    image_->forget();
     shm::Transaction transaction = store_.begin();
     zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
     must(draft.put_zone_settings(name("@"), {}, 0));
@@ -189,27 +231,32 @@ class Life {
   }
 
   std::string zone_file_;
-  bool fresh_;
+  bool from_image_ = false;
+  bool whole_ = false;
   asio::io_context io_{1};
   asio::thread_pool journal_thread_{1};
   asio::thread_pool pool_{2};
+  std::unique_ptr<Image> image_;
+  OpenedStore opened_;
   shm::Store store_;
   shm::SlotTable slots_;
   Journal journal_;
+  shm::SlotTable::OwnPin pin_;
   Committer committer_;
   ZoneLoader loader_;
+  Checkpointer checkpointer_;
 };
 
 class Model {
  public:
-  explicit Model(std::uint64_t seed) : random_(seed) {
+  Model(std::uint64_t seed, bool with_image) : random_(seed), with_image_(with_image) {
     edit();
     life_.emplace(folder_, path_, true);
     load(false);
   }
 
   void step() {
-    switch (random_() % 12) {
+    switch (random_() % 14) {
       case 0:
       case 1:
       case 2:
@@ -220,8 +267,14 @@ class Model {
         said_ += " edit";
         return load(false);
       case 5:
-        life_->compact();
+        life_->compact(with_image_ && random_() % 2 == 0);
         said_ += " compact";
+        return check(true);
+      case 12:
+      case 13:
+        if (!with_image_) return restart(true);
+        life_->checkpoint();
+        said_ += " checkpoint";
         return check(true);
       case 6:
         return restart(false);
@@ -245,6 +298,9 @@ class Model {
     }
   }
   [[nodiscard]] const std::string& said() const { return said_; }
+  /// Starts from the image: all, and those with nothing to load.
+  [[nodiscard]] int from_image() const { return from_image_; }
+  [[nodiscard]] int whole() const { return whole_; }
 
  private:
   static Records all() {
@@ -358,6 +414,11 @@ class Model {
       said_ += "(edited)";
     }
     life_.emplace(folder_, path_, host);
+    if (life_->from_image()) {
+      ++from_image_;
+      whole_ += life_->whole() ? 1 : 0;
+      said_ += life_->whole() ? "(image)" : "(image without zone)";
+    }
     load(true);
   }
 
@@ -392,6 +453,9 @@ class Model {
   }
 
   std::mt19937_64 random_;
+  bool with_image_;
+  int from_image_ = 0;
+  int whole_ = 0;
   shm::test::Folder folder_;
   std::string path_ = folder_.path() + "/example.zone";
   std::optional<Life> life_;
@@ -408,18 +472,30 @@ class Model {
   std::string said_;
 };
 
-TEST(RecoveryModel, UpdatesOutliveEverythingAndEditsAreMerged) {
+/// Runs of forty steps each; `given`: one with this seed.
+void run_models(bool with_image) {
   const char* const given = std::getenv("PANDO_SEED");
   const std::uint64_t first =
       given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
   const std::uint64_t runs = given != nullptr ? 1 : 30;
+  int from_image = 0;
+  int whole = 0;
   for (std::uint64_t seed = first; seed < first + runs; ++seed) {
-    Model model(seed);
+    Model model(seed, with_image);
     for (int i = 0; i < 40 && !::testing::Test::HasFailure(); ++i) model.step();
     ASSERT_FALSE(::testing::Test::HasFailure())
         << "again with PANDO_SEED=" << seed << ":" << model.said();
+    from_image += model.from_image();
+    whole += model.whole();
   }
+  if (given != nullptr) return;
+  EXPECT_EQ(from_image > 0, with_image);
+  EXPECT_EQ(whole > 0, with_image);
+  EXPECT_EQ(whole < from_image, with_image);
 }
+
+TEST(RecoveryModel, UpdatesOutliveEverythingAndEditsAreMerged) { run_models(false); }
+TEST(RecoveryModel, TheSameWithAnImageOfAnyAge) { run_models(true); }
 
 }  // namespace
 }  // namespace pando::manager

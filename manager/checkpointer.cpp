@@ -1,0 +1,177 @@
+#include "manager/checkpointer.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <thread>
+
+#include "base/crash_point.h"
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The image holds back this much at most, or this part of the store, before the next checkpoint.
+constexpr std::uint64_t kLeastHeld = (std::uint64_t{32} << 20) / shm::kChunkOctets;
+constexpr std::uint64_t kHeldPart = 8;
+/// So many times that while checkpoints fail.
+constexpr std::uint64_t kHeldFactor = 4;
+/// The longest the writing thread sleeps in one go: it has to see that it is to hurry.
+constexpr std::chrono::milliseconds kNap{50};
+
+template <class Unit>
+std::uint64_t since(Clock::time_point start) {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<Unit>(Clock::now() - start).count());
+}
+
+}  // namespace
+
+/// One checkpoint.
+struct Checkpointer::Run {
+  shm::ImageCapture capture;
+  shm::Window window;
+  shm::SlotTable::OwnPin pin;
+  std::vector<Done> done;
+  Clock::time_point start = Clock::now();
+  std::uint64_t octets = 0;
+};
+
+Checkpointer::Checkpointer(asio::io_context& io, shm::Store& store, shm::SlotTable& slots,
+                           Journal& journal, std::unique_ptr<Image> image, Options options)
+    : io_(io),
+      store_(store),
+      slots_(slots),
+      journal_(journal),
+      image_(std::move(image)),
+      options_(options) {
+  note_index();
+}
+
+Checkpointer::~Checkpointer() {
+  abort();
+  thread_.join();
+}
+
+shm::SlotTable::OwnPin Checkpointer::pin(const Image& image, shm::SlotTable& slots) {
+  return image.index() == nullptr ? shm::SlotTable::OwnPin()
+                                  : slots.pin_own(image.index()->state.version);
+}
+
+void Checkpointer::set_limits(std::chrono::milliseconds interval,
+                              std::uint64_t journal_octets) noexcept {
+  options_.interval = interval;
+  options_.journal_octets = journal_octets;
+}
+
+void Checkpointer::note_index() {
+  journal_mark_ = journal_.total_octets();
+  const ImageIndex* index = image_->index();
+  version_ = index == nullptr ? 0 : index->state.version;
+  position_ = index == nullptr ? 0 : index->state.journal_position;
+  written_at_ = index == nullptr ? 0 : index->written;
+}
+
+std::uint64_t Checkpointer::held_chunks() const {
+  return version_ == 0 ? 0 : store_.chunks_held_by(version_);
+}
+
+/// Since the last checkpoint; a journal that was shortened since counts from there.
+std::uint64_t Checkpointer::journalled() const {
+  const std::uint64_t octets = journal_.total_octets();
+  return octets < journal_mark_ ? octets : octets - journal_mark_;
+}
+
+bool Checkpointer::is_due(bool settled) const {
+  if (store_.current().number == version_) return false;
+  if (settled && version_ == 0) return true;
+  if (Clock::now() - last_ >= options_.interval) return true;
+  if (journalled() >= options_.journal_octets) return true;
+  return held_chunks() >= held_limit();
+}
+
+std::uint64_t Checkpointer::held_limit() const {
+  return std::max(kLeastHeld, store_.stats().chunks_in_use / kHeldPart);
+}
+
+void Checkpointer::check(bool settled) {
+  if (running_) return;
+  if (Clock::now() < pause_until_) {
+    if (held_chunks() > kHeldFactor * held_limit()) let_go();
+    return;
+  }
+  if (is_due(settled)) begin();
+}
+
+/// A disk that stays full must not fill the store, too: the image is left as it is, and the next
+/// one goes to a file of its own.
+void Checkpointer::let_go() {
+  log::warning("image_left", "image_version", version_, "reason", problem_);
+  image_->leave();
+  durable_ = {};
+}
+
+void Checkpointer::write_now(Done done) {
+  if (!running_ && version_ != 0 && version_ == store_.current().number) return done({});
+  waiting_.push_back(std::move(done));
+  if (!running_) begin();
+}
+
+void Checkpointer::begin() {
+  running_ = true;
+  if (std::exchange(doubtful_, false)) image_->doubt();
+  auto run = std::make_shared<Run>();
+  run->done = std::exchange(waiting_, {});
+  run->pin = slots_.pin_own(store_.current().number);
+  run->capture = store_.capture();
+  run->window = store_.window();
+  counters_.longest_capture_us =
+      std::max(counters_.longest_capture_us, since<std::chrono::microseconds>(run->start));
+  asio::post(thread_, [this, run] { write(run); });
+}
+
+void Checkpointer::write(const std::shared_ptr<Run>& run) {
+  auto written = image_->write(run->capture, run->window,
+                               [&](std::uint64_t octets) { return pace(*run, octets); });
+  crash_point("image-checkpointed");
+  asio::post(io_, [this, run, written = std::move(written)] { end(run, written); });
+}
+
+/// In the writing thread: sleeps as long as it is ahead of its pace.
+bool Checkpointer::pace(Run& run, std::uint64_t octets) const {
+  run.octets += octets;
+  const auto due =
+      run.start + std::chrono::microseconds(run.octets * 1'000'000 / options_.octets_per_second);
+  while (!aborted_ && !hurry_ && Clock::now() < due)
+    std::this_thread::sleep_for(std::min<Clock::duration>(kNap, due - Clock::now()));
+  return !aborted_;
+}
+
+void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Written>& written) {
+  running_ = false;
+  last_ = Clock::now();
+  const std::uint64_t ms = since<std::chrono::milliseconds>(run->start);
+  if (written) {
+    ++counters_.checkpoints;
+    counters_.octets += written->octets;
+    counters_.last_octets = written->octets;
+    counters_.last_ms = ms;
+    durable_ = std::move(run->pin);
+    problem_.clear();
+    note_index();
+    log::info("checkpoint", "version", version_, "journal_position", position_, "chunks",
+              written->chunks, "octets", written->octets, "anew", written->anew, "ms", ms);
+  } else {
+    ++counters_.failed;
+    problem_ = written.error().text;
+    if (!image_->in_place()) durable_ = {};
+    pause_until_ = last_ + options_.again;
+    log::error("checkpoint_failed", "reason", problem_, "image_version", version_);
+  }
+  for (const Done& done : run->done)
+    done(written ? Status() : Status(tl::unexpected<Error>(written.error())));
+  if (!waiting_.empty() && !aborted_) begin();
+}
+
+}  // namespace pando::manager

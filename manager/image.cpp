@@ -1,0 +1,287 @@
+#include "manager/image.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+
+#include "base/crash_point.h"
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::uint64_t kChunksMagic = 0x50414E444F494D43U;  // "PANDOIMC"
+/// The file's first chunk-sized part names it; chunk n is the one behind it and n others.
+constexpr std::size_t kNameOctets = 16;
+/// Chunks in a row go to the disk in writes of up to so many octets.
+constexpr std::size_t kWriteOctets = std::size_t{1} << 20;
+/// Written pages that the kernel may hold back at most: a sync of the journal waits for them.
+constexpr std::uint64_t kSyncOctets = std::uint64_t{64} << 20;
+
+std::uint64_t random_name() noexcept {
+  std::uint64_t name = 0;
+  while (::getrandom(&name, sizeof name, 0) != sizeof name) {
+  }
+  return name;
+}
+
+constexpr std::uint64_t file_offset(std::uint32_t chunk) noexcept {
+  return (std::uint64_t{chunk} + 1) * shm::kChunkOctets;
+}
+
+Bytes name_block(std::uint64_t name) {
+  Bytes block(kNameOctets);
+  store_be64(block.data(), kChunksMagic);
+  store_be64(block.data() + 8, name);
+  return block;
+}
+
+}  // namespace
+
+class Image::Source final : public shm::ImageSource {
+ public:
+  explicit Source(std::unique_ptr<StoreFile> file) : file_(std::move(file)) {}
+
+  Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t checksum) override {
+    auto got = file_->read_at(file_offset(chunk), into);
+    if (!got) return pass(got);
+    if (*got != into.size() || shm::chunk_checksum(into) != checksum)
+      return fail(Errc::kCorrupt, "chunk {} of the image, at octet {} of its file, is damaged",
+                  chunk, file_offset(chunk));
+    return {};
+  }
+
+ private:
+  std::unique_ptr<StoreFile> file_;
+};
+
+/// The chunks of one checkpoint on their way to the file; neighbours become one write.
+class Image::Round {
+ public:
+  Round(StoreFile& file, const shm::Window& window, const Pace& pace)
+      : file_(file), window_(window), pace_(pace) {}
+
+  Status add(std::uint32_t chunk, std::uint32_t from, std::uint32_t to) {
+    const ByteView part = shm::chunk_octets(window_, chunk, from, to);
+    ++chunks;
+    if (!pending_.empty() && pending_.data() + pending_.size() == part.data() &&
+        pending_.size() + part.size() <= kWriteOctets) {
+      pending_ = ByteView(pending_.data(), pending_.size() + part.size());
+      return {};
+    }
+    if (auto written = flush(); !written) return written;
+    pending_ = part;
+    offset_ = file_offset(chunk) + from;
+    return {};
+  }
+
+  Status flush() {
+    if (pending_.empty()) return {};
+    const ByteView part = std::exchange(pending_, {});
+    if (auto written = file_.write_at(offset_, part); !written) return written;
+    octets += part.size();
+    crash_point("image-chunks-written");
+    if (!pace_(part.size())) return fail(Errc::kDenied, "the checkpoint was ended");
+    unsynced_ += part.size();
+    return unsynced_ < kSyncOctets ? Status() : sync();
+  }
+
+  Status sync() {
+    if (auto written = flush(); !written) return written;
+    unsynced_ = 0;
+    auto synced = file_.sync();
+    // Not kFull, whatever the disk calls it: what a failed sync has lost is not known.
+    return synced ? synced : Status(fail(Errc::kIo, "{}", synced.error().text));
+  }
+
+  std::uint64_t chunks = 0;
+  std::uint64_t octets = 0;
+
+ private:
+  StoreFile& file_;
+  const shm::Window& window_;
+  const Pace& pace_;
+  ByteView pending_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t unsynced_ = 0;
+};
+
+Image::Image(Files& files, Options options) : files_(files), options_(std::move(options)) {}
+
+std::string Image::chunk_path(std::uint64_t file) const {
+  return fmt::format("{}.{:016x}", options_.path, file);
+}
+
+std::string Image::directory() const {
+  const std::filesystem::path path(options_.path);
+  return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
+Status Image::open() {
+  auto file = files_.open(options_.path, OpenMode::kRead);
+  if (!file) return pass(file);
+  auto octets = (*file)->size();
+  if (!octets) return pass(octets);
+  Bytes bytes(*octets);
+  auto got = (*file)->read_at(0, bytes);
+  if (!got) return pass(got);
+  bytes.resize(*got);
+  auto index = decode_image_index(bytes);
+  if (!index) return fail(index.error().code, "{}: {}", options_.path, index.error().text);
+  if (index->layout != options_.layout)
+    return fail(Errc::kLayout, "{}: made by a build with another layout", options_.path);
+  if (index->owner == shm::StoreOwner{} && !options_.take_copies)
+    return fail(Errc::kDenied, "{}: a copy, and the journal has records of its own", options_.path);
+  if (index->owner != options_.owner && index->owner != shm::StoreOwner{})
+    return fail(Errc::kDenied, "{}: belongs to another journal", options_.path);
+  auto chunks = open_chunks(index->file, OpenMode::kWrite);
+  if (!chunks) return fail(Errc::kCorrupt, "{}", chunks.error().text);
+  file_ = std::move(*chunks);
+  file_name_ = index->file;
+  index_ = std::move(*index);
+  own_index_ = true;
+  unsure_ = true;
+  return {};
+}
+
+Result<std::unique_ptr<StoreFile>> Image::open_chunks(std::uint64_t file, OpenMode mode) {
+  const std::string path = chunk_path(file);
+  auto opened = files_.open(path, mode);
+  if (!opened) return opened;
+  Bytes block(kNameOctets);
+  auto got = (*opened)->read_at(0, block);
+  if (!got) return pass(got);
+  if (block != name_block(file)) return fail(Errc::kCorrupt, "{}: not an image's chunks", path);
+  return opened;
+}
+
+Result<std::unique_ptr<shm::ImageSource>> Image::source() {
+  if (!index_) return fail(Errc::kNotFound, "{}: no such image", options_.path);
+  auto file = open_chunks(index_->file, OpenMode::kRead);
+  if (!file) return pass(file);
+  return std::unique_ptr<shm::ImageSource>(std::make_unique<Source>(std::move(*file)));
+}
+
+Status Image::take_over() {
+  if (!index_ || index_->owner == options_.owner) return {};
+  ImageIndex owned = *index_;
+  owned.owner = options_.owner;
+  const Bytes bytes = encode_image_index(owned);
+  if (auto put = write_file_atomically(files_, options_.path, bytes); !put) return put;
+  index_ = std::move(owned);
+  return {};
+}
+
+void Image::forget() {
+  index_.reset();
+  drop_file();
+}
+
+/// The file stays on the disk as long as an index may name it.
+void Image::drop_file() {
+  file_.reset();
+  own_index_ = false;
+  unsure_ = true;
+}
+
+Status Image::begin_anew() {
+  drop_file();
+  file_name_ = random_name();
+  auto made = files_.open(chunk_path(file_name_), OpenMode::kCreate);
+  if (!made) return pass(made);
+  file_ = std::move(*made);
+  return file_->write_at(0, name_block(file_name_));
+}
+
+Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm::Window& window,
+                                    const Pace& pace) {
+  auto written = write_once(capture, window, pace);
+  // The store is not the one that the index was made from.
+  if (!written && written.error().code == Errc::kCorrupt && own_index_) {
+    drop_file();
+    written = write_once(capture, window, pace);
+  }
+  if (written) return written;
+  unsure_ = true;
+  const Errc why = written.error().code;
+  if (!own_index_) {
+    file_.reset();
+    (void)files_.remove(chunk_path(file_name_));
+  } else if (why != Errc::kFull && why != Errc::kDenied) {
+    drop_file();
+  }
+  return written;
+}
+
+Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
+                                         const shm::Window& window, const Pace& pace) {
+  Written written;
+  written.anew = file_ == nullptr;
+  if (written.anew)
+    if (auto begun = begin_anew(); !begun) return pass(begun);
+  ImageIndex next{options_.layout, options_.owner, file_name_,
+                  static_cast<std::uint64_t>(std::time(nullptr)), capture.state};
+  Round round(*file_, window, pace);
+  for (std::uint32_t number = 0; number < next.state.chunks.size(); ++number) {
+    shm::ImageChunk& chunk = next.state.chunks[number];
+    if (chunk.count == 0) continue;
+    shm::ImageChunk known;
+    if (own_index_ && number < index_->state.chunks.size()) known = index_->state.chunks[number];
+    if (known.count == 0) known.used = 0;
+    const bool changed = unsure_ || number >= capture.written.size() || capture.written[number];
+    if (!changed && known.used == chunk.used) {
+      chunk.checksum = known.checksum;
+      continue;
+    }
+    const ByteView octets = shm::chunk_octets(window, number, 0, chunk.used);
+    if (known.used > chunk.used ||
+        (known.used > 0 && shm::chunk_checksum(octets.first(known.used)) != known.checksum))
+      return fail(Errc::kCorrupt, "chunk {} is not what the image has", number);
+    chunk.checksum = shm::chunk_checksum(octets);
+    if (known.used == chunk.used) continue;
+    if (auto added = round.add(number, known.used, chunk.used); !added) return pass(added);
+  }
+  if (auto synced = round.sync(); !synced) return pass(synced);
+  // The file's name is there before an index that names it.
+  if (written.anew)
+    if (auto synced = files_.sync_directory(directory()); !synced) return pass(synced);
+  crash_point("image-chunks-synced");
+  next.state.side = shm::side_table(window);
+  written.chunks = round.chunks;
+  written.octets = round.octets;
+  if (auto put = put_index(std::move(next), written); !put) return pass(put);
+  return written;
+}
+
+Status Image::put_index(ImageIndex&& index, Written& written) {
+  const Bytes bytes = encode_image_index(index);
+  if (auto put = write_file_atomically(files_, options_.path, bytes); !put)
+    // Which of the two indexes the disk has is not known: neither may lose what it refers to.
+    return fail(Errc::kIo, "{}", put.error().text);
+  crash_point("image-index-written");
+  written.octets += bytes.size();
+  index_ = std::move(index);
+  own_index_ = true;
+  unsure_ = false;
+  if (written.anew) remove_others();
+  return {};
+}
+
+void Image::remove_others() {
+  const std::filesystem::path path(options_.path);
+  const std::string prefix = path.filename().string() + ".";
+  const auto names = files_.list(directory());
+  if (!names) return;
+  constexpr std::size_t kDigits = 16;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + kDigits ||
+        name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos)
+      continue;
+    const std::string other = (path.parent_path() / name).string();
+    if (other != chunk_path(file_name_)) (void)files_.remove(other);
+  }
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "manager/image_format.h"
+#include "manager/store_file.h"
+#include "shm/image.h"
+
+namespace pando::manager {
+
+/// The store's image on disk: the file of chunks, which grows and changes in place, and an *index*
+/// that says what of it counts, replaced by rename. Chunks that the index refers to are never
+/// written again where it refers to them, so that it holds whatever a later checkpoint has left
+/// behind. That needs the store's help: the version of the index stays pinned (index()).
+///
+/// When in doubt (a failed sync, chunks that are not what they were) a checkpoint begins a new file
+/// and leaves the old one, with its index, as it is until the new one is durable.
+///
+/// Not thread-safe: one thread at a time.
+class Image {
+ public:
+  struct Options {
+    std::string path;  ///< of the index; the chunks are beside it, in `path`.DIGITS
+    std::uint64_t layout = 0;
+    shm::StoreOwner owner{};
+    bool take_copies = false;  ///< of no journal (manager/store_copy.h): ours has nothing yet
+  };
+
+  Image(Files& files, Options options);
+
+  /// Reads the index. kNotFound: there is none; kLayout: another build's; kDenied: of another
+  /// journal; kCorrupt: damaged. In all these cases the next write() makes a new image.
+  Status open();
+  /// What the disk has; nullptr before open() or write() succeeded.
+  [[nodiscard]] const ImageIndex* index() const noexcept { return index_ ? &*index_ : nullptr; }
+  /// The chunks of index(), each checked as it is read. kNotFound, kIo, kCorrupt.
+  Result<std::unique_ptr<shm::ImageSource>> source();
+
+  struct Written {
+    std::uint64_t chunks = 0;  ///< written, whole or a part
+    std::uint64_t octets = 0;  ///< of chunks and index
+    bool anew = false;         ///< to a new file
+  };
+  /// Makes a copy of no journal that of ours, durably.
+  Status take_over();
+  /// Called with octets just written; false ends the checkpoint.
+  using Pace = std::function<bool(std::uint64_t octets)>;
+  /// A checkpoint: brings what changed to the disk and the index up to it. The captured version is
+  /// pinned by the caller, and so is that of index() until this has succeeded. kFull and other
+  /// errors leave the image that was there.
+  Result<Written> write(const shm::ImageCapture& capture, const shm::Window& window,
+                        const Pace& pace);
+  /// What index() says cannot be trusted to be what the store has: the next write() begins anew.
+  void forget();
+  /// The next write() goes to a file of its own; what the disk has stays.
+  void leave() { drop_file(); }
+  /// Somebody else has captured: what was written since the last checkpoint is not known.
+  void doubt() noexcept { unsure_ = true; }
+  /// The next write() goes to the file of index(), whose version has to stay pinned.
+  [[nodiscard]] bool in_place() const noexcept { return own_index_; }
+
+ private:
+  class Source;
+  class Round;
+  [[nodiscard]] std::string chunk_path(std::uint64_t file) const;
+  [[nodiscard]] std::string directory() const;
+  Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);
+  Status begin_anew();
+  Result<Written> write_once(const shm::ImageCapture& capture, const shm::Window& window,
+                             const Pace& pace);
+  Status put_index(ImageIndex&& index, Written& written);
+  void remove_others();
+  void drop_file();
+
+  Files& files_;
+  Options options_;
+  std::optional<ImageIndex> index_;
+  std::unique_ptr<StoreFile> file_;  // null: the next checkpoint begins anew
+  std::uint64_t file_name_ = 0;
+  bool own_index_ = false;  // index_ speaks of file_
+  bool unsure_ = true;      // which chunks changed is not known
+};
+
+}  // namespace pando::manager

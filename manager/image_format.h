@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "shm/image.h"
+
+/// The bytes of an image's index; docs/store-format.md has the picture and the reasons.
+namespace pando::manager {
+
+inline constexpr std::uint32_t kImageVersion = 1;
+
+/// What an image is: a version, and the file that has its chunks.
+struct ImageIndex {
+  std::uint64_t layout = 0;   ///< fingerprint of the build that wrote it
+  shm::StoreOwner owner{};    ///< the journal that goes with it
+  std::uint64_t file = 0;     ///< names the file of chunks
+  std::uint64_t written = 0;  ///< when, in seconds since 1970
+  shm::ImageState state;
+};
+
+Bytes encode_image_index(const ImageIndex& index);
+/// kCorrupt: cut off, a wrong checksum, or contradicting itself; kLayout: another version.
+Result<ImageIndex> decode_image_index(ByteView bytes);
+
+}  // namespace pando::manager

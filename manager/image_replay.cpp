@@ -1,0 +1,124 @@
+#include "manager/image_replay.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/crash_point.h"
+#include "ipc/log.h"
+#include "manager/journal_history.h"
+#include "manager/journal_payload.h"
+#include "zone/draft.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// A version for each record would cost a root block each.
+constexpr std::size_t kRecordsPerVersion = 256;
+
+class ImageReplay {
+ public:
+  explicit ImageReplay(shm::Store& store) : store_(store) { begin(); }
+
+  Status take(const JournalRecord& record) {
+    last_ = record.position;
+    const zone::ZoneView zone = draft_->snapshot().zone_at(record.zone);
+    if (!zone || !zone.loaded()) return {};
+    if (auto done = apply(zone, record); !done) return done;
+    return ++pending_ < kRecordsPerVersion ? Status() : publish();
+  }
+
+  Status lose(const dns::Name& zone) {
+    const zone::ZoneView view = draft_->snapshot().zone_at(zone);
+    if (!view || !view.loaded()) return {};
+    lost_.push_back(zone.folded());
+    return draft_->unload_zone(zone);
+  }
+
+  Status publish() {
+    auto version = store_.publish(std::move(*transaction_), draft_->root(), last_);
+    if (!version) return pass(version);
+    crash_point("image-replayed");
+    pending_ = 0;
+    begin();
+    return {};
+  }
+
+  [[nodiscard]] std::uint64_t applied() const noexcept { return applied_; }
+  [[nodiscard]] const std::vector<dns::Name>& lost() const noexcept { return lost_; }
+
+ private:
+  void begin() {
+    const shm::VersionInfo base = store_.current();
+    last_ = std::max(last_, base.journal_position);
+    draft_.reset();
+    transaction_.emplace(store_.begin());
+    transaction_->use_reserve();
+    draft_.emplace(*transaction_, base.root, base.number + 1);
+  }
+
+  Status apply(const zone::ZoneView& zone, const JournalRecord& record) {
+    switch (record.kind) {
+      case RecordKind::kGone:
+        return lose(record.zone);
+      case RecordKind::kPrimary:
+        return {};
+      case RecordKind::kBase:
+      case RecordKind::kOverlay:
+        return zone.serial() == record.to ? Status() : lose(record.zone);
+      case RecordKind::kSource:
+        return zone.serial() == record.to ? put_source(record) : lose(record.zone);
+      default:
+        return apply_difference(zone, record);
+    }
+  }
+
+  Status put_source(const JournalRecord& record) {
+    auto source = decode_source(record.payload);
+    if (!source) return pass(source);
+    return draft_->put_zone_source(record.zone, *source);
+  }
+
+  Status apply_difference(const zone::ZoneView& zone, const JournalRecord& record) {
+    if (!changes_zone(record)) return zone.serial() == record.to ? Status() : lose(record.zone);
+    if (!(zone.serial() == record.from)) return lose(record.zone);
+    auto changes = served_changes(record);
+    if (!changes) return pass(changes);
+    // It was within the limits when it was accepted, and they may have changed since.
+    auto done = draft_->apply(*changes, zone::DataLimits::none());
+    if (!done && done.error().code == Errc::kInvalid) return lose(record.zone);
+    if (!done) return pass(done);
+    ++applied_;
+    return {};
+  }
+
+  shm::Store& store_;
+  std::optional<shm::Transaction> transaction_;
+  std::optional<zone::Draft> draft_;
+  std::size_t pending_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t applied_ = 0;
+  std::vector<dns::Name> lost_;  // each once: it has no data from then on
+};
+
+}  // namespace
+
+Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
+                                                 Files& files, const NoteSink& note) {
+  const std::uint64_t position = store.current().journal_position;
+  const JournalFiles present = journal.files();
+  ImageReplay replay(store);
+  if (present.snapshot_position > position) {
+    const auto history = JournalHistory::read(files, present, note);
+    for (const dns::Name& zone : history->zone_names())
+      if (auto lost = replay.lose(zone); !lost) return pass(lost);
+  }
+  auto walked = for_each_record(
+      files, present, position, [&](JournalRecord&& record) { return replay.take(record); }, note);
+  if (!walked) return pass(walked);
+  if (auto published = replay.publish(); !published) return pass(published);
+  log::info("image_replayed", "records", replay.applied(), "zones_unloaded", replay.lost().size());
+  return replay.lost();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "base/result.h"
+#include "config/zone_table.h"
+#include "dns/types.h"
+#include "zone/changes.h"
+#include "zone/snapshot.h"
+
+namespace pando::manager {
+
+/// What turns a zone back into what it was at `serial`, under a serial ahead of the present one, so
+/// that secondaries follow by IXFR. Empty when the zone has that serial. kNotFound: its change
+/// history (zone/history.h) does not reach back so far; kCorrupt: the history is damaged;
+/// kInvalid: the zone is signed.
+/// `now` is seconds since 1970, for the policy.
+Result<zone::Changes> rollback_changes(const zone::ZoneView& zone, dns::Serial serial,
+                                       config::SerialPolicy policy, std::uint64_t now);
+
+}  // namespace pando::manager

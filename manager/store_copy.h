@@ -1,0 +1,25 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "manager/store_file.h"
+#include "shm/slots.h"
+#include "shm/store.h"
+
+namespace pando::manager {
+
+/// Writes an image of the present version to `path`, of nobody's journal: a server whose own is
+/// empty starts on it, to seed a secondary or from a backup. In a thread of `pool`, pinned, while
+/// the store goes on. Call on the commit thread, where `done` is called, too; all references
+/// outlive the pool's threads.
+///
+/// What the store has counted as written since the last checkpoint is forgotten by this.
+void copy_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
+                asio::thread_pool& pool, Files& files, std::string path,
+                std::function<void(const Status&)> done);
+
+}  // namespace pando::manager

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "shm/store.h"
+
+/// What a store's version is beside the octets of its chunks: enough to make the store again from
+/// these, on disk or elsewhere. Knows nothing of files.
+namespace pando::shm {
+
+/// One chunk of a version.
+struct ImageChunk {
+  std::uint32_t count = 0;     ///< as the store counts it; 0: the version has nothing in it
+  std::uint32_t used = 0;      ///< octets from its start that published versions may refer to
+  std::uint32_t checksum = 0;  ///< of these, see chunk_checksum()
+  bool operator==(const ImageChunk&) const = default;
+};
+
+/// A part of the side table, with all its entries.
+struct ImageSide {
+  std::uint32_t granule = 0;
+  Bytes octets;
+  bool operator==(const ImageSide&) const = default;
+};
+
+struct ImageState {
+  std::uint64_t version = 0;
+  std::uint64_t journal_position = 0;
+  std::uint32_t root_block = 0;    ///< reference to the version's root block
+  std::vector<ImageChunk> chunks;  ///< by number
+  std::vector<ImageSide> side;
+  bool operator==(const ImageState&) const = default;
+};
+
+/// The current version, for a checkpoint.
+struct ImageCapture {
+  ImageState state;  ///< without checksums and the side table
+  /// By number: chunks that may have been written since the last capture of this process; all that
+  /// are in use when it is the first. What others have up to their `used` has not changed.
+  std::vector<bool> written;
+};
+
+/// Largest length of ImageState::chunks, and of a side part's octets.
+inline constexpr std::uint32_t kMaxImageChunks = kReach / kChunkOctets;
+inline constexpr std::uint32_t kImageSideOctets = 64U << 10;
+
+[[nodiscard]] std::uint32_t chunk_checksum(ByteView octets) noexcept;
+/// Octets [from, to) of a chunk; the caller holds a version that uses them.
+[[nodiscard]] ByteView chunk_octets(const Window& window, std::uint32_t chunk, std::uint32_t from,
+                                    std::uint32_t to) noexcept;
+/// The side table's parts that have memory. Any thread; entries are read one by one as they are.
+[[nodiscard]] std::vector<ImageSide> side_table(const Window& window);
+
+/// Where restore() has the chunks' octets from.
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  /// Fills `into` with the first octets of a chunk. kCorrupt: they have not got this checksum.
+  virtual Status read(std::uint32_t chunk, std::span<std::uint8_t> into,
+                      std::uint32_t checksum) = 0;
+};
+
+}  // namespace pando::shm

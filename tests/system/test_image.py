@@ -1,0 +1,315 @@
+"""The image on disk: a restarted host serves what it has, brought up to the last acknowledged update, and
+whatever is wrong with it, zone files and journal have everything."""
+
+import os
+import re
+import shutil
+import signal
+
+import dns.query
+import dns.rcode
+import dns.update
+import pytest
+
+import servers
+
+ZONE = "image.test"
+IMAGE = "  image: zones.image\n  checkpoint: {interval: 1h, journal: 32GiB}\n"
+
+
+def zone_text(serial, names):
+    lines = [f"@ 300 SOA ns1 admin {serial} 3600 600 86400 300", "@ 300 NS ns1", "ns1 300 A 192.0.2.1"]
+    return "\n".join(lines + [f"{name} 300 A 192.0.2.2" for name in names]) + "\n"
+
+
+class Host:
+    """A server with an image, on a host that can lose its memory."""
+
+    def __init__(self, pando, tmp_path, store_extra=IMAGE, zones=(), **options):
+        tmp_path.mkdir(exist_ok=True)
+        self.file = tmp_path / "image.zone"
+        self.file.write_text(zone_text(1, ["a", "b"]))
+        self.server = pando([{"name": ZONE, "file": str(self.file),
+                              "allow-update": [{"address": "127.0.0.0/8"}],
+                              "allow-transfer": [{"address": "127.0.0.0/8"}]}, *zones],
+                            workers=1, store_extra=store_extra, **options)
+        self.image = self.server.folder / "zones.image"
+
+    def start(self, zone=ZONE):
+        self.server.start(zone)
+        return self
+
+    def update(self, name, text="192.0.2.9"):
+        update = dns.update.UpdateMessage(ZONE)
+        update.add(name, 300, "A", text)
+        answer = dns.query.udp(update, "127.0.0.1", port=self.server.port, timeout=10)
+        assert answer.rcode() == dns.rcode.NOERROR, answer.to_text()
+
+    def checkpoint(self):
+        self.server.control("store", "checkpoint")
+
+    def lose_memory(self, clean=False):
+        if clean:
+            self.server.stop()
+        else:
+            self.server.kill()
+        for pid in self.server.left_over():
+            os.kill(pid, signal.SIGKILL)
+        servers.wait_until("workers are gone", lambda: not self.server.left_over())
+        shutil.rmtree(self.server.store)
+        os.truncate(self.server.log_path, 0)
+
+    def has(self, name):
+        return bool(self.server.ask(f"{name}.{ZONE}").answer)
+
+    def logged(self, event):
+        return re.findall(rf"{event}.*", self.server.log())
+
+    def chunk_file(self):
+        found = [path for path in self.image.parent.glob("zones.image.*") if path.suffix != ".partial"]
+        assert len(found) == 1, found
+        return found[0]
+
+
+@pytest.fixture
+def host(pando, tmp_path):
+    return Host(pando, tmp_path).start()
+
+
+def test_a_restarted_host_has_the_image_and_what_came_behind_it(host):
+    host.update("before")
+    host.checkpoint()
+    host.update("behind")
+    serial = host.server.serial(ZONE)
+    host.lose_memory()
+    host.start()
+    assert host.logged("image_restored") and host.logged("image_replayed records=1 zones_unloaded=0")
+    assert not host.logged("zone_loaded")
+    assert host.server.serial(ZONE) == serial
+    assert all(host.has(name) for name in ("a", "b", "before", "behind"))
+    host.server.control("store", "check")
+
+
+def test_a_server_that_was_stopped_has_everything_in_its_image(host):
+    host.update("last")
+    host.lose_memory(clean=True)
+    host.start()
+    assert host.logged("image_replayed records=0 zones_unloaded=0")
+    assert host.has("last")
+
+
+def test_the_next_checkpoints_and_restarts_go_on_from_there(host):
+    for turn in range(4):
+        host.update(f"r{turn}")
+        host.checkpoint()
+        host.update(f"s{turn}")
+        host.lose_memory(clean=turn % 2 == 1)
+        host.start()
+        assert host.logged("image_restored")
+    assert all(host.has(f"{kind}{turn}") for kind in "rs" for turn in range(4))
+    assert host.chunk_file()
+    host.server.control("store", "check")
+
+
+def test_secondaries_get_differences_from_before_the_restart(host):
+    first = host.server.serial(ZONE)
+    host.update("one")
+    host.checkpoint()
+    host.update("two")
+    host.lose_memory()
+    host.start()
+    messages = list(dns.query.xfr("127.0.0.1", ZONE, rdtype="IXFR", serial=first, port=host.server.port,
+                                  relativize=False, lifetime=30))
+    texts = [rrset.to_text() for message in messages for rrset in message.answer]
+    assert any("one." in text for text in texts) and any("two." in text for text in texts)
+    assert not any(text.startswith("a.image.test") for text in texts), "a whole zone"
+
+
+def test_a_file_that_was_edited_meanwhile_is_merged(host):
+    host.update("dynamic")
+    host.checkpoint()
+    host.lose_memory()
+    host.file.write_text(zone_text(50, ["a", "edited"]))
+    host.start()
+    servers.wait_until("the edit is served", lambda: host.has("edited") and not host.has("b"))
+    assert host.has("dynamic") and host.has("a")
+
+
+def test_a_zone_that_was_replaced_behind_the_image_is_not_served_from_it(host):
+    """No differences lead from what the image has to what was served: the zone is loaded anew, and
+    updates that came later are in it."""
+    host.checkpoint()
+    host.server.control("reload")
+    names = [f"n{i}" for i in range(3000)]
+    host.file.write_text(zone_text(7, names))  # nearly all of it is new
+    host.server.control("reload")
+    host.update("later")
+    serial = host.server.serial(ZONE)
+    host.lose_memory()
+    host.start()
+    assert host.has("later") and host.has("n2999") and not host.has("b")
+    assert host.server.serial(ZONE) == serial
+
+
+def test_a_zone_of_the_image_that_left_the_configuration_is_gone(pando, tmp_path):
+    other = tmp_path / "other.zone"
+    other.write_text(zone_text(1, ["x"]))
+    host = Host(pando, tmp_path, zones=[{"name": "other.test", "file": str(other)}]).start("other.test")
+    host.checkpoint()
+    host.lose_memory()
+    host.server.zones = host.server.zones[:1]
+    host.server.write_config()
+    host.start()
+    assert host.logged("image_restored")
+    servers.wait_until("it is refused",
+                       lambda: host.server.ask("x.other.test").rcode() == dns.rcode.REFUSED)
+
+
+def test_a_secondary_keeps_its_timers(pando, tmp_path):
+    """Else a zone whose primary is gone would be served for another whole expire time."""
+    primary = pando([{"name": "sec.test", "file": str(tmp_path / "sec.zone"),
+                      "allow-transfer": [{"address": "127.0.0.0/8"}]}], workers=1)
+    (tmp_path / "sec.zone").write_text(zone_text(3, ["a"]))
+    primary.start("sec.test")
+    host = Host(pando, tmp_path, zones=[{"name": "sec.test", "primaries": ["primary"]}],
+                remotes=[{"name": "primary", "address": [f"127.0.0.1@{primary.port}"]}]).start("sec.test")
+    primary.stop()
+    host.checkpoint()
+    before = host.server.control("zone", "status", "sec.test")
+    assert before["expires_at"] > 0
+    host.lose_memory()
+    host.start("sec.test")
+    assert host.logged("image_restored")
+    after = host.server.control("zone", "status", "sec.test")
+    assert after["expires_at"] == before["expires_at"] and after["last_ok"] == before["last_ok"]
+
+
+def test_the_journal_is_shortened_behind_an_image(pando, tmp_path):
+    host = Host(pando, tmp_path, store_extra=IMAGE + "  journal-limit: 1MiB").start()
+    count = 0
+    while host.server.control("status")["journal"]["snapshots"] == 0:
+        update = dns.update.UpdateMessage(ZONE)
+        for part in range(20):
+            update.add(f"t{count}-{part}", 300, "TXT", " ".join(['"' + "x" * 250 + '"'] * 4))
+        assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
+        count += 1
+        assert count < 2000
+    host.update("behind")
+    host.lose_memory()
+    host.start()
+    assert host.logged("image_restored") and host.logged("image_replayed.*zones_unloaded=0")
+    assert host.has("behind") and host.server.ask(f"t{count - 1}-19.{ZONE}", "TXT", tcp=True).answer
+
+
+def damage_index(host):
+    octets = bytearray(host.image.read_bytes())
+    octets[len(octets) // 2] ^= 1
+    host.image.write_bytes(octets)
+    return "wrong checksum"
+
+
+def damage_chunk(host):
+    with open(host.chunk_file(), "r+b") as file:
+        file.seek(65536 + 100)
+        octet = file.read(1)[0]
+        file.seek(65536 + 100)
+        file.write(bytes([octet ^ 1]))
+    return "chunk 0 of the image, at octet 65536 of its file, is damaged"
+
+
+def cut_index(host):
+    os.truncate(host.image, 50)
+    return "not an image"
+
+
+def cut_chunks(host):
+    os.truncate(host.chunk_file(), 65536 + 10)
+    return "is damaged"
+
+
+def lose_chunks(host):
+    host.chunk_file().unlink()
+    return "no such file"
+
+
+@pytest.mark.parametrize("harm", [damage_index, damage_chunk, cut_index, cut_chunks, lose_chunks])
+def test_a_damaged_image_is_told_and_left_out(host, harm):
+    host.update("before")
+    host.checkpoint()
+    host.update("behind")
+    serial = host.server.serial(ZONE)
+    host.lose_memory()
+    told = harm(host)
+    host.start()
+    assert any(told in line for line in host.logged("image_not_used")), host.server.log()
+    assert not host.logged("image_restored")
+    assert all(host.has(name) for name in ("a", "before", "behind")) and host.server.serial(ZONE) == serial
+    # And the next image is sound.
+    host.checkpoint()
+    host.lose_memory()
+    host.start()
+    assert host.logged("image_restored") and host.has("behind")
+
+
+def test_an_image_of_another_journal_is_left_out(host, tmp_path):
+    host.update("before")
+    host.checkpoint()
+    host.lose_memory()
+    shutil.rmtree(host.server.folder / "journal")
+    host.start()
+    assert any("another journal" in line for line in host.logged("image_not_used"))
+    assert host.has("a") and not host.has("before")
+
+
+def test_the_image_is_written_by_what_was_journalled(pando, tmp_path):
+    host = Host(pando, tmp_path,
+                store_extra="  image: zones.image\n  checkpoint: {interval: 24h, journal: 1MiB}").start()
+    servers.wait_until("the first one", lambda: host.server.control("status")["image"]["checkpoints"] == 1)
+    for number in range(60):
+        update = dns.update.UpdateMessage(ZONE)
+        for part in range(20):
+            update.add(f"t{number}-{part}", 300, "TXT", " ".join(['"' + "x" * 250 + '"'] * 4))
+        assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
+    status = servers.wait_until("a second one", lambda: (
+        lambda found: found if found["image"]["checkpoints"] >= 2 else None)(host.server.control("status")))
+    assert status["image"]["position"] > 0 and status["image"]["octets_written"] > 1 << 20
+
+
+def test_without_an_image_there_is_no_checkpoint(pando, tmp_path):
+    host = Host(pando, tmp_path, store_extra="").start()
+    with pytest.raises(AssertionError, match="store.image is not configured"):
+        host.checkpoint()
+    assert host.server.control("status").get("image", {}) == {}
+
+
+def test_a_copy_seeds_another_server(host, pando, tmp_path):
+    host.update("dynamic")
+    host.server.control("store", "copy", str(tmp_path / "seed.image"))
+    host.update("after")
+    other = Host(pando, tmp_path / "other", store_extra=f"  image: {tmp_path}/seed.image\n")
+    shutil.copy2(host.file, other.file)  # with its time: else it would be taken for an edited one
+    other.start()
+    assert other.logged("image_restored") and other.has("dynamic") and not other.has("after")
+    # It is this server's now: what it acknowledges from here on lives as long as the image.
+    other.update("own")
+    other.lose_memory()
+    other.start()
+    assert other.logged("image_restored") and other.has("dynamic") and other.has("own")
+
+
+def test_a_copy_is_not_put_under_a_journal_with_records(host, pando, tmp_path):
+    host.update("dynamic")
+    host.server.control("store", "copy", str(tmp_path / "seed.image"))
+    other = Host(pando, tmp_path / "other", store_extra="").start()
+    other.update("own")
+    other.lose_memory()
+    other.server.store_extra = f"  image: {tmp_path}/seed.image\n"
+    other.server.write_config()
+    other.start()
+    assert other.logged("image_not_used") and other.has("own") and not other.has("dynamic")
+
+
+def test_a_copy_has_to_go_somewhere_else(host):
+    for path in ("zones.image", f"{host.server.store}/zones.store"):
+        with pytest.raises(AssertionError, match="the server's own"):
+            host.server.control("store", "copy", str(host.server.folder / path))
