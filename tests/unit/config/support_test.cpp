@@ -19,9 +19,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
       {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
       {"server: {metrics: 127.0.0.1@9153}", "server.metrics"},
-      {"store: {image: i}", "store.image"},
-      {"store: {checkpoint: {interval: 5min, journal: 64MiB}}", "store.checkpoint"},
-      {"store: {verify: always}", "store.verify"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
       {"catalogs: [{zone: c, role: producer}]", "catalogs"},
   };
@@ -44,7 +41,7 @@ TEST(Support, RefusedKeysAreStillChecked) {
       {"server: {rate-limit: {ipv4-prefix: 33}}", "server.rate-limit.ipv4-prefix"},
       {"server: {dnstap: {socket: s, sample: 2}}", "server.dnstap.sample"},
       {"server: {metrics: here}", "'here' is not an IP address"},
-      {"store: {path: /a, image: /a}", "store.image: not supported yet"},
+      {"store: {path: /a, image: /a}", "'image' is the same file as 'path'"},
       {"store: {checkpoint: {interval: 1ms}}", "store.checkpoint.interval"},
       {"limits: {history-total: 0%}", "limits.history-total: '0%' is not a share"},
       {"zones: [{name: z, file: f, export-interval: never}]", "'never' is not a duration"},
