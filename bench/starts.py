@@ -102,6 +102,9 @@ def row(kind, server, zone, count):
         wall, cpu = launch(server, zone)
         return show(f"{kind}: process, host", wall, cpu)
     store = server.control("status")["store"]
+    server.control("--timeout", "600", "store", "checkpoint")
+    image = server.control("status")["image"]
+    print(f"| pando: a whole checkpoint, paced | {image['last_ms'] / 1000:.3f} | | {image['last_octets'] / 1e6:.0f} | |")
     print(f"| pando: the store alone, live and all | | | {store['live'] / 1e6:.0f}, {store['memory'] / 1e6:.0f} | "
           f"{store['live'] / count:.1f}, {store['memory'] / count:.1f} |")
     kill(server)
@@ -112,7 +115,6 @@ def row(kind, server, zone, count):
 def pando_host(server, zone):
     settled(server)
     server.control("--timeout", "600", "store", "checkpoint")
-    image = server.control("status")["image"]
     kill(server)
     shutil.rmtree(server.store)
     show("pando: host, image", *launch(server, zone))
@@ -122,7 +124,6 @@ def pando_host(server, zone):
     for path in server.folder.glob("zones.image*"):
         path.unlink()
     show("pando: host, zone files", *launch(server, zone))
-    print(f"| pando: a whole checkpoint | {image['last_ms'] / 1000:.3f} | | {image['octets_written'] / 1e6:.0f} | |")
 
 
 def one_zone(folder, profile, scale, kinds):
