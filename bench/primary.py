@@ -46,10 +46,11 @@ class Primary:
     def address(self, number):
         return self.addresses.get(number, self.base + (number & 0xFFFFFF))
 
-    def change(self):
-        """The next version: five records out, five in."""
-        begin = len(self.differences) * 5 * 7919
-        numbers = [(begin + i * 7919) % self.size for i in range(5)]
+    def change(self, records=10):
+        """The next version: half of so many records out, half in, of names all over the zone."""
+        count = records // 2
+        begin = len(self.differences) * count * 7919
+        numbers = [(begin + i * 7919) % self.size for i in range(count)]
         out = [host(n, self.address(n)) for n in numbers]
         for n in numbers:
             self.addresses[n] = (self.address(n) + 1) & 0xFFFFFFFF

@@ -6,6 +6,7 @@
   PANDO_BUILD=build/release bench/updates.py axfr [SIZE] [SERVER]...     a whole zone: processor time, peak of memory
   PANDO_BUILD=build/release bench/updates.py looks [SCALE]               what was acknowledged, asked for at once
   PANDO_BUILD=build/release bench/updates.py isolation [SIZE]            queries and updates beside other work
+  PANDO_BUILD=build/release bench/updates.py large [SIZE]                updates beside differences of 200,000 records
 
 Each server keeps its own default durability, told in docs/performance.md.
 """
@@ -322,6 +323,60 @@ def isolation(folder, size):
     peers.end(server)
 
 
+LARGE = 200_000  # records of a large difference
+
+
+def large(folder, size):
+    """1,000 updates per second of one zone, beside a large difference of another."""
+    primary = Primary(size, "big")
+    primary.prepare()
+    edited, updated_zone = folder / "edited.zone", zone_file(folder)
+
+    def write_edited(version):
+        with edited.open("w") as out:
+            out.write(f"$ORIGIN edited.\n$TTL 300\n@ SOA ns admin {version} 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n")
+            step = size * 2 // LARGE  # of every so many names one has another address in each version
+            out.writelines(f"n{i:07} 60 A 192.0.2.{version if i % step == 0 else 0}\n" for i in range(size))
+
+    write_edited(1)
+    server = servers.Pando(folder / "server", [
+        {"name": "big", "primaries": ["upstream"]}, {"name": "edited", "file": str(edited)},
+        {"name": "example", "file": str(updated_zone), "allow-update": [{"key": KEY["name"]}]}],
+        keys=[KEY], workers=1, size_limit="16GiB",
+        remotes=[{"name": "upstream", "address": [f"127.0.0.1@{primary.port}"]}])
+    server.start("example")
+    wait_for_zone(server, "big")
+    wait_for_zone(server, "edited")
+    print(f"| beside, zones of {size:,} names | updates/s | p50 ms | p99 ms | max ms | seconds |")
+    print("|---|---:|---:|---:|---:|---:|")
+
+    def measure(what, zone, serial, begin, seconds=4):
+        """A second of updates before the difference, and the rest while it comes."""
+        rows = []
+        loader = threading.Thread(target=lambda: rows.append(load(server, 1000 * seconds, 64, "1000")))
+        loader.start()
+        time.sleep(1)
+        began = time.monotonic()
+        begin()
+        while server.serial(zone) != serial:
+            time.sleep(0.02)
+        spent = time.monotonic() - began
+        loader.join()
+        row = rows[0]
+        print(f"| {what} | {row['rate']:,.0f} | {row['p50']:.2f} | {row['p99']:.2f} | {row['max']:.2f} | {spent:.2f} |", flush=True)
+
+    measure("nothing", "edited", 1, lambda: None)
+    for serial in (2, 3):
+        primary.change(LARGE)
+        measure(f"an IXFR of {LARGE:,} records", "big", serial, lambda: primary.notify(server.port))
+    for serial in (2, 3):
+        write_edited(serial)
+        measure(f"an edited file, {LARGE:,} records", "edited", serial, lambda: server.control("reload"), 12)
+    print(json.dumps({name: value for name, value in server.control("status")["counters"].items()
+                      if name.startswith(("upkeep", "transfers", "large"))}))
+    peers.end(server)
+
+
 def wait_for_zone(server, zone):
     while True:
         try:
@@ -344,6 +399,8 @@ def main():
             ixfr(folder, int(number or 1_000_000), kinds or ["pando", "bind", "nsd", "knot"])
         elif what == "isolation":
             isolation(folder, int(number or 10_000_000))
+        elif what == "large":
+            large(folder, int(number or 1_000_000))
         elif what == "axfr":
             axfr(folder, int(number or 1_000_000), kinds or ["pando", "bind", "nsd", "knot"])
         else:

@@ -233,10 +233,14 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
   submit(std::move(request));
 }
 
+bool Committer::source_noted(const dns::Name& zone) const {
+  return sources_.contains(folded_key(zone));
+}
+
 void Committer::note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const {
   const dns::Name& name = applied.effective.zone;
   const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
-  const bool noted = sources_.contains(folded_key(name)) ||
+  const bool noted = (stage.source_noted ? *stage.source_noted : source_noted(name)) ||
                      (!stage.journal.empty() && stage.journal.back().zone == name);
   if (zone.source_mtime_ns() != 0 && !noted)
     stage.journal.push_back(

@@ -25,6 +25,8 @@ struct Stage {
   zone::Draft& draft;
   std::vector<JournalEntry>& journal;  ///< append what must be durable before it is published
   bool alone = false;                  ///< nothing else is in the group
+  /// Committer::source_noted() of the zone; set in other threads, which cannot ask.
+  std::optional<bool> source_noted{};
 };
 
 /// One step towards the next version. `stage` may be called more than once (when a group is put
@@ -74,6 +76,8 @@ class Committer {
   /// kTransfer) that `applied` needs. A zone's first one says which file it stands beside: with
   /// that the next host restart can tell whether the file was edited.
   void note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
+  /// The journal says which file the zone stands beside.
+  [[nodiscard]] bool source_noted(const dns::Name& zone) const;
 
   using Finished = std::function<void(const Status&)>;
   /// Puts a zone that a primary sent, built in `built_in` (a pool thread's transaction). When it
@@ -92,8 +96,8 @@ class Committer {
     std::function<void(std::vector<JournalEntry>&, const zone::ZoneView& after)> note;
   };
   void put_zone(ZonePut put, Finished done);
-  /// A primary has sent the zone whole, and it was brought in as a difference. What was there before
-  /// is gone with it, as after put_zone(): the journal is told so.
+  /// A primary has sent the zone whole, and it was brought in as a difference. What was there
+  /// before is gone with it, as after put_zone(): the journal is told so.
   void zone_replaced(const dns::Name& apex);
   /// What a zone that was just put, and has no later records, has to say in the journal, which
   /// could not be written then: it goes before the zone's next record, and is tried again by

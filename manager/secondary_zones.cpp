@@ -62,12 +62,14 @@ struct SecondaryZones::Attempt {
 };
 
 SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
-                               shm::SlotTable& slots, Committer& committer, ZonePut zone_put)
+                               shm::SlotTable& slots, Committer& committer, LargeChanges& changes,
+                               ZonePut zone_put)
     : commit_loop_(commit_loop),
       network_(network),
       store_(store),
       slots_(slots),
       committer_(committer),
+      changes_(changes),
       zone_put_(std::move(zone_put)),
       due_(&due_before),
       timer_(commit_loop) {}
@@ -335,45 +337,59 @@ void SecondaryZones::compare_zone(const std::shared_ptr<Attempt>& attempt,
              });
 }
 
+/// One IXFR is one version.
 void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
                                        TransferResult&& result) {
-  auto differences = std::make_shared<std::vector<zone::Changes>>(std::move(result.differences));
-  CommitRequest request;
-  // One IXFR is one version (and stands alone: a step that fails half-way must leave no trace).
-  request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [this, attempt, alive = alive_, differences](Stage& stage) -> Status {
+  ZoneChange change;
+  change.zone = attempt->zone;
+  for (const zone::Changes& changes : result.differences)
+    change.records += changes.removed.size() + changes.added.size();
+  change.check = [this, attempt, alive = alive_]() -> Status {
     if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
-    for (const zone::Changes& changes : *differences) {
-      const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
-      if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
-      auto applied = stage.draft.apply(changes, attempt->runtime->limits);
-      if (!applied) return pass(applied);
-      // Deleting what is not there means our copy is not what the primary thinks it is.
-      if (applied->missing_removals > 0)
-        return fail(Errc::kInvalid, "{} records to remove are not there",
-                    applied->missing_removals);
-      // A zone sent whole takes the place of what was there, also of updates, like any other.
-      if (!attempt->whole) committer_.note_difference(stage, *applied, RecordKind::kTransfer);
-    }
     return {};
   };
-  request.done = [this, attempt, serial = result.serial,
-                  alive = alive_](const Result<std::uint64_t>& version) {
-    if (!*alive) return;
-    if (version) {
-      ++counters_.transfers;
-      if (!attempt->whole) {
-        ++counters_.differences;
-        return transferred(attempt, "ixfr", serial);
-      }
-      committer_.zone_replaced(attempt->zone);
-      zone_put_(attempt->zone, true);
-      transferred(attempt, "axfr", serial);
-    } else {
-      failed(attempt, version.error(), !attempt->whole);
-    }
+  change.stage = [&committer = committer_, attempt,
+                  differences = std::move(result.differences)](Stage& stage) {
+    return stage_differences(committer, stage, *attempt, differences);
   };
-  committer_.submit(std::move(request));
+  change.done = [this, attempt, serial = result.serial,
+                 alive = alive_](const Result<std::uint64_t>& version) {
+    if (!*alive) return;
+    if (version)
+      differences_applied(attempt, serial);
+    else
+      failed(attempt, version.error(), !attempt->whole);
+  };
+  changes_.submit(std::move(change));
+}
+
+Status SecondaryZones::stage_differences(const Committer& committer, Stage& stage,
+                                         const Attempt& attempt,
+                                         const std::vector<zone::Changes>& differences) {
+  for (const zone::Changes& changes : differences) {
+    const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
+    if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
+    auto applied = stage.draft.apply(changes, attempt.runtime->limits);
+    if (!applied) return pass(applied);
+    // Deleting what is not there means our copy is not what the primary thinks it is.
+    if (applied->missing_removals > 0)
+      return fail(Errc::kInvalid, "{} records to remove are not there", applied->missing_removals);
+    // A zone sent whole takes the place of what was there, also of updates, like any other.
+    if (!attempt.whole) committer.note_difference(stage, *applied, RecordKind::kTransfer);
+  }
+  return {};
+}
+
+void SecondaryZones::differences_applied(const std::shared_ptr<Attempt>& attempt,
+                                         dns::Serial serial) {
+  ++counters_.transfers;
+  if (!attempt->whole) {
+    ++counters_.differences;
+    return transferred(attempt, "ixfr", serial);
+  }
+  committer_.zone_replaced(attempt->zone);
+  zone_put_(attempt->zone, true);
+  transferred(attempt, "axfr", serial);
 }
 
 void SecondaryZones::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {

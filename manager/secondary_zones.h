@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "manager/committer.h"
+#include "manager/large_changes.h"
 #include "manager/network.h"
 #include "manager/notify_handler.h"
 #include "manager/runtime.h"
@@ -53,7 +54,8 @@ class SecondaryZones final : public NotifyHandler {
 
   /// All references outlive the object.
   SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
-                 shm::SlotTable& slots, Committer& committer, ZonePut zone_put);
+                 shm::SlotTable& slots, Committer& committer, LargeChanges& changes,
+                 ZonePut zone_put);
   ~SecondaryZones() override;
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
@@ -119,6 +121,9 @@ class SecondaryZones final : public NotifyHandler {
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
   void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  static Status stage_differences(const Committer& committer, Stage& stage, const Attempt& attempt,
+                                  const std::vector<zone::Changes>& differences);
+  void differences_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
   void compare_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
@@ -138,6 +143,7 @@ class SecondaryZones final : public NotifyHandler {
   shm::Store& store_;
   shm::SlotTable& slots_;
   Committer& committer_;
+  LargeChanges& changes_;
   ZonePut zone_put_;
   RuntimePtr runtime_;
   Zones zones_;

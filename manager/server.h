@@ -19,6 +19,7 @@
 #include "manager/host.h"
 #include "manager/huge_pages.h"
 #include "manager/journal_upkeep.h"
+#include "manager/large_changes.h"
 #include "manager/network.h"
 #include "manager/notifier.h"
 #include "manager/runtime.h"
@@ -134,6 +135,7 @@ class Server {
   std::unique_ptr<HugePages> huge_pages_;
   std::unique_ptr<HeapUpkeep> heap_upkeep_;
   std::unique_ptr<JournalUpkeep> journal_upkeep_;
+  std::unique_ptr<LargeChanges> changes_;
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;
   std::unique_ptr<ZoneExports> exports_;

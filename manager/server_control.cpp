@@ -182,6 +182,8 @@ ipc::StatusResult Server::status() const {
                      {"signed_queries", service.signed_queries},
                      {"bad_signatures", service.bad_signatures},
                      {"upkeep_walks", upkeep_->counters().walks},
+                     {"large_changes", changes_->counters().beside},
+                     {"large_changes_again", changes_->counters().again},
                      {"log_lines_dropped", log::dropped()}};
   return result;
 }

@@ -189,8 +189,11 @@ void Server::make_parts() {
     journal_upkeep_->before_dropping([this](std::function<void()> go_on) {
       checkpointer_->write_now([go_on = std::move(go_on)](const Status&) { go_on(); });
     });
+  changes_ = std::make_unique<LargeChanges>(io_, network_->builders(), *store_, *slots_,
+                                            *committer_, LargeChanges::Options{});
+  upkeep_->leave_alone([this](dns::NameView apex) { return changes_->at_work_on(apex); });
   loader_ = std::make_unique<ZoneLoader>(io_, pool_, usable_processors(), *store_, *slots_,
-                                         *committer_, runtime_->limits);
+                                         *committer_, *changes_, runtime_->limits);
   copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_,
                                          runtime_->settings.store.journal + "/secondary");
   exports_ = std::make_unique<ZoneExports>(
@@ -198,7 +201,7 @@ void Server::make_parts() {
       ZoneExports::Options{});
   committer_->on_journalled([this](const JournalEntry& entry) { exports_->journalled(entry); });
   secondaries_ = std::make_unique<SecondaryZones>(
-      io_, *network_, *store_, *slots_, *committer_,
+      io_, *network_, *store_, *slots_, *committer_, *changes_,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
   notifier_ = std::make_unique<Notifier>(io_, *network_, *committer_, Notifier::Options{});
   service_ =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "ipc/log.h"
 
@@ -155,7 +156,11 @@ CommitRequest StoreUpkeep::compact_step() {
   request.stage = [this, progress](Stage& stage) -> Status {
     const auto start = processor_time();
     progress->cursor = cursor_;
-    auto done = stage.draft.compact(progress->cursor, names_);
+    auto done = stage.draft.compact(progress->cursor, names_, [this](dns::NameView apex) {
+      const bool busy = leave_alone_ && leave_alone_(apex);
+      left_alone_ = left_alone_ || busy;
+      return busy;
+    });
     if (!done) return pass(done);
     progress->finished = *done;
     adapt(names_, processor_time() - start);
@@ -168,6 +173,8 @@ CommitRequest StoreUpkeep::compact_step() {
       cursor_ = {};
       store_.forget_victims();
       reclaim();
+      // The garbage is still there, and the next walk might not help either.
+      if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;
     }
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };

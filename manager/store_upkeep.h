@@ -35,6 +35,9 @@ class StoreUpkeep {
   void stop();
   /// Octets that the histories of all zones may take.
   void set_history_total(std::uint64_t octets) { history_total_ = octets; }
+  /// Zones that compaction passes over while it is asked: their data are being worked on from a
+  /// version that has to stay what it is.
+  void leave_alone(zone::Draft::LeaveAlone zones) { leave_alone_ = std::move(zones); }
   /// Readers may have let go of something.
   void reclaim();
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
@@ -68,7 +71,9 @@ class StoreUpkeep {
   std::size_t names_ = 256;
   std::size_t blocks_ = 1024;
   zone::Draft::CompactCursor cursor_;
-  dns::Name shortened_;  // up to this zone
+  zone::Draft::LeaveAlone leave_alone_;
+  bool left_alone_ = false;  // a zone, in this walk
+  dns::Name shortened_;      // up to this zone
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;
 };

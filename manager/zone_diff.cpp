@@ -156,7 +156,7 @@ Result<zone::ZoneView> BuiltView::zone() const {
 
 std::optional<zone::Changes> difference_to(shm::Store& store, const zone::ZoneView& live,
                                            const zone::ZoneBuilder::Built& built) {
-  constexpr std::uint64_t kMostRecords = 10'000;
+  constexpr std::uint64_t kMostRecords = 100'000;  // as many as an IXFR of a small zone may have
   const BuiltView view(store, dns::Name(live.apex()), built);
   const auto fresh = view.zone();
   if (!fresh) return std::nullopt;

@@ -30,7 +30,7 @@ class BuiltView {
 };
 
 /// What makes `live` the zone that a primary sent whole, SOA records included; nullopt when that is
-/// more than half of the zone, or more than the commit thread should change in one go.
+/// more than half of the zone, or more than should be kept in memory.
 std::optional<zone::Changes> difference_to(shm::Store& store, const zone::ZoneView& live,
                                            const zone::ZoneBuilder::Built& built);
 

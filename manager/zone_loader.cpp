@@ -155,13 +155,14 @@ Result<FileState> ZoneLoader::Task::file_state() {
 
 ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
                        shm::Store& store, shm::SlotTable& slots, Committer& committer,
-                       zone::DataLimits limits)
+                       LargeChanges& changes, zone::DataLimits limits)
     : io_(io),
       pool_(pool),
       threads_(std::max<std::size_t>(threads, 1)),
       store_(store),
       slots_(slots),
       committer_(committer),
+      changes_(changes),
       limits_(limits) {}
 
 void ZoneLoader::run(Source source, std::shared_ptr<HistorySource> history, Done done,
@@ -271,37 +272,48 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   });
 }
 
+/// What there is to tell of a merged file.
+struct ZoneLoader::Merged {
+  dns::Serial from;
+  dns::Serial to;
+  std::size_t added = 0;
+  std::size_t removed = 0;
+  bool moved = false;
+};
+
 /// Applies what the file's edit comes to and notes the file as merged, as one step.
 void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
-  auto result = std::make_shared<zone::Applied>();
-  auto moved = std::make_shared<bool>(false);
-  CommitRequest request;
-  request.stage = [this, task, result, moved](Stage& stage) -> Status {
-    auto applied = stage_merge(stage, *task->plan, limits_);
-    *moved = !applied && applied.error().code == Errc::kExists;
+  auto merged = std::make_shared<Merged>();
+  ZoneChange change;
+  change.zone = task->job.apex;
+  change.records = task->plan->edit.size();
+  change.stage = [task, merged, limits = limits_](Stage& stage) -> Status {
+    auto applied = stage_merge(stage, *task->plan, limits);
+    merged->moved = !applied && applied.error().code == Errc::kExists;
     if (!applied) return pass(applied);
-    *result = std::move(*applied);
+    *merged = {applied->from, applied->to, applied->effective.added.size(),
+               applied->effective.removed.size()};
     return {};
   };
-  request.done = [this, task, moved, result](const Result<std::uint64_t>& version) {
-    if (!version && *moved && task->tries < kMaxTries) return build(task);
+  change.done = [this, task, merged](const Result<std::uint64_t>& version) {
+    if (!version && merged->moved && task->tries < kMaxTries) return build(task);
     if (!version)
       return finish(task, {Outcome::Kind::kFailed,
                            {},
                            0,
                            {fmt::format("{}: {}", task->job.path, version.error().text)}});
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
-    const bool changed = !result->effective.empty();
+    const bool changed = merged->added + merged->removed > 0;
     if (changed)
-      log::info("zone_merged", "zone", to_text(task->job.apex), "from", result->from.value,
-                "serial", result->to.value, "added", result->effective.added.size(), "removed",
-                result->effective.removed.size(), "ms", milliseconds_since(task->start));
+      log::info("zone_merged", "zone", to_text(task->job.apex), "from", merged->from.value,
+                "serial", merged->to.value, "added", merged->added, "removed", merged->removed,
+                "ms", milliseconds_since(task->start));
     finish(task, {changed ? Outcome::Kind::kChanged : Outcome::Kind::kUnchanged,
                   live.serial(),
                   live.record_count(),
                   {}});
   };
-  committer_.submit(std::move(request));
+  changes_.submit(std::move(change));
 }
 
 void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
@@ -310,6 +322,8 @@ void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
       log::warning("zone_file", "zone", to_text(task->job.apex), "text", warning);
   for (const std::string& line : outcome.problems)
     log::error("zone_not_loaded", "zone", to_text(task->job.apex), "reason", line);
+  // The file's zone and what was found in it may take a while to be freed.
+  asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan)] {});
   --running_;
   --task->batch->running;
   ++task->batch->finished;

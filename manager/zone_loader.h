@@ -10,6 +10,7 @@
 
 #include "config/zone_table.h"
 #include "manager/committer.h"
+#include "manager/large_changes.h"
 #include "manager/zone_file.h"
 #include "shm/slots.h"
 
@@ -47,7 +48,8 @@ class ZoneLoader {
   /// `threads` jobs run at once. References outlive the loader, and the pool is joined before it
   /// goes. Its methods belong to the commit thread.
   ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
-             shm::SlotTable& slots, Committer& committer, zone::DataLimits limits);
+             shm::SlotTable& slots, Committer& committer, LargeChanges& changes,
+             zone::DataLimits limits);
 
   void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
   /// Where jobs come from: asked whenever a thread is free, so that a million zones cost no list
@@ -71,6 +73,7 @@ class ZoneLoader {
     std::uint64_t finished = 0;
   };
   struct Task;
+  struct Merged;
   void fill();
   void start(Job job, const std::shared_ptr<Batch>& batch);
   void build(const std::shared_ptr<Task>& task);
@@ -85,6 +88,7 @@ class ZoneLoader {
   shm::Store& store_;
   shm::SlotTable& slots_;
   Committer& committer_;
+  LargeChanges& changes_;
   zone::DataLimits limits_;
   std::deque<std::shared_ptr<Batch>> batches_;
   std::size_t running_ = 0;

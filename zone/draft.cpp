@@ -51,28 +51,30 @@ std::uint64_t layout_fingerprint() noexcept {
 }
 
 Draft::Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version)
-    : transaction_(transaction), root_(root), version_(version) {}
+    : Draft(transaction, transaction, root, version) {}
 
-Snapshot Draft::snapshot() const noexcept {
-  return Snapshot(transaction_.window(), root_, version_);
-}
+Draft::Draft(shm::Transaction& transaction, shm::Transaction& table, shm::Ref<> root,
+             std::uint64_t version)
+    : transaction_(transaction), table_(table), root_(root), version_(version) {}
+
+Snapshot Draft::snapshot() const noexcept { return Snapshot(table_.window(), root_, version_); }
 
 const ZoneEntry* Draft::entry_at(dns::NameView apex) const noexcept {
   return snapshot().zone_at(apex).entry_;
 }
 
 Result<RootData*> Draft::writable_root() {
-  if (root_ && transaction_.is_fresh(root_)) return transaction_.writable(root_.as<RootData>());
+  if (root_ && table_.is_fresh(root_)) return table_.writable(root_.as<RootData>());
   const RootData* old = nullptr;
   if (root_) {
-    old = transaction_.window().at(root_.as<RootData>());
+    old = table_.window().at(root_.as<RootData>());
     if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
   }
-  auto ref = transaction_.allocate(sizeof(RootData));
+  auto ref = table_.allocate(sizeof(RootData));
   if (!ref) return pass(ref);
-  auto* root = transaction_.writable(ref->as<RootData>());
+  auto* root = table_.writable(ref->as<RootData>());
   *root = old == nullptr ? RootData{} : *old;
-  if (root_) transaction_.release(root_, sizeof(RootData));
+  if (root_) table_.release(root_, sizeof(RootData));
   root_ = *ref;
   return root;
 }
@@ -83,9 +85,9 @@ Status Draft::put_server_settings(const ServerSettings& settings) {
   if (snapshot().server_settings_tag() == hash) return {};
   auto root = writable_root();
   if (!root) return pass(root);
-  auto block = write_octets(transaction_, bytes);
+  auto block = write_octets(table_, bytes);
   if (!block) return pass(block);
-  release_octets(transaction_, (*root)->server_settings, (*root)->server_settings_octets);
+  release_octets(table_, (*root)->server_settings, (*root)->server_settings_octets);
   (*root)->server_settings = *block;
   (*root)->server_settings_octets = static_cast<std::uint32_t>(bytes.size());
   (*root)->server_settings_hash = hash;
@@ -96,29 +98,29 @@ Status Draft::put_server_settings(const ServerSettings& settings) {
 Status Draft::intern_settings(ByteView bytes, std::uint64_t hash) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = transaction_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
+  const auto* old = table_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
   const std::uint32_t count = old == nullptr ? 0 : old->count;
   const auto* entries = old == nullptr ? nullptr : old->entries();
   const auto* place = std::find_if(entries, entries + count,
                                    [&](const SettingsEntry& e) { return e.hash == hash; });
   const auto index = static_cast<std::uint32_t>(place - entries);
   const bool is_new = index == count;
-  const bool in_place = !is_new && transaction_.is_fresh(shm::Ref<>{(*root)->settings_table});
+  const bool in_place = !is_new && table_.is_fresh(shm::Ref<>{(*root)->settings_table});
   SettingsTable* table;
   if (in_place) {
-    table = transaction_.writable(shm::Ref<SettingsTable>{(*root)->settings_table});
+    table = table_.writable(shm::Ref<SettingsTable>{(*root)->settings_table});
   } else {
-    auto ref = transaction_.allocate(SettingsTable::octets(count + (is_new ? 1U : 0U)));
+    auto ref = table_.allocate(SettingsTable::octets(count + (is_new ? 1U : 0U)));
     if (!ref) return pass(ref);
-    table = transaction_.writable(ref->as<SettingsTable>());
+    table = table_.writable(ref->as<SettingsTable>());
     *table = {count + (is_new ? 1U : 0U), 0};
     if (count > 0) std::memcpy(table->entries(), entries, count * sizeof(SettingsEntry));
     if (old != nullptr)
-      transaction_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(count));
+      table_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(count));
     (*root)->settings_table = ref->units;
   }
   if (is_new) {
-    auto block = write_octets(transaction_, bytes);
+    auto block = write_octets(table_, bytes);
     if (!block) return pass(block);
     table->entries()[index] = {hash, *block, static_cast<std::uint32_t>(bytes.size()), 0, 0};
   }
@@ -129,21 +131,21 @@ Status Draft::intern_settings(ByteView bytes, std::uint64_t hash) {
 Status Draft::drop_settings(std::uint64_t hash, std::uint32_t zones) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = transaction_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
+  const auto* old = table_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
   if (old == nullptr) return fail(Errc::kCorrupt, "settings table is damaged");
   std::vector<SettingsEntry> kept(old->entries(), old->entries() + old->count);
   for (SettingsEntry& entry : kept) {
     if (entry.hash != hash) continue;
     entry.zones -= std::min(entry.zones, zones);
-    if (entry.zones == 0) release_octets(transaction_, entry.block, entry.octets);
+    if (entry.zones == 0) release_octets(table_, entry.block, entry.octets);
   }
   std::erase_if(kept, [](const SettingsEntry& entry) { return entry.zones == 0; });
-  transaction_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(old->count));
+  table_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(old->count));
   (*root)->settings_table = 0;
   if (kept.empty()) return {};
-  auto ref = transaction_.allocate(SettingsTable::octets(kept.size()));
+  auto ref = table_.allocate(SettingsTable::octets(kept.size()));
   if (!ref) return pass(ref);
-  auto* table = transaction_.writable(ref->as<SettingsTable>());
+  auto* table = table_.writable(ref->as<SettingsTable>());
   *table = {static_cast<std::uint32_t>(kept.size()), 0};
   std::memcpy(table->entries(), kept.data(), kept.size() * sizeof(SettingsEntry));
   (*root)->settings_table = ref->units;
@@ -152,24 +154,24 @@ Status Draft::drop_settings(std::uint64_t hash, std::uint32_t zones) {
 
 Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex) {
   const LeafBlock old = snapshot().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
-  if (old && transaction_.is_fresh(old.ref)) {
-    *transaction_.writable(old.ref.as<ZoneEntry>()) = entry;
+  if (old && table_.is_fresh(old.ref)) {
+    *table_.writable(old.ref.as<ZoneEntry>()) = entry;
     return {};
   }
-  auto ref = transaction_.allocate(entry.octets());
+  auto ref = table_.allocate(entry.octets());
   if (!ref) return pass(ref);
-  auto* block = transaction_.writable(ref->as<ZoneEntry>());
+  auto* block = table_.writable(ref->as<ZoneEntry>());
   *block = entry;
   // A replaced entry keeps its spelling of the name: answers do not change case with an update.
   const std::uint8_t* name = old ? old.data + sizeof(ZoneEntry) : apex.data();
   std::memcpy(block + 1, name, apex.size());
   auto root = writable_root();
   if (!root) return pass(root);
-  auto zones = trie_put(transaction_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)),
-                        ref->units);
+  auto zones =
+      trie_put(table_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)), ref->units);
   if (!zones) return pass(zones);
   if (old)
-    transaction_.release(old.ref, entry.octets());
+    table_.release(old.ref, entry.octets());
   else
     ++(*root)->zone_count;
   (*root)->zones = *zones;
@@ -247,10 +249,9 @@ Status Draft::remove_zone(dns::NameView apex) {
   if (auto dropped = drop_settings(entry.settings_hash, 1); !dropped) return dropped;
   auto root = writable_root();
   if (!root) return pass(root);
-  auto zones =
-      trie_remove(transaction_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)));
+  auto zones = trie_remove(table_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)));
   if (!zones) return pass(zones);
-  transaction_.release(leaf.ref, entry.octets());
+  table_.release(leaf.ref, entry.octets());
   (*root)->zones = *zones;
   --(*root)->zone_count;
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -102,13 +103,16 @@ class Draft {
   Result<Applied> apply(const Changes& changes, const DataLimits& limits);
 
   /// Copies blocks lying in victim chunks, going on behind `cursor`, at most `names` names.
-  /// Returns true when the walk reached the end (cursor is then reset).
+  /// Returns true when the walk reached the end (cursor is then reset). Zones for which
+  /// `leave_alone` (may be empty) says so are passed over.
   struct CompactCursor {
     dns::Name zone;
     dns::Name name;
     std::uint8_t phase = 0;
   };
-  Result<bool> compact(CompactCursor& cursor, std::size_t names);
+  using LeaveAlone = std::function<bool(dns::NameView apex)>;
+  Result<bool> compact(CompactCursor& cursor, std::size_t names,
+                       const LeaveAlone& leave_alone = {});
   /// Halves the change histories of zones behind `cursor`, at most `zones` of them: when all
   /// together have grown too large. Returns true when the walk reached the end (cursor is then
   /// reset).
@@ -120,7 +124,11 @@ class Draft {
   [[nodiscard]] shm::Ref<> root() const noexcept { return root_; }
 
  private:
+  friend class DetachedDraft;
   friend class ZoneEdit;
+  /// What belongs to one zone's data goes to `transaction`, what leads to it to `table`.
+  Draft(shm::Transaction& transaction, shm::Transaction& table, shm::Ref<> root,
+        std::uint64_t version);
   Result<RootData*> writable_root();
   Status intern_settings(ByteView bytes, std::uint64_t hash);
   Status drop_settings(std::uint64_t hash, std::uint32_t zones);
@@ -134,6 +142,7 @@ class Draft {
   Status compact_settings(RootData& root);
 
   shm::Transaction& transaction_;
+  shm::Transaction& table_;
   shm::Ref<> root_;
   std::uint64_t version_;
 };

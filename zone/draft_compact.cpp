@@ -105,8 +105,9 @@ class TrieMover {
 /// Moves one zone's entry and data.
 class ZoneMover {
  public:
-  ZoneMover(shm::Transaction& transaction, std::size_t& budget, Draft::CompactCursor& cursor)
-      : transaction_(transaction), budget_(budget), cursor_(cursor) {}
+  ZoneMover(shm::Transaction& transaction, std::size_t& budget, Draft::CompactCursor& cursor,
+            const Draft::LeaveAlone& leave_alone)
+      : transaction_(transaction), budget_(budget), cursor_(cursor), leave_alone_(leave_alone) {}
 
   Result<std::uint32_t> operator()(std::uint32_t ref) {
     const auto* old = transaction_.window().at(shm::Ref<ZoneEntry>{ref});
@@ -118,6 +119,10 @@ class ZoneMover {
       cursor_.zone = apex;
       cursor_.name = apex;
       cursor_.phase = kNames;
+    }
+    if (leave_alone_ && leave_alone_(apex)) {
+      cursor_.phase = kDone;
+      return ref;
     }
     ZoneEntry entry = *old;
     if (auto moved = move_data(entry); !moved) return pass(moved);
@@ -185,6 +190,7 @@ class ZoneMover {
   shm::Transaction& transaction_;
   std::size_t& budget_;
   Draft::CompactCursor& cursor_;
+  const Draft::LeaveAlone& leave_alone_;
 };
 
 Result<std::uint32_t> move_octets(shm::Transaction& transaction, std::uint32_t ref,
@@ -244,14 +250,15 @@ Status Draft::compact_settings(RootData& root) {
   return {};
 }
 
-Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names) {
+Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
+                            const LeaveAlone& leave_alone) {
   if (!root_) return true;
   transaction_.use_reserve();
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
   auto root = writable_root();
   if (!root) return pass(root);
   std::size_t budget = std::max<std::size_t>(names, 2);  // a zone and a name: progress
-  ZoneMover zone_mover(transaction_, budget, cursor);
+  ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
   const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
   const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));
   bool zone_unfinished = false;
@@ -285,15 +292,15 @@ Status Draft::retire(ZoneEntry& entry) {
 Status Draft::retire_blocks(const std::vector<std::uint32_t>& refs) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
+  const auto* old = table_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
   const std::size_t had = old == nullptr ? 0 : old->count;
-  auto ref = transaction_.allocate(RetiredStack::octets(had + refs.size()));
+  auto ref = table_.allocate(RetiredStack::octets(had + refs.size()));
   if (!ref) return pass(ref);
-  auto* stack = transaction_.writable(ref->as<RetiredStack>());
+  auto* stack = table_.writable(ref->as<RetiredStack>());
   *stack = {static_cast<std::uint32_t>(had + refs.size()), 0};
   if (had > 0) std::memcpy(stack->refs(), old->refs(), had * sizeof(std::uint32_t));
   std::copy(refs.begin(), refs.end(), stack->refs() + had);
-  if (old != nullptr) transaction_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(had));
+  if (old != nullptr) table_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(had));
   (*root)->retired = ref->units;
   return {};
 }

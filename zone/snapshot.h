@@ -166,6 +166,7 @@ class ZoneView {
  private:
   friend class Snapshot;
   friend class Draft;
+  friend class DetachedDraft;
   friend class ZoneWalk;
   friend class HistoryReader;
   [[nodiscard]] Trie names() const noexcept;
@@ -219,6 +220,7 @@ class Snapshot {
  private:
   friend class ZoneWalk;
   friend class Draft;
+  friend class DetachedDraft;
   [[nodiscard]] Trie zones() const noexcept;
   [[nodiscard]] ZoneView view_at(std::uint32_t ref) const noexcept;
   shm::Window window_;

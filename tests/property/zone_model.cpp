@@ -5,7 +5,10 @@
 #include <random>
 #include <set>
 
+#include "shm/inspection.h"
 #include "tests/unit/zone/zone_fixture.h"
+#include "zone/audit.h"
+#include "zone/detached_draft.h"
 
 namespace pando::zone {
 namespace {
@@ -119,6 +122,60 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModel) {
       ASSERT_NO_FATAL_FAILURE(expect_equal()) << "round " << round;
     }
   }
+}
+
+/// Each difference is worked out from a version that others may follow before it is adopted.
+TEST_F(ZoneModel, EveryVersionEqualsTheModelWhenItIsWorkedOutBeside) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  random_.seed(seed);
+  ASSERT_TRUE(load("example.", {"example. 60 SOA a. b. 1 2 3 4 5", "example. 60 NS a."}));
+  add_to_model({"example.", "60", "SOA", "a. b. 1 2 3 4 5"});
+  add_to_model({"example.", "60", "NS", "a."});
+  Draft::CompactCursor cursor;
+  int adopted = 0, moved = 0;
+  for (int round = 0; round < 1000; ++round) {
+    DetachedDraft beside(*store_, store_->current(), name("example."));
+    Changes changes{name("example."), {}, {}};
+    const Model before = model_;
+    std::vector<std::string> removed;
+    std::vector<std::string> added;
+    random_difference(removed, added);
+    for (const auto& line : removed) changes.removed.push_back(testing::record(line));
+    for (const auto& line : added) changes.added.push_back(testing::record(line));
+    ASSERT_TRUE(beside.draft().apply(changes, {}));
+    if (round % 50 == 0) store_->choose_victims(80, 1000);
+    const unsigned meanwhile = pick(4);
+    if (meanwhile == 0) {
+      ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 20); }));
+    } else if (meanwhile == 1) {
+      ASSERT_TRUE(commit([&](Draft& draft) {
+        return draft.put_zone_settings(name("example."), {}, static_cast<std::uint32_t>(round));
+      }));
+    }
+    const bool fits = beside.fits(snapshot());
+    shm::Transaction transaction = store_->begin();
+    Draft draft(transaction, store_->current().root, store_->current().number + 1);
+    const Status done = beside.adopt(transaction, draft);
+    ASSERT_EQ(done.has_value(), fits);
+    ASSERT_TRUE(fits || meanwhile == 0) << "only compaction changed the zone's blocks";
+    if (fits) {
+      ASSERT_TRUE(store_->publish(std::move(transaction), draft.root(), 0));
+    } else {
+      model_ = before;
+    }
+    ++(fits ? adopted : moved);
+    if (round % 10 == 0) {
+      ASSERT_NO_FATAL_FAILURE(expect_equal()) << "round " << round;
+    }
+    if (round % 100 == 0) {
+      Audit found = audit(store_->window(), store_->current().root);
+      compare_chunks(found, shm::occupancy(store_->window()));
+      ASSERT_EQ(found.fault_count, 0U) << found.faults.front();
+    }
+  }
+  EXPECT_GT(adopted, 500);
+  EXPECT_GT(moved, 0);
 }
 
 }  // namespace

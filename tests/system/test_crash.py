@@ -38,6 +38,7 @@ def crash_points():
 
 
 ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_odd_primaries.py
+             "change-worked-out", "change-adopted",  # of large differences: the same
              "export-written", "export-noted", "export-renamed"}  # test_export.py
 # Reached only on the way back from another crash: test_a_crash_during_replay.
 REPLAY = {"replay-staged", "replay-published"}

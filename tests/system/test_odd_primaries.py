@@ -380,6 +380,68 @@ def test_a_crash_between_a_whole_zone_and_its_note_leaves_the_zone(secondary):
     assert address(server) == f"192.0.2.{server.serial('example')}", "one version or the other, whole"
 
 
+HOSTS = 700  # whose replacement is more than the commit thread changes by itself
+
+
+def hosts(serial):
+    return [records(f"h{i}.{APEX}", "A", f"198.51.100.{serial}") for i in range(HOSTS)]
+
+
+def with_hosts(primary):
+    """SOA, AXFR and IXFR of a zone in which each version changes every host."""
+    def answer(query, rdtype):
+        serial = primary.serial
+        if rdtype == "SOA":
+            return [wire(query, [soa(serial)])]
+        if rdtype == "AXFR":
+            return [wire(query, zone(serial, *hosts(serial)))]
+        known = query.authority[0][0].serial
+        if known == serial:
+            return [wire(query, [soa(serial)])]
+        www = [records(f"www.{APEX}", "A", f"192.0.2.{version}") for version in (known, serial)]
+        return [wire(query, [soa(serial), soa(known), www[0], *hosts(known)]),
+                wire(query, [soa(serial), www[1], *hosts(serial), soa(serial)])]
+
+    primary.answer = answer
+
+
+def host_addresses(server):
+    return sorted(line.rsplit(" ", 1)[1] for line in server.records("example") if line.startswith("h"))
+
+
+def test_a_large_ixfr_is_worked_out_beside_the_commit_thread(secondary):
+    server, (primary,) = secondary(prepare=lambda primaries: with_hosts(primaries[0]))
+    primary.serial = 2
+    has_serial(server, 2)
+    assert host_addresses(server) == ["198.51.100.2"] * HOSTS and address(server) == "192.0.2.2"
+    counters = server.control("status")["counters"]
+    assert (counters["transfers_in_ixfr"], counters["large_changes"]) == (1, 1)
+    assert server.control("store", "check")["faults_found"] == 0
+
+
+@pytest.mark.parametrize("point", ["change-worked-out", "change-adopted", "commit-journalled"])
+def test_a_crash_in_a_large_ixfr_leaves_the_version_before_and_loses_nothing(secondary, point):
+    server, (primary,) = secondary(prepare=lambda primaries: with_hosts(primaries[0]))
+    server.stop()
+    server.crash_at = point
+    server.start("example")
+    primary.serial = 2
+    servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
+    assert server.process.returncode == -signal.SIGKILL
+    assert address(server) == "192.0.2.1" and host_addresses(server) == ["198.51.100.1"] * HOSTS
+    server.crash_at = None
+    server.start("example")
+    has_serial(server, 2)
+    assert address(server) == "192.0.2.2" and host_addresses(server) == ["198.51.100.2"] * HOSTS
+    assert server.control("store", "check")["faults_found"] == 0
+    primary.close()
+    server.stop()
+    shutil.rmtree(server.store)
+    server.start("example")
+    serial = server.serial("example")
+    assert host_addresses(server) == [f"198.51.100.{serial}"] * HOSTS, "one version or the other, whole"
+
+
 ZONE_FILE = """$TTL 300
 @ SOA ns admin 100 3600 600 86400 300
 @ NS ns

@@ -25,6 +25,9 @@ using testing::name;
 using testing::record;
 using Records = std::set<std::string>;  // "owner TYPE rdata"
 
+/// Each merged file and each transfer counts as a large change.
+constexpr LargeChanges::Options kAllBeside{0, 3};
+
 /// A manager's data from its start to its end.
 class Life {
  public:
@@ -36,7 +39,8 @@ class Life {
         slots_(must(shm::SlotTable::open(folder.slots(), folder.store(), layout()))),
         journal_(must(Journal::open({folder.path() + "/journal", 16 << 10}, native_files(), note))),
         committer_((prepare(), io_), store_, journal_, journal_thread_, {}),
-        loader_(io_, pool_, 2, store_, slots_, committer_, {}),
+        changes_(io_, pool_, store_, slots_, committer_, kAllBeside),
+        loader_(io_, pool_, 2, store_, slots_, committer_, changes_, {}),
         checkpointer_(io_, store_, slots_, journal_, std::move(image_), {}) {
     checkpointer_.set_pin(std::move(pin_));
   }
@@ -79,20 +83,21 @@ class Life {
   /// As an IXFR does.
   void transfer(const Records& removed, const Records& added, int ttl) {
     bool done = false;
-    CommitRequest request;
-    request.kind = CommitRequest::Kind::kAlone;
-    request.stage = [&](Stage& stage) -> Status {
+    ZoneChange change;
+    change.zone = name("@");
+    change.records = removed.size() + added.size();
+    change.stage = [&](Stage& stage) -> Status {
       const zone::ZoneView before = stage.draft.snapshot().zone_at(name("@"));
       auto applied = stage.draft.apply(changes(before, removed, added, ttl), {});
       if (!applied) return pass(applied);
       committer_.note_difference(stage, *applied, RecordKind::kTransfer);
       return {};
     };
-    request.done = [&](const Result<std::uint64_t>& version) {
+    change.done = [&](const Result<std::uint64_t>& version) {
       EXPECT_TRUE(version.has_value());
       done = true;
     };
-    committer_.submit(std::move(request));
+    changes_.submit(std::move(change));
     run_until(done);
   }
   /// As an AXFR does.
@@ -243,6 +248,7 @@ class Life {
   Journal journal_;
   shm::SlotTable::OwnPin pin_;
   Committer committer_;
+  LargeChanges changes_;
   ZoneLoader loader_;
   Checkpointer checkpointer_;
 };

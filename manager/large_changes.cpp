@@ -1,0 +1,126 @@
+#include "manager/large_changes.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "zone/detached_draft.h"
+
+namespace pando::manager {
+
+/// One change on its way. Touched by one thread at a time.
+struct LargeChanges::Work {
+  ZoneChange change;
+  int tries = 0;
+  bool source_noted = false;
+  bool moved = false;  // the zone, since the draft began
+  // Behind the pin, so that it is dropped first: it reads what the pin holds.
+  shm::SlotTable::OwnPin pin;
+  std::unique_ptr<zone::DetachedDraft> draft;
+  std::vector<JournalEntry> journal;
+  Status staged;
+
+  /// What takes a while to be freed: blocks that go back to the store, a hundred thousand records.
+  void let_go(asio::thread_pool& pool, std::function<Status(Stage&)> stage) {
+    asio::post(pool, [stage = std::move(stage), draft = std::move(draft), pin = std::move(pin),
+                      journal = std::move(journal)] {});
+    journal.clear();
+  }
+
+  /// In a pool thread.
+  void work_out() {
+    Stage stage{draft->transaction(), draft->draft(), journal, true, source_noted};
+    staged = change.stage(stage);
+    crash_point("change-worked-out");
+  }
+};
+
+LargeChanges::LargeChanges(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
+                           shm::SlotTable& slots, Committer& committer, Options options)
+    : io_(io),
+      pool_(pool),
+      store_(store),
+      slots_(slots),
+      committer_(committer),
+      options_(options) {}
+
+void LargeChanges::submit(ZoneChange change) {
+  auto work = std::make_shared<Work>();
+  work->change = std::move(change);
+  if (work->change.records <= options_.at_once) return change_here(work);
+  ++counters_.beside;
+  zones_.push_back(work->change.zone);
+  work_out(work);
+}
+
+bool LargeChanges::at_work_on(dns::NameView zone) const noexcept {
+  return std::any_of(zones_.begin(), zones_.end(),
+                     [&](const dns::Name& one) { return one.view() == zone; });
+}
+
+void LargeChanges::work_out(const std::shared_ptr<Work>& work) {
+  const shm::VersionInfo version = store_.current();
+  if (work->tries++ > 0) work->let_go(pool_, {});
+  work->source_noted = committer_.source_noted(work->change.zone);
+  work->pin = slots_.pin_own(version.number);
+  work->draft = std::make_unique<zone::DetachedDraft>(store_, version, work->change.zone);
+  asio::post(pool_, [this, work] {
+    work->work_out();
+    asio::post(io_, [this, work] { worked_out(work); });
+  });
+}
+
+void LargeChanges::worked_out(const std::shared_ptr<Work>& work) {
+  if (work->staged) return adopt(work);
+  work->moved = !work->draft->fits(committer_.current());
+  // What does not fit a zone that has changed since may fit what it is now.
+  finish(work, tl::unexpected<Error>(work->staged.error()));
+}
+
+/// Exchanges the zone's data, if they are still those that the draft began with.
+void LargeChanges::adopt(const std::shared_ptr<Work>& work) {
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [this, work](Stage& stage) -> Status {
+    if (work->change.check)
+      if (auto ok = work->change.check(); !ok) return ok;
+    work->moved = !work->draft->fits(stage.draft.snapshot()) ||
+                  work->source_noted != committer_.source_noted(work->change.zone);
+    if (work->moved) return fail(Errc::kExists, "zone moved");
+    if (auto adopted = work->draft->adopt(stage.transaction, stage.draft); !adopted) return adopted;
+    stage.journal = std::move(work->journal);
+    crash_point("change-adopted");
+    return {};
+  };
+  request.done = [this, work](const Result<std::uint64_t>& version) { finish(work, version); };
+  committer_.submit(std::move(request));
+}
+
+void LargeChanges::change_here(const std::shared_ptr<Work>& work) {
+  CommitRequest request;
+  // A step that fails half-way must leave no trace.
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [work](Stage& stage) -> Status {
+    if (work->change.check)
+      if (auto ok = work->change.check(); !ok) return ok;
+    return work->change.stage(stage);
+  };
+  request.done = [this, work](const Result<std::uint64_t>& version) { finish(work, version); };
+  committer_.submit(std::move(request));
+}
+
+void LargeChanges::finish(const std::shared_ptr<Work>& work, const Result<std::uint64_t>& version) {
+  if (!version && std::exchange(work->moved, false)) {
+    ++counters_.again;
+    return work->tries < options_.tries ? work_out(work) : change_here(work);
+  }
+  const auto done = std::move(work->change.done);
+  if (work->tries > 0) {
+    zones_.erase(std::find(zones_.begin(), zones_.end(), work->change.zone));
+    work->let_go(pool_, std::move(work->change.stage));
+  }
+  done(version);
+}
+
+}  // namespace pando::manager
