@@ -9,6 +9,7 @@
 #include "manager/server.h"
 #include "manager/store_audit.h"
 #include "manager/store_copy.h"
+#include "zone/history.h"
 
 namespace pando::manager {
 
@@ -68,6 +69,24 @@ void Server::copy_store_to(const std::string& path, const ControlServer::Reply& 
   });
 }
 
+namespace {
+
+Status stage_rollback(const Committer& committer, Stage& stage, const dns::Name& name,
+                      dns::Serial serial, config::SerialPolicy policy, std::uint64_t now,
+                      const zone::DataLimits& limits) {
+  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
+  if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
+  auto changes = rollback_changes(zone, serial, policy, now);
+  if (!changes) return pass(changes);
+  if (changes->empty()) return {};
+  auto applied = stage.draft.apply(*changes, limits);
+  if (!applied) return pass(applied);
+  committer.note_difference(stage, *applied, RecordKind::kDelta);
+  return {};
+}
+
+}  // namespace
+
 /// An update like any other, so it is journalled, goes to the secondaries and wins over the file.
 void Server::roll_back(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
   auto name = dns::Name::from_text(request.name);
@@ -77,20 +96,24 @@ void Server::roll_back(const ipc::ControlRequest& request, const ControlServer::
   const config::ZoneOptions& options = *runtime_->settings.zones[*index].options;
   if (options.is_secondary())
     return reply(fail(Errc::kInvalid, "{}: what its primary sends is served", to_text(*name)));
-  const auto compute = [zone = *name, serial = dns::Serial{request.serial},
-                        policy = options.serial_policy,
-                        now = static_cast<std::uint64_t>(std::time(nullptr))](
-                           const zone::Snapshot& snapshot) -> Result<zone::Changes> {
-    const zone::ZoneView view = snapshot.zone_at(zone);
-    if (!view || !view.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(zone));
-    return rollback_changes(view, serial, policy, now);
+  ZoneChange change;
+  change.zone = *name;
+  const zone::ZoneView view = committer_->current().zone_at(*name);
+  if (view && view.loaded())
+    if (const auto history = zone::HistoryReader::from(view, {request.serial}))
+      change.records = history->records();
+  change.stage = [this, zone = *name, serial = dns::Serial{request.serial}, runtime = runtime_,
+                  policy = options.serial_policy,
+                  now = static_cast<std::uint64_t>(std::time(nullptr))](Stage& stage) {
+    return stage_rollback(*committer_, stage, zone, serial, policy, now, runtime->limits);
   };
-  committer_->apply(compute, runtime_->limits, [this, reply, zone = *name](auto applied) {
-    if (!applied) return reply(tl::unexpected<Error>(applied.error()));
+  change.done = [this, reply, zone = *name](const Result<std::uint64_t>& version) {
+    if (!version) return reply(tl::unexpected<Error>(version.error()));
     const dns::Serial serial = committer_->current().zone_at(zone).serial();
     log::info("zone_rolled_back", "zone", to_text(zone), "serial", serial.value);
     reply(json{{"serial", serial.value}});
-  });
+  };
+  changes_->submit(std::move(change));
 }
 
 void Server::audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
