@@ -262,4 +262,14 @@ int compare_rdata_canonical(RRType type, ByteView a, ByteView b) noexcept {
   return compare_octets(a, b);
 }
 
+void append_rdata_canonical(RRType type, ByteView rdata, Bytes& out) {
+  const RdataDescriptor* descriptor = find_descriptor(type);
+  if (descriptor == nullptr || !descriptor->folds) return append(out, rdata);
+  Stretches stretches(*descriptor, rdata);
+  for (std::size_t at = 0; at < rdata.size(); ++at) {
+    stretches.reach(at);
+    out.push_back(stretches.octet(at));
+  }
+}
+
 }  // namespace pando::dns

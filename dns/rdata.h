@@ -166,6 +166,10 @@ void for_each_compressible_field(RRType type, ByteView rdata, Field&& field) {
 /// lower case). Duplicate records are those that compare equal.
 [[nodiscard]] int compare_rdata_canonical(RRType type, ByteView a, ByteView b) noexcept;
 
+/// Appends RDATA in canonical form (RFC 4034 §6.2 with RFC 6840 §5.1): names of the listed types in
+/// lower case, all else as it is.
+void append_rdata_canonical(RRType type, ByteView rdata, Bytes& out);
+
 /// The name whose addresses belong in the additional section (RFC 1035 §3.3.9, §3.3.11, RFC 2782,
 /// RFC 9460 §4.1): NS, MX, SRV, ... targets. False when the type has none, and for the root, which
 /// stands for "no service" (RFC 7505 §3, RFC 2782) or for the owner itself (RFC 9460 §2.5).

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "dns/rdata.h"
+#include "manager/signed_update.h"
 #include "manager/soa.h"
 #include "manager/zone_overlay.h"
 
@@ -35,15 +36,7 @@ Refusal told(dns::ExtendedError code, Refusal refusal) {
 
 // Zone ------------------------------------------------------------------------------------------
 
-bool is_signed(const zone::ZoneView& zone) noexcept {
-  const zone::RecordView apex = zone.apex_record();
-  if (zone.denial() != zone::Denial::kUnsigned) return true;
-  for (const RRType type : {RRType::kDNSKEY, RRType::kNSEC, RRType::kNSEC3PARAM})
-    if (const auto rrset = apex.find(type); rrset && rrset.count() != 0) return true;
-  return zone.soa().signature_count() != 0;
-}
-
-/// RFC 2136 §3.1.2, and what this server does not do.
+/// RFC 2136 §3.1.2.
 Refused check_zone(const zone::ZoneView& zone) {
   using dns::ExtendedError;
   if (!zone)
@@ -51,15 +44,12 @@ Refused check_zone(const zone::ZoneView& zone) {
                 refusal(Rcode::kNotAuth, "not a zone of this server"));
   if (!zone.loaded())
     return told(ExtendedError::kNotReady, refusal(Rcode::kServFail, "zone is not loaded"));
-  if (is_signed(zone))
-    return told(ExtendedError::kNotSupported,
-                refusal(Rcode::kRefused, "zone is signed, updates need a signer"));
   return std::nullopt;
 }
 
 // Permission ------------------------------------------------------------------------------------
 
-/// Records that only a signer can keep true.
+/// Records that only a signer can keep true: not for zones without one.
 bool needs_signer(const UpdateRecord& record, dns::NameView apex) noexcept {
   switch (record.type) {
     case RRType::kRRSIG:
@@ -76,21 +66,49 @@ bool needs_signer(const UpdateRecord& record, dns::NameView apex) noexcept {
   }
 }
 
+bool may_update(const UpdateRules& rules, dns::NameView owner, RRType type) {
+  return may_update(*rules.allow_update, rules.requester, owner, type);
+}
+
+/// True when `may` holds for each type at a name that has records or signatures; they count as
+/// those of the type that they cover.
+template <class May>
+bool may_all_types(const zone::ZoneView& zone, dns::NameView owner, May&& may) {
+  bool allowed = true;
+  for (const zone::RecordView& record : {zone.record_at(owner), zone.nsec3_record_at(owner)})
+    record.for_each_rrset([&](const zone::RRsetView& rrset) { allowed = allowed && may(rrset); });
+  return allowed;
+}
+
 /// Deleting a name concerns each type that is there; of an absent name, whatever may be there.
 bool may_delete_name(const UpdateRules& rules, const zone::ZoneView& zone, dns::NameView owner) {
-  const zone::RecordView record = zone.record_at(owner);
-  if (!record) {
+  if (!zone.record_at(owner) && !zone.nsec3_record_at(owner)) {
     return std::any_of(rules.allow_update->begin(), rules.allow_update->end(),
                        [&](const zone::AclRule& rule) {
                          const RRType type = rule.types.empty() ? RRType::kANY : rule.types[0];
-                         return may_update(*rules.allow_update, rules.requester, owner, type);
+                         return may_update(rules, owner, type);
                        });
   }
-  bool allowed = true;
-  record.for_each_rrset([&](const zone::RRsetView& rrset) {
-    allowed = allowed && may_update(*rules.allow_update, rules.requester, owner, rrset.type());
+  return may_all_types(zone, owner, [&](const zone::RRsetView& rrset) {
+    return may_update(rules, owner, rrset.type());
   });
-  return allowed;
+}
+
+/// Who may change a set may change its signatures: nobody can use one without the other.
+bool may_update_signatures(const UpdateRules& rules, const zone::ZoneView& zone,
+                           const UpdateRecord& record) {
+  if (may_update(rules, record.owner, RRType::kRRSIG)) return true;
+  if (record.rr_class != RRClass::kANY)
+    return may_update(rules, record.owner, dns::rrsig_covered(record.rdata));
+  return may_all_types(zone, record.owner, [&](const zone::RRsetView& rrset) {
+    return rrset.signature_count() == 0 || may_update(rules, record.owner, rrset.type());
+  });
+}
+
+bool may_update(const UpdateRules& rules, const zone::ZoneView& zone, const UpdateRecord& record) {
+  if (record.type == RRType::kANY) return may_delete_name(rules, zone, record.owner);
+  if (record.type == RRType::kRRSIG) return may_update_signatures(rules, zone, record);
+  return may_update(rules, record.owner, record.type);
 }
 
 /// RFC 2136 §3.3.
@@ -99,15 +117,12 @@ Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
   if (!may_update_something(*rules.allow_update, rules.requester))
     return told(dns::ExtendedError::kProhibited,
                 refusal(Rcode::kRefused, "no rule of allow-update matches"));
+  const bool has_signer = is_signed(zone);
   for (const UpdateRecord& record : message.updates) {
-    const bool allowed =
-        record.type == RRType::kANY
-            ? may_delete_name(rules, zone, record.owner)
-            : may_update(*rules.allow_update, rules.requester, record.owner, record.type);
-    if (!allowed)
+    if (!may_update(rules, zone, record))
       return told(dns::ExtendedError::kProhibited,
                   refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record)));
-    if (record.rr_class == RRClass::kIN && needs_signer(record, zone.apex()))
+    if (!has_signer && record.rr_class == RRClass::kIN && needs_signer(record, zone.apex()))
       return told(
           dns::ExtendedError::kNotSupported,
           refusal(Rcode::kRefused, "{} in an unsigned zone needs a signer", describe(record)));
@@ -314,8 +329,15 @@ UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage
   Node& apex = overlay.at(zone.apex());
   if (apex.find(RRType::kSOA) == nullptr)
     return refused_outcome(refusal(Rcode::kServFail, "zone has no SOA"));
-  move_serial(apex, rules);
-  return {Rcode::kNoError, overlay.changes(), {}};
+  if (!is_signed(zone)) {
+    move_serial(apex, rules);
+    return {Rcode::kNoError, overlay.changes(), {}};
+  }
+  if (auto fault = check_signed_update(zone, overlay, rules.now))
+    return refused_outcome(told(
+        dns::ExtendedError::kNotSupported,
+        refusal(Rcode::kRefused, "zone is signed and the update is not consistent: {}", *fault)));
+  return {Rcode::kNoError, std::move(changes), {}};
 }
 
 }  // namespace pando::manager

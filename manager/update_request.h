@@ -32,9 +32,9 @@ struct UpdateOutcome {
 /// updates (§3.4), serial (§3.6). Pure: no clock, no I/O. Permission comes first so that
 /// prerequisites do not tell strangers what a zone holds.
 ///
-/// Decisions where the RFC leaves room: RRSIG, NSEC, NSEC3, SIG
-/// and NXT records and what would make a zone a signed one (DNSKEY, NSEC3PARAM at the apex) are
-/// refused, and so is every update of a signed zone, because nothing here could sign the result.
+/// Decisions where the RFC leaves room: an update of a signed zone has to bring what the signer
+/// would (check_signed_update); in another zone RRSIG, NSEC, NSEC3, SIG and NXT records and what
+/// would make it a signed one (DNSKEY, NSEC3PARAM at the apex) are refused.
 UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage& message,
                              const UpdateRules& rules);
 

@@ -42,8 +42,7 @@ void read_signatures(const zone::RRsetView& rrset, RRsets& out) {
   });
 }
 
-RRsets read_rrsets(const zone::RecordView& record) {
-  RRsets out;
+void read_rrsets(const zone::RecordView& record, RRsets& out) {
   record.for_each_rrset([&](const zone::RRsetView& rrset) {
     read_signatures(rrset, out);
     if (rrset.count() == 0) return;
@@ -52,8 +51,6 @@ RRsets read_rrsets(const zone::RecordView& record) {
     rrset.for_each_rdata(
         [&](ByteView rdata) { copy.rdatas.emplace_back(rdata.begin(), rdata.end()); });
   });
-  for (auto& [type, rrset] : out) sort_rdatas(rrset, type);
-  return out;
 }
 
 void append_records(const dns::Name& owner, RRType type, const RRset& rrset, const RRset* except,
@@ -79,11 +76,14 @@ ZoneOverlay::Node& ZoneOverlay::at(dns::NameView name) {
   Node& node = found->second;
   if (!fresh) return node;
   node.owner = dns::Name(name);
-  if (const zone::RecordView record = zone_.record_at(name)) {
+  // The store has NSEC3 records in a tree of their own.
+  for (const zone::RecordView record : {zone_.nsec3_record_at(name), zone_.record_at(name)}) {
+    if (!record) continue;
     node.owner = zone_.owner_of(record);
-    node.before = read_rrsets(record);
-    node.now = node.before;
+    read_rrsets(record, node.before);
   }
+  for (auto& [type, rrset] : node.before) sort_rdatas(rrset, type);
+  node.now = node.before;
   return node;
 }
 
@@ -110,18 +110,22 @@ void ZoneOverlay::remove(Node& node, RRType type, ByteView rdata) {
   if (found->second.rdatas.empty()) node.now.erase(found);
 }
 
+bool ZoneOverlay::same_ttl(RRType type, const RRset& a, const RRset& b) noexcept {
+  return type == RRType::kRRSIG || a.ttl == b.ttl;
+}
+
 zone::Changes ZoneOverlay::changes() const {
   zone::Changes changes;
   changes.zone = dns::Name(zone_.apex());
   for (const auto& [key, node] : nodes_) {
     for (const auto& [type, before] : node.before) {
       const RRset* now = find_in(node.now, type);
-      const bool whole = now == nullptr || now->ttl != before.ttl;
+      const bool whole = now == nullptr || !same_ttl(type, *now, before);
       append_records(node.owner, type, before, whole ? nullptr : now, changes.removed);
     }
     for (const auto& [type, now] : node.now) {
       const RRset* before = find_in(node.before, type);
-      const bool whole = before == nullptr || now.ttl != before->ttl;
+      const bool whole = before == nullptr || !same_ttl(type, now, *before);
       append_records(node.owner, type, now, whole ? nullptr : before, changes.added);
     }
   }

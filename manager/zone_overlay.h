@@ -38,6 +38,8 @@ class ZoneOverlay {
   static void add(Node& node, dns::RRType type, dns::Ttl ttl, ByteView rdata);
   static void insert(RRset& rrset, dns::RRType type, ByteView rdata);
   static void remove(Node& node, dns::RRType type, ByteView rdata);
+  /// RRSIGs have the TTL of what they cover (RFC 4034 §3), not one of their own.
+  static bool same_ttl(dns::RRType type, const RRset& a, const RRset& b) noexcept;
   static bool contains(const RRset& rrset, dns::RRType type, ByteView rdata) noexcept;
 
   [[nodiscard]] const std::map<std::string, Node>& nodes() const noexcept { return nodes_; }

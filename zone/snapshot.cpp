@@ -305,6 +305,37 @@ RecordView ZoneView::nsec3_at(ByteView hash) const noexcept {
   return candidate && in_chain(candidate, nsec3_parameters()) ? candidate : RecordView{};
 }
 
+Trie ZoneView::trie_of(Tree tree) const noexcept {
+  return tree == Tree::kNames ? names() : nsec3();
+}
+
+RecordView ZoneView::nsec3_record_at(dns::NameView owner) const noexcept {
+  if (!loaded()) return {};
+  const ByteView labels = relative_labels(owner, apex());
+  const LeafBlock leaf = nsec3().find(TrieKey(labels), labels);
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::record_before(Tree tree, dns::NameView name) const noexcept {
+  if (!loaded()) return {};
+  const LeafBlock leaf = trie_of(tree).before(TrieKey(relative_labels(name, apex())));
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::record_after(Tree tree, dns::NameView name) const {
+  if (!loaded()) return {};
+  TrieWalk walk(trie_of(tree));
+  walk.seek(TrieKey(relative_labels(name, apex())), false);
+  const LeafBlock leaf = walk.next();
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::last_record(Tree tree) const noexcept {
+  if (!loaded()) return {};
+  const LeafBlock leaf = trie_of(tree).last();
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
 dns::Name ZoneView::owner_of(const RecordView& record) const noexcept {
   auto name = dns::Name::join(record.relative_owner(), apex());
   return name ? *name : dns::Name(apex());

@@ -148,6 +148,16 @@ class ZoneView {
   /// NSEC3 whose owner hash equals `hash` (20 octets), of the chain with nsec3_parameters().
   [[nodiscard]] RecordView nsec3_at(ByteView hash) const noexcept;
 
+  /// The two ordered trees of a zone: names below the apex, and owners of NSEC3 records.
+  enum class Tree : std::uint8_t { kNames, kNsec3 };
+  /// The record with this very owner among the NSEC3 records, of whatever chain.
+  [[nodiscard]] RecordView nsec3_record_at(dns::NameView owner) const noexcept;
+  /// The nearest record before or behind `name` in canonical order, the last one; none at the end.
+  /// For the manager: record_after() uses the heap.
+  [[nodiscard]] RecordView record_before(Tree tree, dns::NameView name) const noexcept;
+  [[nodiscard]] RecordView record_after(Tree tree, dns::NameView name) const;
+  [[nodiscard]] RecordView last_record(Tree tree) const noexcept;
+
   /// Full owner name of a record of this zone.
   [[nodiscard]] dns::Name owner_of(const RecordView& record) const noexcept;
 
@@ -171,6 +181,7 @@ class ZoneView {
   friend class HistoryReader;
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
+  [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
   [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept {
     return record_view(window_, ref);
   }

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::dns {
+
+/// The fields of NSEC RDATA (RFC 4034 §4.1); views into it.
+struct NsecFields {
+  NameView next;
+  ByteView types;  ///< type bitmap
+};
+
+/// The fields of NSEC3 RDATA (RFC 5155 §3.2), and of NSEC3PARAM's (§4.2), which ends before `next`.
+struct Nsec3Fields {
+  std::uint8_t hash = 0;
+  std::uint8_t flags = 0;
+  std::uint16_t iterations = 0;
+  ByteView salt;
+  ByteView next;   ///< hash, as octets
+  ByteView types;  ///< type bitmap
+
+  [[nodiscard]] bool is_opt_out() const noexcept { return (flags & 1U) != 0; }
+  /// RFC 5155 §7.2: same hash, iterations and salt make one chain.
+  [[nodiscard]] bool same_chain(const Nsec3Fields& other) const noexcept;
+};
+
+/// None when the RDATA is cut short.
+[[nodiscard]] std::optional<NsecFields> parse_nsec(ByteView rdata) noexcept;
+[[nodiscard]] std::optional<Nsec3Fields> parse_nsec3(ByteView rdata) noexcept;
+[[nodiscard]] std::optional<Nsec3Fields> parse_nsec3param(ByteView rdata) noexcept;
+
+/// The types in a bitmap (RFC 4034 §4.1.2), ascending when it is well formed. What is cut short is
+/// left out.
+[[nodiscard]] std::vector<RRType> types_in_bitmap(ByteView bitmap);
+
+}  // namespace pando::dns

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/bytes.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::dns {
+
+/// The fields of RRSIG RDATA (RFC 4034 §3.1); views into it.
+struct RrsigFields {
+  RRType covered{};
+  std::uint8_t algorithm = 0;
+  std::uint8_t labels = 0;
+  std::uint32_t original_ttl = 0;
+  std::uint32_t expiration = 0;  ///< seconds since 1970 modulo 2^32 (§3.1.5)
+  std::uint32_t inception = 0;
+  std::uint16_t key_tag = 0;
+  NameView signer;
+  ByteView signature;
+  ByteView before_signer;  ///< the fixed fields as they are on the wire
+
+  /// RFC 4034 §3.1.5: both ends belong to the period; times compare as serial numbers do.
+  [[nodiscard]] bool is_valid_at(std::uint64_t seconds) const noexcept;
+};
+
+/// None when the RDATA is cut short or its signer is no uncompressed name.
+[[nodiscard]] std::optional<RrsigFields> parse_rrsig(ByteView rdata) noexcept;
+
+/// RFC 4034 §3.1.3: labels of an owner as an RRSIG counts them, without root and leading asterisk.
+[[nodiscard]] std::uint8_t rrsig_labels(NameView owner) noexcept;
+
+/// What a signature is over (RFC 4034 §3.1.8.1): the RRSIG's RDATA without the signature, then the
+/// records of the set in canonical form and order. `rdatas` are in canonical order and all
+/// different; the owner is the set's own, not one that a wildcard was expanded to.
+[[nodiscard]] Bytes signed_octets(const RrsigFields& rrsig, NameView owner,
+                                  std::span<const Bytes> rdatas);
+
+}  // namespace pando::dns

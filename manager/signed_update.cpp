@@ -1,0 +1,60 @@
+#include "manager/signed_update.h"
+
+#include <fmt/format.h>
+
+#include "manager/denial_check.h"
+#include "manager/signature_check.h"
+#include "manager/soa.h"
+
+namespace pando::manager {
+
+namespace {
+
+using dns::RRType;
+using Node = ChangedZone::Node;
+using RRset = ChangedZone::RRset;
+
+/// RFC 2136 §3.6 has the server move the serial; here that would break the SOA's signature.
+Fault check_serial(const Node& apex) {
+  const RRset* before = ChangedZone::find(apex.before, RRType::kSOA);
+  const RRset* now = apex.find(RRType::kSOA);
+  if (before == nullptr || now == nullptr) return "the zone has no SOA";
+  if (soa_serial(now->rdatas.front()).ahead_of(soa_serial(before->rdatas.front())))
+    return std::nullopt;
+  return "the update brings no SOA with a later serial";
+}
+
+Fault check_denial(ChangedZone& zone) {
+  const Node& apex = zone.at(zone.apex());
+  const auto has = [](const ChangedZone::RRsets& rrsets, RRType type) {
+    return ChangedZone::find(rrsets, type) != nullptr;
+  };
+  const bool nsec = has(apex.now, RRType::kNSEC), nsec3 = has(apex.now, RRType::kNSEC3PARAM);
+  if (nsec != has(apex.before, RRType::kNSEC) || nsec3 != has(apex.before, RRType::kNSEC3PARAM))
+    return "a zone cannot change between NSEC and NSEC3 by update";
+  if (nsec == nsec3)
+    return nsec ? "the zone has both NSEC and NSEC3" : "the zone has neither NSEC nor NSEC3";
+  return nsec ? NsecCheck(zone).run() : Nsec3Check(zone).run();
+}
+
+}  // namespace
+
+bool is_signed(const zone::ZoneView& zone) noexcept {
+  const zone::RecordView apex = zone.apex_record();
+  if (zone.denial() != zone::Denial::kUnsigned) return true;
+  for (const RRType type : {RRType::kDNSKEY, RRType::kNSEC, RRType::kNSEC3PARAM})
+    if (const auto rrset = apex.find(type); rrset && rrset.count() != 0) return true;
+  return zone.soa().signature_count() != 0;
+}
+
+Fault check_signed_update(const zone::ZoneView& before, ZoneOverlay& overlay, std::uint64_t now) {
+  ChangedZone zone(before, overlay);
+  Fault fault = check_serial(zone.at(zone.apex()));
+  if (!fault) fault = check_denial(zone);
+  if (!fault) fault = SignatureCheck(zone, now).run();
+  if (zone.exhausted())
+    return fmt::format("more than {} names and hashes to look at", ChangedZone::kMaxLooks);
+  return fault;
+}
+
+}  // namespace pando::manager
