@@ -143,3 +143,28 @@ def test_a_file_at_the_limit_of_its_size_refuses_updates_and_ends_nobody(pando, 
     lose_store(server)
     server.start("example")
     assert missing(server, names + ["before", "later"]) == []
+
+
+def test_a_journal_disk_that_is_read_only_refuses_updates_until_it_is_not(pando, zone, small_disk):
+    """The first update opens the journal's first file; a disk with a file open for writing cannot be made so, thus
+    the folder is mounted read-only over itself."""
+    journal = small_disk / "journal"
+    server = pando([zone], journal=str(journal)).start("example")
+    subprocess.run(["mount", "--bind", str(journal), str(journal)], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(journal)], check=True)
+        with pytest.raises(OSError, match="Read-only"):
+            (journal / "probe").write_bytes(b"x")
+        assert add(server, "refused") == dns.rcode.SERVFAIL
+        assert "updates_failed" in server.log() and "Read-only file system" in server.log()
+        assert server.ask("ns.example").answer and server.serial("example") == 1
+        assert not server.ask("refused.example", "TXT", tcp=True).answer
+        subprocess.run(["mount", "-o", "remount,bind,rw", str(journal)], check=True)
+        assert add(server, "later") == dns.rcode.NOERROR
+        assert server.serial("example") == 2
+    finally:
+        server.stop()
+        subprocess.run(["umount", "--lazy", str(journal)], check=True)
+    lose_store(server)
+    server.start("example")
+    assert missing(server, ["later"]) == [] and not server.ask("refused.example", "TXT", tcp=True).answer

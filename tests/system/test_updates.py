@@ -206,6 +206,70 @@ def test_a_flood_of_forged_updates_holds_no_client_of_another_worker_up(server):
     assert not servers.wait_until("the queue is empty", lambda: server.ask("forged.example")).answer
 
 
+def test_floods_of_forged_updates_to_some_workers_leave_the_clients_of_others_alone(tmp_path, pando):
+    """The kernel gives all that one socket sends to one worker: two of four are flooded, one socket each."""
+    path = tmp_path / "example.zone"
+    path.write_text(ZONE)
+    server = pando([{"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}]}], keys=[KEY],
+                   workers=4).start("example")
+    forged = dns.update.Update("example", keyring=dns.tsigkeyring.from_text({KEY["name"]: "d3Jvbmc="}))
+    forged.add("forged", 60, "A", "192.0.2.1")
+    stop = threading.Event()
+
+    def forwarded():
+        return {slot: row["counters"]["forwarded_updates"] for slot, row in server.workers().items()}
+
+    def connected():
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        made.settimeout(20)
+        made.connect(("127.0.0.1", server.port))
+        return made
+
+    def exchange(connection, octets):
+        connection.send(octets)
+        return connection.recv(4096)[3] & 0x0F
+
+    def worker_of(connection):
+        before = forwarded()
+        assert exchange(connection, forged.to_wire()) == dns.rcode.NOTAUTH
+        return next(slot for slot, count in forwarded().items() if count != before[slot])
+
+    def flood(connection):
+        octets, number = bytearray(forged.to_wire()), 0
+        while not stop.is_set():
+            number += 1
+            struct.pack_into("!H", octets, 0, number % 65536)
+            connection.send(octets)
+
+    connections = {}
+    while len(connections) < 4:
+        made = connected()
+        slot = worker_of(made)
+        made.close() if slot in connections else connections.update({slot: made})
+    flooded, spared = sorted(connections)[:2], sorted(connections)[2:]
+    before = forwarded()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        floods = [pool.submit(flood, connections[slot]) for slot in flooded]
+        try:
+            servers.wait_until("the floods are there",
+                               lambda: all(forwarded()[slot] > before[slot] + 1000 for slot in flooded))
+            for number in range(20):
+                for slot in spared:
+                    update = new_update()
+                    update.add(f"honest{number}-{slot}", 60, "A", "192.0.2.2")
+                    assert exchange(connections[slot], update.to_wire()) == dns.rcode.NOERROR
+        finally:
+            stop.set()
+            for done in floods:
+                done.result()
+    after = forwarded()
+    assert [after[slot] - before[slot] for slot in spared] == [20, 20]
+    for connection in connections.values():
+        connection.close()
+    assert server.serial("example") == 41
+    assert not servers.wait_until("the queues are empty", lambda: server.ask("forged.example")).answer
+
+
 def test_large_update_over_tcp(server):
     update = new_update()
     for i in range(1500):
