@@ -15,8 +15,9 @@ namespace pando::manager {
 /// first needed.
 class ZoneKeys {
  public:
-  /// Verifications that one update may cost: at most 0.1 s for Ed25519 and RSA, 0.7 s for ECDSA
-  /// with P-384. More than one for each RRSIG are only needed where keys have the same tag.
+  /// Verifications that one update may cost: measured on a busy machine 20 ms with RSA of 2048
+  /// bits, 0.1 s with P-256, 0.25 s with Ed25519, 1.6 s with P-384; of those a message has room for
+  /// 450. More than one for an RRSIG are only needed where keys have the same tag.
   static constexpr std::size_t kMaxVerifications = 1000;
 
   enum class Verdict : std::uint8_t { kVerified, kVerifiedByRevoked, kNoKey, kWrong, kTooMany };

@@ -310,7 +310,7 @@ Trie ZoneView::trie_of(Tree tree) const noexcept {
 }
 
 RecordView ZoneView::nsec3_record_at(dns::NameView owner) const noexcept {
-  if (!loaded()) return {};
+  if (!loaded() || nsec3().empty()) return {};
   const ByteView labels = relative_labels(owner, apex());
   const LeafBlock leaf = nsec3().find(TrieKey(labels), labels);
   return leaf ? record(leaf.ref.units) : RecordView{};

@@ -209,5 +209,44 @@ TEST_F(SnapshotTest, BuildingRefusesWhatNoZoneMayHave) {
   EXPECT_EQ(zone("example.").record_count(), 10U) << "the good version stays";
 }
 
+/// The apex is the first of all names, and in neither tree.
+TEST_F(SnapshotTest, NeighboursAreThoseOfTheOrderedWalk) {
+  using Tree = ZoneView::Tree;
+  std::vector<dns::Name> order;
+  auto cursor = zone_.begin();
+  while (const RecordView record = cursor.next()) order.push_back(zone_.owner_of(record));
+  ASSERT_GT(order.size(), 3U);
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+    EXPECT_EQ(zone_.owner_of(zone_.record_after(Tree::kNames, order[i])), order[i + 1]);
+    const RecordView before = zone_.record_before(Tree::kNames, order[i + 1]);
+    EXPECT_EQ(static_cast<bool>(before), i != 0);
+    if (before) {
+      EXPECT_EQ(zone_.owner_of(before), order[i]);
+    }
+  }
+  EXPECT_FALSE(zone_.record_after(Tree::kNames, order.back()));
+  EXPECT_EQ(zone_.owner_of(zone_.last_record(Tree::kNames)), order.back());
+  EXPECT_FALSE(zone_.last_record(Tree::kNsec3));
+  EXPECT_FALSE(zone_.nsec3_record_at(order.back()));
+}
+
+TEST_F(SnapshotTest, Nsec3RecordsHaveNeighboursOfTheirOwn) {
+  using Tree = ZoneView::Tree;
+  const std::string low(32, '0'), high(32, 'v');
+  auto lines = kSmallZone;
+  lines.push_back(low + ".example. 300 NSEC3 1 0 2 AB " + high + " A");
+  lines.push_back(high + ".example. 300 NSEC3 1 0 9 - " + low + " A");
+  ASSERT_TRUE(load("example.", lines));
+  const ZoneView hashed = zone("example.");
+  EXPECT_TRUE(hashed.nsec3_record_at(name(low + ".example.")));
+  EXPECT_TRUE(hashed.nsec3_record_at(name(high + ".EXAMPLE."))) << "of whatever chain";
+  EXPECT_FALSE(hashed.record_at(name(low + ".example.")));
+  EXPECT_EQ(hashed.owner_of(hashed.record_after(Tree::kNsec3, name(low + ".example."))),
+            name(high + ".example."));
+  EXPECT_EQ(hashed.owner_of(hashed.record_before(Tree::kNsec3, name("v.example."))),
+            name(low + ".example."));
+  EXPECT_EQ(hashed.owner_of(hashed.last_record(Tree::kNsec3)), name(high + ".example."));
+}
+
 }  // namespace
 }  // namespace pando::zone
