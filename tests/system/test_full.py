@@ -162,9 +162,8 @@ def test_a_journal_disk_that_is_read_only_refuses_updates_until_it_is_not(pando,
         subprocess.run(["mount", "-o", "remount,bind,rw", str(journal)], check=True)
         assert add(server, "later") == dns.rcode.NOERROR
         assert server.serial("example") == 2
+        lose_store(server)
     finally:
-        server.stop()
         subprocess.run(["umount", "--lazy", str(journal)], check=True)
-    lose_store(server)
     server.start("example")
     assert missing(server, ["later"]) == [] and not server.ask("refused.example", "TXT", tcp=True).answer

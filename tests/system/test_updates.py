@@ -266,7 +266,7 @@ def test_floods_of_forged_updates_to_some_workers_leave_the_clients_of_others_al
     assert [after[slot] - before[slot] for slot in spared] == [20, 20]
     for connection in connections.values():
         connection.close()
-    assert server.serial("example") == 41
+    servers.wait_until("the queues are empty", lambda: server.serial("example") == 41)
     assert not servers.wait_until("the queues are empty", lambda: server.ask("forged.example")).answer
 
 
