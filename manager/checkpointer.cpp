@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kLeastHeld = (std::uint64_t{32} << 20) / shm::kChunkOctets;
 constexpr std::uint64_t kHeldPart = 8;
 /// So many times that while checkpoints fail.
-constexpr std::uint64_t kHeldFactor = 4;
+constexpr std::uint64_t kHeldFactor = 2;
 /// The longest the writing thread sleeps in one go: it has to see that it is to hurry.
 constexpr std::chrono::milliseconds kNap{50};
 
@@ -85,7 +85,9 @@ std::uint64_t Checkpointer::journalled() const {
 
 bool Checkpointer::is_due(bool settled) const {
   if (store_.current().number == version_) return false;
-  if (settled && version_ == 0) return true;
+  // Of an image from before this process nobody knows what has been freed since: all of it is held.
+  if (settled && counters_.checkpoints == 0) return true;
+  if (store_.is_tight() && held_chunks() > 0) return true;
   if (Clock::now() - last_ >= options_.interval) return true;
   if (journalled() >= options_.journal_octets) return true;
   return held_chunks() >= held_limit();
@@ -96,9 +98,10 @@ std::uint64_t Checkpointer::held_limit() const {
 }
 
 void Checkpointer::check(bool settled) {
-  if (running_) return;
+  if (running_ || hurry_) return;
   if (Clock::now() < pause_until_) {
-    if (held_chunks() > kHeldFactor * held_limit()) let_go();
+    const std::uint64_t held = held_chunks();
+    if (held > kHeldFactor * held_limit() || (held > 0 && store_.is_tight())) let_go();
     return;
   }
   if (is_due(settled)) begin();
@@ -113,6 +116,7 @@ void Checkpointer::let_go() {
 }
 
 void Checkpointer::write_now(Done done) {
+  if (aborted_) return done(fail(Errc::kDenied, "the process is ending"));
   if (!running_ && version_ != 0 && version_ == store_.current().number) return done({});
   waiting_.push_back(std::move(done));
   if (!running_) begin();
@@ -169,9 +173,12 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
     pause_until_ = last_ + options_.again;
     log::error("checkpoint_failed", "reason", problem_, "image_version", version_);
   }
-  for (const Done& done : run->done)
+  for (const Done& done : std::exchange(run->done, {}))
     done(written ? Status() : Status(tl::unexpected<Error>(written.error())));
-  if (!waiting_.empty() && !aborted_) begin();
+  if (waiting_.empty()) return;
+  if (!aborted_) return begin();
+  for (const Done& done : std::exchange(waiting_, {}))
+    done(fail(Errc::kDenied, "the process is ending"));
 }
 
 }  // namespace pando::manager

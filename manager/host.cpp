@@ -48,7 +48,12 @@ Status make_directories(const config::Settings& settings, std::optional<std::uin
   if (auto made = own(settings.server.run_directory, 0755, uid); !made) return made;
   if (auto made = own(settings.server.run_directory + "/slots", 0700, uid); !made) return made;
   if (auto made = own(store, 0755, uid); !made) return made;
-  return own(settings.store.journal, 0750, uid);
+  if (auto made = own(settings.store.journal, 0750, uid); !made) return made;
+  // A folder that is there may be anybody's: an image is written only where the user may write.
+  const std::string image = std::filesystem::path(settings.store.image).parent_path().string();
+  std::error_code error;
+  if (image.empty() || std::filesystem::is_directory(image, error)) return {};
+  return own(image, 0750, uid);
 }
 
 /// Nothing in these folders is read, changed or removed before they are known to be ours alone: a

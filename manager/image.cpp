@@ -6,6 +6,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include <utility>
+
 #include "base/crash_point.h"
 
 namespace pando::manager {
@@ -120,10 +122,24 @@ std::string Image::directory() const {
 }
 
 Status Image::open() {
+  auto read = read_index();
+  if (!read && read.error().code != Errc::kNotFound) return read;
+  // The process that renamed the index may have died before that was durable. And one that died in
+  // its first checkpoint has left a file that nobody will ever name.
+  if (auto synced = files_.sync_directory(directory()); !synced)
+    drop_file();
+  else
+    remove_others();
+  return read;
+}
+
+Status Image::read_index() {
   auto file = files_.open(options_.path, OpenMode::kRead);
   if (!file) return pass(file);
   auto octets = (*file)->size();
   if (!octets) return pass(octets);
+  if (*octets > kMaxIndexOctets)
+    return fail(Errc::kCorrupt, "{}: too large for an image's index", options_.path);
   Bytes bytes(*octets);
   auto got = (*file)->read_at(0, bytes);
   if (!got) return pass(got);
@@ -141,7 +157,7 @@ Status Image::open() {
   file_ = std::move(*chunks);
   file_name_ = index->file;
   index_ = std::move(*index);
-  own_index_ = true;
+  own_index_ = named_ = true;
   unsure_ = true;
   return {};
 }
@@ -183,6 +199,7 @@ void Image::forget() {
 void Image::drop_file() {
   file_.reset();
   own_index_ = false;
+  named_ = false;
   unsure_ = true;
 }
 
@@ -207,8 +224,9 @@ Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm:
   unsure_ = true;
   const Errc why = written.error().code;
   if (!own_index_) {
-    file_.reset();
-    (void)files_.remove(chunk_path(file_name_));
+    const std::string path = chunk_path(file_name_);
+    if (!std::exchange(named_, false)) (void)files_.remove(path);
+    drop_file();
   } else if (why != Errc::kFull && why != Errc::kDenied) {
     drop_file();
   }
@@ -257,12 +275,14 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
 
 Status Image::put_index(ImageIndex&& index, Written& written) {
   const Bytes bytes = encode_image_index(index);
+  named_ = true;
   if (auto put = write_file_atomically(files_, options_.path, bytes); !put)
     // Which of the two indexes the disk has is not known: neither may lose what it refers to.
     return fail(Errc::kIo, "{}", put.error().text);
   crash_point("image-index-written");
   written.octets += bytes.size();
   index_ = std::move(index);
+  index_->state.side = {};
   own_index_ = true;
   unsure_ = false;
   if (written.anew) remove_others();
@@ -280,7 +300,7 @@ void Image::remove_others() {
         name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos)
       continue;
     const std::string other = (path.parent_path() / name).string();
-    if (other != chunk_path(file_name_)) (void)files_.remove(other);
+    if (file_ == nullptr || other != chunk_path(file_name_)) (void)files_.remove(other);
   }
 }
 

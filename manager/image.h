@@ -65,6 +65,7 @@ class Image {
  private:
   class Source;
   class Round;
+  Status read_index();
   [[nodiscard]] std::string chunk_path(std::uint64_t file) const;
   [[nodiscard]] std::string directory() const;
   Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);
@@ -81,6 +82,7 @@ class Image {
   std::unique_ptr<StoreFile> file_;  // null: the next checkpoint begins anew
   std::uint64_t file_name_ = 0;
   bool own_index_ = false;  // index_ speaks of file_
+  bool named_ = false;      // an index on the disk may speak of file_
   bool unsure_ = true;      // which chunks changed is not known
 };
 

@@ -73,6 +73,10 @@ Bytes encode_image_index(const ImageIndex& index) {
   return out;
 }
 
+bool looks_like_image_index(ByteView head) noexcept {
+  return head.size() >= kImageMagicOctets && load_be64(head.data()) == kImageMagic;
+}
+
 Result<ImageIndex> decode_image_index(ByteView bytes) {
   if (bytes.size() < octets_of(0, 0) || load_be64(bytes.data()) != kImageMagic)
     return fail(Errc::kCorrupt, "not an image of a zone store");

@@ -20,7 +20,15 @@ struct ImageIndex {
   shm::ImageState state;
 };
 
+/// No index is longer.
+inline constexpr std::uint64_t kMaxIndexOctets =
+    std::uint64_t{shm::kMaxImageChunks} * 12 +
+    shm::Store::kSideEntries * sizeof(shm::Store::SideEntry) * 2 + 4096;
+
 Bytes encode_image_index(const ImageIndex& index);
+/// Enough of a file's first octets to tell an index from anything else.
+inline constexpr std::size_t kImageMagicOctets = 8;
+[[nodiscard]] bool looks_like_image_index(ByteView head) noexcept;
 /// kCorrupt: cut off, a wrong checksum, or contradicting itself; kLayout: another version.
 Result<ImageIndex> decode_image_index(ByteView bytes);
 

@@ -35,6 +35,16 @@ class ImageReplay {
     return draft_->unload_zone(zone);
   }
 
+  Status lose_all() {
+    std::vector<dns::Name> names;
+    draft_->snapshot().for_each_zone([&](const zone::ZoneView& zone) {
+      if (zone.loaded()) names.emplace_back(zone.apex());
+    });
+    for (const dns::Name& name : names)
+      if (auto lost = lose(name); !lost) return lost;
+    return {};
+  }
+
   Status publish() {
     auto version = store_.publish(std::move(*transaction_), draft_->root(), last_);
     if (!version) return pass(version);
@@ -68,6 +78,9 @@ class ImageReplay {
         return zone.serial() == record.to ? Status() : lose(record.zone);
       case RecordKind::kSource:
         return zone.serial() == record.to ? put_source(record) : lose(record.zone);
+      case RecordKind::kTransfer:
+        // A zone that was sent whole may be another one with the same serial.
+        return record.from == record.to ? lose(record.zone) : apply_difference(zone, record);
       default:
         return apply_difference(zone, record);
     }
@@ -101,6 +114,22 @@ class ImageReplay {
   std::vector<dns::Name> lost_;  // each once: it has no data from then on
 };
 
+/// Unloads the zones of which the journal may have had records behind the image that are not there
+/// any more: folded into its snapshot, or lost with a file.
+Status lose_forgotten(ImageReplay& replay, const JournalFiles& present, std::uint64_t position,
+                      Files& files, const NoteSink& note) {
+  if (present.snapshot_position <= position) {
+    const bool gap =
+        !present.segments.empty() && present.segments.front().header.first > position + 1;
+    return gap ? replay.lose_all() : Status();
+  }
+  const auto history = JournalHistory::read(files, present, note);
+  if (!history->problem().empty() || history->damaged()) return replay.lose_all();
+  for (const dns::Name& zone : history->zone_names())
+    if (auto lost = replay.lose(zone); !lost) return lost;
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
@@ -108,14 +137,17 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   const std::uint64_t position = store.current().journal_position;
   const JournalFiles present = journal.files();
   ImageReplay replay(store);
-  if (present.snapshot_position > position) {
-    const auto history = JournalHistory::read(files, present, note);
-    for (const dns::Name& zone : history->zone_names())
-      if (auto lost = replay.lose(zone); !lost) return pass(lost);
-  }
+  if (auto lost = lose_forgotten(replay, present, position, files, note); !lost) return pass(lost);
+  bool damaged = false;
   auto walked = for_each_record(
-      files, present, position, [&](JournalRecord&& record) { return replay.take(record); }, note);
+      files, present, position, [&](JournalRecord&& record) { return replay.take(record); },
+      [&](const JournalNote& told) {
+        damaged = damaged || told.severe;
+        note(told);
+      });
   if (!walked) return pass(walked);
+  if (damaged)
+    if (auto lost = replay.lose_all(); !lost) return pass(lost);
   if (auto published = replay.publish(); !published) return pass(published);
   log::info("image_replayed", "records", replay.applied(), "zones_unloaded", replay.lost().size());
   return replay.lost();

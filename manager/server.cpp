@@ -1,5 +1,6 @@
 #include "manager/server.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <csignal>
 #include <utility>
@@ -72,8 +73,11 @@ void Server::check_pinned() {
   const std::uint64_t limit = runtime_->settings.limits.pinned_bytes;
   const auto held = [this] {
     const std::uint64_t of_image = checkpointer_ ? checkpointer_->held_chunks() : 0;
-    return (store_->stats().waiting_chunks - of_image) * shm::kChunkOctets;
+    const std::uint64_t waiting = store_->stats().waiting_chunks;
+    return (waiting - std::min(waiting, of_image)) * shm::kChunkOctets;
   };
+  // What a checkpoint pins is not the workers' fault.
+  if (checkpointer_ && checkpointer_->running()) return;
   if (held() <= limit) return;
   upkeep_->reclaim();
   if (held() <= limit) return;

@@ -56,7 +56,8 @@ class Server {
   Status open_workers();
   Status open_control();
   std::unique_ptr<Image> open_image(const shm::StoreOptions& options) const;
-  Status fill_store(OpenedStore::From from, const shm::StoreOptions& options);
+  Status bring_up(shm::Store& restored);
+  Status take_store(OpenedStore::From from);
   Status first_version();
   void make_parts();
   void begin_serving();
@@ -127,7 +128,8 @@ class Server {
   shm::SlotTable::OwnPin image_pin_;
   bool fresh_ = false;
   bool store_was_lost_ = false;  // the journal has records from before this store
-  bool zones_missing_ = false;   // some have to be loaded before their secondaries may ask anybody
+  bool restored_ = false;        // the store was made from the image
+  bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
 
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<Checkpointer> checkpointer_;  // null: no image is configured
@@ -158,6 +160,7 @@ class Server {
   bool settled_ = false;  // each zone of the configuration has been looked at once
   bool announced_ = false;
   bool reloading_ = false;
+  bool copying_ = false;
   bool stopping_ = false;
 };
 

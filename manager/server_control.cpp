@@ -60,13 +60,17 @@ void Server::copy_store_to(const std::string& path, const ControlServer::Reply& 
   if (!path.starts_with('/'))
     return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
   const config::StoreSettings& store = runtime_->settings.store;
-  if (path == store.image || path == store.path)
-    return reply(fail(Errc::kInvalid, "{}: the server's own", path));
+  auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path});
+  if (!fine) return reply(pass(fine));
+  if (std::exchange(copying_, true))
+    return reply(fail(Errc::kExists, "another copy is being written"));
   if (checkpointer_) checkpointer_->doubt();
-  copy_store(*store_, *slots_, io_, pool_, native_files(), path, [reply](const Status& status) {
-    reply(status ? Result<json>(json::object())
-                 : Result<json>(tl::unexpected<Error>(status.error())));
-  });
+  copy_store(*store_, *slots_, io_, pool_, native_files(), path,
+             [this, reply](const Status& status) {
+               copying_ = false;
+               reply(status ? Result<json>(json::object())
+                            : Result<json>(tl::unexpected<Error>(status.error())));
+             });
 }
 
 namespace {

@@ -95,23 +95,46 @@ Status Server::open_data() {
   options.layout = zone::layout_fingerprint();
   if (host_.store_group) options.group = *host_.store_group;
   if (auto named = name_owner(options, settings.store.journal); !named) return named;
-  // The last manager may be dying: its locks go one after the other.
   image_ = open_image(options);
-  auto store = retry_while_held(kDyingProcess, [&] { return open_store(options, image_.get()); });
+  auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
+  if (!journal) return pass(journal);
+  journal_.emplace(std::move(*journal));
+  // The last manager may be dying: its locks go one after the other.
+  auto store = retry_while_held(kDyingProcess, [&] {
+    return open_store(options, image_.get(),
+                      [this](shm::Store& restored) { return bring_up(restored); });
+  });
   if (!store) return pass(store);
   store_.emplace(std::move(store->store));
+  journal_->skip_to(store_->current().journal_position);
   auto slots = shm::SlotTable::open(settings.server.run_directory + "/slots", settings.store.path,
                                     options.layout);
   if (!slots) return pass(slots);
   slots_.emplace(std::move(*slots));
+  return take_store(store->from);
+}
+
+/// A store from the image takes what the journal has behind it. From then on the two belong
+/// together, and no copy of the image is to be taken under another journal.
+Status Server::bring_up(shm::Store& restored) {
+  if (auto done = replay_onto_image(restored, *journal_, native_files(), log_note); !done)
+    return pass(done);
+  return image_->take_over();
+}
+
+Status Server::take_store(OpenedStore::From from) {
+  // What the image has of another line of versions is nothing to go on with.
+  if (image_ && from == OpenedStore::From::kEmpty) image_->forget();
   // Before anything is reused that the image refers to.
   if (image_) image_pin_ = Checkpointer::pin(*image_, *slots_);
   store_->set_slots(&*slots_);
-  auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
-  if (!journal) return pass(journal);
-  journal_.emplace(std::move(*journal));
-  journal_->skip_to(store_->current().journal_position);
-  return fill_store(store->from, options);
+  if (from == OpenedStore::From::kLive)
+    return replay_journal(*store_, *journal_, native_files(), log_note);
+  zones_missing_ = true;
+  restored_ = from == OpenedStore::From::kImage;
+  fresh_ = !restored_;
+  store_was_lost_ = journal_->last_position() > 0;
+  return fresh_ ? first_version() : Status();
 }
 
 std::unique_ptr<Image> Server::open_image(const shm::StoreOptions& options) const {
@@ -125,36 +148,11 @@ std::unique_ptr<Image> Server::open_image(const shm::StoreOptions& options) cons
   return image;
 }
 
-/// Brings the store up to the journal's end.
-Status Server::fill_store(OpenedStore::From from, const shm::StoreOptions& options) {
-  if (from == OpenedStore::From::kLive)
-    return replay_journal(*store_, *journal_, native_files(), log_note);
-  if (from == OpenedStore::From::kImage) {
-    auto unloaded = replay_onto_image(*store_, *journal_, native_files(), log_note);
-    store_was_lost_ = true;
-    if (unloaded) zones_missing_ = !unloaded->empty();
-    // From here on the journal may have what is not in the image: they belong together.
-    if (unloaded) return image_->take_over();
-    log::error("image_not_used", "reason", unloaded.error().text);
-    store_.reset();
-    auto made = shm::Store::create(options);
-    if (!made) return pass(made);
-    store_.emplace(std::move(*made));
-    store_->set_slots(&*slots_);
-  }
-  fresh_ = zones_missing_ = true;
-  // What the image has is of another line of versions.
-  if (image_) image_->forget();
-  image_pin_ = {};
-  return first_version();
-}
-
 /// A store that began empty holds nothing of the journal yet; zones are loaded with their part of
 /// it, so its position is the journal's end from the start.
 Status Server::first_version() {
   shm::Transaction transaction = store_->begin();
   zone::Draft draft(transaction, store_->current().root, store_->current().number + 1);
-  store_was_lost_ = journal_->last_position() > 0;
   const config::Settings& settings = runtime_->settings;
   if (auto put = draft.put_server_settings(config::compile(settings.server, settings.limits)); !put)
     return put;
@@ -274,23 +272,24 @@ void Server::begin_serving() {
     if (auto started = workers_->start(worker_count()); !started)
       log::error("listen_failed", "reason", started.error().text);
   };
-  if (!fresh_) {
+  if (!zones_missing_) {
     start_workers();
-    announce(store_was_lost_ ? "serving the image" : "serving the live store");
+    announce("serving the live store");
   }
   ZoneTableSync::run(
       *store_, *committer_, runtime_,
       [this, start_workers](const Status& status, const ZoneTableSync::Counts& counts) {
         loaded_ = counts.loaded;
         if (!status) log::error("zone_table_failed", "reason", status.error().text);
-        if (fresh_) start_workers();
+        if (zones_missing_) start_workers();
+        if (restored_) announce("serving the image");
         if (!zones_missing_) secondaries_->configure(runtime_);
         load_zones([this](const LoadCounts&) {
           settled_ = true;
           copies_->keep_only(runtime_);
           exports_->configure(runtime_);
           if (zones_missing_) secondaries_->configure(runtime_);
-          if (fresh_ || store_was_lost_) forget_zones();
+          if (zones_missing_) forget_zones();
           notifier_->tell_all();
           announce("all zones loaded");
         });
@@ -411,11 +410,7 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   problems_.erase(to_text(zone.folded()));
 }
 
-void Server::published(std::uint64_t) {
-  const bool settled = settled_ && loader_->idle();
-  journal_upkeep_->check(!settled);
-  if (checkpointer_) checkpointer_->check(settled);
-}
+void Server::published(std::uint64_t) { journal_upkeep_->check(!settled_ || !loader_->idle()); }
 
 /// The files of a start are told with all zones, when they have been looked at.
 void Server::zone_changed(const dns::Name& zone, bool whole) {

@@ -1,12 +1,43 @@
 #include "manager/store_copy.h"
 
 #include <asio/post.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "manager/image.h"
 #include "zone/draft.h"
 
 namespace pando::manager {
+
+namespace {
+
+/// The same for all names of one file, whether it is there or not.
+std::filesystem::path plain(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path full = std::filesystem::weakly_canonical(path, error);
+  return error ? std::filesystem::path(path).lexically_normal() : full;
+}
+
+}  // namespace
+
+Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
+                         const std::vector<std::string>& own) {
+  const std::filesystem::path target = plain(path);
+  if (target.parent_path() == plain(journal))
+    return fail(Errc::kInvalid, "{}: in the folder of the journal", path);
+  for (const std::string& file : own)
+    if (!file.empty() && plain(file) == target)
+      return fail(Errc::kInvalid, "{}: the server's own", path);
+  auto there = files.open(path, OpenMode::kRead);
+  if (!there) return there.error().code == Errc::kNotFound ? Status() : Status(pass(there));
+  Bytes head(kImageMagicOctets);
+  auto got = (*there)->read_at(0, head);
+  if (!got) return pass(got);
+  head.resize(*got);
+  if (!looks_like_image_index(head))
+    return fail(Errc::kDenied, "{}: there is something else than an image", path);
+  return {};
+}
 
 void copy_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
                 asio::thread_pool& pool, Files& files, std::string path,

@@ -4,6 +4,7 @@
 #include <asio/thread_pool.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "manager/store_file.h"
@@ -17,6 +18,11 @@ namespace pando::manager {
 /// the store goes on. Call on the commit thread, where `done` is called, too; all references
 /// outlive the pool's threads.
 ///
+/// kDenied: there is something else than an image at `path`; kInvalid: it lies in `journal`, or is
+/// one of `own`, by whatever name.
+Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
+                         const std::vector<std::string>& own);
+
 /// What the store has counted as written since the last checkpoint is forgotten by this.
 void copy_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
                 asio::thread_pool& pool, Files& files, std::string path,

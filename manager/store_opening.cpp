@@ -11,14 +11,36 @@ namespace pando::manager {
 
 namespace {
 
+/// The image's chunks, and what comes behind them.
+class Restoration final : public shm::ImageSource {
+ public:
+  Restoration(shm::ImageSource& chunks, const BringUp& bring_up)
+      : chunks_(chunks), bring_up_(bring_up) {}
+  Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t checksum) override {
+    return chunks_.read(chunk, into, checksum);
+  }
+  Status complete(shm::Store& store) override { return bring_up_ ? bring_up_(store) : Status(); }
+
+ private:
+  shm::ImageSource& chunks_;
+  const BringUp& bring_up_;
+};
+
+Result<shm::Store> restore_from(const shm::StoreOptions& options, Image& image,
+                                const BringUp& bring_up) {
+  auto chunks = image.source();
+  if (!chunks) return pass(chunks);
+  Restoration source(**chunks, bring_up);
+  return shm::Store::restore(options, image.index()->state, source);
+}
+
 /// The store as the image has it; an image that cannot be used is told and left out.
-std::optional<shm::Store> restore_image(const shm::StoreOptions& options, Image& image) {
+std::optional<shm::Store> restore_image(const shm::StoreOptions& options, Image& image,
+                                        const BringUp& bring_up) {
   if (image.index() == nullptr) return std::nullopt;
   const auto start = std::chrono::steady_clock::now();
   const shm::ImageState& state = image.index()->state;
-  auto source = image.source();
-  Result<shm::Store> store =
-      source ? shm::Store::restore(options, state, **source) : Result<shm::Store>(pass(source));
+  Result<shm::Store> store = restore_from(options, image, bring_up);
   if (!store) {
     log::error("image_not_used", "reason", store.error().text);
     image.forget();
@@ -33,7 +55,8 @@ std::optional<shm::Store> restore_image(const shm::StoreOptions& options, Image&
 
 }  // namespace
 
-Result<OpenedStore> open_store(const shm::StoreOptions& options, Image* image) {
+Result<OpenedStore> open_store(const shm::StoreOptions& options, Image* image,
+                               const BringUp& bring_up) {
   auto live = shm::Store::attach(options);
   if (live) return OpenedStore{std::move(*live), OpenedStore::From::kLive};
   const Errc why = live.error().code;
@@ -41,7 +64,7 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, Image* image) {
   if (why != Errc::kNotFound)
     log::warning("store_replaced", "path", options.path, "reason", live.error().text);
   if (image != nullptr)
-    if (auto restored = restore_image(options, *image))
+    if (auto restored = restore_image(options, *image, bring_up))
       return OpenedStore{std::move(*restored), OpenedStore::From::kImage};
   auto made = shm::Store::create(options);
   if (!made) return pass(made);

@@ -62,6 +62,9 @@ class ImageSource {
   /// Fills `into` with the first octets of a chunk. kCorrupt: they have not got this checksum.
   virtual Status read(std::uint32_t chunk, std::span<std::uint8_t> into,
                       std::uint32_t checksum) = 0;
+  /// What else has to be done before the store gets its name: a process that dies on the way leaves
+  /// none. An error of this is one of restore().
+  virtual Status complete(Store& /*store*/) { return {}; }
 };
 
 }  // namespace pando::shm

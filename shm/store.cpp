@@ -228,7 +228,6 @@ Status Store::Impl::complete_publication() {
 
 /// Gives the empty file what the image has. The words come last, though nobody sees the file yet.
 Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
-  if (image.chunks.size() > kMaxChunks) return fail(Errc::kCorrupt, "the image is too long");
   std::uint32_t chunk = 0;
   for (const ImageChunk& part : image.chunks) {
     const std::uint32_t number = chunk++;
@@ -239,13 +238,13 @@ Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
     if (auto read = source.read(number, {octets, part.used}, part.checksum); !read) return read;
     file.counts()[number] = part.count;
   }
-  // Its last chunks may be empty, but the root block counts them.
-  if (auto reached = file.reach(static_cast<std::uint32_t>(image.chunks.size())); !reached)
-    return reached;
   if (auto filled = fill_side(image); !filled) return filled;
   words().root.store(image.root_block, std::memory_order_relaxed);
   words().epoch.store(image.version, std::memory_order_relaxed);
-  return {};
+  // Versions go on in the open chunk, which may have no live block.
+  const RootBlock* block = root_block();
+  if (block == nullptr || block->open_chunk >= image.chunks.size()) return {};
+  return file.back(block->open_chunk, 1);
 }
 
 Status Store::Impl::fill_side(const ImageState& image) {
@@ -299,12 +298,16 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
                              ImageSource& source) {
   auto quota = quota_of(options);
   if (!quota) return pass(quota);
+  if (image.chunks.size() > kMaxChunks) return fail(Errc::kCorrupt, "the image is too long");
   auto file = LiveFile::create(options);
   if (!file) return pass(file);
+  // Before the pool is made, which has to have room for all of them, whatever the limit is now.
+  Status done = file->reach(static_cast<std::uint32_t>(image.chunks.size()));
   Store store(std::make_unique<Impl>(std::move(*file), *quota));
-  Status done = store.impl_->fill(image, source);
+  if (done) done = store.impl_->fill(image, source);
   crash_point("store-restore-filled");
   if (done) done = store.impl_->complete_publication();
+  if (done) done = source.complete(store);
   if (done) done = store.impl_->file.install(options);
   if (!done) {
     store.impl_->file.discard(options);

@@ -59,6 +59,15 @@ class Host:
         shutil.rmtree(self.server.store)
         os.truncate(self.server.log_path, 0)
 
+    def dies_at(self, point):
+        """A start that ends at a crash point."""
+        self.server.crash_at = point
+        with pytest.raises(AssertionError, match="ended with -9"):
+            self.server.start(ZONE)
+        self.server.crash_at = None
+        for pid in self.server.left_over():
+            os.kill(pid, signal.SIGKILL)
+
     def has(self, name):
         return bool(self.server.ask(f"{name}.{ZONE}").answer)
 
@@ -149,6 +158,39 @@ def test_a_zone_that_was_replaced_behind_the_image_is_not_served_from_it(host):
     host.start()
     assert host.has("later") and host.has("n2999") and not host.has("b")
     assert host.server.serial(ZONE) == serial
+
+
+@pytest.mark.parametrize("point", ["store-restore-filled", "image-replayed"])
+def test_a_start_from_the_image_that_is_cut_short_begins_anew(host, point):
+    """What the image has of a zone that was replaced behind it is not served by the next start either."""
+    host.checkpoint()
+    host.file.write_text(zone_text(7, [f"n{i}" for i in range(3000)]))
+    host.server.control("reload")
+    host.update("later")
+    serial = host.server.serial(ZONE)
+    host.lose_memory()
+    host.dies_at(point)
+    host.start()
+    assert host.logged("image_restored")
+    assert host.has("later") and host.has("n2999") and host.server.serial(ZONE) == serial
+
+
+def test_an_image_larger_than_the_store_may_be_now_is_served(pando, tmp_path):
+    host = Host(pando, tmp_path)
+    host.file.write_text(zone_text(1, [f"n{i}" for i in range(60000)]))
+    host.start()
+    host.lose_memory(clean=True)
+    host.server.size_limit = "1MiB"
+    host.server.write_config()
+    host.start()
+    assert host.logged("image_restored") and host.has("n59999")
+    # What fits into the chunk that is open may still come.
+    rcodes = []
+    while dns.rcode.SERVFAIL not in rcodes and len(rcodes) < 200:
+        update = dns.update.UpdateMessage(ZONE)
+        update.add(f"more{len(rcodes)}", 300, "TXT", " ".join(['"' + "x" * 250 + '"'] * 4))
+        rcodes.append(dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode())
+    assert rcodes[-1] == dns.rcode.SERVFAIL and host.has("n59999")
 
 
 def test_a_zone_of_the_image_that_left_the_configuration_is_gone(pando, tmp_path):
@@ -310,6 +352,10 @@ def test_a_copy_is_not_put_under_a_journal_with_records(host, pando, tmp_path):
 
 
 def test_a_copy_has_to_go_somewhere_else(host):
-    for path in ("zones.image", f"{host.server.store}/zones.store"):
-        with pytest.raises(AssertionError, match="the server's own"):
+    (host.server.folder / "alias").symlink_to(".")
+    for path, reason in (("zones.image", "the server's own"), ("alias/zones.image", "the server's own"),
+                         (f"{host.server.store}/zones.store", "the server's own"),
+                         ("journal/identity", "in the folder of the journal"),
+                         ("pando.yaml", "there is something else than an image")):
+        with pytest.raises(AssertionError, match=reason):
             host.server.control("store", "copy", str(host.server.folder / path))

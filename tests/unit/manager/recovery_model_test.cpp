@@ -34,10 +34,10 @@ class Life {
   Life(const shm::test::Folder& folder, const std::string& zone_file, bool new_host)
       : zone_file_(zone_file),
         image_(open_image(folder)),
-        opened_(open(folder, new_host, *image_)),
+        journal_(must(Journal::open({folder.path() + "/journal", 16 << 10}, native_files(), note))),
+        opened_(open(folder, new_host)),
         store_(std::move(opened_.store)),
         slots_(must(shm::SlotTable::open(folder.slots(), folder.store(), layout()))),
-        journal_(must(Journal::open({folder.path() + "/journal", 16 << 10}, native_files(), note))),
         committer_((prepare(), io_), store_, journal_, journal_thread_, {}),
         changes_(io_, pool_, store_, slots_, committer_, kAllBeside),
         loader_(io_, pool_, 2, store_, slots_, committer_, changes_, {}),
@@ -200,11 +200,14 @@ class Life {
     EXPECT_TRUE(opened || opened.error().code == Errc::kNotFound) << opened.error().text;
     return image;
   }
-  static OpenedStore open(const shm::test::Folder& folder, bool new_host, Image& image) {
+  OpenedStore open(const shm::test::Folder& folder, bool new_host) {
     shm::StoreOptions options = shm::test::options(folder, 32 << 20);
     options.layout = layout();
     if (new_host) std::filesystem::remove(folder.store());
-    OpenedStore opened = must(open_store(options, &image));
+    OpenedStore opened = must(open_store(options, image_.get(), [this](shm::Store& restored) {
+      whole_ = must(replay_onto_image(restored, journal_, native_files(), note)).empty();
+      return Status();
+    }));
     EXPECT_EQ(opened.from == OpenedStore::From::kLive, !new_host);
     return opened;
   }
@@ -216,10 +219,7 @@ class Life {
     from_image_ = opened_.from == OpenedStore::From::kImage;
     if (opened_.from == OpenedStore::From::kLive)
       return must(replay_journal(store_, journal_, native_files(), note));
-    if (from_image_) {
-      whole_ = must(replay_onto_image(store_, journal_, native_files(), note)).empty();
-      return;
-    }
+    if (from_image_) return;
     image_->forget();
     shm::Transaction transaction = store_.begin();
     zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
@@ -242,10 +242,10 @@ class Life {
   asio::thread_pool journal_thread_{1};
   asio::thread_pool pool_{2};
   std::unique_ptr<Image> image_;
+  Journal journal_;
   OpenedStore opened_;
   shm::Store store_;
   shm::SlotTable slots_;
-  Journal journal_;
   shm::SlotTable::OwnPin pin_;
   Committer committer_;
   LargeChanges changes_;
