@@ -5,7 +5,6 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
-#include "manager/journal_history.h"
 #include "manager/journal_payload.h"
 #include "zone/draft.h"
 
@@ -44,6 +43,8 @@ class ImageReplay {
       if (auto lost = lose(name); !lost) return lost;
     return {};
   }
+
+  void reach(std::uint64_t position) noexcept { last_ = std::max(last_, position); }
 
   Status publish() {
     auto version = store_.publish(std::move(*transaction_), draft_->root(), last_);
@@ -114,20 +115,12 @@ class ImageReplay {
   std::vector<dns::Name> lost_;  // each once: it has no data from then on
 };
 
-/// Unloads the zones of which the journal may have had records behind the image that are not there
-/// any more: folded into its snapshot, or lost with a file.
-Status lose_forgotten(ImageReplay& replay, const JournalFiles& present, std::uint64_t position,
-                      Files& files, const NoteSink& note) {
-  if (present.snapshot_position <= position) {
-    const bool gap =
-        !present.segments.empty() && present.segments.front().header.first > position + 1;
-    return gap ? replay.lose_all() : Status();
-  }
-  const auto history = JournalHistory::read(files, present, note);
-  if (!history->problem().empty() || history->damaged()) return replay.lose_all();
-  for (const dns::Name& zone : history->zone_names())
-    if (auto lost = replay.lose(zone); !lost) return lost;
-  return {};
+/// Whether the journal may have had records behind the image that are not there any more: folded into
+/// its snapshot, or lost with a file. The snapshot names the zones that it has records of, but not
+/// those that left the configuration and came again.
+bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
+  if (present.snapshot_position > position) return true;
+  return !present.segments.empty() && present.segments.front().header.first > position + 1;
 }
 
 }  // namespace
@@ -137,7 +130,8 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   const std::uint64_t position = store.current().journal_position;
   const JournalFiles present = journal.files();
   ImageReplay replay(store);
-  if (auto lost = lose_forgotten(replay, present, position, files, note); !lost) return pass(lost);
+  if (has_forgotten(present, position))
+    if (auto lost = replay.lose_all(); !lost) return pass(lost);
   bool damaged = false;
   auto walked = for_each_record(
       files, present, position, [&](JournalRecord&& record) { return replay.take(record); },
@@ -148,6 +142,9 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   if (!walked) return pass(walked);
   if (damaged)
     if (auto lost = replay.lose_all(); !lost) return pass(lost);
+  // Whatever stands in the journal is in the store now, or waits for a zone to be loaded. A version
+  // of an older position would take back what the journal was shortened up to.
+  replay.reach(journal.last_position());
   if (auto published = replay.publish(); !published) return pass(published);
   log::info("image_replayed", "records", replay.applied(), "zones_unloaded", replay.lost().size());
   return replay.lost();

@@ -11,8 +11,8 @@ namespace pando::manager {
 ///
 /// The journal has differences, not zones that were put whole; so a zone of which a record does not
 /// fit what the image has is *unloaded*: it answers SERVFAIL until it is loaded as after any other
-/// loss of the store, from its file and the journal. The same with all zones the journal knows of
-/// when it was compacted behind the image. What is served is therefore never older than an
+/// loss of the store, from its file and the journal. The same with all zones when the journal was
+/// compacted behind the image, or is damaged. What is served is therefore never older than an
 /// acknowledged update.
 ///
 /// Returns the zones that were unloaded.

@@ -19,8 +19,10 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& f
   plan.compared = live.serial();
   plan.file_serial = fresh.serial();
   plan.overlay_known = state.overlay.known();
-  plan.note_file_serial = state.file_serial ? !(*state.file_serial == plan.file_serial)
-                                            : plan.with_noted_file.has_value();
+  // Of a file that it has nothing of, the journal will take the serial for the zone's.
+  plan.note_file_serial = state.file_serial
+                              ? !(*state.file_serial == plan.file_serial)
+                              : plan.with_noted_file || !(plan.file_serial == live.serial());
   // A whole replacement would take updates with it, and needs a serial that secondaries see.
   const bool may_replace = state.overlay.empty() && plan.file_serial.ahead_of(live.serial());
   auto difference =

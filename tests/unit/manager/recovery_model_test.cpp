@@ -425,10 +425,7 @@ class Model {
       whole_ += life_->whole() ? 1 : 0;
       said_ += life_->whole() ? "(image)" : "(image without zone)";
     }
-    // What only the store knew is gone with it: that the file's serial was behind what was served.
-    const bool known =
-        !host || in_journal_ || life_->whole() || serial_ == dns::Serial{file_serial_};
-    load(known);
+    load(true);
   }
 
   /// `same`: nothing may have changed, not even the serial.
