@@ -305,7 +305,7 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
   Status done = file->reach(static_cast<std::uint32_t>(image.chunks.size()));
   Store store(std::make_unique<Impl>(std::move(*file), *quota));
   if (done) done = store.impl_->fill(image, source);
-  crash_point("store-restore-filled");
+  crash_point("restore-filled");
   if (done) done = store.impl_->complete_publication();
   if (done) done = source.complete(store);
   if (done) done = store.impl_->file.install(options);

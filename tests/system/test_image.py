@@ -160,7 +160,7 @@ def test_a_zone_that_was_replaced_behind_the_image_is_not_served_from_it(host):
     assert host.server.serial(ZONE) == serial
 
 
-@pytest.mark.parametrize("point", ["store-restore-filled", "image-replayed"])
+@pytest.mark.parametrize("point", ["restore-filled", "image-replayed"])
 def test_a_start_from_the_image_that_is_cut_short_begins_anew(host, point):
     """What the image has of a zone that was replaced behind it is not served by the next start either."""
     host.checkpoint()
