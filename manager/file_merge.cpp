@@ -74,17 +74,40 @@ class SetMerge {
   std::set<Bytes, Less> rdatas_{less_};
 };
 
-/// TTL of a record in a zone; nullopt when it is not there.
-std::optional<dns::Ttl> ttl_in(const zone::ZoneView& zone, const RecordKey& key) {
-  const zone::RecordView record = zone.record_at(key.owner());
-  const zone::RRsetView set = record ? record.find(key.type()) : zone::RRsetView();
+/// Whether `set` has the signature that `key` is; RRSIGs are kept with what they cover, without the
+/// two octets that name it.
+bool has_signature(const zone::RRsetView& set, const RecordKey& key) {
+  const ByteView wanted = key.rdata();
+  bool here = false;
+  if (set)
+    set.for_each_signature([&](ByteView rest) {
+      Bytes rdata(wanted.begin(), wanted.begin() + 2);
+      append(rdata, rest);
+      here = here || dns::compare_rdata_canonical(RRType::kRRSIG, rdata, wanted) == 0;
+    });
+  return here;
+}
+
+bool has_record(const zone::RRsetView& set, const RecordKey& key) {
   bool here = false;
   if (set)
     set.for_each_rdata([&](ByteView rdata) {
       const RecordKey other(key.owner(), key.type(), rdata);  // without a SOA's serial
       here = here || dns::compare_rdata_canonical(key.type(), other.rdata(), key.rdata()) == 0;
     });
-  return here ? std::optional(set.ttl()) : std::nullopt;
+  return here;
+}
+
+/// TTL of a record in a zone; nullopt when it is not there. NSEC3 records have a tree of their own.
+std::optional<dns::Ttl> ttl_in(const zone::ZoneView& zone, const RecordKey& key) {
+  const bool signature = key.type() == RRType::kRRSIG;
+  const RRType type = signature ? dns::rrsig_covered(key.rdata()) : key.type();
+  for (const zone::RecordView& record :
+       {zone.record_at(key.owner()), zone.nsec3_record_at(key.owner())}) {
+    const zone::RRsetView set = record ? record.find(type) : zone::RRsetView();
+    if (signature ? has_signature(set, key) : has_record(set, key)) return set.ttl();
+  }
+  return std::nullopt;
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace pando::manager {
 ///   meanwhile, does; one that an update removed stays away until an update or the file adds it;
 /// - a set with records or a TTL that came by update keeps its TTL.
 
-/// Records that only a signer makes; no update touches them, so the file has the only word.
+/// Records that only a signer makes: an edited file's are taken as they are, since beside others
+/// that came by update (manager/signed_update.h) neither the one nor the other would be right.
 [[nodiscard]] bool is_signers(dns::RRType type) noexcept;
 
 /// Drops entries that do not say what the zone has, and counts them: a journal that lost records.

@@ -57,8 +57,9 @@ ZoneKeys::ZoneKeys(const RRset* rrset) {
 }
 
 bool ZoneKeys::has_algorithm(std::uint8_t algorithm) const noexcept {
-  return std::any_of(keys_.begin(), keys_.end(),
-                     [&](const Key& key) { return key.fields.algorithm == algorithm; });
+  return std::any_of(keys_.begin(), keys_.end(), [&](const Key& key) {
+    return key.fields.algorithm == algorithm && !key.fields.is_revoked();
+  });
 }
 
 ZoneKeys::Verdict ZoneKeys::verify(const dns::RrsigFields& rrsig, dns::NameView owner,
@@ -89,7 +90,7 @@ Fault SignatureCheck::run() {
   for (const auto& [name, node] : zone_.changed()) names.insert(name);
   for (const dns::Name& name : names)
     if (auto fault = check_name(name)) return fault;
-  return std::nullopt;
+  return check_entry(zone_.at(zone_.apex()));
 }
 
 Fault SignatureCheck::check_keys() {
@@ -102,6 +103,32 @@ Fault SignatureCheck::check_keys() {
     return fmt::format("no DNSKEY would be left of an algorithm that signed {} SOA",
                        to_text(zone_.apex()));
   return same_data(apex, RRType::kDNSKEY) ? std::nullopt : check_rollover(apex);
+}
+
+/// The parent's DS is not seen from here. One of the keys that validators may have come by so far
+/// has to sign the keys now, too; a second update may take it away, when the DS names another.
+Fault SignatureCheck::check_entry(const Node& apex) {
+  if (same_data(apex, RRType::kDNSKEY) && same_signatures(apex, RRType::kDNSKEY))
+    return std::nullopt;
+  const RRset* before = ChangedZone::find(apex.before, RRType::kDNSKEY);
+  const RRset* now = apex.find(RRType::kDNSKEY);
+  if (before == nullptr || now == nullptr) return std::nullopt;
+  std::set<std::pair<std::uint16_t, std::uint8_t>> known;
+  const auto verified = [&](ByteView rdata, const RRset& set) {
+    const auto rrsig = dns::parse_rrsig(rdata);
+    return rrsig && keys_.verify(*rrsig, apex.owner, set) == ZoneKeys::Verdict::kVerified
+               ? rrsig
+               : std::nullopt;
+  };
+  for (const ByteView rdata : ChangedZone::signatures(apex.before, RRType::kDNSKEY))
+    if (const auto rrsig = verified(rdata, *before))
+      known.insert({rrsig->key_tag, rrsig->algorithm});
+  for (const ByteView rdata : ChangedZone::signatures(apex.now, RRType::kDNSKEY))
+    if (const auto rrsig = verified(rdata, *now);
+        rrsig && known.contains({rrsig->key_tag, rrsig->algorithm}))
+      return std::nullopt;
+  return fmt::format("no key that signed {} DNSKEY before this update would sign it",
+                     to_text(zone_.apex()));
 }
 
 /// A key must not leave before others have taken over. Whether each set of the zone has a signature

@@ -58,6 +58,7 @@ class SignatureCheck {
   using Place = ChangedZone::Place;
 
   Fault check_keys();
+  Fault check_entry(const Node& apex);
   Fault check_rollover(const Node& apex);
   Fault check_name(dns::NameView name);
   Fault check_set(const Node& node, dns::RRType type, bool must_be_signed);

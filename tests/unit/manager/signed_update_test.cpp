@@ -373,6 +373,28 @@ TEST_P(SignedUpdate, KeysRollOver) {
   EXPECT_EQ(store.run(difference(at(both, 12), at(gone, 13))), Rcode::kNoError) << store.reason();
 }
 
+/// Validators come to the keys by one that the parent names.
+TEST_P(SignedUpdate, AKeyThatSignedTheKeysHasToSignThemStill) {
+  const TestKey entry(1), working(2, 256);
+  Signing both = how_;
+  both.published = both.signing = {entry, working};
+  const auto at = [&](int serial, const TestKey& signer_of_keys) {
+    Lines lines = kZone;
+    lines.front() = fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
+    RecordTexts records = sign(lines, both);
+    std::erase_if(records, [&](const auto& entry_of) {
+      const zone::Record& one = entry_of.second;
+      return one.type == RRType::kRRSIG && dns::rrsig_covered(one.rdata) == RRType::kDNSKEY &&
+             dns::parse_rrsig(one.rdata)->key_tag != dns::key_tag(signer_of_keys.dnskey());
+    });
+    return records;
+  };
+  SignedStore store(at(10, entry));
+  EXPECT_EQ(store.run(difference(at(10, entry), at(11, working))), Rcode::kRefused);
+  EXPECT_THAT(store.reason(), HasSubstr("no key that signed example. DNSKEY before"));
+  EXPECT_EQ(store.run(difference(at(10, entry), at(11, entry))), Rcode::kNoError) << store.reason();
+}
+
 TEST_P(SignedUpdate, ARevokedKeyCountsForNothing) {
   const TestKey revoked(1, 257 | 0x80), fresh(2);
   Signing both = how_, after = how_;
