@@ -387,7 +387,8 @@ def test_an_update_cannot_take_a_signed_zone_apart(pando):
     update.use_edns(0)
     response = dns.query.udp(update, "127.0.0.1", port=server.port, timeout=10)
     (told,) = response.options
-    assert response.rcode() == dns.rcode.REFUSED and (told.code, told.text) == (21, "zone is signed, updates need a signer")
+    assert response.rcode() == dns.rcode.REFUSED and told.code == 21
+    assert told.text == "zone is signed and the update is not consistent: the update brings no SOA with a later serial"
     assert told.text in server.log()
     assert server.records("signed.example") == all_records and same_workers(server, before)
 
