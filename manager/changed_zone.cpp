@@ -34,12 +34,24 @@ bool has_more_than_nsec3(const RRsets& rrsets) {
   });
 }
 
+/// `name` or, if that is later, the one before `end`.
+std::optional<dns::Name> later_of(std::optional<dns::Name> name, const NameSet& names,
+                                  NameSet::const_iterator end) {
+  if (end == names.begin()) return name;
+  const dns::Name& other = *std::prev(end);
+  return !name || compare_canonical(*name, other) < 0 ? other : name;
+}
+
 }  // namespace
 
 ChangedZone::ChangedZone(const zone::ZoneView& before, ZoneOverlay& overlay, std::size_t looks)
     : before_(before), overlay_(overlay), looks_(looks) {
   for (const auto& [key, node] : overlay.nodes())
     if (differs(node)) changed_.emplace(node.owner, &node);
+  for (const auto& [name, node] : changed_)
+    for (const Tree tree : {Tree::kNames, Tree::kNsec3})
+      if (is_in(tree, node->now) && !(name == apex()))
+        present_[tree == Tree::kNsec3 ? 1 : 0].insert(present(tree).end(), name);
   find_affected();
 }
 
@@ -82,10 +94,13 @@ bool ChangedZone::is_barrier(dns::NameView name, const RRsets& rrsets) const noe
 }
 
 void ChangedZone::find_affected() {
+  std::optional<dns::Name> walked;  // all below it are in
   for (const auto& [name, node] : changed_) {
     if (!has_more_than_nsec3(node->before) && !has_more_than_nsec3(node->now)) continue;
     affected_.insert(name);
     if (is_barrier(name, node->before) == is_barrier(name, node->now)) continue;
+    if (walked && name.view().is_at_or_below(*walked)) continue;
+    walked = name;
     for (auto below = next(Tree::kNames, name); below && below->view().is_at_or_below(name);
          below = next(Tree::kNames, *below))
       affected_.insert(*below);
@@ -107,44 +122,38 @@ bool ChangedZone::is_in(Tree tree, const RRsets& rrsets) noexcept {
 
 /// The owner of `record`, or of the next one in that direction that the update leaves there.
 std::optional<dns::Name> ChangedZone::unchanged_from(Tree tree, zone::RecordView record,
-                                                     bool forward) {
-  while (record && look()) {
-    const dns::Name owner = before_.owner_of(record);
+                                                     Direction direction) {
+  const auto owner_of = [&](zone::RecordView at) {
+    return at && look() ? std::optional(before_.owner_of(at)) : std::nullopt;
+  };
+  const bool forward = direction == Direction::kForward;
+  const auto step = [&](dns::NameView from) {
+    return owner_of(forward ? before_.record_after(tree, from) : before_.record_before(tree, from));
+  };
+  const auto stays = [&](const dns::Name& owner) {
     const auto changed = changed_.find(owner);
-    if (changed == changed_.end() || is_in(tree, changed->second->now)) return owner;
-    record = forward ? before_.record_after(tree, owner) : before_.record_before(tree, owner);
-  }
-  return std::nullopt;
+    return changed == changed_.end() || is_in(tree, changed->second->now);
+  };
+  Shortcuts& known = unchanged_[(tree == Tree::kNsec3 ? 2U : 0U) + (forward ? 1U : 0U)];
+  return known.find(owner_of(record), step, stays);
 }
 
 std::optional<dns::Name> ChangedZone::next(Tree tree, dns::NameView name) {
-  auto nearest = unchanged_from(tree, before_.record_after(tree, name), true);
-  auto changed = changed_.upper_bound(name);
-  while (changed != changed_.end() && !is_in(tree, changed->second->now) && look()) ++changed;
-  if (changed != changed_.end() && !exhausted_ &&
-      (!nearest || compare_canonical(changed->first, *nearest) < 0))
-    nearest = changed->first;
+  auto nearest = unchanged_from(tree, before_.record_after(tree, name), Direction::kForward);
+  const auto changed = present(tree).upper_bound(name);
+  if (changed != present(tree).end() && (!nearest || compare_canonical(*changed, *nearest) < 0))
+    nearest = *changed;
   return nearest;
 }
 
 std::optional<dns::Name> ChangedZone::previous(Tree tree, dns::NameView name) {
-  auto nearest = unchanged_from(tree, before_.record_before(tree, name), false);
-  auto changed = std::make_reverse_iterator(changed_.lower_bound(name));
-  while (changed != changed_.rend() && !is_in(tree, changed->second->now) && look()) ++changed;
-  if (changed != changed_.rend() && !exhausted_ && !(changed->first == apex()) &&
-      (!nearest || compare_canonical(*nearest, changed->first) < 0))
-    nearest = changed->first;
-  return nearest;
+  return later_of(unchanged_from(tree, before_.record_before(tree, name), Direction::kBackward),
+                  present(tree), present(tree).lower_bound(name));
 }
 
 std::optional<dns::Name> ChangedZone::last(Tree tree) {
-  auto nearest = unchanged_from(tree, before_.last_record(tree), false);
-  auto changed = changed_.rbegin();
-  while (changed != changed_.rend() && !is_in(tree, changed->second->now) && look()) ++changed;
-  if (changed != changed_.rend() && !exhausted_ && !(changed->first == apex()) &&
-      (!nearest || compare_canonical(*nearest, changed->first) < 0))
-    nearest = changed->first;
-  return nearest;
+  return later_of(unchanged_from(tree, before_.last_record(tree), Direction::kBackward),
+                  present(tree), present(tree).end());
 }
 
 }  // namespace pando::manager

@@ -26,6 +26,7 @@ class NsecCheck {
   dns::Name previous_in_chain(dns::NameView name);
 
   ChangedZone& zone_;
+  Shortcuts forward_, backward_;  // over names that are not in the chain
 };
 
 /// The same for NSEC3 (RFC 5155 §7.1), for the one chain that NSEC3PARAM at the apex names, with
@@ -72,8 +73,11 @@ class Nsec3Check {
   std::optional<dns::Nsec3Fields> record_now(dns::NameView owner);
   dns::Name next_in_chain(dns::NameView owner);
   dns::Name previous_in_chain(dns::NameView owner);
+  std::optional<dns::Name> first_from(std::optional<dns::Name> owner);
+  std::optional<dns::Name> last_until(std::optional<dns::Name> owner);
 
   ChangedZone& zone_;
+  Shortcuts forward_, backward_;  // over records that are not of the chain
   dns::Nsec3Fields parameters_;
   dns::Nsec3Hasher hasher_;
   NameSet above_secure_;  // names above one that must have a record

@@ -195,8 +195,12 @@ Fault Nsec3Check::check_link(dns::NameView owner) {
 // The chain -------------------------------------------------------------------------------------
 
 std::optional<Nsec3Check::Hashed> Nsec3Check::hash(dns::NameView name) {
-  constexpr std::size_t kIterationsPerLook = 5;  // 55 ns each
-  if (!zone_.look(1 + parameters_.iterations / kIterationsPerLook)) return std::nullopt;
+  // RFC 9276 §3.1 wants neither iterations nor salt. SHA-1 takes blocks of 64 octets, 9 of them
+  // padding in all: 55 ns each.
+  constexpr std::size_t kBlocksPerLook = 5, kBlock = 64, kPadding = 9;
+  const std::size_t octets = dns::kNsec3HashOctets + parameters_.salt.size() + kPadding;
+  const std::size_t blocks = parameters_.iterations * ((octets + kBlock - 1) / kBlock);
+  if (!zone_.look(1 + blocks / kBlocksPerLook)) return std::nullopt;
   Hashed hashed;
   if (!hasher_.hash(name, parameters_.iterations, parameters_.salt, hashed.hash))
     return std::nullopt;
@@ -219,19 +223,28 @@ std::optional<Nsec3Fields> Nsec3Check::record_now(dns::NameView owner) {
   return record_of(zone_.at(owner).now);
 }
 
+std::optional<dns::Name> Nsec3Check::first_from(std::optional<dns::Name> owner) {
+  return forward_.find(
+      std::move(owner), [this](dns::NameView from) { return zone_.next(Tree::kNsec3, from); },
+      [this](dns::NameView at) { return record_now(at).has_value(); });
+}
+
+std::optional<dns::Name> Nsec3Check::last_until(std::optional<dns::Name> owner) {
+  return backward_.find(
+      std::move(owner), [this](dns::NameView from) { return zone_.previous(Tree::kNsec3, from); },
+      [this](dns::NameView at) { return record_now(at).has_value(); });
+}
+
 dns::Name Nsec3Check::next_in_chain(dns::NameView owner) {
-  auto next = zone_.next(Tree::kNsec3, owner);
-  while (next && !record_now(*next)) next = zone_.next(Tree::kNsec3, *next);
-  if (!next) next = zone_.next(Tree::kNsec3, zone_.apex());  // the last one points to the first
-  while (next && !record_now(*next)) next = zone_.next(Tree::kNsec3, *next);
+  auto next = first_from(zone_.next(Tree::kNsec3, owner));
+  // The last one points to the first.
+  if (!next) next = first_from(zone_.next(Tree::kNsec3, zone_.apex()));
   return next ? *next : dns::Name(owner);
 }
 
 dns::Name Nsec3Check::previous_in_chain(dns::NameView owner) {
-  auto previous = zone_.previous(Tree::kNsec3, owner);
-  while (previous && !record_now(*previous)) previous = zone_.previous(Tree::kNsec3, *previous);
-  if (!previous) previous = zone_.last(Tree::kNsec3);
-  while (previous && !record_now(*previous)) previous = zone_.previous(Tree::kNsec3, *previous);
+  auto previous = last_until(zone_.previous(Tree::kNsec3, owner));
+  if (!previous) previous = last_until(zone_.last(Tree::kNsec3));
   return previous ? *previous : dns::Name(owner);
 }
 

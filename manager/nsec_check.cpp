@@ -68,14 +68,18 @@ bool NsecCheck::in_chain(dns::NameView name) {
 }
 
 dns::Name NsecCheck::next_in_chain(dns::NameView name) {
-  auto next = zone_.next(Tree::kNames, name);
-  while (next && !in_chain(*next)) next = zone_.next(Tree::kNames, *next);
+  const auto next = forward_.find(
+      zone_.next(Tree::kNames, name),
+      [this](dns::NameView from) { return zone_.next(Tree::kNames, from); },
+      [this](dns::NameView at) { return in_chain(at); });
   return next ? *next : dns::Name(zone_.apex());  // the last one points to the apex
 }
 
 dns::Name NsecCheck::previous_in_chain(dns::NameView name) {
-  auto previous = zone_.previous(Tree::kNames, name);
-  while (previous && !in_chain(*previous)) previous = zone_.previous(Tree::kNames, *previous);
+  const auto previous = backward_.find(
+      zone_.previous(Tree::kNames, name),
+      [this](dns::NameView from) { return zone_.previous(Tree::kNames, from); },
+      [this](dns::NameView at) { return in_chain(at); });
   return previous ? *previous : dns::Name(zone_.apex());
 }
 

@@ -281,7 +281,7 @@ TEST_P(SignedUpdate, ASignatureThatDoesNotVerifyIsNamed) {
 /// Octets of the RRSIG RDATA that are checked before the signature is.
 TEST_P(SignedUpdate, EachFieldOfASignatureCounts) {
   const std::vector<std::pair<std::size_t, std::string>> fields = {
-      {2, "by no key"}, {3, "labels"}, {4, "TTL"}, {16, "by no key"}, {19, "names"}};
+      {2, "no RRSIG of algorithm 15"}, {3, "labels"}, {4, "TTL"}, {16, "by no key"}, {19, "names"}};
   for (const auto& [offset, why] : fields) {
     const std::string reason =
         refused({}, {"www 300 TXT new"}, [offset = offset](UpdateMessage& message) {
@@ -373,6 +373,49 @@ TEST_P(SignedUpdate, KeysRollOver) {
   EXPECT_EQ(store.run(difference(at(both, 12), at(gone, 13))), Rcode::kNoError) << store.reason();
 }
 
+/// RFC 6781 §4.1.4: the signatures of an algorithm come before its keys and go after them.
+TEST_P(SignedUpdate, AlgorithmsRollOver) {
+  const TestKey old(1), fresh(2, 257, 16);
+  const auto at = [&](int serial, std::vector<TestKey> published, std::vector<TestKey> signing) {
+    Signing how = how_;
+    how.published = std::move(published);
+    how.signing = std::move(signing);
+    Lines lines = edited(kZone, {}, {fmt::format("www 300 TXT {}", serial)});
+    lines.back() = fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
+    return sign(lines, how);
+  };
+  RecordTexts now = at(11, {old}, {old});
+  SignedStore store(now);
+  EXPECT_EQ(store.run(difference(now, at(12, {old}, {fresh}))), Rcode::kRefused);
+  EXPECT_THAT(store.reason(), HasSubstr("has no RRSIG of algorithm 15"));
+  const std::vector<RecordTexts> steps = {at(12, {old}, {old, fresh}),
+                                          at(13, {old, fresh}, {old, fresh}),
+                                          at(14, {fresh}, {old, fresh}), at(15, {fresh}, {fresh})};
+  for (const RecordTexts& next : steps) {
+    EXPECT_EQ(store.run(difference(now, next)), Rcode::kNoError) << store.reason();
+    EXPECT_EQ(store.records().size(), next.size());
+    now = next;
+  }
+}
+
+TEST_P(SignedUpdate, ADigestOfTheZoneIsOfItsSerial) {
+  const std::string digest(96, 'A');
+  const Lines with = [&] {
+    Lines lines = kZone;
+    lines.push_back("@ 3600 ZONEMD 10 1 1 " + digest);
+    return lines;
+  }();
+  const auto answer = [&](const Lines& after) {
+    SignedStore store(signed_zone(with));
+    return store.run(difference(signed_zone(with), signed_zone(after))) == Rcode::kNoError
+               ? "accepted"
+               : store.reason();
+  };
+  EXPECT_THAT(answer(edited(with, {}, {})), HasSubstr("no ZONEMD would be of serial 11"));
+  EXPECT_EQ(answer(edited(with, {with.back()}, {"@ 3600 ZONEMD 11 1 1 " + digest})), "accepted");
+  EXPECT_EQ(answer(edited(with, {with.back()}, {})), "accepted");
+}
+
 /// Validators come to the keys by one that the parent names.
 TEST_P(SignedUpdate, AKeyThatSignedTheKeysHasToSignThemStill) {
   const TestKey entry(1), working(2, 256);
@@ -440,6 +483,48 @@ TEST_P(SignedUpdate, NamesBelowANewCutLeaveTheChain) {
   EXPECT_THAT(outcome.reason, HasSubstr("n7.many.example. A, which is not authoritative"));
 }
 
+/// As many as a message has room for.
+constexpr int kManyNames = 2000;
+
+/// Names that share nothing but their neighbours.
+Lines with_many(Lines lines, const char* format) {
+  for (int i = 0; i < kManyNames; ++i)
+    lines.push_back(fmt::format(fmt::runtime(format), fmt::format("n{:04}", i)));
+  return lines;
+}
+
+TEST_P(SignedUpdate, ThousandsOfAdjacentNamesLeaveInOneUpdate) {
+  const Lines lines = with_many(kZone, "{} 300 A 192.0.2.1");
+  const RecordTexts before = signed_zone(lines), after = signed_zone(edited(kZone, {}, {}));
+  SignedStore store(before);
+  EXPECT_EQ(store.run(difference(before, after)), Rcode::kNoError) << store.reason();
+  EXPECT_EQ(store.records().size(), after.size());
+}
+
+/// With opt-out they need neither NSEC3 nor signature; else they come signed and all at once in no
+/// message, so their number is that of the signatures that may be verified.
+TEST_P(SignedUpdate, AdjacentNamesComeInOneUpdate) {
+  Lines lines = edited(kZone, {}, {});
+  if (how_.opt_out)
+    lines = with_many(lines, "{} 300 NS ns.elsewhere.test.");
+  else
+    for (int i = 0; i < 400; ++i) lines.push_back(fmt::format("n{:04} 300 A 192.0.2.1", i));
+  const RecordTexts before = signed_zone(kZone), after = signed_zone(lines);
+  SignedStore store(before);
+  EXPECT_EQ(store.run(difference(before, after)), Rcode::kNoError) << store.reason();
+  EXPECT_EQ(store.records().size(), after.size());
+}
+
+TEST_P(SignedUpdate, AdjacentNamesLeaveBehindGlue) {
+  Lines lines = kZone;
+  for (int i = 0; i < kManyNames; ++i) lines.push_back(fmt::format("g{}.plain 300 A 192.0.2.1", i));
+  const RecordTexts after = signed_zone(edited(lines, {}, {}));
+  lines = with_many(lines, "q{} 300 A 192.0.2.1");
+  const RecordTexts before = signed_zone(lines);
+  SignedStore store(before);
+  EXPECT_EQ(store.run(difference(before, after)), Rcode::kNoError) << store.reason();
+}
+
 TEST(ChangedZone, LooksAtNoMoreThanItMay) {
   Lines lines = {"@ 3600 SOA ns1 admin 10 3600 600 86400 300", "@ 3600 NS ns1"};
   for (int i = 0; i < 100; ++i) lines.push_back(fmt::format("n{}.many 300 A 192.0.2.1", i));
@@ -462,6 +547,37 @@ TEST(ZoneKeys, VerifiesNoMoreThanItMay) {
     ASSERT_EQ(keys.verify(*dns::parse_rrsig(signature), name("@"), soa),
               ZoneKeys::Verdict::kVerified);
   EXPECT_EQ(keys.verify(*dns::parse_rrsig(signature), name("@"), soa), ZoneKeys::Verdict::kTooMany);
+}
+
+TEST(ZoneKeys, HashesNoMoreThanItMay) {
+  const RecordTexts records = sign(kZone, Signing());
+  const ZoneOverlay::RRset dnskey{{3600}, {TestKey(1).dnskey()}};
+  const ZoneOverlay::RRset soa{{3600}, {first_of(records, "example. SOA").rdata}};
+  const Bytes rdata = first_of(records, "example. RRSIG SOA").rdata;
+  const auto signature = dns::parse_rrsig(rdata);
+  const std::size_t octets = dns::signed_octets(*signature, name("@"), soa.rdatas).size();
+  ZoneKeys keys(&dnskey, 2 * octets + 1);
+  EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kVerified);
+  EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kVerified);
+  EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kTooMany);
+}
+
+/// The most iterations there are, with a salt that makes each one five times as dear.
+TEST(Nsec3Check, ALongSaltCountsForWhatItCosts) {
+  Signing how;
+  how.nsec3 = true;
+  how.iterations = 2500;
+  how.salt = std::string(510, 'a');
+  Lines lines = edited(kZone, {}, {});
+  for (int i = 0; i < 100; ++i) lines.push_back(fmt::format("n{} 300 A 192.0.2.1", i));
+  const RecordTexts before = sign(kZone, how), after = sign(lines, how);
+  SignedStore store(before);
+  EXPECT_EQ(store.run(difference(before, after)), Rcode::kRefused);
+  EXPECT_THAT(store.reason(), HasSubstr("names and hashes"));
+  how.salt = "-";
+  SignedStore cheap(sign(kZone, how));
+  EXPECT_EQ(cheap.run(difference(sign(kZone, how), sign(lines, how))), Rcode::kNoError)
+      << cheap.reason();
 }
 
 TEST_P(SignedUpdate, WhoMayChangeATypeMayChangeItsSignatures) {

@@ -19,26 +19,29 @@
 
 namespace pando::manager::testing {
 
-/// An Ed25519 key: its signatures are always the same, so that what is signed twice has not
-/// changed.
+/// An Ed25519 key, or (algorithm 16) an Ed448 one: its signatures are always the same, so that what
+/// is signed twice has not changed.
 class TestKey {
  public:
-  explicit TestKey(std::uint8_t seed, std::uint16_t flags = 257) : flags_(flags) {
-    const Bytes secret(32, seed);
-    key_.reset(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, secret.data(), 32),
+  explicit TestKey(std::uint8_t seed, std::uint16_t flags = 257, std::uint8_t algorithm = 15)
+      : flags_(flags), algorithm_(algorithm) {
+    const Bytes secret(key_octets(), seed);
+    key_.reset(EVP_PKEY_new_raw_private_key(algorithm == 15 ? EVP_PKEY_ED25519 : EVP_PKEY_ED448,
+                                            nullptr, secret.data(), secret.size()),
                &EVP_PKEY_free);
   }
+  [[nodiscard]] std::uint8_t algorithm() const noexcept { return algorithm_; }
   [[nodiscard]] Bytes dnskey() const {
     Bytes rdata;
     append_be16(rdata, flags_);
-    append(rdata, Bytes{3, 15});
-    std::size_t size = 32;
+    append(rdata, Bytes{3, algorithm_});
+    std::size_t size = key_octets();
     rdata.resize(4 + size);
     EXPECT_EQ(EVP_PKEY_get_raw_public_key(key_.get(), rdata.data() + 4, &size), 1);
     return rdata;
   }
   [[nodiscard]] Bytes sign(ByteView octets) const {
-    Bytes signature(64);
+    Bytes signature(2 * key_octets());
     std::size_t size = signature.size();
     const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                           &EVP_MD_CTX_free);
@@ -49,7 +52,9 @@ class TestKey {
   }
 
  private:
+  [[nodiscard]] std::size_t key_octets() const noexcept { return algorithm_ == 15 ? 32 : 57; }
   std::uint16_t flags_;
+  std::uint8_t algorithm_;
   std::shared_ptr<EVP_PKEY> key_;
 };
 
@@ -203,7 +208,7 @@ class ZoneSigner {
                                 const TestKey& key) const {
     Bytes rdata;
     append_be16(rdata, static_cast<std::uint16_t>(type));
-    append(rdata, Bytes{15, dns::rrsig_labels(owner)});
+    append(rdata, Bytes{key.algorithm(), dns::rrsig_labels(owner)});
     for (const std::uint32_t value : {rrset.ttl.seconds, how_.expiration, how_.inception})
       append_be32(rdata, value);
     append_be16(rdata, dns::key_tag(key.dnskey()));
