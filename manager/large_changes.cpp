@@ -22,10 +22,16 @@ struct LargeChanges::Work {
   Status staged;
 
   /// What takes a while to be freed: blocks that go back to the store, a hundred thousand records.
-  void let_go(asio::thread_pool& pool, std::function<Status(Stage&)> stage) {
-    asio::post(pool, [stage = std::move(stage), draft = std::move(draft), pin = std::move(pin),
-                      journal = std::move(journal)] {});
-    journal.clear();
+  void let_go(asio::thread_pool& pool) {
+    asio::post(pool, [stage = std::move(change.stage), draft = std::move(draft),
+                      pin = std::move(pin), journal = std::move(journal)] {});
+  }
+
+  /// In a pool thread, of a try that was in vain: the next one needs as much again.
+  void clear() {
+    draft.reset();
+    pin = {};
+    journal = {};
   }
 
   /// In a pool thread.
@@ -61,7 +67,7 @@ bool LargeChanges::at_work_on(dns::NameView zone) const noexcept {
 
 void LargeChanges::work_out(const std::shared_ptr<Work>& work) {
   const shm::VersionInfo version = store_.current();
-  if (work->tries++ > 0) work->let_go(pool_, {});
+  ++work->tries;
   work->source_noted = committer_.source_noted(work->change.zone);
   work->pin = slots_.pin_own(version.number);
   work->draft = std::make_unique<zone::DetachedDraft>(store_, version, work->change.zone);
@@ -113,12 +119,17 @@ void LargeChanges::change_here(const std::shared_ptr<Work>& work) {
 void LargeChanges::finish(const std::shared_ptr<Work>& work, const Result<std::uint64_t>& version) {
   if (!version && std::exchange(work->moved, false)) {
     ++counters_.again;
-    return work->tries < options_.tries ? work_out(work) : change_here(work);
+    asio::post(pool_, [this, work] {
+      work->clear();
+      asio::post(
+          io_, [this, work] { work->tries < options_.tries ? work_out(work) : change_here(work); });
+    });
+    return;
   }
   const auto done = std::move(work->change.done);
   if (work->tries > 0) {
     zones_.erase(std::find(zones_.begin(), zones_.end(), work->change.zone));
-    work->let_go(pool_, std::move(work->change.stage));
+    work->let_go(pool_);
   }
   done(version);
 }

@@ -157,7 +157,8 @@ CommitRequest StoreUpkeep::compact_step() {
     const auto start = processor_time();
     progress->cursor = cursor_;
     auto done = stage.draft.compact(progress->cursor, names_, [this](dns::NameView apex) {
-      const bool busy = leave_alone_ && leave_alone_(apex);
+      // Room is worth more than work that is done again.
+      const bool busy = !store_.is_tight() && leave_alone_ && leave_alone_(apex);
       left_alone_ = left_alone_ || busy;
       return busy;
     });
