@@ -64,6 +64,8 @@ void put(Encoder& out, const Forward& forward) {
   out.endpoint(forward.local);
   out.bytes(forward.message);
   out.bytes(forward.response);
+  out.boolean(forward.through.has_value());
+  if (forward.through) out.u32(*forward.through);
 }
 
 void get(Decoder& in, Forward& forward) {
@@ -76,6 +78,7 @@ void get(Decoder& in, Forward& forward) {
   forward.message.assign(message.begin(), message.end());
   const ByteView response = in.bytes();
   forward.response.assign(response.begin(), response.end());
+  if (in.boolean()) forward.through = in.u32();
 }
 
 void put(Encoder& out, const SignTransfer& sign) {
@@ -204,6 +207,16 @@ void get(Decoder& in, Reply& reply) {
   reply.id = in.u64();
   const ByteView message = in.bytes();
   reply.message.assign(message.begin(), message.end());
+}
+
+void put(Encoder& out, const Finished& finished) {
+  out.u32(static_cast<std::uint32_t>(finished.ids.size()));
+  for (const auto id : finished.ids) out.u64(id);
+}
+
+void get(Decoder& in, Finished& finished) {
+  finished.ids.resize(in.count(8));
+  for (auto& id : finished.ids) id = in.u64();
 }
 
 void put(Encoder& out, const Stop& stop) { out.u32(stop.grace_ms); }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,7 +20,7 @@
 /// with it.
 namespace pando::ipc {
 
-inline constexpr std::uint16_t kWorkerProtocol = 1;
+inline constexpr std::uint16_t kWorkerProtocol = 2;
 /// A signed query of 64 KiB and the response to it fit into one packet.
 inline constexpr std::size_t kMaxPacketOctets = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;
@@ -59,7 +60,8 @@ struct Adopt {
 enum class ForwardKind : std::uint8_t { kUpdate = 0, kNotify = 1, kSignedQuery = 2 };
 /// A request that only the manager can answer. For kSignedQuery `response` is the unsigned
 /// response: the manager verifies the request's TSIG and gives the signed response, or the error
-/// response.
+/// response. With `through`, a UDP socket of the slot, the manager may send to `client` itself: the
+/// worker need not wake up for that. A wildcard socket sends from `local`.
 struct Forward {
   std::uint64_t id = 0;
   ForwardKind kind = ForwardKind::kUpdate;
@@ -68,6 +70,7 @@ struct Forward {
   Endpoint local;
   Bytes message;
   Bytes response;
+  std::optional<std::uint32_t> through{};
   bool operator==(const Forward&) const = default;
 };
 /// One message of a transfer out whose request was signed with a key that only the manager has. The
@@ -148,6 +151,11 @@ struct Reply {
   Bytes message;
   bool operator==(const Reply&) const = default;
 };
+/// Requests whose responses the manager has sent itself (Forward::through), some time ago.
+struct Finished {
+  std::vector<std::uint64_t> ids;
+  bool operator==(const Finished&) const = default;
+};
 /// Read what is queued, let connections end (at most `grace_ms`), say Bye, leave.
 struct Stop {
   std::uint32_t grace_ms = 0;
@@ -156,7 +164,7 @@ struct Stop {
 
 using FromWorker =
     std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye>;
-using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop>;
+using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

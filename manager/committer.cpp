@@ -1,5 +1,6 @@
 #include "manager/committer.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
@@ -30,7 +31,7 @@ struct Committer::Group {
 };
 
 Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
-                     asio::thread_pool& journal_thread, Options options)
+                     JournalThread& journal_thread, Options options)
     : io_(io),
       store_(store),
       journal_(journal),
@@ -109,6 +110,10 @@ void Committer::run_next() {
     answer(*group, base.number);  // nothing changed
   } else if (group->entries.empty()) {
     publish(*group, position_);
+  } else if (syncs_here(*group)) {
+    ++counters_.synced_here;
+    journalled(group, append(*group));
+    return;
   } else {
     write_journal(std::move(group));
     return;
@@ -151,11 +156,26 @@ void Committer::retry_singly(Group& group) {
   singly_ += requests.size();
 }
 
+/// Only with nothing to put together meanwhile. A disk that was slow has to show that it is not.
+bool Committer::syncs_here(const Group& group) const {
+  return group.staged.size() == 1 && queue_.empty() && quick_in_a_row_ >= options_.quick_syncs &&
+         journal_thread_.idle();
+}
+
+/// By whoever uses the journal now.
+Result<std::uint64_t> Committer::append(Group& group) {
+  const auto start = std::chrono::steady_clock::now();
+  group.first_position = journal_.last_position() + 1;
+  auto position = journal_.append(group.entries);
+  const bool quick = std::chrono::steady_clock::now() - start <= options_.quick_sync;
+  quick_in_a_row_ = quick ? std::min(quick_in_a_row_ + 1, options_.quick_syncs) : 0;
+  crash_point("commit-journalled");
+  return position;
+}
+
 void Committer::write_journal(std::shared_ptr<Group> group) {
-  asio::post(journal_thread_, [this, group = std::move(group)] {
-    group->first_position = journal_.last_position() + 1;
-    auto position = journal_.append(group->entries);
-    crash_point("commit-journalled");
+  journal_thread_.post([this, group = std::move(group)] {
+    auto position = append(*group);
     asio::post(io_, [this, group, position = std::move(position)]() mutable {
       journalled(group, std::move(position));
     });
@@ -176,8 +196,7 @@ void Committer::publish(Group& group, std::uint64_t position) {
   crash_point("commit-published");
   if (!version) {
     if (!group.entries.empty())
-      asio::post(journal_thread_,
-                 [this, first = group.first_position] { journal_.abandon(first); });
+      journal_thread_.post([this, first = group.first_position] { journal_.abandon(first); });
     return fail_group(group, version.error());
   }
   position_ = position;
@@ -376,6 +395,30 @@ void Committer::put_zone(ZonePut put, Finished done) {
   };
   request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
     if (version && zone_hook_) zone_hook_(zone->apex, true);
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  submit(std::move(request));
+}
+
+void Committer::put_new_zones(NewZones zones, Finished done) {
+  auto together = std::make_shared<NewZones>(std::move(zones));
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [together](Stage& stage) -> Status {
+    for (const NewZones::Zone& zone : together->zones) {
+      const zone::ZoneView before = stage.draft.snapshot().zone_at(zone.apex);
+      if (!before || before.loaded())
+        return fail(Errc::kExists, "{} is not a zone without data", to_text(zone.apex));
+    }
+    stage.transaction.absorb(std::move(together->built_in));
+    for (const NewZones::Zone& zone : together->zones)
+      if (auto placed = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !placed)
+        return placed;
+    return {};
+  };
+  request.done = [this, together, done = std::move(done)](const Result<std::uint64_t>& version) {
+    if (version && zone_hook_)
+      for (const NewZones::Zone& zone : together->zones) zone_hook_(zone.apex, true);
     done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   submit(std::move(request));

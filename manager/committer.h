@@ -2,7 +2,6 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/thread_pool.hpp>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "manager/journal.h"
+#include "manager/journal_thread.h"
 #include "shm/store.h"
 #include "zone/draft.h"
 
@@ -43,26 +43,31 @@ struct CommitRequest {
 };
 
 /// The one door to the store. Requests queue; a group of them is staged into one draft, its
-/// differences are journalled and synced in the journal's thread, the version is published, and
-/// only then are the requests answered. While a group syncs, the next one queues.
+/// differences are journalled and synced, the version is published, and only then are the requests
+/// answered. While a group syncs in the journal's thread, the next one queues.
 ///
-/// Everything but the sync runs on the commit thread: the one thread of `io`.
+/// Everything but the sync runs on the commit thread: the one thread of `io`. The sync of a request
+/// that is alone does, too, while the disk is quick: two changes of thread cost more than that.
 class Committer {
  public:
   struct Options {
     std::size_t max_group = 256;  ///< bounds the stretch that the commit thread is busy at once
     std::chrono::milliseconds note_again{10'000};  ///< see note_later()
+    /// The commit thread syncs itself when the last `quick_syncs` took no longer than this each.
+    std::chrono::microseconds quick_sync{2'000};
+    unsigned quick_syncs = 4;
   };
   struct Counters {
     std::uint64_t versions = 0;
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
+    std::uint64_t synced_here = 0;  ///< groups whose sync the commit thread did itself
   };
 
-  /// All references outlive the committer. `journal` is used in `journal_thread` only (a pool of
-  /// one thread).
+  /// All references outlive the committer. `journal` is used in `journal_thread`, and on the commit
+  /// thread while that is idle.
   Committer(asio::io_context& io, shm::Store& store, Journal& journal,
-            asio::thread_pool& journal_thread, Options options);
+            JournalThread& journal_thread, Options options);
   ~Committer();
 
   void submit(CommitRequest request);
@@ -96,6 +101,18 @@ class Committer {
     std::function<void(std::vector<JournalEntry>&, const zone::ZoneView& after)> note;
   };
   void put_zone(ZonePut put, Finished done);
+  /// Many zones that had no data, built in one transaction: all of them in one version, or none.
+  /// kExists: one of them has data by now, or is not configured any more.
+  struct NewZones {
+    struct Zone {
+      dns::Name apex;
+      std::shared_ptr<zone::ZoneBuilder::Built> built;
+      zone::ZoneSource source;
+    };
+    std::vector<Zone> zones;
+    shm::Transaction built_in;
+  };
+  void put_new_zones(NewZones zones, Finished done);
   /// A primary has sent the zone whole, and it was brought in as a difference. What was there
   /// before is gone with it, as after put_zone(): the journal is told so.
   void zone_replaced(const dns::Name& apex);
@@ -129,6 +146,8 @@ class Committer {
   void run_next();
   std::vector<CommitRequest> take_group();
   void stage_group(Group& group);
+  [[nodiscard]] bool syncs_here(const Group& group) const;
+  Result<std::uint64_t> append(Group& group);
   void write_journal(std::shared_ptr<Group> group);
   void journalled(const std::shared_ptr<Group>& group, Result<std::uint64_t> position);
   void publish(Group& group, std::uint64_t position);
@@ -145,12 +164,13 @@ class Committer {
   asio::io_context& io_;
   shm::Store& store_;
   Journal& journal_;
-  asio::thread_pool& journal_thread_;
+  JournalThread& journal_thread_;
   Options options_;
   std::deque<CommitRequest> queue_;
   std::size_t singly_ = 0;  ///< so many requests at the front are to be groups of one
   bool scheduled_ = false;
   bool in_flight_ = false;
+  unsigned quick_in_a_row_ = 0;  ///< syncs; of whoever uses the journal
   std::uint64_t position_;
   Counters counters_;
   std::unordered_set<std::string> sources_;  ///< zones (folded) whose file the journal names

@@ -22,7 +22,7 @@ struct JournalUpkeep::Round {
 };
 
 JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
-                             asio::thread_pool& journal_thread, Files& files, Journal& journal,
+                             JournalThread& journal_thread, Files& files, Journal& journal,
                              Committer& committer, shm::SlotTable& slots, std::uint64_t limit)
     : io_(io),
       pool_(pool),
@@ -53,7 +53,7 @@ void JournalUpkeep::begin() {
     round->version = committer_.current();
     round->pin = slots_.pin_own(round->version.version());
     round->position = committer_.position();
-    asio::post(journal_thread_, [this, round] {
+    journal_thread_.post([this, round] {
       journal_.seal();
       round->sealed = journal_.files();
       asio::post(pool_, [this, round] { write(round); });
@@ -79,7 +79,7 @@ void JournalUpkeep::write(const std::shared_ptr<Round>& round) {
 }
 
 void JournalUpkeep::drop(const std::shared_ptr<Round>& round, const std::string& path) {
-  asio::post(journal_thread_, [this, round, path] {
+  journal_thread_.post([this, round, path] {
     auto status = journal_.replace_by_snapshot(path, round->position, round->sealed);
     asio::post(io_, [this, round, status] { end(round, status); });
   });

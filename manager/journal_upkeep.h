@@ -16,7 +16,7 @@ namespace pando::manager {
 /// version are dropped. While that runs, and when it fails, the journal simply goes on.
 class JournalUpkeep {
  public:
-  JournalUpkeep(asio::io_context& io, asio::thread_pool& pool, asio::thread_pool& journal_thread,
+  JournalUpkeep(asio::io_context& io, asio::thread_pool& pool, JournalThread& journal_thread,
                 Files& files, Journal& journal, Committer& committer, shm::SlotTable& slots,
                 std::uint64_t limit);
 
@@ -40,7 +40,7 @@ class JournalUpkeep {
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
-  asio::thread_pool& journal_thread_;
+  JournalThread& journal_thread_;
   Files& files_;
   Journal& journal_;
   Committer& committer_;

@@ -3,7 +3,9 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "base/datagram.h"
 #include "manager/listening_socket.h"
 
 namespace pando::manager {
@@ -211,6 +213,19 @@ const std::vector<Listeners::Socket>& Listeners::of(std::uint32_t slot) const {
   static const std::vector<Socket> kNone;
   const auto found = slots_.find(slot);
   return found == slots_.end() ? kNone : found->second;
+}
+
+bool Listeners::respond(std::uint32_t slot, std::uint32_t id, ByteView response,
+                        const Endpoint& client, const IpAddress& source) const {
+  for (const Socket& socket : of(slot)) {
+    const ipc::SocketDescription& description = socket.description;
+    if (description.id != id || description.transport != ipc::Transport::kUdp || socket.withdrawn)
+      continue;
+    std::optional<IpAddress> from;
+    if (is_wildcard(description.local.address)) from = source;
+    return send_datagram(socket.fd.get(), response, client, from);
+  }
+  return false;
 }
 
 std::vector<std::uint32_t> Listeners::slots() const {

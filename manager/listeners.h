@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/bytes.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "ipc/worker_link.h"
@@ -55,6 +56,10 @@ class Listeners {
   /// True when any socket of the slot has something queued.
   [[nodiscard]] bool has_queue(std::uint32_t slot) const;
 
+  /// Sends a datagram through UDP socket `id` of the slot, from `source` if that is a wildcard
+  /// socket. False when there is no such socket, or the kernel did not take the datagram.
+  bool respond(std::uint32_t slot, std::uint32_t id, ByteView response, const Endpoint& client,
+               const IpAddress& source) const;
   [[nodiscard]] const std::vector<Socket>& of(std::uint32_t slot) const;
   [[nodiscard]] std::vector<std::uint32_t> slots() const;
 

@@ -20,11 +20,6 @@ constexpr int kBacklog = 4096;
 
 bool is_datagram(ipc::Transport transport) { return transport == ipc::Transport::kUdp; }
 
-bool is_wildcard(const IpAddress& address) {
-  const auto begin = address.octets.begin() + (address.is_v4() ? 12 : 0);
-  return std::all_of(begin, address.octets.end(), [](std::uint8_t octet) { return octet == 0; });
-}
-
 Status set_option(int socket, int level, int option, int value, const char* name) {
   if (::setsockopt(socket, level, option, &value, sizeof value) != 0)
     return fail_errno(fmt::format("setsockopt({})", name));
@@ -71,6 +66,11 @@ Status set_tcp_options(int socket) {
 }
 
 }  // namespace
+
+bool is_wildcard(const IpAddress& address) noexcept {
+  const auto begin = address.octets.begin() + (address.is_v4() ? 12 : 0);
+  return std::all_of(begin, address.octets.end(), [](std::uint8_t octet) { return octet == 0; });
+}
 
 Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport) {
   const bool datagram = is_datagram(transport);

@@ -10,6 +10,9 @@
 /// System calls on single listening sockets; Listeners keeps the books.
 namespace pando::manager {
 
+/// 0.0.0.0 or ::.
+[[nodiscard]] bool is_wildcard(const IpAddress& address) noexcept;
+
 /// A bound (for TCP and TLS: listening) non-blocking SO_REUSEPORT socket. The address may appear
 /// later (IP_FREEBIND); a wildcard socket tells the destination of each datagram (IP_PKTINFO).
 Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport);

@@ -121,7 +121,7 @@ class Server {
   std::optional<shm::Store> store_;
   std::optional<shm::SlotTable> slots_;
   asio::io_context io_{1};
-  asio::thread_pool journal_thread_{1};
+  JournalThread journal_thread_;
   asio::thread_pool pool_;
   std::optional<Journal> journal_;
   std::unique_ptr<Image> image_;  // until the checkpointer has it

@@ -167,8 +167,9 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
   auto done = [this, verdict, request, reply, zone](Result<zone::Applied> applied) {
     if (applied) {
       ++counters_.accepted;
+      reply(request->reply(Rcode::kNoError, false, seconds()));
       if (!applied->effective.empty()) log_update(*request, *applied);
-      return reply(request->reply(Rcode::kNoError, false, seconds()));
+      return;
     }
     Refusal& refusal = verdict->refusal;
     if (refusal.rcode == Rcode::kNoError) {  // the update was good, the server could not

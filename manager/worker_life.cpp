@@ -235,6 +235,7 @@ void WorkerPool::Impl::tick() {
   for (auto& [number, slot] : workers_) {
     check_page(slot);
     check_pins(slot);
+    if (slot.link) slot.link->tell_finished();
   }
   if (retry_open_ && settled_) {
     retry_open_ = false;

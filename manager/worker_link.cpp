@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 namespace pando::manager {
 
@@ -113,14 +114,27 @@ void WorkerLink::take(ipc::Forward&& forward, ipc::Packet&) {
   if (outstanding_ >= kMaxOutstanding)
     return broken({Errc::kFull, "more requests under way than a worker may have"});
   ++outstanding_;
-  const std::uint64_t id = forward.id;
-  auto reply = [weak = weak_from_this(), id](Bytes response) {
-    const auto self = weak.lock();
-    if (!self) return;
-    --self->outstanding_;
-    self->send(ipc::Reply{id, std::move(response)});
+  std::optional<ResponsePath> path;
+  if (forward.through) path = ResponsePath{*forward.through, forward.client, forward.local.address};
+  auto reply = [weak = weak_from_this(), id = forward.id, path](Bytes response) {
+    if (const auto self = weak.lock()) self->reply(id, path, std::move(response));
   };
   if (const auto handlers = handlers_) handlers->forward(std::move(forward), std::move(reply));
+}
+
+void WorkerLink::reply(std::uint64_t id, const std::optional<ResponsePath>& path,
+                       Bytes&& response) {
+  --outstanding_;
+  const auto handlers = handlers_;
+  const bool direct = path && !response.empty() && handlers && handlers->respond &&
+                      handlers->respond(*path, response);
+  if (!direct) return send(ipc::Reply{id, std::move(response)});
+  finished_.push_back(id);
+  if (stopping_ || finished_.size() >= kFinishedTogether) tell_finished();
+}
+
+void WorkerLink::tell_finished() {
+  if (!finished_.empty()) send(ipc::Finished{std::exchange(finished_, {})});
 }
 
 void WorkerLink::take(ipc::SignTransfer&& sign, ipc::Packet&) {
@@ -173,7 +187,11 @@ void WorkerLink::close_sockets(std::vector<std::uint32_t> ids) {
   send(ipc::CloseSockets{std::move(ids)});
 }
 
-void WorkerLink::stop(std::uint32_t grace_ms) { send(ipc::Stop{grace_ms}); }
+void WorkerLink::stop(std::uint32_t grace_ms) {
+  stopping_ = true;
+  tell_finished();
+  send(ipc::Stop{grace_ms});
+}
 
 void WorkerLink::close() noexcept {
   handlers_.reset();

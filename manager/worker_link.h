@@ -39,11 +39,22 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
  public:
   /// Requests that one worker may have under way; workers keep to it (ipc: 256).
   static constexpr std::size_t kMaxOutstanding = 512;
+  /// Requests answered without the worker before it is told.
+  static constexpr std::size_t kFinishedTogether = 16;
+
+  /// The way of a response that the manager sends itself (ipc::Forward::through).
+  struct ResponsePath {
+    std::uint32_t socket = 0;
+    Endpoint client;
+    IpAddress source;  ///< used by wildcard sockets only
+  };
 
   struct Handlers {
     /// The worker has said Hello and, when it survived an earlier manager, handed its sockets back.
     std::function<void(const ipc::Hello&, std::vector<Listeners::Socket>&& adopted)> hello;
     std::function<void(ipc::Forward&&, ForwardReply)> forward;
+    /// Sends a response through the socket of the worker's slot that it named; false: it cannot.
+    std::function<bool(const ResponsePath&, ByteView response)> respond;
     KeyringSource keyring;
     std::function<void(std::uint32_t socket)> drained;
     std::function<void(const ipc::TransferFinished&)> transfer_finished;
@@ -63,6 +74,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
                     bool orphans = false);
   void close_sockets(std::vector<std::uint32_t> ids);
   void stop(std::uint32_t grace_ms);
+  /// Tells the worker which of its requests were answered without it. That waits until there are
+  /// some, or for this call: each packet wakes the worker up.
+  void tell_finished();
   /// Ends the connection without a further call of a handler.
   void close() noexcept;
 
@@ -77,6 +91,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void take(ipc::TransferFinished&& transfer, ipc::Packet& packet);
   void take(ipc::Bye&& bye, ipc::Packet& packet);
   void hello_if_complete();
+  void reply(std::uint64_t id, const std::optional<ResponsePath>& path, Bytes&& response);
   void send(const ipc::ToWorker& message, std::vector<Fd> descriptors = {});
   void broken(Error error);
 
@@ -90,6 +105,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   bool ready_ = false;
   std::vector<Listeners::Socket> adopted_;
   std::size_t outstanding_ = 0;
+  bool stopping_ = false;
+  std::vector<std::uint64_t> finished_;  ///< the worker has not been told
   TransferSigner signer_;
 };
 

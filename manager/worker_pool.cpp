@@ -105,6 +105,11 @@ WorkerLink::Handlers WorkerPool::Impl::handlers_for(
     if (slot == nullptr || !hooks_.forward) return reply({});  // or it would count for ever
     hooks_.forward(slot->number, std::move(request), std::move(reply));
   };
+  handlers.respond = [this, self](const WorkerLink::ResponsePath& path, ByteView response) {
+    const Slot* slot = slot_of(self->lock().get());
+    return slot != nullptr &&
+           listeners_.respond(slot->number, path.socket, response, path.client, path.source);
+  };
   handlers.keyring = [this]() -> std::shared_ptr<const dns::TsigKeyring> {
     return hooks_.keyring ? hooks_.keyring() : nullptr;
   };

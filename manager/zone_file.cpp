@@ -37,11 +37,8 @@ std::optional<dns::Serial> serial_of_file(const std::string& path, const dns::Na
 
 class Builder {
  public:
-  Builder(shm::Store& store, const dns::Name& apex, const std::string& path)
-      : apex_(apex),
-        path_(path),
-        transaction_(store.begin_private()),
-        builder_(apex, transaction_) {}
+  Builder(shm::Transaction& transaction, const dns::Name& apex, const std::string& path)
+      : apex_(apex), path_(path), transaction_(transaction), builder_(apex, transaction_) {}
 
   Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
     auto source = path_.empty() ? std::nullopt : stat_source(path_);
@@ -154,14 +151,19 @@ class Builder {
           "{}: {}{}", path_.empty() ? to_text(apex_) : path_,
           updated_ == 0 ? "" : "beside the records that came by update: ", built.error().text)});
     }
-    return BuiltZone{std::move(transaction_), std::move(*built), source,   records,
-                     replay_.applied,         replay_.skipped,   updated_, std::move(journal_),
+    return BuiltZone{std::move(*built),
+                     source,
+                     records,
+                     replay_.applied,
+                     replay_.skipped,
+                     updated_,
+                     std::move(journal_),
                      std::move(warnings_)};
   }
 
   const dns::Name& apex_;
   const std::string& path_;
-  shm::Transaction transaction_;
+  shm::Transaction& transaction_;
   zone::ZoneBuilder builder_;
   FileState state_;                // of a zone that the journal knows
   JournalHistory::Replay replay_;  // used unless the updates are known to be beside the file
@@ -185,9 +187,9 @@ std::optional<zone::ZoneSource> stat_source(const std::string& path) {
   return source;
 }
 
-Result<BuiltZone, ZoneProblems> build_zone(shm::Store& store, const dns::Name& apex,
+Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history) {
-  return Builder(store, apex, path).run(history);
+  return Builder(transaction, apex, path).run(history);
 }
 
 }  // namespace pando::manager

@@ -14,9 +14,8 @@ namespace pando::manager {
 /// Modification time and size of a zone file; nullopt when there is no such file.
 std::optional<zone::ZoneSource> stat_source(const std::string& path);
 
-/// A zone built from its file and its journal in a private transaction, not yet in any version.
+/// A zone built from its file and its journal, not yet in any version.
 struct BuiltZone {
-  shm::Transaction transaction;
   std::shared_ptr<zone::ZoneBuilder::Built> built;
   zone::ZoneSource source;
   std::uint64_t records = 0;
@@ -42,7 +41,10 @@ struct ZoneHistory {
 /// Reads a zone file (`path` may be empty: the journal alone) and builds the zone, with the updates
 /// that `history` (may be null) has of it: beside the file as it is now when the journal tells what
 /// came by update (zone_recovery.h), else those whose serials fit. For a pool thread.
-Result<BuiltZone, ZoneProblems> build_zone(shm::Store& store, const dns::Name& apex,
+///
+/// It is written to `transaction`, a private one. After an error that has what was written so far,
+/// so it should be dropped.
+Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history);
 
 }  // namespace pando::manager

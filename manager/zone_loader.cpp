@@ -18,6 +18,13 @@ namespace {
 /// that matters.
 constexpr int kMaxTries = 5;
 
+/// So many zones are looked at together, in one thread, and put in one version: a task and a
+/// version for each would cost more than a small zone does.
+constexpr std::size_t kTogether = 64;
+/// But no longer than this, and no file larger than that: such a zone has a thread for itself.
+constexpr std::chrono::milliseconds kTogetherTime{10};
+constexpr std::uint64_t kTogetherOctets = std::uint64_t{256} << 10;
+
 /// A batch says this much about single zones; behind that each gets a line at debug level only.
 constexpr std::uint64_t kMaxZoneLines = 1000;
 
@@ -42,15 +49,26 @@ struct ZoneLoader::Task {
   std::uint64_t position = 0;
   bool served = false;
   // What the pool thread found.
+  std::optional<shm::Transaction> transaction;  // what `zone` is built in, unless others are, too
   std::optional<BuiltZone> zone;
   std::optional<MergePlan> plan;  // of a zone that is served
   bool in_journal = false;
+  bool alone = false;              // not to be looked at together with others (again)
   bool moved = false;              // the journal was compacted behind the version: look again
   bool notes_later = false;        // the journal could not be written
   std::optional<Outcome> outcome;  // decided already: nothing to put
 
+  void look_at(const Committer& committer) {
+    ++tries;
+    version = committer.current();
+    position = committer.position();
+  }
+  [[nodiscard]] bool is_simple(const std::optional<zone::ZoneSource>& source) const;
   // In a pool thread.
+  Status examine_among(shm::Transaction& built_in);
   void examine(shm::Store& store);
+  Result<BuiltZone, ZoneProblems> build_alone(shm::Store& store, const std::string& path,
+                                              const ZoneHistory* history);
   void load_new(shm::Store& store, bool has_file);
   void load_old(shm::Store& store, const ZoneHistory& history, std::vector<std::string> problems);
   void compare(shm::Store& store);
@@ -68,6 +86,37 @@ struct ZoneLoader::Task {
 bool ZoneLoader::Task::is_merged(const std::optional<zone::ZoneSource>& source) const {
   return source && source->file_mtime_ns == live().source_mtime_ns() &&
          source->file_octets == live().source_octets();
+}
+
+/// A small file, and nothing in the journal.
+bool ZoneLoader::Task::is_simple(const std::optional<zone::ZoneSource>& source) const {
+  if (!source || source->file_octets > kTogetherOctets || job.file_optional) return false;
+  return !batch->history->any(position)->knows(job.apex);
+}
+
+/// What needs little: a zone that is as its file, or a small new one. Everything else is left for a
+/// look `alone`. An error when the transaction is spoilt.
+Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
+  const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
+  served = live() && live().loaded();
+  if (served && (job.file_optional || is_merged(source))) {
+    unchanged();
+    return {};
+  }
+  alone = served || !is_simple(source);
+  if (alone) return {};
+  const ZoneHistory before{*batch->history->any(position), position, false};
+  auto built = build_zone(built_in, job.apex, job.path, &before);
+  if (!built) return fail(Errc::kInvalid, "{} cannot be read", job.path);
+  zone.emplace(std::move(*built));
+  return {};
+}
+
+Result<BuiltZone, ZoneProblems> ZoneLoader::Task::build_alone(shm::Store& store,
+                                                              const std::string& path,
+                                                              const ZoneHistory* history) {
+  transaction.emplace(store.begin_private());
+  return build_zone(*transaction, job.apex, path, history);
 }
 
 void ZoneLoader::Task::examine(shm::Store& store) {
@@ -93,7 +142,7 @@ void ZoneLoader::Task::load_new(shm::Store& store, bool has_file) {
     return;
   }
   const ZoneHistory before{*history, position, job.file_optional};
-  auto built = build_zone(store, job.apex, job.path, &before);
+  auto built = build_alone(store, job.path, &before);
   if (!built && has_file && history->has_whole(job.apex))
     return load_old(store, before, std::move(built.error().lines));
   if (!built) return fail_with(std::move(built.error().lines));
@@ -105,7 +154,7 @@ void ZoneLoader::Task::load_new(shm::Store& store, bool has_file) {
 void ZoneLoader::Task::load_old(shm::Store& store, const ZoneHistory& history,
                                 std::vector<std::string> problems) {
   const std::string no_file;
-  auto built = build_zone(store, job.apex, no_file, &history);
+  auto built = build_alone(store, no_file, &history);
   if (!built) return fail_with(std::move(problems));
   zone.emplace(std::move(*built));
   zone->warnings = std::move(problems);
@@ -113,7 +162,7 @@ void ZoneLoader::Task::load_old(shm::Store& store, const ZoneHistory& history,
 }
 
 void ZoneLoader::Task::compare(shm::Store& store) {
-  auto built = build_zone(store, job.apex, job.path, nullptr);
+  auto built = build_alone(store, job.path, nullptr);
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
   auto state = file_state();
@@ -167,8 +216,12 @@ ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_
 
 void ZoneLoader::run(Source source, std::shared_ptr<HistorySource> history, Done done,
                      std::function<void()> all_done) {
-  batches_.push_back(std::make_shared<Batch>(Batch{
-      std::move(source), std::move(history), std::move(done), std::move(all_done), false, 0, 0}));
+  auto batch = std::make_shared<Batch>();
+  batch->source = std::move(source);
+  batch->history = std::move(history);
+  batch->done = std::move(done);
+  batch->all_done = std::move(all_done);
+  batches_.push_back(std::move(batch));
   asio::post(io_, [this] { fill(); });
 }
 
@@ -176,10 +229,10 @@ void ZoneLoader::run(Source source, std::shared_ptr<HistorySource> history, Done
 void ZoneLoader::fill() {
   while (!batches_.empty()) {
     const std::shared_ptr<Batch> batch = batches_.front();
-    while (!batch->drained && running_ < threads_) {
-      auto job = batch->source();
-      batch->drained = !job;
-      if (job) start(std::move(*job), batch);
+    while (running_ < threads_) {
+      auto tasks = next_tasks(batch);
+      if (tasks.empty()) break;
+      start(std::move(tasks));
     }
     if (!batch->drained || batch->running > 0) return;
     batches_.pop_front();
@@ -187,19 +240,127 @@ void ZoneLoader::fill() {
   }
 }
 
-void ZoneLoader::start(Job job, const std::shared_ptr<Batch>& batch) {
-  ++running_;
-  ++batch->running;
-  auto task = std::make_shared<Task>();
-  task->job = std::move(job);
-  task->batch = batch;
-  build(task);
+/// Those of one look: one that is to be alone, or up to kTogether.
+std::vector<std::shared_ptr<ZoneLoader::Task>> ZoneLoader::next_tasks(
+    const std::shared_ptr<Batch>& batch) const {
+  std::vector<std::shared_ptr<Task>> tasks;
+  while (!batch->again.empty() && tasks.size() < kTogether) {
+    if (batch->again.front()->alone && !tasks.empty()) return tasks;
+    tasks.push_back(std::move(batch->again.front()));
+    batch->again.pop_front();
+    if (tasks.back()->alone) return tasks;
+  }
+  while (!batch->drained && tasks.size() < kTogether) {
+    auto job = batch->source();
+    batch->drained = !job;
+    if (!job) break;
+    ++batch->running;
+    tasks.push_back(std::make_shared<Task>());
+    tasks.back()->job = std::move(*job);
+    tasks.back()->batch = batch;
+  }
+  return tasks;
 }
 
+// Many zones together
+// -----------------------------------------------------------------------------------------
+
+/// Tasks that a pool thread looks at one by one. Touched by one thread at a time.
+struct ZoneLoader::Together {
+  std::vector<std::shared_ptr<Task>> tasks;
+  shm::SlotTable::OwnPin pin;
+  std::optional<shm::Transaction> transaction;  // what their zones are built in
+  bool spoilt = false;                          // nothing that is in the transaction can be used
+
+  void examine(shm::Store& store);
+  void drop(bool look_alone);
+};
+
+void ZoneLoader::start(std::vector<std::shared_ptr<Task>> tasks) {
+  ++running_;
+  if (tasks.size() == 1) return build(tasks.front());
+  auto together = std::make_shared<Together>();
+  together->tasks = std::move(tasks);
+  look_together(together);
+}
+
+void ZoneLoader::Together::examine(shm::Store& store) {
+  const auto end = std::chrono::steady_clock::now() + kTogetherTime;
+  transaction.emplace(store.begin_private());
+  for (const auto& task : tasks) {
+    spoilt = !task->examine_among(*transaction);
+    if (spoilt) {
+      task->alone = true;
+      return;
+    }
+    if (std::chrono::steady_clock::now() > end) return;
+  }
+}
+
+/// What was built is of no use: those zones come again, `look_alone` each by itself.
+void ZoneLoader::Together::drop(bool look_alone) {
+  for (const auto& task : tasks) {
+    if (!task->zone) continue;
+    task->zone.reset();
+    task->alone = look_alone;
+  }
+  transaction.reset();
+}
+
+void ZoneLoader::look_together(const std::shared_ptr<Together>& together) {
+  for (const auto& task : together->tasks) task->look_at(committer_);
+  together->pin = slots_.pin_own(together->tasks.front()->version.version());
+  asio::post(pool_, [this, together] {
+    together->examine(store_);
+    asio::post(io_, [this, together] { looked_together(together); });
+  });
+}
+
+void ZoneLoader::looked_together(const std::shared_ptr<Together>& together) {
+  together->pin = {};
+  const bool built = std::any_of(together->tasks.begin(), together->tasks.end(),
+                                 [](const auto& task) { return task->zone.has_value(); });
+  if (built && !together->spoilt) return put_together(together);
+  together->drop(false);
+  finish_together(*together);
+}
+
+void ZoneLoader::put_together(const std::shared_ptr<Together>& together) {
+  Committer::NewZones zones{{}, std::move(*together->transaction)};
+  for (const auto& task : together->tasks)
+    if (task->zone) zones.zones.push_back({task->job.apex, task->zone->built, task->zone->source});
+  committer_.put_new_zones(std::move(zones), [this, together](const Status& status) {
+    // One that moved, or a full store: each is judged for itself.
+    if (!status) together->drop(true);
+    finish_together(*together);
+  });
+}
+
+/// Reports what is decided; the others come again.
+void ZoneLoader::finish_together(Together& together) {
+  const zone::Snapshot now = committer_.current();
+  for (const auto& task : together.tasks) {
+    if (!task->zone && !task->outcome) {
+      task->batch->again.push_back(task);
+      continue;
+    }
+    if (!task->outcome) {
+      const zone::ZoneView live = now.zone_at(task->job.apex);
+      log_loaded(*task, live);
+      task->outcome = Outcome{Outcome::Kind::kLoaded, live.serial(), live.record_count(), {}};
+    }
+    report(task, *task->outcome);
+  }
+  asio::post(pool_, [tasks = std::move(together.tasks)] {});  // built zones take time to be freed
+  --running_;
+  fill();
+}
+
+// One zone
+// -----------------------------------------------------------------------------------------
+
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
-  ++task->tries;
-  task->version = committer_.current();
-  task->position = committer_.position();
+  task->look_at(committer_);
   task->pin = slots_.pin_own(task->version.version());
   asio::post(pool_, [this, task] {
     task->examine(store_);
@@ -224,12 +385,8 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   const std::optional<dns::Serial> expected =
       task->plan ? std::optional(task->plan->compared) : std::nullopt;
   const zone::ZoneSource beside = task->plan ? task->plan->beside : zone::ZoneSource{};
-  Committer::ZonePut put{task->job.apex,
-                         task->zone->built,
-                         std::move(task->zone->transaction),
-                         task->zone->source,
-                         {},
-                         {}};
+  Committer::ZonePut put{
+      task->job.apex, task->zone->built, std::move(*task->transaction), task->zone->source, {}, {}};
   auto moved = std::make_shared<bool>(false);
   put.check = [expected, beside, moved](const zone::ZoneView& before) -> Status {
     const bool loaded = before && before.loaded();
@@ -256,12 +413,7 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
     if (task->notes_later && !task->zone->journal.empty())
       committer_.note_later(task->job.apex, std::move(task->zone->journal));
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
-    const auto level =
-        task->batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;
-    log::detail::event(level, "zone_loaded", "zone", to_text(task->job.apex), "serial",
-                       live.serial().value, "records", live.record_count(), "ms",
-                       milliseconds_since(task->start), "updated", task->zone->updated, "replayed",
-                       task->zone->replayed, "skipped", task->zone->skipped);
+    log_loaded(*task, live);
     // A secondary's copy may well be newer than the differences.
     if (task->zone->skipped > 0 && !task->job.file_optional)
       log::warning("updates_not_applied", "zone", to_text(task->job.apex), "differences",
@@ -270,6 +422,14 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
     const auto kind = task->served ? Outcome::Kind::kReplaced : Outcome::Kind::kLoaded;
     finish(task, {kind, live.serial(), live.record_count(), {}});
   });
+}
+
+void ZoneLoader::log_loaded(const Task& task, const zone::ZoneView& live) const {
+  const auto level = task.batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;
+  log::detail::event(level, "zone_loaded", "zone", to_text(task.job.apex), "serial",
+                     live.serial().value, "records", live.record_count(), "ms",
+                     milliseconds_since(task.start), "updated", task.zone->updated, "replayed",
+                     task.zone->replayed, "skipped", task.zone->skipped);
 }
 
 /// What there is to tell of a merged file.
@@ -317,18 +477,22 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
 }
 
 void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
+  report(task, outcome);
+  // The file's zone and what was found in it may take a while to be freed.
+  asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan)] {});
+  --running_;
+  fill();
+}
+
+void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcome) {
   if (task->zone)
     for (const std::string& warning : task->zone->warnings)
       log::warning("zone_file", "zone", to_text(task->job.apex), "text", warning);
   for (const std::string& line : outcome.problems)
     log::error("zone_not_loaded", "zone", to_text(task->job.apex), "reason", line);
-  // The file's zone and what was found in it may take a while to be freed.
-  asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan)] {});
-  --running_;
   --task->batch->running;
   ++task->batch->finished;
   if (task->batch->done) task->batch->done(task->job, outcome);
-  fill();
 }
 
 }  // namespace pando::manager

@@ -52,8 +52,8 @@ class ZoneLoader {
              zone::DataLimits limits);
 
   void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
-  /// Where jobs come from: asked whenever a thread is free, so that a million zones cost no list
-  /// here. Nullopt = none left.
+  /// Where jobs come from: asked for some whenever a thread is free, so that a million zones cost
+  /// no list here. Nullopt = none left.
   using Source = std::function<std::optional<Job>()>;
   /// Runs all jobs of `source`; `done` for each, `all_done` after the last. Sources run one after
   /// the other. `history`: the journal, for zones that are not in the store yet
@@ -63,24 +63,35 @@ class ZoneLoader {
   [[nodiscard]] bool idle() const noexcept { return batches_.empty(); }
 
  private:
+  struct Task;
+  struct Merged;
+  struct Together;
   struct Batch {
     Source source;
     std::shared_ptr<HistorySource> history;
     Done done;
     std::function<void()> all_done;
+    std::deque<std::shared_ptr<Task>> again{};  ///< taken from the source, looked at in vain
     bool drained = false;
-    std::size_t running = 0;
+    std::size_t running = 0;  ///< taken from the source and not finished
     std::uint64_t finished = 0;
   };
-  struct Task;
-  struct Merged;
   void fill();
-  void start(Job job, const std::shared_ptr<Batch>& batch);
+  std::vector<std::shared_ptr<Task>> next_tasks(const std::shared_ptr<Batch>& batch) const;
+  void start(std::vector<std::shared_ptr<Task>> tasks);
+
+  void look_together(const std::shared_ptr<Together>& together);
+  void looked_together(const std::shared_ptr<Together>& together);
+  void put_together(const std::shared_ptr<Together>& together);
+  void finish_together(Together& together);
+
   void build(const std::shared_ptr<Task>& task);
   void built(const std::shared_ptr<Task>& task);
   void put(const std::shared_ptr<Task>& task);
   void merge(const std::shared_ptr<Task>& task);
+  void log_loaded(const Task& task, const zone::ZoneView& live) const;
   void finish(const std::shared_ptr<Task>& task, Outcome outcome);
+  void report(const std::shared_ptr<Task>& task, const Outcome& outcome);
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
@@ -91,7 +102,7 @@ class ZoneLoader {
   LargeChanges& changes_;
   zone::DataLimits limits_;
   std::deque<std::shared_ptr<Batch>> batches_;
-  std::size_t running_ = 0;
+  std::size_t running_ = 0;  ///< threads at work: each has one task, or many together
 };
 
 }  // namespace pando::manager

@@ -132,6 +132,10 @@ void ManagerLink::take(ipc::Reply&& reply, ipc::Packet&) {
   if (!found.empty()) found.mapped().reply(std::move(reply.message));
 }
 
+void ManagerLink::take(ipc::Finished&& finished, ipc::Packet&) {
+  for (const std::uint64_t id : finished.ids) pending_.erase(id);
+}
+
 void ManagerLink::take(ipc::Stop&& stop, ipc::Packet&) { handlers_.stop(stop); }
 
 void ManagerLink::lost(const Error& error) {

@@ -72,6 +72,7 @@ class ManagerLink {
   void take(ipc::Sockets&& sockets, ipc::Packet& packet);
   void take(ipc::CloseSockets&& close, ipc::Packet& packet);
   void take(ipc::Reply&& reply, ipc::Packet& packet);
+  void take(ipc::Finished&& finished, ipc::Packet& packet);
   void take(ipc::Stop&& stop, ipc::Packet& packet);
   void ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure, ReplyHandler reply);
   [[nodiscard]] std::size_t pending_queries() const noexcept;

@@ -22,52 +22,6 @@ std::uint8_t* map_memory(std::size_t octets) {
   return static_cast<std::uint8_t*>(memory);
 }
 
-/// The destination that the kernel told, or nothing.
-std::optional<IpAddress> find_destination(const msghdr& header) noexcept {
-  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr;
-       c = CMSG_NXTHDR(const_cast<msghdr*>(&header), c)) {
-    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-      in_pktinfo info;
-      std::memcpy(&info, CMSG_DATA(c), sizeof info);
-      sockaddr_in address{};
-      address.sin_family = AF_INET;
-      address.sin_addr = info.ipi_addr;
-      return IpAddress::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
-    }
-    if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-      in6_pktinfo info;
-      std::memcpy(&info, CMSG_DATA(c), sizeof info);
-      IpAddress address;
-      std::memcpy(address.octets.data(), &info.ipi6_addr, address.octets.size());
-      return address;
-    }
-  }
-  return std::nullopt;
-}
-
-/// Makes `header` leave from `source`: the address that was asked must be the one that answers.
-void set_source(msghdr& header, std::uint8_t* control, const IpAddress& source) noexcept {
-  header.msg_control = control;
-  header.msg_controllen = CMSG_SPACE(sizeof(in6_pktinfo));
-  cmsghdr* c = CMSG_FIRSTHDR(&header);
-  if (source.is_v4()) {
-    in_pktinfo info{};
-    std::memcpy(&info.ipi_spec_dst, source.octets.data() + 12, 4);
-    c->cmsg_level = IPPROTO_IP;
-    c->cmsg_type = IP_PKTINFO;
-    c->cmsg_len = CMSG_LEN(sizeof info);
-    std::memcpy(CMSG_DATA(c), &info, sizeof info);
-    header.msg_controllen = CMSG_SPACE(sizeof info);
-    return;
-  }
-  in6_pktinfo info{};
-  std::memcpy(&info.ipi6_addr, source.octets.data(), 16);
-  c->cmsg_level = IPPROTO_IPV6;
-  c->cmsg_type = IPV6_PKTINFO;
-  c->cmsg_len = CMSG_LEN(sizeof info);
-  std::memcpy(CMSG_DATA(c), &info, sizeof info);
-}
-
 constexpr std::size_t kRecordOctets = UdpBatch::kKeptOctets - UdpBatch::kMessages * UdpBatch::kPage;
 
 /// A page of the file where private memory was.
@@ -144,7 +98,7 @@ bool UdpBatch::inherit(std::size_t i) noexcept {
   const sockaddr_storage& sender = record_->senders[i];
   header.msg_namelen = sender.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   header.msg_controllen =
-      record_->wildcard ? std::min<std::size_t>(header.msg_controllen, sizeof(Control)) : 0;
+      record_->wildcard ? std::min<std::size_t>(header.msg_controllen, sizeof(SourceControl)) : 0;
   return lengths_[i] > 0 && lengths_[i] <= kPage && is_internet(sender);
 }
 
@@ -154,7 +108,7 @@ std::size_t UdpBatch::receive(const Source& source) noexcept {
   for (std::size_t i = 0; i < kMessages; ++i) {
     msghdr& header = record_->in[i].msg_hdr;
     header.msg_namelen = sizeof(sockaddr_storage);
-    header.msg_controllen = source.wildcard ? sizeof(Control) : 0;
+    header.msg_controllen = source.wildcard ? sizeof(SourceControl) : 0;
     record_->in[i].msg_len = 0;
   }
   record_->local = source.local;
@@ -207,8 +161,7 @@ std::size_t UdpBatch::send(int socket, bool wildcard) noexcept {
     header.msg_control = nullptr;
     header.msg_controllen = 0;
     if (!wildcard) continue;
-    if (const auto source = find_destination(request))
-      set_source(header, out_control_[i].octets.data(), *source);
+    if (const auto source = find_destination(request)) set_source(header, out_control_[i], *source);
   }
   std::size_t failed = 0;
   for (std::size_t sent = 0; sent < queued_;) {
@@ -224,21 +177,6 @@ std::size_t UdpBatch::send(int socket, bool wildcard) noexcept {
     }
   }
   return failed;
-}
-
-bool send_datagram(int socket, ByteView message, const Endpoint& to,
-                   const std::optional<IpAddress>& source) noexcept {
-  sockaddr_storage address;
-  const socklen_t length = to.to_sockaddr(address);
-  iovec part{const_cast<std::uint8_t*>(message.data()), message.size()};
-  alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(sizeof(in6_pktinfo))> control{};
-  msghdr header{};
-  header.msg_name = &address;
-  header.msg_namelen = length;
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  if (source) set_source(header, control.data(), *source);
-  return ::sendmsg(socket, &header, MSG_DONTWAIT) >= 0;
 }
 
 }  // namespace pando::worker

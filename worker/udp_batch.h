@@ -12,6 +12,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/datagram.h"
 #include "base/result.h"
 
 namespace pando::worker {
@@ -71,9 +72,6 @@ class UdpBatch {
 
  private:
   // Room for the destination of either family.
-  struct Control {
-    alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(sizeof(in6_pktinfo))> octets;
-  };
   /// What recvmmsg writes beside the messages. The pointers in it mean something only to the
   /// process that set them.
   struct Record {
@@ -85,7 +83,7 @@ class UdpBatch {
     std::atomic<std::uint32_t> held;
     std::array<mmsghdr, kMessages> in;
     std::array<sockaddr_storage, kMessages> senders;
-    std::array<Control, kMessages> controls;
+    std::array<SourceControl, kMessages> controls;
   };
   static_assert(sizeof(Record) <= kKeptOctets - kMessages * kPage,
                 "the first message would lie in the record");
@@ -100,15 +98,11 @@ class UdpBatch {
   std::array<iovec, kMessages> in_parts_{};
   std::array<mmsghdr, kMessages> out_{};
   std::array<iovec, kMessages> out_parts_{};
-  std::array<Control, kMessages> out_control_{};
+  std::array<SourceControl, kMessages> out_control_{};
   std::array<std::uint8_t, kMessages> answers_{};  // index of the message each response is to
   std::array<std::uint32_t, kMessages> lengths_{};
   std::size_t queued_ = 0;
   std::size_t octets_queued_ = 0;
 };
-
-/// Sends one datagram from `source` (given for wildcard sockets) without blocking.
-bool send_datagram(int socket, ByteView message, const Endpoint& to,
-                   const std::optional<IpAddress>& source) noexcept;
 
 }  // namespace pando::worker

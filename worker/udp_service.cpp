@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/crash_point.h"
+#include "base/datagram.h"
 #include "ipc/log.h"
 #include "worker/proxy_header.h"
 
@@ -190,6 +191,8 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
   std::optional<IpAddress> source;
   if (socket->wildcard) source = batch_->destination(i);
   if (source && request.local == socket->description.local) request.local.address = *source;
+  const bool direct = client.remote == batch_->sender(i) && !socket->description.orphan;
+  if (direct) request.through = socket->description.id;
   Bytes failure(kUdpSpace);
   failure.resize(make_servfail(message, failure));
   core_.link().forward(std::move(request), std::move(failure),

@@ -280,6 +280,22 @@ def test_large_update_over_tcp(server):
     assert server.serial("example") == 2
 
 
+def test_more_updates_one_after_the_other_than_a_worker_may_have_under_way(server):
+    """The manager answers them; the worker must hear of that before its places are used up."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(("127.0.0.1", server.port))
+        client.settimeout(20)
+        for i in range(600):
+            update = new_update()
+            update.replace("counter", 60, "TXT", str(i))
+            wire = update.to_wire()
+            client.send(wire)
+            response = dns.message.from_wire(client.recv(4096), keyring=KEYRING, request_mac=update.mac)
+            assert (response.id, response.rcode()) == (update.id, dns.rcode.NOERROR)
+    assert server.ask("counter.example", "TXT").answer[0][0].strings == (b"599",)
+    server.stop()  # also within its time, with answered requests that the worker has not heard of
+
+
 def test_manager_gone_means_servfail_for_updates_and_answers_for_queries(server):
     server.kill()
     assert server.ask("host1.example").answer

@@ -18,8 +18,22 @@ std::vector<FromWorker> worker_messages() {
   return {
       Hello{7, 4711, 0x1122334455667788, 9},
       Adopt{{socket_with_id(1), socket_with_id(0xFFFFFFFF)}},
-      Forward{1ULL << 40, ForwardKind::kSignedQuery, Transport::kTcp, endpoint("192.0.2.1@1024"),
-              endpoint("192.0.2.2@53"), Bytes(65535, 1), Bytes(65535, 2)},
+      Forward{1ULL << 40,
+              ForwardKind::kSignedQuery,
+              Transport::kTcp,
+              endpoint("192.0.2.1@1024"),
+              endpoint("192.0.2.2@53"),
+              Bytes(65535, 1),
+              Bytes(65535, 2),
+              {}},
+      Forward{2,
+              ForwardKind::kUpdate,
+              Transport::kUdp,
+              endpoint("192.0.2.1@1024"),
+              endpoint("192.0.2.2@53"),
+              Bytes(12, 1),
+              {},
+              77},
       SignTransfer{9, 5, true, Bytes(60, 3), Bytes(65000, 4)},
       Drained{42},
       TransferFinished{name("example.com."), endpoint("192.0.2.9@4000"), true, false, 2026, 3,
@@ -128,7 +142,7 @@ TEST(WorkerLink, RandomOctetsNeverDecodeToSomethingThatEncodesDifferently) {
     for (auto& octet : packet) octet = static_cast<std::uint8_t>(random());
     if (packet.size() >= 3) {
       store_be16(packet.data(), kWorkerProtocol);
-      packet[2] = static_cast<std::uint8_t>(random() % 8);
+      packet[2] = static_cast<std::uint8_t>(random() % 9);
     }
     if (const auto decoded = decode_from_worker(packet)) {
       EXPECT_EQ(encode(*decoded), packet);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "manager/journal_payload.h"
 #include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/parts.h"
@@ -27,6 +29,14 @@ std::vector<JournalRecord> journalled(Parts& parts, Files& files = native_files(
                   [](const JournalNote&) {})
                   .has_value());
   return records;
+}
+
+/// Each disk counts as quick.
+Committer::Options quick_after(unsigned syncs) {
+  Committer::Options options;
+  options.quick_sync = std::chrono::hours(1);
+  options.quick_syncs = syncs;
+  return options;
 }
 
 TEST(Committer, AnAnswerComesAfterJournalAndPublication) {
@@ -58,6 +68,54 @@ TEST(Committer, RequestsOfOneRoundShareAVersionAndASync) {
   const auto records = journalled(parts);
   ASSERT_EQ(records.size(), 10U);
   for (const JournalRecord& record : records) EXPECT_EQ(record.group_first, 1U);
+}
+
+TEST(Committer, ALoneRequestIsSyncedHereOnceTheDiskHasShownThatItIsQuick) {
+  Parts parts(64 << 20, native_files(), quick_after(2));
+  for (const char* line : {"a 60 A 192.0.2.1", "b 60 A 192.0.2.1"})
+    ASSERT_TRUE(parts.apply({}, {line}));
+  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
+  ASSERT_TRUE(parts.apply({}, {"c 60 A 192.0.2.1"}));
+  EXPECT_EQ(parts.committer.counters().synced_here, 1U);
+  EXPECT_EQ(journalled(parts).size(), 3U);
+  EXPECT_THAT(parts.zone.at("c"), ElementsAre("60 A 192.0.2.1"));
+}
+
+TEST(Committer, AGroupIsSyncedInTheJournalsThread) {
+  Parts parts(64 << 20, native_files(), quick_after(0));
+  parts.submit(parts.changes({}, {"a 60 A 192.0.2.1"}));
+  const auto last = parts.submit(parts.changes({}, {"b 60 A 192.0.2.1"}));
+  ASSERT_TRUE(parts.run_until([&] { return last->has_value(); }));
+  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
+}
+
+TEST(Committer, ASlowDiskIsLeftToTheJournalsThread) {
+  Committer::Options options;
+  options.quick_sync = std::chrono::microseconds(0);
+  options.quick_syncs = 1;
+  Parts parts(64 << 20, native_files(), options);
+  for (const char* line : {"a 60 A 192.0.2.1", "b 60 A 192.0.2.1", "c 60 A 192.0.2.1"})
+    ASSERT_TRUE(parts.apply({}, {line}));
+  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
+}
+
+TEST(Committer, WhatTheJournalsThreadHasToDoComesFirst) {
+  Parts parts(64 << 20, native_files(), quick_after(0));
+  std::promise<void> go_on;
+  bool done = false;
+  parts.journal_thread.post([&] {
+    go_on.get_future().wait();
+    EXPECT_EQ(parts.journal.last_position(), 0U);
+    done = true;
+  });
+  const auto result = parts.submit(parts.changes({}, {"a 60 A 192.0.2.1"}));
+  parts.io.poll();
+  EXPECT_FALSE(result->has_value());
+  go_on.set_value();
+  ASSERT_TRUE(parts.run_until([&] { return result->has_value(); }));
+  EXPECT_TRUE(done);
+  EXPECT_TRUE(**result);
+  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
 }
 
 TEST(Committer, ALaterMemberOfAGroupSeesTheEarlierOnes) {
@@ -102,9 +160,10 @@ TEST(Committer, ThePublishedPositionIsThatOfTheGroupsLastRecord) {
   EXPECT_EQ(parts.committer.position(), 2U);
 }
 
-TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
+/// In the journal's thread or, `here`, on the commit thread.
+void fail_a_sync(bool here) {
   FakeDisk disk;
-  Parts parts(64 << 20, disk);
+  Parts parts(64 << 20, disk, quick_after(here ? 0 : 100));
   ASSERT_TRUE(parts.apply({}, {"a 60 A 192.0.2.9"}).has_value());
   disk.fail = [](FakeDisk::Call call, const std::string&) -> Status {
     if (call == FakeDisk::Call::kSync) return fail(Errc::kIo, "EIO");
@@ -118,6 +177,12 @@ TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
   for (const JournalRecord& record : journalled(parts, disk))
     owners.push_back(to_text(zone::decode_changes(record.payload).value().added.at(0).owner));
   EXPECT_THAT(owners, ElementsAre("a.example.", "c.example."));
+  EXPECT_EQ(parts.committer.counters().synced_here, here ? 3U : 0U);
+}
+
+TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
+  fail_a_sync(true);
+  fail_a_sync(false);
 }
 
 std::vector<RecordKind> kinds_of(const std::vector<JournalRecord>& records) {

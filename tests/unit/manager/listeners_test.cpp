@@ -168,6 +168,63 @@ TEST_F(ListenersTest, AWithdrawnSocketGetsNothingMoreAndCanStillBeRead) {
   EXPECT_EQ(receive_all(1), 100);
 }
 
+/// A client's socket of the same family.
+class Client {
+ public:
+  explicit Client(const Endpoint& server) {
+    Endpoint any = server;
+    any.port = 0;
+    sockaddr_storage storage;
+    socklen_t length = any.to_sockaddr(storage);
+    socket_ = Fd(::socket(storage.ss_family, SOCK_DGRAM, 0));
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&storage), length), 0);
+    EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&storage), &length), 0);
+    endpoint = Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&storage));
+  }
+  /// Who sent the datagram that waits; nothing when none does.
+  std::optional<Endpoint> sender() const {
+    sockaddr_storage from;
+    socklen_t length = sizeof from;
+    char octet;
+    if (::recvfrom(socket_.get(), &octet, 1, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from),
+                   &length) != 1)
+      return std::nullopt;
+    return Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&from));
+  }
+  Endpoint endpoint;
+
+ private:
+  Fd socket_;
+};
+
+TEST_F(ListenersTest, AResponseLeavesThroughASocketOfTheSlot) {
+  open({0, 1});
+  const Client client(local_);
+  const Bytes response{'r'};
+  const auto& udp = listeners_.of(0)[0].description;
+  const auto& tcp = listeners_.of(0)[1].description;
+  ASSERT_EQ(udp.transport, ipc::Transport::kUdp);
+  EXPECT_TRUE(listeners_.respond(0, udp.id, response, client.endpoint, local_.address));
+  EXPECT_EQ(client.sender(), local_);
+  EXPECT_FALSE(listeners_.respond(1, udp.id, response, client.endpoint, local_.address));
+  EXPECT_FALSE(listeners_.respond(0, tcp.id, response, client.endpoint, local_.address));
+  EXPECT_FALSE(listeners_.respond(9, udp.id, response, client.endpoint, local_.address));
+  listeners_.withdraw(0);
+  EXPECT_FALSE(listeners_.respond(0, udp.id, response, client.endpoint, local_.address));
+  EXPECT_FALSE(client.sender());
+}
+
+TEST_F(ListenersTest, AResponseOfAWildcardSocketLeavesFromTheAddressThatWasAsked) {
+  const Endpoint any = Endpoint::from_text(fmt::format("0.0.0.0@{}", local_.port)).value();
+  Listeners listeners({{any}, {}});
+  ASSERT_TRUE(listeners.open(0));
+  const Endpoint asked = Endpoint::from_text(fmt::format("127.0.0.7@{}", local_.port)).value();
+  const Client client(asked);
+  const std::uint32_t id = listeners.of(0)[0].description.id;
+  EXPECT_TRUE(listeners.respond(0, id, Bytes{'r'}, client.endpoint, asked.address));
+  EXPECT_EQ(client.sender(), asked);
+}
+
 TEST_F(ListenersTest, AWithdrawnSlotCanBeOpenedAgain) {
   open({0, 1});
   listeners_.withdraw(1);

@@ -17,12 +17,13 @@ namespace pando::manager::testing {
 /// Store, slots, journal and committer as the manager has them, on tmpfs, with one zone.
 class Parts {
  public:
-  explicit Parts(std::uint64_t size_limit = 64 << 20, Files& files = native_files())
+  explicit Parts(std::uint64_t size_limit = 64 << 20, Files& files = native_files(),
+                 Committer::Options options = {})
       : zone(kBasicZone, size_limit),
         slots(shm::test::must(
             shm::SlotTable::open(folder.slots(), zone.path(), zone::layout_fingerprint()))),
         journal(open_journal(files)),
-        committer(io, zone.store(), journal, journal_thread, {}) {
+        committer(io, zone.store(), journal, journal_thread, options) {
     zone.store().set_slots(&slots);
   }
   ~Parts() {
@@ -66,7 +67,7 @@ class Parts {
   shm::test::Folder folder;
   ZoneStore zone;
   asio::io_context io{1};
-  asio::thread_pool journal_thread{1};
+  JournalThread journal_thread;
   asio::thread_pool pool{2};
   shm::SlotTable slots;
   Journal journal;

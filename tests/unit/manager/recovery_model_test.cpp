@@ -239,7 +239,7 @@ class Life {
   bool from_image_ = false;
   bool whole_ = false;
   asio::io_context io_{1};
-  asio::thread_pool journal_thread_{1};
+  JournalThread journal_thread_;
   asio::thread_pool pool_{2};
   std::unique_ptr<Image> image_;
   Journal journal_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/datagram.h"
 #include "base/fd.h"
 
 namespace pando::worker {
