@@ -5,6 +5,7 @@
 
 #include "config/load.h"
 #include "ctl/check_commands.h"
+#include "ctl/dump_commands.h"
 #include "ctl/manager_commands.h"
 #include "ctl/store_commands.h"
 
@@ -147,6 +148,16 @@ class CommandLine {
     add_session(store, "copy", "write an image on which a server with an empty journal can start",
                 [this](auto& s) { return s.store_copy(arguments_.file); })
         ->add_option("file", arguments_.file, "path of the image; its chunks are beside it")
+        ->required();
+    add_session(store, "dump", "write all of it as a stream that builds of other layouts read",
+                [this](auto& s) { return s.store_dump(arguments_.file); })
+        ->add_option("file", arguments_.file, "path of the dump")
+        ->required();
+    add(store, "load", "have the server start on a dump; needs no manager",
+        [this] {
+          return ctl::load_dump(arguments_.file, arguments_.config, output_for(arguments_));
+        })
+        ->add_option("file", arguments_.file, "path of the dump")
         ->required();
     add(store, "check", "check all that is in it, while it serves or in a file",
         [this] {

@@ -291,6 +291,21 @@ int Session::store_copy(const std::string& to) {
   return ask(request, [](const json&) { return Status(); });
 }
 
+int Session::store_dump(const std::string& to) {
+  ControlRequest request = request_for(ipc::verb::kStoreDump);
+  request.to = std::filesystem::absolute(to).lexically_normal().string();
+  return ask(request, [&](const json& result) -> Status {
+    if (output_.json) return {};
+    const auto written = ipc::dump_from_json(result);
+    if (!written) return tl::unexpected<Error>(written.error());
+    output_.out << fmt::format("{}: {} with {} and {} of history, {} octets\n", request.to,
+                               counted(written->zones, "zone"), counted(written->records, "record"),
+                               counted(written->differences, "difference"),
+                               number(written->octets));
+    return {};
+  });
+}
+
 int Session::worker_list() {
   return ask(request_for(ipc::verb::kWorkerList), shown_by(ipc::worker_list_from_json, output_));
 }

@@ -32,6 +32,8 @@ class Session {
   int store_checkpoint();
   /// `to`: relative to this process's folder.
   int store_copy(const std::string& to);
+  /// The same of a dump.
+  int store_dump(const std::string& to);
   int worker_list();
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);

@@ -37,6 +37,7 @@
 /// | store-checkpoint |                 | {} once the disk has the present version                |
 /// | zone-rollback | name, serial       | {"serial": the new one} once the zone is as it was then |
 /// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
+/// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path   |
 /// | worker-list   |                    | WorkerListResult                                        |
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
@@ -67,6 +68,7 @@ inline constexpr std::string_view kStoreAudit = "store-audit";
 inline constexpr std::string_view kStoreCheckpoint = "store-checkpoint";
 inline constexpr std::string_view kZoneRollback = "zone-rollback";
 inline constexpr std::string_view kStoreCopy = "store-copy";
+inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
 inline constexpr std::string_view kWorkerAdd = "worker-add";
 inline constexpr std::string_view kWorkerRemove = "worker-remove";

@@ -91,6 +91,17 @@ void visit_fields(Visitor& visit, Row& row)
 
 template <class Visitor, class Row>
 void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, DumpResult>
+{
+  visit("zones", row.zones);
+  visit("records", row.records);
+  visit("differences", row.differences);
+  visit("octets", row.octets);
+  visit("position", row.position);
+}
+
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
   requires std::is_same_v<std::remove_const_t<Row>, StoreAudit>
 {
   visit("version", row.version);
@@ -139,6 +150,7 @@ json to_json(const ZoneRow& row) { return to_object(row); }
 json to_json(const WorkerRow& row) { return to_object(row); }
 json to_json(const ReloadResult& result) { return to_object(result); }
 json to_json(const ExportResult& result) { return to_object(result); }
+json to_json(const DumpResult& result) { return to_object(result); }
 json to_json(const StoreAudit& result) { return to_object(result); }
 
 json to_json(const ZoneListResult& result) {
@@ -157,6 +169,8 @@ Result<StatusResult> status_from_json(const json& object) { return read_row<Stat
 Result<ZoneRow> zone_row_from_json(const json& object) { return read_row<ZoneRow>(object); }
 Result<ReloadResult> reload_from_json(const json& object) { return read_row<ReloadResult>(object); }
 Result<ExportResult> export_from_json(const json& object) { return read_row<ExportResult>(object); }
+
+Result<DumpResult> dump_from_json(const json& object) { return read_row<DumpResult>(object); }
 
 Result<StoreAudit> store_audit_from_json(const json& object) {
   return read_row<StoreAudit>(object);

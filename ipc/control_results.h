@@ -97,6 +97,16 @@ struct ExportResult {
   bool operator==(const ExportResult&) const = default;
 };
 
+/// A dump that is on the disk.
+struct DumpResult {
+  std::uint64_t zones = 0;
+  std::uint64_t records = 0;
+  std::uint64_t differences = 0;  ///< of the zones' change histories
+  std::uint64_t octets = 0;
+  std::uint64_t position = 0;  ///< of the journal
+  bool operator==(const DumpResult&) const = default;
+};
+
 /// What a walk over all of the store, or of one zone, found (zone/audit.h).
 struct StoreAudit {
   std::uint64_t version = 0;
@@ -117,6 +127,7 @@ struct StoreAudit {
 [[nodiscard]] nlohmann::json to_json(const WorkerListResult& result);
 [[nodiscard]] nlohmann::json to_json(const ReloadResult& result);
 [[nodiscard]] nlohmann::json to_json(const ExportResult& result);
+[[nodiscard]] nlohmann::json to_json(const DumpResult& result);
 [[nodiscard]] nlohmann::json to_json(const StoreAudit& result);
 
 /// Read a result back; kInvalid names the field of the wrong type. Absent fields keep their
@@ -127,6 +138,7 @@ Result<ZoneListResult> zone_list_from_json(const nlohmann::json& json);
 Result<WorkerListResult> worker_list_from_json(const nlohmann::json& json);
 Result<ReloadResult> reload_from_json(const nlohmann::json& json);
 Result<ExportResult> export_from_json(const nlohmann::json& json);
+Result<DumpResult> dump_from_json(const nlohmann::json& json);
 Result<StoreAudit> store_audit_from_json(const nlohmann::json& json);
 
 }  // namespace pando::ipc

@@ -29,17 +29,6 @@ Status for_each_old_record(Files& files, const JournalFiles& sealed, const Recor
   return for_each_record(files, sealed, 0, visit, [](const JournalNote&) {});
 }
 
-/// What the journal knows of the file of a zone that is being served. When it does not lead to what
-/// is served, it does not know what came by update.
-FileState state_of(const JournalHistory& history, const zone::ZoneView& zone,
-                   std::uint64_t position) {
-  if (!history.knows(zone.apex()) && !may_have_updates(zone)) return {};
-  auto state = history.file_state(zone.apex(), position);
-  FileState known = state ? std::move(*state) : FileState{};
-  if (!state || (known.serial && !(*known.serial == zone.serial()))) known.lose();
-  return known;
-}
-
 /// Appends records to one file, in large writes.
 class SnapshotWriter {
  public:
@@ -158,6 +147,15 @@ Status keep_old_records(Files& files, const JournalFiles& sealed, const JournalH
 
 }  // namespace
 
+FileState served_file_state(const JournalHistory& history, const zone::ZoneView& zone,
+                            std::uint64_t position) {
+  if (!history.knows(zone.apex()) && !may_have_updates(zone)) return {};
+  auto state = history.file_state(zone.apex(), position);
+  FileState known = state ? std::move(*state) : FileState{};
+  if (!state || (known.serial && !(*known.serial == zone.serial()))) known.lose();
+  return known;
+}
+
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::Snapshot& version,
                                    std::uint64_t position) {
@@ -178,7 +176,7 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
     const zone::ZoneView zone = version.zone_at(name);
     if (zone && !zone.loaded()) without_data.insert(name);
     if (!zone || !zone.loaded()) continue;
-    if (auto put = writer.put_zone(zone, state_of(*history, zone, position)); !put)
+    if (auto put = writer.put_zone(zone, served_file_state(*history, zone, position)); !put)
       return pass(put);
   }
   if (!without_data.empty())

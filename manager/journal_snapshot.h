@@ -4,6 +4,7 @@
 #include <string>
 
 #include "manager/journal.h"
+#include "manager/journal_history.h"
 #include "zone/snapshot.h"
 
 namespace pando::manager {
@@ -16,5 +17,10 @@ namespace pando::manager {
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::Snapshot& version,
                                    std::uint64_t position);
+
+/// What the journal knows of the file of a zone that is served at a version with `position`. When
+/// it does not lead to what is served, it does not know what came by update.
+FileState served_file_state(const JournalHistory& history, const zone::ZoneView& zone,
+                            std::uint64_t position);
 
 }  // namespace pando::manager

@@ -108,6 +108,7 @@ void Server::write_last_checkpoint(std::function<void()> done) {
 
 /// Workers first, so that no request comes in any more; then what was accepted is finished.
 void Server::stop_parts() {
+  *ending_ = true;
   upkeep_->stop();
   exports_->stop();
   secondaries_->stop();

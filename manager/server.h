@@ -4,6 +4,7 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "manager/large_changes.h"
 #include "manager/network.h"
 #include "manager/notifier.h"
+#include "manager/placed_dump.h"
 #include "manager/runtime.h"
 #include "manager/secondary_zones.h"
 #include "manager/store_opening.h"
@@ -56,6 +58,8 @@ class Server {
   Status open_workers();
   Status open_control();
   std::unique_ptr<Image> open_image(const shm::StoreOptions& options) const;
+  std::unique_ptr<PlacedDump> find_dump(const shm::StoreOptions& options) const;
+  void dump_done(OpenedStore::From from);
   Status bring_up(shm::Store& restored);
   Status take_store(OpenedStore::From from);
   Status first_version();
@@ -101,6 +105,7 @@ class Server {
   void audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void roll_back(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void copy_store_to(const std::string& path, const ControlServer::Reply& reply);
+  void dump_store_to(const std::string& path, const ControlServer::Reply& reply);
   void write_checkpoint(const ControlServer::Reply& reply);
   void export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   Result<nlohmann::json> query(const ipc::ControlRequest& request);
@@ -124,11 +129,12 @@ class Server {
   JournalThread journal_thread_;
   asio::thread_pool pool_;
   std::optional<Journal> journal_;
-  std::unique_ptr<Image> image_;  // until the checkpointer has it
+  std::unique_ptr<PlacedDump> dump_;  // until the store is there
+  std::unique_ptr<Image> image_;      // until the checkpointer has it
   shm::SlotTable::OwnPin image_pin_;
   bool fresh_ = false;
   bool store_was_lost_ = false;  // the journal has records from before this store
-  bool restored_ = false;        // the store was made from the image
+  bool restored_ = false;        // the store was made from the image, or a dump
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
 
   std::unique_ptr<Committer> committer_;
@@ -161,6 +167,8 @@ class Server {
   bool announced_ = false;
   bool reloading_ = false;
   bool copying_ = false;
+  bool dumping_ = false;
+  std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
   bool stopping_ = false;
 };
 

@@ -4,11 +4,13 @@
 #include "ipc/control.h"
 #include "ipc/counters.h"
 #include "ipc/log.h"
+#include "manager/journal_identity.h"
 #include "manager/pin_watch.h"
 #include "manager/rollback.h"
 #include "manager/server.h"
 #include "manager/store_audit.h"
 #include "manager/store_copy.h"
+#include "manager/store_dump.h"
 #include "zone/history.h"
 
 namespace pando::manager {
@@ -26,6 +28,7 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
   if (request.verb == ipc::verb::kStoreAudit) return audit(request, reply);
   if (request.verb == ipc::verb::kStoreCheckpoint) return write_checkpoint(reply);
   if (request.verb == ipc::verb::kStoreCopy) return copy_store_to(request.to, reply);
+  if (request.verb == ipc::verb::kStoreDump) return dump_store_to(request.to, reply);
   if (request.verb == ipc::verb::kStop) {
     reply(json::object());
     return asio::post(io_, [this] { stop(); });
@@ -70,6 +73,29 @@ void Server::copy_store_to(const std::string& path, const ControlServer::Reply& 
                copying_ = false;
                reply(status ? Result<json>(json::object())
                             : Result<json>(tl::unexpected<Error>(status.error())));
+             });
+}
+
+void Server::dump_store_to(const std::string& path, const ControlServer::Reply& reply) {
+  if (!path.starts_with('/'))
+    return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
+  const config::StoreSettings& store = runtime_->settings.store;
+  auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path},
+                                zone::looks_like_dump);
+  if (!fine) return reply(pass(fine));
+  if (!settled_) return reply(fail(Errc::kExists, "the zones are still being loaded"));
+  if (std::exchange(dumping_, true))
+    return reply(fail(Errc::kExists, "another dump is being written"));
+  auto owner = journal_identity(native_files(), store.journal);
+  if (!owner) return reply(pass(owner));
+  DumpRequest request{path, *owner, history(), ending_};
+  dump_store(*store_, *slots_, io_, pool_, native_files(), std::move(request),
+             [this, reply](const Result<WrittenDump>& written) {
+               dumping_ = false;
+               if (!written) return reply(tl::unexpected<Error>(written.error()));
+               reply(ipc::to_json(ipc::DumpResult{written->counts.zones, written->counts.records,
+                                                  written->counts.differences, written->octets,
+                                                  written->position}));
              });
 }
 

@@ -99,12 +99,18 @@ Status Server::open_data() {
   auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
   if (!journal) return pass(journal);
   journal_.emplace(std::move(*journal));
+  dump_ = find_dump(options);
+  StoreSeeds seeds;
+  if (dump_)
+    seeds.dump = [this](shm::Store& empty) {
+      return dump_->bring_up(empty, *journal_, runtime_->limits, log_note);
+    };
+  seeds.image = image_.get();
+  seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
   // The last manager may be dying: its locks go one after the other.
-  auto store = retry_while_held(kDyingProcess, [&] {
-    return open_store(options, image_.get(),
-                      [this](shm::Store& restored) { return bring_up(restored); });
-  });
+  auto store = retry_while_held(kDyingProcess, [&] { return open_store(options, seeds); });
   if (!store) return pass(store);
+  dump_done(store->from);
   store_.emplace(std::move(store->store));
   journal_->skip_to(store_->current().journal_position);
   auto slots = shm::SlotTable::open(settings.server.run_directory + "/slots", settings.store.path,
@@ -122,16 +128,37 @@ Status Server::bring_up(shm::Store& restored) {
   return image_->take_over();
 }
 
+std::unique_ptr<PlacedDump> Server::find_dump(const shm::StoreOptions& options) const {
+  auto found = PlacedDump::find(native_files(), runtime_->settings.store.journal, options.owner);
+  if (found) return std::move(*found);
+  log::error("dump_not_used", "reason", found.error().text);
+  return nullptr;
+}
+
+/// What it has is in the store now, or was there before. One that could not be used stays.
+void Server::dump_done(OpenedStore::From from) {
+  if (!dump_) return;
+  const bool served =
+      from == OpenedStore::From::kDump || (from == OpenedStore::From::kLive && dump_->is_own());
+  Status removed;
+  if (served) removed = dump_->remove();
+  if (!removed) log::error("dump_not_removed", "reason", removed.error().text);
+  if (from == OpenedStore::From::kLive && !served)
+    log::warning("dump_not_used", "file", dump_->path(), "reason", "there is a live store");
+  dump_.reset();
+}
+
 Status Server::take_store(OpenedStore::From from) {
   // What the image has of another line of versions is nothing to go on with.
-  if (image_ && from == OpenedStore::From::kEmpty) image_->forget();
+  const bool from_image = from == OpenedStore::From::kImage;
+  if (image_ && from != OpenedStore::From::kLive && !from_image) image_->forget();
   // Before anything is reused that the image refers to.
   if (image_) image_pin_ = Checkpointer::pin(*image_, *slots_);
   store_->set_slots(&*slots_);
   if (from == OpenedStore::From::kLive)
     return replay_journal(*store_, *journal_, native_files(), log_note);
   zones_missing_ = true;
-  restored_ = from == OpenedStore::From::kImage;
+  restored_ = from_image || from == OpenedStore::From::kDump;
   fresh_ = !restored_;
   store_was_lost_ = journal_->last_position() > 0;
   return fresh_ ? first_version() : Status();
@@ -282,7 +309,7 @@ void Server::begin_serving() {
         loaded_ = counts.loaded;
         if (!status) log::error("zone_table_failed", "reason", status.error().text);
         if (zones_missing_) start_workers();
-        if (restored_) announce("serving the image");
+        if (restored_) announce("serving what the store was made from");
         if (!zones_missing_) secondaries_->configure(runtime_);
         load_zones([this](const LoadCounts&) {
           settled_ = true;

@@ -21,7 +21,7 @@ std::filesystem::path plain(const std::string& path) {
 }  // namespace
 
 Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
-                         const std::vector<std::string>& own) {
+                         const std::vector<std::string>& own, bool (*may_replace)(ByteView)) {
   const std::filesystem::path target = plain(path);
   if (target.parent_path() == plain(journal))
     return fail(Errc::kInvalid, "{}: in the folder of the journal", path);
@@ -34,8 +34,10 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
   auto got = (*there)->read_at(0, head);
   if (!got) return pass(got);
   head.resize(*got);
-  if (!looks_like_image_index(head))
-    return fail(Errc::kDenied, "{}: there is something else than an image", path);
+  const bool image = may_replace == nullptr;
+  if (!(image ? looks_like_image_index(head) : may_replace(head)))
+    return fail(Errc::kDenied, "{}: there is something else than {}", path,
+                image ? "an image" : "a dump");
   return {};
 }
 

@@ -18,10 +18,11 @@ namespace pando::manager {
 /// the store goes on. Call on the commit thread, where `done` is called, too; all references
 /// outlive the pool's threads.
 ///
-/// kDenied: there is something else than an image at `path`; kInvalid: it lies in `journal`, or is
-/// one of `own`, by whatever name.
+/// kDenied: there is something else at `path` than `may_replace` knows by a file's first octets
+/// (nullptr: than an image); kInvalid: it lies in `journal`, or is one of `own`, by whatever name.
 Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
-                         const std::vector<std::string>& own);
+                         const std::vector<std::string>& own,
+                         bool (*may_replace)(ByteView head) = nullptr);
 
 /// What the store has counted as written since the last checkpoint is forgotten by this.
 void copy_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,

@@ -87,6 +87,7 @@ int open_flags(OpenMode mode) noexcept {
     case OpenMode::kWrite:
       return O_RDWR | O_CLOEXEC;
     case OpenMode::kCreate:
+    case OpenMode::kSecret:
       return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
   }
   return O_RDONLY | O_CLOEXEC;
@@ -95,7 +96,9 @@ int open_flags(OpenMode mode) noexcept {
 class NativeFiles final : public Files {
  public:
   Result<std::unique_ptr<StoreFile>> open(const std::string& path, OpenMode mode) override {
-    Fd fd(::open(path.c_str(), open_flags(mode), 0640));
+    Fd fd(::open(path.c_str(), open_flags(mode), mode == OpenMode::kSecret ? 0600 : 0640));
+    if (fd && mode == OpenMode::kSecret && ::fchmod(fd.get(), 0600) != 0)
+      return fail_errno("fchmod " + path);
     if (fd) return std::unique_ptr<StoreFile>(std::make_unique<NativeFile>(std::move(fd)));
     if (errno == ENOENT) return fail(Errc::kNotFound, "{}: no such file", path);
     return fail_write("open " + path);

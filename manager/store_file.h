@@ -35,6 +35,7 @@ enum class OpenMode {
   kRead,
   kWrite,   ///< existing file
   kCreate,  ///< new or emptied file, 0640
+  kSecret,  ///< the same, 0600
 };
 
 /// The calls on names.

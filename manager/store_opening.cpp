@@ -55,16 +55,21 @@ std::optional<shm::Store> restore_image(const shm::StoreOptions& options, Image&
 
 }  // namespace
 
-Result<OpenedStore> open_store(const shm::StoreOptions& options, Image* image,
-                               const BringUp& bring_up) {
+Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeeds& seeds) {
   auto live = shm::Store::attach(options);
   if (live) return OpenedStore{std::move(*live), OpenedStore::From::kLive};
   const Errc why = live.error().code;
   if (why != Errc::kNotFound && why != Errc::kLayout && why != Errc::kCorrupt) return pass(live);
   if (why != Errc::kNotFound)
     log::warning("store_replaced", "path", options.path, "reason", live.error().text);
-  if (image != nullptr)
-    if (auto restored = restore_image(options, *image, bring_up))
+  if (seeds.dump) {
+    auto made = shm::Store::create(options, seeds.dump);
+    if (made) return OpenedStore{std::move(*made), OpenedStore::From::kDump};
+    if (made.error().code == Errc::kExists) return pass(made);
+    log::error("dump_not_used", "reason", made.error().text);
+  }
+  if (seeds.image != nullptr)
+    if (auto restored = restore_image(options, *seeds.image, seeds.bring_up))
       return OpenedStore{std::move(*restored), OpenedStore::From::kImage};
   auto made = shm::Store::create(options);
   if (!made) return pass(made);

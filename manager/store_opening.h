@@ -11,20 +11,27 @@ namespace pando::manager {
 
 struct OpenedStore {
   shm::Store store;
-  /// kEmpty: made anew, zones have to be loaded; kImage: as the image has it, behind the journal.
-  enum class From : std::uint8_t { kLive, kEmpty, kImage } from = From::kLive;
+  /// kEmpty: made anew, zones have to be loaded; kImage, kDump: as these have it, with what the
+  /// journal has behind them.
+  enum class From : std::uint8_t { kLive, kEmpty, kImage, kDump } from = From::kLive;
 };
 
-/// What brings a store that was made from an image up to the present (replay_onto_image()).
+/// What brings a store up to the present before anybody else sees it: one that is attached to
+/// later, after whatever end of this process, is not behind the journal by more than its last
+/// group.
 using BringUp = std::function<Status(shm::Store&)>;
 
-/// Attaches to the live store. When there is none that this build can use, makes one from the image
-/// (null or without index: there is none), else an empty one. kExists: another manager runs.
-///
-/// `bring_up` sees a restored store before anybody else does: one that is attached to later, after
-/// whatever end of this process, is not behind the journal by more than its last group.
-Result<OpenedStore> open_store(const shm::StoreOptions& options, Image* image = nullptr,
-                               const BringUp& bring_up = {});
+/// What a store can be made from.
+struct StoreSeeds {
+  BringUp dump{};          ///< makes an empty store what a dump says; empty: there is none
+  Image* image = nullptr;  ///< null or without index: there is none
+  BringUp bring_up{};      ///< a store made from the image (replay_onto_image())
+};
+
+/// Attaches to the live store. When there is none that this build can use, makes one from the dump,
+/// else from the image, else an empty one. A seed that cannot be used is told and left out.
+/// kExists: another manager runs.
+Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeeds& seeds = {});
 
 /// Applies the journal's records behind the store's position: what was durable but not published
 /// when the last manager died. A record that does not fit its zone's serial is skipped with a note.

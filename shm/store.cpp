@@ -272,7 +272,7 @@ Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
-Result<Store> Store::create(const StoreOptions& options) {
+Result<Store> Store::create(const StoreOptions& options, const Complete& complete) {
   auto quota = quota_of(options);
   if (!quota) return pass(quota);
   auto file = LiveFile::create(options);
@@ -280,7 +280,12 @@ Result<Store> Store::create(const StoreOptions& options) {
   Store store(std::make_unique<Impl>(std::move(*file), *quota));
   auto first = store.publish(store.begin(), Ref<>{}, 0);
   if (!first) return pass(first);
-  if (auto installed = store.impl_->file.install(options); !installed) return pass(installed);
+  Status done = complete ? complete(store) : Status();
+  if (done) done = store.impl_->file.install(options);
+  if (!done) {
+    store.impl_->file.discard(options);
+    return pass(done);
+  }
   return store;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -100,8 +101,10 @@ struct StoreStats {
 class Store {
  public:
   /// Makes a new store (replacing a file at `path` that is no live store of another process) with
-  /// an empty version 1. kExists when another manager holds it.
-  static Result<Store> create(const StoreOptions& options);
+  /// an empty version 1. kExists when another manager holds it. `complete` (may be empty) brings in
+  /// what has to be there before the store gets its name; its error is one of create().
+  using Complete = std::function<Status(Store&)>;
+  static Result<Store> create(const StoreOptions& options, const Complete& complete = {});
   /// Attaches to the live store at `path`. kNotFound, kExists (another manager), kLayout, kCorrupt
   /// (copied file, header damage), kDenied (another owner's; it is left as it is). Nothing a
   /// surviving reader may hold is reused before that reader has shown a later epoch or died.

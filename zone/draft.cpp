@@ -34,21 +34,7 @@ void release_octets(shm::Transaction& transaction, std::uint32_t ref, std::size_
   if (ref != 0) transaction.release(shm::Ref<>{ref}, std::max<std::size_t>(octets, 1));
 }
 
-std::uint64_t fold(std::uint64_t seed, std::uint64_t value) {
-  return (seed ^ value) * 0x9E3779B97F4A7C15U;
-}
-
 }  // namespace
-
-std::uint64_t layout_fingerprint() noexcept {
-  std::uint64_t print = kFormatVersion;
-  for (const std::size_t size :
-       {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry), sizeof(RootData),
-        sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols}, kInlineDataOctets,
-        kSharedPageOctets, kHistoryPieceOctets, shm::kUnit})
-    print = fold(print, size);
-  return print;
-}
 
 Draft::Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version)
     : Draft(transaction, transaction, root, version) {}

@@ -94,6 +94,10 @@ class Draft {
   /// Notes that the zone's data agrees with this state of its file now (it was merged as a
   /// difference).
   Status put_zone_source(dns::NameView apex, const ZoneSource& source);
+  /// Appends to a zone's history what led to its data, or to the next difference: of a store that
+  /// is made again. Oldest first, without gaps; one that does not fit ends the history so far.
+  Status put_difference(const Changes& difference, dns::Serial from, dns::Serial to,
+                        const DataLimits& limits);
   Status remove_zone(dns::NameView apex);
   /// Drops a zone's data but keeps its settings: it answers SERVFAIL.
   Status unload_zone(dns::NameView apex);

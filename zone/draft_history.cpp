@@ -21,10 +21,10 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   auto root = writable_root();
   if (!root) return pass(root);
   HistoryEditor history(transaction_, entry, **root);
-  const bool fits = applied.to.ahead_of(applied.from) && !transaction_.is_tight() &&
-                    HistoryEditor::octets_of(applied.effective) <
-                        std::min(limits.history, kLargestDifference) &&
-                    !history.has(applied.from);
+  const bool fits =
+      applied.to.ahead_of(applied.from) && !transaction_.is_tight() &&
+      HistoryEditor::octets_of(applied.effective) < std::min(limits.history, kLargestDifference) &&
+      !history.has(applied.from);
   if (!fits) return drop_history(entry);
   const std::uint64_t before = entry.history_octets;
   if (auto done = history.append(applied.effective, applied.from, applied.to); !done) return done;
@@ -34,6 +34,15 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   const std::uint64_t excess = total > limits.history_total ? total - limits.history_total : 0;
   const std::uint64_t allowed = newest + (before > excess ? before - excess : 0);
   return history.trim(std::min(limits.history, allowed), kDropsAtOnce);
+}
+
+Status Draft::put_difference(const Changes& difference, dns::Serial from, dns::Serial to,
+                             const DataLimits& limits) {
+  const ZoneEntry* old = entry_at(difference.zone);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", to_text(difference.zone));
+  ZoneEntry entry = *old;
+  if (auto noted = note_history(entry, {from, to, difference, 0, 0}, limits); !noted) return noted;
+  return put_entry(entry, difference.zone);
 }
 
 Status Draft::drop_history(ZoneEntry& entry) {

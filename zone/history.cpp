@@ -89,6 +89,11 @@ std::optional<HistoryReader> HistoryReader::from(const ZoneView& zone, dns::Seri
   return reader;
 }
 
+std::optional<HistoryReader> HistoryReader::from_oldest(const ZoneView& zone) {
+  if (!zone || !zone.loaded() || zone.entry_->history == 0) return std::nullopt;
+  return from(zone, dns::Serial{zone.entry_->history_first});
+}
+
 bool HistoryReader::load_piece() {
   if (piece_ >= kMaxPieces) return false;
   const LeafBlock leaf = find_piece(zone_.window_, zone_.entry_->history, Key(serial_, piece_));

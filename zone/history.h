@@ -52,12 +52,17 @@ class HistoryReader {
  public:
   /// Nullopt when the history does not reach back to `serial`.
   static std::optional<HistoryReader> from(const ZoneView& zone, dns::Serial serial);
+  /// The same from where the history begins; nullopt when there is none.
+  static std::optional<HistoryReader> from_oldest(const ZoneView& zone);
 
   /// So many records are left, SOA records included.
   [[nodiscard]] std::uint32_t records() const noexcept { return left_; }
   /// The next record, valid until the next call; null at the end, or where the store is damaged.
   const HistoryRecord* next();
   [[nodiscard]] bool damaged() const noexcept { return damaged_; }
+  /// The difference that the last record belongs to; the first one before any was read.
+  [[nodiscard]] dns::Serial from() const noexcept { return serial_; }
+  [[nodiscard]] dns::Serial to() const noexcept { return to_; }
 
  private:
   HistoryReader(const ZoneView& zone, dns::Serial serial) noexcept : zone_(zone), serial_(serial) {}

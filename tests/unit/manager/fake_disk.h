@@ -27,7 +27,7 @@ class FakeDisk final : public Files {
   Result<std::unique_ptr<StoreFile>> open(const std::string& path, OpenMode mode) override {
     if (auto asked = ask(Call::kOpen, path); !asked) return pass(asked);
     auto& node = names_[path];
-    if (mode == OpenMode::kCreate) {
+    if (mode == OpenMode::kCreate || mode == OpenMode::kSecret) {
       node = std::make_shared<Node>();
       changed_names_.insert(path);
     }

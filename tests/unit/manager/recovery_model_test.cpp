@@ -204,10 +204,11 @@ class Life {
     shm::StoreOptions options = shm::test::options(folder, 32 << 20);
     options.layout = layout();
     if (new_host) std::filesystem::remove(folder.store());
-    OpenedStore opened = must(open_store(options, image_.get(), [this](shm::Store& restored) {
+    const BringUp bring_up = [this](shm::Store& restored) -> Status {
       whole_ = must(replay_onto_image(restored, journal_, native_files(), note)).empty();
-      return Status();
-    }));
+      return {};
+    };
+    OpenedStore opened = must(open_store(options, {{}, image_.get(), bring_up}));
     EXPECT_EQ(opened.from == OpenedStore::From::kLive, !new_host);
     return opened;
   }

@@ -1,0 +1,172 @@
+#include "ctl/dump_commands.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/fd.h"
+#include "config/load.h"
+#include "ipc/control.h"
+#include "zone/dump_reader.h"
+
+namespace pando::ctl {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kCopyOctets = std::size_t{1} << 20;
+
+Result<Fd> open_file(const std::string& path, int flags, mode_t mode = 0) {
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (!fd) return fail(Errc::kIo, "{}: {}", path, fail_errno("open").value().text);
+  return fd;
+}
+
+Result<std::size_t> read_some(int fd, std::span<std::uint8_t> into) {
+  std::size_t got = 0;
+  while (got < into.size()) {
+    const ssize_t part = ::read(fd, into.data() + got, into.size() - got);
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return fail_errno("read");
+    if (part == 0) break;
+    got += static_cast<std::size_t>(part);
+  }
+  return got;
+}
+
+Status write_all(int fd, ByteView octets) {
+  while (!octets.empty()) {
+    const ssize_t part = ::write(fd, octets.data(), octets.size());
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return fail_errno("write");
+    octets = octets.subspan(static_cast<std::size_t>(part));
+  }
+  return {};
+}
+
+bool has_records(const std::string& journal) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(journal, error)) {
+    const fs::path extension = entry.path().extension();
+    if (extension == ".journal" || extension == ".snapshot") return true;
+  }
+  return false;
+}
+
+/// The journal's identity as its file has it; empty: none.
+std::string identity_of(const std::string& journal) {
+  std::string text;
+  std::getline(std::ifstream(journal + "/identity"), text);
+  return text;
+}
+
+Status check_place(const config::Settings& settings) {
+  if (ipc::connect_control(settings.server.run_directory))
+    return fail(Errc::kExists, "a manager runs: stop it first");
+  std::error_code error;
+  if (fs::exists(settings.store.path, error))
+    return fail(Errc::kExists, "{} is there, and the server would go on with it: remove it first",
+                settings.store.path);
+  if (!fs::is_directory(settings.store.journal, error))
+    return fail(Errc::kNotFound, "{}: no such folder (store.journal)", settings.store.journal);
+  return {};
+}
+
+Status check_owner(const zone::DumpHeader& header, const std::string& journal) {
+  const std::string owner = fmt::format("{:016x}{:016x}", header.owner[0], header.owner[1]);
+  if (owner == identity_of(journal) || !has_records(journal)) return {};
+  return fail(Errc::kDenied, "the dump is of another journal, and {} has records of its own",
+              journal);
+}
+
+/// As `owner`'s, who may not be us, and nobody else's.
+Result<Fd> make_copy(const std::string& path, const std::string& partial,
+                     const std::string& owner) {
+  auto from = open_file(path, O_RDONLY);
+  if (!from) return from;
+  auto to = open_file(partial, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+  if (!to) return to;
+  struct stat folder{};
+  if (::stat(owner.c_str(), &folder) != 0) return fail_errno("stat of " + owner);
+  if (::fchmod(to->get(), 0600) != 0) return fail_errno("fchmod of " + partial);
+  if (::geteuid() == 0 && ::fchown(to->get(), folder.st_uid, folder.st_gid) != 0)
+    return fail_errno("fchown of " + partial);
+  Bytes octets(kCopyOctets);
+  for (;;) {
+    auto got = read_some(from->get(), octets);
+    if (!got) return fail(got.error().code, "{}: {}", path, got.error().text);
+    if (auto put = write_all(to->get(), ByteView(octets).first(*got)); !put)
+      return fail(put.error().code, "{}: {}", partial, put.error().text);
+    if (*got < octets.size()) break;
+  }
+  if (::fsync(to->get()) != 0) return fail_errno("fsync of " + partial);
+  if (::lseek(to->get(), 0, SEEK_SET) != 0) return fail_errno("lseek of " + partial);
+  return to;
+}
+
+/// What is checked is the copy, which nobody changes any more.
+Result<zone::DumpCounts> check_copy(const Fd& copy, const std::string& path,
+                                    const std::string& journal) {
+  auto reader = zone::DumpReader::open(
+      [fd = copy.get()](std::span<std::uint8_t> into) { return read_some(fd, into); }, path);
+  if (!reader) return pass(reader);
+  if (auto fine = check_owner(reader->header(), journal); !fine) return pass(fine);
+  return zone::check_dump(*reader);
+}
+
+Status put_in_place(const std::string& partial, const std::string& place,
+                    const std::string& folder) {
+  if (::rename(partial.c_str(), place.c_str()) != 0) return fail_errno("rename " + partial);
+  auto directory = open_file(folder, O_RDONLY | O_DIRECTORY);
+  if (!directory) return pass(directory);
+  return ::fsync(directory->get()) == 0 ? Status() : Status(fail_errno("fsync " + folder));
+}
+
+Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings) {
+  if (auto fine = check_place(settings); !fine) return pass(fine);
+  const std::string& journal = settings.store.journal;
+  const std::string place = fmt::format("{}/{}", journal, zone::kPlacedDumpName);
+  const std::string partial = place + ".partial";
+  auto copy = make_copy(path, partial, journal);
+  auto counts = copy ? check_copy(*copy, path, journal) : Result<zone::DumpCounts>(pass(copy));
+  Status placed = counts ? put_in_place(partial, place, journal) : Status();
+  if (counts && placed) return counts;
+  ::unlink(partial.c_str());
+  return counts ? Result<zone::DumpCounts>(pass(placed)) : counts;
+}
+
+}  // namespace
+
+int load_dump(const std::string& path, const std::string& config, Output output) {
+  const auto loaded = config::load(config, {.read_zone_lists = false});
+  if (!loaded.ok()) {
+    output.err << loaded.error_text() << '\n';
+    return kFailed;
+  }
+  const auto counts = place_dump(path, loaded.settings);
+  if (!counts) {
+    output.err << "pandoctl: " << counts.error().text << '\n';
+    return kFailed;
+  }
+  if (output.json)
+    output.out << nlohmann::json{{"zones", counts->zones},
+                                 {"records", counts->records},
+                                 {"differences", counts->differences}}
+                      .dump()
+               << '\n';
+  else
+    output.out << fmt::format("{}: {} with {}; the server starts on it\n", path,
+                              counted(counts->zones, "zone"), counted(counts->records, "record"));
+  return kDone;
+}
+
+}  // namespace pando::ctl

@@ -1,0 +1,167 @@
+#include "manager/dump_loading.h"
+
+#include <optional>
+
+#include "base/crash_point.h"
+#include "manager/journal_payload.h"
+#include "zone/history.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// A version for each zone would cost a root block each.
+constexpr std::size_t kZonesPerVersion = 256;
+constexpr std::uint64_t kOctetsPerVersion = std::uint64_t{64} << 20;
+
+class DumpLoading {
+ public:
+  DumpLoading(shm::Store& store, std::uint64_t position, const zone::DataLimits& limits)
+      : store_(store), position_(position), limits_(limits) {
+    begin();
+  }
+
+  Status take(zone::DumpZone&& head) {
+    if (zones_ >= shm::Store::kSideEntries)
+      return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
+    zone_ = std::move(head);
+    zone::ZoneSettings settings;
+    settings.is_secondary = zone_.is_secondary;
+    if (auto put = draft_->put_zone_settings(zone_.name, settings, zones_); !put) return put;
+    if (auto set = set_timers(zones_++); !set) return set;
+    if (!zone_.loaded) return {};
+    builder_.emplace(zone_.name, *transaction_);
+    return {};
+  }
+
+  Status take(zone::DumpPart&& part) {
+    if (!builder_) return fail(Errc::kCorrupt, "records of a zone that is whole");
+    for (const zone::Record& record : part.records.added)
+      if (auto added = builder_->add(record.owner, record.type, record.ttl, record.rdata); !added)
+        return added;
+    return {};
+  }
+
+  /// Its parts are one difference again when the last has come.
+  Status take(zone::DumpDifference&& part) {
+    if (auto put = put_data(); !put) return put;
+    if (difference_.empty()) difference_.zone = zone_.name;
+    if (!too_long_) {
+      append(difference_.removed, std::move(part.records.removed));
+      append(difference_.added, std::move(part.records.added));
+      too_long_ = zone::HistoryEditor::octets_of(difference_) > limits_.history;
+    }
+    if (!part.last) return {};
+    // What there is of one that is too long does not fit either, and ends the history before it.
+    too_long_ = false;
+    const zone::Changes whole = std::exchange(difference_, {});
+    return draft_->put_difference(whole, part.from, part.to, limits_);
+  }
+
+  Status take(zone::DumpNote&& note) {
+    const auto kind = static_cast<RecordKind>(note.kind);
+    if (kind != RecordKind::kOverlay && kind != RecordKind::kSource)
+      return fail(Errc::kCorrupt, "a note of kind {}", note.kind);
+    notes_.push_back({zone_.name, note.from, note.to, std::move(note.payload), kind});
+    return check_note(notes_.back());
+  }
+
+  Status take(zone::DumpZoneEnd&&) {
+    if (auto put = put_data(); !put) return put;
+    const bool full =
+        ++pending_ >= kZonesPerVersion || transaction_->allocated_octets() >= kOctetsPerVersion;
+    return full ? publish() : Status();
+  }
+
+  Status take(zone::DumpCounts&& counts) {
+    counts_ = counts;
+    return publish();
+  }
+
+  LoadedDump result() && { return {counts_, std::move(notes_)}; }
+
+ private:
+  template <class T>
+  static void append(std::vector<T>& to, std::vector<T>&& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+
+  void begin() {
+    const shm::VersionInfo base = store_.current();
+    draft_.reset();
+    transaction_.emplace(store_.begin_private());
+    draft_.emplace(*transaction_, base.root, base.number + 1);
+    pending_ = 0;
+  }
+
+  Status publish() {
+    auto version = store_.publish(std::move(*transaction_), draft_->root(), position_);
+    if (!version) return pass(version);
+    crash_point("dump-zones-loaded");
+    begin();
+    return {};
+  }
+
+  Status set_timers(std::uint32_t index) {
+    shm::Store::SideEntry* side = store_.side(index);
+    if (side == nullptr) return fail(Errc::kFull, "no memory for timers");
+    side->expires_at.store(zone_.expires_at, std::memory_order_relaxed);
+    side->next_refresh.store(zone_.next_refresh, std::memory_order_relaxed);
+    side->last_ok.store(zone_.last_ok, std::memory_order_relaxed);
+    return {};
+  }
+
+  /// The zone's records are there; once.
+  Status put_data() {
+    if (!builder_) return {};
+    auto built = builder_->finish();
+    builder_.reset();
+    if (!built) return pass(built);
+    if (auto put = draft_->put_zone(zone_.name, **built, zone_.source); !put) return put;
+    const zone::ZoneView view = draft_->snapshot().zone_at(zone_.name);
+    if (view.serial() == zone_.serial) return {};
+    return fail(Errc::kCorrupt, "{} has serial {} where {} is said to be", to_text(zone_.name),
+                view.serial().value, zone_.serial.value);
+  }
+
+  static Status check_note(const JournalEntry& entry) {
+    if (entry.kind == RecordKind::kSource) {
+      auto source = decode_source(entry.payload);
+      return source ? Status() : Status(pass(source));
+    }
+    Overlay overlay;
+    return decode_overlay(entry.payload, overlay);
+  }
+
+  shm::Store& store_;
+  std::uint64_t position_;
+  zone::DataLimits limits_;
+  std::optional<shm::Transaction> transaction_;
+  std::optional<zone::Draft> draft_;
+  std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are there
+  zone::DumpZone zone_;
+  zone::Changes difference_;  // so far
+  bool too_long_ = false;     // it is, for the limits
+  std::uint32_t zones_ = 0;
+  std::size_t pending_ = 0;
+  zone::DumpCounts counts_;
+  std::vector<JournalEntry> notes_;
+};
+
+}  // namespace
+
+Result<LoadedDump> load_dump(shm::Store& store, zone::DumpReader& dump,
+                             const zone::DataLimits& limits) {
+  DumpLoading loading(store, dump.header().position, limits);
+  for (;;) {
+    auto item = dump.next();
+    if (!item) return pass(item);
+    const bool last = std::holds_alternative<zone::DumpCounts>(*item);
+    const Status taken =
+        std::visit([&](auto&& part) { return loading.take(std::move(part)); }, std::move(*item));
+    if (!taken) return dump.wrong(taken.error());
+    if (last) return std::move(loading).result();
+  }
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,134 @@
+#include "manager/store_dump.h"
+
+#include <asio/post.hpp>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+
+#include "base/crash_point.h"
+#include "manager/journal_snapshot.h"
+#include "manager/zone_writing.h"
+#include "zone/dump_writer.h"
+
+namespace pando::manager {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+/// Written pages that the kernel may hold back at most: a sync of the journal waits for them.
+constexpr std::uint64_t kSyncOctets = std::uint64_t{64} << 20;
+constexpr std::chrono::milliseconds kNap{20};
+
+/// A file that takes octets in order, no faster than it may.
+class PacedFile {
+ public:
+  PacedFile(StoreFile& file, const DumpRequest& request) : file_(file), request_(request) {}
+
+  Status write(ByteView octets) {
+    if (auto written = file_.write_at(octets_, octets); !written) return written;
+    octets_ += octets.size();
+    crash_point("dump-written");
+    if (octets_ - synced_ >= kSyncOctets)
+      if (auto synced = sync(); !synced) return synced;
+    return wait() ? Status() : Status(fail(Errc::kDenied, "the manager is ending"));
+  }
+
+  Status sync() {
+    synced_ = octets_;
+    return file_.sync();
+  }
+
+ private:
+  /// False: it is to be given up.
+  [[nodiscard]] bool wait() const {
+    const auto due =
+        start_ + std::chrono::microseconds(octets_ * 1'000'000 / request_.octets_per_second);
+    while (!*request_.ended && Clock::now() < due)
+      std::this_thread::sleep_for(std::min<Clock::duration>(kNap, due - Clock::now()));
+    return !*request_.ended;
+  }
+
+  StoreFile& file_;
+  const DumpRequest& request_;
+  Clock::time_point start_ = Clock::now();
+  std::uint64_t octets_ = 0;
+  std::uint64_t synced_ = 0;
+};
+
+zone::DumpNote note_of(JournalEntry&& entry) {
+  return {static_cast<std::uint8_t>(entry.kind), entry.from, entry.to, std::move(entry.payload)};
+}
+
+/// The records that a snapshot of the journal would have behind the zone (journal_snapshot.cpp).
+std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::ZoneView& zone,
+                                     std::uint64_t position) {
+  std::vector<zone::DumpNote> notes;
+  if (!zone.loaded()) return notes;
+  const FileState state = served_file_state(history, zone, position);
+  if (!history.knows(zone.apex()) && state.overlay.known()) return notes;
+  const dns::Name name(zone.apex());
+  const dns::Serial file = state.file_serial.value_or(zone.serial());
+  notes.push_back(note_of(overlay_entry(name, file, zone.serial(), state.overlay)));
+  if (state.own)
+    notes.push_back(note_of(overlay_entry(name, file, zone.serial(), *state.own, true)));
+  auto source = state.source;
+  if (zone.source_mtime_ns() != 0) source = noted_source(zone);
+  if (source) notes.push_back(note_of(source_entry(name, zone.serial(), *source)));
+  return notes;
+}
+
+Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::Snapshot& version,
+                               std::uint64_t position, const DumpRequest& request) {
+  const auto history = request.history->get(position);
+  if (!history->problem().empty()) return fail(Errc::kIo, "{}", history->problem());
+  PacedFile out(file, request);
+  zone::DumpWriter writer([&](ByteView octets) { return out.write(octets); },
+                          {request.owner, static_cast<std::uint64_t>(std::time(nullptr)),
+                           version.version(), position, 0});
+  Status done;
+  zone::ZoneWalk walk(version);
+  while (const zone::ZoneView zone = walk.next()) {
+    done = writer.put_zone(zone, store.side(zone.side_index()), notes_of(*history, zone, position));
+    if (!done) return pass(done);
+  }
+  done = writer.finish();
+  if (done) done = out.sync();
+  if (!done) return pass(done);
+  return WrittenDump{writer.counts(), writer.octets(), position};
+}
+
+Result<WrittenDump> write_file(Files& files, shm::Store& store, const zone::Snapshot& version,
+                               std::uint64_t position, const DumpRequest& request) {
+  const std::string partial = request.path + kPartial;
+  auto file = files.open(partial, OpenMode::kSecret);
+  if (!file) return pass(file);
+  auto written = write_dump(**file, store, version, position, request);
+  crash_point("dump-synced");
+  Status named = written ? files.rename(partial, request.path) : Status();
+  if (named && written)
+    named = files.sync_directory(std::filesystem::path(request.path).parent_path().string());
+  if (written && named) return written;
+  static_cast<void>(files.remove(partial));
+  const Error& why = written ? named.error() : written.error();
+  return fail(why.code, "{}: {}", request.path, why.text);
+}
+
+}  // namespace
+
+void dump_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
+                asio::thread_pool& pool, Files& files, DumpRequest request,
+                std::function<void(const Result<WrittenDump>&)> done) {
+  const shm::VersionInfo now = store.current();
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots.pin_own(now.number));
+  const zone::Snapshot version(store.window(), now.root, now.number);
+  asio::post(pool, [=, &store, &io, &files, position = now.journal_position,
+                    request = std::move(request), done = std::move(done)]() mutable {
+    auto written = write_file(files, store, version, position, request);
+    asio::post(io, [pin = std::move(pin), written = std::move(written), done = std::move(done)] {
+      done(written);
+    });
+  });
+}
+
+}  // namespace pando::manager

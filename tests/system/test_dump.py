@@ -1,0 +1,213 @@
+"""Dumps: what a server has, written as a stream that no layout goes into, is what another one starts on."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import dns.query
+import dns.rcode
+import dns.update
+import pytest
+
+import servers
+
+ZONE = "dump.test"
+ANYBODY = [{"address": "127.0.0.0/8"}]
+FILLING = [f"host{number}" for number in range(40)]  # a transfer of differences is not to be the longer one
+
+
+def zone_text(serial, names):
+    lines = [f"@ 300 SOA ns1 admin {serial} 3600 600 86400 300", "@ 300 NS ns1", "ns1 300 A 192.0.2.1"]
+    return "\n".join(lines + [f"{name} 300 A 192.0.2.2" for name in [*names, *FILLING]]) + "\n"
+
+
+def update(server, name, zone=ZONE):
+    message = dns.update.UpdateMessage(zone)
+    message.add(name, 300, "A", "192.0.2.9")
+    answer = dns.query.udp(message, "127.0.0.1", port=server.port, timeout=10)
+    assert answer.rcode() == dns.rcode.NOERROR, answer.to_text()
+
+
+def differences(server, serial, zone=ZONE):
+    """The owners in an IXFR from that serial; None when it is a whole zone."""
+    messages = list(dns.query.xfr("127.0.0.1", zone, rdtype="IXFR", serial=serial, port=server.port,
+                                  relativize=False, lifetime=30))
+    rrsets = [rrset for message in messages for rrset in message.answer]
+    if len(rrsets) < 2 or rrsets[1].rdtype != dns.rdatatype.SOA:
+        return None
+    return {str(rrset.name).split(".")[0] for rrset in rrsets if rrset.rdtype == dns.rdatatype.A}
+
+
+def lose_memory(server):
+    server.kill()
+    for pid in server.left_over():
+        os.kill(pid, signal.SIGKILL)
+    servers.wait_until("workers are gone", lambda: not server.left_over())
+    shutil.rmtree(server.store)
+    os.truncate(server.log_path, 0)
+
+
+def pandoctl(server, *words):
+    return subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(server.config), *words],
+                          capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+class Setting:
+    """A primary with updates behind it, and its dump."""
+
+    def __init__(self, pando, tmp_path):
+        self.pando = pando
+        self.file = tmp_path / "dump.zone"
+        self.file.write_text(zone_text(1, ["a", "b"]))
+        self.first = self.make().start(ZONE)
+        self.old = self.first.serial(ZONE)
+        update(self.first, "one")
+        update(self.first, "two")
+        self.dump = tmp_path / "store.dump"
+
+    def make(self):
+        server = self.pando([{"name": ZONE, "file": str(self.file), "allow-update": ANYBODY,
+                              "allow-transfer": ANYBODY}], workers=1)
+        (server.folder / server.journal).mkdir(parents=True, exist_ok=True)
+        return server
+
+    def take(self):
+        return self.first.control("store", "dump", str(self.dump))
+
+    def place(self, server):
+        return server.folder / server.journal / "store.dump"
+
+
+@pytest.fixture
+def setting(pando, tmp_path):
+    return Setting(pando, tmp_path)
+
+
+def test_another_server_starts_on_it_and_gives_the_same(setting):
+    written = setting.take()
+    assert written["zones"] == 1 and written["records"] == 47 and written["differences"] == 2
+    assert written["octets"] == setting.dump.stat().st_size
+    assert setting.dump.stat().st_mode & 0o777 == 0o600
+    assert not list(setting.dump.parent.glob("*.partial"))
+    second = setting.make()
+    assert second.control("store", "load", str(setting.dump)) == {"zones": 1, "records": 47, "differences": 2}
+    second.start(ZONE)
+    assert "dump_loaded" in second.log() and "zone_loaded" not in second.log()
+    assert not setting.place(second).exists()
+    assert second.records(ZONE) == setting.first.records(ZONE)
+    assert differences(second, setting.old) == {"one", "two"}
+    second.control("store", "check")
+
+
+def test_updates_go_on_there_and_the_file_is_still_told_from_them(setting):
+    setting.take()
+    second = setting.make()
+    second.control("store", "load", str(setting.dump))
+    second.start(ZONE)
+    update(second, "three")
+    assert differences(second, setting.old) == {"one", "two", "three"}
+    # The host loses its memory: its own journal knows what came by update before the dump.
+    lose_memory(second)
+    second.start(ZONE)
+    assert all(second.ask(f"{name}.{ZONE}").answer for name in ("a", "b", "one", "two", "three"))
+    setting.file.write_text(zone_text(50, ["a", "edited"]))
+    second.control("reload")
+    servers.wait_until("the edit is served", lambda: second.ask(f"edited.{ZONE}").answer)
+    assert not second.ask(f"b.{ZONE}").answer
+    assert all(second.ask(f"{name}.{ZONE}").answer for name in ("one", "two", "three"))
+
+
+def test_its_own_server_goes_on_from_it_and_the_journal(setting):
+    setting.take()
+    update(setting.first, "behind")
+    serial = setting.first.serial(ZONE)
+    lose_memory(setting.first)
+    setting.first.control("store", "load", str(setting.dump))
+    setting.first.start(ZONE)
+    assert re.search(r"image_replayed records=1 zones_unloaded=0", setting.first.log())
+    assert setting.first.serial(ZONE) == serial
+    assert differences(setting.first, setting.old) == {"one", "two", "behind"}
+
+
+@pytest.mark.parametrize("point", ["dump-zones-loaded", "dump-taken-over", "dump-noted", "store-create-install",
+                                   "store-create-installed"])
+def test_a_start_that_is_cut_short_begins_again(setting, point):
+    setting.take()
+    second = setting.make()
+    second.control("store", "load", str(setting.dump))
+    second.crash_at = point
+    with pytest.raises(AssertionError, match="ended with -9"):
+        second.start(ZONE)
+    second.crash_at = None
+    second.start(ZONE)
+    assert second.records(ZONE) == setting.first.records(ZONE)
+    assert differences(second, setting.old) == {"one", "two"}
+    assert not setting.place(second).exists()
+    lose_memory(second)
+    second.start(ZONE)
+    assert second.ask(f"two.{ZONE}").answer
+
+
+@pytest.mark.parametrize("point", ["dump-written", "dump-synced"])
+def test_a_manager_that_dies_while_it_writes_leaves_the_old_dump(setting, point):
+    setting.take()
+    before = setting.dump.read_bytes()
+    setting.first.kill()
+    setting.first.crash_at = point
+    setting.first.start(ZONE)
+    update(setting.first, "three")
+    assert pandoctl(setting.first, "store", "dump", str(setting.dump)).returncode != 0
+    setting.first.process.wait(30)
+    assert setting.dump.read_bytes() == before
+
+
+def test_what_would_not_be_started_on_is_refused(setting, tmp_path):
+    setting.take()
+    running = pandoctl(setting.first, "store", "load", str(setting.dump))
+    assert running.returncode == 1 and "a manager runs" in running.stderr
+    setting.first.kill()
+    for pid in setting.first.left_over():
+        os.kill(pid, signal.SIGKILL)
+    live = pandoctl(setting.first, "store", "load", str(setting.dump))
+    assert live.returncode == 1 and "zones.store is there" in live.stderr
+    second = setting.make()
+    whole = setting.dump.read_bytes()
+    damaged = tmp_path / "damaged.dump"
+    damaged.write_bytes(whole[:400] + bytes([whole[400] ^ 1]) + whole[401:])
+    for bad, why in ((damaged, r"damaged.dump: octet \d+: the record has a wrong checksum"),
+                     (setting.file, r"dump.zone: octet 0: not a dump"), (tmp_path / "none", "none: ")):
+        told = pandoctl(second, "store", "load", str(bad))
+        assert told.returncode == 1 and re.search(why, told.stderr), told.stderr
+        assert told.stderr.count("\n") == 1
+        assert not list((second.folder / second.journal).glob("store.dump*"))
+    # One of another journal, where there are records.
+    second.start(ZONE)
+    update(second, "own")
+    lose_memory(second)
+    told = pandoctl(second, "store", "load", str(setting.dump))
+    assert told.returncode == 1 and "of another journal" in told.stderr
+
+
+def test_a_dump_replaces_nothing_else(setting, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    for target in (tmp_path / "precious", setting.place(setting.first)):
+        assert pandoctl(setting.first, "store", "dump", str(target)).returncode == 1
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_secondary_keeps_its_timers(setting, tmp_path):
+    zones = [{"name": ZONE, "primaries": ["first"], "allow-transfer": ANYBODY}]
+    remotes = [{"name": "first", "address": [f"127.0.0.1@{setting.first.port}"]}]
+    second = setting.pando(zones, workers=1, remotes=remotes).start(ZONE)
+    before = second.control("zone", "status", ZONE)
+    second.control("store", "dump", str(setting.dump))
+    setting.first.stop()
+    third = setting.pando(zones, workers=1, remotes=remotes)
+    (third.folder / third.journal).mkdir(parents=True)
+    third.control("store", "load", str(setting.dump))
+    third.start(ZONE)
+    after = third.control("zone", "status", ZONE)
+    assert after["serial"] == before["serial"] and after["expires_at"] == before["expires_at"] > 0
