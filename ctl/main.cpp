@@ -113,6 +113,8 @@ class CommandLine {
                 [](auto& s) { return s.reload(); });
     add_session(&app_, "stop", "stop the manager and its workers",
                 [](auto& s) { return s.stop(); });
+    add_session(&app_, "hand-over", "have the manager leave its work to another one, which follows",
+                [](auto& s) { return s.hand_over(); });
   }
 
   void add_zone_commands() {

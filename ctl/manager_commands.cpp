@@ -336,15 +336,21 @@ int Session::reload() {
   return code == kDone && failed ? kFailed : code;
 }
 
-int Session::stop() {
-  const int code = ask(request_for(ipc::verb::kStop), [](const json&) { return Status(); });
+int Session::stop() { return end_manager(ipc::verb::kStop, "stopped"); }
+
+int Session::hand_over() {
+  return end_manager(ipc::verb::kHandOver, "the manager has left; its workers go on");
+}
+
+int Session::end_manager(std::string_view verb, std::string_view done) {
+  const int code = ask(request_for(verb), [](const json&) { return Status(); });
   if (code != kDone) return code;
   // The manager closes the connection by ending.
   const auto gone = ipc::receive_json(fd_.get(), ipc::kMaxReplyOctets, timeout_);
   char octet;
   if (gone || ::recv(fd_.get(), &octet, 1, MSG_DONTWAIT) != 0)
     return fail({Errc::kIo, "the manager is still there"});
-  if (!output_.json) output_.out << "stopped\n";
+  if (!output_.json) output_.out << done << '\n';
   return kDone;
 }
 

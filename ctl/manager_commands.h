@@ -38,14 +38,16 @@ class Session {
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);
   int reload();
-  /// Returns when the manager has gone, or its time is up.
+  /// Both return when the manager has gone, or their time is up.
   int stop();
+  int hand_over();
 
  private:
   using Show = std::function<Status(const nlohmann::json& result)>;
   /// Asks, then prints the result as JSON text or by `show`.
   int ask(const ipc::ControlRequest& request, const Show& show);
   Result<ipc::StoreAudit> audit(const std::string& zone);
+  int end_manager(std::string_view verb, std::string_view done);
   int change_workers(std::string_view verb, std::uint32_t count);
   /// Calls `visit(row)` for every zone, page by page.
   Status for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,

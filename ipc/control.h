@@ -42,6 +42,8 @@
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
 /// | reload        |                    | ReloadResult, or an error with one problem per line     |
+/// | hand-over     |                    | DumpResult; sent before the manager ends, without its   |
+/// |               |                    | workers                                                 |
 /// | stop          |                    | {}; sent before the manager ends                        |
 ///
 /// An unknown verb gets code "unsupported"; unknown arguments and result fields are ignored, so
@@ -73,6 +75,7 @@ inline constexpr std::string_view kWorkerList = "worker-list";
 inline constexpr std::string_view kWorkerAdd = "worker-add";
 inline constexpr std::string_view kWorkerRemove = "worker-remove";
 inline constexpr std::string_view kReload = "reload";
+inline constexpr std::string_view kHandOver = "hand-over";
 inline constexpr std::string_view kStop = "stop";
 }  // namespace verb
 

@@ -9,6 +9,7 @@
 #include "manager/launcher.h"
 #include "manager/log_options.h"
 #include "manager/server.h"
+#include "manager/take_over.h"
 
 namespace {
 
@@ -30,6 +31,11 @@ int run_manager(const manager::Server::Options& options) {
     log::error("configuration", "reason", runtime.error().text);
     return kBadConfiguration;
   }
+  if (options.take_over)
+    if (auto taken = manager::take_over((*runtime)->settings.server.run_directory); !taken) {
+      log::error("start_failed", "reason", taken.error().text);
+      return 1;
+    }
   auto host = manager::prepare_host((*runtime)->settings);
   if (!host) {
     log::error("start_failed", "reason", host.error().text);
@@ -55,6 +61,8 @@ int main(int argc, char** argv) {
   manager::Server::Options options;
   int launcher = -1;
   app.add_option("-c,--config", options.config_path, "configuration file");
+  app.add_flag("--take-over", options.take_over,
+               "a manager that runs hands its work over to this one first");
   app.add_option("--worker-binary", options.worker_binary, "program of the workers")->group("");
   app.add_option("--launcher", launcher, "internal")->group("");
   app.set_version_flag("--version", PANDO_VERSION);

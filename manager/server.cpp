@@ -106,8 +106,24 @@ void Server::write_last_checkpoint(std::function<void()> done) {
   });
 }
 
+/// Workers go on alone, until another manager comes. Whoever waits for an update gets SERVFAIL from
+/// them, as after any other end of a manager.
+void Server::leave_workers() {
+  if (std::exchange(stopping_, true)) return;
+  log::info("manager_handing_over");
+  systemd::stopping();
+  workers_->abandon();
+  end_parts();
+  leave(std::chrono::steady_clock::now() + kLastWork);
+}
+
 /// Workers first, so that no request comes in any more; then what was accepted is finished.
 void Server::stop_parts() {
+  end_parts();
+  workers_->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
+}
+
+void Server::end_parts() {
   *ending_ = true;
   upkeep_->stop();
   exports_->stop();
@@ -116,7 +132,6 @@ void Server::stop_parts() {
   forwarder_->stop();
   network_->stop();
   if (control_) control_->close();
-  workers_->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
 }
 
 void Server::leave(std::chrono::steady_clock::time_point deadline) {

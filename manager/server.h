@@ -43,6 +43,7 @@ class Server {
   struct Options {
     std::string config_path;
     std::string worker_binary;  ///< empty: beside this program
+    bool take_over = false;     ///< from a manager that runs (manager/take_over.h)
   };
 
   /// Opens everything that can fail: store, journal, sockets. Nothing is served yet.
@@ -99,6 +100,9 @@ class Server {
   void stop();
   void write_last_checkpoint(std::function<void()> done);
   void stop_parts();
+  void end_parts();
+  void hand_over(const ControlServer::Reply& reply);
+  void leave_workers();
   void leave(std::chrono::steady_clock::time_point deadline);
   // server_control.cpp
   void control(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
@@ -106,6 +110,8 @@ class Server {
   void roll_back(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void copy_store_to(const std::string& path, const ControlServer::Reply& reply);
   void dump_store_to(const std::string& path, const ControlServer::Reply& reply);
+  using DumpDone = std::function<void(Result<nlohmann::json>)>;
+  void write_dump(const std::string& path, const DumpDone& done);
   void write_checkpoint(const ControlServer::Reply& reply);
   void export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   Result<nlohmann::json> query(const ipc::ControlRequest& request);

@@ -29,6 +29,7 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
   if (request.verb == ipc::verb::kStoreCheckpoint) return write_checkpoint(reply);
   if (request.verb == ipc::verb::kStoreCopy) return copy_store_to(request.to, reply);
   if (request.verb == ipc::verb::kStoreDump) return dump_store_to(request.to, reply);
+  if (request.verb == ipc::verb::kHandOver) return hand_over(reply);
   if (request.verb == ipc::verb::kStop) {
     reply(json::object());
     return asio::post(io_, [this] { stop(); });
@@ -83,19 +84,33 @@ void Server::dump_store_to(const std::string& path, const ControlServer::Reply& 
   auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path},
                                 zone::looks_like_dump);
   if (!fine) return reply(pass(fine));
-  if (!settled_) return reply(fail(Errc::kExists, "the zones are still being loaded"));
+  write_dump(path, reply);
+}
+
+void Server::write_dump(const std::string& path, const DumpDone& done) {
+  if (!settled_) return done(fail(Errc::kExists, "the zones are still being loaded"));
   if (std::exchange(dumping_, true))
-    return reply(fail(Errc::kExists, "another dump is being written"));
-  auto owner = journal_identity(native_files(), store.journal);
-  if (!owner) return reply(pass(owner));
+    return done(fail(Errc::kExists, "another dump is being written"));
+  auto owner = journal_identity(native_files(), runtime_->settings.store.journal);
+  if (!owner) return done(pass(owner));
   DumpRequest request{path, *owner, history(), ending_};
   dump_store(*store_, *slots_, io_, pool_, native_files(), std::move(request),
-             [this, reply](const Result<WrittenDump>& written) {
+             [this, done](const Result<WrittenDump>& written) {
                dumping_ = false;
-               if (!written) return reply(tl::unexpected<Error>(written.error()));
-               reply(ipc::to_json(ipc::DumpResult{written->counts.zones, written->counts.records,
-                                                  written->counts.differences, written->octets,
-                                                  written->position}));
+               if (!written) return done(tl::unexpected<Error>(written.error()));
+               done(ipc::to_json(ipc::DumpResult{written->counts.zones, written->counts.records,
+                                                 written->counts.differences, written->octets,
+                                                 written->position}));
+             });
+}
+
+/// All that is needed to go on is left beside the journal; what comes behind it is in the journal.
+void Server::hand_over(const ControlServer::Reply& reply) {
+  write_dump(PlacedDump::path_in(runtime_->settings.store.journal),
+             [this, reply](Result<json> written) {
+               const bool done = written.has_value();
+               reply(std::move(written));
+               if (done) asio::post(io_, [this] { leave_workers(); });
              });
 }
 

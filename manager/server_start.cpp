@@ -299,28 +299,31 @@ void Server::begin_serving() {
     if (auto started = workers_->start(worker_count()); !started)
       log::error("listen_failed", "reason", started.error().text);
   };
+  // Workers of another build have all zones, and ours have to have them before these go.
+  const bool workers_later = workers_->has_predecessors();
   if (!zones_missing_) {
-    start_workers();
+    if (!workers_later) start_workers();
     announce("serving the live store");
   }
-  ZoneTableSync::run(
-      *store_, *committer_, runtime_,
-      [this, start_workers](const Status& status, const ZoneTableSync::Counts& counts) {
-        loaded_ = counts.loaded;
-        if (!status) log::error("zone_table_failed", "reason", status.error().text);
-        if (zones_missing_) start_workers();
-        if (restored_) announce("serving what the store was made from");
-        if (!zones_missing_) secondaries_->configure(runtime_);
-        load_zones([this](const LoadCounts&) {
-          settled_ = true;
-          copies_->keep_only(runtime_);
-          exports_->configure(runtime_);
-          if (zones_missing_) secondaries_->configure(runtime_);
-          if (zones_missing_) forget_zones();
-          notifier_->tell_all();
-          announce("all zones loaded");
-        });
-      });
+  ZoneTableSync::run(*store_, *committer_, runtime_,
+                     [this, start_workers, workers_later](const Status& status,
+                                                          const ZoneTableSync::Counts& counts) {
+                       loaded_ = counts.loaded;
+                       if (!status) log::error("zone_table_failed", "reason", status.error().text);
+                       if (zones_missing_ && !workers_later) start_workers();
+                       if (restored_) announce("serving what the store was made from");
+                       if (!zones_missing_) secondaries_->configure(runtime_);
+                       load_zones([this, start_workers, workers_later](const LoadCounts&) {
+                         if (workers_later) start_workers();
+                         settled_ = true;
+                         copies_->keep_only(runtime_);
+                         exports_->configure(runtime_);
+                         if (zones_missing_) secondaries_->configure(runtime_);
+                         if (zones_missing_) forget_zones();
+                         notifier_->tell_all();
+                         announce("all zones loaded");
+                       });
+                     });
 }
 
 /// READY=1 once: when the live store is served again, or when each zone of a new one is served or

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -13,6 +14,8 @@
 namespace pando::manager {
 
 namespace {
+
+constexpr std::string_view kWorkerName = "pando-worker";
 
 /// The kernel's name of the process: not to be had from its words, which are its own.
 std::string name_of(pid_t pid) {
@@ -39,6 +42,14 @@ std::string value_of(const std::vector<std::string>& words, const std::string& o
   return {};
 }
 
+template <class Number>
+std::optional<Number> number_in(const std::string& text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 bool same_directory(const std::string& one, const std::string& other) {
   std::error_code ignored;
   return one == other || std::filesystem::equivalent(one, other, ignored);
@@ -53,12 +64,25 @@ std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const std::strin
   child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!child.pidfd) return std::nullopt;
   const auto words = words_of(pid);
-  if (name_of(pid) != "pando-worker" || value_of(words, "--slot") != std::to_string(slot) ||
+  if (name_of(pid) != kWorkerName || value_of(words, "--slot") != std::to_string(slot) ||
       !same_directory(value_of(words, "--run-directory"), run_directory))
     return std::nullopt;
   // Still the process that the descriptor is of: what was read above was about it.
   if (has_ended(child.pidfd)) return std::nullopt;
   return child;
+}
+
+std::vector<FoundWorker> find_workers(const std::string& run_directory) {
+  std::vector<FoundWorker> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const auto pid = number_in<pid_t>(entry.path().filename().string());
+    if (!pid || name_of(*pid) != kWorkerName) continue;
+    const auto slot = number_in<std::uint32_t>(value_of(words_of(*pid), "--slot"));
+    auto process = slot ? find_worker(*pid, *slot, run_directory) : std::nullopt;
+    if (process) found.push_back({*slot, std::move(*process)});
+  }
+  return found;
 }
 
 }  // namespace pando::manager

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "manager/launcher.h"
 
@@ -17,5 +18,14 @@ namespace pando::manager {
 /// The process `pid`, when it lives and was started as the worker of `slot` of this run directory.
 /// A page may name anything: its worker writes there what it likes, and a pid is used again.
 std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const std::string& run_directory);
+
+/// A process that was started as the worker of some slot.
+struct FoundWorker {
+  std::uint32_t slot = 0;
+  Child process;
+};
+/// All that live and were started as workers of this run directory, whatever pages say: a look at
+/// every process of the machine, some 10 µs each.
+std::vector<FoundWorker> find_workers(const std::string& run_directory);
 
 }  // namespace pando::manager

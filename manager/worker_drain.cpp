@@ -117,6 +117,10 @@ void WorkerPool::Impl::drain(Slot& slot) {
 
 void WorkerPool::Impl::tell_to_stop(Slot& slot) {
   if (slot.told_to_stop) return;
+  if (slot.predecessor && !slot.process) {  // whose end goes on here
+    if (!slot.predecessor->awaited) stop_predecessor(slot);
+    return;
+  }
   if (!slot.process && !slots_.alive(slot.number)) return retire(slot);
   if (slot.link) {
     slot.told_to_stop = true;

@@ -133,18 +133,24 @@ void WorkerPool::Impl::ended(Slot& slot) {
   if (stopping_) {
     listeners_.close(slot.number);
     slots_.remove(slot.number);
-    workers_.erase(slot.number);
+    if (!slot.predecessor) workers_.erase(slot.number);
     return finish_stop_if_empty();
   }
   if (slot.awaited) return survivor_gone(slot);
   if (slot.state == Slot::State::kDraining) return retire(slot);
+  await_successor(slot);
+  if (!options_.external) retry_later(slot);
+}
+
+/// The queue waits for the slot's next worker, for a while.
+void WorkerPool::Impl::await_successor(Slot& slot) {
   slot.state = Slot::State::kDead;
+  if (slot.predecessor) return;  // which reads it
   slot.absence.expires_after(kAbsenceLimit);
   slot.absence.async_wait(guarded([this, number = slot.number] {
     const auto found = workers_.find(number);
     if (found != workers_.end()) hand_over(found->second);
   }));
-  if (!options_.external) retry_later(slot);
 }
 
 /// At once after a healthy life, else with growing pauses: a worker that dies at its first query
@@ -222,8 +228,11 @@ void WorkerPool::Impl::end_silent_survivor(std::uint32_t number) {
 }
 
 void WorkerPool::Impl::kill(Slot& slot) {
-  if (!slot.process) return;
-  const int pidfd = slot.process->native_handle();
+  if (slot.process) kill_process(slot, *slot.process);
+}
+
+void WorkerPool::Impl::kill_process(const Slot& slot, asio::posix::stream_descriptor& process) {
+  const int pidfd = process.native_handle();
   if (::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0) return;
   Status killed = fail_errno("pidfd_send_signal");
   if (launcher_ != nullptr) killed = launcher_->signal(pidfd, SIGKILL);

@@ -101,8 +101,15 @@ WorkerLink::Handlers WorkerPool::Impl::handlers_for(
     if (const auto link = self->lock()) greet(link, hello, std::move(adopted));
   };
   handlers.forward = [this, self](ipc::Forward&& request, ForwardReply reply) {
-    const Slot* slot = slot_of(self->lock().get());
-    if (slot == nullptr || !hooks_.forward) return reply({});  // or it would count for ever
+    const auto link = self->lock();
+    const Slot* slot = slot_of(link.get());
+    if (slot == nullptr) slot = slot_succeeding(link.get());
+    // A client would read from the old store what its update was before: it asks again, and then
+    // meets a worker of ours.
+    const bool stale =
+        slot != nullptr && slot->link != link && request.kind != ipc::ForwardKind::kSignedQuery;
+    if (slot == nullptr || stale || !hooks_.forward)
+      return reply({});  // or it would count for ever
     hooks_.forward(slot->number, std::move(request), std::move(reply));
   };
   handlers.respond = [this, self](const WorkerLink::ResponsePath& path, ByteView response) {
@@ -143,6 +150,8 @@ WorkerAdmission::Place WorkerPool::Impl::place_of(std::uint32_t number) {
 void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
                              std::vector<Listeners::Socket>&& adopted) {
   strangers_.erase(link);
+  if (hello.layout != options_.layout && hello.slot < shm::kMaxSlots)
+    return greet_predecessor(link, hello, std::move(adopted));
   auto admitted = admission_.admit(hello, link->peer(), place_of(hello.slot));
   if (!admitted) return refuse(*link, hello, admitted.error());
   Slot& slot = slot_at(hello.slot);
@@ -157,7 +166,9 @@ void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc:
   slot.awaited = false;
   slot.step.cancel();
   slot.absence.cancel();
-  take_sockets(slot, std::move(adopted));
+  slot.known_sockets.clear();
+  for (const std::uint32_t id : take_sockets(slot, *link, std::move(adopted)))
+    slot.known_sockets.insert(id);
   if (stopping_) return link->stop(options_.stop_grace_ms);
   settled_ ? serve(slot) : settle_if_complete();
 }
@@ -170,8 +181,10 @@ void WorkerPool::Impl::refuse(WorkerLink& link, const ipc::Hello& hello, const E
 
 /// What the worker serves becomes ours, too. What cannot is closed there: a worker must not go on
 /// with a socket that nobody knows of, in place of the one that the slot has.
-void WorkerPool::Impl::take_sockets(Slot& slot, std::vector<Listeners::Socket>&& adopted) {
-  slot.known_sockets.clear();
+/// Gives our numbers of those that were taken.
+std::vector<std::uint32_t> WorkerPool::Impl::take_sockets(
+    const Slot& slot, WorkerLink& link, std::vector<Listeners::Socket>&& adopted) {
+  std::vector<std::uint32_t> known;
   std::vector<std::uint32_t> unwanted;  // by the numbers that the worker knows
   for (auto& socket : adopted) {
     if (socket.description.orphan) continue;
@@ -186,9 +199,10 @@ void WorkerPool::Impl::take_sockets(Slot& slot, std::vector<Listeners::Socket>&&
     for (const auto& own : listeners_.of(slot.number))
       if (own.description.local == description.local &&
           own.description.transport == description.transport)
-        slot.known_sockets.insert(own.description.id);
+        known.push_back(own.description.id);
   }
-  if (!unwanted.empty()) slot.link->close_sockets(std::move(unwanted));
+  if (!unwanted.empty()) link.close_sockets(std::move(unwanted));
+  return known;
 }
 
 /// Gives a greeted worker all it needs.
@@ -213,6 +227,7 @@ void WorkerPool::Impl::serve(Slot& slot) {
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
   steer();
   if (leaving) return drain(slot);
+  succeed(slot);
   if (hooks_.serving) hooks_.serving(slot.number);
 }
 
@@ -237,6 +252,10 @@ void WorkerPool::Impl::link_closed(WorkerLink* link, const Error& error) {
     slot->link.reset();
     log::info("worker_connection_closed", "slot", slot->number, "reason", error.text);
     return guardian_lost(slot->number);  // what it says of others' queues may be lost
+  }
+  if (Slot* slot = slot_succeeding(link); slot != nullptr) {
+    slot->predecessor->link.reset();
+    return;
   }
   const auto stranger = std::find_if(strangers_.begin(), strangers_.end(),
                                      [link](const auto& one) { return one.get() == link; });
@@ -271,6 +290,7 @@ Status WorkerPool::Impl::start(std::uint32_t count) {
   started_ = true;
   tick();
   await_survivors();
+  await_predecessors();
   for (std::uint32_t number = 0; !options_.external && number < count; ++number)
     if (!workers_.contains(number)) launch(slot_at(number));
   if (!options_.external) set_count(count);
@@ -282,13 +302,14 @@ Status WorkerPool::Impl::start(std::uint32_t count) {
 void WorkerPool::Impl::settle_if_complete() {
   if (!started_ || settled_) return;
   for (const auto& [number, slot] : workers_)
-    if (slot.awaited) return;
+    if (slot.awaited || (slot.predecessor && slot.predecessor->awaited)) return;
   settled_ = true;
   for (auto& [number, slot] : workers_) {
     const bool leaving = slot.state == Slot::State::kDraining;
     // Opened before the process has said Hello: queries wait for it rather than bounce.
     if (slot.link || !(options_.external || leaving)) open_sockets(number);
     if (slot.link) serve(slot);
+    succeed(slot);
   }
 }
 
@@ -338,9 +359,13 @@ void WorkerPool::Impl::stop(std::function<void()> done) {
   for (auto& [number, slot] : workers_) {
     slot.step.cancel();
     slot.absence.cancel();
+    slot.succession.cancel();
     if (slot.link) slot.link->stop(options_.stop_grace_ms);
+    if (slot.predecessor) stop_predecessor(slot);
   }
-  std::erase_if(workers_, [](const auto& entry) { return !entry.second.process; });
+  std::erase_if(workers_, [](const auto& entry) {
+    return !entry.second.process && !entry.second.predecessor;
+  });
   tick_timer_.expires_after(std::chrono::milliseconds(options_.stop_grace_ms + 1000));
   tick_timer_.async_wait(guarded([this] {
     for (auto& [number, slot] : workers_) kill(slot);
@@ -355,7 +380,8 @@ void WorkerPool::Impl::abandon() {
   for (const auto& stranger : strangers_) stranger->close();
   strangers_.clear();
   for (auto& [number, slot] : workers_)
-    if (slot.link) slot.link->close();
+    for (const auto& link : {slot.link, slot.predecessor ? slot.predecessor->link : nullptr})
+      if (link) link->close();
   workers_.clear();
 }
 
@@ -380,6 +406,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::open(asio::io_context& io,
   return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(impl)));
 }
 
+bool WorkerPool::has_predecessors() const { return impl_->has_predecessors(); }
 void WorkerPool::set_keys(WorkerKeys keys) { impl_->set_keys(std::move(keys)); }
 void WorkerPool::sockets_changed(const Listeners::Change& change) {
   impl_->sockets_changed(change);

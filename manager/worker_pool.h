@@ -71,6 +71,9 @@ class WorkerPool {
   void sockets_changed(const Listeners::Change& change);
   void set_pin_time(std::chrono::milliseconds pin_time);
 
+  /// Workers of another layout serve in this run directory (manager/worker_succession.cpp).
+  [[nodiscard]] bool has_predecessors() const;
+
   /// Call once, when the store has a version to serve. Slots whose worker outlived the last manager
   /// are waited for (they say Hello within 100 ms of the socket's appearance), the others are
   /// started. The error is that of the first listening socket that could not be opened; it is tried

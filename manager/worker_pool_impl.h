@@ -8,6 +8,7 @@
 #include <set>
 
 #include "manager/pin_watch.h"
+#include "manager/survivor.h"
 #include "manager/worker_admission.h"
 #include "manager/worker_pool.h"
 
@@ -19,7 +20,7 @@ struct WorkerSlot {
   using State = WorkerStatus::State;
 
   WorkerSlot(asio::io_context& io, std::uint32_t slot_number)
-      : number(slot_number), step(io), absence(io) {}
+      : number(slot_number), step(io), absence(io), succession(io) {}
 
   std::uint32_t number;
   State state = State::kDead;
@@ -46,6 +47,16 @@ struct WorkerSlot {
   std::uint32_t late_rounds = 0;  ///< how often the queue was not empty after it had been read
   std::vector<std::function<void()>> on_removed;
 
+  /// A worker of another layout that serves the slot's sockets until a worker of ours does.
+  struct Predecessor {
+    pid_t pid = 0;
+    std::optional<asio::posix::stream_descriptor> process;
+    std::shared_ptr<WorkerLink> link;  ///< null: it has not said Hello yet
+    bool awaited = false;              ///< and is waited for
+  };
+  std::optional<Predecessor> predecessor;
+  asio::steady_timer succession;  ///< next step of what becomes of it
+
   [[nodiscard]] bool serving() const noexcept { return state == State::kServing && link; }
   /// New traffic should go elsewhere.
   [[nodiscard]] bool turned_away() const noexcept {
@@ -68,6 +79,7 @@ class WorkerPool::Impl {
   Result<std::uint32_t> add();
   Status remove(std::uint32_t number, std::function<void()> done);
   void release_oldest();
+  [[nodiscard]] bool has_predecessors() const;
   void stop(std::function<void()> done);
   void abandon();
   [[nodiscard]] std::vector<WorkerStatus> status() const;
@@ -84,11 +96,13 @@ class WorkerPool::Impl {
              std::vector<Listeners::Socket>&& adopted);
   WorkerAdmission::Place place_of(std::uint32_t number);
   void refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason);
-  void take_sockets(Slot& slot, std::vector<Listeners::Socket>&& adopted);
+  std::vector<std::uint32_t> take_sockets(const Slot& slot, WorkerLink& link,
+                                          std::vector<Listeners::Socket>&& adopted);
   void serve(Slot& slot);
   void send_sockets(Slot& slot);
   void link_closed(WorkerLink* link, const Error& error);
   Slot* slot_of(const WorkerLink* link);
+  Slot* slot_succeeding(const WorkerLink* link);
 
   // worker_life.cpp: processes from start to end
   Slot& slot_at(std::uint32_t number);
@@ -107,9 +121,22 @@ class WorkerPool::Impl {
   void survivor_gone(Slot& slot);
   void end_silent_survivor(std::uint32_t number);
   void kill(Slot& slot);
+  void kill_process(const Slot& slot, asio::posix::stream_descriptor& process);
+  void await_successor(Slot& slot);
   void tick();
   void check_page(Slot& slot);
   void check_pins(Slot& slot);
+
+  // worker_succession.cpp: workers of another layout
+  [[nodiscard]] bool is_recorded(const FoundWorker& found) const;
+  void await_predecessors();
+  void follow(Slot& slot, Child process);
+  void greet_predecessor(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
+                         std::vector<Listeners::Socket>&& adopted);
+  void succeed(Slot& slot);
+  void await_attachment(Slot& slot);
+  void stop_predecessor(Slot& slot);
+  void predecessor_ended(Slot& slot);
 
   // worker_drain.cpp: leaving without losing what is queued
   void steer();

@@ -117,6 +117,7 @@ struct SlotTable::Impl {
     return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
   }
   Status initialize(SlotPage& page, std::uint32_t number) const;
+  bool is_of_another_build(const Slot& slot) const;
   bool unknown_reader() const noexcept;
 
   std::string directory;
@@ -126,6 +127,14 @@ struct SlotTable::Impl {
   std::map<std::uint32_t, Slot> slots;
   std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
 };
+
+/// And of a process that lives: it holds the lock on its slot's file, whatever store it reads. Only
+/// the first words of the page are the same in all builds.
+bool SlotTable::Impl::is_of_another_build(const Slot& slot) const {
+  const SlotPage& page = *slot.page();
+  return page.magic == kSlotMagic && page.layout != layout &&
+         find_lock(slot.file.get(), 0, 1).has_value();
+}
 
 /// A page of another build is made new, unless its worker lives.
 Status SlotTable::Impl::initialize(SlotPage& page, std::uint32_t number) const {
@@ -184,6 +193,11 @@ Result<SlotPage*> SlotTable::add(std::uint32_t number) {
   if (const auto known = impl_->slots.find(number); known != impl_->slots.end())
     return known->second.page();
   auto slot = map_slot(impl_->path(number));
+  if (slot && impl_->is_of_another_build(*slot)) {
+    // Its worker keeps the file; the slot gets another one.
+    ::unlink(impl_->path(number).c_str());
+    slot = map_slot(impl_->path(number));
+  }
   if (!slot) return pass(slot);
   if (auto ready = impl_->initialize(*slot->page(), number); !ready) return pass(ready);
   return impl_->slots.emplace(number, std::move(*slot)).first->second.page();
