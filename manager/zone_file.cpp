@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "dns/rdata.h"
 #include "dns/zone_scanner.h"
 #include "manager/export_file.h"
 #include "manager/soa.h"
@@ -88,6 +89,12 @@ class Builder {
 
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
     if (recovery_ && recovery_->take(owner, type, ttl, rdata)) return {};
+    return put(owner, type, ttl, rdata);
+  }
+
+  Status put(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
+    if (type == dns::RRType::kRRSIG && rdata.size() >= sizeof(dns::RRType))
+      signed_soa_ = signed_soa_ || dns::rrsig_covered(rdata) == dns::RRType::kSOA;
     return builder_.add(owner, type, ttl, rdata);
   }
 
@@ -109,13 +116,21 @@ class Builder {
   Status add_updates(const zone::ZoneSource& source, bool is_copy) {
     auto outcome = std::move(*recovery_).result();
     for (const zone::Record& record : outcome.records)
-      if (auto added = builder_.add(record.owner, record.type, record.ttl, record.rdata); !added)
+      if (auto added = put(record.owner, record.type, record.ttl, record.rdata); !added)
         return added;
     if (!outcome.soa) return {};  // the builder says so
     zone::Record& soa = *outcome.soa;
     const dns::Serial file = soa_serial(soa.rdata);
     dns::Serial serial = replay_.serial.value_or(file);
-    if (beside_file_) serial = recovered_serial(state_, file, source, outcome.overlay.empty());
+    if (beside_file_) {
+      serial = recovered_serial(state_, file, source, {outcome.overlay.empty(), signed_soa_});
+      if (signed_soa_ && state_.file_serial && !(file == *state_.file_serial) &&
+          !file.ahead_of(*state_.serial))
+        warnings_.push_back(fmt::format(
+            "the file's serial {} is not ahead of {}, which the zone keeps, as its SOA is signed: "
+            "secondaries do not see what the file changed",
+            file.value, serial.value));
+    }
     set_soa_serial(soa.rdata, serial);
     updated_ = outcome.overlay.entries().size();
     if (!is_copy && !replay_.from_snapshot) note(file, serial, source, outcome.overlay);
@@ -169,6 +184,7 @@ class Builder {
   JournalHistory::Replay replay_;  // used unless the updates are known to be beside the file
   bool beside_file_ = false;
   bool becomes_primary_ = false;  // transfers fed it so far
+  bool signed_soa_ = false;
   std::optional<ZoneRecovery> recovery_;
   std::vector<JournalEntry> journal_;
   std::size_t updated_ = 0;

@@ -101,11 +101,11 @@ ZoneRecovery::Outcome ZoneRecovery::result() && {
 }
 
 dns::Serial recovered_serial(const FileState& state, dns::Serial file_serial,
-                             const zone::ZoneSource& source, bool as_file) {
+                             const zone::ZoneSource& source, RecoveredZone zone) {
   const dns::Serial last = *state.serial;
   if (state.is_merged(file_serial, source)) return last;
-  if (!file_serial.ahead_of(last)) return last.next();
-  return as_file ? file_serial : file_serial.next();
+  if (!file_serial.ahead_of(last)) return zone.signed_soa ? last : last.next();
+  return zone.as_file || zone.signed_soa ? file_serial : file_serial.next();
 }
 
 }  // namespace pando::manager

@@ -47,10 +47,17 @@ class ZoneRecovery {
   Outcome outcome_;
 };
 
+/// What the serial of a recovered zone depends on.
+struct RecoveredZone {
+  bool as_file = false;     ///< it is what the file says
+  bool signed_soa = false;  ///< its SOA has a signature, which is of one serial
+};
+
 /// The serial that goes with it: the last one served when the file is as it was merged last, else
 /// one that secondaries take for newer (RFC 1982): ahead of the last one, and of the file's when
-/// the zone is not what the file says (`as_file` false). `state` has records.
+/// the zone is not what the file says. A signed SOA keeps the file's where that is ahead, else the
+/// last one: nobody here signs another. `state` has records.
 [[nodiscard]] dns::Serial recovered_serial(const FileState& state, dns::Serial file_serial,
-                                           const zone::ZoneSource& source, bool as_file);
+                                           const zone::ZoneSource& source, RecoveredZone zone);
 
 }  // namespace pando::manager

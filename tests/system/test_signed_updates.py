@@ -157,8 +157,10 @@ def test_what_a_signer_makes_is_taken_kept_and_passed_on(tmp_path, pando, signer
     server.kill()
     server.start("example")
     assert transferred(server) == records_of(path)
+    # The host comes back with a file that something touched meanwhile.
     server.stop()
     server.clean()
+    os.utime(tmp_path / "signer" / "signed.1")
     server.start("example")
     assert transferred(server) == records_of(path)
     verify(server, tmp_path)

@@ -93,28 +93,39 @@ TEST(ZoneRecovery, TheFileDecidesAboutASignersRecordsThatItChanged) {
 
 TEST(RecoveredSerial, IsTheLastServedOneWhenTheFileIsAsItWas) {
   const FileState state{{}, dns::Serial{10}, zone::ZoneSource{5, 6}, dns::Serial{20}};
-  EXPECT_EQ(recovered_serial(state, {10}, {5, 6}, false), dns::Serial{20});
-  EXPECT_EQ(recovered_serial(state, {10}, {5, 6}, true), dns::Serial{20});
+  EXPECT_EQ(recovered_serial(state, {10}, {5, 6}, {false}), dns::Serial{20});
+  EXPECT_EQ(recovered_serial(state, {10}, {5, 6}, {true}), dns::Serial{20});
   FileState old = state;
   old.source.reset();
-  EXPECT_EQ(recovered_serial(old, {10}, {7, 7}, false), dns::Serial{20}) << "as far as is known";
+  EXPECT_EQ(recovered_serial(old, {10}, {7, 7}, {false}), dns::Serial{20}) << "as far as is known";
 }
 
 TEST(RecoveredSerial, IsAheadOfTheLastServedOneWhenTheFileIsAnother) {
   const FileState state{{}, dns::Serial{10}, zone::ZoneSource{5, 6}, dns::Serial{20}};
   for (const bool as_file : {false, true}) {
-    EXPECT_EQ(recovered_serial(state, {10}, {9, 6}, as_file), dns::Serial{21}) << "same serial";
-    EXPECT_EQ(recovered_serial(state, {10}, {5, 9}, as_file), dns::Serial{21}) << "same time";
-    EXPECT_EQ(recovered_serial(state, {9}, {5, 6}, as_file), dns::Serial{21}) << "behind";
-    EXPECT_EQ(recovered_serial(state, {20}, {9, 6}, as_file), dns::Serial{21}) << "as served";
-    EXPECT_EQ(recovered_serial(state, {20 + 0x80000000U}, {9, 6}, as_file), dns::Serial{21})
+    EXPECT_EQ(recovered_serial(state, {10}, {9, 6}, {as_file}), dns::Serial{21}) << "same serial";
+    EXPECT_EQ(recovered_serial(state, {10}, {5, 9}, {as_file}), dns::Serial{21}) << "same time";
+    EXPECT_EQ(recovered_serial(state, {9}, {5, 6}, {as_file}), dns::Serial{21}) << "behind";
+    EXPECT_EQ(recovered_serial(state, {20}, {9, 6}, {as_file}), dns::Serial{21}) << "as served";
+    EXPECT_EQ(recovered_serial(state, {20 + 0x80000000U}, {9, 6}, {as_file}), dns::Serial{21})
         << "neither is ahead";
   }
-  EXPECT_EQ(recovered_serial(state, {30}, {9, 6}, true), dns::Serial{30});
-  EXPECT_EQ(recovered_serial(state, {30}, {9, 6}, false), dns::Serial{31});
+  EXPECT_EQ(recovered_serial(state, {30}, {9, 6}, {true}), dns::Serial{30});
+  EXPECT_EQ(recovered_serial(state, {30}, {9, 6}, {false}), dns::Serial{31});
   const FileState wraps{{}, dns::Serial{10}, zone::ZoneSource{5, 6}, dns::Serial{0xFFFFFFFF}};
-  EXPECT_EQ(recovered_serial(wraps, {0xFFFFFFF0}, {9, 6}, false), dns::Serial{1});
-  EXPECT_EQ(recovered_serial(wraps, {5}, {9, 6}, false), dns::Serial{6}) << "RFC 1982";
+  EXPECT_EQ(recovered_serial(wraps, {0xFFFFFFF0}, {9, 6}, {false}), dns::Serial{1});
+  EXPECT_EQ(recovered_serial(wraps, {5}, {9, 6}, {false}), dns::Serial{6}) << "RFC 1982";
+}
+
+TEST(RecoveredSerial, OfASignedSoaIsOneThatWasSigned) {
+  const FileState state{{}, dns::Serial{10}, zone::ZoneSource{5, 6}, dns::Serial{20}};
+  for (const bool as_file : {false, true}) {
+    const RecoveredZone zone{as_file, true};
+    EXPECT_EQ(recovered_serial(state, {10}, {5, 6}, zone), dns::Serial{20}) << "as it was";
+    EXPECT_EQ(recovered_serial(state, {10}, {9, 6}, zone), dns::Serial{20}) << "touched";
+    EXPECT_EQ(recovered_serial(state, {15}, {9, 6}, zone), dns::Serial{20}) << "behind";
+    EXPECT_EQ(recovered_serial(state, {30}, {9, 6}, zone), dns::Serial{30}) << "ahead";
+  }
 }
 
 }  // namespace
