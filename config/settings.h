@@ -134,6 +134,7 @@ struct Limits {
   DurationRange refresh{std::chrono::seconds(1), std::chrono::weeks(4)};
   std::uint64_t history = std::uint64_t{16} << 20;
   SizeOrShare history_total{0, 10};
+  std::uint64_t snapshots = std::uint64_t{64} << 20;
   Duration pin_time = std::chrono::minutes(10);
   std::uint64_t pinned_bytes = std::uint64_t{1} << 30;
   bool operator==(const Limits&) const = default;

@@ -111,6 +111,7 @@ inline constexpr Field<Limits> kLimitFields[] = {
     field<&Limits::refresh, read_duration_range>("refresh"),
     field<&Limits::history, read_size_in<0, kMaxStoreOctets>>("history"),
     field<&Limits::history_total, read_size_or_share>("history-total"),
+    field<&Limits::snapshots, read_size_in<0, kMaxStoreOctets>>("snapshots"),
     field<&Limits::pin_time, read_duration_in<1000, 24 * kMsPerHour>>("pin-time"),
     field<&Limits::pinned_bytes, read_size_in<kMiB, kMaxStoreOctets>>("pinned-bytes"),
 };

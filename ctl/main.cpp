@@ -21,7 +21,8 @@ struct Arguments {
   std::string zone;
   std::string file;
   std::uint32_t count = 1;
-  std::uint32_t serial = 0;
+  std::string label;
+  bool remove = false;
 };
 
 ctl::Output output_for(const Arguments& arguments) {
@@ -128,16 +129,33 @@ class CommandLine {
                     [this](auto& s) { return s.zone_export(arguments_.zone, arguments_.file); });
     written->add_option("name", arguments_.zone, "name of the zone")->required();
     written->add_option("--to", arguments_.file, "another file; nothing else changes");
-    CLI::App* back = add_session(
-        zone, "rollback", "make a zone again what it was at an earlier serial",
-        [this](auto& s) { return s.zone_rollback(arguments_.zone, arguments_.serial); });
+    CLI::App* back =
+        add_session(zone, "rollback", "make a zone again what it was, under a new serial",
+                    [this](auto& s) { return s.zone_rollback(arguments_.zone, arguments_.label); });
     back->add_option("name", arguments_.zone, "name of the zone")->required();
-    back->add_option("serial", arguments_.serial, "which its change history still has")->required();
+    back->add_option("version", arguments_.label,
+                     "label of a snapshot, or a serial that its change history still has")
+        ->required();
+    add_snapshot_commands(zone);
     CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
       return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_));
     });
     check->add_option("name", arguments_.zone, "name of the zone")->required();
     check->add_option("file", arguments_.file, "zone file")->required();
+  }
+
+  void add_snapshot_commands(CLI::App* zone) {
+    CLI::App* taken =
+        add_session(zone, "snapshot", "give a zone's present version a label", [this](auto& s) {
+          return arguments_.remove ? s.zone_snapshot_delete(arguments_.zone, arguments_.label)
+                                   : s.zone_snapshot(arguments_.zone, arguments_.label);
+        });
+    taken->add_option("name", arguments_.zone, "name of the zone")->required();
+    taken->add_option("label", arguments_.label, "for 'zone rollback'")->required();
+    taken->add_flag("--delete", arguments_.remove, "let the snapshot go instead");
+    add_session(zone, "snapshots", "all snapshots; with a name, those of one zone",
+                [this](auto& s) { return s.zone_snapshots(arguments_.zone); })
+        ->add_option("name", arguments_.zone, "name of a zone");
   }
 
   void add_store_commands() {

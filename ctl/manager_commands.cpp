@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -124,6 +125,20 @@ void print(const ipc::ExportResult& done, std::ostream& out) {
                      done.file);
 }
 
+void print(const ipc::SnapshotResult& taken, std::ostream& out) {
+  out << fmt::format("{}: serial {} is '{}'\n", taken.zone, taken.serial, taken.label);
+  if (!taken.in_image)
+    out << "store.image is not configured: a restart of the host loses the snapshot\n";
+}
+
+void print(const ipc::SnapshotListResult& list, std::ostream& out) {
+  Table table({{"SERIAL", true}, {"RECORDS", true}, {"TAKEN"}, {"STATE"}, {"SNAPSHOT"}, {"ZONE"}});
+  for (const ipc::SnapshotRow& row : list.snapshots)
+    table.add({number(row.serial), number(row.records), time_text(row.taken),
+               row.lost.empty() ? "held" : "lost: " + row.lost, row.label, row.zone});
+  table.flush(out);
+}
+
 /// Prints a result that `parse` understands, unless it was printed as JSON.
 template <class Parse>
 auto shown_by(Parse parse, const Output& output) {
@@ -243,17 +258,65 @@ int Session::zone_export(const std::string& name, const std::string& to) {
   return ask(request, shown_by(ipc::export_from_json, output_));
 }
 
-int Session::zone_rollback(const std::string& name, std::uint32_t serial) {
+int Session::zone_rollback(const std::string& name, const std::string& target) {
   ControlRequest request = request_for(ipc::verb::kZoneRollback);
   const auto parsed = dns::Name::from_text(name);
   if (!parsed) return fail(parsed.error());
   request.name = dns::to_text(*parsed);
-  request.serial = serial;
+  const char* const end = target.data() + target.size();
+  const auto read = std::from_chars(target.data(), end, request.serial);
+  if (read.ec != std::errc() || read.ptr != end) {
+    request.serial = 0;
+    request.label = target;
+  }
   return ask(request, [&](const json& result) -> Status {
     const std::uint32_t now = result.value("serial", 0U);
     if (!output_.json) output_.out << fmt::format("{}: serial {}\n", request.name, now);
     return {};
   });
+}
+
+int Session::zone_snapshot(const std::string& name, const std::string& label) {
+  ControlRequest request = request_for(ipc::verb::kZoneSnapshot);
+  const auto parsed = dns::Name::from_text(name);
+  if (!parsed) return fail(parsed.error());
+  request.name = dns::to_text(*parsed);
+  request.label = label;
+  return ask(request, shown_by(ipc::snapshot_from_json, output_));
+}
+
+int Session::zone_snapshot_delete(const std::string& name, const std::string& label) {
+  ControlRequest request = request_for(ipc::verb::kZoneSnapshotDelete);
+  const auto parsed = dns::Name::from_text(name);
+  if (!parsed) return fail(parsed.error());
+  request.name = dns::to_text(*parsed);
+  request.label = label;
+  return ask(request, [](const json&) { return Status(); });
+}
+
+int Session::zone_snapshots(const std::string& name) {
+  ControlRequest request = request_for(ipc::verb::kZoneSnapshots);
+  if (!name.empty()) {
+    const auto parsed = dns::Name::from_text(name);
+    if (!parsed) return fail(parsed.error());
+    request.name = dns::to_text(*parsed);
+  }
+  ipc::SnapshotListResult all;
+  while (true) {
+    const auto reply = exchange(request);
+    if (!reply) return fail(reply.error());
+    auto page = ipc::snapshot_list_from_json(*reply);
+    if (!page) return fail(page.error());
+    all.snapshots.insert(all.snapshots.end(), page->snapshots.begin(), page->snapshots.end());
+    // A page that does not move on would be asked for without end.
+    if (page->next.empty() || page->next == request.after) break;
+    request.after = page->next;
+  }
+  if (output_.json)
+    output_.out << dump(ipc::to_json(all)) << '\n';
+  else
+    print(all, output_.out);
+  return kDone;
 }
 
 Result<ipc::StoreAudit> Session::audit(const std::string& zone) {

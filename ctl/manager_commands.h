@@ -22,7 +22,12 @@ class Session {
   int zone_status(const std::string& name);
   /// `to`: a file instead of the zone's own; relative to this process's folder.
   int zone_export(const std::string& name, const std::string& to);
-  int zone_rollback(const std::string& name, std::uint32_t serial);
+  /// `target`: a serial, or the label of a snapshot.
+  int zone_rollback(const std::string& name, const std::string& target);
+  int zone_snapshot(const std::string& name, const std::string& label);
+  int zone_snapshot_delete(const std::string& name, const std::string& label);
+  /// Of all zones when `name` is empty.
+  int zone_snapshots(const std::string& name);
   /// Only the zones that are not served as they should be.
   int zone_problems();
   /// Where the octets of the store, or of one zone, are.

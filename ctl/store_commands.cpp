@@ -31,6 +31,11 @@ void print_usage(const ipc::StoreAudit& audit, std::ostream& out) {
   table.flush(out);
   out << fmt::format("{}, {}, {}\n", counted(audit.zones, "zone"), counted(audit.names, "name"),
                      counted(audit.records, "record"));
+  if (audit.snapshots.empty()) return;
+  Table snapshots({{"OCTETS", true}, {"SNAPSHOT"}, {"ZONE"}});
+  for (const ipc::SnapshotUsage& one : audit.snapshots)
+    snapshots.add({number(one.octets), one.label, one.zone});
+  snapshots.flush(out);
 }
 
 int print_verdict(const ipc::StoreAudit& audit, const std::string& what, Output output) {

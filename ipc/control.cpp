@@ -90,6 +90,7 @@ json to_json(const ControlRequest& request) {
   const ControlRequest defaults;
   json args = json::object();
   if (request.name != defaults.name) args["name"] = request.name;
+  if (request.label != defaults.label) args["label"] = request.label;
   if (request.to != defaults.to) args["to"] = request.to;
   if (request.after != defaults.after) args["after"] = request.after;
   if (request.limit != defaults.limit) args["limit"] = request.limit;
@@ -108,6 +109,7 @@ Result<ControlRequest> request_from_json(const json& message) {
   if (args == message.end()) return request;
   FieldReader arguments(*args);
   arguments("name", request.name);
+  arguments("label", request.label);
   arguments("to", request.to);
   arguments("after", request.after);
   arguments("limit", request.limit);

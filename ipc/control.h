@@ -35,7 +35,11 @@
 /// |               |                    | path, instead of the zone's own file                    |
 /// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
 /// | store-checkpoint |                 | {} once the disk has the present version                |
-/// | zone-rollback | name, serial       | {"serial": the new one} once the zone is as it was then |
+/// | zone-rollback | name, serial or    | {"serial": the new one} once the zone is as it was then |
+/// |               | label              |                                                         |
+/// | zone-snapshot | name, label        | SnapshotResult: the zone's present version has a label  |
+/// | zone-snapshot-delete | name, label | {} once the label is gone                               |
+/// | zone-snapshots | name, after, limit | SnapshotListResult: a page of rows, of one zone or all |
 /// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
 /// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path   |
 /// | worker-list   |                    | WorkerListResult                                        |
@@ -69,6 +73,9 @@ inline constexpr std::string_view kZoneExport = "zone-export";
 inline constexpr std::string_view kStoreAudit = "store-audit";
 inline constexpr std::string_view kStoreCheckpoint = "store-checkpoint";
 inline constexpr std::string_view kZoneRollback = "zone-rollback";
+inline constexpr std::string_view kZoneSnapshot = "zone-snapshot";
+inline constexpr std::string_view kZoneSnapshotDelete = "zone-snapshot-delete";
+inline constexpr std::string_view kZoneSnapshots = "zone-snapshots";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
@@ -83,6 +90,7 @@ inline constexpr std::string_view kStop = "stop";
 struct ControlRequest {
   std::string verb{};
   std::string name{};   ///< args.name: zone
+  std::string label{};  ///< args.label: snapshot of the zone
   std::string to{};     ///< args.to: file; empty = the zone's own
   std::string after{};  ///< args.after: list behind this zone; empty = from the start
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows

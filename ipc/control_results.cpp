@@ -102,6 +102,37 @@ void visit_fields(Visitor& visit, Row& row)
 
 template <class Visitor, class Row>
 void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, SnapshotResult>
+{
+  visit("zone", row.zone);
+  visit("label", row.label);
+  visit("serial", row.serial);
+  visit("in_image", row.in_image);
+}
+
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, SnapshotRow>
+{
+  visit("zone", row.zone);
+  visit("label", row.label);
+  visit("serial", row.serial);
+  visit("taken", row.taken);
+  visit("records", row.records);
+  visit("lost", row.lost);
+}
+
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
+  requires std::is_same_v<std::remove_const_t<Row>, SnapshotUsage>
+{
+  visit("zone", row.zone);
+  visit("label", row.label);
+  visit("octets", row.octets);
+}
+
+template <class Visitor, class Row>
+void visit_fields(Visitor& visit, Row& row)
   requires std::is_same_v<std::remove_const_t<Row>, StoreAudit>
 {
   visit("version", row.version);
@@ -118,6 +149,13 @@ json to_object(const Row& row) {
   FieldWriter writer;
   visit_fields(writer, row);
   return writer.take();
+}
+
+template <class Row>
+json to_list(const std::vector<Row>& rows) {
+  json list = json::array();
+  for (const Row& row : rows) list.push_back(to_object(row));
+  return list;
 }
 
 template <class Row>
@@ -151,7 +189,17 @@ json to_json(const WorkerRow& row) { return to_object(row); }
 json to_json(const ReloadResult& result) { return to_object(result); }
 json to_json(const ExportResult& result) { return to_object(result); }
 json to_json(const DumpResult& result) { return to_object(result); }
-json to_json(const StoreAudit& result) { return to_object(result); }
+json to_json(const SnapshotResult& result) { return to_object(result); }
+
+json to_json(const SnapshotListResult& result) {
+  return {{"snapshots", to_list(result.snapshots)}, {"next", result.next}};
+}
+
+json to_json(const StoreAudit& result) {
+  json object = to_object(result);
+  object["snapshots"] = to_list(result.snapshots);
+  return object;
+}
 
 json to_json(const ZoneListResult& result) {
   json rows = json::array();
@@ -171,9 +219,24 @@ Result<ReloadResult> reload_from_json(const json& object) { return read_row<Relo
 Result<ExportResult> export_from_json(const json& object) { return read_row<ExportResult>(object); }
 
 Result<DumpResult> dump_from_json(const json& object) { return read_row<DumpResult>(object); }
+Result<SnapshotResult> snapshot_from_json(const json& object) {
+  return read_row<SnapshotResult>(object);
+}
+
+Result<SnapshotListResult> snapshot_list_from_json(const json& object) {
+  SnapshotListResult result;
+  if (auto status = read_rows(object, "snapshots", result.snapshots); !status) return pass(status);
+  FieldReader reader(object);
+  reader("next", result.next);
+  if (auto status = reader.status(); !status) return pass(status);
+  return result;
+}
 
 Result<StoreAudit> store_audit_from_json(const json& object) {
-  return read_row<StoreAudit>(object);
+  auto audit = read_row<StoreAudit>(object);
+  if (!audit || !object.contains("snapshots")) return audit;
+  if (auto status = read_rows(object, "snapshots", audit->snapshots); !status) return pass(status);
+  return audit;
 }
 
 Result<ZoneListResult> zone_list_from_json(const json& object) {

@@ -107,6 +107,39 @@ struct DumpResult {
   bool operator==(const DumpResult&) const = default;
 };
 
+/// A label was given to a zone's present version.
+struct SnapshotResult {
+  std::string zone{};
+  std::string label{};
+  std::uint32_t serial = 0;
+  bool in_image = false;  ///< false: no image is configured, and a host that restarts has lost it
+  bool operator==(const SnapshotResult&) const = default;
+};
+
+struct SnapshotRow {
+  std::string zone{};
+  std::string label{};
+  std::uint32_t serial = 0;
+  std::uint64_t taken = 0;
+  std::uint64_t records = 0;
+  std::string lost{};  ///< why it cannot be gone back to any more; empty = it can
+  bool operator==(const SnapshotRow&) const = default;
+};
+
+struct SnapshotListResult {
+  std::vector<SnapshotRow> snapshots{};
+  std::string next{};  ///< `after` for the next page; empty = this was the last one
+  bool operator==(const SnapshotListResult&) const = default;
+};
+
+/// What one snapshot holds (zone/audit.h).
+struct SnapshotUsage {
+  std::string zone{};
+  std::string label{};
+  std::uint64_t octets = 0;
+  bool operator==(const SnapshotUsage&) const = default;
+};
+
 /// What a walk over all of the store, or of one zone, found (zone/audit.h).
 struct StoreAudit {
   std::uint64_t version = 0;
@@ -117,6 +150,7 @@ struct StoreAudit {
       octets{};  ///< by what they are for: "trie", "rdata", ...; their sum is the store's memory
   std::uint64_t faults_found = 0;
   std::vector<std::string> faults{};  ///< the first of these, a line each
+  std::vector<SnapshotUsage> snapshots{};
   bool operator==(const StoreAudit&) const = default;
 };
 
@@ -128,6 +162,8 @@ struct StoreAudit {
 [[nodiscard]] nlohmann::json to_json(const ReloadResult& result);
 [[nodiscard]] nlohmann::json to_json(const ExportResult& result);
 [[nodiscard]] nlohmann::json to_json(const DumpResult& result);
+[[nodiscard]] nlohmann::json to_json(const SnapshotResult& result);
+[[nodiscard]] nlohmann::json to_json(const SnapshotListResult& result);
 [[nodiscard]] nlohmann::json to_json(const StoreAudit& result);
 
 /// Read a result back; kInvalid names the field of the wrong type. Absent fields keep their
@@ -139,6 +175,8 @@ Result<WorkerListResult> worker_list_from_json(const nlohmann::json& json);
 Result<ReloadResult> reload_from_json(const nlohmann::json& json);
 Result<ExportResult> export_from_json(const nlohmann::json& json);
 Result<DumpResult> dump_from_json(const nlohmann::json& json);
+Result<SnapshotResult> snapshot_from_json(const nlohmann::json& json);
+Result<SnapshotListResult> snapshot_list_from_json(const nlohmann::json& json);
 Result<StoreAudit> store_audit_from_json(const nlohmann::json& json);
 
 }  // namespace pando::ipc

@@ -21,7 +21,11 @@ class ImageReplay {
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
-    const zone::ZoneView zone = draft_->snapshot().zone_at(record.zone);
+    zone::ZoneView zone = draft_->snapshot().zone_at(record.zone);
+    if (zone && zone.has_saved() && record.kind == RecordKind::kGone) {
+      if (auto gone = draft_->forget_versions(record.zone); !gone) return gone;
+      zone = draft_->snapshot().zone_at(record.zone);
+    }
     if (!zone || !zone.loaded()) return {};
     if (auto done = apply(zone, record); !done) return done;
     return ++pending_ < kRecordsPerVersion ? Status() : publish();
@@ -99,7 +103,9 @@ class ImageReplay {
     auto changes = served_changes(record);
     if (!changes) return pass(changes);
     // It was within the limits when it was accepted, and they may have changed since.
-    auto done = draft_->apply(*changes, zone::DataLimits::none());
+    zone::DataLimits limits = zone::DataLimits::none();
+    limits.saved = UINT64_MAX;
+    auto done = draft_->apply(*changes, limits);
     if (!done && done.error().code == Errc::kInvalid) return lose(record.zone);
     if (!done) return pass(done);
     ++applied_;
@@ -115,9 +121,9 @@ class ImageReplay {
   std::vector<dns::Name> lost_;  // each once: it has no data from then on
 };
 
-/// Whether the journal may have had records behind the image that are not there any more: folded into
-/// its snapshot, or lost with a file. The snapshot names the zones that it has records of, but not
-/// those that left the configuration and came again.
+/// Whether the journal may have had records behind the image that are not there any more: folded
+/// into its snapshot, or lost with a file. The snapshot names the zones that it has records of, but
+/// not those that left the configuration and came again.
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
   if (present.snapshot_position > position) return true;
   return !present.segments.empty() && present.segments.front().header.first > position + 1;

@@ -42,30 +42,89 @@ class WayBack {
   std::optional<zone::Record> soa_;
 };
 
+/// Folds what leads from `data` back to `serial`. kNotFound, kCorrupt.
+Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
+  const std::string apex = to_text(data.apex());
+  auto reader = zone::HistoryReader::from(data, serial);
+  if (!reader)
+    return fail(Errc::kNotFound, "the change history of {} does not reach back to serial {}", apex,
+                serial.value);
+  while (const zone::HistoryRecord* record = reader->next()) way.take(*record);
+  if (reader->damaged() || !way.soa())
+    return fail(Errc::kCorrupt, "the change history of {} is damaged", apex);
+  return {};
+}
+
+/// Adds what is done after `steps`.
+void go_on(Steps& steps, Steps&& then) {
+  for (auto& [key, step] : then) {
+    const auto [at, fresh] = steps.try_emplace(key, step);
+    if (fresh) continue;
+    at->second.after = step.after;
+    if (at->second.before == at->second.after) steps.erase(at);
+  }
+}
+
+/// The steps, and the present SOA replaced by `soa` under the next serial.
+zone::Changes with_serial(const dns::Name& apex, const Steps& steps, zone::Record present,
+                          zone::Record soa, dns::Serial next) {
+  set_soa_serial(soa.rdata, next);
+  zone::Changes changes = changes_of(apex, steps);
+  changes.removed.push_back(std::move(present));
+  changes.added.push_back(std::move(soa));
+  return changes;
+}
+
 }  // namespace
+
+Status check_rollback(const zone::ZoneView& zone) {
+  if (zone.denial() == zone::Denial::kUnsigned && zone.soa().signature_count() == 0) return {};
+  return fail(Errc::kInvalid, "{} is signed: nobody here can sign a serial for it",
+              to_text(zone.apex()));
+}
 
 Result<zone::Changes> rollback_changes(const zone::ZoneView& zone, dns::Serial serial,
                                        config::SerialPolicy policy, std::uint64_t now) {
   const dns::Name apex(zone.apex());
-  if (zone.denial() != zone::Denial::kUnsigned || zone.soa().signature_count() != 0)
-    return fail(Errc::kInvalid, "{} is signed: nobody here can sign a serial for it",
-                to_text(apex));
+  if (auto fine = check_rollback(zone); !fine) return pass(fine);
   if (zone.serial() == serial) return zone::Changes{apex, {}, {}};
-  auto reader = zone::HistoryReader::from(zone, serial);
-  if (!reader)
-    return fail(Errc::kNotFound, "the change history of {} does not reach back to serial {}",
-                to_text(apex), serial.value);
   WayBack way;
-  while (const zone::HistoryRecord* record = reader->next()) way.take(*record);
+  if (auto folded = fold(zone, serial, way); !folded) return pass(folded);
   auto present = soa_record(zone);
-  if (reader->damaged() || !way.soa() || !present)
-    return fail(Errc::kCorrupt, "the change history of {} is damaged", to_text(apex));
+  if (!present) return fail(Errc::kCorrupt, "{} has no SOA record", to_text(apex));
   zone::Record soa = *way.soa();
-  set_soa_serial(soa.rdata, next_serial(zone.serial(), policy, now));
-  zone::Changes changes = changes_of(apex, std::move(way).steps());
-  changes.removed.push_back(std::move(*present));
-  changes.added.push_back(std::move(soa));
-  return changes;
+  return with_serial(apex, std::move(way).steps(), std::move(*present), std::move(soa),
+                     next_serial(zone.serial(), policy, now));
+}
+
+Result<zone::Changes> rollback_changes(const zone::ZoneView& zone,
+                                       const zone::SavedVersion& version,
+                                       config::SerialPolicy policy, std::uint64_t now) {
+  const dns::Name apex(zone.apex());
+  if (!version.held())
+    return fail(Errc::kNotFound, "snapshot '{}' of {} was lost: {}", version.label, to_text(apex),
+                zone::to_text(version.state));
+  if (version.aside == 0) return rollback_changes(zone, version.serial, policy, now);
+  if (auto fine = check_rollback(zone); !fine) return pass(fine);
+  const zone::ZoneView data = zone::data_of(zone, version);
+  auto soa = data ? soa_record(data) : std::nullopt;
+  auto present = soa_record(zone);
+  if (!soa || !present)
+    return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", version.label, to_text(apex));
+  const auto difference = diff_zones(zone, data, UINT64_MAX);
+  Steps steps = steps_of(*difference);
+  if (!(data.serial() == version.serial)) {
+    WayBack way;
+    if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
+    soa = way.soa();
+    go_on(steps, std::move(way).steps());
+  }
+  Bytes same = soa->rdata;
+  set_soa_serial(same, zone.serial());
+  if (steps.empty() && soa->ttl == present->ttl && same == present->rdata)
+    return zone::Changes{apex, {}, {}};
+  return with_serial(apex, steps, std::move(*present), std::move(*soa),
+                     next_serial(zone.serial(), policy, now));
 }
 
 }  // namespace pando::manager

@@ -4,6 +4,7 @@
 #include "config/zone_table.h"
 #include "dns/types.h"
 #include "zone/changes.h"
+#include "zone/saved_versions.h"
 #include "zone/snapshot.h"
 
 namespace pando::manager {
@@ -15,5 +16,15 @@ namespace pando::manager {
 /// `now` is seconds since 1970, for the policy.
 Result<zone::Changes> rollback_changes(const zone::ZoneView& zone, dns::Serial serial,
                                        config::SerialPolicy policy, std::uint64_t now);
+
+/// The same for a saved version of the zone. Empty when the zone has its data. When other data have
+/// taken their place (zone/saved_versions.h) this reads both zones whole. kNotFound also when it
+/// was lost.
+Result<zone::Changes> rollback_changes(const zone::ZoneView& zone,
+                                       const zone::SavedVersion& version,
+                                       config::SerialPolicy policy, std::uint64_t now);
+
+/// kInvalid: the zone is signed, and nobody here could sign what it would be made.
+Status check_rollback(const zone::ZoneView& zone);
 
 }  // namespace pando::manager

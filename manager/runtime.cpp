@@ -49,8 +49,12 @@ Result<RuntimePtr> make_runtime(config::Settings settings) {
     std::copy(secret.begin(), secret.end(), own.begin());
   }
   const config::Limits& limits = runtime->settings.limits;
-  runtime->limits = {limits.rrset_records, limits.name_types, limits.zone_records, limits.history,
-                     limits.history_total.of(runtime->settings.store.size_limit)};
+  runtime->limits = {limits.rrset_records,
+                     limits.name_types,
+                     limits.zone_records,
+                     limits.history,
+                     limits.history_total.of(runtime->settings.store.size_limit),
+                     limits.snapshots};
   return RuntimePtr(std::move(runtime));
 }
 

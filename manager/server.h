@@ -33,6 +33,7 @@
 #include "manager/zone_copies.h"
 #include "manager/zone_exports.h"
 #include "manager/zone_loader.h"
+#include "manager/zone_snapshots.h"
 
 namespace pando::manager {
 
@@ -114,6 +115,9 @@ class Server {
   void write_dump(const std::string& path, const DumpDone& done);
   void write_checkpoint(const ControlServer::Reply& reply);
   void export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  void take_snapshot(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  void delete_snapshot(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
+  Result<nlohmann::json> list_snapshots(const ipc::ControlRequest& request) const;
   Result<nlohmann::json> query(const ipc::ControlRequest& request);
   ipc::StatusResult status() const;
   ipc::ZoneRow zone_row(const zone::ZoneView& zone, bool every_field);
@@ -150,6 +154,7 @@ class Server {
   std::unique_ptr<HeapUpkeep> heap_upkeep_;
   std::unique_ptr<JournalUpkeep> journal_upkeep_;
   std::unique_ptr<LargeChanges> changes_;
+  std::unique_ptr<ZoneSnapshots> snapshots_;
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;
   std::unique_ptr<ZoneExports> exports_;

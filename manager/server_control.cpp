@@ -25,6 +25,8 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
     });
   if (request.verb == ipc::verb::kZoneExport) return export_zone(request, reply);
   if (request.verb == ipc::verb::kZoneRollback) return roll_back(request, reply);
+  if (request.verb == ipc::verb::kZoneSnapshot) return take_snapshot(request, reply);
+  if (request.verb == ipc::verb::kZoneSnapshotDelete) return delete_snapshot(request, reply);
   if (request.verb == ipc::verb::kStoreAudit) return audit(request, reply);
   if (request.verb == ipc::verb::kStoreCheckpoint) return write_checkpoint(reply);
   if (request.verb == ipc::verb::kStoreCopy) return copy_store_to(request.to, reply);
@@ -116,12 +118,43 @@ void Server::hand_over(const ControlServer::Reply& reply) {
 
 namespace {
 
+/// Where a zone is to be led back to: a label, or when that is empty a serial.
+struct Target {
+  dns::Serial serial{};
+  std::string label{};
+
+  [[nodiscard]] Result<zone::Changes> changes(const zone::ZoneView& zone,
+                                              config::SerialPolicy policy,
+                                              std::uint64_t now) const {
+    if (label.empty()) return rollback_changes(zone, serial, policy, now);
+    const auto saved = zone::saved_versions(zone);
+    const zone::SavedVersion* version = zone::find_saved(saved, label);
+    if (version == nullptr)
+      return fail(Errc::kNotFound, "{} has no snapshot '{}'", to_text(zone.apex()), label);
+    return rollback_changes(zone, *version, policy, now);
+  }
+
+  /// Records that this changes, or looks at, at most about.
+  [[nodiscard]] std::uint64_t records(const zone::ZoneView& zone) const {
+    if (!zone || !zone.loaded()) return 0;
+    const auto saved = zone::saved_versions(zone);
+    const zone::SavedVersion* version = zone::find_saved(saved, label);
+    const zone::ZoneView data = version == nullptr ? zone : zone::data_of(zone, *version);
+    if (!data) return 0;
+    const dns::Serial from = version == nullptr ? serial : version->serial;
+    const auto history = zone::HistoryReader::from(data, from);
+    const bool aside = version != nullptr && version->aside != 0;
+    return (history ? history->records() : 0) +
+           (aside ? zone.record_count() + data.record_count() : 0);
+  }
+};
+
 Status stage_rollback(const Committer& committer, Stage& stage, const dns::Name& name,
-                      dns::Serial serial, config::SerialPolicy policy, std::uint64_t now,
+                      const Target& target, config::SerialPolicy policy, std::uint64_t now,
                       const zone::DataLimits& limits) {
   const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
   if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
-  auto changes = rollback_changes(zone, serial, policy, now);
+  auto changes = target.changes(zone, policy, now);
   if (!changes) return pass(changes);
   if (changes->empty()) return {};
   auto applied = stage.draft.apply(*changes, limits);
@@ -130,27 +163,33 @@ Status stage_rollback(const Committer& committer, Stage& stage, const dns::Name&
   return {};
 }
 
+/// The options of a primary zone; what a primary sends is not ours to change.
+Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings,
+                                                const dns::Name& name) {
+  const auto index = settings.zones.find(name);
+  if (!index) return fail(Errc::kNotFound, "no zone {}", to_text(name));
+  const config::ZoneOptions& options = *settings.zones[*index].options;
+  if (options.is_secondary())
+    return fail(Errc::kInvalid, "{}: what its primary sends is served", to_text(name));
+  return &options;
+}
+
 }  // namespace
 
 /// An update like any other, so it is journalled, goes to the secondaries and wins over the file.
 void Server::roll_back(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return reply(pass(name));
-  const auto index = runtime_->settings.zones.find(*name);
-  if (!index) return reply(fail(Errc::kNotFound, "no zone {}", to_text(*name)));
-  const config::ZoneOptions& options = *runtime_->settings.zones[*index].options;
-  if (options.is_secondary())
-    return reply(fail(Errc::kInvalid, "{}: what its primary sends is served", to_text(*name)));
+  auto options = primary_zone(runtime_->settings, *name);
+  if (!options) return reply(pass(options));
+  const Target target{{request.serial}, request.label};
   ZoneChange change;
   change.zone = *name;
-  const zone::ZoneView view = committer_->current().zone_at(*name);
-  if (view && view.loaded())
-    if (const auto history = zone::HistoryReader::from(view, {request.serial}))
-      change.records = history->records();
-  change.stage = [this, zone = *name, serial = dns::Serial{request.serial}, runtime = runtime_,
-                  policy = options.serial_policy,
+  change.records = target.records(committer_->current().zone_at(*name));
+  change.stage = [this, zone = *name, target, runtime = runtime_,
+                  policy = (*options)->serial_policy,
                   now = static_cast<std::uint64_t>(std::time(nullptr))](Stage& stage) {
-    return stage_rollback(*committer_, stage, zone, serial, policy, now, runtime->limits);
+    return stage_rollback(*committer_, stage, zone, target, policy, now, runtime->limits);
   };
   change.done = [this, reply, zone = *name](const Result<std::uint64_t>& version) {
     if (!version) return reply(tl::unexpected<Error>(version.error()));
@@ -159,6 +198,44 @@ void Server::roll_back(const ipc::ControlRequest& request, const ControlServer::
     reply(json{{"serial", serial.value}});
   };
   changes_->submit(std::move(change));
+}
+
+/// With an image a checkpoint begins, so that a host that restarts has the snapshot.
+void Server::take_snapshot(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return reply(pass(name));
+  auto options = primary_zone(runtime_->settings, *name);
+  if (!options) return reply(pass(options));
+  const auto done = [this, reply, zone = *name,
+                     label = request.label](const Result<dns::Serial>& serial) {
+    if (!serial) return reply(tl::unexpected<Error>(serial.error()));
+    if (checkpointer_) checkpointer_->write_now([](const Status&) {});
+    reply(ipc::to_json(
+        ipc::SnapshotResult{to_text(zone), label, serial->value, checkpointer_ != nullptr}));
+  };
+  snapshots_->take(*name, request.label, static_cast<std::uint64_t>(std::time(nullptr)),
+                   runtime_->limits, done);
+}
+
+void Server::delete_snapshot(const ipc::ControlRequest& request,
+                             const ControlServer::Reply& reply) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return reply(pass(name));
+  snapshots_->forget(*name, request.label, runtime_->limits, [reply](const Status& status) {
+    reply(status ? Result<json>(json::object())
+                 : Result<json>(tl::unexpected<Error>(status.error())));
+  });
+}
+
+Result<json> Server::list_snapshots(const ipc::ControlRequest& request) const {
+  const std::string& text = request.name.empty() ? request.after : request.name;
+  if (text.empty()) return ipc::to_json(snapshots_->list_behind(nullptr, request.limit));
+  auto name = dns::Name::from_text(text);
+  if (!name) return pass(name);
+  if (request.name.empty()) return ipc::to_json(snapshots_->list_behind(&*name, request.limit));
+  auto rows = snapshots_->list(*name);
+  if (!rows) return pass(rows);
+  return ipc::to_json(*rows);
 }
 
 void Server::audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
@@ -178,6 +255,7 @@ Result<json> Server::query(const ipc::ControlRequest& request) {
   if (request.verb == ipc::verb::kStatus) return ipc::to_json(status());
   if (request.verb == ipc::verb::kZoneList) return zone_list(request);
   if (request.verb == ipc::verb::kZoneStatus) return zone_status(request);
+  if (request.verb == ipc::verb::kZoneSnapshots) return list_snapshots(request);
   if (request.verb == ipc::verb::kWorkerList) return ipc::to_json(worker_list());
   if (request.verb == ipc::verb::kWorkerAdd || request.verb == ipc::verb::kWorkerRemove)
     return change_workers(request);

@@ -191,6 +191,7 @@ Status Server::first_version() {
 void Server::make_parts() {
   committer_ =
       std::make_unique<Committer>(io_, *store_, *journal_, journal_thread_, Committer::Options{});
+  snapshots_ = std::make_unique<ZoneSnapshots>(*committer_);
   committer_->on_published([this](std::uint64_t version) { published(version); });
   committer_->on_zone_changed(
       [this](const dns::Name& zone, bool whole) { zone_changed(zone, whole); });
@@ -440,7 +441,10 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   problems_.erase(to_text(zone.folded()));
 }
 
-void Server::published(std::uint64_t) { journal_upkeep_->check(!settled_ || !loader_->idle()); }
+void Server::published(std::uint64_t) {
+  journal_upkeep_->check(!settled_ || !loader_->idle());
+  snapshots_->tell_losses();
+}
 
 /// The files of a start are told with all zones, when they have been looked at.
 void Server::zone_changed(const dns::Name& zone, bool whole) {

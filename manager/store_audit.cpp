@@ -11,6 +11,9 @@ namespace pando::manager {
 
 namespace {
 
+/// So that the answer stays below what a client takes.
+constexpr std::size_t kMostSnapshots = 10'000;
+
 ipc::StoreAudit result_of(zone::Audit&& audit, std::uint64_t version) {
   ipc::StoreAudit result;
   result.version = version;
@@ -20,6 +23,9 @@ ipc::StoreAudit result_of(zone::Audit&& audit, std::uint64_t version) {
   result.octets = audit.usage.by_name();
   result.faults_found = audit.fault_count;
   result.faults = std::move(audit.faults);
+  for (zone::SavedUsage& one : audit.saved)
+    if (result.snapshots.size() < kMostSnapshots)
+      result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
   return result;
 }
 

@@ -83,7 +83,10 @@ bool StoreUpkeep::wants_walk() {
 std::optional<CommitRequest> StoreUpkeep::next_step() {
   if (stopped_ || step_running_ || Clock::now() < pause_until_) return std::nullopt;
   const bool retired = committer_.current().has_retired();
-  shortening_ = shortening_ || wants_shorter_histories();
+  if (!shortening_ && wants_shorter_histories()) {
+    shortening_ = true;
+    history_before_ = committer_.current().history_octets();
+  }
   if (!walking_ && !retired && !shortening_) {
     walking_ = wants_walk();
     if (walking_) ++counters_.walks;
@@ -96,9 +99,10 @@ std::optional<CommitRequest> StoreUpkeep::next_step() {
 }
 
 bool StoreUpkeep::wants_shorter_histories() const {
-  const std::uint64_t octets = committer_.current().history_octets();
-  if (octets <= history_total_ && !store_.is_tight()) return false;
-  return octets > 0;
+  const zone::Snapshot current = committer_.current();
+  const std::uint64_t octets = current.history_octets();
+  if (store_.is_tight()) return octets > 0 || current.zones_aside() > 0;
+  return octets > std::max(history_total_, history_needed_);
 }
 
 void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
@@ -139,10 +143,17 @@ CommitRequest StoreUpkeep::shorten_step() {
   };
   request.done = [this, progress](const Result<std::uint64_t>& version) {
     if (version) shortened_ = progress->cursor;
-    if (version && progress->finished) shortening_ = false;
+    if (version && progress->finished) shortened_all();
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;
+}
+
+/// What saved versions need stays: after a walk in vain another is worth it when there is more.
+void StoreUpkeep::shortened_all() {
+  shortening_ = false;
+  const std::uint64_t octets = committer_.current().history_octets();
+  history_needed_ = octets < history_before_ ? 0 : octets + octets / 8;
 }
 
 /// The cursor moves on only with the version that holds the moved blocks.

@@ -54,6 +54,7 @@ class StoreUpkeep {
   [[nodiscard]] bool wants_shorter_histories() const;
   CommitRequest dismantle_step();
   CommitRequest shorten_step();
+  void shortened_all();
   CommitRequest compact_step();
   void step_done(const Status& status);
   void tick();
@@ -68,6 +69,8 @@ class StoreUpkeep {
   bool walking_ = false;
   bool shortening_ = false;
   std::uint64_t history_total_ = UINT64_MAX;
+  std::uint64_t history_before_ = 0;  // when the walk that shortens them began
+  std::uint64_t history_needed_ = 0;  // by saved versions, as the last walk left it; or 0
   std::size_t names_ = 256;
   std::size_t blocks_ = 1024;
   zone::Draft::CompactCursor cursor_;

@@ -9,6 +9,7 @@
 #include "zone/history.h"
 #include "zone/layout.h"
 #include "zone/record_codec.h"
+#include "zone/saved_versions.h"
 #include "zone/shared_sets.h"
 #include "zone/snapshot_inl.h"
 #include "zone/trie.h"
@@ -51,10 +52,14 @@ class Auditor {
   void walk_retired();
   void retire_one(std::uint32_t ref, std::vector<std::uint32_t>& stack);
   void walk_zone(std::uint32_t ref);
-  void walk_pages(std::uint32_t page);
+  void walk_pages(std::uint32_t page, Kind kind);
+  void walk_saved(const ZoneEntry& entry);
+  void walk_aside(std::uint32_t ref);
+  void check_saved(const ZoneView& zone, const SavedVersion& version);
+  void note_saved(const ZoneView& zone, const std::vector<SavedVersion>& saved);
   void walk_history(const ZoneEntry& entry);
   void check_counts(const ZoneEntry& entry);
-  void check_history(const ZoneEntry& entry);
+  void check_history(const ZoneView& zone, const ZoneEntry& entry);
   void walk_record(std::uint32_t ref);
   void count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rdata, Kind signatures);
   void check_record(const RecordView& record);
@@ -67,6 +72,7 @@ class Auditor {
   Audit audit_;
   dns::Name apex_;  // of the zone that is looked at
   std::uint64_t names_ = 0, records_ = 0;
+  std::map<std::uint32_t, std::uint64_t> asides_;  // octets of data that were set aside
 };
 
 void Auditor::fault(std::string_view what) {
@@ -176,6 +182,9 @@ void Auditor::walk_all() {
   apex_ = dns::Name();
   if (audit_.zones != root_->zone_count)
     fault(fmt::format("{} zones found, {} counted", audit_.zones, root_->zone_count));
+  if (asides_.size() != root_->zones_aside)
+    fault(fmt::format("data set aside of {} zones found, {} counted", asides_.size(),
+                      root_->zones_aside));
 }
 
 void Auditor::walk_zone_at(dns::NameView apex) {
@@ -237,15 +246,16 @@ void Auditor::walk_zone(std::uint32_t ref) {
   for (const std::uint32_t trie : {entry->names, entry->nsec3})
     walk_trie(trie, LeafKind::kRecord, &Usage::trie,
               [this](std::uint32_t leaf) { walk_record(leaf); });
-  walk_pages(entry->shared);
+  walk_pages(entry->shared, &Usage::shared);
   check_counts(*entry);
   walk_history(*entry);
   audit_.names += names_;
   audit_.records += records_;
+  walk_saved(*entry);
 }
 
-void Auditor::walk_pages(std::uint32_t page) {
-  while (page != 0 && count(page, kSharedPageOctets, &Usage::shared))
+void Auditor::walk_pages(std::uint32_t page, Kind kind) {
+  while (page != 0 && count(page, kSharedPageOctets, kind))
     page = window_.at(shm::Ref<SharedPage>{page})->older;
 }
 
@@ -266,11 +276,70 @@ void Auditor::walk_history(const ZoneEntry& entry) {
   constexpr Kind kind = &Usage::history;
   walk_trie(entry.history, LeafKind::kRecord, kind,
             [&](std::uint32_t ref) { count_record(ref, kind, kind, kind, kind); });
-  if (entry.history != 0) check_history(entry);
+  if (entry.history != 0) check_history(Snapshot(window_, root_ref_, 0).zone_at(apex_), entry);
 }
 
-void Auditor::check_history(const ZoneEntry& entry) {
+/// The list, and what was set aside, once each.
+void Auditor::walk_saved(const ZoneEntry& entry) {
+  if (entry.saved == 0) return;
+  const std::vector<SavedVersion> saved = read_saved(window_, entry.saved);
+  if (saved.empty() || !count(entry.saved, SavedList::octets(saved.size()), &Usage::saved))
+    return fault("its list of saved versions cannot be read");
   const ZoneView zone = Snapshot(window_, root_ref_, 0).zone_at(apex_);
+  std::uint32_t before = 0;
+  for (const SavedVersion& one : saved) {
+    if (one.aside != 0 && one.aside != before) walk_aside(one.aside);
+    before = one.aside;
+    check_saved(zone, one);
+  }
+  note_saved(zone, saved);
+}
+
+void Auditor::walk_aside(std::uint32_t ref) {
+  const auto* entry = window_.at(shm::Ref<ZoneEntry>{ref});
+  if (entry == nullptr || window_.room_after(entry) < entry->octets() ||
+      !count(ref, entry->octets(), &Usage::saved))
+    return fault("data that were set aside cannot be read");
+  names_ = records_ = 0;
+  constexpr Kind kind = &Usage::saved;
+  const std::uint64_t before = audit_.usage.saved;
+  const auto on_leaf = [this](std::uint32_t leaf) {
+    count_record(leaf, kind, kind, kind, kind);
+    if (const RecordView record = record_view(window_, leaf)) check_record(record);
+  };
+  on_leaf(entry->apex);
+  for (const std::uint32_t trie : {entry->names, entry->nsec3})
+    walk_trie(trie, LeafKind::kRecord, kind, on_leaf);
+  walk_pages(entry->shared, kind);
+  asides_[ref] = audit_.usage.saved - before;
+  check_counts(*entry);
+  walk_trie(entry->history, LeafKind::kRecord, kind,
+            [&](std::uint32_t leaf) { count_record(leaf, kind, kind, kind, kind); });
+}
+
+void Auditor::check_saved(const ZoneView& zone, const SavedVersion& version) {
+  if (!version.held()) return;
+  const ZoneView data = data_of(zone, version);
+  const bool there =
+      data && (data.serial() == version.serial || HistoryReader::from(data, version.serial));
+  if (!there) fault(fmt::format("nothing leads to its saved version '{}'", version.label));
+}
+
+void Auditor::note_saved(const ZoneView& zone, const std::vector<SavedVersion>& saved) {
+  const std::string apex = dns::to_text(apex_);
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const ZoneView data = data_of(zone, saved[i]);
+    std::uint64_t octets = 0;
+    if (data) {
+      const bool last = i + 1 == saved.size() || saved[i + 1].aside != saved[i].aside;
+      octets = history_octets(data, saved[i].serial, last ? data.serial() : saved[i + 1].serial);
+      if (last && saved[i].aside != 0) octets += asides_[saved[i].aside];
+    }
+    audit_.saved.push_back({apex, saved[i].label, octets});
+  }
+}
+
+void Auditor::check_history(const ZoneView& zone, const ZoneEntry& entry) {
   auto reader = zone ? HistoryReader::from(zone, dns::Serial{entry.history_first}) : std::nullopt;
   if (!reader) return fault("its history does not reach from its first serial to the present one");
   const std::uint32_t promised = reader->records();
@@ -342,16 +411,22 @@ void Auditor::check_rrset(const RecordView& record, const RRsetView& rrset) {
 }  // namespace
 
 std::uint64_t Usage::total() const noexcept {
-  return trie + entries + owners + headers + rdata + signatures + shared + history + settings +
-         retired + padding;
+  return trie + entries + owners + headers + rdata + signatures + shared + history + saved +
+         settings + retired + padding;
 }
 
 std::map<std::string, std::uint64_t> Usage::by_name() const {
-  return {{"trie", trie},          {"zone entries", entries},
-          {"owners", owners},      {"headers", headers},
-          {"rdata", rdata},        {"signatures", signatures},
-          {"shared sets", shared}, {"history", history},
-          {"settings", settings},  {"replaced zones", retired},
+  return {{"trie", trie},
+          {"zone entries", entries},
+          {"owners", owners},
+          {"headers", headers},
+          {"rdata", rdata},
+          {"signatures", signatures},
+          {"shared sets", shared},
+          {"history", history},
+          {"snapshots", saved},
+          {"settings", settings},
+          {"replaced zones", retired},
           {"padding", padding}};
 }
 

@@ -24,6 +24,7 @@ struct Usage {
   std::uint64_t signatures = 0;  ///< RRSIGs
   std::uint64_t shared = 0;      ///< pages of name server sets that delegations share
   std::uint64_t history = 0;     ///< differences, with their trie
+  std::uint64_t saved = 0;       ///< lists of saved versions, and data set aside for them
   std::uint64_t settings = 0;    ///< of server and zones, and the root
   std::uint64_t retired = 0;     ///< of zones that were replaced and are still being dismantled
   std::uint64_t padding = 0;
@@ -31,6 +32,14 @@ struct Usage {
   [[nodiscard]] std::uint64_t total() const noexcept;
   /// For people and programs: the members by their names.
   [[nodiscard]] std::map<std::string, std::uint64_t> by_name() const;
+};
+
+/// What a saved version holds (zone/saved_versions.h): the differences from it to the next later
+/// one of the same data. The last one before data were set aside has these data, too.
+struct SavedUsage {
+  std::string zone;
+  std::string label;
+  std::uint64_t octets = 0;
 };
 
 struct Audit {
@@ -43,6 +52,7 @@ struct Audit {
   std::uint64_t fault_count = 0;
   std::vector<std::string> faults;    ///< the first ones, a line each: the zone, and what is wrong
   std::vector<std::uint32_t> chunks;  ///< octets of blocks in each chunk
+  std::vector<SavedUsage> saved;      ///< zones in canonical order, oldest first
 
   void add_fault(std::string text);
 };

@@ -57,6 +57,10 @@ Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   if (!root) return pass(root);
   const std::uint64_t total = (*root)->history_octets + entry.history_octets;
   (*root)->history_octets = total - std::min(total, began.history_octets);
+  // Modulo 2^n, so that fewer count, too.
+  const RootData& made = *draft_.snapshot().root_;
+  (*root)->saved_losses += made.saved_losses - base_.root_->saved_losses;
+  (*root)->zones_aside += made.zones_aside - base_.root_->zones_aside;
   if (const auto refs = retired(); !refs.empty())
     if (auto put = into.retire_blocks(refs); !put) return put;
   return into.put_entry(entry, apex_);

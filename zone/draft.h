@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -25,6 +26,8 @@ struct DataLimits {
   /// Octets of change history of a zone, and of all zones together.
   std::uint64_t history = std::uint64_t{16} << 20;
   std::uint64_t history_total = UINT64_MAX;
+  /// Octets that a zone's history may have beyond that, for saved versions (zone/saved_versions.h).
+  std::uint64_t saved = std::uint64_t{64} << 20;
 
   static constexpr DataLimits none() noexcept { return {0, 0, 0}; }
 };
@@ -106,6 +109,17 @@ class Draft {
   /// kFull a limit or the store.
   Result<Applied> apply(const Changes& changes, const DataLimits& limits);
 
+  /// Gives the zone's present version a label (zone/saved_versions.h); `taken` is seconds since
+  /// 1970. One that was lost gives its label up. kInvalid: the label cannot be one; kExists: the
+  /// zone has it already; kNotFound: no such zone, or not loaded; kFull: as many as there may be,
+  /// `limits` allow none, or the store is nearly full.
+  Status save_version(dns::NameView apex, std::string_view label, std::uint64_t taken,
+                      const DataLimits& limits);
+  /// Lets a saved version go, and what only it needed. kNotFound.
+  Status forget_version(dns::NameView apex, std::string_view label, const DataLimits& limits);
+  /// Lets all saved versions of a zone go.
+  Status forget_versions(dns::NameView apex);
+
   /// Copies blocks lying in victim chunks, going on behind `cursor`, at most `names` names.
   /// Returns true when the walk reached the end (cursor is then reset). Zones for which
   /// `leave_alone` (may be empty) says so are passed over.
@@ -113,13 +127,15 @@ class Draft {
     dns::Name zone;
     dns::Name name;
     std::uint8_t phase = 0;
+    std::uint32_t part = 0;  ///< 0 = the zone's own data, n = the n-th that were set aside
   };
   using LeaveAlone = std::function<bool(dns::NameView apex)>;
   Result<bool> compact(CompactCursor& cursor, std::size_t names,
                        const LeaveAlone& leave_alone = {});
   /// Halves the change histories of zones behind `cursor`, at most `zones` of them: when all
   /// together have grown too large. Returns true when the walk reached the end (cursor is then
-  /// reset).
+  /// reset). In a store that is nearly full saved versions are lost that need differences or data
+  /// that were set aside.
   Result<bool> shorten_histories(dns::Name& cursor, std::size_t zones);
   /// Releases up to `blocks` blocks of retired zones; true when none are left.
   Result<bool> dismantle_retired(std::size_t blocks);
@@ -140,6 +156,16 @@ class Draft {
   Status retire_blocks(const std::vector<std::uint32_t>& refs);
   Status note_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
   Status drop_history(ZoneEntry& entry);
+  [[nodiscard]] std::uint64_t largest_difference(const ZoneEntry& entry,
+                                                 const DataLimits& limits) const;
+  Status trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_t room);
+  Status put_saved(ZoneEntry& entry, const std::vector<SavedVersion>& saved);
+  Status lose_saved(ZoneEntry& entry, const std::function<bool(SavedVersion&)>& lose);
+  Status put_aside(ZoneEntry& entry, dns::NameView apex, ZoneEntry data);
+  Status set_aside(ZoneEntry& entry, dns::NameView apex);
+  Status copy_aside(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
+  Status release_saved(ZoneEntry& entry);
+  Status retire_aside(std::uint32_t ref);
   Status put_entry(const ZoneEntry& entry, dns::NameView apex);
   [[nodiscard]] const ZoneEntry* entry_at(dns::NameView apex) const noexcept;
   Status compact_fixed_blocks();

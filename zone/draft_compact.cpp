@@ -5,6 +5,7 @@
 #include "zone/draft.h"
 #include "zone/layout.h"
 #include "zone/record_codec.h"
+#include "zone/saved_versions.h"
 #include "zone/shared_sets.h"
 #include "zone/trie_edit.h"
 
@@ -119,22 +120,15 @@ class ZoneMover {
       cursor_.zone = apex;
       cursor_.name = apex;
       cursor_.phase = kNames;
+      cursor_.part = 0;
     }
     if (leave_alone_ && leave_alone_(apex)) {
       cursor_.phase = kDone;
       return ref;
     }
     ZoneEntry entry = *old;
-    if (auto moved = move_data(entry); !moved) return pass(moved);
-    if (std::memcmp(&entry, old, sizeof entry) == 0 && !transaction_.in_victim(shm::Ref<>{ref}))
-      return ref;
-    auto copy = transaction_.allocate(old->octets());
-    if (!copy) return pass(copy);
-    auto* block = transaction_.writable(copy->as<ZoneEntry>());
-    std::memcpy(block, old, old->octets());
-    *block = entry;
-    transaction_.release(shm::Ref<>{ref}, old->octets());
-    return copy->units;
+    if (auto moved = move_parts(entry); !moved) return pass(moved);
+    return replace(ref, *old, entry);
   }
 
   static constexpr std::uint8_t kNames = 1;
@@ -143,6 +137,76 @@ class ZoneMover {
   static constexpr std::uint8_t kDone = 4;
 
  private:
+  /// The zone's own data, then those that were set aside for its saved versions.
+  Status move_parts(ZoneEntry& entry) {
+    if (cursor_.part == 0)
+      if (auto moved = move_data(entry); !moved || cursor_.phase != kDone) return moved;
+    if (entry.saved == 0) {  // they may have gone since the last step
+      cursor_.phase = kDone;
+      return {};
+    }
+    if (cursor_.part == 0) begin_part();
+    std::vector<SavedVersion> saved = read_saved(transaction_.window(), entry.saved);
+    bool changed = transaction_.in_victim(shm::Ref<>{entry.saved});
+    auto moved = move_asides(saved, changed);
+    if (!moved || !changed) return moved;
+    auto list = write_saved(transaction_, saved);
+    if (!list) return pass(list);
+    release_saved_list(transaction_, entry.saved);
+    entry.saved = *list;
+    return {};
+  }
+
+  /// Those that stand at one place of the list together have the same data.
+  Status move_asides(std::vector<SavedVersion>& saved, bool& changed) {
+    std::uint32_t part = 0;
+    std::uint32_t before = 0;
+    for (SavedVersion& one : saved) {
+      if (one.aside == 0 || one.aside == std::exchange(before, one.aside)) continue;
+      if (++part < cursor_.part) continue;
+      auto moved = move_aside(one.aside);
+      if (!moved) return pass(moved);
+      if (*moved != before) {
+        changed = true;
+        for (SavedVersion& other : saved)
+          if (other.aside == before) other.aside = *moved;
+        before = *moved;
+      }
+      if (cursor_.phase != kDone) return {};
+      begin_part();
+    }
+    cursor_.phase = kDone;
+    return {};
+  }
+
+  Result<std::uint32_t> move_aside(std::uint32_t ref) {
+    const auto* old = transaction_.window().at(shm::Ref<ZoneEntry>{ref});
+    if (old == nullptr || transaction_.window().room_after(old) < old->octets())
+      return fail(Errc::kCorrupt, "saved version is damaged");
+    ZoneEntry entry = *old;
+    if (auto moved = move_data(entry); !moved) return pass(moved);
+    return replace(ref, *old, entry);
+  }
+
+  void begin_part() {
+    ++cursor_.part;
+    cursor_.phase = kNames;
+    cursor_.name = cursor_.zone;
+  }
+
+  /// The block with another entry, unless it can stay as it is.
+  Result<std::uint32_t> replace(std::uint32_t ref, const ZoneEntry& old, const ZoneEntry& entry) {
+    if (std::memcmp(&entry, &old, sizeof entry) == 0 && !transaction_.in_victim(shm::Ref<>{ref}))
+      return ref;
+    auto copy = transaction_.allocate(old.octets());
+    if (!copy) return pass(copy);
+    auto* block = transaction_.writable(copy->as<ZoneEntry>());
+    std::memcpy(block, &old, old.octets());
+    *block = entry;
+    transaction_.release(shm::Ref<>{ref}, old.octets());
+    return copy->units;
+  }
+
   Status move_data(ZoneEntry& entry) {
     if (cursor_.phase == kNames) {
       if (entry.apex != 0 && cursor_.name == cursor_.zone) {

@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include "zone/built.h"
 #include "zone/draft.h"
 #include "zone/history.h"
 #include "zone/layout.h"
+#include "zone/saved_versions.h"
 
 // What a draft does with the zones' change histories.
 
@@ -14,6 +17,14 @@ constexpr std::size_t kDropsAtOnce = 1024;
 /// Half of what the pieces of a difference can be numbered for.
 constexpr std::uint64_t kLargestDifference = std::uint64_t{kHistoryPieceOctets} << 15;
 
+using State = SavedVersion::State;
+
+std::uint64_t with_saved(const DataLimits& limits) noexcept {
+  return limits.history + std::min(limits.saved, UINT64_MAX - limits.history);
+}
+
+bool needs_history(const SavedVersion& version) noexcept { return version.on_history(); }
+
 }  // namespace
 
 /// Appends what was done to the zone, or ends its history where that cannot be.
@@ -21,11 +32,19 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   auto root = writable_root();
   if (!root) return pass(root);
   HistoryEditor history(transaction_, entry, **root);
+  const bool tight = transaction_.is_tight();
   const bool fits =
-      applied.to.ahead_of(applied.from) && !transaction_.is_tight() &&
-      HistoryEditor::octets_of(applied.effective) < std::min(limits.history, kLargestDifference) &&
+      applied.to.ahead_of(applied.from) && !tight &&
+      HistoryEditor::octets_of(applied.effective) < largest_difference(entry, limits) &&
       !history.has(applied.from);
-  if (!fits) return drop_history(entry);
+  if (!fits) {
+    const State why = tight ? State::kStoreFull : State::kHistoryEnded;
+    auto lost = lose_saved(entry, [&](SavedVersion& one) {
+      if (one.aside == 0) one.state = why;
+      return !one.held();
+    });
+    return lost ? drop_history(entry) : lost;
+  }
   const std::uint64_t before = entry.history_octets;
   if (auto done = history.append(applied.effective, applied.from, applied.to); !done) return done;
   const std::uint64_t newest = entry.history_octets - before;
@@ -33,7 +52,36 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   const std::uint64_t total = (*root)->history_octets;
   const std::uint64_t excess = total > limits.history_total ? total - limits.history_total : 0;
   const std::uint64_t allowed = newest + (before > excess ? before - excess : 0);
-  return history.trim(std::min(limits.history, allowed), kDropsAtOnce);
+  return trim_history(entry, std::min(limits.history, allowed), with_saved(limits));
+}
+
+/// Differences that the limit of a zone allows and one could be.
+std::uint64_t Draft::largest_difference(const ZoneEntry& entry, const DataLimits& limits) const {
+  const auto saved = read_saved(transaction_.window(), entry.saved);
+  const bool needed = std::any_of(saved.begin(), saved.end(), needs_history);
+  return std::min(needed ? with_saved(limits) : limits.history, kLargestDifference);
+}
+
+/// Drops differences until `allowed` octets are left, but none that a saved version needs; beyond
+/// `room` octets the oldest saved versions are lost.
+Status Draft::trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_t room) {
+  auto root = writable_root();
+  if (!root) return pass(root);
+  HistoryEditor history(transaction_, entry, **root);
+  std::vector<SavedVersion> saved = read_saved(transaction_.window(), entry.saved);
+  std::uint32_t losses = 0;
+  for (auto oldest = saved.begin();; ++oldest, ++losses) {
+    oldest = std::find_if(oldest, saved.end(), needs_history);
+    if (oldest == saved.end()) break;
+    if (auto done = history.trim(allowed, kDropsAtOnce, oldest->serial); !done) return done;
+    if (entry.history_octets <= room || entry.history_first != oldest->serial.value) break;
+    oldest->state = State::kTooLarge;
+  }
+  if (std::none_of(saved.begin(), saved.end(), needs_history))
+    if (auto done = history.trim(allowed, kDropsAtOnce); !done) return done;
+  if (losses == 0) return {};
+  (*root)->saved_losses += losses;
+  return put_saved(entry, saved);
 }
 
 Status Draft::put_difference(const Changes& difference, dns::Serial from, dns::Serial to,
@@ -57,6 +105,7 @@ Status Draft::drop_history(ZoneEntry& entry) {
 }
 
 Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
+  const bool tight = transaction_.is_tight();
   ZoneWalk walk(snapshot());
   if (!(cursor == dns::Name())) walk.seek_after(cursor);
   std::vector<dns::Name> chosen;
@@ -66,15 +115,20 @@ Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
     at_end = !zone;
     if (at_end) break;
     cursor = dns::Name(zone.apex());
-    if (zone.history_octets() > 0) chosen.push_back(cursor);
+    if (zone.history_octets() > 0 || (tight && zone.has_saved())) chosen.push_back(cursor);
   }
   transaction_.use_reserve();
   for (const dns::Name& apex : chosen) {
     ZoneEntry entry = *entry_at(apex);
-    auto root = writable_root();
-    if (!root) return pass(root);
-    HistoryEditor history(transaction_, entry, **root);
-    if (auto done = history.trim(entry.history_octets / 2, kDropsAtOnce); !done) return pass(done);
+    // What is saved of the present version needs nothing yet.
+    auto lost = lose_saved(entry, [&](SavedVersion& one) {
+      if (tight && (one.aside != 0 || one.serial.value != entry.serial))
+        one.state = State::kStoreFull;
+      return !one.held();
+    });
+    if (!lost) return pass(lost);
+    if (auto done = trim_history(entry, entry.history_octets / 2, UINT64_MAX); !done)
+      return pass(done);
     if (auto put = put_entry(entry, apex); !put) return pass(put);
   }
   if (at_end) cursor = dns::Name();

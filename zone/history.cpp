@@ -157,6 +157,25 @@ bool HistoryReader::take_record(ByteView rdata) {
   return true;
 }
 
+std::uint64_t history_octets(const ZoneView& zone, dns::Serial from, dns::Serial to) {
+  const shm::Window& window = zone.window_;
+  std::uint64_t octets = 0;
+  std::uint32_t piece = 0;
+  // Damage may lead in circles: what is found cannot be more than what was counted.
+  while (!(from == to) && octets <= zone.entry_->history_octets) {
+    const LeafBlock leaf = find_piece(window, zone.entry_->history, Key(from, piece++));
+    const std::vector<ByteView> rdatas =
+        leaf ? piece_rdatas(window, leaf.ref.units) : std::vector<ByteView>();
+    if (rdatas.empty()) break;
+    octets += stored_octets(window, leaf.ref.units);
+    const PieceHeader header = read_header(rdatas.front());
+    if (!header.last) continue;
+    from = header.to;
+    piece = 0;
+  }
+  return octets;
+}
+
 // Writing
 // ----------------------------------------------------------------------------------------
 
@@ -251,8 +270,12 @@ Status HistoryEditor::put_piece(std::uint32_t ref, ByteView labels) {
   return {};
 }
 
-Status HistoryEditor::trim(std::uint64_t octets, std::size_t differences) {
-  for (; entry_.history_octets > octets && entry_.history != 0 && differences > 0; --differences)
+Status HistoryEditor::trim(std::uint64_t octets, std::size_t differences,
+                           std::optional<dns::Serial> stop_at) {
+  const auto may_go = [&] {
+    return entry_.history != 0 && !(stop_at && entry_.history_first == stop_at->value);
+  };
+  for (; entry_.history_octets > octets && may_go() && differences > 0; --differences)
     if (auto dropped = drop_oldest(); !dropped) return dropped;
   return {};
 }

@@ -82,6 +82,10 @@ class HistoryReader {
   HistoryRecord record_;
 };
 
+/// Octets of the differences that lead from one serial to another, or as far as they go. For the
+/// manager's pool: one descent for each.
+[[nodiscard]] std::uint64_t history_octets(const ZoneView& zone, dns::Serial from, dns::Serial to);
+
 /// Changes a zone's history in a transaction; `entry` and `root` are the writer's copies.
 class HistoryEditor {
  public:
@@ -95,8 +99,10 @@ class HistoryEditor {
   Status append(const Changes& difference, dns::Serial from, dns::Serial to);
   /// A difference that starts from there is in the history.
   [[nodiscard]] bool has(dns::Serial from) const;
-  /// Drops the oldest differences until at most `octets` are left; at most `differences` of them.
-  Status trim(std::uint64_t octets, std::size_t differences);
+  /// Drops the oldest differences until at most `octets` are left, or the one that starts from
+  /// `stop_at` is the oldest; at most `differences` of them.
+  Status trim(std::uint64_t octets, std::size_t differences,
+              std::optional<dns::Serial> stop_at = {});
 
  private:
   class Pieces;

@@ -15,14 +15,15 @@
 ///   RootData ── zones trie ── ZoneEntry ──┬─ apex record
 ///                                         ├─ names trie ── name records
 ///                                         ├─ NSEC3 trie ── name records
-///                                         └─ history trie ── differences (zone/history.h)
+///                                         ├─ history trie ── differences (zone/history.h)
+///                                         └─ SavedList ── ZoneEntry of data set aside
 ///
 /// A trie reference points at a branch or at a leaf (ZoneEntry or name record): bit 0 of the
 /// block's first octet says which, so a reference needs no tag and a child costs four octets.
 namespace pando::zone {
 
 /// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
-inline constexpr std::uint32_t kFormatVersion = 3;
+inline constexpr std::uint32_t kFormatVersion = 4;
 
 /// Trie branch: 8 octets, then one 32-bit reference per child, in symbol order.
 ///
@@ -104,7 +105,10 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 ///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
 ///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
 ///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
-///   88 its octets | 96 apex labels …
+///   88 its octets | 96 saved versions | 100 – | 104 apex labels …
+///
+/// Data that was set aside (zone/saved_versions.h) has such a block, too, to which SavedList leads:
+/// without settings and saved versions, and with the history that led to it.
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -125,6 +129,8 @@ struct ZoneEntry {
   std::uint32_t history_first;    // serial that the oldest difference starts from
   std::uint32_t history_records;  // ever written to it, modulo 2^32
   std::uint64_t history_octets;   // in blocks of differences, the trie's branches apart
+  std::uint32_t saved;            // SavedList, 0 = none
+  std::uint32_t unused_too;
 
   static constexpr std::uint8_t kLoaded = 2;
   static constexpr std::uint8_t kNsec = 4;
@@ -132,8 +138,40 @@ struct ZoneEntry {
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 96 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 96");
+static_assert(sizeof(ZoneEntry) == 104 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 104");
+
+/// One saved version of a zone (zone/saved_versions.h).
+///
+///   0 aside | 4 serial | 8 taken | 16 records | 24 state | 25 octets of the label | 26 label …
+struct SavedEntry {
+  static constexpr std::size_t kLabelOctets = 46;
+
+  std::uint32_t aside;  // ZoneEntry of the data it is a version of, 0 = the zone's own
+  std::uint32_t serial;
+  std::uint64_t taken;  // seconds since 1970
+  std::uint64_t records;
+  std::uint8_t state;  // SavedVersion::State
+  std::uint8_t label_octets;
+  char label[kLabelOctets];
+};
+static_assert(sizeof(SavedEntry) == 72 && std::is_trivially_copyable_v<SavedEntry>,
+              "entries are an array behind a count");
+
+/// A zone's saved versions in the order in which they were taken: count, then entries.
+struct SavedList {
+  std::uint32_t count;
+  std::uint32_t unused;
+
+  [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
+    return sizeof(SavedList) + count * sizeof(SavedEntry);
+  }
+  [[nodiscard]] const SavedEntry* entries() const noexcept {
+    return reinterpret_cast<const SavedEntry*>(this + 1);
+  }
+  [[nodiscard]] SavedEntry* entries() noexcept { return reinterpret_cast<SavedEntry*>(this + 1); }
+};
+static_assert(sizeof(SavedList) == 8, "entries start 8-aligned");
 
 /// A page of RRsets that records of one zone share: packed RDATAs from here on, each set 8-aligned.
 struct SharedPage {
@@ -151,10 +189,11 @@ struct RootData {
   std::uint64_t server_settings_hash;
   std::uint64_t zone_count;
   std::uint32_t settings_table;  // SettingsTable
-  std::uint32_t unused;
-  std::uint64_t history_octets;  // of all zones
+  std::uint32_t saved_losses;    // saved versions that were ever lost, modulo 2^32
+  std::uint64_t history_octets;  // of all zones, without data set aside
+  std::uint64_t zones_aside;     // data set aside for saved versions, of all zones
 };
-static_assert(sizeof(RootData) == 48 && std::is_trivially_copyable_v<RootData>,
+static_assert(sizeof(RootData) == 56 && std::is_trivially_copyable_v<RootData>,
               "all processes agree on the root");
 
 /// Settings that zones share, each once: count, then entries.

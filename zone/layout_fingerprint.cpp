@@ -24,8 +24,8 @@ std::uint64_t layout_fingerprint() noexcept {
   std::uint64_t print = kFormatVersion + PANDO_LAYOUT_RAISED_BY;
   for (const std::size_t size :
        {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry), sizeof(RootData),
-        sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols}, kInlineDataOctets,
-        kSharedPageOctets, kHistoryPieceOctets, shm::kUnit})
+        sizeof(SavedEntry), sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols},
+        kInlineDataOctets, kSharedPageOctets, kHistoryPieceOctets, shm::kUnit})
     print = fold(print, size);
   return print;
 }

@@ -103,6 +103,7 @@ RecordView ZoneView::apex_record() const noexcept {
 std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
 std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
 std::uint64_t ZoneView::history_octets() const noexcept { return entry_->history_octets; }
+bool ZoneView::has_saved() const noexcept { return entry_->saved != 0; }
 std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
 std::uint64_t ZoneView::source_octets() const noexcept { return entry_->source_octets; }
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
@@ -408,6 +409,12 @@ std::uint64_t Snapshot::zone_count() const noexcept {
 }
 std::uint64_t Snapshot::history_octets() const noexcept {
   return root_ == nullptr ? 0 : root_->history_octets;
+}
+std::uint64_t Snapshot::zones_aside() const noexcept {
+  return root_ == nullptr ? 0 : root_->zones_aside;
+}
+std::uint32_t Snapshot::saved_losses() const noexcept {
+  return root_ == nullptr ? 0 : root_->saved_losses;
 }
 bool Snapshot::has_retired() const noexcept { return root_ != nullptr && root_->retired != 0; }
 

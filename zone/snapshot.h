@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/bytes.h"
 #include "dns/name.h"
@@ -17,6 +18,7 @@ namespace pando::zone {
 
 struct RootData;
 struct ZoneEntry;
+struct SavedVersion;
 
 /// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 32 octets.
 class RRsetView {
@@ -131,6 +133,8 @@ class ZoneView {
   [[nodiscard]] std::uint64_t name_count() const noexcept;
   /// Octets of the differences that the zone's history has (zone/history.h).
   [[nodiscard]] std::uint64_t history_octets() const noexcept;
+  /// It may have saved versions: see zone/saved_versions.h.
+  [[nodiscard]] bool has_saved() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
   [[nodiscard]] Match lookup(dns::NameView name) const noexcept;
@@ -179,6 +183,9 @@ class ZoneView {
   friend class DetachedDraft;
   friend class ZoneWalk;
   friend class HistoryReader;
+  friend std::vector<SavedVersion> saved_versions(const ZoneView& zone);
+  friend ZoneView data_of(const ZoneView& zone, const SavedVersion& version);
+  friend std::uint64_t history_octets(const ZoneView& zone, dns::Serial from, dns::Serial to);
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
@@ -223,6 +230,10 @@ class Snapshot {
   void for_each_zone(Visit&& visit) const;
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
   [[nodiscard]] std::uint64_t history_octets() const noexcept;  ///< of all zones
+  /// How many zones' data are set aside for saved versions.
+  [[nodiscard]] std::uint64_t zones_aside() const noexcept;
+  /// Changes whenever a saved version is lost.
+  [[nodiscard]] std::uint32_t saved_losses() const noexcept;
   /// There are blocks of replaced zones to give back: see Draft::dismantle_retired().
   [[nodiscard]] bool has_retired() const noexcept;
   [[nodiscard]] ByteView server_settings_bytes() const noexcept;

@@ -58,6 +58,7 @@ Result<Applied> ZoneEdit::run() {
       entry_.record_count > zone_.record_count())
     return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
                 dns::to_text(changes_.zone), limits_.zone_records);
+  if (auto copied = draft_.copy_aside(entry_, applied_, limits_); !copied) return pass(copied);
   for (const NameEdit& edit : edits_)
     if (auto written = write(edit); !written) return pass(written);
   if (!edits_.empty()) {

@@ -17,7 +17,7 @@ ZONE = "example"
 FIRST_CHUNK = 132 << 20
 CHUNK = 64 * 1024
 KINDS = {"trie", "zone entries", "owners", "headers", "rdata", "signatures", "shared sets", "history", "settings",
-         "replaced zones", "padding"}
+         "replaced zones", "snapshots", "padding"}
 
 
 @pytest.fixture

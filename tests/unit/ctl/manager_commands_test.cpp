@@ -299,6 +299,69 @@ TEST(ZoneExportCommand, MeansFilesOfItsOwnFolder) {
   EXPECT_EQ(outcome.requests[0].to, (std::filesystem::current_path() / "a.zone").string());
 }
 
+TEST(ZoneRollbackCommand, TellsSerialsFromLabels) {
+  const auto asked = [](const std::string& target) {
+    const Outcome outcome = run(always({{"serial", 9}}), [&](Session& session) {
+      return session.zone_rollback("example.com", target);
+    });
+    EXPECT_EQ(outcome.code, kDone);
+    EXPECT_EQ(outcome.out, "example.com.: serial 9\n");
+    return outcome.requests.at(0);
+  };
+  EXPECT_EQ(asked("4294967295").serial, 4294967295U);
+  EXPECT_EQ(asked("4294967295").label, "");
+  for (const std::string label : {"before", "2024-01-01", "7a", "4294967296"}) {
+    EXPECT_EQ(asked(label).label, label);
+    EXPECT_EQ(asked(label).serial, 0U);
+  }
+}
+
+TEST(ZoneSnapshotCommand, SaysWhetherARestartOfTheHostLosesIt) {
+  const auto said = [](bool in_image) {
+    const ipc::SnapshotResult result{"example.com.", "before", 7, in_image};
+    return run(always(ipc::to_json(result)),
+               [](Session& session) { return session.zone_snapshot("example.com", "before"); });
+  };
+  const Outcome outcome = said(true);
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.out, "example.com.: serial 7 is 'before'\n");
+  EXPECT_EQ(outcome.requests.at(0).verb, "zone-snapshot");
+  EXPECT_EQ(outcome.requests.at(0).name, "example.com.");
+  EXPECT_EQ(outcome.requests.at(0).label, "before");
+  EXPECT_THAT(said(false).out, HasSubstr("a restart of the host loses the snapshot"));
+}
+
+TEST(ZoneSnapshotsCommand, ListsThemPageByPage) {
+  const auto page = [](const ControlRequest& request) -> Result<json> {
+    if (request.after.empty())
+      return ipc::to_json(ipc::SnapshotListResult{
+          {{"a.test.", "good", 7, 1785844800, 12, ""}, {"a.test.", "old", 3, 1, 9, "no room"}},
+          "a.test."});
+    return ipc::to_json(ipc::SnapshotListResult{{{"b.test.", "one", 1, 1, 1, ""}}, ""});
+  };
+  const auto list = [](Session& session) { return session.zone_snapshots(""); };
+  const Outcome outcome = run(page, list);
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.out, HasSubstr("2026-08-04T12:00:00Z"));
+  EXPECT_THAT(outcome.out, HasSubstr("lost: no room"));
+  EXPECT_THAT(outcome.out, HasSubstr("b.test."));
+  const auto all = json::parse(run(page, list, true).out);
+  ASSERT_EQ(all.at("snapshots").size(), 3U);
+  EXPECT_EQ(all.at("snapshots").at(1).at("lost"), "no room");
+}
+
+TEST(StoreStatsCommand, NamesSnapshots) {
+  ipc::StoreAudit audit;
+  audit.records = 2;
+  audit.octets = {{"rdata", 100}};
+  audit.snapshots = {{"example.com.", "before", 4711}};
+  const Outcome outcome =
+      run(always(ipc::to_json(audit)), [](Session& session) { return session.store_stats(""); });
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.out, HasSubstr("4711"));
+  EXPECT_THAT(outcome.out, HasSubstr("before"));
+}
+
 TEST(StopCommand, WaitsForTheManagersEnd) {
   const Outcome outcome =
       run(always(json::object()), [](Session& session) { return session.stop(); });

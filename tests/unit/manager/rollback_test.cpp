@@ -33,6 +33,18 @@ zone::Changes changes(const Lines& removed, const Lines& added) {
   return result;
 }
 
+/// Gives the present version a label.
+void save(ZoneStore& store, std::string_view label) {
+  store.commit([&](zone::Draft& draft) { return draft.save_version(name("@"), label, 1, {}); });
+}
+
+Result<zone::Changes> back_to(const ZoneStore& store, std::string_view label) {
+  const auto saved = zone::saved_versions(store.zone());
+  const zone::SavedVersion* version = zone::find_saved(saved, label);
+  if (version == nullptr) return fail(Errc::kNotFound, "no {}", label);
+  return rollback_changes(store.zone(), *version, config::SerialPolicy::kIncrement, 0);
+}
+
 /// The zone's records, without the SOA's serial.
 Lines data_of(const ZoneStore& store) {
   Lines lines = store.lines();
@@ -80,6 +92,45 @@ TEST(Rollback, BeyondTheHistoryThereIsNothing) {
   }
 }
 
+TEST(Rollback, ToALabelIsToItsSerial) {
+  ZoneStore store;
+  const Lines before = data_of(store);
+  save(store, "before");
+  EXPECT_TRUE(shm::test::must(back_to(store, "before")).empty());
+  store.apply(changes({soa_line(10), "www 300 A 192.0.2.10"}, {soa_line(11, 60)}));
+  store.apply(shm::test::must(back_to(store, "before")));
+  EXPECT_EQ(store.zone().serial(), dns::Serial{12});
+  EXPECT_EQ(data_of(store), before);
+}
+
+TEST(Rollback, ToALabelWhoseZoneWasReplaced) {
+  ZoneStore store;
+  const Lines first = data_of(store);
+  save(store, "first");
+  store.apply(changes({soa_line(10), "www 300 A 192.0.2.10", "www 300 A 192.0.2.11"},
+                      {soa_line(11, 60), "new 60 A 192.0.2.77"}));
+  const Lines second = data_of(store);
+  save(store, "second");
+  store.put({soa_line(40), "@ 60 NS ns1", "ns1 3600 A 192.0.2.1", "www 5 A 192.0.2.10"});
+  store.apply(shm::test::must(back_to(store, "first")));
+  EXPECT_EQ(store.zone().serial(), dns::Serial{41});
+  EXPECT_EQ(data_of(store), first);
+  store.apply(shm::test::must(back_to(store, "second")));
+  EXPECT_EQ(store.zone().serial(), dns::Serial{42});
+  EXPECT_EQ(data_of(store), second);
+  EXPECT_TRUE(shm::test::must(back_to(store, "second")).empty()) << "the zone is just that";
+}
+
+TEST(Rollback, ToALabelThatWasLostIsRefusedWithTheReason) {
+  ZoneStore store;
+  save(store, "lost");
+  store.apply(changes({}, {"x 60 A 192.0.2.77"}));
+  const auto back = back_to(store, "lost");
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().code, Errc::kNotFound);
+  EXPECT_EQ(back.error().text, "snapshot 'lost' of example. was lost: the change history ended");
+}
+
 TEST(Rollback, FromAnywhereToAnywhereAgain) {
   const char* const given = std::getenv("PANDO_SEED");
   const std::uint64_t seed =
@@ -88,9 +139,23 @@ TEST(Rollback, FromAnywhereToAnywhereAgain) {
   std::mt19937_64 random(seed);
   ZoneStore store;
   std::map<std::uint32_t, Lines> versions{{10, data_of(store)}};
+  std::map<std::string, Lines> labels;
   for (int step = 0; step < 200; ++step) {
     const std::uint32_t serial = store.zone().serial().value;
-    if (random() % 4 == 0) {
+    if (random() % 16 == 0 && labels.size() < 10) {
+      const std::string label = fmt::format("v{}", step);
+      save(store, label);
+      labels[label] = data_of(store);
+    } else if (random() % 30 == 0) {
+      store.put({soa_line(serial + 1), "@ 60 NS ns1", "r1 60 A 192.0.2.1", "r2 90 A 192.0.2.1"});
+      versions.clear();  // the history begins anew
+    } else if (!labels.empty() && random() % 4 == 0) {
+      auto label = labels.begin();
+      std::advance(label, static_cast<std::ptrdiff_t>(random() % labels.size()));
+      const auto back = shm::test::must(back_to(store, label->first));
+      if (!back.empty()) store.apply(back);
+      ASSERT_EQ(data_of(store), label->second) << label->first;
+    } else if (random() % 4 == 0) {
       auto version = versions.begin();
       std::advance(version, static_cast<std::ptrdiff_t>(random() % versions.size()));
       const Lines wanted = version->second;

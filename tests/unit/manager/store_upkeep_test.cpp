@@ -140,5 +140,30 @@ TEST(StoreUpkeep, HistoriesAboveTheirTotalAreShortened) {
   upkeep.stop();
 }
 
+TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
+  Parts parts;
+  for (int number = 0; number < 30; ++number) move_on(parts, number);
+  bool saved = false;
+  parts.committer.edit(
+      [](zone::Draft& draft) { return draft.save_version(name("@"), "here", 1, {}); },
+      [&](const Status& status) { saved = status.has_value(); });
+  ASSERT_TRUE(parts.run_until([&] { return saved; }));
+  const std::uint64_t before = parts.committer.current().history_octets();
+  for (int number = 30; number < 40; ++number) move_on(parts, number);
+  const std::uint64_t needed = parts.committer.current().history_octets() - before;
+  StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
+  upkeep.set_history_total(0);
+  upkeep.start();
+  EXPECT_TRUE(
+      parts.run_until([&] { return parts.committer.current().history_octets() == needed; }));
+  // A walk that frees nothing, and then none.
+  for (int i = 0; i < 20; ++i) parts.io.run_one_for(std::chrono::milliseconds(30));
+  const std::uint64_t steps = upkeep.counters().steps;
+  for (int i = 0; i < 20; ++i) parts.io.run_one_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(upkeep.counters().steps, steps);
+  EXPECT_EQ(parts.committer.current().history_octets(), needed);
+  upkeep.stop();
+}
+
 }  // namespace
 }  // namespace pando::manager

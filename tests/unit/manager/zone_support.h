@@ -68,6 +68,32 @@ class ZoneStore {
     return applied ? std::move(*applied) : zone::Applied{};
   }
 
+  /// Runs `work(Draft&)` in a transaction and publishes it.
+  template <class Work>
+  void commit(Work&& work) {
+    shm::Transaction transaction = store_.begin();
+    zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
+    const Status done = work(draft);
+    ASSERT_TRUE(done.has_value()) << done.error().text;
+    ASSERT_TRUE(store_.publish(std::move(transaction), draft.root(), 0).has_value());
+  }
+
+  /// Puts the zone whole.
+  void put(const std::vector<std::string>& lines) {
+    shm::Transaction transaction = store_.begin();
+    zone::ZoneBuilder builder(name("@"), transaction);
+    for (const std::string& line : lines) {
+      const zone::Record one = record(line);
+      ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata).has_value()) << line;
+    }
+    auto built = builder.finish();
+    ASSERT_TRUE(built.has_value()) << built.error().text;
+    zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
+    ASSERT_TRUE(draft.put_zone_settings(name("@"), {}, 0).has_value());
+    ASSERT_TRUE(draft.put_zone(name("@"), **built, {}).has_value());
+    ASSERT_TRUE(store_.publish(std::move(transaction), draft.root(), 0).has_value());
+  }
+
   /// All records as "owner ttl TYPE rdata", sorted.
   [[nodiscard]] std::vector<std::string> lines() const {
     std::vector<std::string> all;
@@ -101,21 +127,6 @@ class ZoneStore {
     options.layout = zone::layout_fingerprint();
     return shm::test::must(shm::Store::create(options));
   }
-  void put(const std::vector<std::string>& lines) {
-    shm::Transaction transaction = store_.begin();
-    zone::ZoneBuilder builder(name("@"), transaction);
-    for (const std::string& line : lines) {
-      const zone::Record one = record(line);
-      ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata).has_value()) << line;
-    }
-    auto built = builder.finish();
-    ASSERT_TRUE(built.has_value()) << built.error().text;
-    zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
-    ASSERT_TRUE(draft.put_zone_settings(name("@"), {}, 0).has_value());
-    ASSERT_TRUE(draft.put_zone(name("@"), **built, {}).has_value());
-    ASSERT_TRUE(store_.publish(std::move(transaction), draft.root(), 0).has_value());
-  }
-
   shm::test::Folder folder_;
   shm::Store store_;
 };

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "dns/name.h"
+#include "ipc/control_results.h"
+#include "manager/committer.h"
+
+namespace pando::manager {
+
+/// Labels for versions of zones, to go back to (zone/saved_versions.h): gives and takes them, lists
+/// them, and tells of those that were lost. Lives on the commit thread.
+class ZoneSnapshots {
+ public:
+  /// `committer` outlives the object.
+  explicit ZoneSnapshots(Committer& committer) noexcept : committer_(committer) {}
+
+  /// `now` is seconds since 1970. Errors are those of zone::Draft::save_version(), and kInvalid for
+  /// a zone that could not be rolled back (check_rollback).
+  void take(const dns::Name& zone, const std::string& label, std::uint64_t now,
+            const zone::DataLimits& limits, std::function<void(Result<dns::Serial>)> done);
+  /// kNotFound.
+  void forget(const dns::Name& zone, const std::string& label, const zone::DataLimits& limits,
+              std::function<void(const Status&)> done);
+
+  /// Of one zone; kNotFound when there is none.
+  [[nodiscard]] Result<ipc::SnapshotListResult> list(const dns::Name& zone) const;
+  /// Of the zones behind `after` (null: of all), about `rows` of them.
+  [[nodiscard]] ipc::SnapshotListResult list_behind(const dns::Name* after, std::size_t rows) const;
+
+  /// After a publication: logs each one that is lost, once in a process.
+  void tell_losses();
+
+ private:
+  Committer& committer_;
+  std::uint32_t losses_ = 0;                            // that were told
+  std::set<std::pair<std::string, std::string>> told_;  // zone and label
+};
+
+}  // namespace pando::manager
