@@ -28,7 +28,8 @@ struct SocketPair {
 };
 
 TEST(ControlRequest, SurvivesTheTripThroughJson) {
-  const ControlRequest request{"zone-list", "example.com.", "/x.zone", "example.net.", 7, 3};
+  const ControlRequest request{
+      "zone-list", "example.com.", "before-monday", "/x.zone", "example.net.", 7, 3};
   const auto again = request_from_json(to_json(request));
   ASSERT_TRUE(again) << again.error().text;
   EXPECT_EQ(*again, request);
