@@ -39,7 +39,8 @@ def crash_points():
 
 ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_odd_primaries.py
              "change-worked-out", "change-adopted",  # of large differences: the same
-             "export-written", "export-noted", "export-renamed"}  # test_export.py
+             "export-written", "export-noted", "export-renamed",  # test_export.py
+             "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted"}  # test_dump.py
 # Reached only on the way back from another crash: test_a_crash_during_replay.
 REPLAY = {"replay-staged", "replay-published"}
 # Need a store that grows and shrinks by megabytes: tests/unit/shm has them.
