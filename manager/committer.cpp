@@ -156,8 +156,13 @@ void Committer::retry_singly(Group& group) {
   singly_ += requests.size();
 }
 
-/// Only with nothing to put together meanwhile. A disk that was slow has to show that it is not.
+/// Only what is small, and with nothing to put together meanwhile. A disk that was slow has to show
+/// that it is not.
 bool Committer::syncs_here(const Group& group) const {
+  constexpr std::size_t kMostOctets = std::size_t{64} << 10;
+  std::size_t octets = 0;
+  for (const JournalEntry& entry : group.entries) octets += entry.payload.size();
+  if (octets > kMostOctets) return false;
   return group.staged.size() == 1 && queue_.empty() && quick_in_a_row_ >= options_.quick_syncs &&
          journal_thread_.idle();
 }

@@ -163,11 +163,13 @@ void WorkerLink::send_setup(std::uint32_t slot, const std::string& store_path, F
 }
 
 void WorkerLink::send_keys(const WorkerKeys& keys) {
+  const auto self = shared_from_this();
   for (auto& packet : in_packets(keys)) send(std::move(packet));
 }
 
 void WorkerLink::send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
                               bool orphans) {
+  const auto self = shared_from_this();
   for (std::size_t begin = 0; begin < sockets.size(); begin += ipc::kMaxPacketDescriptors) {
     const std::size_t end = std::min(sockets.size(), begin + ipc::kMaxPacketDescriptors);
     ipc::Sockets message;
@@ -188,6 +190,7 @@ void WorkerLink::close_sockets(std::vector<std::uint32_t> ids) {
 }
 
 void WorkerLink::stop(std::uint32_t grace_ms) {
+  const auto self = shared_from_this();  // a send that fails ends the link
   stopping_ = true;
   tell_finished();
   send(ipc::Stop{grace_ms});

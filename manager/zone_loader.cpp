@@ -59,7 +59,6 @@ struct ZoneLoader::Task {
   std::optional<Outcome> outcome;  // decided already: nothing to put
 
   void look_at(const Committer& committer) {
-    ++tries;
     version = committer.current();
     position = committer.position();
   }
@@ -360,6 +359,7 @@ void ZoneLoader::finish_together(Together& together) {
 // -----------------------------------------------------------------------------------------
 
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
+  ++task->tries;
   task->look_at(committer_);
   task->pin = slots_.pin_own(task->version.version());
   asio::post(pool_, [this, task] {
@@ -479,7 +479,8 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
 void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
   report(task, outcome);
   // The file's zone and what was found in it may take a while to be freed.
-  asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan)] {});
+  asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan),
+                     built_in = std::move(task->transaction)] {});
   --running_;
   fill();
 }

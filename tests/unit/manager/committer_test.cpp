@@ -89,6 +89,15 @@ TEST(Committer, AGroupIsSyncedInTheJournalsThread) {
   EXPECT_EQ(parts.committer.counters().synced_here, 0U);
 }
 
+TEST(Committer, WhatIsLargeIsSyncedInTheJournalsThread) {
+  Parts parts(64 << 20, native_files(), quick_after(0));
+  std::vector<std::string> lines;
+  for (int i = 0; i < 400; ++i)
+    lines.push_back(fmt::format("t{} 60 TXT \"{}\"", i, std::string(200, 'x')));
+  ASSERT_TRUE(parts.apply({}, lines));
+  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
+}
+
 TEST(Committer, ASlowDiskIsLeftToTheJournalsThread) {
   Committer::Options options;
   options.quick_sync = std::chrono::microseconds(0);
