@@ -82,9 +82,12 @@ void WorkerPool::Impl::greet_predecessor(const std::shared_ptr<WorkerLink>& link
   const Child& peer = link->peer();
   const bool known = find_worker(peer.pid, hello.slot, options_.run_directory).has_value();
   auto admitted = admission_.admit(ours, peer, {0, known ? peer.pid : 0});
-  if (admitted && hello.sockets == 0)
-    admitted = fail(Errc::kLayout, "worker of another build: layout {:x}", hello.layout);
-  if (!admitted) return refuse(*link, hello, admitted.error());
+  if (admitted && hello.sockets == 0) admitted = fail(Errc::kLayout, "worker of another build");
+  if (!admitted) {
+    Error reason = admitted.error();
+    reason.text += fmt::format(" (layout {:x}, not {:x})", hello.layout, options_.layout);
+    return refuse(*link, hello, reason);
+  }
   Slot& slot = slot_at(hello.slot);
   if (!slot.predecessor || slot.predecessor->pid != peer.pid)
     follow(slot, {peer.pid, Fd(::fcntl(peer.pidfd.get(), F_DUPFD_CLOEXEC, 0))});
