@@ -15,6 +15,14 @@
 /// The inside of WorkerPool, shared by its source files.
 namespace pando::manager {
 
+/// A worker of another layout that serves the slot's sockets until a worker of ours does.
+struct WorkerPredecessor {
+  pid_t pid = 0;
+  std::optional<asio::posix::stream_descriptor> process;
+  std::shared_ptr<WorkerLink> link;  ///< null: it has not said Hello yet
+  bool awaited = false;              ///< and is waited for
+};
+
 /// One slot and the process in it, if any.
 struct WorkerSlot {
   using State = WorkerStatus::State;
@@ -47,14 +55,7 @@ struct WorkerSlot {
   std::uint32_t late_rounds = 0;  ///< how often the queue was not empty after it had been read
   std::vector<std::function<void()>> on_removed;
 
-  /// A worker of another layout that serves the slot's sockets until a worker of ours does.
-  struct Predecessor {
-    pid_t pid = 0;
-    std::optional<asio::posix::stream_descriptor> process;
-    std::shared_ptr<WorkerLink> link;  ///< null: it has not said Hello yet
-    bool awaited = false;              ///< and is waited for
-  };
-  std::optional<Predecessor> predecessor;
+  std::optional<WorkerPredecessor> predecessor;
   asio::steady_timer succession;  ///< next step of what becomes of it
 
   [[nodiscard]] bool serving() const noexcept { return state == State::kServing && link; }
