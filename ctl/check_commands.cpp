@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "config/load.h"
+#include "ctl/progress.h"
 #include "ctl/zone_lint.h"
 #include "dns/zone_scanner.h"
 #include "shm/store.h"
@@ -117,6 +120,24 @@ int check_config(const std::string& path, Output output) {
   return result.ok() ? kDone : kFailed;
 }
 
+namespace {
+
+dns::ScanReport read_file(const std::string& path, dns::ScanOptions options,
+                          zone::ZoneBuilder& builder, const Output& output) {
+  std::error_code unknown;
+  const auto octets = std::filesystem::file_size(path, unknown);
+  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : octets);
+  std::atomic<std::uint64_t> read = 0;
+  std::uint64_t shown = 0;
+  options.octets_read = &read;
+  return dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) {
+    if (read != shown) bar.at(shown = read);
+    return builder.add(record.owner, record.type, record.ttl, record.rdata);
+  });
+}
+
+}  // namespace
+
 int check_zone(const std::string& name, const std::string& path, Output output) {
   const auto apex = dns::Name::from_text(name);
   if (!apex) {
@@ -133,9 +154,7 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
   zone::ZoneBuilder builder(*apex, transaction);
   dns::ScanOptions options;
   options.origin = *apex;
-  dns::ScanReport scan = dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) {
-    return builder.add(record.owner, record.type, record.ttl, record.rdata);
-  });
+  dns::ScanReport scan = read_file(path, options, builder, output);
   ZoneFacts facts;
   if (scan.ok()) {  // half a zone would only give errors that follow from the first ones
     auto built = look_at(*apex, builder, transaction);

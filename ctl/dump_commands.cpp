@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "config/load.h"
+#include "ctl/progress.h"
 #include "ipc/control.h"
 #include "zone/dump_reader.h"
 
@@ -115,9 +116,13 @@ Result<Fd> make_copy(const std::string& path, const std::string& partial,
 
 /// What is checked is the copy, which nobody changes any more.
 Result<zone::DumpCounts> check_copy(const Fd& copy, const std::string& path,
-                                    const std::string& journal) {
-  auto reader = zone::DumpReader::open(
-      [fd = copy.get()](std::span<std::uint8_t> into) { return read_some(fd, into); }, path);
+                                    const std::string& journal, ProgressBar& bar) {
+  const auto read = [&, octets = std::uint64_t{0}](std::span<std::uint8_t> into) mutable {
+    auto got = read_some(copy.get(), into);
+    bar.at(octets += got.value_or(0));
+    return got;
+  };
+  auto reader = zone::DumpReader::open(read, path);
   if (!reader) return pass(reader);
   if (auto fine = check_owner(reader->header(), journal); !fine) return pass(fine);
   return zone::check_dump(*reader);
@@ -131,13 +136,14 @@ Status put_in_place(const std::string& partial, const std::string& place,
   return ::fsync(directory->get()) == 0 ? Status() : Status(fail_errno("fsync " + folder));
 }
 
-Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings) {
+Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings,
+                                    ProgressBar& bar) {
   if (auto fine = check_place(settings); !fine) return pass(fine);
   const std::string& journal = settings.store.journal;
   const std::string place = fmt::format("{}/{}", journal, zone::kPlacedDumpName);
   const std::string partial = place + ".partial";
   auto copy = make_copy(path, partial, journal);
-  auto counts = copy ? check_copy(*copy, path, journal) : Result<zone::DumpCounts>(pass(copy));
+  auto counts = copy ? check_copy(*copy, path, journal, bar) : Result<zone::DumpCounts>(pass(copy));
   Status placed = counts ? put_in_place(partial, place, journal) : Status();
   if (counts && placed) return counts;
   ::unlink(partial.c_str());
@@ -152,7 +158,10 @@ int load_dump(const std::string& path, const std::string& config, Output output)
     output.err << loaded.error_text() << '\n';
     return kFailed;
   }
-  const auto counts = place_dump(path, loaded.settings);
+  std::error_code unknown;
+  const auto octets = fs::file_size(path, unknown);
+  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : octets);
+  const auto counts = place_dump(path, loaded.settings, bar);
   if (!counts) {
     output.err << "pandoctl: " << counts.error().text << '\n';
     return kFailed;

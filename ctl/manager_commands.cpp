@@ -66,6 +66,9 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("zone", zone.name);
   facts.add("kind", zone.kind);
   facts.add("state", zone.state);
+  if (zone.file_octets != 0)
+    facts.add("loading", fmt::format("{}% of {} read", zone.read_octets * 100 / zone.file_octets,
+                                     octets_text(zone.file_octets)));
   facts.add("serial", number(zone.serial));
   facts.add("records", number(zone.records));
   facts.add("names", number(zone.names));
@@ -97,11 +100,12 @@ void print(const ipc::WorkerListResult& list, std::ostream& out) {
                {"STARTED"},
                {"RESTARTS", true},
                {"TRANSFERS", true},
+               {"PAGE TABLES", true},
                {"QUERIES", true}});
   for (const ipc::WorkerRow& worker : list.workers) {
     table.add({number(worker.slot), worker.pid == 0 ? "-" : number(worker.pid), worker.state,
                worker.started == 0 ? "-" : time_text(worker.started), number(worker.restarts),
-               number(worker.leases), number(queries_of(worker))});
+               number(worker.leases), octets_text(worker.page_tables), number(queries_of(worker))});
   }
   table.flush(out);
 }

@@ -10,7 +10,7 @@
 #include "dns/name.h"
 #include "dns/tsig.h"
 
-/// HMAC by OpenSSL, for tsig_*.cpp only.
+/// HMAC by OpenSSL: of TSIG, and where a keyed digest tells hostile octets apart.
 namespace pando::dns {
 
 inline constexpr std::size_t kMaxMacOctets = 64;  // HMAC-SHA-512

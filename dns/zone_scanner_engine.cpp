@@ -120,7 +120,9 @@ bool ZoneScanner::step(File& file, TextWindow& window, ZoneSource& source) {
       add_error(file, lexer.error_line(), lexer.error());
       return true;
     case RecordLexer::Outcome::kNeedMore: {
-      const Status refilled = window.refill(lexer, source);
+      const auto refilled = window.refill(lexer, source);
+      if (refilled && options_.octets_read != nullptr)
+        options_.octets_read->fetch_add(*refilled, std::memory_order_relaxed);
       if (!refilled) add_error(file, lexer.line(), refilled.error().text);
       return refilled.has_value();
     }

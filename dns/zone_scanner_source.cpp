@@ -64,7 +64,7 @@ void TextWindow::reserve(std::size_t octets) {
   capacity_ = octets;
 }
 
-Status TextWindow::refill(RecordLexer& lexer, ZoneSource& source) {
+Result<std::size_t> TextWindow::refill(RecordLexer& lexer, ZoneSource& source) {
   const std::string_view rest = lexer.rest();
   if (rest.size() > kMaxRecordText)
     return fail(Errc::kFull, "record is longer than {} octets of text", kMaxRecordText);
@@ -78,7 +78,7 @@ Status TextWindow::refill(RecordLexer& lexer, ZoneSource& source) {
   std::memset(buffer_.get() + used_, 0, kLexerPadding);
   buffer_[used_] = '\n';
   lexer.set_text({buffer_.get(), used_}, *got < room);
-  return {};
+  return got;
 }
 
 }  // namespace pando::dns

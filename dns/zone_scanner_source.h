@@ -68,8 +68,8 @@ class TextWindow {
   /// Room for `octets` and, so that a whole file is seen to be whole at once, one more.
   explicit TextWindow(std::size_t octets) { reserve(octets + 1); }
   /// Gives `lexer` the text it has not cut yet with more of the source behind it; a record that
-  /// fills the window makes it larger, up to a limit (kFull).
-  Status refill(RecordLexer& lexer, ZoneSource& source);
+  /// fills the window makes it larger, up to a limit (kFull). How many octets came.
+  Result<std::size_t> refill(RecordLexer& lexer, ZoneSource& source);
 
  private:
   void reserve(std::size_t octets);

@@ -50,6 +50,8 @@ void visit_fields(Visitor& visit, Row& row)
   visit("expires_at", row.expires_at);
   visit("last_ok", row.last_ok);
   visit("problem", row.problem);
+  visit("file_octets", row.file_octets);
+  visit("read_octets", row.read_octets);
 }
 
 template <class Visitor, class Row>
@@ -62,6 +64,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("started", row.started);
   visit("restarts", row.restarts);
   visit("leases", row.leases);
+  visit("page_tables", row.page_tables);
   visit("counters", row.counters);
 }
 

@@ -49,8 +49,10 @@ struct ZoneRow {
   std::map<std::string, std::string> notified{};
   std::uint64_t refresh_at = 0;
   std::uint64_t expires_at = 0;
-  std::uint64_t last_ok = 0;  ///< last successful check with a primary
-  std::string problem{};      ///< why the last load or transfer failed
+  std::uint64_t last_ok = 0;      ///< last successful check with a primary
+  std::string problem{};          ///< why the last load or transfer failed
+  std::uint64_t file_octets = 0;  ///< while its file is being read: its size,
+  std::uint64_t read_octets = 0;  ///< and how far that is; with files that it includes
   bool operator==(const ZoneRow&) const = default;
 };
 
@@ -66,8 +68,9 @@ struct WorkerRow {
   std::string state{};    ///< "starting", "serving", "draining", "dead"
   std::uint64_t started = 0;
   std::uint32_t restarts = 0;
-  std::uint32_t leases = 0;  ///< transfers that pin a version
-  Counters counters{};       ///< of the slot's page: "queries_udp", "tcp_open", ...
+  std::uint32_t leases = 0;       ///< transfers that pin a version
+  Counters counters{};            ///< of the slot's page: "queries_udp", "tcp_open", ...
+  std::uint64_t page_tables = 0;  ///< octets the kernel needs to map the store and all else
   bool operator==(const WorkerRow&) const = default;
 };
 

@@ -140,7 +140,8 @@ zone::Changes merge_edit(const zone::ZoneView& live, const Steps& edit) {
     auto end = at;
     while (end != edit.end() && end->first.same_set(first)) ++end;
     if (is_signers(first.type())) {
-      for (; at != end; ++at) follow(at->first, at->second, out);
+      for (; at != end; ++at)
+        if (ttl_in(live, at->first) != at->second.after) follow(at->first, at->second, out);
     } else if (first.type() != RRType::kSOA) {
       const zone::RecordView record = live.record_at(first.owner());
       SetMerge(record ? record.find(first.type()) : zone::RRsetView(), {at, end}).run(out);

@@ -125,7 +125,7 @@ class ImageReplay {
 /// into its snapshot, or lost with a file. The snapshot names the zones that it has records of, but
 /// not those that left the configuration and came again.
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
-  if (present.snapshot_position > position) return true;
+  if (present.snapshot_position > position || present.damaged > position) return true;
   return !present.segments.empty() && present.segments.front().header.first > position + 1;
 }
 

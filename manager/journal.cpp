@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kSegmentSuffix = ".journal";
 constexpr std::string_view kSnapshotSuffix = ".snapshot";
 constexpr std::string_view kPartialSuffix = ".partial";
+constexpr std::string_view kDamagedSuffix = ".damaged";
 constexpr std::size_t kNameDigits = 16;
 
 std::uint64_t random_nonce() {
@@ -48,6 +49,7 @@ bool has_segments(Files& files, const std::string& directory) {
 }
 
 bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
+  if (journal.void_from != 0 && position >= journal.void_from) return true;
   return std::any_of(journal.segments.begin(), journal.segments.end(), [&](const auto& segment) {
     return position >= segment.header.void_from && position < segment.header.first;
   });
@@ -65,7 +67,6 @@ struct Journal::Impl {
   std::uint64_t active_octets = 0;    // of it, preallocated
   std::uint64_t written = 0;          // offset for the next group
   std::uint64_t nonce = 0;
-  std::uint64_t void_from = 0;  // first position that never took place, 0 = none
   std::atomic<std::uint64_t> last{0};
   std::atomic<std::uint64_t> total{0};
 
@@ -78,6 +79,7 @@ struct Journal::Impl {
   Status scan_directory();
   Status take_name(const std::string& name);
   Status take_segment(const std::string& name, std::uint64_t first);
+  Status put_aside(const std::string& file, std::uint64_t first);
   Status recover_last_segment();
   Status rewrite(const std::string& file, std::uint64_t octets);
   void recover_tail(const std::string& file, const SegmentReader& reader);
@@ -89,23 +91,38 @@ struct Journal::Impl {
   void poison(std::uint64_t group_first) noexcept;
 };
 
+/// A segment gets its name after its header was synced, so a header that says something else is
+/// damage. One that cannot be read for now is none: to go on without what it has would be to write
+/// over it.
 Status Journal::Impl::take_segment(const std::string& name, std::uint64_t first) {
   const std::string file = options.directory + "/" + name;
   auto reader = SegmentReader::open(disk, file);
-  if (!reader && reader.error().code == Errc::kLayout) return pass(reader);
-  if (!reader || reader->header().first != first) {
-    // A segment is renamed to its name after its header was synced, so this is damage.
-    note({true, fmt::format("journal file {} is not readable and was left out", file)});
-    return {};
-  }
+  if (!reader && reader.error().code != Errc::kCorrupt)
+    return fail(reader.error().code, "journal file {}: {}", file, reader.error().text);
+  if (!reader || reader->header().first != first) return put_aside(file, first);
   listing.segments.push_back({file, reader->header()});
   return {};
+}
+
+/// Its name is that of the next segment, perhaps, and somebody may want to look into it.
+Status Journal::Impl::put_aside(const std::string& file, std::uint64_t first) {
+  const std::string kept = file + std::string(kDamagedSuffix);
+  if (auto renamed = disk.rename(file, kept); !renamed) return renamed;
+  note({true,
+        fmt::format("journal file {} has a damaged header: left out, kept as {}", file, kept)});
+  listing.damaged = std::max(listing.damaged, first);
+  return disk.sync_directory(options.directory);
 }
 
 Status Journal::Impl::take_name(const std::string& name) {
   std::uint64_t number = 0;
   if (name.ends_with(kPartialSuffix)) return disk.remove(options.directory + "/" + name);
   if (parse_name(name, kSegmentSuffix, number)) return take_segment(name, number);
+  if (name.ends_with(kDamagedSuffix) &&
+      parse_name(name.substr(0, name.size() - kDamagedSuffix.size()), kSegmentSuffix, number)) {
+    listing.damaged = std::max(listing.damaged, number);
+    return {};
+  }
   if (!parse_name(name, kSnapshotSuffix, number)) return {};
   // Names come in ascending order: a second snapshot is newer, the first was being removed.
   const std::string older = std::exchange(listing.snapshot, options.directory + "/" + name);
@@ -220,7 +237,7 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
 Status Journal::Impl::open_segment(std::uint64_t room) {
   SegmentHeader header;
   header.first = last + 1;
-  header.void_from = void_from != 0 ? void_from : header.first;
+  header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
   header.nonce = random_nonce();
   const std::string file = path(header.first, kSegmentSuffix);
   const std::string partial = file + std::string(kPartialSuffix);
@@ -242,15 +259,16 @@ Status Journal::Impl::open_segment(std::uint64_t room) {
   written = kSegmentHeaderOctets;
   total += kSegmentHeaderOctets;
   nonce = header.nonce;
-  void_from = 0;
   const std::lock_guard lock(mutex);
+  listing.void_from = 0;
   listing.segments.push_back({file, header});
   return {};
 }
 
 void Journal::Impl::poison(std::uint64_t group_first) noexcept {
   active.reset();
-  if (void_from == 0 || group_first < void_from) void_from = group_first;
+  const std::lock_guard lock(mutex);
+  if (listing.void_from == 0 || group_first < listing.void_from) listing.void_from = group_first;
 }
 
 Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
@@ -347,12 +365,15 @@ Journal::~Journal() = default;
 
 namespace {
 
+/// `last` becomes the position of the segment's last record.
 Status visit_segment(SegmentReader& reader, const JournalFiles& journal, std::uint64_t after,
-                     const RecordVisit& visit) {
+                     const RecordVisit& visit, std::uint64_t& last) {
+  last = reader.header().first - 1;
   for (;;) {
     auto record = reader.next();
     if (!record) return pass(record);
     if (!*record) return {};
+    last = (*record)->position;
     if ((*record)->position <= after || is_void(journal, (*record)->position)) continue;
     if (auto visited = visit(std::move(**record)); !visited) return visited;
   }
@@ -362,13 +383,19 @@ Status visit_segment(SegmentReader& reader, const JournalFiles& journal, std::ui
 
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
                        const RecordVisit& visit, const NoteSink& note) {
+  std::optional<std::uint64_t> reached;
   for (std::size_t i = 0; i < journal.segments.size(); ++i) {
     const JournalFiles::Segment& segment = journal.segments[i];
     const bool last = i + 1 == journal.segments.size();
     if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
     auto reader = SegmentReader::open(files, segment.path);
     if (!reader) return pass(reader);
-    if (auto visited = visit_segment(*reader, journal, after, visit); !visited) return visited;
+    // What lies between two segments is void, or a file is missing.
+    if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);
+        reached && next > *reached + 1)
+      note({true, fmt::format("journal records {} to {} are missing", *reached + 1, next - 1)});
+    if (auto visited = visit_segment(*reader, journal, after, visit, reached.emplace()); !visited)
+      return visited;
     if (reader->damaged_places() != 0)
       note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                               reader->damaged_places())});

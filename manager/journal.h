@@ -43,6 +43,12 @@ struct JournalFiles {
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none
   std::uint64_t snapshot_position = 0;
+  /// First position of the last file that was put aside, as its header was damaged; 0 = none. What
+  /// it had is missing until a snapshot is behind it.
+  std::uint64_t damaged = 0;
+  /// Positions from here on, which a failed group may have left in the last segment, never took
+  /// place; the next segment's header will say so. 0 = none.
+  std::uint64_t void_from = 0;
 };
 
 /// Append-only log of all zones' differences, in segments of a directory.

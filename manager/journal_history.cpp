@@ -49,6 +49,12 @@ void JournalHistory::read_files(Files& files, const JournalFiles& journal, const
     else
       problem_ = fmt::format("{}: {}", path, done.error().text);
   };
+  bool left_out = journal.damaged > journal.snapshot_position;
+  const auto take_place_of_damaged = [&] {
+    if (std::exchange(left_out, false))
+      damage(note, fmt::format("a damaged journal file, from position {} on, was left out",
+                               journal.damaged));
+  };
   if (!journal.snapshot.empty()) take(journal.snapshot);
   for (const JournalFiles::Segment& segment : journal.segments) {
     // What lies between two segments is void, or a file is missing.
@@ -57,8 +63,10 @@ void JournalHistory::read_files(Files& files, const JournalFiles& journal, const
       damage(note, fmt::format("journal records {} to {} are missing", last_ + 1,
                                segment.header.void_from - 1));
     last_ = std::max(last_, segment.header.first - 1);
+    if (segment.header.first >= journal.damaged) take_place_of_damaged();
     take(segment.path);
   }
+  take_place_of_damaged();
 }
 
 Status JournalHistory::read_file(Files& files, const std::string& path, const JournalFiles& journal,

@@ -56,13 +56,21 @@ void LargeChanges::submit(ZoneChange change) {
   work->change = std::move(change);
   if (work->change.records <= options_.at_once) return change_here(work);
   ++counters_.beside;
-  zones_.push_back(work->change.zone);
-  work_out(work);
+  waiting_.push_back(std::move(work));
+  start_waiting();
+}
+
+void LargeChanges::start_waiting() {
+  while (!stopping_ && !waiting_.empty() && working_.size() < options_.at_work) {
+    working_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    work_out(working_.back());
+  }
 }
 
 bool LargeChanges::at_work_on(dns::NameView zone) const noexcept {
-  return std::any_of(zones_.begin(), zones_.end(),
-                     [&](const dns::Name& one) { return one.view() == zone; });
+  return std::any_of(working_.begin(), working_.end(),
+                     [&](const auto& work) { return work->change.zone.view() == zone; });
 }
 
 void LargeChanges::work_out(const std::shared_ptr<Work>& work) {
@@ -71,6 +79,7 @@ void LargeChanges::work_out(const std::shared_ptr<Work>& work) {
   work->source_noted = committer_.source_noted(work->change.zone);
   work->pin = slots_.pin_own(version.number);
   work->draft = std::make_unique<zone::DetachedDraft>(store_, version, work->change.zone);
+  work->draft->draft().give_up_when(&stopping_);
   asio::post(pool_, [this, work] {
     work->work_out();
     asio::post(io_, [this, work] { worked_out(work); });
@@ -78,6 +87,7 @@ void LargeChanges::work_out(const std::shared_ptr<Work>& work) {
 }
 
 void LargeChanges::worked_out(const std::shared_ptr<Work>& work) {
+  if (stopping_) return;
   if (work->staged) return adopt(work);
   work->moved = !work->draft->fits(committer_.current());
   // What does not fit a zone that has changed since may fit what it is now.
@@ -119,19 +129,26 @@ void LargeChanges::change_here(const std::shared_ptr<Work>& work) {
 void LargeChanges::finish(const std::shared_ptr<Work>& work, const Result<std::uint64_t>& version) {
   if (!version && std::exchange(work->moved, false)) {
     ++counters_.again;
-    asio::post(pool_, [this, work] {
-      work->clear();
-      asio::post(
-          io_, [this, work] { work->tries < options_.tries ? work_out(work) : change_here(work); });
-    });
-    return;
+    return again(work);
   }
   const auto done = std::move(work->change.done);
   if (work->tries > 0) {
-    zones_.erase(std::find(zones_.begin(), zones_.end(), work->change.zone));
+    working_.erase(std::find(working_.begin(), working_.end(), work));
     work->let_go(pool_);
+    start_waiting();
   }
   done(version);
+}
+
+/// Once more, when what the last try made has been freed.
+void LargeChanges::again(const std::shared_ptr<Work>& work) {
+  asio::post(pool_, [this, work] {
+    work->clear();
+    asio::post(io_, [this, work] {
+      if (stopping_) return;
+      work->tries < options_.tries ? work_out(work) : change_here(work);
+    });
+  });
 }
 
 }  // namespace pando::manager

@@ -2,7 +2,9 @@
 
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -28,7 +30,8 @@ struct ZoneChange {
 /// Steps that change a zone by much take no time from updates: they are worked out in a pool
 /// thread, from a version that stays pinned, and the commit thread only exchanges the zone's data.
 /// A zone that was changed meanwhile, or moved by compaction, is worked out anew; after the third
-/// time it is changed on the commit thread.
+/// time it is changed on the commit thread. Few are at work at a time, and those that wait pin no
+/// version and keep no zone from compaction.
 ///
 /// Lives on the commit thread.
 class LargeChanges {
@@ -38,6 +41,7 @@ class LargeChanges {
     /// in the processor's caches. The detour costs two changes of thread and a version of its own.
     std::uint64_t at_once = 1000;
     int tries = 3;
+    std::size_t at_work = 2;  ///< changes that have begun
   };
   struct Counters {
     std::uint64_t beside = 0;  ///< worked out beside the commit thread
@@ -51,16 +55,21 @@ class LargeChanges {
   /// Each change is a version of its own.
   void submit(ZoneChange change);
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
+  /// Ends what is being worked out, soon: nothing is done or told of any more. Of the commit
+  /// thread.
+  void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }
   /// The zone is being worked on: what moves its blocks would have the work done again.
   [[nodiscard]] bool at_work_on(dns::NameView zone) const noexcept;
 
  private:
   struct Work;
+  void start_waiting();
   void work_out(const std::shared_ptr<Work>& work);
   void worked_out(const std::shared_ptr<Work>& work);
   void adopt(const std::shared_ptr<Work>& work);
   void change_here(const std::shared_ptr<Work>& work);
   void finish(const std::shared_ptr<Work>& work, const Result<std::uint64_t>& version);
+  void again(const std::shared_ptr<Work>& work);
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
@@ -69,7 +78,9 @@ class LargeChanges {
   Committer& committer_;
   Options options_;
   Counters counters_;
-  std::vector<dns::Name> zones_;  // being worked on; seldom more than two
+  std::vector<std::shared_ptr<Work>> working_;
+  std::deque<std::shared_ptr<Work>> waiting_;
+  std::atomic<bool> stopping_ = false;  // told to the pool's threads
 };
 
 }  // namespace pando::manager

@@ -1,9 +1,13 @@
 #include "manager/recent_replies.h"
 
-#include <xxhash.h>
+#include <sys/random.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "base/result.h"
+#include "dns/tsig_mac.h"
 
 namespace pando::manager {
 
@@ -12,63 +16,80 @@ namespace {
 /// Replies that wait for one unfinished request: a client retries a handful of times.
 constexpr std::size_t kMaxWaiting = 8;
 
-std::array<std::uint64_t, 2> digest_of(const Endpoint& client, ByteView message) {
-  std::array<std::uint8_t, 18> origin;
-  std::copy(client.address.octets.begin(), client.address.octets.end(), origin.begin());
-  store_be16(origin.data() + 16, client.port);
-  const std::uint64_t seed = XXH3_64bits(origin.data(), origin.size());
-  const XXH128_hash_t hash = XXH3_128bits_withSeed(message.data(), message.size(), seed);
-  return {hash.low64, hash.high64};
+/// What an answered request takes beside its answer: a node of the table (64 with malloc's share),
+/// its place in the order (24), a bucket (8 to 16) and malloc's share of the answer (8 to 16).
+constexpr std::size_t kEntryOctets = 112;
+
+/// Keyed with this process's secret. A digest that anybody can compute would let a client look for
+/// requests that are taken for each other, and fill one bucket of the table.
+const dns::HmacContext& keyed_digest() {
+  static const dns::HmacContext digest = [] {
+    std::array<std::uint8_t, 32> secret{};
+    while (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
+    }
+    dns::HmacContext made("SHA256", secret);
+    PANDO_ASSERT(static_cast<bool>(made));
+    return made;
+  }();
+  return digest;
 }
 
 }  // namespace
 
-RecentReplies::Admission RecentReplies::admit(const Endpoint& client, ByteView message,
-                                              std::uint64_t now_ms, Reply reply) {
-  drop_old(now_ms);
-  const Digest digest = digest_of(client, message);
-  if (const auto known = index_.find(digest[0]); known != index_.end()) {
-    Entry& entry = entries_.at(known->second);
-    if (entry.digest == digest) {
-      if (entry.finished)
-        reply(entry.response);
-      else if (entry.waiting.size() < kMaxWaiting)
-        entry.waiting.push_back(std::move(reply));
-      else
-        reply({});  // nothing is sent, but nobody goes on waiting
-      return {Verdict::kAnswered, known->second};
-    }
-  }
-  const std::uint64_t number = next_++;
-  Entry entry{digest, now_ms, false, {}, {}};
-  entry.waiting.push_back(std::move(reply));
-  entries_.emplace(number, std::move(entry));
-  index_[digest[0]] = number;
-  order_.push_back(number);
-  return {Verdict::kNew, number};
+RecentReplies::Key RecentReplies::key_of(const Endpoint& client, ByteView message) {
+  std::array<std::uint8_t, 18> origin{};  // of one length, so that no message can begin in it
+  std::copy(client.address.octets.begin(), client.address.octets.end(), origin.begin());
+  store_be16(origin.data() + 16, client.port);
+  dns::HmacContext digest = keyed_digest().duplicate();
+  digest.update(origin);
+  digest.update(message);
+  Key key{};
+  const dns::TsigMac mac = digest.finish(sizeof key);
+  std::memcpy(key.data(), mac.octets.data(), sizeof key);
+  return key;
 }
 
-void RecentReplies::finish(std::uint64_t number, const Bytes& response) {
-  const auto found = entries_.find(number);
-  if (found == entries_.end()) return;
-  found->second.finished = true;
+bool RecentReplies::join(const Key& key, Reply& reply, std::uint64_t now_ms) {
+  // A clock that was put back makes none of them old.
+  while (!kept_.empty() && now_ms >= kept_.front().since_ms + life_ms_) drop_oldest();
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return false;
+  const Entry& entry = found->second;
+  if (!entry.waiting)
+    reply(entry.response);
+  else if (entry.waiting->size() < kMaxWaiting)
+    entry.waiting->push_back(std::move(reply));
+  else
+    reply({});  // nothing is sent, but nobody goes on waiting
+  return true;
+}
+
+void RecentReplies::begin(const Key& key, Reply reply) {
+  auto waiting = std::make_unique<std::vector<Reply>>();
+  waiting->push_back(std::move(reply));
+  entries_[key].waiting = std::move(waiting);
+}
+
+void RecentReplies::finish(const Key& key, const Bytes& response, std::uint64_t now_ms) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || !found->second.waiting) return;
+  const auto waiting = std::move(found->second.waiting);
   found->second.response = response;
-  const std::vector<Reply> waiting = std::exchange(found->second.waiting, {});
-  for (const Reply& reply : waiting) reply(response);
+  kept_.push_back({key, now_ms});
+  octets_ += octets_of(response);
+  while (kept_.size() > max_entries_ || octets_ > max_octets_) drop_oldest();
+  for (const Reply& reply : *waiting) reply(response);
 }
 
-/// From the oldest on. Unfinished ones stay: their answer is owed, and the queue of updates is
-/// bounded by the workers.
-void RecentReplies::drop_old(std::uint64_t now_ms) {
-  while (!order_.empty()) {
-    const auto oldest = entries_.find(order_.front());
-    const bool expired = now_ms - oldest->second.since_ms >= life_ms_;
-    if (!oldest->second.finished || (!expired && entries_.size() < max_entries_)) return;
-    const auto indexed = index_.find(oldest->second.digest[0]);
-    if (indexed != index_.end() && indexed->second == oldest->first) index_.erase(indexed);
-    entries_.erase(oldest);
-    order_.pop_front();
-  }
+std::size_t RecentReplies::octets_of(const Bytes& response) noexcept {
+  return kEntryOctets + response.size();
+}
+
+void RecentReplies::drop_oldest() {
+  const auto oldest = entries_.find(kept_.front().key);
+  octets_ -= octets_of(oldest->second.response);
+  entries_.erase(oldest);
+  kept_.pop_front();
 }
 
 }  // namespace pando::manager

@@ -5,8 +5,8 @@
 #include <asio/post.hpp>
 #include <ctime>
 
-#include "dns/rdata.h"
 #include "ipc/log.h"
+#include "manager/staged_differences.h"
 #include "manager/zone_diff.h"
 
 namespace pando::manager {
@@ -15,22 +15,8 @@ namespace {
 
 std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
-/// The SOA's three timers in seconds (RFC 1035 §3.3.13): REFRESH, RETRY, EXPIRE.
-struct SoaTimers {
-  std::uint32_t refresh = 3600;
-  std::uint32_t retry = 600;
-  std::uint32_t expire = 86400;
-};
-
-SoaTimers read_timers(const zone::ZoneView& zone) {
-  SoaTimers timers;
-  const ByteView soa = zone && zone.loaded() ? zone.soa().first_rdata() : ByteView{};
-  if (soa.size() < 22) return timers;
-  const std::uint8_t* numbers = soa.data() + soa.size() - 20;
-  timers.refresh = load_be32(numbers + 4);
-  timers.retry = load_be32(numbers + 8);
-  timers.expire = load_be32(numbers + 12);
-  return timers;
+SoaTimers timers_of(const zone::ZoneView& zone) {
+  return read_timers(zone && zone.loaded() ? zone.soa().first_rdata() : ByteView{});
 }
 
 using Due = std::pair<std::uint64_t, dns::Name>;
@@ -42,8 +28,11 @@ bool due_before(const Due& a, const Due& b) {
 constexpr std::uint64_t kRetryWithoutData = 60;
 
 /// An IXFR may have so many records, or twice as many as the zone, before the zone is asked for
-/// instead: differences are kept in memory until they are complete.
+/// instead: differences are kept in memory until they are complete. However large the zone is,
+/// they may not have more than the second number, nor take more memory than the third one.
 constexpr std::uint64_t kFewRecords = 100'000;
+constexpr std::uint64_t kMostRecords = 1'000'000;
+constexpr std::uint64_t kMostKeptOctets = std::uint64_t{256} << 20;
 
 /// Zones looked at in one go: after a start all of them may be due.
 constexpr std::size_t kDueSlice = 1000;
@@ -59,6 +48,7 @@ struct SecondaryZones::Attempt {
   std::uint64_t octets = 0;
   std::optional<std::uint32_t> expire;  // what the primary says of its own copy (RFC 7314)
   bool whole = false;                   // it brought all of the zone
+  bool unfit = false;                   // its differences cannot be applied: see is_unfit()
 };
 
 SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
@@ -72,7 +62,8 @@ SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, 
       changes_(changes),
       zone_put_(std::move(zone_put)),
       due_(&due_before),
-      timer_(commit_loop) {}
+      timer_(commit_loop),
+      last_look_(now_seconds()) {}
 
 SecondaryZones::~SecondaryZones() { stop(); }
 
@@ -131,16 +122,26 @@ void SecondaryZones::configure(const RuntimePtr& runtime) {
   arm_timer();
 }
 
-/// When the timers kept in the store say. A zone that came from its copy on disk has none: it
-/// counts as confirmed now, since when it really was nobody knows (RFC 1034 §4.3.5 wants it to
-/// expire).
-std::uint64_t SecondaryZones::first_due(const dns::Name& name) const {
+/// When the timers kept in the store say, as far as they are to be believed. A zone that came from
+/// its copy on disk has none: it counts as confirmed now.
+std::uint64_t SecondaryZones::first_due(const dns::Name& name) {
   const std::uint64_t now = now_seconds();
   const zone::ZoneView view = committer_.current().zone_at(name);
   auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
   if (side == nullptr) return now;
-  if (side->expires_at.load() == 0) side->expires_at.store(now + read_timers(view).expire);
-  return std::max(side->next_refresh.load(), now);
+  const SoaTimers timers = timers_of(view);
+  side->expires_at.store(believed_expiry(side->expires_at.load(), now, kept_for(timers)));
+  return believed_look(side->next_refresh.load(), now, jittered(clamped(timers.refresh)));
+}
+
+/// The clock was ahead and has been put back: what it set would hold for as long as it was ahead.
+void SecondaryZones::doubt_timers(std::uint64_t before, std::uint64_t now) {
+  log::warning("clock_went_back", "seconds", before - now);
+  due_.clear();
+  for (auto& [name, zone] : zones_) {
+    zone.due = zone.due <= before ? now : first_due(name);
+    if (!zone.running && !zone.waiting) due_.emplace(zone.due, name);
+  }
 }
 
 void SecondaryZones::schedule(Zones::iterator zone, std::uint64_t due) {
@@ -209,6 +210,8 @@ void SecondaryZones::start_waiting() {
 
 void SecondaryZones::run_due() {
   const std::uint64_t now = now_seconds();
+  const std::uint64_t before = std::exchange(last_look_, now);
+  if (went_back(before, now)) doubt_timers(before, now);
   start_waiting();
   std::size_t looked_at = 0;
   while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
@@ -230,6 +233,25 @@ bool SecondaryZones::expired(const zone::ZoneView& zone) const {
   return at != 0 && at <= now_seconds();
 }
 
+TransferJob SecondaryZones::job_for(const Attempt& attempt, bool whole_zone) const {
+  const config::Settings& settings = runtime_->settings;
+  TransferJob job;
+  job.zone = attempt.zone;
+  job.primary = attempt.primary.endpoint;
+  job.source = settings.server.transfer_source;
+  job.whole_zone = whole_zone;
+  job.limits.data = runtime_->limits;
+  job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
+  job.limits.difference_octets = kMostKeptOctets;
+  job.longest = settings.limits.transfer_time;
+  const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
+  if (view)
+    job.limits.difference_records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
+  // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
+  if (view && view.loaded() && !expired(view)) job.current = view.serial();
+  return job;
+}
+
 void SecondaryZones::start(Zones::iterator at) {
   Zone& zone = at->second;
   due_.erase({zone.due, at->first});  // it may have waited and become due once more
@@ -240,20 +262,7 @@ void SecondaryZones::start(Zones::iterator at) {
   attempt->generation = zone.generation;
   attempt->primary = zone.primary();
   attempt->runtime = runtime_;
-
-  TransferJob job;
-  job.zone = at->first;
-  job.primary = attempt->primary.endpoint;
-  job.source = runtime_->settings.server.transfer_source;
-  job.whole_zone = zone.whole_zone;
-  const config::Settings& settings = runtime_->settings;
-  job.limits.data = runtime_->limits;
-  job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
-  job.longest = settings.limits.transfer_time;
-  const zone::ZoneView view = committer_.current().zone_at(at->first);
-  if (view) job.limits.difference_records = std::max(kFewRecords, 2 * view.record_count());
-  // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
-  if (view && view.loaded() && !expired(view)) job.current = view.serial();
+  TransferJob job = job_for(*attempt, zone.whole_zone);
   ++running_;
   ++running_by_primary_[to_text(job.primary)];
   if (attempt->primary.key) {
@@ -337,7 +346,8 @@ void SecondaryZones::compare_zone(const std::shared_ptr<Attempt>& attempt,
              });
 }
 
-/// One IXFR is one version.
+/// One IXFR is one version. When the disk or the memory fails it is tried again later: an AXFR
+/// would need more memory, and what it brings would pass by the journal.
 void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
                                        TransferResult&& result) {
   ZoneChange change;
@@ -350,7 +360,11 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
   };
   change.stage = [&committer = committer_, attempt,
                   differences = std::move(result.differences)](Stage& stage) {
-    return stage_differences(committer, stage, *attempt, differences);
+    // A zone sent whole takes the place of what was there, also of updates, like any other.
+    const Committer* journalled = attempt->whole ? nullptr : &committer;
+    Status staged = stage_differences(stage, differences, attempt->runtime->limits, journalled);
+    attempt->unfit = !staged && is_unfit(staged.error(), stage.transaction);
+    return staged;
   };
   change.done = [this, attempt, serial = result.serial,
                  alive = alive_](const Result<std::uint64_t>& version) {
@@ -358,26 +372,9 @@ void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
     if (version)
       differences_applied(attempt, serial);
     else
-      failed(attempt, version.error(), !attempt->whole);
+      failed(attempt, version.error(), !attempt->whole && attempt->unfit);
   };
   changes_.submit(std::move(change));
-}
-
-Status SecondaryZones::stage_differences(const Committer& committer, Stage& stage,
-                                         const Attempt& attempt,
-                                         const std::vector<zone::Changes>& differences) {
-  for (const zone::Changes& changes : differences) {
-    const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
-    if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
-    auto applied = stage.draft.apply(changes, attempt.runtime->limits);
-    if (!applied) return pass(applied);
-    // Deleting what is not there means our copy is not what the primary thinks it is.
-    if (applied->missing_removals > 0)
-      return fail(Errc::kInvalid, "{} records to remove are not there", applied->missing_removals);
-    // A zone sent whole takes the place of what was there, also of updates, like any other.
-    if (!attempt.whole) committer.note_difference(stage, *applied, RecordKind::kTransfer);
-  }
-  return {};
 }
 
 void SecondaryZones::differences_applied(const std::shared_ptr<Attempt>& attempt,
@@ -439,59 +436,55 @@ std::uint64_t SecondaryZones::jittered(std::uint64_t seconds) {
   return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
 }
 
-/// Within limits.refresh.
 std::uint64_t SecondaryZones::clamped(std::uint64_t seconds) const {
-  const auto& range = runtime_->settings.limits.refresh;
-  const auto low = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.min.count() / 1000));
-  const auto high = static_cast<std::uint64_t>(std::max<std::int64_t>(1, range.max.count() / 1000));
-  return std::clamp(seconds, low, std::max(low, high));
+  return within(runtime_->settings.limits.refresh, seconds);
 }
 
-/// RFC 1035 §3.3.13: EXPIRE counts from the last contact with a primary; below REFRESH it would
-/// expire between two checks. A primary that is itself a secondary says how long it has (RFC 7314
-/// §4): else servers that ask each other would keep a zone for ever. Another one may have said
-/// more.
+std::uint64_t SecondaryZones::kept_for(const SoaTimers& timers) const {
+  return time_to_keep(timers, runtime_->settings.limits.refresh);
+}
+
 void SecondaryZones::put_off_expiry(const Attempt& attempt, bool brought_zone) {
   const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
   auto* side = view ? store_.side(view.side_index()) : nullptr;
   if (side == nullptr) return;
-  const SoaTimers timers = read_timers(view);
-  const std::uint64_t now = now_seconds();
-  const std::uint64_t latest =
-      now + std::max<std::uint64_t>(timers.expire, clamped(timers.refresh));
   const std::uint64_t before = brought_zone ? 0 : side->expires_at.load();
-  const std::uint64_t told = attempt.expire ? now + *attempt.expire : latest;
-  side->expires_at.store(std::min(std::max(before, told), latest));
+  side->expires_at.store(
+      expiry_after_contact(before, attempt.expire, now_seconds(), kept_for(timers_of(view))));
 }
 
 void SecondaryZones::set_timers(const dns::Name& name, bool ok) {
   const zone::ZoneView view = committer_.current().zone_at(name);
   const auto zone = zones_.find(name);
-  const SoaTimers timers = read_timers(view);
+  const SoaTimers timers = timers_of(view);
   const std::uint64_t now = now_seconds();
   const bool loaded = view && view.loaded();
   std::uint64_t wait =
       jittered(!loaded ? clamped(kRetryWithoutData) : clamped(ok ? timers.refresh : timers.retry));
   if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
     if (ok) side->last_ok.store(now);
+    const std::uint64_t kept = side->expires_at.load();
+    const std::uint64_t expires = loaded ? believed_expiry(kept, now, kept_for(timers)) : kept;
+    side->expires_at.store(expires);
     // What would expire before the next look is looked at sooner.
-    const std::uint64_t expires = side->expires_at.load();
     if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
     side->next_refresh.store(now + wait);
   }
   if (zone != zones_.end()) schedule(zone, now + wait);
 }
 
-/// What this primary has is no newer than ours; another one's may be.
+/// What this primary has is no newer than ours; another one's may be. Another serial than ours
+/// confirms nothing, be it behind or at the distance of 2^31 where neither is (RFC 1982 §3.2).
 void SecondaryZones::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
   const auto at = release(attempt);
   if (at == zones_.end()) return run_due();
   const zone::ZoneView view = committer_.current().zone_at(attempt->zone);
-  if (view && view.loaded() && view.serial().ahead_of(serial)) {
+  if (view && view.loaded() && !(view.serial() == serial)) {
+    const char* where = view.serial().ahead_of(serial) ? "behind" : "not ahead of";
     ++counters_.failures;
     at->second.problem =
-        fmt::format("{}: serial {} is behind ours, {}", to_text(attempt->primary.endpoint),
-                    serial.value, view.serial().value);
+        fmt::format("{}: serial {} is {} ours, {}", to_text(attempt->primary.endpoint),
+                    serial.value, where, view.serial().value);
     log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
                  to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
                  view.serial().value);
@@ -568,8 +561,10 @@ void SecondaryZones::notified(const NotifyRequest& request) {
   const auto zone = zones_.find(request.zone);
   if (zone == zones_.end()) return;
   const zone::ZoneView view = committer_.current().zone_at(request.zone);
-  // RFC 1996 §3.11: the serial is a hint; what we have already needs no look at the primary.
-  if (request.serial && view && view.loaded() && !request.serial->ahead_of(view.serial())) return;
+  // RFC 1996 §3.11: the serial is a hint; what we have already needs no look at the primary. What
+  // has expired we have not.
+  const bool has_data = view && view.loaded() && !expired(view);
+  if (request.serial && has_data && !request.serial->ahead_of(view.serial())) return;
   // The primary that spoke knows best: ask it first.
   const auto& primaries = zone->second.primaries;
   const auto speaker = std::find_if(primaries.begin(), primaries.end(), [&](const Primary& one) {

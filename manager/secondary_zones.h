@@ -18,6 +18,7 @@
 #include "manager/network.h"
 #include "manager/notify_handler.h"
 #include "manager/runtime.h"
+#include "manager/secondary_timers.h"
 #include "manager/transfer_in.h"
 #include "shm/slots.h"
 #include "shm/store.h"
@@ -111,18 +112,18 @@ class SecondaryZones final : public NotifyHandler {
   void schedule(Zones::iterator zone, std::uint64_t due);
   void arm_timer();
   void run_due();
-  std::uint64_t first_due(const dns::Name& name) const;
+  std::uint64_t first_due(const dns::Name& name);
+  void doubt_timers(std::uint64_t before, std::uint64_t now);
   bool may_start(const Zone& zone) const;
   void wait_for_primary(Zones::iterator zone);
   void start_waiting();
   bool wanted(const Attempt& attempt) const;
   bool expired(const zone::ZoneView& zone) const;
+  TransferJob job_for(const Attempt& attempt, bool whole_zone) const;
   void start(Zones::iterator zone);
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
   void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  static Status stage_differences(const Committer& committer, Stage& stage, const Attempt& attempt,
-                                  const std::vector<zone::Changes>& differences);
   void differences_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
   void compare_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
@@ -133,7 +134,8 @@ class SecondaryZones final : public NotifyHandler {
   void end_round(Zones::iterator zone, bool ok);
   void drop(const std::shared_ptr<Attempt>& attempt);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
-  std::uint64_t clamped(std::uint64_t seconds) const;
+  std::uint64_t clamped(std::uint64_t seconds) const;  // within limits.refresh
+  std::uint64_t kept_for(const SoaTimers& timers) const;
   void put_off_expiry(const Attempt& attempt, bool brought_zone);
   void set_timers(const dns::Name& name, bool ok);
   std::uint64_t jittered(std::uint64_t seconds);
@@ -152,6 +154,7 @@ class SecondaryZones final : public NotifyHandler {
                     const std::pair<std::uint64_t, dns::Name>&)>
       due_;
   asio::steady_timer timer_;
+  std::uint64_t last_look_;  // of run_due(), by the clock
   std::map<std::string, std::uint32_t> running_by_primary_;
   // Due zones whose primary has as many visits as it may, by primary, oldest first; and the
   // primaries among them that have become free since.

@@ -60,6 +60,7 @@ void Server::tick() {
   if (checkpointer_) checkpointer_->check(settled_ && loader_->idle());
   huge_pages_->check();
   check_pinned();
+  loader_->tell_progress(std::chrono::steady_clock::now());
   if (loader_->idle()) heap_upkeep_->check(std::chrono::steady_clock::now());
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait([this](const asio::error_code& error) {
@@ -72,17 +73,18 @@ void Server::tick() {
 void Server::check_pinned() {
   const std::uint64_t limit = runtime_->settings.limits.pinned_bytes;
   const auto held = [this] {
-    const std::uint64_t of_image = checkpointer_ ? checkpointer_->held_chunks() : 0;
-    const std::uint64_t waiting = store_->stats().waiting_chunks;
-    return (waiting - std::min(waiting, of_image)) * shm::kChunkOctets;
+    std::uint64_t waiting = store_->stats().waiting_chunks;
+    // What checkpoints, dumps and the like hold is not the workers' fault.
+    for (const std::uint64_t version : slots_->own_epochs())
+      waiting -= std::min<std::uint64_t>(waiting, store_->chunks_held_by(version));
+    return waiting * shm::kChunkOctets;
   };
-  // What a checkpoint pins is not the workers' fault.
-  if (checkpointer_ && checkpointer_->running()) return;
   if (held() <= limit) return;
   upkeep_->reclaim();
   if (held() <= limit) return;
   log::warning("memory_pinned", "octets", held(), "limit", limit);
-  workers_->release_oldest();
+  // Who reads the present version holds nothing, however long it has been the present one.
+  workers_->release_oldest(store_->current().number);
 }
 
 void Server::stop() {
@@ -130,6 +132,7 @@ void Server::end_parts() {
   secondaries_->stop();
   notifier_->stop();
   forwarder_->stop();
+  changes_->stop();
   network_->stop();
   if (control_) control_->close();
 }

@@ -1,4 +1,5 @@
 #include <asio/post.hpp>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "ipc/control.h"
@@ -352,6 +353,10 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   row.serial = zone.loaded() ? zone.serial().value : 0;
   row.records = zone.record_count();
   if (!every_field) return row;
+  if (const auto load = loader_->progress(zone.apex())) {
+    row.file_octets = load->file_octets;
+    row.read_octets = std::min<std::uint64_t>(load->read_octets, row.file_octets);
+  }
   row.names = zone.name_count();
   row.history = zone.history_octets();
   if (index) row.file = runtime_->settings.zones.path(*index);
@@ -403,6 +408,18 @@ Result<json> Server::zone_status(const ipc::ControlRequest& request) {
   return ipc::to_json(zone_row(zone, true));
 }
 
+namespace {
+
+/// What the kernel holds to map memory for a process; 0: not known, it may just have ended.
+std::uint64_t page_table_octets(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string word; pid > 0 && status >> word;)
+    if (std::uint64_t kib = 0; word == "VmPTE:" && status >> kib) return kib << 10;
+  return 0;
+}
+
+}  // namespace
+
 ipc::WorkerListResult Server::worker_list() {
   ipc::WorkerListResult result;
   result.mode = runtime_->settings.server.workers.mode == config::Workers::Mode::kExternal
@@ -414,6 +431,7 @@ ipc::WorkerListResult Server::worker_list() {
     row.pid = static_cast<std::uint32_t>(std::max(worker.pid, 0));
     row.state = to_text(worker.state);
     row.restarts = worker.restarts;
+    row.page_tables = page_table_octets(worker.pid);
     if (const shm::SlotPage* page = slots_->page(worker.slot)) {
       if (worker.pid > 0) row.started = page->started;
       for (const shm::Lease& lease : page->leases) row.leases += lease.epoch.load() != 0 ? 1 : 0;

@@ -191,7 +191,7 @@ Status Server::first_version() {
 void Server::make_parts() {
   committer_ =
       std::make_unique<Committer>(io_, *store_, *journal_, journal_thread_, Committer::Options{});
-  snapshots_ = std::make_unique<ZoneSnapshots>(*committer_);
+  snapshots_ = std::make_unique<ZoneSnapshots>(io_, *committer_);
   committer_->on_published([this](std::uint64_t version) { published(version); });
   committer_->on_zone_changed(
       [this](const dns::Name& zone, bool whole) { zone_changed(zone, whole); });

@@ -1,5 +1,6 @@
 #include "manager/store_audit.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <memory>
 
@@ -29,8 +30,9 @@ ipc::StoreAudit result_of(zone::Audit&& audit, std::uint64_t version) {
   return result;
 }
 
-/// What the file holds beside blocks: room in chunks that are in use, whole chunks that are free or
-/// wait for readers, and the store's own tables with its root block.
+/// What the file holds beside blocks: room in chunks that are in use, whole chunks that are free,
+/// wait for readers or belong to what is not published, and the store's own tables with its root
+/// block.
 void add_room(ipc::Counters& octets, const shm::StoreStats& stats,
               const std::vector<std::uint32_t>& occupied) {
   std::uint64_t blocks = 0;
@@ -42,10 +44,13 @@ void add_room(ipc::Counters& octets, const shm::StoreStats& stats,
   const std::uint64_t used = chunks * shm::kChunkOctets;
   const std::uint64_t free = stats.spare_chunks * shm::kChunkOctets;
   const std::uint64_t waiting = stats.waiting_chunks * shm::kChunkOctets;
+  const std::uint64_t in_use = stats.chunks_in_use * shm::kChunkOctets;
+  const std::uint64_t private_octets = in_use - std::min(in_use, used + waiting);
   octets["room in chunks"] = used - blocks;
   octets["free chunks"] = free;
   octets["waiting for readers"] = waiting;
-  const std::uint64_t known = used + free + waiting;
+  octets["being built"] = private_octets;
+  const std::uint64_t known = used + free + waiting + private_octets;
   octets["tables"] = stats.memory_octets > known ? stats.memory_octets - known : 0;
 }
 

@@ -61,11 +61,12 @@ void StoreUpkeep::reclaim() {
   if (store_.stats().waiting_chunks > 0) counters_.chunks_reclaimed += store_.reclaim();
 }
 
-/// Chunks that wait for readers are nobody's fault.
+/// Chunks that wait for readers are nobody's fault, and those that a zone is being built in no
+/// garbage: a walk would be followed by the next one until it is there.
 StoreUpkeep::Garbage StoreUpkeep::garbage() const {
   const shm::StoreStats stats = store_.stats();
-  const std::uint64_t chunks =
-      stats.chunks_in_use - std::min(stats.chunks_in_use, stats.waiting_chunks);
+  const std::uint64_t elsewhere = stats.waiting_chunks + stats.lent_chunks;
+  const std::uint64_t chunks = stats.chunks_in_use - std::min(stats.chunks_in_use, elsewhere);
   const std::uint64_t octets = chunks * shm::kChunkOctets;
   if (octets <= stats.live_octets) return {};
   const std::uint64_t dead = octets - stats.live_octets;
@@ -167,12 +168,8 @@ CommitRequest StoreUpkeep::compact_step() {
   request.stage = [this, progress](Stage& stage) -> Status {
     const auto start = processor_time();
     progress->cursor = cursor_;
-    auto done = stage.draft.compact(progress->cursor, names_, [this](dns::NameView apex) {
-      // Room is worth more than work that is done again.
-      const bool busy = !store_.is_tight() && leave_alone_ && leave_alone_(apex);
-      left_alone_ = left_alone_ || busy;
-      return busy;
-    });
+    auto done = stage.draft.compact(progress->cursor, names_,
+                                    [this](dns::NameView apex) { return is_left_alone(apex); });
     if (!done) return pass(done);
     progress->finished = *done;
     adapt(names_, processor_time() - start);
@@ -185,12 +182,21 @@ CommitRequest StoreUpkeep::compact_step() {
       cursor_ = {};
       store_.forget_victims();
       reclaim();
+      left_walks_ = left_alone_ ? left_walks_ + 1 : 0;
       // The garbage is still there, and the next walk might not help either.
       if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;
     }
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;
+}
+
+/// Room is worth more than work that is done again.
+bool StoreUpkeep::is_left_alone(dns::NameView apex) {
+  if (left_walks_ >= options_.patience || store_.is_tight()) return false;
+  if (!leave_alone_ || !leave_alone_(apex)) return false;
+  left_alone_ = true;
+  return true;
 }
 
 void StoreUpkeep::step_done(const Status& status) {

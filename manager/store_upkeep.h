@@ -21,6 +21,7 @@ class StoreUpkeep {
     std::uint64_t least_chunks = 2;         ///< garbage below this is left alone
     std::chrono::microseconds slice{1000};  ///< how long one step may keep the commit thread
     std::chrono::milliseconds interval{100};
+    unsigned patience = 30;  ///< walks in a row, a second apart, that pass over zones at work
   };
   struct Counters {
     std::uint64_t walks = 0;
@@ -36,7 +37,8 @@ class StoreUpkeep {
   /// Octets that the histories of all zones may take.
   void set_history_total(std::uint64_t octets) { history_total_ = octets; }
   /// Zones that compaction passes over while it is asked: their data are being worked on from a
-  /// version that has to stay what it is.
+  /// version that has to stay what it is. Not for ever, nor when the store is nearly full: then
+  /// that work is done again.
   void leave_alone(zone::Draft::LeaveAlone zones) { leave_alone_ = std::move(zones); }
   /// Readers may have let go of something.
   void reclaim();
@@ -75,7 +77,9 @@ class StoreUpkeep {
   std::size_t blocks_ = 1024;
   zone::Draft::CompactCursor cursor_;
   zone::Draft::LeaveAlone leave_alone_;
+  [[nodiscard]] bool is_left_alone(dns::NameView apex);
   bool left_alone_ = false;  // a zone, in this walk
+  unsigned left_walks_ = 0;  // walks in a row that left one alone
   dns::Name shortened_;      // up to this zone
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;

@@ -137,8 +137,20 @@ Status TransferParser::begin_difference(zone::Record&& soa, dns::Serial expected
                 expected.value);
   zone::Changes& changes = differences_.emplace_back();
   changes.zone = zone_;
-  changes.removed.push_back(std::move(soa));
+  kept_octets_ += sizeof(zone::Changes);
   state_ = State::kRemoving;
+  return keep(changes.removed, std::move(soa));
+}
+
+/// Differences are in memory until they are complete. A server whose differences are larger than
+/// the zone should send the zone (RFC 1995 §2).
+Status TransferParser::keep(std::vector<zone::Record>& list, zone::Record&& record) {
+  if (records_ > limits_.difference_records)
+    return fail(Errc::kFull, "differences of more than {} records", limits_.difference_records);
+  kept_octets_ += sizeof(zone::Record) + record.rdata.size();
+  if (kept_octets_ > limits_.difference_octets)
+    return fail(Errc::kFull, "differences of more than {} octets", limits_.difference_octets);
+  list.push_back(std::move(record));
   return {};
 }
 
@@ -148,9 +160,8 @@ Status TransferParser::take_difference(zone::Record&& record) {
     to_ = soa_serial(record.rdata);
     if (!to_.ahead_of(soa_serial(differences_.back().removed.front().rdata)))
       return fail(Errc::kInvalid, "difference to serial {}, which is not ahead", to_.value);
-    differences_.back().added.push_back(std::move(record));
     state_ = State::kAdding;
-    return {};
+    return keep(differences_.back().added, std::move(record));
   }
   if (state_ == State::kAdding && is_soa) {
     if (to_ == serial_ && soa_serial(record.rdata) == serial_) {
@@ -161,12 +172,8 @@ Status TransferParser::take_difference(zone::Record&& record) {
   }
   if (!record.owner.view().is_at_or_below(zone_))
     return fail(Errc::kInvalid, "{} is outside the zone", dns::to_text(record.owner));
-  // A server whose differences are larger than the zone should send the zone (RFC 1995 §2).
-  if (records_ > limits_.difference_records)
-    return fail(Errc::kFull, "differences of more than {} records", limits_.difference_records);
   zone::Changes& changes = differences_.back();
-  (state_ == State::kRemoving ? changes.removed : changes.added).push_back(std::move(record));
-  return {};
+  return keep(state_ == State::kRemoving ? changes.removed : changes.added, std::move(record));
 }
 
 }  // namespace pando::manager

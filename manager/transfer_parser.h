@@ -20,6 +20,7 @@ struct TransferLimits {
       zone::DataLimits::none();                    ///< of a whole zone; differences meet them later
   std::uint64_t octets = std::uint64_t{64} << 30;  ///< of all messages
   std::uint64_t difference_records = UINT64_MAX;   ///< of all differences of an IXFR
+  std::uint64_t difference_octets = UINT64_MAX;    ///< of memory that these take, about
 };
 
 /// Reads the messages of one AXFR or IXFR response (RFC 5936 §2.2, RFC 1995 §4) and gives what they
@@ -64,6 +65,7 @@ class TransferParser {
   Status take_zone_record(zone::Record&& record);
   Status take_difference(zone::Record&& record);
   Status begin_difference(zone::Record&& soa, dns::Serial expected);
+  Status keep(std::vector<zone::Record>& list, zone::Record&& record);
   Status add(const zone::Record& record);
 
   dns::Name zone_;
@@ -82,6 +84,7 @@ class TransferParser {
   zone::ZoneBuilder builder_;
   std::uint64_t records_ = 0;
   std::uint64_t octets_ = 0;
+  std::uint64_t kept_octets_ = 0;  // of the differences, in memory
   std::uint64_t foreign_ = 0;
   std::optional<std::uint32_t> expire_;
 };

@@ -33,6 +33,28 @@ struct Verdict {
   Refusal refusal;
 };
 
+/// Over TCP nothing is retransmitted, and two equal messages are two requests.
+std::optional<RecentReplies::Key> recent_key(ipc::Transport transport, const Endpoint& client,
+                                             ByteView message) {
+  if (transport != ipc::Transport::kUdp) return std::nullopt;
+  return RecentReplies::key_of(client, message);
+}
+
+/// For the log.
+dns::Name zone_of(ByteView update) {
+  dns::MessageReader reader(update);
+  if (!reader.header()) return {};
+  const auto zone = reader.question();
+  return zone ? zone->name : dns::Name();
+}
+
+/// What an update takes while it waits. A record has room for the longest name, twenty times what a
+/// short one takes in the message.
+std::size_t octets_of(ByteView request, const UpdateMessage& message) noexcept {
+  const std::size_t records = message.prerequisites.size() + message.updates.size();
+  return request.size() + records * sizeof(UpdateRecord);
+}
+
 /// Workers have looked at this already; a worker that was taken over has not.
 bool is_request(const ipc::Forward& forward) {
   dns::MessageReader reader(forward.message);
@@ -96,30 +118,51 @@ void UpdateService::not_verified(const ForwardedRequest& request) {
 
 void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
   if (auto update = to_forward(forward)) {
-    if (!admit(recent_forwards_, forward.transport, forward.client, forward.message, reply)) return;
+    const auto key = recent_key(forward.transport, forward.client, forward.message);
+    if (repeated(recent_forwards_, key, reply)) return;
     ++counters_.updates;
+    remember(recent_forwards_, key, reply);
     return pass_on(std::move(forward), std::move(*update), reply);
   }
   // Verified first: forged ones must not take the places of those that were answered.
   const ipc::Transport transport = forward.transport;
   const Request request = accept(forward, reply);
-  if (!request || !admit(recent_, transport, request->client(), request->message(), reply)) return;
+  if (!request) return;
+  const auto key = recent_key(transport, request->client(), request->message());
+  if (repeated(recent_, key, reply)) return;
   ++counters_.updates;
+  if (!has_room()) return turn_away(*request, reply);
+  remember(recent_, key, reply);
   verified_update(request, reply);
 }
 
-/// False: the request came before, and is answered as then. Over TCP nothing is retransmitted, and
-/// two equal messages are two requests.
-bool UpdateService::admit(RecentReplies& recent, ipc::Transport transport, const Endpoint& client,
-                          ByteView message, ForwardReply& reply) {
-  if (transport != ipc::Transport::kUdp) return true;
-  const auto admission = recent.admit(client, message, clock_(), std::move(reply));
-  if (admission.verdict == RecentReplies::Verdict::kAnswered) {
-    ++counters_.repeated;
-    return false;
-  }
-  reply = [&recent, number = admission.number](Bytes response) { recent.finish(number, response); };
+/// True: the request came before, and is answered as then.
+bool UpdateService::repeated(RecentReplies& recent, const RecentKey& key, ForwardReply& reply) {
+  if (!key || !recent.join(*key, reply, clock_())) return false;
+  ++counters_.repeated;
   return true;
+}
+
+/// From here on the request is executed once, and `reply` answers all its repetitions.
+void UpdateService::remember(RecentReplies& recent, const RecentKey& key, ForwardReply& reply) {
+  if (!key) return;
+  recent.begin(*key, std::move(reply));
+  reply = [this, &recent, known = *key](const Bytes& response) {
+    recent.finish(known, response, clock_());
+  };
+}
+
+bool UpdateService::has_room() const noexcept {
+  return waiting_ < limits_.updates && waiting_octets_ < limits_.octets;
+}
+
+/// SERVFAIL at once. It is not remembered: nothing was done, so a repetition may be, and many of
+/// these must not take the places of answers to what was done.
+void UpdateService::turn_away(ForwardedRequest& request, const ForwardReply& reply) {
+  failed(zone_of(request.message()),
+         {Errc::kFull, fmt::format("{} updates wait for the disk already", waiting_)});
+  reply(refused(request,
+                {Rcode::kServFail, "too many updates wait already", dns::ExtendedError::kOther}));
 }
 
 void UpdateService::verified_update(const Request& request, const ForwardReply& reply) {
@@ -140,6 +183,10 @@ void UpdateService::verified_update(const Request& request, const ForwardReply& 
                    ? "no rule of allow-update lets this client's be passed on"
                    : "secondary zone, updates are not forwarded",
                dns::ExtendedError::kProhibited};
+  else if (!may_update_something(zones[*index].options->allow_update,
+                                 {request->client().address, request->key()}))
+    // At once: a stranger's must not wait for the disk among those of clients.
+    refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
   if (refusal.rcode != Rcode::kNoError) {
     log_refusal(*request, message->zone.name, refusal);
     return reply(refused(*request, refusal));
@@ -157,6 +204,7 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
   rules.limits = request->runtime().limits;
   auto verdict = std::make_shared<Verdict>();
   const dns::Name zone = message.zone.name;
+  const std::size_t octets = octets_of(request->message(), message);
   auto compute = [message = std::move(message), rules, verdict,
                   request](const zone::Snapshot& snapshot) -> Result<zone::Changes> {
     UpdateOutcome outcome = compute_update(snapshot, message, rules);
@@ -164,23 +212,31 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
     if (outcome.rcode != Rcode::kNoError) return fail(Errc::kDenied, "{}", outcome.reason);
     return std::move(outcome.changes);
   };
-  auto done = [this, verdict, request, reply, zone](Result<zone::Applied> applied) {
-    if (applied) {
-      ++counters_.accepted;
-      reply(request->reply(Rcode::kNoError, false, seconds()));
-      if (!applied->effective.empty()) log_update(*request, *applied);
-      return;
-    }
-    Refusal& refusal = verdict->refusal;
-    if (refusal.rcode == Rcode::kNoError) {  // the update was good, the server could not
-      refusal = {Rcode::kServFail, "the update cannot be stored now", dns::ExtendedError::kOther};
-      failed(zone, applied.error());
-    } else {
-      log_refusal(*request, zone, refusal);
-    }
-    reply(refused(*request, refusal));
+  ++waiting_;
+  waiting_octets_ += octets;
+  auto done = [this, verdict, request, reply, zone, octets](const Result<zone::Applied>& applied) {
+    --waiting_;
+    waiting_octets_ -= octets;
+    committed(*request, zone, verdict->refusal, applied, reply);
   };
   committer_.apply(std::move(compute), rules.limits, std::move(done));
+}
+
+void UpdateService::committed(ForwardedRequest& request, const dns::Name& zone, Refusal& refusal,
+                              const Result<zone::Applied>& applied, const ForwardReply& reply) {
+  if (applied) {
+    ++counters_.accepted;
+    reply(request.reply(Rcode::kNoError, false, seconds()));
+    if (!applied->effective.empty()) log_update(request, *applied);
+    return;
+  }
+  if (refusal.rcode == Rcode::kNoError) {  // the update was good, the server could not
+    refusal = {Rcode::kServFail, "the update cannot be stored now", dns::ExtendedError::kOther};
+    failed(zone, applied.error());
+  } else {
+    log_refusal(request, zone, refusal);
+  }
+  reply(refused(request, refusal));
 }
 
 Bytes UpdateService::refused(ForwardedRequest& request, const Refusal& refusal) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "manager/committer.h"
 #include "manager/forwarded_request.h"
@@ -19,11 +20,18 @@ class UpdateService {
   struct Counters {
     std::uint64_t updates = 0;   ///< processed, whatever came out
     std::uint64_t accepted = 0;  ///< answered NOERROR
-    std::uint64_t failed = 0;    ///< good ones that the journal or the store had no room for
+    std::uint64_t failed = 0;    ///< that the journal, the store or the queue had no room for
     std::uint64_t repeated = 0;  ///< retransmissions that got the first one's answer
     std::uint64_t notifies = 0;
     std::uint64_t signed_queries = 0;
     std::uint64_t bad_signatures = 0;
+  };
+  /// Updates that wait for the disk. Each worker has a bound of its own, but a new connection
+  /// begins anew with that, while what an old one sent is still in the committer's queue.
+  struct Limits {
+    std::size_t updates = 8192;  ///< what 32 workers may have under way
+    /// As they are in memory. One more is taken while they are below: the largest has 2 MB.
+    std::size_t octets = std::size_t{64} << 20;
   };
   using Clock = std::function<std::uint64_t()>;  ///< milliseconds since 1970
 
@@ -32,6 +40,7 @@ class UpdateService {
 
   /// Without one, or with null, no update is passed on to a primary. It outlives the service.
   void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }
+  void set_limits(const Limits& limits) { limits_ = limits; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
   void handle(ipc::Forward&& request, ForwardReply reply);
@@ -46,12 +55,17 @@ class UpdateService {
   void verified_update(const Request& request, const ForwardReply& reply);
   void commit(const Request& request, UpdateMessage message, const config::ZoneOptions& options,
               const ForwardReply& reply);
+  void committed(ForwardedRequest& request, const dns::Name& zone, Refusal& refusal,
+                 const Result<zone::Applied>& applied, const ForwardReply& reply);
   void notify(ipc::Forward&& forward, const ForwardReply& reply);
   dns::Rcode judge_notify(const ForwardedRequest& request);
   void signed_query(ipc::Forward&& forward, const ForwardReply& reply);
   Request accept(ipc::Forward& forward, const ForwardReply& reply);
-  bool admit(RecentReplies& recent, ipc::Transport transport, const Endpoint& client,
-             ByteView message, ForwardReply& reply);
+  using RecentKey = std::optional<RecentReplies::Key>;  // nothing: no repetition is expected
+  bool repeated(RecentReplies& recent, const RecentKey& key, ForwardReply& reply);
+  void remember(RecentReplies& recent, const RecentKey& key, ForwardReply& reply);
+  [[nodiscard]] bool has_room() const noexcept;
+  void turn_away(ForwardedRequest& request, const ForwardReply& reply);
   Bytes refused(ForwardedRequest& request, const Refusal& refusal) const;
   void not_verified(const ForwardedRequest& request);
   void failed(const dns::Name& zone, const Error& error);
@@ -68,6 +82,9 @@ class UpdateService {
   std::uint64_t untold_unverified_ = 0;
   std::uint64_t unforwarded_told_ = 0;  // milliseconds since 1970
   std::uint64_t untold_unforwarded_ = 0;
+  Limits limits_;
+  std::size_t waiting_ = 0;         // updates given to the committer
+  std::size_t waiting_octets_ = 0;  // of these
   RecentReplies recent_;
   RecentReplies recent_forwards_;  // of updates whose signature is the primary's to verify
   Counters counters_;

@@ -276,12 +276,12 @@ void WorkerPool::Impl::check_pins(Slot& slot) {
   kill(slot);
 }
 
-void WorkerPool::Impl::release_oldest() {
+void WorkerPool::Impl::release_oldest(std::uint64_t before) {
   std::uint64_t oldest = UINT64_MAX;
   for (auto& [number, slot] : workers_)
     if (auto* page = slots_.page(number); page != nullptr)
       oldest = std::min(oldest, PinWatch::oldest(*page));
-  if (oldest == UINT64_MAX) return;
+  if (oldest >= before) return;
   const auto now = std::chrono::steady_clock::now();
   if (oldest_.epoch != oldest) oldest_ = {oldest, now};
   const bool patience_over = now - oldest_.since > kOldestGrace;

@@ -202,6 +202,13 @@ void WorkerLink::close() noexcept {
   channel_->close();
 }
 
+void WorkerLink::leave() {
+  const auto self = shared_from_this();
+  handlers_.reset();
+  tell_finished();
+  close();
+}
+
 void WorkerLink::send(const ipc::ToWorker& message, std::vector<Fd> descriptors) {
   if (auto sent = channel_->send(ipc::encode(message), std::move(descriptors)); !sent)
     broken(sent.error());

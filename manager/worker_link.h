@@ -79,6 +79,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void tell_finished();
   /// Ends the connection without a further call of a handler.
   void close() noexcept;
+  /// The same, of a worker that goes on: it is told first which of its requests were answered, for
+  /// it answers SERVFAIL to the others.
+  void leave();
 
  private:
   WorkerLink(asio::io_context& io, Child peer, Handlers handlers);

@@ -381,7 +381,7 @@ void WorkerPool::Impl::abandon() {
   strangers_.clear();
   for (auto& [number, slot] : workers_)
     for (const auto& link : {slot.link, slot.predecessor ? slot.predecessor->link : nullptr})
-      if (link) link->close();
+      if (link) link->leave();
   workers_.clear();
 }
 
@@ -420,7 +420,7 @@ Result<std::uint32_t> WorkerPool::add() { return impl_->add(); }
 Status WorkerPool::remove(std::uint32_t slot, std::function<void()> done) {
   return impl_->remove(slot, std::move(done));
 }
-void WorkerPool::release_oldest() { impl_->release_oldest(); }
+void WorkerPool::release_oldest(std::uint64_t before) { impl_->release_oldest(before); }
 void WorkerPool::stop(std::function<void()> done) { impl_->stop(std::move(done)); }
 void WorkerPool::abandon() { impl_->abandon(); }
 std::vector<WorkerStatus> WorkerPool::status() const { return impl_->status(); }

@@ -89,7 +89,7 @@ class WorkerPool {
 
   /// Asks back the leases on the oldest version that any worker holds (`pinned-bytes` is passed);
   /// a worker that still holds it after ten seconds is ended when this is called again.
-  void release_oldest();
+  void release_oldest(std::uint64_t before);
 
   /// Stops all workers; `done` when all have gone (by force after the grace). External workers are
   /// left alone.

@@ -38,8 +38,13 @@ std::optional<dns::Serial> serial_of_file(const std::string& path, const dns::Na
 
 class Builder {
  public:
-  Builder(shm::Transaction& transaction, const dns::Name& apex, const std::string& path)
-      : apex_(apex), path_(path), transaction_(transaction), builder_(apex, transaction_) {}
+  Builder(shm::Transaction& transaction, const dns::Name& apex, const std::string& path,
+          LoadProgress* progress)
+      : apex_(apex),
+        path_(path),
+        progress_(progress),
+        transaction_(transaction),
+        builder_(apex, transaction_) {}
 
   Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
     auto source = path_.empty() ? std::nullopt : stat_source(path_);
@@ -99,8 +104,10 @@ class Builder {
   }
 
   std::vector<std::string> add_file() {
+    dns::ScanOptions options = options_for(apex_);
+    if (progress_ != nullptr) options.octets_read = &progress_->read_octets;
     dns::ScanReport report =
-        dns::scan_zone_file(path_, options_for(apex_), [this](const dns::ScannedRecord& record) {
+        dns::scan_zone_file(path_, options, [this](const dns::ScannedRecord& record) {
           return add(record.owner, record.type, record.ttl, record.rdata);
         });
     warnings_ = std::move(report.warnings);
@@ -178,6 +185,7 @@ class Builder {
 
   const dns::Name& apex_;
   const std::string& path_;
+  LoadProgress* progress_;
   shm::Transaction& transaction_;
   zone::ZoneBuilder builder_;
   FileState state_;                // of a zone that the journal knows
@@ -204,8 +212,9 @@ std::optional<zone::ZoneSource> stat_source(const std::string& path) {
 }
 
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
-                                           const std::string& path, const ZoneHistory* history) {
-  return Builder(transaction, apex, path).run(history);
+                                           const std::string& path, const ZoneHistory* history,
+                                           LoadProgress* progress) {
+  return Builder(transaction, apex, path, progress).run(history);
 }
 
 }  // namespace pando::manager

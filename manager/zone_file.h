@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "manager/journal_history.h"
+#include "manager/load_progress.h"
 #include "shm/store.h"
 #include "zone/draft.h"
 
@@ -43,8 +44,9 @@ struct ZoneHistory {
 /// came by update (zone_recovery.h), else those whose serials fit. For a pool thread.
 ///
 /// It is written to `transaction`, a private one. After an error that has what was written so far,
-/// so it should be dropped.
+/// so it should be dropped. `progress` (may be null) is told how far the file has been read.
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
-                                           const std::string& path, const ZoneHistory* history);
+                                           const std::string& path, const ZoneHistory* history,
+                                           LoadProgress* progress = nullptr);
 
 }  // namespace pando::manager

@@ -25,6 +25,9 @@ constexpr std::size_t kTogether = 64;
 constexpr std::chrono::milliseconds kTogetherTime{10};
 constexpr std::uint64_t kTogetherOctets = std::uint64_t{256} << 10;
 
+/// How often a batch that takes long says how far it is.
+constexpr std::chrono::seconds kTellEvery{10};
+
 /// A batch says this much about single zones; behind that each gets a line at debug level only.
 constexpr std::uint64_t kMaxZoneLines = 1000;
 
@@ -48,6 +51,7 @@ struct ZoneLoader::Task {
   shm::SlotTable::OwnPin pin;
   std::uint64_t position = 0;
   bool served = false;
+  std::shared_ptr<LoadProgress> progress;  // of a zone that has a thread for itself
   // What the pool thread found.
   std::optional<shm::Transaction> transaction;  // what `zone` is built in, unless others are, too
   std::optional<BuiltZone> zone;
@@ -115,11 +119,13 @@ Result<BuiltZone, ZoneProblems> ZoneLoader::Task::build_alone(shm::Store& store,
                                                               const std::string& path,
                                                               const ZoneHistory* history) {
   transaction.emplace(store.begin_private());
-  return build_zone(*transaction, job.apex, path, history);
+  return build_zone(*transaction, job.apex, path, history, progress.get());
 }
 
 void ZoneLoader::Task::examine(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
+  progress->read_octets = 0;
+  progress->file_octets = source ? source->file_octets : 0;
   served = live() && live().loaded();
   zone.reset();
   plan.reset();
@@ -178,6 +184,11 @@ void ZoneLoader::Task::compare(shm::Store& store) {
   plan->serial_policy = job.serial_policy;
   plan->now = static_cast<std::uint64_t>(std::time(nullptr));
   plan->in_journal = in_journal;
+  if (plan->kind == MergePlan::Kind::kReplace && plan->file_serial == plan->compared)
+    zone->warnings.push_back(
+        fmt::format("serial {} is the one that was served before: the file takes its place, as its "
+                    "SOA is signed, but secondaries do not see what changed",
+                    plan->compared.value));
 }
 
 /// What the journal says of the zone up to the version it is compared with. The batch's reading
@@ -360,6 +371,7 @@ void ZoneLoader::finish_together(Together& together) {
 
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
   ++task->tries;
+  if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
   task->look_at(committer_);
   task->pin = slots_.pin_own(task->version.version());
   asio::post(pool_, [this, task] {
@@ -397,7 +409,12 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   put.note = [expected, task](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
     if (!task->notes_later)
       for (JournalEntry& entry : task->zone->journal) journal.push_back(std::move(entry));
-    if (!expected || !task->in_journal) return;
+    // Serials cannot tell a replay the two zones apart, so what the journal or an image has of the
+    // one before must not be gone on with.
+    const bool same_serial = expected && after.serial() == *expected;
+    if (same_serial)
+      journal.push_back({task->job.apex, after.serial(), after.serial(), {}, RecordKind::kGone});
+    if (!expected || !(task->in_journal || same_serial)) return;
     journal.push_back(base_entry(after));
     journal.push_back(source_entry(task->job.apex, after.serial(), task->zone->source));
   };
@@ -477,12 +494,26 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
 }
 
 void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
+  task->progress.reset();
   report(task, outcome);
   // The file's zone and what was found in it may take a while to be freed.
   asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan),
                      built_in = std::move(task->transaction)] {});
   --running_;
   fill();
+}
+
+void ZoneLoader::tell_progress(LoadProgress::Clock::time_point now) {
+  using std::chrono::duration_cast;
+  using std::chrono::seconds;
+  for (const auto& load : loads_.due(now))
+    log::info("zone_loading", "zone", to_text(load->zone), "percent", load->percent(), "octets",
+              load->file_octets.load(), "s", duration_cast<seconds>(now - load->start).count());
+  for (const auto& batch : batches_) {
+    if (now - batch->told < kTellEvery) continue;
+    batch->told = now;
+    log::info("zones_loading", "finished", batch->finished, "under_way", batch->running);
+  }
 }
 
 void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcome) {

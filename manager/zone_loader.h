@@ -11,6 +11,7 @@
 #include "config/zone_table.h"
 #include "manager/committer.h"
 #include "manager/large_changes.h"
+#include "manager/load_progress.h"
 #include "manager/zone_file.h"
 #include "shm/slots.h"
 
@@ -61,6 +62,12 @@ class ZoneLoader {
   void run(Source source, std::shared_ptr<HistorySource> history, Done done,
            std::function<void()> all_done);
   [[nodiscard]] bool idle() const noexcept { return batches_.empty(); }
+  /// Null: the zone's file is not being read, or is a small one.
+  [[nodiscard]] std::shared_ptr<const LoadProgress> progress(dns::NameView zone) const {
+    return loads_.find(zone);
+  }
+  /// Logs how far long loads are; to be called every now and then.
+  void tell_progress(LoadProgress::Clock::time_point now);
 
  private:
   struct Task;
@@ -75,6 +82,7 @@ class ZoneLoader {
     bool drained = false;
     std::size_t running = 0;  ///< taken from the source and not finished
     std::uint64_t finished = 0;
+    LoadProgress::Clock::time_point told = LoadProgress::Clock::now();  ///< in the log
   };
   void fill();
   std::vector<std::shared_ptr<Task>> next_tasks(const std::shared_ptr<Batch>& batch) const;
@@ -102,6 +110,7 @@ class ZoneLoader {
   LargeChanges& changes_;
   zone::DataLimits limits_;
   std::deque<std::shared_ptr<Batch>> batches_;
+  LoadsUnderWay loads_;
   std::size_t running_ = 0;  ///< threads at work: each has one task, or many together
 };
 

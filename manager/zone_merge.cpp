@@ -23,8 +23,12 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& f
   plan.note_file_serial = state.file_serial
                               ? !(*state.file_serial == plan.file_serial)
                               : plan.with_noted_file || !(plan.file_serial == live.serial());
-  // A whole replacement would take updates with it, and needs a serial that secondaries see.
-  const bool may_replace = state.overlay.empty() && plan.file_serial.ahead_of(live.serial());
+  plan.signed_soa = fresh.soa().signature_count() > 0;
+  // A whole replacement would take updates with it, and needs a serial that secondaries see; or the
+  // operator signed again what had been signed, and only a new serial would be worse.
+  const bool ahead = plan.file_serial.ahead_of(live.serial());
+  const bool signed_again = plan.signed_soa && plan.file_serial == live.serial();
+  const bool may_replace = state.overlay.empty() && (ahead || signed_again);
   auto difference =
       diff_zones(live, fresh, may_replace ? fresh.record_count() / 2 + 100 : UINT64_MAX);
   const auto live_soa = soa_record(live);
@@ -44,18 +48,25 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& f
                 "records came by update; save the zone as it is served (AXFR) in the file, reload, "
                 "and edit then");
   plan.edit = file_steps(std::move(to_file), state.overlay);
+  if (may_replace && signed_again && !plan.edit.empty()) plan.kind = MergePlan::Kind::kReplace;
   return plan;
 }
 
 namespace {
 
-/// The edit as changes of the zone as it is now, with the SOA pair when anything changes.
-zone::Changes served_part(const zone::ZoneView& live, const zone::Record& soa,
-                          const MergePlan& plan) {
+/// The edit as changes of the zone as it is now, with the SOA pair when anything changes. kInvalid:
+/// they need a serial that the file's SOA is not signed with.
+Result<zone::Changes> served_part(const zone::ZoneView& live, const zone::Record& soa,
+                                  const MergePlan& plan) {
   zone::Changes changes = merge_edit(live, plan.edit);
   zone::Record next = merged_soa(soa, plan.edit);
   const bool ahead = plan.file_serial.ahead_of(live.serial());
   if (changes.empty() && !ahead && next.rdata == soa.rdata && next.ttl == soa.ttl) return changes;
+  if (plan.signed_soa && !ahead)
+    return fail(Errc::kInvalid,
+                "the edited file is not merged: its SOA is signed, with serial {}, which is not "
+                "ahead of the served zone's {}; raise it, sign again and reload",
+                plan.file_serial.value, live.serial().value);
   set_soa_serial(next.rdata, ahead ? plan.file_serial
                                    : next_serial(live.serial(), plan.serial_policy, plan.now));
   changes.removed.push_back(soa);
@@ -93,8 +104,10 @@ Result<zone::Applied> stage_merge(Stage& stage, const MergePlan& plan,
   zone::Applied applied;
   applied.from = applied.to = live.serial();
   applied.effective.zone = plan.zone;
-  if (const zone::Changes changes = served_part(live, *soa, plan); !changes.empty()) {
-    auto done = stage.draft.apply(changes, limits);
+  auto changes = served_part(live, *soa, plan);
+  if (!changes) return pass(changes);
+  if (!changes->empty()) {
+    auto done = stage.draft.apply(*changes, limits);
     if (!done && done.error().code == Errc::kInvalid)
       return fail(Errc::kInvalid,
                   "the edited file is not merged, it contradicts records that came by update: {}",

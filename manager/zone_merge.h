@@ -13,7 +13,8 @@ namespace pando::manager {
 /// version, staged against whatever the zone has become by then (see file_merge.h).
 struct MergePlan {
   enum class Kind : std::uint8_t {
-    kReplace,  ///< nothing came by update and most is new: put the file's zone whole
+    kReplace,  ///< nothing came by update, and most is new or signed again: put the file's zone
+               ///< whole
     kMerge,
   };
   Kind kind = Kind::kMerge;
@@ -22,6 +23,8 @@ struct MergePlan {
   dns::Serial file_serial;
   dns::Serial compared;  ///< the version's serial that the file was compared with
   bool settles = false;  ///< the file holds exactly that version
+  /// The file's SOA is signed: a serial that is not the file's would break its signature.
+  bool signed_soa = false;
   bool overlay_known = true;
   bool note_file_serial = false;  ///< the journal has another one
   bool in_journal = false;        ///< the zone has records there

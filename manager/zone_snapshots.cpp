@@ -1,6 +1,8 @@
 #include "manager/zone_snapshots.h"
 
+#include <asio/post.hpp>
 #include <memory>
+#include <utility>
 
 #include "ipc/log.h"
 #include "manager/rollback.h"
@@ -12,6 +14,8 @@ namespace {
 
 /// Zones that one page looks at: a million without snapshots must not hold up the commit thread.
 constexpr std::size_t kZonesPerPage = 10'000;
+/// And one look for losses, after a publication: a fraction of a millisecond.
+constexpr std::size_t kZonesPerSlice = 1000;
 
 void add_rows(const zone::ZoneView& zone, std::vector<ipc::SnapshotRow>& rows) {
   if (!zone.has_saved()) return;
@@ -79,20 +83,39 @@ ipc::SnapshotListResult ZoneSnapshots::list_behind(const dns::Name* after, std::
 
 /// The counter moves seldom; then all zones are looked at, since it may have been any of them.
 void ZoneSnapshots::tell_losses() {
-  const zone::Snapshot current = committer_.current();
-  if (current.saved_losses() == losses_) return;
-  losses_ = current.saved_losses();
-  current.for_each_zone([this](const zone::ZoneView& zone) {
-    if (!zone.has_saved()) return;
-    for (const zone::SavedVersion& one : zone::saved_versions(zone)) {
-      std::pair<std::string, std::string> key{to_text(dns::Name(zone.apex()).folded()), one.label};
-      if (one.held())
-        told_.erase(key);  // taken anew
-      else if (told_.insert(std::move(key)).second)
-        log::error("zone_snapshot_lost", "zone", to_text(zone.apex()), "snapshot", one.label,
-                   "serial", one.serial.value, "reason", zone::to_text(one.state));
-    }
-  });
+  const std::uint32_t losses = committer_.current().saved_losses();
+  if (losses == losses_) return;
+  losses_ = losses;
+  look_again_ = looking_;
+  if (!std::exchange(looking_, true)) look_for_losses();
+}
+
+/// Goes on behind `looked_`.
+void ZoneSnapshots::look_for_losses() {
+  zone::ZoneWalk walk(committer_.current());
+  if (looked_) walk.seek_after(*looked_);
+  zone::ZoneView zone = walk.next();
+  for (std::size_t zones = 0; zone && zones < kZonesPerSlice; zone = walk.next(), ++zones) {
+    tell_losses_of(zone);
+    looked_ = dns::Name(zone.apex());
+  }
+  if (!zone) {
+    looked_.reset();
+    looking_ = std::exchange(look_again_, false);
+  }
+  if (looking_) asio::post(io_, [this] { look_for_losses(); });
+}
+
+void ZoneSnapshots::tell_losses_of(const zone::ZoneView& zone) {
+  if (!zone.has_saved()) return;
+  for (const zone::SavedVersion& one : zone::saved_versions(zone)) {
+    std::pair<std::string, std::string> key{to_text(dns::Name(zone.apex()).folded()), one.label};
+    if (one.held())
+      told_.erase(key);  // taken anew
+    else if (told_.insert(std::move(key)).second)
+      log::error("zone_snapshot_lost", "zone", to_text(zone.apex()), "snapshot", one.label,
+                 "serial", one.serial.value, "reason", zone::to_text(one.state));
+  }
 }
 
 }  // namespace pando::manager

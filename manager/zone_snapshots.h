@@ -1,7 +1,9 @@
 #pragma once
 
+#include <asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,8 +19,9 @@ namespace pando::manager {
 /// them, and tells of those that were lost. Lives on the commit thread.
 class ZoneSnapshots {
  public:
-  /// `committer` outlives the object.
-  explicit ZoneSnapshots(Committer& committer) noexcept : committer_(committer) {}
+  /// Both outlive the object.
+  ZoneSnapshots(asio::io_context& io, Committer& committer) noexcept
+      : io_(io), committer_(committer) {}
 
   /// `now` is seconds since 1970. Errors are those of zone::Draft::save_version(), and kInvalid for
   /// a zone that could not be rolled back (check_rollback).
@@ -33,12 +36,20 @@ class ZoneSnapshots {
   /// Of the zones behind `after` (null: of all), about `rows` of them.
   [[nodiscard]] ipc::SnapshotListResult list_behind(const dns::Name* after, std::size_t rows) const;
 
-  /// After a publication: logs each one that is lost, once in a process.
+  /// After a publication: logs each one that is lost, once in a process. A million zones are looked
+  /// at in slices.
   void tell_losses();
 
  private:
+  void look_for_losses();
+  void tell_losses_of(const zone::ZoneView& zone);
+
+  asio::io_context& io_;
   Committer& committer_;
-  std::uint32_t losses_ = 0;                            // that were told
+  std::uint32_t losses_ = 0;  // that were told, or are looked for
+  bool looking_ = false;
+  bool look_again_ = false;                             // more were lost meanwhile
+  std::optional<dns::Name> looked_;                     // up to this zone
   std::set<std::pair<std::string, std::string>> told_;  // zone and label
 };
 

@@ -60,7 +60,7 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     written_.set(chunk);
     if (used || chunk == open.chunk) backed_.set(chunk);
     if (chunk == open.chunk) continue;
-    info(chunk).state = State::kUsed;
+    become(info(chunk), State::kUsed);
     if (!used) wait(chunk, version);
   }
 }
@@ -107,7 +107,7 @@ bool ChunkPool::take_tail(std::uint32_t octets, Span& span) {
     if (kChunkOctets - tail.from < octets) continue;
     tails_.erase(tails_.begin() + static_cast<std::ptrdiff_t>(i - 1));
     chunks_[tail.chunk].has_tail = false;
-    chunks_[tail.chunk].state = State::kLent;
+    become(chunks_[tail.chunk], State::kLent);
     span = tail;
     return true;
   }
@@ -183,7 +183,7 @@ void ChunkPool::lend(std::uint32_t chunk) {
   Chunk& lent = info(chunk);
   lent = Chunk{};
   lent.born = version() + 1;
-  lent.state = State::kLent;
+  become(lent, State::kLent);
   free_.reset(chunk);
   ++in_use_;
   if (backed_.test(chunk)) --backed_free_;
@@ -193,7 +193,7 @@ void ChunkPool::give_back(Span span) {
   const std::scoped_lock lock(mutex_);
   Chunk& lent = info(span.chunk);
   if (span.from == 0) return free_chunk(span.chunk);  // no version ever referred to it
-  lent.state = State::kUsed;
+  become(lent, State::kUsed);
   if (live(span.chunk) == 0) return wait(span.chunk, version());
   if (tails_.size() >= kTailsMax) return;
   lent.has_tail = true;
@@ -218,7 +218,7 @@ void ChunkPool::settle(const RootBlock& published, const std::vector<LedgerEntry
       written_.set(entry.chunk);
       chunk.used = kChunkOctets;  // keep_tails() knows better
     }
-    if (entry.taken() && entry.chunk != open) chunk.state = State::kUsed;
+    if (entry.taken() && entry.chunk != open) become(chunk, State::kUsed);
     if (chunk.state == State::kUsed && live(entry.chunk) == 0) wait(entry.chunk, published.version);
   }
   if (open != kNoChunk) info(open).used = published.open_from;
@@ -256,16 +256,22 @@ std::size_t ChunkPool::held_by(std::uint64_t version) const {
   return bucket == held_.end() ? 0 : bucket->second.size();
 }
 
+void ChunkPool::become(Chunk& chunk, State state) noexcept {
+  if (chunk.state == State::kLent) --lent_;
+  if (state == State::kLent) ++lent_;
+  chunk.state = state;
+}
+
 void ChunkPool::wait(std::uint32_t chunk, std::uint64_t freed_at) {
   drop_tail(chunk);
-  chunks_[chunk].state = State::kWaiting;
+  become(chunks_[chunk], State::kWaiting);
   chunks_[chunk].freed_at = freed_at;
   waiting_.push_back(chunk);
   ++waiting_count_;
 }
 
 void ChunkPool::free_chunk(std::uint32_t chunk) {
-  chunks_[chunk].state = State::kFree;
+  become(chunks_[chunk], State::kFree);
   free_.set(chunk);
   --in_use_;
   victims_[chunk / 64].fetch_and(~(std::uint64_t{1} << (chunk % 64)), std::memory_order_relaxed);
@@ -444,6 +450,7 @@ void ChunkPool::fill(StoreStats& stats) const {
   const std::scoped_lock lock(mutex_);
   stats.chunks_in_use = in_use_;
   stats.waiting_chunks = waiting_count_;
+  stats.lent_chunks = lent_;
   for (const auto& [version, chunks] : held_) stats.held_chunks += chunks.size();
   stats.spare_chunks = backed_free_;
   stats.free_chunks = chunks_.size() - in_use_;
@@ -453,6 +460,7 @@ void ChunkPool::fill(StoreStats& stats) const {
 Status ChunkPool::check() const {
   const std::scoped_lock lock(mutex_);
   std::uint32_t in_use = 0;
+  std::uint32_t lent = 0;
   std::uint32_t backed_free = 0;
   for (std::uint32_t chunk = 0; chunk < limit_; ++chunk) {
     const State state = chunk < chunks_.size() ? chunks_[chunk].state : State::kFree;
@@ -464,9 +472,10 @@ Status ChunkPool::check() const {
     if ((state == State::kFree) != free_.test(chunk))
       return fail(Errc::kCorrupt, "chunk {} is free in one place only", chunk);
     if (state != State::kFree) ++in_use;
+    if (state == State::kLent) ++lent;
     if (state == State::kFree && backed_.test(chunk)) ++backed_free;
   }
-  if (in_use != in_use_ || backed_free != backed_free_)
+  if (in_use != in_use_ || lent != lent_ || backed_free != backed_free_)
     return fail(Errc::kCorrupt, "chunks in use: {} counted, {} expected", in_use, in_use_);
   return {};
 }

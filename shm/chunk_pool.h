@@ -113,6 +113,7 @@ class ChunkPool {
   Status back_range(std::uint32_t first, std::uint32_t count);
   void lend(std::uint32_t chunk);
 
+  void become(Chunk& chunk, State state) noexcept;
   void wait(std::uint32_t chunk, std::uint64_t freed_at);
   void free_chunk(std::uint32_t chunk);
   std::size_t reclaim_locked();
@@ -136,6 +137,7 @@ class ChunkPool {
   Bitmap written_;    // published into since the last capture
   std::atomic<std::uint64_t> huge_pages_ = 0;
   std::uint32_t in_use_ = 0;
+  std::uint32_t lent_ = 0;
   std::uint32_t backed_free_ = 0;
   std::uint32_t waiting_count_ = 0;
 

@@ -279,6 +279,13 @@ SlotTable::OwnPin::OwnPin(OwnPin&&) noexcept = default;
 SlotTable::OwnPin& SlotTable::OwnPin::operator=(OwnPin&&) noexcept = default;
 SlotTable::OwnPin::~OwnPin() = default;
 
+std::vector<std::uint64_t> SlotTable::own_epochs() const {
+  const std::scoped_lock lock(impl_->own->mutex);
+  std::vector<std::uint64_t> epochs(impl_->own->epochs.begin(), impl_->own->epochs.end());
+  epochs.erase(std::unique(epochs.begin(), epochs.end()), epochs.end());
+  return epochs;
+}
+
 SlotTable::OwnPin SlotTable::pin_own(std::uint64_t epoch) {
   const std::shared_ptr<OwnPins> own = impl_->own;
   {

@@ -91,6 +91,8 @@ class SlotTable {
   };
   /// Pins `epoch` (the current one; call on the commit thread, use in any).
   [[nodiscard]] OwnPin pin_own(std::uint64_t epoch);
+  /// What is pinned so, ascending, each once.
+  [[nodiscard]] std::vector<std::uint64_t> own_epochs() const;
 
  private:
   struct Impl;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ipc/log.h"
 
@@ -12,19 +13,18 @@ namespace pando::worker {
 namespace {
 
 constexpr auto kRetry = std::chrono::milliseconds(100);
-/// A manager that is stopped in a debugger, or syncs to a dying disk, still holds its requests.
-/// Less than clients wait before they give up (nsupdate twelve seconds), so that they are told.
-constexpr auto kPatience = std::chrono::seconds(10);
-constexpr auto kExpiryTick = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kExpiryTick{1000};
 /// What 256 forwards of 64 KiB could take.
 constexpr std::size_t kMaxQueuedOctets = std::size_t{40} << 20;
 
 }  // namespace
 
-ManagerLink::ManagerLink(asio::io_context& io, Identity identity, Handlers handlers)
+ManagerLink::ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
+                         std::chrono::milliseconds patience)
     : io_(io),
       identity_(std::move(identity)),
       handlers_(std::move(handlers)),
+      patience_(patience),
       retry_(io),
       expiry_(io) {}
 
@@ -87,6 +87,12 @@ void ManagerLink::forward(ipc::Forward&& request, Bytes failure, ReplyHandler re
   if (const auto asked = pending_.find(id); asked != pending_.end()) asked->second.query = query;
 }
 
+std::size_t ManagerLink::pending() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(pending_.begin(), pending_.end(),
+                    [](const auto& entry) { return entry.second.reply != nullptr; }));
+}
+
 std::size_t ManagerLink::pending_queries() const noexcept {
   return static_cast<std::size_t>(std::count_if(
       pending_.begin(), pending_.end(), [](const auto& entry) { return entry.second.query; }));
@@ -100,7 +106,7 @@ void ManagerLink::sign(ipc::SignTransfer&& request, ReplyHandler reply) {
 void ManagerLink::ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure,
                       ReplyHandler reply) {
   if (!connected_ || pending_.size() >= kMaxPending) return reply(std::move(failure));
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
   pending_.emplace(id, Pending{std::move(failure), std::move(reply), deadline, false});
   if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
 }
@@ -129,7 +135,7 @@ void ManagerLink::take(ipc::CloseSockets&& close, ipc::Packet&) { handlers_.clos
 
 void ManagerLink::take(ipc::Reply&& reply, ipc::Packet&) {
   auto found = pending_.extract(reply.id);
-  if (!found.empty()) found.mapped().reply(std::move(reply.message));
+  if (!found.empty() && found.mapped().reply) found.mapped().reply(std::move(reply.message));
 }
 
 void ManagerLink::take(ipc::Finished&& finished, ipc::Packet&) {
@@ -149,16 +155,23 @@ void ManagerLink::lost(const Error& error) {
 
 void ManagerLink::fail_all() {
   auto failed = std::exchange(pending_, {});
-  for (auto& [id, pending] : failed) pending.reply(std::move(pending.failure));
+  for (auto& [id, pending] : failed)
+    if (pending.reply) pending.reply(std::move(pending.failure));
 }
 
+/// Tells clients that have waited long enough. Their requests keep their places.
 void ManagerLink::expire_pending() {
   const auto now = std::chrono::steady_clock::now();
-  while (!pending_.empty() && pending_.begin()->second.deadline <= now) {
-    auto oldest = pending_.extract(pending_.begin());
-    oldest.mapped().reply(std::move(oldest.mapped().failure));
+  // Replies may end the connection, which empties pending_: they are called after the walk.
+  std::vector<std::pair<ReplyHandler, Bytes>> expired;
+  for (auto& [id, pending] : pending_) {
+    if (pending.deadline > now) break;
+    if (pending.reply)
+      expired.emplace_back(std::exchange(pending.reply, nullptr),
+                           std::exchange(pending.failure, {}));
   }
-  expiry_.expires_after(kExpiryTick);
+  for (auto& [reply, failure] : expired) reply(std::move(failure));
+  expiry_.expires_after(std::min(kExpiryTick, patience_));
   expiry_.async_wait([this](const asio::error_code& error) {
     if (!error) expire_pending();
   });

@@ -21,11 +21,16 @@ using ReplyHandler = std::function<void(Bytes)>;
 /// every 100 ms while everything else goes on.
 class ManagerLink {
  public:
-  /// Requests under way; more are answered SERVFAIL at once (design §1).
+  /// Requests that the manager has and did not answer, also those whose clients were told of the
+  /// failure; more are answered SERVFAIL at once (design §1).
   static constexpr std::size_t kMaxPending = 256;
   /// Of these, queries that the manager has to verify: their number is anybody's choice who knows a
   /// key's name, and must leave room for updates.
   static constexpr std::size_t kMaxPendingQueries = 64;
+
+  /// A manager that is stopped in a debugger, or syncs to a dying disk, still holds its requests.
+  /// Less than clients wait before they give up (nsupdate twelve seconds), so that they are told.
+  static constexpr std::chrono::milliseconds kPatience{10'000};
 
   struct Handlers {
     std::function<std::vector<std::pair<ipc::SocketDescription, int>>()> sockets;  ///< for Hello
@@ -41,11 +46,15 @@ class ManagerLink {
     std::string socket_path;
   };
 
-  ManagerLink(asio::io_context& io, Identity identity, Handlers handlers);
+  ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
+              std::chrono::milliseconds patience = kPatience);
   void start();
 
   [[nodiscard]] bool connected() const noexcept { return connected_; }
-  [[nodiscard]] std::size_t pending() const noexcept { return pending_.size(); }
+  /// Requests whose clients wait for the answer.
+  [[nodiscard]] std::size_t pending() const noexcept;
+  /// Requests that the manager has not answered, whether anybody waits for that or not.
+  [[nodiscard]] std::size_t unanswered() const noexcept { return pending_.size(); }
   /// Asks the manager. `reply` is called exactly once, later or at once: with the manager's answer,
   /// or with `failure` when there is none to be had.
   void forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply);
@@ -56,9 +65,12 @@ class ManagerLink {
   [[nodiscard]] std::uint64_t next_id() noexcept { return ++last_id_; }
 
  private:
+  /// Stays until the manager has answered or is gone: it counts what it has, and breaks with a
+  /// worker that gives it more than agreed. Ids are never used again, so a late answer finds this
+  /// one or nothing.
   struct Pending {
     Bytes failure;
-    ReplyHandler reply;
+    ReplyHandler reply;  ///< empty once the client was told of the failure
     std::chrono::steady_clock::time_point deadline;
     bool query = false;
   };
@@ -83,6 +95,7 @@ class ManagerLink {
   asio::io_context& io_;
   Identity identity_;
   Handlers handlers_;
+  std::chrono::milliseconds patience_;
   asio::steady_timer retry_;
   asio::steady_timer expiry_;
   std::shared_ptr<ipc::Channel> channel_;

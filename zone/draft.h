@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -108,6 +109,9 @@ class Draft {
   /// kInvalid names the rule that the result would break (one SOA, CNAME alone, NS at apex),
   /// kFull a limit or the store.
   Result<Applied> apply(const Changes& changes, const DataLimits& limits);
+  /// From now on apply() ends with kFull when `stop` becomes true: a large one would take seconds
+  /// that nobody wants to wait for. `stop` outlives the draft.
+  void give_up_when(const std::atomic<bool>* stop) noexcept { stop_ = stop; }
 
   /// Gives the zone's present version a label (zone/saved_versions.h); `taken` is seconds since
   /// 1970. One that was lost gives its label up. kInvalid: the label cannot be one; kExists: the
@@ -175,6 +179,7 @@ class Draft {
   shm::Transaction& table_;
   shm::Ref<> root_;
   std::uint64_t version_;
+  const std::atomic<bool>* stop_ = nullptr;
 };
 
 }  // namespace pando::zone

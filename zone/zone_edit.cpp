@@ -22,6 +22,8 @@ std::vector<ByteView> missing_from(const std::vector<ByteView>& list,
   return result;
 }
 
+tl::unexpected<Error> given_up() { return fail(Errc::kFull, "the manager stops"); }
+
 int compare_octets(ByteView a, ByteView b) {
   const int order = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
   return order != 0 ? order : static_cast<int>(a.size()) - static_cast<int>(b.size());
@@ -45,6 +47,7 @@ Result<Applied> ZoneEdit::run() {
     while (end < steps_.size() && steps_[end].in_nsec3 == steps_[at].in_nsec3 &&
            steps_[end].record->owner == steps_[at].record->owner)
       ++end;
+    if (is_given_up()) return given_up();
     auto done = work_out(steps_.data() + at, steps_.data() + end);
     if (!done && done.error().code != Errc::kInvalid) return pass(done);
     if (!done) note_broken(done.error());
@@ -59,8 +62,10 @@ Result<Applied> ZoneEdit::run() {
     return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
                 dns::to_text(changes_.zone), limits_.zone_records);
   if (auto copied = draft_.copy_aside(entry_, applied_, limits_); !copied) return pass(copied);
-  for (const NameEdit& edit : edits_)
+  for (const NameEdit& edit : edits_) {
+    if (is_given_up()) return given_up();
     if (auto written = write(edit); !written) return pass(written);
+  }
   if (!edits_.empty()) {
     applied_.to = {entry_.serial};
     entry_.data_version = draft_.version_;
@@ -68,6 +73,11 @@ Result<Applied> ZoneEdit::run() {
     if (auto put = draft_.put_entry(entry_, changes_.zone); !put) return pass(put);
   }
   return std::move(applied_);
+}
+
+/// Relaxed: nothing else is read because of it, and it may be seen a name later.
+bool ZoneEdit::is_given_up() const noexcept {
+  return draft_.stop_ != nullptr && draft_.stop_->load(std::memory_order_relaxed);
 }
 
 /// Who wrote the changes wants to know all names that have to be mended, not one at each attempt.

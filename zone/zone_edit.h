@@ -35,6 +35,7 @@ class ZoneEdit {
   static constexpr std::uint64_t kBrokenNamed = 10;
 
   Status collect_steps();
+  [[nodiscard]] bool is_given_up() const noexcept;
   void note_broken(const Error& error);
   Status work_out(const Step* begin, const Step* end);
   void change_record(NameEdit& edit, const Step& step);

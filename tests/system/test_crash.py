@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import threading
 
 import dns.exception
 import dns.message
@@ -32,7 +33,7 @@ def crash_points():
     """Every crash_point("...") of the programs' sources that the manager can reach."""
     found = set()
     for folder in ("manager", "shm", "zone"):
-        for path in (servers.SOURCE / folder).glob("*.cpp"):
+        for path in (servers.SOURCE / folder).glob("*.[ch]*"):
             found |= set(re.findall(r'crash_point\("([^"]+)"\)', path.read_text()))
     return sorted(found)
 
@@ -81,9 +82,23 @@ class Crashing:
             if self.dead():
                 return
             raise
-        with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
-            for client in [pool.submit(self.client, number) for number in range(THREADS)]:
-                client.result()  # with what went wrong in it
+        ended = threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(THREADS + 1) as pool:
+            reader = pool.submit(self.read, ended)
+            try:
+                for client in [pool.submit(self.client, number) for number in range(THREADS)]:
+                    client.result()  # with what went wrong in it
+            finally:
+                ended.set()
+            reader.result()
+
+    def read(self, ended):
+        """Transfers while the manager applies updates and dies: each one is of a whole version."""
+        while not ended.wait(0.05):
+            try:
+                self.served()
+            except (dns.exception.DNSException, OSError, EOFError):
+                pass  # a worker that is not there yet
 
     def dead(self):
         code = self.server.process.poll()
@@ -96,6 +111,7 @@ class Crashing:
             text = " ".join([f'"{name}"'] + ['"' + "x" * 250 + '"'] * (4 if self.large else 1))
             update = dns.update.UpdateMessage(ZONE)
             update.add(name, 60, "TXT", text)
+            update.add(f"twin-{name}", 60, "TXT", name)
             if not self.send(update, name):
                 return
             self.present[name] = text
@@ -103,6 +119,7 @@ class Crashing:
                 old = f"r{self.lives}-{number}-{step - 2}"
                 update = dns.update.UpdateMessage(ZONE)
                 update.delete(old)
+                update.delete(f"twin-{old}")
                 if not self.send(update, old):
                     return
                 del self.present[old]
@@ -121,13 +138,24 @@ class Crashing:
         self.unsure.add(name)
         return False
 
-    def check(self):
-        """What was acknowledged is served, and nothing that was deleted."""
-        served = {}
+    def served(self):
+        """Names of updates and what they brought. An update comes and goes with both of its names or with neither."""
+        served, twins = {}, set()
         for line in self.server.records(ZONE):
             owner, _, rdtype, rdata = line.split(" ", 3)
-            if int(rdtype) == dns.rdatatype.TXT:
-                served[owner.split(".")[0]] = rdata
+            name = owner.split(".")[0]
+            if int(rdtype) != dns.rdatatype.TXT:
+                continue
+            if name.startswith("twin-"):
+                twins.add(name.removeprefix("twin-"))
+            else:
+                served[name] = rdata
+        assert twins == set(served)
+        return served
+
+    def check(self):
+        """What was acknowledged is served, and nothing that was deleted."""
+        served = self.served()
         sure = {name: text for name, text in self.present.items() if name not in self.unsure}
         assert {name: served.get(name) for name in sure} == sure
         assert not (self.absent - self.unsure) & set(served)

@@ -1,9 +1,11 @@
 """Secondary zones whose primaries break, lag or lie: what comes in is checked, another way is found."""
 
+import contextlib
 import shutil
 import signal
 import socketserver
 import struct
+import subprocess
 import threading
 import time
 
@@ -18,6 +20,7 @@ import dns.update
 import pytest
 
 import servers
+from test_full import small_disk  # noqa: F401 (a fixture)
 
 APEX = "example."
 
@@ -119,14 +122,14 @@ def secondary(pando):
     """Gives secondary(count) → (server, primaries): serving serial 1 and looking every second."""
     opened = []
 
-    def start(count=1, wait=True, limits="", prepare=lambda primaries: None):
+    def start(count=1, wait=True, limits="", prepare=lambda primaries: None, **options):
         primaries = [OddPrimary() for _ in range(count)]
         opened.extend(primaries)
         prepare(primaries)
         server = pando(
             [{"name": "example", "primaries": ["odd"], "allow-transfer": [{"address": "127.0.0.0/8"}]}],
             remotes=[{"name": "odd", "address": [f"127.0.0.1@{one.port}" for one in primaries]}],
-            limits="{refresh: [1s, 4weeks]" + limits + "}")
+            limits="{refresh: [1s, 4weeks]" + limits + "}", **options)
         server.start("example" if wait else None)
         return server, primaries
 
@@ -139,10 +142,13 @@ def problem(server):
     return server.control("zone", "status", "example").get("problem", "")
 
 
-def notify(server):
+def notify(server, hint=None):
+    """`hint`: the SOA that the primary has."""
     message = dns.message.make_query(APEX, "SOA")
     message.set_opcode(dns.opcode.NOTIFY)
     message.flags = message.flags & ~dns.flags.RD | dns.flags.AA
+    if hint is not None:
+        message.answer.append(hint)
     assert dns.query.udp(message, "127.0.0.1", port=server.port, timeout=10).rcode() == dns.rcode.NOERROR
 
 
@@ -187,10 +193,12 @@ def test_a_dead_primary_does_not_hide_a_living_one(secondary):
     has_serial(server, 9)
 
 
-def test_a_serial_that_goes_back_is_a_problem_and_renews_nothing(secondary):
+@pytest.mark.parametrize("serial, what", [
+    (5, "behind"), pytest.param(10 + 2**31, "not ahead of", id="distance 2^31")])
+def test_a_serial_that_goes_back_is_a_problem_and_renews_nothing(secondary, serial, what):
     server, (primary,) = secondary(prepare=lambda primaries: setattr(primaries[0], "serial", 10))
-    primary.serial = 5
-    servers.wait_until("it is told", lambda: "serial 5 is behind ours, 10" in problem(server), 60)
+    primary.serial = serial
+    servers.wait_until("it is told", lambda: f"serial {serial} is {what} ours, 10" in problem(server), 60)
     expires = server.control("zone", "status", "example")["expires_at"]
     asked = len(primary.asked)
     servers.wait_until("it was asked again", lambda: len(primary.asked) >= asked + 2, 60)
@@ -231,6 +239,27 @@ def test_an_expired_zone_takes_what_its_primary_has_then(secondary):
     primary.answer = primary.honest
     has_serial(server, 4)
     assert server.ask("www.example").rcode() == dns.rcode.NOERROR
+
+
+def test_an_expired_zone_takes_what_it_had_when_its_primary_tells(secondary):
+    """The primary comes back with the same serial, long before it is asked again by the timers."""
+    server, (primary,) = secondary(prepare=lambda primaries: setattr(
+        primaries[0], "answer", lazily(primaries[0], expire=3)))
+    primary.answer = lambda query, rdtype: None
+    servers.wait_until("it has expired", lambda: server.ask("www.example").rcode() == dns.rcode.SERVFAIL, 60)
+    servers.wait_until("it was tried in vain", lambda: problem(server), 60)
+    primary.answer = lazily(primary)
+    notify(server, slow_soa(1))
+    servers.wait_until("it is served", lambda: server.ask("www.example").rcode() == dns.rcode.NOERROR, 60)
+    assert server.serial("example") == 1
+
+
+def test_a_notify_of_what_is_there_brings_no_visit(secondary):
+    server, (primary,) = secondary(prepare=lambda primaries: setattr(primaries[0], "answer", lazily(primaries[0])))
+    asked = len(primary.asked)
+    notify(server, slow_soa(1))
+    time.sleep(2)
+    assert len(primary.asked) == asked
 
 
 @pytest.mark.parametrize("what, limit", [("records", "limits.rrset-records"), ("types", "limits.name-types")])
@@ -277,6 +306,22 @@ def test_an_ixfr_without_an_end_is_given_up_for_an_axfr(secondary):
     has_serial(server, 2)
     assert "differences of more than 100000 records" in server.log()
     assert server.control("status")["counters"]["transfers_in_fallbacks"] == 1
+
+
+def test_an_ixfr_beyond_the_limits_is_given_up_for_an_axfr(secondary):
+    server, (primary,) = secondary(limits=", rrset-records: 20")
+    many = records(f"many.{APEX}", "A", *(f"10.0.0.{i}" for i in range(1, 31)))
+
+    def answer(query, rdtype):
+        if rdtype != "IXFR":
+            return primary.honest(query, rdtype)
+        return [wire(query, [soa(2), soa(1), soa(2), many, soa(2)])]
+
+    primary.answer = answer
+    primary.serial = 2
+    has_serial(server, 2)
+    assert server.control("status")["counters"]["transfers_in_fallbacks"] == 1
+    assert server.ask("many.example").rcode() == dns.rcode.NXDOMAIN
 
 
 @pytest.mark.parametrize("limit, value", [("transfer-time", "2s"), ("transfer-size", "1MiB")])
@@ -417,6 +462,44 @@ def test_a_large_ixfr_is_worked_out_beside_the_commit_thread(secondary):
     counters = server.control("status")["counters"]
     assert (counters["transfers_in_ixfr"], counters["large_changes"]) == (1, 1)
     assert server.control("store", "check")["faults_found"] == 0
+
+
+@contextlib.contextmanager
+def failing_journal(disk, how):
+    """The journal's disk has no room, or its folder is mounted read-only over itself."""
+    journal = str(disk / "journal")
+    if how == "full":
+        with pytest.raises(OSError, match="No space"):
+            (disk / "filler").write_bytes(bytes(8 << 20))
+    else:
+        subprocess.run(["mount", "--bind", journal, journal], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", journal], check=True)
+    try:
+        yield
+    finally:
+        if how == "full":
+            (disk / "filler").unlink()
+        else:
+            subprocess.run(["umount", "--lazy", journal], check=True)
+
+
+@pytest.mark.parametrize("how, reason", [("full", "No space left"), ("read-only", "Read-only file system")])
+def test_an_ixfr_that_cannot_be_journalled_is_no_reason_for_an_axfr(secondary, small_disk, how, reason):  # noqa: F811
+    """It would come in beside the journal, and be lost with the host."""
+    journal = small_disk / "journal"
+    server, (primary,) = secondary(prepare=lambda primaries: with_hosts(primaries[0]), journal=str(journal))
+    servers.wait_until("the copy is there", (journal / "secondary/example.zone").exists)
+    del primary.asked[:]
+    with failing_journal(small_disk, how):
+        primary.serial = 2
+        servers.wait_until("it is told", lambda: reason in problem(server), 60)
+        servers.wait_until("it was tried again", lambda: primary.asked.count("IXFR") >= 2, 60)
+        assert server.serial("example") == 1
+    has_serial(server, 2)
+    counters = server.control("status")["counters"]
+    assert (counters["transfers_in_ixfr"], counters["transfers_in_fallbacks"]) == (1, 0)
+    assert "AXFR" not in primary.asked
+    assert host_addresses(server) == ["198.51.100.2"] * HOSTS
 
 
 @pytest.mark.parametrize("point", ["change-worked-out", "change-adopted", "commit-journalled"])

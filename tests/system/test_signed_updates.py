@@ -4,6 +4,8 @@ is BIND's, which also checks what Pando then has."""
 import os
 import pathlib
 import re
+import shutil
+import signal
 import subprocess
 import time
 
@@ -118,10 +120,11 @@ def signer(request, tmp_path):
     return Signer(tmp_path / "signer", *WAYS[request.param])
 
 
-def serve(pando, path, remotes=(), **more):
+def serve(pando, path, remotes=(), image=False, **more):
     zone = {"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}],
             "allow-transfer": [{"address": "127.0.0.0/8"}], **more}
-    return pando([zone], keys=[KEY], remotes=remotes).start("example")
+    kept = "  image: zones.image\n  checkpoint: {interval: 24h, journal: 1GiB}" if image else ""
+    return pando([zone], keys=[KEY], remotes=remotes, store_extra=kept).start("example")
 
 
 def edit(lines, out, into):
@@ -164,6 +167,71 @@ def test_what_a_signer_makes_is_taken_kept_and_passed_on(tmp_path, pando, signer
     server.start("example")
     assert transferred(server) == records_of(path)
     verify(server, tmp_path)
+
+
+def test_an_edited_file_needs_a_higher_serial(tmp_path, pando):
+    """`dnssec-signzone` keeps the serial. The SOA's signature holds for it, so no other may be served with it."""
+    signer = Signer(tmp_path / "signer", *WAYS["nsec-ed25519"])
+    path = signer.sign(ZONE, 5)
+    server = serve(pando, path)
+    edited, longer = [*ZONE, "new A 192.0.2.9"], [*ZONE, "new A 192.0.2.9", "other A 192.0.2.9"]
+    # With the same serial, and signatures that came later: what operators do, and BIND takes.
+    signer.sign(edited, 5, end=2 * 86400)
+    server.control("reload")
+    assert transferred(server) == records_of(path)
+    assert re.search("zone_file.*secondaries do not see", server.log())
+    verify(server, tmp_path)
+    server.kill()
+    server.start("example")
+    assert transferred(server) == records_of(path)
+    # A lower one is refused, and the zone stays as it was.
+    before = transferred(server)
+    signer.sign(longer, 4).rename(path)
+    assert "its SOA is signed, with serial 4, which is not ahead of the served zone's 5" in refused_reload(server)
+    assert transferred(server) == before
+    signer.sign(longer, 6).rename(path)
+    server.control("reload")
+    assert transferred(server) == records_of(path)
+    # Beside an update the same serial is refused, too: its records would be lost.
+    answer = send(server, difference(records_of(path), records_of(signer.sign(edited, 7))))
+    assert answer.rcode() == dns.rcode.NOERROR
+    before = transferred(server)
+    signer.sign(longer + ["more A 192.0.2.9"], 7).rename(path)
+    assert "with serial 7, which is not ahead of the served zone's 7" in refused_reload(server)
+    assert transferred(server) == before
+    verify(server, tmp_path)
+
+
+def test_a_file_signed_again_survives_the_host(tmp_path, pando):
+    """The image has the zone before, with the same serial: what came later must not be put on top of that."""
+    signer = Signer(tmp_path / "signer", *WAYS["nsec-ed25519"])
+    path = signer.sign(ZONE, 5)
+    server = serve(pando, path, image=True)
+    server.control("store", "checkpoint")
+    edited, longer = [*ZONE, "new A 192.0.2.9"], [*ZONE, "new A 192.0.2.9", "other A 192.0.2.9"]
+    signer.sign(edited, 5, end=2 * 86400)
+    server.control("reload")
+    answer = send(server, difference(records_of(path), records_of(signer.sign(longer, 6))))
+    assert answer.rcode() == dns.rcode.NOERROR
+    before = transferred(server)
+    server.kill()
+    for pid in server.left_over():
+        os.kill(pid, signal.SIGKILL)
+    servers.wait_until("workers are gone", lambda: not server.left_over())
+    shutil.rmtree(server.store)
+    server.start("example")
+    assert transferred(server) == before
+    # The zone as it is served, saved in its file: nothing changes, and nothing is refused.
+    verify(server, tmp_path)
+    (tmp_path / "transferred").rename(path)
+    assert not server.control("reload")["problems"]
+    assert transferred(server) == before
+
+
+def refused_reload(server):
+    """What keeps the edited file from being served."""
+    problem, = server.control("reload")["problems"]
+    return problem
 
 
 def refusal(server, update):

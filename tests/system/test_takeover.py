@@ -1,5 +1,8 @@
 """A build of another layout takes over from one that runs: no query is lost, nor an acknowledged update."""
 
+import socket
+
+import dns.message
 import dns.query
 import dns.rcode
 import dns.update
@@ -113,6 +116,28 @@ def test_the_old_manager_has_left_before(takeover):
     takeover.await_successors(old)
     takeover.end()
     assert takeover.has("before")
+
+
+def test_who_was_answered_is_not_answered_again(takeover):
+    """The manager sends UDP responses to updates by itself and tells the worker later. A worker that is left answers
+    SERVFAIL to what it takes for unanswered."""
+    clients = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(10)]
+    for number, client in enumerate(clients):
+        client.settimeout(10)
+        client.connect(("127.0.0.1", takeover.server.port))
+        message = dns.update.UpdateMessage(ZONE)
+        message.add(f"client{number}", 300, "A", "192.0.2.9")
+        client.send(message.to_wire())
+        assert dns.message.from_wire(client.recv(4096)).rcode() == dns.rcode.NOERROR
+    takeover.server.control("hand-over")
+    assert takeover.server.process.wait(30) == 0
+    takeover.run(Programs.this)
+    takeover.update("behind")
+    for client in clients:
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            client.recv(4096)
+        client.close()
 
 
 def test_the_same_build_goes_on_with_the_workers(takeover):

@@ -128,3 +128,27 @@ def test_a_primary_that_lost_its_journal_sends_the_whole_zone(tmp_path, pando, p
     update("delete one.example")
     has_followed(secondary, bind)
     assert counters(secondary)["transfers_in_ixfr"] == seen["transfers_in_ixfr"] + 1
+
+
+@pytest.mark.parametrize("kind", ["knot", "nsd"])
+def test_a_primary_of_files_that_lost_its_journal_sends_the_whole_zone(tmp_path, pando, peers, kind):
+    primary = Primary(kind, tmp_path, peers, 1)
+    secondary = follow(pando, primary.server.port)
+    primary.edit(text_of(2, "one A 192.0.2.1"), 2)
+    has_followed(secondary, primary.server)
+    seen = counters(secondary)
+    assert seen["transfers_in_ixfr"] == 1
+    primary.server.stop()
+    journal = tmp_path / "knot/db" if kind == "knot" else tmp_path
+    lost = [path for path in journal.rglob("*") if path.is_file() and (kind == "knot" or ".ixfr" in path.name)]
+    assert lost
+    for path in lost:
+        path.unlink()
+    primary.path.write_text(text_of(7, "seven A 192.0.2.7"))
+    primary.server.start("example")
+    has_followed(secondary, primary.server)
+    after = counters(secondary)
+    assert after["transfers_in_ixfr"] == 1 and after["transfers_in"] > seen["transfers_in"], after
+    primary.edit(text_of(8, "eight A 192.0.2.8"), 8)
+    has_followed(secondary, primary.server)
+    assert counters(secondary)["transfers_in_ixfr"] == 2

@@ -280,6 +280,23 @@ def test_large_update_over_tcp(server):
     assert server.serial("example") == 2
 
 
+def test_the_largest_update_that_tcp_has_room_for(server):
+    def update_with(octets):
+        update = new_update()
+        for i in range(260):
+            update.add(f"big{i:03}", 60, "TXT", "x" * 231)
+        update.add("rest", 60, "TXT", "x" * octets)
+        return update
+
+    room = 65535 - len(update_with(1).to_wire(max_size=65535))
+    assert 0 <= room < 254, "another number of records"
+    update = update_with(1 + room)
+    assert len(update.to_wire(max_size=65535)) == 65535
+    assert send(server, update, tcp=True).rcode() == 0
+    assert server.ask("big259.example", "TXT").answer and server.ask("rest.example", "TXT").answer
+    assert server.serial("example") == 2
+
+
 def test_more_updates_one_after_the_other_than_a_worker_may_have_under_way(server):
     """The manager answers them; the worker must hear of that before its places are used up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:

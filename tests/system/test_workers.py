@@ -99,6 +99,13 @@ def test_an_added_worker_takes_its_share_and_a_removed_one_takes_no_query_with_i
     nothing_lost(load)
 
 
+def test_the_list_tells_what_mapping_the_store_costs(server):
+    for row in server.workers().values():
+        with open(f"/proc/{row['pid']}/status") as status:
+            told = next(int(line.split()[1]) for line in status if line.startswith("VmPTE:"))
+        assert 0 < row["page_tables"] <= told * 1024
+
+
 def test_workers_may_come_and_go_many_times(server, load):
     for _ in range(3):
         server.control("worker", "add", "2")

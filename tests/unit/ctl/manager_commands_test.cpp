@@ -235,7 +235,8 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
                                      1785844800,
                                      1,
                                      2,
-                                     {{"queries_udp", 70}, {"queries_tcp", 7}, {"queries_do", 5}}},
+                                     {{"queries_udp", 70}, {"queries_tcp", 7}, {"queries_do", 5}},
+                                     3 << 20},
                                     {1, 0, "dead"}}};
   const std::pair<const char*, Command> cases[] = {
       {"worker-list", [](Session& session) { return session.worker_list(); }},
@@ -248,10 +249,11 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
     ASSERT_EQ(outcome.requests.size(), 1U);
     EXPECT_EQ(outcome.requests[0].verb, verb);
     EXPECT_EQ(outcome.requests[0].count, verb == std::string("worker-list") ? 1U : 3U);
-    EXPECT_EQ(outcome.out,
-              "SLOT  PID  STATE    STARTED               RESTARTS  TRANSFERS  QUERIES\n"
-              "   0  100  serving  2026-08-04T12:00:00Z         1          2       77\n"
-              "   1    -  dead     -                            0          0        0\n");
+    EXPECT_EQ(
+        outcome.out,
+        "SLOT  PID  STATE    STARTED               RESTARTS  TRANSFERS  PAGE TABLES  QUERIES\n"
+        "   0  100  serving  2026-08-04T12:00:00Z         1          2     3.00 MiB       77\n"
+        "   1    -  dead     -                            0          0          0 B        0\n");
   }
 }
 

@@ -17,7 +17,18 @@ namespace pando::manager::testing {
 /// may. `fail` makes chosen calls fail.
 class FakeDisk final : public Files {
  public:
-  enum class Call { kOpen, kWrite, kSync, kPreallocate, kRename, kRemove, kSyncDirectory };
+  enum class Call {
+    kOpen,
+    kRead,
+    kWrite,
+    kSync,
+    kPreallocate,
+    kTruncate,
+    kRename,
+    kRemove,
+    kSyncDirectory,
+    kList
+  };
   /// Asked before each call; returns the error the call shall give, or nothing.
   std::function<Status(Call, const std::string& path)> fail = [](Call, const std::string&) {
     return Status();
@@ -52,11 +63,18 @@ class FakeDisk final : public Files {
   }
   Status sync_directory(const std::string& directory) override {
     if (auto asked = ask(Call::kSyncDirectory, directory); !asked) return asked;
-    durable_names_ = names_;
-    changed_names_.clear();
+    std::erase_if(changed_names_, [&](const std::string& path) {
+      if (!path.starts_with(directory + "/")) return false;
+      if (const auto found = names_.find(path); found != names_.end())
+        durable_names_[path] = found->second;
+      else
+        durable_names_.erase(path);
+      return true;
+    });
     return {};
   }
   Result<std::vector<std::string>> list(const std::string& directory) override {
+    if (auto asked = ask(Call::kList, directory); !asked) return pass(asked);
     std::vector<std::string> found;
     for (const auto& [path, node] : names_)
       if (path.starts_with(directory + "/")) found.push_back(path.substr(directory.size() + 1));
@@ -119,12 +137,15 @@ class FakeDisk final : public Files {
     Handle(FakeDisk& disk, std::string path, std::shared_ptr<Node> node)
         : disk_(disk), path_(std::move(path)), node_(std::move(node)) {}
     Status write_at(std::uint64_t offset, ByteView bytes) override {
-      if (auto asked = disk_.ask(Call::kWrite, path_); !asked) return asked;
+      auto asked = disk_.ask(Call::kWrite, path_);
+      // One that fails has written a part of it.
+      if (!asked) bytes = bytes.first(bytes.size() / 2);
       node_->put(offset, bytes);
       node_->unsynced.push_back({offset, Bytes(bytes.begin(), bytes.end())});
-      return {};
+      return asked;
     }
     Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
+      if (auto asked = disk_.ask(Call::kRead, path_); !asked) return pass(asked);
       if (offset >= node_->bytes.size()) return std::size_t{0};
       const std::size_t n = std::min<std::size_t>(out.size(), node_->bytes.size() - offset);
       std::copy_n(node_->bytes.begin() + static_cast<std::ptrdiff_t>(offset), n, out.begin());
@@ -146,6 +167,7 @@ class FakeDisk final : public Files {
       return {};
     }
     Status truncate(std::uint64_t octets) override {
+      if (auto asked = disk_.ask(Call::kTruncate, path_); !asked) return asked;
       node_->bytes.resize(octets);
       return {};
     }

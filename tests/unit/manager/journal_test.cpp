@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "manager/journal_history.h"
 #include "tests/unit/manager/fake_disk.h"
 
 namespace pando::manager {
@@ -299,6 +300,59 @@ TEST_F(JournalTest, AJournalOfAnotherVersionIsRefused) {
   const Journal again = open();
   EXPECT_THAT(payloads(again), IsEmpty());
   EXPECT_FALSE(severe.empty());
+}
+
+/// What it has would be written over by the next one.
+TEST_F(JournalTest, ASegmentThatCannotBeReadForNowIsNotLeftOut) {
+  Journal journal = open(1024);
+  for (int i = 0; i < 20; ++i) append(journal, fmt::format("{:x>100}", i));
+  const std::string last = last_segment(journal);
+  ASSERT_GT(journal.files().segments.size(), 2U);
+  disk.fail = [&](FakeDisk::Call call, const std::string& path) -> Status {
+    if (call == FakeDisk::Call::kOpen && path == last) return fail(Errc::kIo, "injected");
+    return {};
+  };
+  const auto refused = Journal::open({kFolder, 1024}, disk, sink());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().text, HasSubstr(last));
+  disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  EXPECT_EQ(payloads(open(1024)).size(), 20U);
+}
+
+TEST_F(JournalTest, ASegmentWithADamagedHeaderIsKeptAside) {
+  Journal journal = open(1024);
+  for (int i = 0; i < 20; ++i) append(journal, fmt::format("{:x>100}", i));
+  const std::string last = last_segment(journal);
+  disk.contents(last)[20] ^= 1;
+  const Bytes damaged = disk.contents(last);
+  Journal again = open(1024);
+  ASSERT_THAT(severe, ElementsAre(HasSubstr("kept as")));
+  append(again, "goes on under the same name");
+  EXPECT_EQ(last_segment(again), last);
+  EXPECT_EQ(disk.contents(last + ".damaged"), damaged);
+  // What it had is missing from then on, also for whoever reads the files anew.
+  const std::uint64_t first = again.files().segments.back().header.first;
+  EXPECT_EQ(again.files().damaged, first);
+  EXPECT_EQ(open(1024).files().damaged, first);
+  severe.clear();
+  const auto history = JournalHistory::read(disk, again.files(), sink());
+  EXPECT_TRUE(history->damaged());
+  const auto state = history->file_state(name("other.test."), UINT64_MAX);
+  ASSERT_TRUE(state.has_value());
+  EXPECT_FALSE(state->overlay.known());
+}
+
+TEST_F(JournalTest, AMissingSegmentIsToldOf) {
+  Journal journal = open(1024);
+  for (int i = 0; i < 20; ++i) append(journal, fmt::format("{:x>100}", i));
+  ASSERT_TRUE(disk.remove(journal.files().segments[1].path).has_value());
+  const Journal again = open(1024);
+  EXPECT_LT(payloads(again).size(), 20U);
+  EXPECT_THAT(severe, ElementsAre(HasSubstr("are missing")));
+  // An image that was written behind the gap lacks nothing.
+  severe.clear();
+  payloads(again, again.files().segments[1].header.first - 1);
+  EXPECT_THAT(severe, IsEmpty());
 }
 
 /// Random groups, failures and power cuts: what was acknowledged is there, in order. The one record

@@ -297,6 +297,77 @@ TEST_F(LargeChange, IsLeftAloneByUpkeep) {
   expect_sound();
 }
 
+TEST_F(LargeChange, IsNotLeftAloneForEver) {
+  StoreUpkeep upkeep(parts_.io, parts_.zone.store(), parts_.committer,
+                     {.least_chunks = 0, .patience = 0});
+  upkeep.leave_alone([&](dns::NameView apex) { return changes_.at_work_on(apex); });
+  leave_garbage();
+  ASSERT_TRUE(run_with([&] {
+                upkeep.start();
+                ASSERT_TRUE(parts_.run_until([&] { return upkeep.counters().steps > 3; }));
+                upkeep.stop();
+                ASSERT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
+              }).has_value());
+  EXPECT_GT(changes_.counters().again, 0U);
+  EXPECT_THAT(parts_.zone.at("new1"), SizeIs(1));
+  expect_sound();
+}
+
+/// Two at once of one zone would be worked out in vain; here one is at work at a time.
+TEST_F(LargeChange, HoldsNothingWhileItWaits) {
+  LargeChanges one(parts_.io, parts_.pool, parts_.zone.store(), parts_.slots, parts_.committer,
+                   {100, 3, 1});
+  EXPECT_THAT(parts_.slots.own_epochs(), IsEmpty());
+  Gate gate;
+  std::vector<std::optional<Status>> results(2);
+  const auto submit_to_one = [&](std::size_t which, zone::Changes changes, bool wait) {
+    ZoneChange change = step(std::move(changes), [&gate, wait](int) {
+      if (wait) gate.pass();
+    });
+    change.done = [&results, which](const Result<std::uint64_t>& version) {
+      results[which] = version ? Status() : Status(tl::unexpected<Error>(version.error()));
+    };
+    one.submit(std::move(change));
+  };
+  submit_to_one(0, large_difference(), true);
+  zone::Changes second{name("@"), {record(kSoa11)}, {}};
+  second.added.push_back(record("@ 3600 SOA ns1 admin 12 3600 600 86400 300"));
+  for (int i = 0; i < 200; ++i)
+    second.removed.push_back(record(fmt::format("new{} 300 A 10.1.{}.{}", i, i / 256, i % 256)));
+  submit_to_one(1, std::move(second), false);
+  gate.reached.get_future().wait();
+  EXPECT_THAT(parts_.slots.own_epochs(), ElementsAre(parts_.committer.current().version()));
+  gate.opened.set_value();
+  ASSERT_TRUE(parts_.run_until([&] { return results[0] && results[1]; }));
+  EXPECT_TRUE(results[0]->has_value() && results[1]->has_value());
+  EXPECT_EQ(one.counters().again, 0U) << "the second one began with what the first one left";
+  EXPECT_THAT(parts_.zone.at("new1"), IsEmpty());
+  EXPECT_THAT(parts_.zone.at("new201"), SizeIs(1));
+  parts_.pool.join();
+  expect_sound();
+}
+
+TEST_F(LargeChange, IsGivenUpWhenTheManagerStops) {
+  Gate gate;
+  std::optional<Errc> error;
+  ZoneChange change = step({});
+  change.records = 2 * kNames;
+  change.stage = [&](Stage& stage) -> Status {
+    gate.pass();
+    auto applied = stage.draft.apply(large_difference(), limits_);
+    if (!applied) error = applied.error().code;
+    return applied ? Status() : pass(applied);
+  };
+  auto result = submit(std::move(change));
+  gate.reached.get_future().wait();
+  changes_.stop();
+  gate.opened.set_value();
+  parts_.pool.join();
+  EXPECT_EQ(error, Errc::kFull);
+  parts_.io.poll();
+  EXPECT_FALSE(result->has_value()) << "nobody is told of it";
+}
+
 TEST_F(LargeChange, KeepsSettingsThatCameMeanwhile) {
   zone::ZoneSettings settings;
   settings.is_secondary = true;

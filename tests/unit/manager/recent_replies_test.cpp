@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace pando::manager {
 namespace {
 
-using Verdict = RecentReplies::Verdict;
+using Key = RecentReplies::Key;
 
+constexpr std::size_t kMaxOctets = RecentReplies::kMaxOctets;
 const Endpoint kClient = Endpoint::from_text("192.0.2.1@1000").value();
-const Bytes kMessage = {1, 2, 3};
+const Key kKey = RecentReplies::key_of(kClient, Bytes{1, 2, 3});
 
 struct Sink {
   int calls = 0;
@@ -21,13 +24,29 @@ struct Sink {
   }
 };
 
+/// True: the request is new, and has begun.
+bool admit(RecentReplies& recent, const Key& key, std::uint64_t now_ms,
+           RecentReplies::Reply reply) {
+  if (recent.join(key, reply, now_ms)) return false;
+  recent.begin(key, std::move(reply));
+  return true;
+}
+
+/// Requests of other clients, answered at once.
+void answer_others(RecentReplies& recent, std::uint32_t count, std::uint64_t now_ms,
+                   const Bytes& response) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Key key = {~std::uint64_t{i}, i};
+    if (admit(recent, key, now_ms, [](const Bytes&) {})) recent.finish(key, response, now_ms);
+  }
+}
+
 TEST(RecentReplies, ARetransmissionGetsTheFirstAnswer) {
   RecentReplies recent;
   Sink first, second;
-  const auto admitted = recent.admit(kClient, kMessage, 0, first.reply());
-  EXPECT_EQ(admitted.verdict, Verdict::kNew);
-  recent.finish(admitted.number, {9});
-  EXPECT_EQ(recent.admit(kClient, kMessage, 100, second.reply()).verdict, Verdict::kAnswered);
+  EXPECT_TRUE(admit(recent, kKey, 0, first.reply()));
+  recent.finish(kKey, {9}, 0);
+  EXPECT_FALSE(admit(recent, kKey, 100, second.reply()));
   EXPECT_EQ(first.last, Bytes{9});
   EXPECT_EQ(second.last, Bytes{9});
 }
@@ -35,10 +54,10 @@ TEST(RecentReplies, ARetransmissionGetsTheFirstAnswer) {
 TEST(RecentReplies, ARetransmissionBeforeTheAnswerWaitsForIt) {
   RecentReplies recent;
   Sink first, second;
-  const auto admitted = recent.admit(kClient, kMessage, 0, first.reply());
-  EXPECT_EQ(recent.admit(kClient, kMessage, 1, second.reply()).verdict, Verdict::kAnswered);
+  EXPECT_TRUE(admit(recent, kKey, 0, first.reply()));
+  EXPECT_FALSE(admit(recent, kKey, 1, second.reply()));
   EXPECT_EQ(second.calls, 0);
-  recent.finish(admitted.number, {9});
+  recent.finish(kKey, {9}, 2);
   EXPECT_EQ(second.last, Bytes{9});
 }
 
@@ -46,40 +65,95 @@ TEST(RecentReplies, EachRetransmissionIsRepliedToHoweverManyWait) {
   RecentReplies recent;
   Sink sink;
   constexpr int kCopies = 100;
-  const auto admitted = recent.admit(kClient, kMessage, 0, sink.reply());
-  for (int i = 1; i < kCopies; ++i) recent.admit(kClient, kMessage, 1, sink.reply());
-  recent.finish(admitted.number, {9});
+  for (int i = 0; i < kCopies; ++i) admit(recent, kKey, 1, sink.reply());
+  recent.finish(kKey, {9}, 1);
   EXPECT_EQ(sink.calls, kCopies);
 }
 
-TEST(RecentReplies, AnotherPortAddressOrMessageIsAnotherRequest) {
+TEST(RecentReplies, AnAnswerIsGivenOnce) {
   RecentReplies recent;
   Sink sink;
-  recent.admit(kClient, kMessage, 0, sink.reply());
+  admit(recent, kKey, 0, sink.reply());
+  recent.finish(kKey, {9}, 0);
+  recent.finish(kKey, {8}, 0);
+  EXPECT_EQ(sink.calls, 1);
+  admit(recent, kKey, 0, sink.reply());
+  EXPECT_EQ(sink.last, Bytes{9});
+}
+
+TEST(RecentReplies, AnotherPortAddressOrMessageIsAnotherRequest) {
+  const Bytes message = {1, 2, 3};
+  EXPECT_EQ(RecentReplies::key_of(kClient, message), kKey);
+  EXPECT_NE(RecentReplies::key_of(kClient, Bytes{1, 2, 4}), kKey);
+  EXPECT_NE(RecentReplies::key_of(kClient, Bytes{1, 2, 3, 0}), kKey);
   Endpoint other = kClient;
   other.port = 1001;
-  EXPECT_EQ(recent.admit(other, kMessage, 0, sink.reply()).verdict, Verdict::kNew);
+  EXPECT_NE(RecentReplies::key_of(other, message), kKey);
   other = Endpoint::from_text("192.0.2.2@1000").value();
-  EXPECT_EQ(recent.admit(other, kMessage, 0, sink.reply()).verdict, Verdict::kNew);
-  EXPECT_EQ(recent.admit(kClient, Bytes{1, 2, 4}, 0, sink.reply()).verdict, Verdict::kNew);
+  EXPECT_NE(RecentReplies::key_of(other, message), kKey);
 }
 
 TEST(RecentReplies, AfterItsLifeARequestIsNewAgain) {
-  RecentReplies recent(1024, 1000);
+  RecentReplies recent(16, kMaxOctets, 1000);
   Sink sink;
-  recent.finish(recent.admit(kClient, kMessage, 0, sink.reply()).number, {9});
-  EXPECT_EQ(recent.admit(kClient, kMessage, 999, sink.reply()).verdict, Verdict::kAnswered);
-  EXPECT_EQ(recent.admit(kClient, kMessage, 1000, sink.reply()).verdict, Verdict::kNew);
+  admit(recent, kKey, 0, sink.reply());
+  recent.finish(kKey, {9}, 0);
+  EXPECT_FALSE(admit(recent, kKey, 999, sink.reply()));
+  EXPECT_TRUE(admit(recent, kKey, 1000, sink.reply()));
 }
 
-TEST(RecentReplies, TheNumberOfFinishedOnesIsBounded) {
+TEST(RecentReplies, TheLifeOfALateAnswerBeginsWhenItIsGiven) {
+  RecentReplies recent(16, kMaxOctets, 1000);
+  Sink sink;
+  admit(recent, kKey, 0, sink.reply());
+  recent.finish(kKey, {9}, 5000);
+  EXPECT_FALSE(admit(recent, kKey, 5999, sink.reply()));
+}
+
+TEST(RecentReplies, EachRepetitionOfNsupdateGetsTheAnswerWhileTenThousandASecondGoThrough) {
+  RecentReplies recent;
+  Sink sink;
+  const Bytes response(150, 7);
+  EXPECT_TRUE(admit(recent, kKey, 0, sink.reply()));
+  recent.finish(kKey, {9}, 0);
+  answer_others(recent, 100'000, 0, response);
+  for (const std::uint64_t now_ms : {3000U, 6000U, 9000U}) {
+    EXPECT_FALSE(admit(recent, kKey, now_ms, sink.reply())) << now_ms;
+    EXPECT_EQ(sink.last, Bytes{9});
+  }
+}
+
+TEST(RecentReplies, TheNumberOfAnsweredOnesIsBounded) {
   RecentReplies recent(16);
   Sink sink;
-  for (std::uint8_t i = 0; i < 100; ++i)
-    recent.finish(recent.admit(kClient, Bytes{i}, 0, sink.reply()).number, {i});
-  EXPECT_LE(recent.size(), 16U);
-  EXPECT_EQ(recent.admit(kClient, Bytes{99}, 0, sink.reply()).verdict, Verdict::kAnswered);
-  EXPECT_EQ(recent.admit(kClient, Bytes{0}, 0, sink.reply()).verdict, Verdict::kNew);
+  admit(recent, kKey, 0, sink.reply());
+  recent.finish(kKey, {9}, 0);
+  answer_others(recent, 15, 0, {1});
+  EXPECT_FALSE(admit(recent, kKey, 0, sink.reply()));
+  answer_others(recent, 16, 0, {1});  // one more than these fifteen
+  EXPECT_EQ(recent.size(), 16U);
+  EXPECT_TRUE(admit(recent, kKey, 0, sink.reply()));
+}
+
+TEST(RecentReplies, TheirOctetsAreBounded) {
+  RecentReplies recent(1000, 10'000);
+  answer_others(recent, 100, 0, Bytes(1000));
+  EXPECT_LT(recent.size(), 10U);
+  EXPECT_GT(recent.size(), 5U);
+  answer_others(recent, 1000, 0, {});
+  EXPECT_LT(recent.size(), 200U) << "an entry counts, too, and not its answer alone";
+}
+
+TEST(RecentReplies, AnUnansweredOneStaysAndDoesNotKeepTheOthers) {
+  RecentReplies recent(16, kMaxOctets, 1000);
+  Sink sink;
+  admit(recent, kKey, 0, sink.reply());
+  answer_others(recent, 100, 0, {1});
+  EXPECT_EQ(recent.size(), 17U);
+  EXPECT_FALSE(admit(recent, kKey, 2000, sink.reply()));
+  EXPECT_EQ(recent.size(), 1U);
+  recent.finish(kKey, {9}, 2000);
+  EXPECT_EQ(sink.calls, 2);
 }
 
 }  // namespace

@@ -197,6 +197,33 @@ TEST(TransferParser, DifferencesHaveALimitThatAZoneHasNot) {
             "done");
 }
 
+TEST(TransferParser, DifferencesOfNothingButSerialsHaveTheSameLimit) {
+  TransferLimits limits;
+  limits.difference_records = 4;
+  auto parser = ixfr(1, limits);
+  EXPECT_EQ(feed(parser, {{soa(9), soa(1), soa(2), soa(2), soa(3), soa(3)}}),
+            "differences of more than 4 records");
+}
+
+TEST(TransferParser, DifferencesHaveALimitOfMemory) {
+  TransferLimits limits;
+  limits.difference_octets = sizeof(zone::Changes) + 4 * sizeof(zone::Record);
+  const std::string too_much =
+      "differences of more than " + std::to_string(limits.difference_octets) + " octets";
+  auto small = ixfr(7, limits);
+  EXPECT_EQ(feed(small, {{soa(8), soa(7), "a.example. A 192.0.2.1", soa(8), soa(8)}}), "done");
+  auto many = ixfr(7, limits);
+  EXPECT_EQ(feed(many, {{soa(8), soa(7), "a.example. A 192.0.2.1", "b.example. A 192.0.2.1", soa(8),
+                         soa(8)}}),
+            too_much);
+  auto large = ixfr(7, limits);
+  const std::string text = ' ' + std::string(250, 'x');
+  EXPECT_EQ(feed(large, {{soa(8), soa(7), "a.example. TXT" + text + text, soa(8), soa(8)}}),
+            too_much);
+  auto whole = ixfr(7, limits);
+  EXPECT_EQ(feed(whole, {{soa(8), kNs, "a.example. TXT" + text + text, soa(8)}}), "done");
+}
+
 TEST(TransferParser, KeepsItsLimits) {
   TransferLimits limits;
   limits.data.zone_records = 2;

@@ -66,6 +66,22 @@ class Service : public ::testing::Test {
     EXPECT_TRUE(parts_.run_until([&] { return answer.has_value(); }));
     return *answer;
   }
+  using Answer = std::shared_ptr<std::optional<Bytes>>;
+  /// An update whose answer is not waited for. Until the loop runs it waits as for a disk.
+  Answer send(Bytes message, ipc::Transport transport = ipc::Transport::kUdp) {
+    ipc::Forward forward;
+    forward.transport = transport;
+    forward.client = Endpoint::from_text("192.0.2.9@1000").value();
+    forward.message = std::move(message);
+    auto answer = std::make_shared<std::optional<Bytes>>();
+    service_.handle(std::move(forward), [answer](Bytes octets) { *answer = std::move(octets); });
+    return answer;
+  }
+  Bytes signed_add(const std::string& owner) {
+    UpdateBuilder builder;
+    builder.add(owner + " 60 A 192.0.2.9");
+    return sign(builder.message(), "ours.");
+  }
   Bytes update(Bytes message) { return ask(ipc::ForwardKind::kUpdate, std::move(message)); }
   static Rcode rcode(const Bytes& answer) {
     return answer.size() < 12 ? Rcode::kServFail : static_cast<Rcode>(answer[3] & 0x0F);
@@ -151,6 +167,56 @@ TEST_F(Service, ARetransmittedUpdateGetsTheFirstAnswer) {
   EXPECT_EQ(update(message), first) << "executed again, the prerequisite would fail";
   EXPECT_EQ(service_.counters().repeated, 1U);
   EXPECT_EQ(service_.counters().updates, 1U);
+}
+
+TEST_F(Service, AfterManyOtherUpdatesARetransmittedOneIsNotDoneAgain) {
+  UpdateBuilder builder;
+  builder.nx("new", "ANY").add("new 60 A 192.0.2.9");
+  const Bytes message = sign(builder.message(), "ours.");
+  const Bytes first = update(message);
+  EXPECT_EQ(rcode(first), Rcode::kNoError);
+  for (std::uint16_t id = 0; id < 1100; ++id)  // of what is there already: they change nothing
+    EXPECT_EQ(rcode(update(sign(add().message(id), "ours."))), Rcode::kNoError);
+  now_ += 9;  // nsupdate's last try
+  EXPECT_EQ(update(message), first);
+}
+
+TEST_F(Service, BeyondTheBoundUpdatesAreTurnedAwayAtOnceAndNotDoneLater) {
+  service_.set_limits({2, 1 << 20});
+  const Bytes repeated = signed_add("a");
+  const Bytes too_many = signed_add("c");
+  const Answer first = send(repeated);
+  const Answer second = send(signed_add("b"));
+  const Answer third = send(too_many);
+  ASSERT_TRUE(third->has_value());
+  EXPECT_EQ(rcode(**third), Rcode::kServFail);
+  const Answer again = send(repeated);
+  EXPECT_FALSE(again->has_value()) << "it waits with the first, and needs no place";
+  ASSERT_TRUE(parts_.run_until([&] { return first->has_value() && second->has_value(); }));
+  EXPECT_EQ(rcode(**first), Rcode::kNoError);
+  EXPECT_EQ(rcode(**second), Rcode::kNoError);
+  EXPECT_EQ(*again, *first);
+  EXPECT_THAT(parts_.zone.at("c"), IsEmpty());
+  EXPECT_EQ(service_.counters().failed, 1U);
+  EXPECT_EQ(rcode(update(too_many)), Rcode::kNoError) << "there is room again, and it was not done";
+}
+
+/// Strangers must not fill the places of clients while the disk hangs.
+TEST_F(Service, AStrangersUpdateIsRefusedWithoutWaiting) {
+  const Answer answer = send(add().message());
+  ASSERT_TRUE(answer->has_value());
+  EXPECT_EQ(rcode(**answer), Rcode::kRefused);
+}
+
+TEST_F(Service, TheOctetsOfWaitingUpdatesAreBoundedAlsoOverTcp) {
+  service_.set_limits({100, 1});
+  const Answer first = send(signed_add("a"), ipc::Transport::kTcp);
+  const Answer second = send(signed_add("b"), ipc::Transport::kTcp);
+  ASSERT_TRUE(second->has_value());
+  EXPECT_EQ(rcode(**second), Rcode::kServFail);
+  ASSERT_TRUE(parts_.run_until([&] { return first->has_value(); }));
+  EXPECT_EQ(rcode(**first), Rcode::kNoError);
+  EXPECT_EQ(rcode(update(signed_add("b"))), Rcode::kNoError);
 }
 
 TEST_F(Service, ForgedUpdatesDoNotDisplaceAnswersThatMayBeAskedForAgain) {

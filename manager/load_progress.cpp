@@ -1,0 +1,46 @@
+#include "manager/load_progress.h"
+
+#include <algorithm>
+
+namespace pando::manager {
+
+namespace {
+constexpr std::chrono::seconds kTellEvery{10};
+}  // namespace
+
+unsigned LoadProgress::percent() const noexcept {
+  const std::uint64_t whole = file_octets.load(std::memory_order_relaxed);
+  if (whole == 0) return 0;
+  const std::uint64_t read = std::min(read_octets.load(std::memory_order_relaxed), whole);
+  return static_cast<unsigned>(static_cast<double>(read) / static_cast<double>(whole) * 100.0);
+}
+
+std::shared_ptr<LoadProgress> LoadsUnderWay::begin(const dns::Name& zone,
+                                                   LoadProgress::Clock::time_point now) {
+  auto load = std::make_shared<LoadProgress>();
+  load->zone = zone;
+  load->start = load->told = now;
+  std::erase_if(loads_, [](const auto& one) { return one.expired(); });
+  loads_.push_back(load);
+  return load;
+}
+
+std::shared_ptr<const LoadProgress> LoadsUnderWay::find(dns::NameView zone) const {
+  for (const auto& one : loads_)
+    if (auto load = one.lock(); load && load->zone.view() == zone) return load;
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<const LoadProgress>> LoadsUnderWay::due(
+    LoadProgress::Clock::time_point now) {
+  std::vector<std::shared_ptr<const LoadProgress>> found;
+  for (const auto& one : loads_) {
+    const auto load = one.lock();
+    if (!load || now - load->told < kTellEvery) continue;
+    load->told = now;
+    found.push_back(load);
+  }
+  return found;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,45 @@
+#include "ctl/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace pando::ctl {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+constexpr ProgressBar::Clock::time_point kStart{std::chrono::seconds(1000)};
+
+TEST(ProgressBar, IsDrawnOverItselfAndGoneAtTheEnd) {
+  std::ostringstream err;
+  {
+    ProgressBar bar(err, true, 200, kStart);
+    bar.at(50, kStart + milliseconds(100));
+    EXPECT_EQ(err.str(), "") << "what is quick needs none";
+    bar.at(100, kStart + milliseconds(500));
+    EXPECT_EQ(err.str(), "\r[" + std::string(20, '=') + std::string(20, ' ') + "]  50%");
+    bar.at(101, kStart + milliseconds(550));
+    EXPECT_THAT(err.str(), EndsWith(" 50%"));
+    bar.at(1000, kStart + milliseconds(600));
+    EXPECT_THAT(err.str(), EndsWith("100%"));
+  }
+  EXPECT_THAT(err.str(), EndsWith("\r" + std::string(47, ' ') + "\r"));
+}
+
+TEST(ProgressBar, NothingIsDrawnWhereNobodyLooks) {
+  std::ostringstream err;
+  {
+    ProgressBar unseen(err, false, 200, kStart);
+    unseen.at(100, kStart + milliseconds(900));
+    ProgressBar unknown(err, true, 0, kStart);
+    unknown.at(100, kStart + milliseconds(900));
+  }
+  EXPECT_EQ(err.str(), "");
+}
+
+}  // namespace
+}  // namespace pando::ctl

@@ -1,0 +1,49 @@
+#include "manager/load_progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace pando::manager {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const dns::Name kZone = dns::Name::from_text("example.com.").value();
+constexpr LoadProgress::Clock::time_point kStart{seconds(1000)};
+
+TEST(LoadProgress, IsAShareOfTheFile) {
+  LoadsUnderWay loads;
+  const auto load = loads.begin(kZone, kStart);
+  EXPECT_EQ(load->percent(), 0U) << "its size is not known yet";
+  load->file_octets = 200;
+  load->read_octets = 199;
+  EXPECT_EQ(load->percent(), 99U);
+  load->read_octets = 5000;  // with what it includes
+  EXPECT_EQ(load->percent(), 100U);
+  load->file_octets = UINT64_MAX;
+  load->read_octets = UINT64_MAX / 2;
+  EXPECT_EQ(load->percent(), 50U);
+}
+
+TEST(LoadProgress, AZoneIsUnderWayUntilItsLoadIsLetGo) {
+  LoadsUnderWay loads;
+  auto load = loads.begin(kZone, kStart);
+  EXPECT_EQ(loads.find(dns::Name::from_text("EXAMPLE.com.").value()), load);
+  EXPECT_EQ(loads.find(dns::Name::from_text("com.").value()), nullptr);
+  load.reset();
+  EXPECT_EQ(loads.find(kZone), nullptr);
+}
+
+TEST(LoadProgress, WhatTakesLongIsToldEveryTenSeconds) {
+  LoadsUnderWay loads;
+  const auto load = loads.begin(kZone, kStart);
+  EXPECT_THAT(loads.due(kStart + seconds(9)), IsEmpty());
+  EXPECT_THAT(loads.due(kStart + seconds(10)), ElementsAre(load));
+  EXPECT_THAT(loads.due(kStart + seconds(19)), IsEmpty());
+  EXPECT_THAT(loads.due(kStart + seconds(20)), ElementsAre(load));
+}
+
+}  // namespace
+}  // namespace pando::manager
