@@ -99,6 +99,14 @@ void ZoneScanner::scan_text(std::string_view text, std::string_view label) {
   line_ = file.lexer.line();
 }
 
+void ZoneScanner::scan_rest(const std::string& path, FileSource::Identity identity,
+                            ZoneSource& source) {
+  File file{path, nullptr, identity, {}};
+  file.lexer.set_line(line_);
+  scan_source(file, source);
+  line_ = file.lexer.line();
+}
+
 void ZoneScanner::scan_source(File& file, ZoneSource& source) {
   File* const outer = std::exchange(file_, &file);
   TextWindow window(std::min(options_.window_octets, source.size_hint()));

@@ -24,6 +24,8 @@ class ZoneScanner {
 
   void scan_file(const std::string& path);
   void scan_text(std::string_view text, std::string_view label);
+  /// The rest of a file of which the text before was scanned already.
+  void scan_rest(const std::string& path, FileSource::Identity identity, ZoneSource& source);
 
   [[nodiscard]] ScanReport take_report() noexcept { return std::move(report_); }
   /// What text behind the end of the scanned one inherits.

@@ -2,8 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "dns/rdata.h"
 #include "dns/zone_scanner.h"
+#include "dns/zone_scanner_parts.h"
 #include "manager/export_file.h"
 #include "manager/soa.h"
 #include "manager/zone_recovery.h"
@@ -21,6 +25,13 @@ dns::ScanOptions options_for(const dns::Name& apex) {
   dns::ScanOptions options;
   options.origin = apex;
   return options;
+}
+
+/// Building takes as long as scanning does, or longer: more threads than these would wait for it.
+dns::PartOptions part_options() {
+  dns::PartOptions parts;
+  parts.threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U) - 1;
+  return parts;
 }
 
 /// The serial of the file's SOA, without reading further than that.
@@ -106,8 +117,8 @@ class Builder {
   std::vector<std::string> add_file() {
     dns::ScanOptions options = options_for(apex_);
     if (progress_ != nullptr) options.octets_read = &progress_->read_octets;
-    dns::ScanReport report =
-        dns::scan_zone_file(path_, options, [this](const dns::ScannedRecord& record) {
+    dns::ScanReport report = dns::scan_zone_file_in_parts(
+        path_, options, part_options(), [this](const dns::ScannedRecord& record) {
           return add(record.owner, record.type, record.ttl, record.rdata);
         });
     warnings_ = std::move(report.warnings);
