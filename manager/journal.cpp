@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/pause_point.h"
 #include "manager/segment_reader.h"
 
 namespace pando::manager {
@@ -298,6 +299,7 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   crash_point("journal-before-write");
   auto done = journal.active->write_at(journal.written, bytes);
   crash_point("journal-written");
+  pause_point("journal-sync");
   if (done) done = journal.active->sync();
   crash_point("journal-synced");
   if (!done) {

@@ -101,7 +101,7 @@ class Comparison:
 
     def run(self, questions, dnssec):
         queries = [make_query(name, rdtype, dnssec, 0) for name, rdtype in questions]
-        ours = ask_all(self.ours.port, queries, tries=1)  # a lost answer is a fault
+        ours = ask_all(self.ours.port, queries, timeout=20, tries=1)  # a lost answer is a fault
         theirs = {peer.name: ask_all(peer.port, queries) for peer in self.peers}
         for i, question in enumerate(questions):
             self.asked += 1

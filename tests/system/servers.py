@@ -29,21 +29,32 @@ def build_folder():
     return max(found, key=lambda p: (p / "pando-manager").stat().st_mtime)
 
 
+PORTS_GIVEN = set()
+
+
 def free_port():
     """A port that is free for UDP and TCP on 127.0.0.1 right now, and that no client takes for its own.
 
     BIND's clients choose a random port of the kernel's range and set SO_REUSEPORT. Run by the server's user
     they may choose the server's port: nsupdate then asks itself, once in 28,232 requests, and is not answered.
+
+    No port is given twice, nor by two processes of one run: a port is free again while its server restarts, and a
+    second one that took it then would share it (SO_REUSEPORT).
     """
     first_of_clients = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     assert first_of_clients > 12_000, "clients would use the servers' ports"
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     while True:
-        port = random.randrange(10_000, first_of_clients)
+        port = random.randrange(10_000 + process, first_of_clients, processes)
+        if port in PORTS_GIVEN:
+            continue
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, \
                 socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             try:
                 tcp.bind(("127.0.0.1", port))
                 udp.bind(("127.0.0.1", port))
+                PORTS_GIVEN.add(port)
                 return port
             except OSError:
                 continue
@@ -78,7 +89,7 @@ class Server:
     def environment(self):
         return dict(os.environ)
 
-    def start(self, zone=None, seconds=60):
+    def start(self, zone=None, seconds=150):
         """Starts the process and waits until it answers the SOA of `zone` (any answer without one)."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
@@ -93,7 +104,7 @@ class Server:
         answer = self.ask(zone or ".", "SOA", timeout=1)
         return answer is not None and (zone is None or (answer.rcode() == 0 and answer.answer))
 
-    def ask(self, name, rdtype="A", tcp=False, timeout=5, **options):
+    def ask(self, name, rdtype="A", tcp=False, timeout=15, **options):
         query = dns.message.make_query(name, rdtype, **options)
         ask = dns.query.tcp if tcp else dns.query.udp
         try:
@@ -213,7 +224,7 @@ class Pando(Server):
         except AssertionError:
             return None
 
-    def start(self, zone=None, seconds=60):
+    def start(self, zone=None, seconds=150):
         """As Server.start; then gives the workers time to find this manager, since until then updates get
         SERVFAIL. Not finding it in time is for the test to say."""
         super().start(zone, seconds)
@@ -363,7 +374,7 @@ class Dnsperf:
             codes = fields.get("Response codes", "").split(",")
             self.rcodes = {code.split()[0]: int(code.split()[1]) for code in codes if code.strip()}
 
-    def __init__(self, port, questions, rate=2000, timeout=5, clients=20):
+    def __init__(self, port, questions, rate=2000, timeout=20, clients=60):
         self.file = tempfile.NamedTemporaryFile("w", suffix=".queries")
         self.file.write("\n".join(questions) + "\n")
         self.file.flush()

@@ -111,7 +111,7 @@ def test_history_outlives_workers_and_managers(primary):
     server.control("worker", "remove")
     copy.follow()
     assert copy.lines() == Copy(server).lines()
-    assert [kind for kind, _, _ in sent(server)].count("ixfr") == 1
+    servers.wait_until("the log has it", lambda: [kind for kind, _, _ in sent(server)].count("ixfr") == 1)
 
 
 def test_an_edited_file_goes_out_as_a_difference(primary, tmp_path):
@@ -123,7 +123,7 @@ def test_an_edited_file_goes_out_as_a_difference(primary, tmp_path):
     servers.wait_until("the edit is served", lambda: server.serial("example") == 2)
     copy.follow()
     assert copy.lines() == Copy(server).lines()
-    assert ("ixfr", "true", 7) in sent(server)
+    servers.wait_until("the log has it", lambda: ("ixfr", "true", 7) in sent(server))
 
 
 def test_whole_zone_when_the_history_is_too_short(primary):
@@ -149,6 +149,7 @@ def test_whole_zone_without_history_or_when_the_differences_are_larger(primary):
         change(server, add=[(f"many{number}", 60, "A", "192.0.2.1") for number in range(300)])
         change(server, delete=[(f"many{number}", "A") for number in range(300)])
     old.follow()
+    servers.wait_until("the log has all", lambda: len(sent(server)) == 2)
     assert [kind for kind, _, _ in sent(server)] == ["axfr", "axfr"]
 
 
@@ -204,7 +205,7 @@ def test_pando_follows_pando_by_ixfr(primary, pando):
     assert counters["transfers_in_ixfr"] >= 1 and counters["transfers_in_fallbacks"] == 0, counters
     copy.follow()
     assert copy.lines() == Copy(secondary).lines() == Copy(server).lines()
-    assert "ixfr" in [kind for kind, _, _ in sent(secondary)], "and hands it on as it came"
+    servers.wait_until("it is handed on as it came", lambda: "ixfr" in [kind for kind, _, _ in sent(secondary)])
 
 
 def test_a_zone_that_comes_whole_is_handed_on_as_a_difference(tmp_path, pando, peers):

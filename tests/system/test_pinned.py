@@ -28,7 +28,7 @@ def server(tmp_path, pando):
                     "".join(f"rest{number} TXT {'x' * 250} {'y' * 250}\n" for number in range(30000)))
     local = [{"address": "127.0.0.0/8"}]
     server = pando([{"name": ZONE, "file": str(path), "allow-transfer": local, "allow-update": local}],
-                   limits="{pinned-bytes: 1MiB, history: 0}")
+                   limits="{pinned-bytes: 1MiB, history: 0, tcp-idle: 1h}")
     return server.start(ZONE)
 
 

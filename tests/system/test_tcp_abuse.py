@@ -116,9 +116,20 @@ class Abused:
         if "tcp" in transports:
             client, = self.connect()
             for number in range(1, 51):
-                client.send(framed(query(number=number)))
-                assert dns.message.from_wire(client.receive()).id == number
+                response = self.exchange(client, number)
+                if response is None:  # we were slower than tcp-idle
+                    client, = self.connect()
+                    response = self.exchange(client, number)
+                assert dns.message.from_wire(response).id == number
             client.close()
+
+    @staticmethod
+    def exchange(client, number):
+        try:
+            client.send(framed(query(number=number)))
+            return client.receive()
+        except ConnectionError:
+            return None
 
     def memory_is_bounded(self):
         assert self.memory() - self.memory_before < MOST_GROWTH

@@ -25,7 +25,7 @@ def server(pando, tmp_path):
     (tmp_path / "load.zone").write_text(ZONE_FILE)
     instance = pando([{"name": ZONE, "file": str(tmp_path / "load.zone"),
                        "allow-update": [{"address": "127.0.0.0/8"}],
-                       "allow-transfer": [{"address": "127.0.0.0/8"}]}], workers=2)
+                       "allow-transfer": [{"address": "127.0.0.0/8"}]}], workers=2, limits="{tcp-idle: 1h}")
     instance.start(ZONE)
     await_serving(instance, 2)
     return instance

@@ -121,9 +121,9 @@ TEST_F(ZoneScannerParts, RandomTextIsScannedAsInOneGo) {
   std::mt19937 random(seed);
   for (int round = 0; round < 150; ++round) {
     std::string text = round % 3 == 0 ? "" : "$TTL 60\n";
-    const unsigned oddness = round % 5;
-    const unsigned lines = random() % 60;
-    for (unsigned i = 0; i < lines; ++i) {
+    const auto oddness = static_cast<unsigned>(round % 5);
+    const auto lines = random() % 60;
+    for (unsigned long i = 0; i < lines; ++i) {
       const auto& from = random() % 40 < oddness ? rare : pieces;
       text += fmt::format(fmt::runtime(from[random() % from.size()]), random() % 100);
     }

@@ -33,7 +33,7 @@ class Parts {
 
   /// Runs the event loop until `done` says so; false after a generous time.
   bool run_until(const std::function<bool()>& done) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(300);
     while (!done()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       io.restart();

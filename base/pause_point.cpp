@@ -1,0 +1,31 @@
+#include "base/pause_point.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace pando {
+
+namespace {
+constexpr timespec kLook{0, 1'000'000};
+}  // namespace
+
+#ifdef PANDO_CRASH_POINTS
+const char* const pause_armed_at = std::getenv("PANDO_PAUSE_AT");
+#else
+const char* const pause_armed_at = nullptr;
+#endif
+
+bool is_pause_point_armed(const char* name) noexcept {
+  return pause_armed_at != nullptr && std::string_view(pause_armed_at) == name;
+}
+
+void pause_point_slow(const char* name) noexcept {
+  const char* held_by = std::getenv("PANDO_PAUSE_WHILE");
+  if (held_by == nullptr || !is_pause_point_armed(name)) return;
+  while (::access(held_by, F_OK) == 0) ::nanosleep(&kLook, nullptr);
+}
+
+}  // namespace pando

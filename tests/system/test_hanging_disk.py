@@ -1,0 +1,66 @@
+"""A journal's disk that does not answer for a while: queries are answered, updates are given up on, nothing is lost."""
+
+import concurrent.futures
+
+import dns.query
+import dns.rcode
+import dns.update
+import pytest
+
+import servers
+
+FILE = """$TTL 300
+@ SOA ns admin 1 3600 600 86400 300
+@ NS ns
+ns A 192.0.2.1
+"""
+
+
+@pytest.fixture
+def server(pando, tmp_path, monkeypatch):
+    """Its journal's sync waits while `held` exists."""
+    held = tmp_path / "held"
+    monkeypatch.setenv("PANDO_PAUSE_AT", "journal-sync")
+    monkeypatch.setenv("PANDO_PAUSE_WHILE", str(held))
+    path = tmp_path / "example.zone"
+    path.write_text(FILE)
+    server = pando([{"name": "example", "file": str(path), "allow-update": [{"address": "127.0.0.0/8"}]}], workers=2)
+    server.held = held
+    yield server.start("example")
+    held.unlink(missing_ok=True)
+
+
+def add(server, name, tcp=False):
+    update = dns.update.UpdateMessage("example")
+    update.add(name, 60, "A", "192.0.2.7")
+    ask = dns.query.tcp if tcp else dns.query.udp
+    return ask(update, "127.0.0.1", port=server.port, timeout=60).rcode()
+
+
+def is_served(server, name):
+    return bool(server.ask(f"{name}.example").answer)
+
+
+@pytest.mark.parametrize("ends", ["the disk answers again", "the manager is killed"])
+def test_a_disk_that_hangs(server, ends):
+    acknowledged = ["before0", "before1"]
+    for name in acknowledged:
+        assert add(server, name) == dns.rcode.NOERROR
+    server.held.touch()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        hanging = [pool.submit(add, server, f"hanging{i}", i % 2 == 1) for i in range(6)]
+        while not all(future.done() for future in hanging):
+            assert all(is_served(server, name) for name in acknowledged + ["ns"])
+            assert not any(is_served(server, f"hanging{i}") for i in range(6)), "before it is durable"
+        assert {future.result() for future in hanging} == {dns.rcode.SERVFAIL}
+    if ends == "the manager is killed":
+        server.kill()
+    server.held.unlink()
+    if ends == "the manager is killed":
+        server.start("example")
+    servers.wait_until("updates are done again", lambda: add(server, "after") == dns.rcode.NOERROR)
+    acknowledged.append("after")
+    assert all(is_served(server, name) for name in acknowledged)
+    server.kill()
+    server.start("example")
+    assert all(is_served(server, name) for name in acknowledged)
