@@ -1,13 +1,18 @@
 // Sends signed UPDATE messages over UDP, from a number of clients with one under way each, and
 // counts the answers.
 //
-//   bench_update_load PORT ZONE KEY-NAME BASE64-SECRET COUNT CLIENTS NAMES [look|RATE]
+//   bench_update_load PORT ZONE KEY-NAME BASE64-SECRET COUNT CLIENTS NAMES
+//                     [look|RATE [LOCAL-PORT]...]
 //
 // Update i replaces the A RRset at n<i mod NAMES>.ZONE by one record, so a zone of NAMES such names
-// keeps its size. With `look` each acknowledged update is asked for at once, from another port; no
-// more clients than names then. With a rate no more than that many are sent per second. Prints
-// answered, refused and lost messages, seconds and rate, the time that updates took, and how many
-// looks found an older address.
+// keeps its size. i begins with the time in microseconds: were it 0 each time, what a run before
+// has set would be no change, and cost next to nothing. With `look` each acknowledged update is
+// asked for at once, from another port; no more clients than names then. With a rate no more than
+// that many are sent per second, and the time that an update took counts from when it was due, so
+// that a stall is all in the figures; with COUNT 0 it goes on until SIGTERM. The clients send from
+// the local ports in turn, or from ports of the kernel's choice. Prints answered, refused and lost
+// messages, seconds and rate, the time that updates took, and how many looks found an older
+// address.
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -16,6 +21,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -23,6 +29,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "bench/latencies.h"
 #include "dns/encoding.h"
 #include "dns/message.h"
 #include "dns/tsig.h"
@@ -30,6 +37,9 @@
 namespace {
 
 using namespace pando;
+
+volatile std::sig_atomic_t ending = 0;
+void end_soon(int /*signal*/) { ending = 1; }
 
 struct Load {
   dns::Name zone;
@@ -74,7 +84,8 @@ using Clock = std::chrono::steady_clock;
 
 struct Counts {
   std::uint64_t sent = 0, answered = 0, refused = 0, resent = 0, looks = 0, stale = 0;
-  std::vector<double> latencies;  ///< milliseconds from first sending to the answer
+  /// Milliseconds from first sending (with a rate: from when it was due) to the answer.
+  std::vector<double> latencies;
 };
 
 /// A client: a socket of its own, so that clients come to all workers, with one update under way.
@@ -87,8 +98,17 @@ struct Client {
   Clock::time_point begun, sent;
 };
 
-Fd connect_to(std::uint16_t port) {
+/// `from`: the local port, 0 = any.
+Fd connect_to(std::uint16_t port, std::uint16_t from = 0) {
   Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in local{};
+  local.sin_family = AF_INET;
+  local.sin_port = htons(from);
+  local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&local), sizeof local) != 0) {
+    std::perror("bind");
+    std::exit(2);
+  }
   sockaddr_in server{};
   server.sin_family = AF_INET;
   server.sin_port = htons(port);
@@ -98,13 +118,15 @@ Fd connect_to(std::uint16_t port) {
   return socket;
 }
 
-/// The sender of updates: as many at a time as there are clients, `count` in all.
+/// The sender of updates: as many at a time as there are clients, `count` in all; 0 = until told
+/// to end.
 class Run {
  public:
-  Run(const Load& load, std::uint16_t port, std::uint64_t count, std::size_t clients, bool look,
-      double rate)
-      : load_(load), count_(count), rate_(rate) {
-    for (std::size_t i = 0; i < clients; ++i) clients_.emplace_back().socket = connect_to(port);
+  Run(const Load& load, std::uint16_t port, std::uint64_t count,
+      const std::vector<std::uint16_t>& local_ports, bool look, double rate)
+      : load_(load), count_(count == 0 ? UINT64_MAX : count), rate_(rate) {
+    for (const std::uint16_t local : local_ports)
+      clients_.emplace_back().socket = connect_to(port, local);
     // Looks come from other ports than updates, so mostly to other workers.
     for (std::size_t i = 0; look && i < 16; ++i) lookers_.push_back(connect_to(port));
   }
@@ -115,10 +137,12 @@ class Run {
     start_ = Clock::now();
     for (auto& client : clients_) begin(client);
     while (counts_.answered + counts_.refused < count_) {
-      ::poll(polls.data(), polls.size(), rate_ > 0 ? 1 : 1000);
+      const timespec wait = until_next();
+      ::ppoll(polls.data(), polls.size(), &wait, nullptr);
       for (std::size_t i = 0; i < polls.size(); ++i)
         if (polls[i].revents != 0) receive(clients_[i]);
       for (auto& client : clients_) client.waiting ? send_again(client) : begin(client);
+      if (ending != 0) count_ = std::min(count_, counts_.sent);
     }
     return std::move(counts_);
   }
@@ -127,15 +151,28 @@ class Run {
   void begin(Client& client) {
     client.waiting = counts_.sent < count_ && is_time();
     if (!client.waiting) return;
-    client.number = counts_.sent++;
+    const std::uint64_t number = counts_.sent++;
+    client.number = first_ + number;
     client.message = make_update(load_, client.number, ++client.id);
-    client.begun = client.sent = Clock::now();
+    client.sent = Clock::now();
+    client.begun = rate_ > 0 ? due(number) : client.sent;
     send(client.socket, client.message);
   }
 
-  [[nodiscard]] bool is_time() const {
-    const double passed = std::chrono::duration<double>(Clock::now() - start_).count();
-    return rate_ <= 0 || static_cast<double>(counts_.sent) <= passed * rate_;
+  [[nodiscard]] Clock::time_point due(std::uint64_t number) const {
+    const std::chrono::duration<double> from_start(static_cast<double>(number) / rate_);
+    return start_ + std::chrono::duration_cast<Clock::duration>(from_start);
+  }
+
+  [[nodiscard]] bool is_time() const { return rate_ <= 0 || due(counts_.sent) <= Clock::now(); }
+
+  /// A second at most, since what was lost is sent again. While all clients wait nothing is due.
+  [[nodiscard]] timespec until_next() const {
+    const bool room = std::any_of(clients_.begin(), clients_.end(),
+                                  [](const Client& client) { return !client.waiting; });
+    if (rate_ <= 0 || !room || counts_.sent >= count_) return {1, 0};
+    const auto left = std::chrono::nanoseconds(due(counts_.sent) - Clock::now()).count();
+    return {0, std::clamp<long>(left, 0, 999'999'999)};
   }
 
   void receive(Client& client) {
@@ -187,6 +224,10 @@ class Run {
   }
 
   const Load& load_;
+  std::uint64_t first_ =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                     std::chrono::system_clock::now().time_since_epoch())
+                                     .count());
   std::uint64_t count_;
   double rate_;  ///< updates per second; 0 = as fast as answers come
   Clock::time_point start_;
@@ -195,18 +236,12 @@ class Run {
   Counts counts_;
 };
 
-double percentile(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1,
-                         static_cast<std::size_t>(share * static_cast<double>(values.size())))];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 8 && argc != 9) {
-    std::fprintf(stderr, "usage: %s PORT ZONE KEY SECRET COUNT CLIENTS NAMES [look|RATE]\n",
+  if (argc < 8) {
+    std::fprintf(stderr,
+                 "usage: %s PORT ZONE KEY SECRET COUNT CLIENTS NAMES [look|RATE [LOCAL-PORT]...]\n",
                  argv[0]);
     return 2;
   }
@@ -216,9 +251,13 @@ int main(int argc, char** argv) {
   load.names = std::strtoull(argv[7], nullptr, 10);
   const auto secret = dns::base64_decode(argv[4]);
   if (!secret || !load.keys.add({load.key, dns::TsigAlgorithm::kSha256, *secret})) return 2;
-  const bool look = argc == 9 && std::string(argv[8]) == "look";
+  const bool look = argc > 8 && std::string(argv[8]) == "look";
+  std::vector<std::uint16_t> ports;
+  for (int i = 9; i < argc; ++i) ports.push_back(static_cast<std::uint16_t>(std::atoi(argv[i])));
+  if (ports.empty()) ports.assign(std::strtoull(argv[6], nullptr, 10), 0);
+  std::signal(SIGTERM, end_soon);
   Run run(load, static_cast<std::uint16_t>(std::atoi(argv[1])), std::strtoull(argv[5], nullptr, 10),
-          std::strtoull(argv[6], nullptr, 10), look, argc == 9 && !look ? std::atof(argv[8]) : 0);
+          ports, look, argc > 8 && !look ? std::atof(argv[8]) : 0);
   const auto start = Clock::now();
   Counts counts = run.run();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -228,8 +267,9 @@ int main(int argc, char** argv) {
       static_cast<unsigned long long>(counts.answered),
       static_cast<unsigned long long>(counts.refused),
       static_cast<unsigned long long>(counts.resent), seconds,
-      static_cast<double>(counts.answered) / seconds, percentile(counts.latencies, 0.5),
-      percentile(counts.latencies, 0.99), percentile(counts.latencies, 1),
+      static_cast<double>(counts.answered) / seconds, bench::percentile(counts.latencies, 0.5),
+      bench::percentile(counts.latencies, 0.99), bench::percentile(counts.latencies, 1),
       static_cast<unsigned long long>(counts.looks), static_cast<unsigned long long>(counts.stale));
+  bench::keep(counts.latencies);
   return counts.refused == 0 && counts.stale == 0 ? 0 : 1;
 }

@@ -5,17 +5,18 @@
   PANDO_BUILD=build/release bench/updates.py ixfr [SIZE] [SERVER]...     a difference of ten records, and a thousand
   PANDO_BUILD=build/release bench/updates.py axfr [SIZE] [SERVER]...     a whole zone: processor time, peak of memory
   PANDO_BUILD=build/release bench/updates.py looks [SCALE]               what was acknowledged, asked for at once
-  PANDO_BUILD=build/release bench/updates.py isolation [SIZE]            queries and updates beside other work
+  PANDO_BUILD=build/release bench/updates.py isolation [OPTION]...       queries and updates beside other work: bench/isolation.py
+  PANDO_BUILD=build/release bench/updates.py octets [OPTION]...          what an update writes, in the store and on disk: bench/octets.py
   PANDO_BUILD=build/release bench/updates.py large [SIZE]                updates beside differences of 200,000 records
 
 Each server keeps its own default durability, told in docs/performance.md.
 """
 
+import importlib
 import json
-import os
 import pathlib
-import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,24 +45,26 @@ def processor(pids):
     return total
 
 
-def zone_file(folder, names=NAMES):
-    path = folder / "example.zone"
+def zone_file(folder, names=NAMES, zone="example"):
+    path = folder / f"{zone}.zone"
     with path.open("w") as out:
-        out.write("$ORIGIN example.\n$TTL 300\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n")
+        out.write(f"$ORIGIN {zone}.\n$TTL 300\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n")
         out.writelines(f"n{i} 60 A 192.0.2.1\n" for i in range(names))
     return path
 
 
-def updated(kind, folder, path, workers=1):
-    """A primary that takes updates signed with KEY."""
+def updated(kind, folder, path, workers=1, more=None):
+    """A primary that takes updates signed with KEY. `more`: files of other zones by name (not Pando)."""
+    more = more or {}
     if kind == "pando":
         return servers.Pando(folder, [{"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}]}],
                              keys=[KEY], workers=workers)
     if kind == "bind":
-        return servers.Bind(folder, {"example": f'type primary; file "{path}"; allow-update {{ key {KEY["name"]}; }};'},
+        return servers.Bind(folder, {"example": f'type primary; file "{path}"; allow-update {{ key {KEY["name"]}; }};',
+                                     **{name: f'type primary; file "{path}";' for name, path in more.items()}},
                             keys=BIND_KEY)
     (folder / "db").mkdir(parents=True)
-    return servers.Knot(folder, {"example": path}, zone_options={
+    return servers.Knot(folder, {"example": path, **more}, zone_options={
         "example": "    acl: update\n    journal-content: changes\n    zonefile-sync: 0\n"}, text=f"""
 key:
   - id: {KEY["name"]}
@@ -74,9 +77,9 @@ acl:
 """)
 
 
-def load(server, count, clients, *more):
+def load(server, count, clients, *more, zone="example"):
     output = subprocess.run(
-        [str(servers.build_folder() / "bench/bench_update_load"), str(server.port), "example", KEY["name"], KEY["secret"],
+        [str(servers.build_folder() / "bench/bench_update_load"), str(server.port), zone, KEY["name"], KEY["secret"],
          str(count), str(clients), str(NAMES), *more], capture_output=True, text=True).stdout
     return {key: float(value) for key, value in re.findall(r"(\w+) ([\d.]+)", output)}
 
@@ -246,83 +249,6 @@ def axfr(folder, size, kinds):
         peers.end(server)
 
 
-class Worker:
-    """What a worker took over a while: user time per query, and how long its batches were."""
-
-    def __init__(self, server):
-        self.server = server
-        self.row = self.look()
-        self.user = peers.cpu([self.row["pid"]])[0]
-
-    def look(self):
-        return next(iter(self.server.workers().values()))
-
-    def report(self):
-        row, before = self.look(), self.row["counters"]
-        user = peers.cpu([row["pid"]])[0] - self.user
-        counters = {name: value - before[name] for name, value in row["counters"].items()}
-        below = {int(name.rsplit("_", 1)[1]): count for name, count in counters.items() if name.startswith("batches_below")}
-        late = sum(count for bound, count in below.items() if bound > 256)
-        longest = max((bound for bound, count in below.items() if count), default=0)
-        return user / max(1, counters["queries_udp"]) * 1e6, longest, late, sum(below.values())
-
-
-def isolation(folder, size):
-    """Queries at 20,000 per second over 100,000 names, beside other work. The worker gets real-time priority, so that what
-    is measured is its work and not the scheduler's."""
-    primary = Primary(size, "big")
-    primary.prepare()
-    steady_zone, updated_zone = folder / "steady.zone", zone_file(folder)
-    with steady_zone.open("w") as out:
-        out.write("$ORIGIN steady.\n$TTL 300\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n")
-        out.writelines(f"n{i} 60 A 192.0.2.1\n" for i in range(100_000))
-    queries = folder / "queries"
-    order = list(range(100_000))
-    random.Random(1).shuffle(order)
-    queries.write_text("".join(f"n{i}.steady. A\n" for i in order))
-    server = servers.Pando(folder / "server", [
-        {"name": "steady", "file": str(steady_zone)},
-        {"name": "example", "file": str(updated_zone), "allow-update": [{"key": KEY["name"]}]}],
-        keys=[KEY], workers=1, size_limit="16GiB",
-        remotes=[{"name": "upstream", "address": [f"127.0.0.1@{primary.port}"]}])
-    server.start("example")
-    worker = next(iter(server.workers().values()))["pid"]
-    os.sched_setscheduler(worker, os.SCHED_FIFO, os.sched_param(1))
-    print("| beside | user µs per query | batches: longest below µs | of more than 256 µs | batches | updates/s | p99 ms | max ms |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
-
-    def measure(what, seconds, updates=None):
-        watch = Worker(server)
-        generator = subprocess.Popen(["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(queries), "-Q", "20000",
-                                      "-l", str(seconds), "-c", "16"], stdout=subprocess.DEVNULL)
-        told = load(server, updates * seconds, 64, str(updates)) if updates else {"rate": 0, "p99": 0, "max": 0}
-        generator.wait()
-        user, longest, late, batches = watch.report()
-        print(f"| {what} | {user:.2f} | {longest} | {late} | {batches:,} | {told['rate']:,.0f} | {told['p99']:.2f} | "
-              f"{told['max']:.2f} |", flush=True)
-
-    measure("nothing", 8)
-    burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    measure("a process that only counts", 8)
-    burner.kill()
-    burner.wait()
-    measure("1,000 updates per second", 8, 1000)
-    measure("10,000 updates per second", 8, 10_000)
-    server.zones.append({"name": "big", "file": "big.copy", "primaries": ["upstream"]})
-    server.write_config()
-    server.control("reload")
-    while not primary.transfers:
-        time.sleep(0.01)
-    measure(f"an AXFR in of {size:,} records, then 1,000 updates per second", 8, 1000)
-    wait_for_zone(server, "big")
-    primary.renew()
-    primary.notify(server.port)
-    measure("the same again, which replaces all of it", 8, 1000)
-    print(json.dumps({name: value for name, value in server.control("status")["counters"].items()
-                      if name.startswith(("upkeep", "transfers", "zones"))}))
-    peers.end(server)
-
-
 LARGE = 200_000  # records of a large difference
 
 
@@ -386,19 +312,21 @@ def wait_for_zone(server, zone):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of all that ends servers
     what = sys.argv[1] if len(sys.argv) > 1 else "rate"
-    number = float(sys.argv[2]) if len(sys.argv) > 2 else None
-    kinds = sys.argv[3:]
+    rest = sys.argv[2:]
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
         folder = pathlib.Path(name)
+        if what in ("isolation", "octets"):  # they have options of their own
+            return importlib.import_module(what).run(folder, rest)
+        number = float(rest[0]) if rest else None
+        kinds = rest[1:]
         if what == "rate":
             rate(folder, number or 1.0, kinds or ["pando", "bind", "knot"])
         elif what == "looks":
             looks(folder, number or 1.0)
         elif what == "ixfr":
             ixfr(folder, int(number or 1_000_000), kinds or ["pando", "bind", "nsd", "knot"])
-        elif what == "isolation":
-            isolation(folder, int(number or 10_000_000))
         elif what == "large":
             large(folder, int(number or 1_000_000))
         elif what == "axfr":

@@ -197,6 +197,7 @@ void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint
 
 void Committer::publish(Group& group, std::uint64_t position) {
   crash_point("commit-before-publish");
+  const std::uint64_t fresh = group.transaction.allocated_octets();
   auto version = store_.publish(std::move(group.transaction), group.draft.root(), position);
   crash_point("commit-published");
   if (!version) {
@@ -207,6 +208,7 @@ void Committer::publish(Group& group, std::uint64_t position) {
   position_ = position;
   note_sources(group);
   ++counters_.versions;
+  counters_.store_octets += fresh;
   if (store_.may_reclaim()) store_.reclaim();
   if (journalled_hook_)
     for (const JournalEntry& entry : group.entries) journalled_hook_(entry);

@@ -310,6 +310,7 @@ ipc::StatusResult Server::status() const {
   const Notifier::Counters notifies = notifier_->counters();
   const ZoneExports::Counters exports = exports_->counters();
   result.counters = {{"versions", commits.versions},
+                     {"store_octets", commits.store_octets},
                      {"updates", service.updates},
                      {"updates_accepted", service.accepted},
                      {"updates_failed", service.failed},
