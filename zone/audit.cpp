@@ -265,7 +265,7 @@ void Auditor::check_counts(const ZoneEntry& entry) {
   if (records_ != entry.record_count)
     fault(fmt::format("{} records found, {} counted", records_, entry.record_count));
   if ((entry.flags & ZoneEntry::kLoaded) == 0) return;
-  const RRsetView soa = record_view(window_, entry.apex).find(dns::RRType::kSOA);
+  const RRsetView soa = record_view(window_, entry.apex, apex_).find(dns::RRType::kSOA);
   const ByteView rdata = soa ? soa.first_rdata() : ByteView();
   if (rdata.size() < 20) return fault("has no SOA record");
   if (load_be32(rdata.data() + rdata.size() - 20) != entry.serial)
@@ -305,7 +305,7 @@ void Auditor::walk_aside(std::uint32_t ref) {
   const std::uint64_t before = audit_.usage.saved;
   const auto on_leaf = [this](std::uint32_t leaf) {
     count_record(leaf, kind, kind, kind, kind);
-    if (const RecordView record = record_view(window_, leaf)) check_record(record);
+    if (const RecordView record = record_view(window_, leaf, apex_)) check_record(record);
   };
   on_leaf(entry->apex);
   for (const std::uint32_t trie : {entry->names, entry->nsec3})
@@ -370,7 +370,7 @@ void Auditor::count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rda
 
 void Auditor::walk_record(std::uint32_t ref) {
   count_record(ref, &Usage::owners, &Usage::headers, &Usage::rdata, &Usage::signatures);
-  const RecordView record = record_view(window_, ref);
+  const RecordView record = record_view(window_, ref, apex_);
   if (record) check_record(record);
 }
 
@@ -393,12 +393,12 @@ void Auditor::check_rrset(const RecordView& record, const RRsetView& rrset) {
     fault_at(record.relative_owner(), fmt::format("{} {}", dns::to_text(rrset.type()), what));
   };
   std::uint64_t found = 0;
-  ByteView before;
+  Bytes before;
   rrset.for_each_rdata([&](ByteView rdata) {
     if (!dns::check_rdata(rrset.type(), rdata)) wrong("has RDATA that is malformed");
     if (found++ > 0 && dns::compare_rdata_canonical(rrset.type(), before, rdata) >= 0)
       wrong("has RDATA that is not in order");
-    before = rdata;
+    before.assign(rdata.begin(), rdata.end());
   });
   std::uint64_t signatures = 0;
   rrset.for_each_signature([&](ByteView) { ++signatures; });

@@ -225,7 +225,7 @@ class ZoneMover {
   /// Moves one trie's records; on reaching its end the phase goes on.
   Status move_trie(std::uint32_t& root) {
     const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
-      const RecordView record = record_view(transaction_.window(), ref);
+      const RecordView record = record_view(transaction_.window(), ref, base());
       if (!record) return fail(Errc::kCorrupt, "name record is damaged");
       auto name = dns::Name::join(record.relative_owner(), base());
       if (!name) return pass(name);

@@ -24,22 +24,24 @@ bool is_needed(const std::vector<SavedVersion>& saved, std::uint32_t aside) noex
 }
 
 /// A record of its own, without the sets that the zone's names share.
-Result<std::uint32_t> copy_record(shm::Transaction& transaction, std::uint32_t ref) {
-  const RecordView record = record_view(transaction.window(), ref);
+Result<std::uint32_t> copy_record(shm::Transaction& transaction, dns::NameView apex,
+                                  std::uint32_t ref) {
+  const RecordView record = record_view(transaction.window(), ref, apex);
   if (!record) return fail(Errc::kCorrupt, "name record is damaged");
   NameDraft name = decode_record(record);
   for (RRsetDraft& rrset : name.rrsets) rrset.shared = 0;
-  return write_record(transaction, name);
+  return write_record(transaction, apex, name);
 }
 
-Result<std::uint32_t> copy_trie(shm::Transaction& transaction, std::uint32_t root) {
+Result<std::uint32_t> copy_trie(shm::Transaction& transaction, dns::NameView apex,
+                                std::uint32_t root) {
   if (root == 0) return root;
   TrieBuilder copy(transaction);
   TrieWalk walk(Trie(transaction.window(), root, LeafKind::kRecord));
   while (const LeafBlock leaf = walk.next()) {
-    auto record = copy_record(transaction, leaf.ref.units);
+    auto record = copy_record(transaction, apex, leaf.ref.units);
     if (!record) return record;
-    const TrieKey key(record_view(transaction.window(), leaf.ref.units).relative_owner());
+    const TrieKey key(record_view(transaction.window(), leaf.ref.units, apex).relative_owner());
     if (auto added = copy.add(*record, {key.data(), key.length()}); !added) return pass(added);
   }
   return copy.finish();
@@ -180,11 +182,11 @@ Status Draft::copy_aside(ZoneEntry& entry, const Applied& applied, const DataLim
   const dns::Name& apex = applied.effective.zone;
   if (auto trimmed = trim_history(entry, 0, UINT64_MAX); !trimmed) return trimmed;
   ZoneEntry data = *entry_at(apex);
-  auto record = copy_record(transaction_, data.apex);
+  auto record = copy_record(transaction_, apex, data.apex);
   if (!record) return pass(record);
   data.apex = *record;
   for (std::uint32_t* trie : {&data.names, &data.nsec3}) {
-    auto copy = copy_trie(transaction_, *trie);
+    auto copy = copy_trie(transaction_, apex, *trie);
     if (!copy) return pass(copy);
     *trie = *copy;
   }

@@ -43,7 +43,7 @@ LeafBlock find_piece(const shm::Window& window, std::uint32_t history, const Key
 /// The RDATAs of a piece; empty when it is damaged.
 std::vector<ByteView> piece_rdatas(const shm::Window& window, std::uint32_t ref) {
   std::vector<ByteView> rdatas;
-  const RecordView record = record_view(window, ref);
+  const RecordView record = record_view(window, ref, dns::NameView());
   if (!record) return rdatas;
   const RRsetView set = record.find(kHistoryType);
   if (!set) return rdatas;
@@ -220,7 +220,7 @@ class HistoryEditor::Pieces {
     RRsetDraft& set = leaf.at(kHistoryType);
     set.rdatas.emplace_back(header);
     set.rdatas.insert(set.rdatas.end(), records_.begin(), records_.end());
-    auto ref = write_record(editor_.transaction_, leaf);
+    auto ref = write_record(editor_.transaction_, dns::NameView(), leaf);
     if (!ref) return pass(ref);
     records_.clear();
     octets_ = 0;

@@ -23,7 +23,7 @@
 namespace pando::zone {
 
 /// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
-inline constexpr std::uint32_t kFormatVersion = 4;
+inline constexpr std::uint32_t kFormatVersion = 5;
 
 /// Trie branch: 8 octets, then one 32-bit reference per child, in symbol order.
 ///
@@ -74,9 +74,12 @@ static_assert(kMaxKeySymbols <= 0x400, "a key offset must fit ten bits");
 /// RRset, unaligned:  | type u16 | counts u16 | ttl u32 | [signatures u16] | size varint | data |
 /// `counts`: low 13 bits RDATAs, high 3 bits RRSIGs, 7 = the count stands in `signatures`.
 /// `data`: RDATAs, then RRSIGs. RDATAs of a fixed-length type are bare; all else has a varint
-/// length before it. RRSIGs leave out "type covered". size 0: the data is too large to live here
-/// and stands in a block of its own: | reference u32 | size u32 |. With kSharedBit in that size it
-/// stands in one of the zone's shared pages (zone/shared_sets.h), with those of other names.
+/// length before it. RRSIGs leave out "type covered". A server's name (NS) that ends with the
+/// owner, octet by octet, and the apex in lower case leaves both out; it is told from a whole name
+/// by its last octet, which is not 0, or by having none (zone/relative_name.h). In shared pages
+/// names are whole. size 0: the data is too large to live here and stands in a block of its own: |
+/// reference u32 | size u32 |. With kSharedBit in that size it stands in one of the zone's shared
+/// pages (zone/shared_sets.h), with those of other names.
 struct RecordHeader {
   std::uint8_t flags;
   std::uint8_t name_octets;

@@ -42,7 +42,7 @@ void NameWriter::add(const CollectedRecord& record) {
 }
 
 Status NameWriter::add_written(std::uint32_t ref) {
-  const RecordView view = record_view(transaction_.window(), ref);
+  const RecordView view = record_view(transaction_.window(), ref, apex_);
   if (!view) return fail(Errc::kCorrupt, "name record is damaged");
   NameDraft old = decode_record(view);
   old_ref_ = ref;
@@ -52,6 +52,7 @@ Status NameWriter::add_written(std::uint32_t ref) {
     return {};
   }
   for (const RRsetDraft& set : old.rrsets) add_set(name_.at(set.type), set);
+  name_.whole_names = std::move(old.whole_names);
   return {};
 }
 
@@ -65,6 +66,7 @@ Status NameWriter::check() {
 Status NameWriter::share() {
   RRsetDraft* rrset = name_.labels.empty() ? nullptr : name_.find(kSharedType);
   if (rrset == nullptr || rrset->rdatas.empty() || !rrset->signatures.empty()) return {};
+  if (has_relative_form(*rrset, {name_.labels, apex_})) return {};
   pack_data(*rrset, packed_);
   auto ref = shared_.place(packed_);
   if (!ref) return pass(ref);
@@ -74,7 +76,7 @@ Status NameWriter::share() {
 
 Result<std::uint32_t> NameWriter::write() {
   if (auto placed = share(); !placed) return pass(placed);
-  auto ref = write_record(transaction_, name_);
+  auto ref = write_record(transaction_, apex_, name_);
   if (!ref) return ref;
   built_->record_count += name_.record_count() - old_records_;
   if (old_ref_ == 0) ++built_->name_count;

@@ -12,11 +12,26 @@ namespace pando::zone {
 
 namespace {
 
-std::size_t data_octets(const RRsetDraft& rrset, std::size_t fixed) {
-  std::size_t octets = fixed * rrset.rdatas.size();
-  if (fixed == 0)
-    for (const ByteView rdata : rrset.rdatas)
-      octets += varint_octets(static_cast<std::uint32_t>(rdata.size())) + rdata.size();
+/// How a set's RDATAs are stored.
+struct Form {
+  std::size_t fixed;                 // octets of each, 0 = a length stands before it
+  const OwnerName* owner = nullptr;  // that they are relative to, null = they are whole
+
+  Form(dns::RRType type, const OwnerName* relative_to)
+      : fixed(dns::fixed_rdata_length(type)),
+        owner(type == kRelativeType ? relative_to : nullptr) {}
+  [[nodiscard]] ByteView operator()(ByteView rdata) const {
+    return owner == nullptr ? rdata : relative_form(rdata, *owner);
+  }
+};
+
+std::size_t data_octets(const RRsetDraft& rrset, const Form& form) {
+  std::size_t octets = form.fixed * rrset.rdatas.size();
+  if (form.fixed == 0)
+    for (const ByteView rdata : rrset.rdatas) {
+      const std::size_t stored = form(rdata).size();
+      octets += varint_octets(static_cast<std::uint32_t>(stored)) + stored;
+    }
   for (const ByteView signature : rrset.signatures)
     octets += varint_octets(static_cast<std::uint32_t>(signature.size())) + signature.size();
   return octets;
@@ -27,10 +42,11 @@ std::uint8_t* put_octets(std::uint8_t* out, ByteView octets) {
   return out + octets.size();
 }
 
-std::uint8_t* put_data(std::uint8_t* out, const RRsetDraft& rrset, std::size_t fixed) {
+std::uint8_t* put_data(std::uint8_t* out, const RRsetDraft& rrset, const Form& form) {
   for (const ByteView rdata : rrset.rdatas) {
-    if (fixed == 0) out = put_varint(out, static_cast<std::uint32_t>(rdata.size()));
-    out = put_octets(out, rdata);
+    const ByteView stored = form(rdata);
+    if (form.fixed == 0) out = put_varint(out, static_cast<std::uint32_t>(stored.size()));
+    out = put_octets(out, stored);
   }
   for (const ByteView signature : rrset.signatures) {
     out = put_varint(out, static_cast<std::uint32_t>(signature.size()));
@@ -41,7 +57,7 @@ std::uint8_t* put_data(std::uint8_t* out, const RRsetDraft& rrset, std::size_t f
 
 /// Sizes of one RRset's parts, worked out once and used for measuring and for writing.
 struct Measured {
-  std::size_t fixed;
+  Form form;
   std::size_t data;
   bool shared;
   bool external;
@@ -66,23 +82,24 @@ bool is_shared(const shm::Window& window, const RRsetDraft& rrset, std::size_t f
   return true;
 }
 
-Measured measure(const shm::Window& window, const RRsetDraft& rrset) {
-  Measured m{};
-  m.fixed = dns::fixed_rdata_length(rrset.type);
-  m.data = data_octets(rrset, m.fixed);
-  m.shared = is_shared(window, rrset, m.fixed);
-  m.external = !m.shared && (m.data > kInlineDataOctets || m.data == 0);
-  m.many_signatures = rrset.signatures.size() >= kSignatureEscape;
-  return m;
+Measured measure(const shm::Window& window, const RRsetDraft& rrset, const OwnerName& owner) {
+  const bool shared = is_shared(window, rrset, dns::fixed_rdata_length(rrset.type));
+  const Form form(rrset.type, shared ? nullptr : &owner);
+  const std::size_t data = data_octets(rrset, form);
+  const bool external = !shared && (data > kInlineDataOctets || data == 0);
+  return {form, data, shared, external, rrset.signatures.size() >= kSignatureEscape};
 }
 
-Status check_counts(const NameDraft& name) {
+Status check_sets(const NameDraft& name) {
   if (name.rrsets.size() > 255) return fail(Errc::kInvalid, "more than 255 types at one name");
   for (const RRsetDraft& rrset : name.rrsets) {
     if (rrset.rdatas.size() > kMaxRdataCount || rrset.signatures.size() > 0xFFFF)
       return fail(Errc::kInvalid, "more than {} records in one RRset", kMaxRdataCount);
-    if (data_octets(rrset, dns::fixed_rdata_length(rrset.type)) >= kSharedBit)
+    if (data_octets(rrset, Form(rrset.type, nullptr)) >= kSharedBit)
       return fail(Errc::kInvalid, "an RRset of 2 GiB or more");
+    // It would be taken for a name in relative form.
+    if (rrset.type == kRelativeType && std::ranges::any_of(rrset.rdatas, is_relative))
+      return fail(Errc::kInvalid, "the name of a server has no end");
   }
   return {};
 }
@@ -129,11 +146,11 @@ Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out
   }
   if (!m.external) {
     out = put_varint(out, static_cast<std::uint32_t>(m.data));
-    return put_data(out, rrset, m.fixed);
+    return put_data(out, rrset, m.form);
   }
   auto block = transaction.allocate(std::max<std::size_t>(m.data, 1));
   if (!block) return pass(block);
-  put_data(reinterpret_cast<std::uint8_t*>(transaction.writable(*block)), rrset, m.fixed);
+  put_data(reinterpret_cast<std::uint8_t*>(transaction.writable(*block)), rrset, m.form);
   out = put_varint(out, 0);
   out = store_unaligned(out, block->units);
   return store_unaligned(out, static_cast<std::uint32_t>(m.data));
@@ -238,6 +255,27 @@ std::size_t normalise(RRsetDraft& rrset) {
   return before - rrset.rdatas.size() - rrset.signatures.size();
 }
 
+namespace {
+
+/// Views of copies of the set's names, which stand in `names` one behind the other.
+void copy_names(const RRsetView& set, std::vector<ByteView>& rdatas,
+                std::shared_ptr<const Bytes>& names) {
+  auto copies = std::make_shared<Bytes>();
+  std::vector<std::size_t> sizes;
+  set.for_each_rdata([&](ByteView rdata) {
+    append(*copies, rdata);
+    sizes.push_back(rdata.size());
+  });
+  std::size_t at = 0;
+  for (const std::size_t size : sizes) {
+    rdatas.emplace_back(copies->data() + at, size);
+    at += size;
+  }
+  names = std::move(copies);
+}
+
+}  // namespace
+
 NameDraft decode_record(const RecordView& record) {
   NameDraft name;
   name.labels = record.relative_owner();
@@ -247,17 +285,26 @@ NameDraft decode_record(const RecordView& record) {
     rrset.type = view.type();
     rrset.ttl = view.ttl();
     rrset.rdatas.reserve(view.count() + std::size_t{1});
-    view.for_each_rdata([&](ByteView rdata) { rrset.rdatas.push_back(rdata); });
-    view.for_each_signature([&](ByteView rest) { rrset.signatures.push_back(rest); });
     if (rrset.type == kSharedType) rrset.shared = record.shared_set(rrset.type);
+    if (view.has_whole_names())
+      view.for_each_rdata([&](ByteView rdata) { rrset.rdatas.push_back(rdata); });
+    else
+      copy_names(view, rrset.rdatas, name.whole_names);
+    view.for_each_signature([&](ByteView rest) { rrset.signatures.push_back(rest); });
   });
   return name;
 }
 
 void pack_data(const RRsetDraft& rrset, Bytes& out) {
-  const std::size_t fixed = dns::fixed_rdata_length(rrset.type);
-  out.resize(data_octets(rrset, fixed));
-  put_data(out.data(), rrset, fixed);
+  const Form form(rrset.type, nullptr);
+  out.resize(data_octets(rrset, form));
+  put_data(out.data(), rrset, form);
+}
+
+bool has_relative_form(const RRsetDraft& rrset, const OwnerName& owner) noexcept {
+  return rrset.type == kRelativeType && std::ranges::any_of(rrset.rdatas, [&](ByteView rdata) {
+           return is_relative(relative_form(rdata, owner));
+         });
 }
 
 void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t shared) {
@@ -272,11 +319,13 @@ void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t
   rrset.shared = shared;
 }
 
-Result<std::uint32_t> write_record(shm::Transaction& transaction, const NameDraft& name) {
-  if (auto counts = check_counts(name); !counts) return pass(counts);
+Result<std::uint32_t> write_record(shm::Transaction& transaction, dns::NameView apex,
+                                   const NameDraft& name) {
+  if (auto sets = check_sets(name); !sets) return pass(sets);
+  const OwnerName owner{name.labels, apex};
   std::size_t octets = sizeof(RecordHeader) + name.labels.size();
   const shm::Window window = transaction.window();
-  for (const RRsetDraft& rrset : name.rrsets) octets += measure(window, rrset).octets();
+  for (const RRsetDraft& rrset : name.rrsets) octets += measure(window, rrset, owner).octets();
   auto ref = transaction.allocate(octets);
   if (!ref) return pass(ref);
   auto* out = reinterpret_cast<std::uint8_t*>(transaction.writable(*ref));
@@ -285,7 +334,7 @@ Result<std::uint32_t> write_record(shm::Transaction& transaction, const NameDraf
   *out++ = static_cast<std::uint8_t>(name.rrsets.size());
   out = put_octets(out, name.labels);
   for (const RRsetDraft& rrset : name.rrsets) {
-    auto next = put_rrset(transaction, out, rrset, measure(window, rrset));
+    auto next = put_rrset(transaction, out, rrset, measure(window, rrset, owner));
     if (!next) return pass(next);
     out = *next;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/bytes.h"
@@ -25,6 +26,8 @@ struct RRsetDraft {
 struct NameDraft {
   ByteView labels;  ///< relative owner, in the case it is stored with
   std::vector<RRsetDraft> rrsets;
+  /// Whole names that the store has in relative form: sets have views of them, also in copies.
+  std::shared_ptr<const Bytes> whole_names;
 
   [[nodiscard]] RRsetDraft* find(dns::RRType type) noexcept;
   [[nodiscard]] const RRsetDraft* find(dns::RRType type) const noexcept;
@@ -39,18 +42,24 @@ struct NameDraft {
 /// Returns how many were dropped.
 std::size_t normalise(RRsetDraft& rrset);
 
-/// Reads a record of the store.
+/// Reads a record of the store. Its names are whole: what is written may be at another owner.
 NameDraft decode_record(const RecordView& record);
 
-/// The set's data as a record has them: RDATAs, then RRSIGs (zone/layout.h).
+/// The set's data as a shared page has them: RDATAs, then RRSIGs, no name in relative form
+/// (zone/layout.h).
 void pack_data(const RRsetDraft& rrset, Bytes& out);
+
+/// Some of the set's RDATAs will be stored in relative form, which is shorter than sharing.
+[[nodiscard]] bool has_relative_form(const RRsetDraft& rrset, const OwnerName& owner) noexcept;
 
 /// The packed RDATAs of `rrset` stand at `shared`, too: the record will refer to them there.
 void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t shared);
 
-/// Writes a record as a fresh block (large RRsets as blocks of their own).
-/// kInvalid: more than 8191 RDATAs or 65535 RRSIGs in a set, 255 sets at the name; kFull.
-Result<std::uint32_t> write_record(shm::Transaction& transaction, const NameDraft& name);
+/// Writes a record of a zone with that apex as a fresh block (large RRsets as blocks of their own).
+/// kInvalid: more than 8191 RDATAs or 65535 RRSIGs in a set, 255 sets at the name, a server's name
+/// that is none; kFull.
+Result<std::uint32_t> write_record(shm::Transaction& transaction, dns::NameView apex,
+                                   const NameDraft& name);
 
 /// The record's blocks leave the version.
 void release_record(shm::Transaction& transaction, std::uint32_t ref);

@@ -18,8 +18,22 @@ bool has_nsec(const RecordView& record) noexcept {
 
 }  // namespace
 
+OwnerName RRsetView::owner() const noexcept {
+  return {{block_ + sizeof(RecordHeader), block_[1]}, {apex_, apex_octets_}};
+}
+
+bool RRsetView::has_whole_names() const noexcept {
+  bool whole = true;
+  if (type_ == kRelativeType)
+    for_each_stored([&](ByteView stored) {
+      whole = !is_relative(stored);
+      return whole;
+    });
+  return whole;
+}
+
 ByteView RRsetView::first_rdata() const noexcept {
-  if (count_ == 0) return {};
+  if (count_ == 0 || type_ == kRelativeType) return {};
   const std::uint8_t* const end = data_ + size_;
   std::uint32_t length = static_cast<std::uint32_t>(dns::fixed_rdata_length(type_));
   const std::uint8_t* p = length != 0 ? data_ : get_varint(data_, end, length);
@@ -27,7 +41,7 @@ ByteView RRsetView::first_rdata() const noexcept {
   return {p, length};
 }
 
-RecordView record_view(shm::Window window, std::uint32_t ref) noexcept {
+RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept {
   RecordView view;
   const auto* header = window.at(shm::Ref<RecordHeader>{ref});
   if (header == nullptr || (header->flags & RecordHeader::kBranchBit) != 0) return view;
@@ -35,6 +49,7 @@ RecordView record_view(shm::Window window, std::uint32_t ref) noexcept {
   if (first_rrset(block, block + window.room_after(block)) == nullptr) return view;
   view.block_ = block;
   view.window_ = window;
+  view.apex_ = apex;
   return view;
 }
 
@@ -45,6 +60,9 @@ const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) cons
   p = scan_rrset(p, end(), window_, raw);
   if (p == nullptr) return nullptr;
   out.data_ = raw.data;
+  out.block_ = block_;
+  out.apex_ = apex_.data();
+  out.apex_octets_ = static_cast<std::uint16_t>(apex_.size());
   out.size_ = raw.data_octets;
   out.ttl_ = {raw.ttl};
   out.type_ = static_cast<dns::RRType>(raw.type);

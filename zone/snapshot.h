@@ -8,6 +8,7 @@
 #include "dns/name.h"
 #include "dns/types.h"
 #include "shm/ref.h"
+#include "zone/relative_name.h"
 #include "zone/settings.h"
 
 /// Reading zone data in the store. Everything here is a view: valid while the version it came from
@@ -20,7 +21,7 @@ struct RootData;
 struct ZoneEntry;
 struct SavedVersion;
 
-/// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 32 octets.
+/// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 40 octets.
 class RRsetView {
  public:
   RRsetView() = default;
@@ -32,25 +33,38 @@ class RRsetView {
   }  ///< RDATAs; 0 = only RRSIGs
   [[nodiscard]] std::uint16_t signature_count() const noexcept { return signature_count_; }
 
-  /// Calls `visit(ByteView rdata)` for each RDATA (uncompressed wire form).
+  /// Calls `visit(ByteView rdata)` for each RDATA (uncompressed wire form). A view lasts as long as
+  /// the version is pinned; of the type kRelativeType it lasts for the call alone.
   template <class Visit>
   void for_each_rdata(Visit&& visit) const;
   /// Calls `visit(ByteView rest)` for each RRSIG; `rest` is its RDATA *without* the two octets
   /// "type covered", which are type().
   template <class Visit>
   void for_each_signature(Visit&& visit) const;
-  /// First RDATA (SOA, CNAME, DNAME, NSEC, NSEC3: sets of one); empty when there is none.
+  /// First RDATA (SOA, CNAME, DNAME, NSEC, NSEC3: sets of one); empty when there is none, and for
+  /// the type kRelativeType, which is visited only.
   [[nodiscard]] ByteView first_rdata() const noexcept;
+  /// No RDATA is in relative form: all views last as long as the version is pinned.
+  [[nodiscard]] bool has_whole_names() const noexcept;
+  /// The very same RRset, not one that is equal.
+  [[nodiscard]] bool is_same(const RRsetView& other) const noexcept { return data_ == other.data_; }
 
  private:
   friend class RecordView;
-  const std::uint8_t* data_ = nullptr;  // packed RDATAs, then packed RRSIGs
+  template <class Visit>
+  void for_each_stored(Visit&& visit) const;
+  [[nodiscard]] OwnerName owner() const noexcept;
+  const std::uint8_t* data_ = nullptr;   // packed RDATAs, then packed RRSIGs
+  const std::uint8_t* block_ = nullptr;  // the record
+  const std::uint8_t* apex_ = nullptr;
   std::uint32_t size_ = 0;
   dns::Ttl ttl_{};
   dns::RRType type_{};
   std::uint16_t count_ = 0;
   std::uint16_t signature_count_ = 0;
+  std::uint16_t apex_octets_ = 0;
 };
+static_assert(sizeof(RRsetView) == 40, "an answer has some hundred of them");
 
 class Trie;
 class TrieWalk;
@@ -77,7 +91,7 @@ class RecordView {
 
  private:
   friend class ZoneView;
-  friend RecordView record_view(shm::Window window, std::uint32_t ref) noexcept;
+  friend RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept;
   /// The RRset at `p`; the position behind it, nullptr when damaged.
   const std::uint8_t* step(const std::uint8_t* p, RRsetView& out) const noexcept;
   [[nodiscard]] const std::uint8_t* first() const noexcept;
@@ -86,10 +100,13 @@ class RecordView {
   }
   const std::uint8_t* block_ = nullptr;
   shm::Window window_;
+  dns::NameView apex_;
 };
 
-/// The record block at `ref`; none when its header or labels are cut off.
-[[nodiscard]] RecordView record_view(shm::Window window, std::uint32_t ref) noexcept;
+/// The record block at `ref` of a zone with that apex, which lasts as long as what is read here;
+/// none when its header or labels are cut off.
+[[nodiscard]] RecordView record_view(shm::Window window, std::uint32_t ref,
+                                     dns::NameView apex) noexcept;
 
 /// What one descent of the names trie says about a name at or below the apex.
 struct Match {
@@ -190,7 +207,7 @@ class ZoneView {
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
   [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept {
-    return record_view(window_, ref);
+    return record_view(window_, ref, apex());
   }
   [[nodiscard]] RecordView topmost_barrier(const struct TrieMatch& found, std::size_t apex_labels,
                                            std::uint8_t& labels) const noexcept;

@@ -7,8 +7,9 @@
 
 namespace pando::zone {
 
+/// Calls `visit` for each RDATA as the store has it, until it returns false.
 template <class Visit>
-void RRsetView::for_each_rdata(Visit&& visit) const {
+void RRsetView::for_each_stored(Visit&& visit) const {
   const std::uint8_t* p = data_;
   const std::uint8_t* const end = data_ + size_;
   const std::size_t fixed = dns::fixed_rdata_length(type_);
@@ -16,9 +17,22 @@ void RRsetView::for_each_rdata(Visit&& visit) const {
     std::uint32_t length = static_cast<std::uint32_t>(fixed);
     if (fixed == 0) p = get_varint(p, end, length);
     if (p == nullptr || static_cast<std::size_t>(end - p) < length) return;
-    visit(ByteView(p, length));
+    if (!visit(ByteView(p, length))) return;
     p += length;
   }
+}
+
+template <class Visit>
+void RRsetView::for_each_rdata(Visit&& visit) const {
+  NameRoom room;
+  for_each_stored([&](ByteView rdata) {
+    if (type_ == kRelativeType && is_relative(rdata)) {
+      rdata = whole_name(rdata, owner(), room);
+      if (rdata.empty()) return false;
+    }
+    visit(rdata);
+    return true;
+  });
 }
 
 template <class Visit>

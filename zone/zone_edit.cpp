@@ -120,7 +120,7 @@ Status ZoneEdit::work_out(const Step* begin, const Step* end) {
     edit.old_ref = trie.find(TrieKey(edit.labels), edit.labels).ref.units;
   }
   if (edit.old_ref != 0) {
-    const RecordView old = record_view(draft_.transaction_.window(), edit.old_ref);
+    const RecordView old = record_view(draft_.transaction_.window(), edit.old_ref, changes_.zone);
     if (!old) return fail(Errc::kCorrupt, "name record is damaged");
     edit.before = decode_record(old);
     edit.labels = edit.before.labels;
@@ -220,7 +220,7 @@ void ZoneEdit::note_effect(const NameEdit& edit) {
 Status ZoneEdit::write(const NameEdit& edit) {
   std::uint32_t ref = 0;
   if (!edit.after.rrsets.empty()) {
-    auto written = write_record(draft_.transaction_, edit.after);
+    auto written = write_record(draft_.transaction_, changes_.zone, edit.after);
     if (!written) return pass(written);
     ref = *written;
   }

@@ -30,7 +30,10 @@ constexpr std::uint8_t kHeader = 1;  // change the header, else the blocks
 constexpr std::uint8_t kNsec3 = 2;   // the zone that is denied by NSEC3, else by NSEC
 constexpr unsigned kFirstPart = 4;   // the bits from here on: which part of the questions
 
-const std::string kRecords = R"($TTL 300
+// With the owner behind it, where damage may put it, the server's name is too long.
+const std::string kLabel(60, 'c');
+const std::string kFarCut = kLabel + " 300 NS " + kLabel + "." + kLabel + "." + kLabel + ".test.\n";
+const std::string kRecords = kFarCut + R"($TTL 300
 @ SOA ns1 admin 7 3600 600 86400 60
 @ NS ns1
 @ NS ns.far.test.
@@ -214,6 +217,7 @@ constexpr Query kQueries[] = {
     {"other.test.", dns::RRType::kA},
     // Worked out, worked out and kept, put as it was kept.
     {"q.sub.example.", dns::RRType::kA, 3},
+    {"q.cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.example.", dns::RRType::kA},
 };
 /// An input asks one part of them, so that many inputs are tried.
 constexpr std::size_t kParts = 8;

@@ -1,6 +1,8 @@
 // Random differences against a plain model of a zone, with compaction in between.
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <map>
 #include <random>
 #include <set>
@@ -43,10 +45,23 @@ class ZoneModel : public testing::ZoneTest {
     return owner + "example.";
   }
 
+  /// The server of a delegation; each in one spelling, since another one would be the same record.
+  std::string random_server(const std::string& owner) {
+    std::string upper = owner;
+    std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+    const std::array<std::string, 8> servers = {
+        owner,         "ns1." + owner,      "NS2." + owner, "ns3." + upper,
+        "ns4.a.test.", "ns5\\000." + owner, "example.",     "x." + random_owner()};
+    return servers[pick(servers.size())];
+  }
+
   Line random_line() {
     Line line{random_owner(), std::to_string(60 + pick(2)), "A",
               "192.0.2." + std::to_string(pick(6))};
-    if (pick(2) == 0) {
+    if (pick(3) == 0) {
+      line.type = "NS";
+      line.rdata = random_server(line.owner);
+    } else if (pick(2) == 0) {
       line.type = "TXT";
       line.rdata = "\"" + std::string(pick(200), 't') + std::to_string(pick(9)) + "\"";
     }

@@ -1,6 +1,7 @@
 #include "worker/answer/additional.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "dns/rdata.h"
 
@@ -8,7 +9,7 @@ namespace pando::worker {
 
 namespace {
 
-/// Calls `visit` for the A and the AAAA RRset of a host in this zone.
+/// Calls `visit(rrset, record)` for the A and the AAAA RRset of a host in this zone.
 template <class Visit>
 void for_each_address_set(const Walk& walk, dns::NameView host, Visit&& visit) noexcept {
   if (!host.is_at_or_below(walk.apex)) return;
@@ -19,7 +20,13 @@ void for_each_address_set(const Walk& walk, dns::NameView host, Visit&& visit) n
       match.barrier && (!match.barrier.has_ns() || match.barrier_labels == walk.apex_labels);
   if (occluded) return;
   for (const dns::RRType type : {dns::RRType::kA, dns::RRType::kAAAA})
-    if (const zone::RRsetView rrset = find_data(match.exact, type)) visit(rrset);
+    if (const zone::RRsetView rrset = find_data(match.exact, type)) visit(rrset, match.exact);
+}
+
+/// A server's name as the owner of its addresses: what the NS record's RDATA says need not last as
+/// long as the answer. The message has that name already, in its spelling, and refers to it.
+Owner lasting_owner(const Walk& walk, const zone::RecordView& record) noexcept {
+  return {record.relative_owner(), walk.apex};
 }
 
 /// SVCB: SvcPriority 0 is AliasMode, where "." says that there is no service (RFC 9460 §2.5.1);
@@ -32,20 +39,26 @@ dns::NameView svcb_target(ByteView rdata, dns::NameView target, dns::NameView ow
 }  // namespace
 
 void add_referral_glue(Walk& walk, const zone::RRsetView& ns, dns::NameView cut) noexcept {
-  // Two passes, so that what is required goes in first.
+  // Two passes, so that what is required goes in first; the second when it has something to do.
+  bool more = true;
   for (const Need need : {Need::kRequired, Need::kOptional}) {
+    if (!std::exchange(more, false)) return;
     std::uint16_t number = 0;
     ns.for_each_rdata([&](ByteView rdata) {
       const std::uint16_t target = std::min(number++, kNoNsTarget);
       if (!dns::is_wire_name(rdata)) return;  // the store is damaged
       const dns::NameView host(rdata.data(), rdata.size());
-      if (host.is_at_or_below(cut) != (need == Need::kRequired)) return;
+      if (host.is_at_or_below(cut) != (need == Need::kRequired)) {
+        more = true;
+        return;
+      }
       // The hosts of one NS RRset are different names: nothing can come twice.
-      for_each_address_set(walk, host, [&](const zone::RRsetView& rrset) {
-        Entry entry = make_entry(walk, host, rrset, need);
-        entry.ns_target = target;
-        add_additional(walk, entry);
-      });
+      for_each_address_set(
+          walk, host, [&](const zone::RRsetView& rrset, const zone::RecordView& record) {
+            Entry entry = make_entry(walk, lasting_owner(walk, record), rrset, need);
+            entry.ns_target = target;
+            add_additional(walk, entry);
+          });
     });
   }
 }
@@ -57,10 +70,13 @@ void add_target_addresses(Walk& walk, const zone::RRsetView& rrset, dns::NameVie
     if (!dns::additional_name(type, rdata, target)) return;
     if (type == dns::RRType::kSVCB || type == dns::RRType::kHTTPS)
       target = svcb_target(rdata, target, owner);
-    for_each_address_set(walk, target, [&](const zone::RRsetView& addresses) {
-      if (!has_rrset(walk.out.answer, addresses) && !has_rrset(walk.out.additional, addresses))
-        add_additional(walk, make_entry(walk, target, addresses, Need::kOptional));
-    });
+    for_each_address_set(
+        walk, target, [&](const zone::RRsetView& addresses, const zone::RecordView& record) {
+          if (has_rrset(walk.out.answer, addresses) || has_rrset(walk.out.additional, addresses))
+            return;
+          const Owner host = type == zone::kRelativeType ? lasting_owner(walk, record) : target;
+          add_additional(walk, make_entry(walk, host, addresses, Need::kOptional));
+        });
   });
 }
 

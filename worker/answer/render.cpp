@@ -67,7 +67,10 @@ bool has_part(const Entry& entry, Parts part) noexcept {
 bool put_entry(const Entry& entry, const Target& target) noexcept {
   const auto mark = target.writer.mark();
   dns::Name scratch;
-  const NameView owner = in_message(entry.owner.name(scratch), target);
+  NameView owner;
+  // Where its place in the message is known the owner is not looked at, but by signatures.
+  if (!target.ns_targets[entry.ns_target] || entry.rrset.signature_count() > 0)
+    owner = in_message(entry.owner.name(scratch), target);
   const bool fits = (!has_part(entry, Parts::kData) || put_data(entry, owner, target)) &&
                     (!has_part(entry, Parts::kSignatures) || put_signatures(entry, owner, target));
   if (!fits) target.writer.roll_back(mark);

@@ -39,8 +39,7 @@ template <std::size_t kCapacity>
 [[nodiscard]] bool has_rrset(const EntryList<kCapacity>& list,
                              const zone::RRsetView& rrset) noexcept {
   for (const Entry& entry : list)
-    if (!entry.synthesized && entry.rrset.first_rdata().data() == rrset.first_rdata().data())
-      return true;
+    if (!entry.synthesized && entry.rrset.is_same(rrset)) return true;
   return false;
 }
 

@@ -20,7 +20,9 @@ using pando::testing::name;
 using pando::testing::Query;
 using pando::testing::Response;
 
-const std::string kZone = R"($TTL 300
+const std::string kLabel(60, 'c');
+const std::string kZone = kLabel + " 300 NS " + kLabel + "." + kLabel + "." + kLabel + ".last.\n" +
+                          R"($TTL 300
 @ SOA ns1 admin 7 3600 600 86400 60
 @ NS ns1
 alias CNAME target
@@ -99,8 +101,20 @@ TEST_F(DamagedStore, ACutThatHasLostItsServersIsServfail) {
 
 TEST_F(DamagedStore, AServerWhoseNameIsNoneHasNoGlue) {
   EXPECT_EQ(ask("x.cut.example.com.").additional.size(), 2U);
-  change("\3ns1\3cut\7example"sv, "\3ns1\0cut\7example"sv);
+  change("\4\3ns1"sv, "\4\0ns1"sv);
   EXPECT_EQ(ask("x.cut.example.com.").additional.size(), 1U);
+}
+
+TEST_F(DamagedStore, AServerWhoseNameBecomesTooLongIsNotThere) {
+  const std::string qname = "x." + std::string(60, 'c') + ".example.com.";
+  EXPECT_EQ(ask(qname.c_str()).authority.size(), 1U);
+  change("\4last\0"sv, "\4last\1"sv);  // so that it seems to go on with the owner
+  for (int time = 0; time < 4; ++time) {
+    const Response response = ask(qname.c_str());
+    EXPECT_TRUE(response.authority.empty());
+    EXPECT_TRUE(response.additional.empty());
+  }
+  EXPECT_EQ(transfer(), ZoneStream::Step::kStuck);
 }
 
 TEST_F(DamagedStore, AnOwnerThatCannotBeReadIsServfail) {

@@ -29,7 +29,7 @@ class TrieTest : public testing::ZoneTest {
     NameDraft draft;
     draft.labels = labels_of(owner);
     draft.at(dns::RRType::kA).rdatas.push_back(ByteView(kAddress));
-    return write_record(transaction, draft);
+    return write_record(transaction, dns::NameView(), draft);
   }
   static constexpr std::uint8_t kAddress[4] = {192, 0, 2, 1};
 };
