@@ -71,15 +71,16 @@ static_assert(kMaxKeySymbols <= 0x400, "a key offset must fit ten bits");
 ///   0       1        2        3
 ///   | flags | length | RRsets | owner labels … | RRset | RRset | …
 ///
-/// RRset, unaligned:  | type u16 | counts u16 | ttl u32 | [signatures u16] | size varint | data |
-/// `counts`: low 13 bits RDATAs, high 3 bits RRSIGs, 7 = the count stands in `signatures`.
-/// `data`: RDATAs, then RRSIGs. RDATAs of a fixed-length type are bare; all else has a varint
-/// length before it. RRSIGs leave out "type covered". A server's name (NS) that ends with the
-/// owner, octet by octet, and the apex in lower case leaves both out; it is told from a whole name
-/// by its last octet, which is not 0, or by having none (zone/relative_name.h). In shared pages
-/// names are whole. size 0: the data is too large to live here and stands in a block of its own: |
-/// reference u32 | size u32 |. With kSharedBit in that size it stands in one of the zone's shared
-/// pages (zone/shared_sets.h), with those of other names.
+/// RRset, unaligned:
+///   | form | type 1-2 | [RDATAs u16] | [RRSIGs u16] | TTL 1-4 | [size varint] | data |
+/// `form`: see RRsetForm; it says which lengths the others have. `data`: RDATAs, then RRSIGs.
+/// RDATAs of a fixed-length type are bare; all else has a varint length before it. RRSIGs leave out
+/// "type covered". A server's name (NS) that ends with the owner, octet by octet, and the apex in
+/// lower case leaves both out; it is told from a whole name by its last octet, which is not 0, or
+/// by having none (zone/relative_name.h). In shared pages names are whole. size 0: the data is too
+/// large to live here and stands in a block of its own: | reference u32 | size u32 |. With
+/// kSharedBit in that size it stands in one of the zone's shared pages (zone/shared_sets.h), with
+/// those of other names.
 struct RecordHeader {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -93,13 +94,50 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 3, "owner labels start at octet 3");
 
-inline constexpr unsigned kRdataCountBits = 13;
-inline constexpr std::uint16_t kMaxRdataCount = (1U << kRdataCountBits) - 1;
-inline constexpr std::uint16_t kSignatureEscape = 7;
+/// Bounds what a reader does that meets a damaged count: a power of two less one.
+inline constexpr std::uint16_t kMaxRdataCount = (1U << 13) - 1;
+
+/// First octet of an RRset:
+///
+///   bits 0-2  RDATAs; 7 = their number stands behind the type
+///   bits 3-4  RRSIGs; 3 = their number stands behind that
+///   bits 5-6  octets of the TTL less one
+///   bit 7     the type has two octets, else one
+///
+/// Nearly all sets have few records, a type below 256 and a TTL of two or three octets.
+struct RRsetForm {
+  std::uint8_t octet;
+
+  static constexpr unsigned kManyRdatas = 7;
+  static constexpr unsigned kManySignatures = 3;
+
+  [[nodiscard]] static constexpr RRsetForm make(std::uint16_t type, std::size_t rdatas,
+                                                std::size_t signatures, std::uint32_t ttl) {
+    const unsigned ttl_octets = ttl == 0 ? 1 : (static_cast<unsigned>(std::bit_width(ttl)) + 7) / 8;
+    return {static_cast<std::uint8_t>((rdatas < kManyRdatas ? rdatas : kManyRdatas) |
+                                      (signatures < kManySignatures ? signatures : kManySignatures)
+                                          << 3 |
+                                      (ttl_octets - 1) << 5 | (type > 0xFF ? 0x80U : 0U))};
+  }
+  [[nodiscard]] unsigned rdatas() const noexcept { return octet & 7U; }
+  [[nodiscard]] unsigned signatures() const noexcept { return octet >> 3 & 3U; }
+  [[nodiscard]] unsigned ttl_octets() const noexcept { return (octet >> 5 & 3U) + 1; }
+  [[nodiscard]] unsigned type_octets() const noexcept { return (octet >> 7) + 1U; }
+  /// What stands before the size, this octet included.
+  [[nodiscard]] std::size_t octets() const noexcept {
+    return std::size_t{1} + type_octets() + (rdatas() == kManyRdatas ? 2 : 0) +
+           (signatures() == kManySignatures ? 2 : 0) + ttl_octets();
+  }
+  /// No size stands there: a few RDATAs of that many octets each are all there is.
+  [[nodiscard]] bool implies_size(std::size_t fixed_octets) const noexcept {
+    return fixed_octets != 0 && signatures() == 0 && rdatas() != 0 && rdatas() != kManyRdatas;
+  }
+};
+static_assert(sizeof(RRsetForm) == 1, "the type starts at octet 1");
+
 /// Data of an RRset above this many octets gets a block of its own, so that replacing one small set
 /// (a SOA) never copies a big one (a DNSKEY set with its signatures).
 inline constexpr std::size_t kInlineDataOctets = 768;
-inline constexpr std::size_t kRRsetHeaderOctets = 8;
 inline constexpr std::size_t kExternalOctets = 8;
 inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 

@@ -58,14 +58,15 @@ std::uint8_t* put_data(std::uint8_t* out, const RRsetDraft& rrset, const Form& f
 /// Sizes of one RRset's parts, worked out once and used for measuring and for writing.
 struct Measured {
   Form form;
+  RRsetForm header;
   std::size_t data;
   bool shared;
   bool external;
-  bool many_signatures;
+  [[nodiscard]] bool has_size() const { return !header.implies_size(form.fixed); }
   [[nodiscard]] std::size_t octets() const {
-    return kRRsetHeaderOctets + (many_signatures ? 2U : 0U) +
-           (external || shared ? 1 + kExternalOctets
-                               : varint_octets(static_cast<std::uint32_t>(data)) + data);
+    if (external || shared) return header.octets() + 1 + kExternalOctets;
+    const std::size_t size = has_size() ? varint_octets(static_cast<std::uint32_t>(data)) : 0;
+    return header.octets() + size + data;
   }
 };
 
@@ -87,7 +88,9 @@ Measured measure(const shm::Window& window, const RRsetDraft& rrset, const Owner
   const Form form(rrset.type, shared ? nullptr : &owner);
   const std::size_t data = data_octets(rrset, form);
   const bool external = !shared && (data > kInlineDataOctets || data == 0);
-  return {form, data, shared, external, rrset.signatures.size() >= kSignatureEscape};
+  const auto header = RRsetForm::make(static_cast<std::uint16_t>(rrset.type), rrset.rdatas.size(),
+                                      rrset.signatures.size(), rrset.ttl.seconds);
+  return {form, header, data, shared, external};
 }
 
 Status check_sets(const NameDraft& name) {
@@ -128,24 +131,34 @@ std::uint8_t flags_of(const NameDraft& name) {
   return flags;
 }
 
+/// All that stands before an RRset's size.
+std::uint8_t* put_header(std::uint8_t* out, const RRsetDraft& rrset, RRsetForm form) {
+  *out++ = form.octet;
+  const auto type = static_cast<std::uint16_t>(rrset.type);
+  if (form.type_octets() == 1)
+    *out++ = static_cast<std::uint8_t>(type);
+  else
+    out = store_unaligned(out, type);
+  if (form.rdatas() == RRsetForm::kManyRdatas)
+    out = store_unaligned(out, static_cast<std::uint16_t>(rrset.rdatas.size()));
+  if (form.signatures() == RRsetForm::kManySignatures)
+    out = store_unaligned(out, static_cast<std::uint16_t>(rrset.signatures.size()));
+  for (unsigned i = 0; i < form.ttl_octets(); ++i)
+    *out++ = static_cast<std::uint8_t>(rrset.ttl.seconds >> (8 * i));
+  return out;
+}
+
 /// Writes one RRset at `out`; a large one gets its block first.
 Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out,
                                 const RRsetDraft& rrset, const Measured& m) {
-  const auto signature_bits =
-      static_cast<unsigned>(std::min<std::size_t>(rrset.signatures.size(), kSignatureEscape));
-  out = store_unaligned(out, static_cast<std::uint16_t>(rrset.type));
-  out = store_unaligned(
-      out, static_cast<std::uint16_t>(rrset.rdatas.size() | (signature_bits << kRdataCountBits)));
-  out = store_unaligned(out, rrset.ttl.seconds);
-  if (m.many_signatures)
-    out = store_unaligned(out, static_cast<std::uint16_t>(rrset.signatures.size()));
+  out = put_header(out, rrset, m.header);
   if (m.shared) {
     out = put_varint(out, 0);
     out = store_unaligned(out, rrset.shared);
     return store_unaligned(out, static_cast<std::uint32_t>(m.data) | kSharedBit);
   }
   if (!m.external) {
-    out = put_varint(out, static_cast<std::uint32_t>(m.data));
+    if (m.has_size()) out = put_varint(out, static_cast<std::uint32_t>(m.data));
     return put_data(out, rrset, m.form);
   }
   auto block = transaction.allocate(std::max<std::size_t>(m.data, 1));

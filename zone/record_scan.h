@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dns/rdata.h"
 #include "zone/layout.h"
 
 /// Taking a name record's bytes apart; every read is checked against the end of the window.
@@ -26,19 +27,29 @@ struct RawRRset {
 [[nodiscard]] inline const std::uint8_t* scan_rrset(const std::uint8_t* p, const std::uint8_t* end,
                                                     const shm::Window& window,
                                                     RawRRset& out) noexcept {
-  if (end - p < static_cast<std::ptrdiff_t>(kRRsetHeaderOctets + 1)) return nullptr;
-  out.type = load_unaligned<std::uint16_t>(p);
-  const auto counts = load_unaligned<std::uint16_t>(p + 2);
-  out.ttl = load_unaligned<std::uint32_t>(p + 4);
-  p += kRRsetHeaderOctets;
-  out.rdata_count = counts & kMaxRdataCount;
-  out.signature_count = static_cast<std::uint16_t>(counts >> kRdataCountBits);
-  if (out.signature_count == kSignatureEscape) {
-    if (end - p < 3) return nullptr;
+  if (end - p < 1) return nullptr;
+  const RRsetForm form{*p};
+  if (end - p < static_cast<std::ptrdiff_t>(form.octets())) return nullptr;
+  ++p;
+  out.type = form.type_octets() == 1 ? *p : load_unaligned<std::uint16_t>(p);
+  p += form.type_octets();
+  out.rdata_count = static_cast<std::uint16_t>(form.rdatas());
+  if (form.rdatas() == RRsetForm::kManyRdatas) {
+    out.rdata_count = load_unaligned<std::uint16_t>(p) & kMaxRdataCount;
+    p += 2;
+  }
+  out.signature_count = static_cast<std::uint16_t>(form.signatures());
+  if (form.signatures() == RRsetForm::kManySignatures) {
     out.signature_count = load_unaligned<std::uint16_t>(p);
     p += 2;
   }
-  p = get_varint(p, end, out.data_octets);
+  out.ttl = 0;
+  for (unsigned i = 0; i < form.ttl_octets(); ++i) out.ttl |= std::uint32_t{*p++} << (8 * i);
+  const std::size_t fixed = dns::fixed_rdata_length(dns::RRType{out.type});
+  if (form.implies_size(fixed))
+    out.data_octets = static_cast<std::uint32_t>(fixed * out.rdata_count);
+  else
+    p = get_varint(p, end, out.data_octets);
   if (p == nullptr) return nullptr;
   if (out.data_octets != 0) [[likely]] {
     if (static_cast<std::uint64_t>(end - p) < out.data_octets) return nullptr;

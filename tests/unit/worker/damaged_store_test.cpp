@@ -91,7 +91,7 @@ TEST_F(DamagedStore, ADnameWhoseTargetIsNoNameIsServfail) {
 
 TEST_F(DamagedStore, ACutThatHasLostItsServersIsServfail) {
   EXPECT_EQ(ask("x.cut.example.com.").authority.size(), 2U);
-  change("\3cut\2\0"sv, "\3cut\20\0"sv);  // the NS RRset has become TXT
+  change("\3cut\42\2"sv, "\3cut\42\20"sv);  // the NS RRset has become TXT
   for (int time = 0; time < 4; ++time) {  // nothing of it may be kept either
     const Response response = ask("x.cut.example.com.");
     EXPECT_EQ(response.rcode, number(Rcode::kServFail));
@@ -119,7 +119,7 @@ TEST_F(DamagedStore, AServerWhoseNameBecomesTooLongIsNotThere) {
 
 TEST_F(DamagedStore, AnOwnerThatCannotBeReadIsServfail) {
   EXPECT_EQ(ask("host.example.com.", RRType::kTXT).rcode, number(Rcode::kNoError));
-  change("\4host\20\0"sv, "\0host\20\0"sv);
+  change("\4host\41\20"sv, "\0host\41\20"sv);
   EXPECT_EQ(ask("host.example.com.", RRType::kTXT).rcode, number(Rcode::kServFail));
   EXPECT_EQ(ask("alias.example.com.").rcode, number(Rcode::kNoError));
 }
@@ -127,7 +127,7 @@ TEST_F(DamagedStore, AnOwnerThatCannotBeReadIsServfail) {
 TEST_F(DamagedStore, NothingIsDeniedWithoutASoa) {
   EXPECT_EQ(ask("none.example.com.").rcode, number(Rcode::kNXDomain));
   EXPECT_EQ(ask("host.example.com.").rcode, number(Rcode::kNoError));
-  change("\6\0\1\0\54\1\0\0"sv, "\20\0\1\0\54\1\0\0"sv);  // the SOA RRset has become TXT
+  change("\41\6\54\1"sv, "\41\20\54\1"sv);  // the SOA RRset has become TXT
   EXPECT_EQ(ask("none.example.com.").rcode, number(Rcode::kServFail));
   EXPECT_EQ(ask("host.example.com.").rcode, number(Rcode::kServFail));
 }
