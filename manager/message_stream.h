@@ -5,6 +5,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -26,24 +27,47 @@ class MessageStream {
   MessageStream(const MessageStream&) = delete;
   MessageStream& operator=(const MessageStream&) = delete;
 
+  [[nodiscard]] const Endpoint& peer() const noexcept { return peer_; }
+  [[nodiscard]] const std::optional<IpAddress>& source() const noexcept { return source_; }
   void set_patience(std::chrono::milliseconds patience) noexcept { patience_ = patience; }
   asio::awaitable<Status> connect();
   asio::awaitable<Status> send(const Bytes& message);
   /// The next message; valid until the next call.
   asio::awaitable<Result<ByteView>> receive();
+  /// Octets that have come so far.
+  [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
+
+  /// Connected, without an error so far, and the peer has neither closed it nor sent anything that
+  /// was not taken: the next query may go over it. Not during a step.
+  [[nodiscard]] bool at_rest();
+  /// Gives back memory that only long messages need. What receive() gave is not valid any more.
+  void shrink();
 
  private:
-  void arm();
-  Status verdict(const asio::error_code& error, const char* step) const;
+  using Clock = std::chrono::steady_clock;
+
+  void begin_step();
+  Status end_step(const asio::error_code& error, const char* step);
+  void watch();
+  void make_room(std::size_t octets);
 
   Endpoint peer_;
   std::optional<IpAddress> source_;
   std::chrono::milliseconds patience_;
   asio::ip::tcp::socket socket_;
+  // The timer is not moved with each step: when it runs out it looks at what is due.
   asio::steady_timer deadline_;
+  Clock::time_point due_;
+  bool watching_ = false;
+  bool in_step_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   bool timed_out_ = false;
-  Bytes buffer_;
+  bool connected_ = false;
+  bool failed_ = false;
+  std::uint64_t received_ = 0;
+  Bytes buffer_;  // what has come and was not taken is from begin_ to end_
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
 };
 
 }  // namespace pando::manager

@@ -5,6 +5,8 @@
 #include <asio/thread_pool.hpp>
 #include <thread>
 
+#include "manager/kept_connections.h"
+
 namespace pando::manager {
 
 /// The thread for what waits for other servers: transfers in, NOTIFY out, updates passed on. Its
@@ -20,6 +22,8 @@ class Network {
   [[nodiscard]] asio::io_context& loop() noexcept { return loop_; }
   /// Threads for work that would hold up the loop: building transferred zones.
   [[nodiscard]] asio::thread_pool& builders() noexcept { return builders_; }
+  /// To primaries, for the loop's thread alone.
+  [[nodiscard]] KeptConnections& kept() noexcept { return kept_; }
   /// Ends the threads. What is under way is dropped without a result.
   void stop();
 
@@ -27,6 +31,7 @@ class Network {
   asio::io_context loop_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{loop_.get_executor()};
   asio::thread_pool builders_{2};
+  KeptConnections kept_{loop_, {}};
   std::thread thread_{[this] { loop_.run(); }};
 };
 

@@ -119,7 +119,20 @@ void SecondaryZones::configure(const RuntimePtr& runtime) {
     zone.waiting = false;
     if (!zone.running) due_.emplace(zone.due, name);
   }
+  tell_primaries();
   arm_timer();
+}
+
+/// The network's thread closes what it keeps open to others.
+void SecondaryZones::tell_primaries() const {
+  KeptConnections::Primaries primaries;
+  for (const config::ZoneOptions& options : runtime_->settings.zones.options())
+    for (const Primary& primary : primaries_of(runtime_->settings, options))
+      primaries.insert(primary.endpoint);
+  asio::post(network_.loop(), [&kept = network_.kept(), primaries = std::move(primaries),
+                               source = runtime_->settings.server.transfer_source]() mutable {
+    kept.configure(std::move(primaries), source);
+  });
 }
 
 /// When the timers kept in the store say, as far as they are to be believed. A zone that came from
@@ -151,18 +164,34 @@ void SecondaryZones::schedule(Zones::iterator zone, std::uint64_t due) {
   arm_timer();
 }
 
+/// The timer is moved only to run out earlier: whenever it does, it is looked what is due.
 void SecondaryZones::arm_timer() {
   if (due_.empty() || !*alive_) {
     timer_.cancel();
+    timer_due_ = kNoTimer;
     return;
   }
   const std::uint64_t now = now_seconds();
   const std::uint64_t due = due_.begin()->first;
+  if (due <= now) return look_soon();
   // Wall-clock jumps are met by looking again at least once a minute.
-  const std::uint64_t wait = due > now ? std::min<std::uint64_t>(due - now, 60) : 0;
-  timer_.expires_after(std::chrono::seconds(wait));
+  const std::uint64_t at = std::min(due, now + 60);
+  if (timer_due_ <= at) return;
+  timer_due_ = at;
+  timer_.expires_after(std::chrono::seconds(at - now));
   timer_.async_wait([this, alive = alive_](asio::error_code error) {
-    if (!error && *alive) run_due();
+    if (error || !*alive) return;
+    timer_due_ = kNoTimer;
+    run_due();
+  });
+}
+
+void SecondaryZones::look_soon() {
+  if (std::exchange(look_posted_, true)) return;
+  asio::post(commit_loop_, [this, alive = alive_] {
+    if (!*alive) return;
+    look_posted_ = false;
+    run_due();
   });
 }
 
@@ -170,7 +199,7 @@ bool SecondaryZones::may_start(const Zone& zone) const {
   const config::Limits& limits = runtime_->settings.limits;
   if (running_ >= limits.transfers_in) return false;
   const Primary& primary = zone.primary();
-  const auto running = running_by_primary_.find(to_text(primary.endpoint));
+  const auto running = running_by_primary_.find(primary.endpoint);
   return running == running_by_primary_.end() || running->second < limits.transfers_in_per_primary;
 }
 
@@ -178,7 +207,7 @@ bool SecondaryZones::may_start(const Zone& zone) const {
 /// zones wait.
 void SecondaryZones::wait_for_primary(Zones::iterator zone) {
   if (std::exchange(zone->second.waiting, true)) return;
-  waiting_[to_text(zone->second.primary().endpoint)].push_back(zone->first);
+  waiting_[zone->second.primary().endpoint].push_back(zone->first);
 }
 
 /// Those that waited longest for the primaries that have become free.
@@ -193,7 +222,7 @@ void SecondaryZones::start_waiting() {
     const auto zone = zones_.find(queue->second.front());
     const bool here = zone != zones_.end() && zone->second.waiting && !zone->second.running;
     // A NOTIFY may have made another primary the first to be asked.
-    const bool moved = here && to_text(zone->second.primary().endpoint) != queue->first;
+    const bool moved = here && !(zone->second.primary().endpoint == queue->first);
     if (here && !moved && !may_start(zone->second)) {
       freed_.erase(freed_.begin());
       continue;
@@ -233,13 +262,20 @@ bool SecondaryZones::expired(const zone::ZoneView& zone) const {
   return at != 0 && at <= now_seconds();
 }
 
-TransferJob SecondaryZones::job_for(const Attempt& attempt, bool whole_zone) const {
+/// RFC 1996 §3.11: a NOTIFY's serial is a hint; what we have already needs no look at the primary.
+/// What has expired we have not.
+bool SecondaryZones::is_news(const dns::Name& zone, dns::Serial serial) const {
+  const zone::ZoneView view = committer_.current().zone_at(zone);
+  return !view || !view.loaded() || expired(view) || serial.ahead_of(view.serial());
+}
+
+TransferJob SecondaryZones::job_for(const Attempt& attempt, const Zone& zone) const {
   const config::Settings& settings = runtime_->settings;
   TransferJob job;
   job.zone = attempt.zone;
   job.primary = attempt.primary.endpoint;
   job.source = settings.server.transfer_source;
-  job.whole_zone = whole_zone;
+  job.whole_zone = zone.whole_zone;
   job.limits.data = runtime_->limits;
   job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
   job.limits.difference_octets = kMostKeptOctets;
@@ -249,6 +285,8 @@ TransferJob SecondaryZones::job_for(const Attempt& attempt, bool whole_zone) con
     job.limits.difference_records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
   // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
   if (view && view.loaded() && !expired(view)) job.current = view.serial();
+  job.told = zone.hint && zone.hint->primary == zone.turn() && job.current &&
+             zone.hint->serial.ahead_of(*job.current);
   return job;
 }
 
@@ -262,9 +300,11 @@ void SecondaryZones::start(Zones::iterator at) {
   attempt->generation = zone.generation;
   attempt->primary = zone.primary();
   attempt->runtime = runtime_;
-  TransferJob job = job_for(*attempt, zone.whole_zone);
+  TransferJob job = job_for(*attempt, zone);
+  // Once: what this visit does not find there is left to the timers.
+  if (zone.hint && zone.hint->primary == zone.turn() && !zone.whole_zone) zone.hint.reset();
   ++running_;
-  ++running_by_primary_[to_text(job.primary)];
+  ++running_by_primary_[job.primary];
   if (attempt->primary.key) {
     job.key = runtime_->keys.find(*attempt->primary.key);
     if (job.key == nullptr) {
@@ -275,18 +315,18 @@ void SecondaryZones::start(Zones::iterator at) {
       return;
     }
   }
-  asio::co_spawn(network_.loop(), transfer_in(std::move(job), store_, network_.builders()),
-                 [this, attempt, alive = alive_](const std::exception_ptr& thrown,
-                                                 Result<TransferResult, TransferFailure> result) {
-                   if (thrown)
-                     result = tl::unexpected<TransferFailure>(
-                         {{Errc::kIo, "transfer ended by an exception"}, false});
-                   auto handed =
-                       std::make_shared<Result<TransferResult, TransferFailure>>(std::move(result));
-                   asio::post(commit_loop_, [this, attempt, alive, handed] {
-                     if (*alive) finished(attempt, std::move(*handed));
-                   });
-                 });
+  asio::co_spawn(
+      network_.loop(), transfer_in(std::move(job), network_.kept(), store_, network_.builders()),
+      [this, attempt, alive = alive_](const std::exception_ptr& thrown,
+                                      Result<TransferResult, TransferFailure> result) {
+        if (thrown)
+          result = tl::unexpected<TransferFailure>(
+              {{Errc::kIo, "transfer ended by an exception"}, false});
+        auto handed = std::make_shared<Result<TransferResult, TransferFailure>>(std::move(result));
+        asio::post(commit_loop_, [this, attempt, alive, handed] {
+          if (*alive) finished(attempt, std::move(*handed));
+        });
+      });
 }
 
 void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
@@ -408,10 +448,10 @@ void SecondaryZones::put_zone(const std::shared_ptr<Attempt>& attempt, TransferR
 
 SecondaryZones::Zones::iterator SecondaryZones::release(const std::shared_ptr<Attempt>& attempt) {
   --running_;
-  const auto by_primary = running_by_primary_.find(to_text(attempt->primary.endpoint));
+  const auto by_primary = running_by_primary_.find(attempt->primary.endpoint);
   if (by_primary != running_by_primary_.end() && --by_primary->second == 0)
     running_by_primary_.erase(by_primary);
-  if (!waiting_.empty()) freed_.insert(to_text(attempt->primary.endpoint));
+  if (!waiting_.empty()) freed_.insert(attempt->primary.endpoint);
   if (!wanted(*attempt)) return zones_.end();
   const auto zone = zones_.find(attempt->zone);
   zone->second.running = false;
@@ -543,7 +583,11 @@ void SecondaryZones::end_round(Zones::iterator at, bool ok) {
   zone.confirmed = false;
   zone.whole_zone = false;
   set_timers(at->first, ok);
-  if (std::exchange(zone.again, false)) schedule(at, now_seconds());
+  const std::optional<Hint> hint =
+      zone.hint && is_news(at->first, zone.hint->serial) ? zone.hint : std::nullopt;
+  zone.hint = hint;
+  if (hint) zone.first_primary = hint->primary;
+  if (std::exchange(zone.again, false) || hint) schedule(at, now_seconds());
   run_due();
 }
 
@@ -558,21 +602,22 @@ void SecondaryZones::refresh_now(const dns::Name& name) {
 
 void SecondaryZones::notified(const NotifyRequest& request) {
   ++counters_.notifies;
-  const auto zone = zones_.find(request.zone);
-  if (zone == zones_.end()) return;
-  const zone::ZoneView view = committer_.current().zone_at(request.zone);
-  // RFC 1996 §3.11: the serial is a hint; what we have already needs no look at the primary. What
-  // has expired we have not.
-  const bool has_data = view && view.loaded() && !expired(view);
-  if (request.serial && has_data && !request.serial->ahead_of(view.serial())) return;
+  const auto at = zones_.find(request.zone);
+  if (at == zones_.end()) return;
+  if (request.serial && !is_news(request.zone, *request.serial)) return;
+  Zone& zone = at->second;
+  const auto speaker = std::find_if(
+      zone.primaries.begin(), zone.primaries.end(),
+      [&](const Primary& one) { return one.endpoint.address == request.client.address; });
+  if (speaker == zone.primaries.end()) return refresh_now(request.zone);
   // The primary that spoke knows best: ask it first.
-  const auto& primaries = zone->second.primaries;
-  const auto speaker = std::find_if(primaries.begin(), primaries.end(), [&](const Primary& one) {
-    return one.endpoint.address == request.client.address;
-  });
-  if (speaker != primaries.end() && !zone->second.running && zone->second.visited == 0)
-    zone->second.first_primary = static_cast<std::size_t>(speaker - primaries.begin());
-  refresh_now(request.zone);
+  const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
+  const bool between_rounds = !zone.running && zone.visited == 0;
+  if (between_rounds) zone.first_primary = place;
+  if (!request.serial) return refresh_now(request.zone);
+  if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
+    zone.hint = Hint{*request.serial, place};
+  if (between_rounds) schedule(at, now_seconds());
 }
 
 std::optional<SecondaryStatus> SecondaryZones::status(const dns::Name& name) const {

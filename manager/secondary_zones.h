@@ -86,6 +86,11 @@ class SecondaryZones final : public NotifyHandler {
     std::optional<dns::Name> key;
     bool operator==(const Primary&) const = default;
   };
+  /// What a primary told, and which one.
+  struct Hint {
+    dns::Serial serial;
+    std::size_t primary = 0;
+  };
   struct Zone {
     std::vector<Primary> primaries;
     std::uint64_t generation = 0;  // of these primaries: what older visits bring is not wanted
@@ -95,16 +100,17 @@ class SecondaryZones final : public NotifyHandler {
     std::size_t visited = 0;
     bool confirmed = false;  // one of them has the version that we have
     bool running = false;
-    bool waiting = false;     // in the queue of a primary that is busy
-    bool again = false;       // a NOTIFY came during the round
-    bool whole_zone = false;  // the next visit asks for an AXFR
+    bool waiting = false;      // in the queue of a primary that is busy
+    bool again = false;        // a NOTIFY without a serial came during the round
+    std::optional<Hint> hint;  // the highest serial of a NOTIFY that no visit has begun for
+    bool whole_zone = false;   // the next visit asks for an AXFR
     std::string problem;
 
-    [[nodiscard]] const Primary& primary() const {
-      return primaries[(first_primary + visited) % primaries.size()];
-    }
+    [[nodiscard]] std::size_t turn() const { return (first_primary + visited) % primaries.size(); }
+    [[nodiscard]] const Primary& primary() const { return primaries[turn()]; }
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
+  static constexpr std::uint64_t kNoTimer = UINT64_MAX;
   struct Attempt;  // one visit to one primary
 
   static std::vector<Primary> primaries_of(const config::Settings& settings,
@@ -114,12 +120,15 @@ class SecondaryZones final : public NotifyHandler {
   void run_due();
   std::uint64_t first_due(const dns::Name& name);
   void doubt_timers(std::uint64_t before, std::uint64_t now);
+  void look_soon();
+  void tell_primaries() const;
   bool may_start(const Zone& zone) const;
   void wait_for_primary(Zones::iterator zone);
   void start_waiting();
   bool wanted(const Attempt& attempt) const;
   bool expired(const zone::ZoneView& zone) const;
-  TransferJob job_for(const Attempt& attempt, bool whole_zone) const;
+  bool is_news(const dns::Name& zone, dns::Serial serial) const;
+  TransferJob job_for(const Attempt& attempt, const Zone& zone) const;
   void start(Zones::iterator zone);
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
@@ -154,12 +163,14 @@ class SecondaryZones final : public NotifyHandler {
                     const std::pair<std::uint64_t, dns::Name>&)>
       due_;
   asio::steady_timer timer_;
+  std::uint64_t timer_due_ = kNoTimer;  // when it runs out, seconds since 1970
+  bool look_posted_ = false;
   std::uint64_t last_look_;  // of run_due(), by the clock
-  std::map<std::string, std::uint32_t> running_by_primary_;
+  std::map<Endpoint, std::uint32_t, EndpointLess> running_by_primary_;
   // Due zones whose primary has as many visits as it may, by primary, oldest first; and the
   // primaries among them that have become free since.
-  std::map<std::string, std::deque<dns::Name>> waiting_;
-  std::set<std::string> freed_;
+  std::map<Endpoint, std::deque<dns::Name>, EndpointLess> waiting_;
+  std::set<Endpoint, EndpointLess> freed_;
   std::uint32_t running_ = 0;
   std::mt19937 random_{std::random_device{}()};
   std::uint64_t generations_ = 0;

@@ -74,6 +74,10 @@ Status check_signature(Query& query, ByteView message) {
   return query.tsig ? query.tsig->verify_response(message, now_seconds()) : Status{};
 }
 
+bool answers(ByteView message, const Query& query) {
+  return message.size() >= 2 && load_be16(message.data()) == query.id;
+}
+
 /// The answer to a SOA query.
 struct SoaAnswer {
   dns::Serial serial;
@@ -120,82 +124,143 @@ asio::awaitable<Status> finish_zone(TransferParser& parser, TransferResult& resu
   });
 }
 
-/// One connection to one primary.
+/// What one primary is asked in one visit, over one connection after another if need be.
 class Visit {
  public:
   using Executor = asio::any_io_executor;
-  Visit(const Executor& executor, const TransferJob& job, bool edns, shm::Store& store,
-        asio::thread_pool& pool)
-      : job_(job),
+  using Outcome = Result<TransferResult, TransferFailure>;
+  Visit(const Executor& executor, const TransferJob& job, bool edns, KeptConnections& kept,
+        shm::Store& store, asio::thread_pool& pool)
+      : executor_(executor),
+        job_(job),
         edns_(edns),
+        kept_(kept),
         store_(store),
         pool_(pool),
-        connection_(executor, job.primary, job.source, job.patience),
         deadline_(Clock::now() + job.longest) {}
 
-  asio::awaitable<Result<TransferResult, TransferFailure>> run();
+  asio::awaitable<Outcome> run();
   /// RFC 6891 §7: what a server says that does not know EDNS.
-  [[nodiscard]] bool format_error() const noexcept { return format_error_; }
+  [[nodiscard]] bool format_error() const noexcept { return rcode_ == dns::Rcode::kFormErr; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  asio::awaitable<Status> open();
+  asio::awaitable<Result<ByteView>> ask(Query& query);
+  asio::awaitable<Result<ByteView>> exchange(const Query& query);
+  asio::awaitable<Result<ByteView>> receive(Query& query);
+  Result<ByteView> check(Query& query, ByteView message);
   asio::awaitable<Result<SoaAnswer>> ask_soa();
   asio::awaitable<Status> run_transfer(Query& query, TransferParser& parser);
   asio::awaitable<Result<TransferResult>> fetch(dns::RRType type);
   asio::awaitable<Status> fetch_into(TransferResult& result, dns::RRType type);
-  asio::awaitable<Result<ByteView>> receive(Query& query);
-  [[nodiscard]] Status check_time();
+  asio::awaitable<std::optional<Outcome>> go_straight();
+  asio::awaitable<Outcome> ask_first();
+  [[nodiscard]] Status check_time() const;
 
+  Executor executor_;
   const TransferJob& job_;
   bool edns_;
+  KeptConnections& kept_;
   shm::Store& store_;
   asio::thread_pool& pool_;
-  MessageStream connection_;
+  std::unique_ptr<MessageStream> connection_;
+  bool was_kept_ = false;  // the connection is of an earlier visit
+  bool unreachable_ = false;
+  bool heard_ = false;  // octets of an answer have come
   Clock::time_point deadline_;
-  bool format_error_ = false;
+  // Of the last message.
+  dns::Rcode rcode_ = dns::Rcode::kNoError;
+  bool authoritative_ = false;
 };
 
+Visit::Outcome failure(const Error& error, bool ixfr_asked = false) {
+  return tl::unexpected<TransferFailure>({error, ixfr_asked});
+}
+
 /// Steps must not take longer than what is left of the whole.
-Status Visit::check_time() {
+Status Visit::check_time() const {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
   if (left.count() <= 0)
     return fail(Errc::kFull, "transfer takes more than {} s (limits.transfer-time)",
                 std::chrono::duration<double>(job_.longest).count());
-  connection_.set_patience(std::min(job_.patience, left));
+  if (connection_) connection_->set_patience(std::min(job_.patience, left));
   return {};
+}
+
+/// A connection on which nothing is under way: the one there is, one kept, or a new one.
+asio::awaitable<Status> Visit::open() {
+  if (connection_) co_return check_time();
+  if (!was_kept_) connection_ = kept_.take(job_.primary, job_.source);
+  was_kept_ = connection_ != nullptr;
+  if (was_kept_) co_return check_time();
+  connection_ =
+      std::make_unique<MessageStream>(executor_, job_.primary, job_.source, job_.patience);
+  if (auto in_time = check_time(); !in_time) co_return in_time;
+  Status connected = co_await connection_->connect();
+  unreachable_ = !connected;
+  co_return connected;
+}
+
+/// Sends `query` and gives the first message of the answer, its signature checked.
+asio::awaitable<Result<ByteView>> Visit::ask(Query& query) {
+  for (;;) {
+    if (auto opened = co_await open(); !opened) co_return pass(opened);
+    const std::uint64_t before = connection_->received();
+    auto answer = co_await exchange(query);
+    const bool silent = connection_->received() == before;
+    // What comes late of an earlier answer may stand before ours.
+    const bool foreign = answer && !answers(*answer, query);
+    if (!was_kept_ || !(silent || foreign)) {
+      heard_ = heard_ || !silent;
+      if (auto in_time = check_time(); !in_time) co_return pass(in_time);
+      if (!answer) co_return answer;
+      co_return check(query, *answer);
+    }
+    connection_.reset();  // open() knows that it was kept, and makes a new one
+  }
+}
+
+asio::awaitable<Result<ByteView>> Visit::exchange(const Query& query) {
+  if (auto sent = co_await connection_->send(query.message); !sent) co_return pass(sent);
+  co_return co_await connection_->receive();
 }
 
 /// The next message of the answer to `query`, its signature checked.
 asio::awaitable<Result<ByteView>> Visit::receive(Query& query) {
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
-  auto message = co_await connection_.receive();
+  auto message = co_await connection_->receive();
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
   if (!message) co_return message;
-  const auto header = dns::read_header(*message);
-  format_error_ = header && static_cast<dns::Rcode>(header->rcode) == dns::Rcode::kFormErr;
-  if (auto ok = check_signature(query, *message); !ok) co_return pass(ok);
-  co_return message;
+  co_return check(query, *message);
+}
+
+Result<ByteView> Visit::check(Query& query, ByteView message) {
+  const auto header = dns::read_header(message);
+  rcode_ = header ? static_cast<dns::Rcode>(header->rcode) : dns::Rcode::kNoError;
+  authoritative_ = header && header->aa;
+  if (auto ok = check_signature(query, message); !ok) return pass(ok);
+  return message;
 }
 
 asio::awaitable<Result<SoaAnswer>> Visit::ask_soa() {
   auto query = make_query(job_, dns::RRType::kSOA, edns_);
   if (!query) co_return pass(query);
-  if (auto sent = co_await connection_.send(query->message); !sent) co_return pass(sent);
-  auto answer = co_await receive(*query);
+  auto answer = co_await ask(*query);
   if (!answer) co_return pass(answer);
   co_return read_soa_answer(job_, *query, *answer);
 }
 
 /// The response messages of one AXFR or IXFR, into the parser.
 asio::awaitable<Status> Visit::run_transfer(Query& query, TransferParser& parser) {
-  if (auto sent = co_await connection_.send(query.message); !sent) co_return sent;
+  auto message = co_await ask(query);
   for (;;) {
-    auto message = co_await receive(query);
     if (!message) co_return pass(message);
     auto done = parser.feed(*message);
     if (!done) co_return pass(done);
     if (*done) co_return query.tsig ? query.tsig->finish() : Status{};
+    message = co_await receive(query);
   }
 }
 
@@ -208,11 +273,6 @@ asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType ty
   result.content = parser.content();
   result.serial = parser.serial();
   result.expire = parser.expire();
-  // Downstream would never follow a zone that goes back.
-  if (result.content == TransferParser::Content::kZone && job_.current &&
-      !result.serial.ahead_of(*job_.current))
-    co_return fail(Errc::kInvalid, "transfer brings serial {}, which is not ahead of ours, {}",
-                   result.serial.value, job_.current->value);
   result.differences = std::move(parser.differences());
   result.records = parser.records();
   result.octets = parser.octets();
@@ -237,12 +297,24 @@ asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
   co_return pass(done);
 }
 
-asio::awaitable<Result<TransferResult, TransferFailure>> Visit::run() {
-  const auto failure = [](Error error, bool ixfr_asked = false) {
-    return tl::unexpected<TransferFailure>({std::move(error), ixfr_asked});
-  };
-  if (auto connected = co_await connection_.connect(); !connected)
-    co_return failure(connected.error());
+/// RFC 1995 §2: the answer to an IXFR begins with the primary's SOA, so its serial need not be
+/// asked for. Nothing: the answer says too little about the primary, or about whether an AXFR would
+/// do better.
+asio::awaitable<std::optional<Visit::Outcome>> Visit::go_straight() {
+  auto result = co_await fetch(dns::RRType::kIXFR);
+  if (result) {
+    // As in read_soa_answer(): who is not an authority cannot say what is current.
+    if (result->content == TransferParser::Content::kUpToDate && !authoritative_)
+      co_return std::nullopt;
+    co_return std::move(*result);
+  }
+  if (unreachable_) co_return failure(result.error());
+  if (heard_ && rcode_ == dns::Rcode::kNoError) co_return failure(result.error(), true);
+  if (edns_ && format_error()) co_return failure(result.error(), true);  // again without EDNS
+  co_return std::nullopt;
+}
+
+asio::awaitable<Visit::Outcome> Visit::ask_first() {
   std::optional<std::uint32_t> expire;
   if (job_.current) {
     auto soa = co_await ask_soa();
@@ -257,20 +329,33 @@ asio::awaitable<Result<TransferResult, TransferFailure>> Visit::run() {
   }
   const auto type = !job_.current || job_.whole_zone ? dns::RRType::kAXFR : dns::RRType::kIXFR;
   auto result = co_await fetch(type);
-  if (!result) co_return failure(result.error(), type == dns::RRType::kIXFR);
+  // Without a connection nothing was asked that an AXFR could do better.
+  if (!result) co_return failure(result.error(), type == dns::RRType::kIXFR && !unreachable_);
   if (!result->expire) result->expire = expire;
   co_return std::move(*result);
+}
+
+asio::awaitable<Visit::Outcome> Visit::run() {
+  std::optional<Outcome> outcome;
+  if (job_.told && job_.current && !job_.whole_zone) {
+    outcome = co_await go_straight();
+    if (!outcome && connection_ && !connection_->at_rest()) connection_.reset();
+  }
+  if (!outcome) outcome = co_await ask_first();
+  if (*outcome) kept_.put(std::move(connection_));
+  co_return std::move(*outcome);
 }
 
 }  // namespace
 
 asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
+                                                                     KeptConnections& kept,
                                                                      shm::Store& store,
                                                                      asio::thread_pool& pool) {
   const auto executor = co_await asio::this_coro::executor;
   bool edns = true;
   for (;;) {
-    Visit visit(executor, job, edns, store, pool);
+    Visit visit(executor, job, edns, kept, store, pool);
     auto result = co_await visit.run();
     if (result || !visit.format_error() || !std::exchange(edns, false)) co_return result;
   }

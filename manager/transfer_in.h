@@ -11,6 +11,7 @@
 #include "base/address.h"
 #include "base/result.h"
 #include "dns/tsig.h"
+#include "manager/kept_connections.h"
 #include "manager/transfer_parser.h"
 #include "shm/store.h"
 
@@ -21,6 +22,7 @@ struct TransferJob {
   dns::Name zone;
   std::optional<dns::Serial> current;  ///< absent: there is no data yet, hence AXFR
   bool whole_zone = false;             ///< AXFR although there is data
+  bool told = false;                   ///< by this primary, that it is ahead of `current`
   Endpoint primary;
   std::optional<IpAddress> source;                     ///< see open_towards()
   const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
@@ -49,12 +51,19 @@ struct TransferFailure {
   bool ixfr_asked = false;  ///< the IXFR had been sent: an AXFR may do better
 };
 
-/// Asks one primary over one TCP connection: its SOA first (unless there is no data), then IXFR or
-/// AXFR when it is ahead (RFC 1995 §2, RFC 5936 §4.1.1). Everything is signed when there is a key.
-/// A whole zone is built while it comes; what is left to do at its end is done in `pool`, not on
-/// the loop. Never throws for what peers do. The queries ask for EXPIRE (RFC 7314); a primary that
-/// calls them malformed is asked again without EDNS.
+/// Asks one primary over TCP: its SOA first (unless there is no data), then IXFR or AXFR when it is
+/// ahead (RFC 1995 §2, RFC 5936 §4.1.1). A primary that has told that it is ahead is asked for the
+/// IXFR at once, which says by itself what is current; if it does not answer that, all goes as
+/// without being told. Everything is signed when there is a key. A whole zone is built while it
+/// comes; what is left to do at its end is done in `pool`, not on the loop. Never throws for what
+/// peers do. The queries ask for EXPIRE (RFC 7314); a primary that calls them malformed is asked
+/// again without EDNS.
+///
+/// A connection from `kept` is used if there is one, and goes back when all went well. One that the
+/// primary closes, or leaves silent, before the first octet of an answer tells nothing about the
+/// primary: the query is sent again over a new one.
 asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
+                                                                     KeptConnections& kept,
                                                                      shm::Store& store,
                                                                      asio::thread_pool& pool);
 

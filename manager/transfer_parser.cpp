@@ -104,6 +104,10 @@ Status TransferParser::take_second(zone::Record&& record) {
   if (record.type == dns::RRType::kSOA && asked_ == dns::RRType::kIXFR && current_ &&
       soa_serial(record.rdata) != serial_)
     return begin_difference(std::move(record), *current_);
+  // Downstream would never follow a zone that goes back.
+  if (current_ && !serial_.ahead_of(*current_))
+    return fail(Errc::kInvalid, "transfer brings serial {}, which is not ahead of ours, {}",
+                serial_.value, current_->value);
   state_ = State::kZone;
   if (auto added = add(first_soa_); !added) return added;
   return take_zone_record(std::move(record));

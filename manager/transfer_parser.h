@@ -34,8 +34,8 @@ class TransferParser {
     kZone,         ///< all records, given to builder()
   };
 
-  /// `asked` is AXFR or IXFR; `current` is our serial, which an IXFR needs. A whole zone is built
-  /// in `transaction` (see zone::ZoneBuilder) while it comes.
+  /// `asked` is AXFR or IXFR; `current` is our serial, which an IXFR needs, and which a whole zone
+  /// has to be ahead of. It is built in `transaction` (see zone::ZoneBuilder) while it comes.
   TransferParser(const dns::Name& zone, dns::RRType asked, std::optional<dns::Serial> current,
                  std::uint16_t id, const TransferLimits& limits, shm::Transaction& transaction);
 

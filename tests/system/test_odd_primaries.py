@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import signal
+import socket
 import socketserver
 import struct
 import subprocess
@@ -61,11 +62,16 @@ def wire(query, rrsets, rcode=dns.rcode.NOERROR, authoritative=True, expire=None
 class OddPrimary:
     """Answers over TCP by a function of the query type that gives wire messages; None closes the connection."""
 
-    def __init__(self):
+    def __init__(self, port=0, keyring=None):
         self.asked = []
         self.serial = 1
+        self.keyring = keyring
         self.connections = 0
         self.most_connections = 0
+        self.accepted = 0
+        self.queries_per_connection = None  # the next one closes it, without an answer
+        self.sockets = set()
+        self.here = threading.local()  # of the thread that answers: its connection
         counting = threading.Lock()
         self.answer = lambda query, rdtype: self.honest(query, rdtype)
         primary = self
@@ -73,34 +79,40 @@ class OddPrimary:
         class Connection(socketserver.StreamRequestHandler):
             def setup(self):
                 super().setup()
+                primary.here.connection = self.connection
                 with counting:
+                    primary.accepted += 1
                     primary.connections += 1
                     primary.most_connections = max(primary.most_connections, primary.connections)
+                    primary.sockets.add(self.connection)
 
             def finish(self):
                 with counting:
                     primary.connections -= 1
+                    primary.sockets.discard(self.connection)
                 super().finish()
 
             def handle(self):
-                while prefix := self.rfile.read(2):
-                    query = dns.message.from_wire(self.rfile.read(*struct.unpack("!H", prefix)))
-                    rdtype = dns.rdatatype.to_text(query.question[0].rdtype)
-                    primary.asked.append(rdtype)
-                    messages = primary.answer(query, rdtype)
-                    if messages is None:
-                        return
-                    try:
+                queries = 0
+                with contextlib.suppress(OSError):  # the secondary has had enough
+                    while prefix := self.rfile.read(2):
+                        query = dns.message.from_wire(self.rfile.read(*struct.unpack("!H", prefix)), keyring=primary.keyring)
+                        rdtype = dns.rdatatype.to_text(query.question[0].rdtype)
+                        primary.asked.append(rdtype)
+                        queries += 1
+                        if queries - 1 == primary.queries_per_connection:
+                            return
+                        messages = primary.answer(query, rdtype)
+                        if messages is None:
+                            return
                         for message in messages:
                             self.wfile.write(struct.pack("!H", len(message)) + message)
-                    except OSError:  # the secondary has had enough
-                        return
 
         class Server(socketserver.ThreadingTCPServer):
             daemon_threads = True
             allow_reuse_address = True
 
-        self.server = Server(("127.0.0.1", 0), Connection)
+        self.server = Server(("127.0.0.1", port), Connection)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -112,9 +124,17 @@ class OddPrimary:
             return [wire(query, zone(self.serial))]
         return [wire(query, [], dns.rcode.NOTIMP)]
 
+    def sever(self, last=b""):
+        """Ends the connections there are, after some octets that nobody asked for."""
+        for connection in list(self.sockets):
+            with contextlib.suppress(OSError):
+                connection.sendall(last)
+                connection.shutdown(socket.SHUT_RDWR)
+
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+        self.sever()
 
 
 @pytest.fixture
@@ -122,13 +142,13 @@ def secondary(pando):
     """Gives secondary(count) → (server, primaries): serving serial 1 and looking every second."""
     opened = []
 
-    def start(count=1, wait=True, limits="", prepare=lambda primaries: None, **options):
+    def start(count=1, wait=True, limits="", prepare=lambda primaries: None, key=None, **options):
         primaries = [OddPrimary() for _ in range(count)]
         opened.extend(primaries)
         prepare(primaries)
         server = pando(
             [{"name": "example", "primaries": ["odd"], "allow-transfer": [{"address": "127.0.0.0/8"}]}],
-            remotes=[{"name": "odd", "address": [f"127.0.0.1@{one.port}" for one in primaries]}],
+            remotes=[{"name": "odd", "address": [f"127.0.0.1@{one.port}" for one in primaries]} | ({"key": key} if key else {})],
             limits="{refresh: [1s, 4weeks]" + limits + "}", **options)
         server.start("example" if wait else None)
         return server, primaries
@@ -142,9 +162,9 @@ def problem(server):
     return server.control("zone", "status", "example").get("problem", "")
 
 
-def notify(server, hint=None):
+def notify(server, hint=None, apex=APEX):
     """`hint`: the SOA that the primary has."""
-    message = dns.message.make_query(APEX, "SOA")
+    message = dns.message.make_query(apex, "SOA")
     message.set_opcode(dns.opcode.NOTIFY)
     message.flags = message.flags & ~dns.flags.RD | dns.flags.AA
     if hint is not None:
