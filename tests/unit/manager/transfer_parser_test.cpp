@@ -1,5 +1,6 @@
 #include "manager/transfer_parser.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -97,6 +98,16 @@ TEST(TransferParser, SingleSoaAheadIsTheFirstMessageOfMore) {
   EXPECT_EQ(feed(parser, {{soa(8)}}), "more");
   auto whole = axfr();
   EXPECT_EQ(feed(whole, {{soa(7)}}, dns::RRType::kAXFR), "more");
+}
+
+TEST(TransferParser, AWholeZoneThatIsNotAheadIsRefusedAtItsSecondRecord) {
+  for (const int serial : {7, 6}) {
+    auto parser = ixfr(7);
+    EXPECT_EQ(feed(parser, {{soa(serial), kNs}}),
+              fmt::format("transfer brings serial {}, which is not ahead of ours, 7", serial));
+  }
+  auto ahead = ixfr(7);
+  EXPECT_EQ(feed(ahead, {{soa(8), kNs}}), "more");
 }
 
 TEST(TransferParser, ReadsDifferencesInOrder) {
