@@ -168,20 +168,22 @@ void SecondaryZones::schedule(Zones::iterator zone, std::uint64_t due) {
 void SecondaryZones::arm_timer() {
   if (due_.empty() || !*alive_) {
     timer_.cancel();
-    timer_due_ = kNoTimer;
+    timer_set_ = false;
     return;
   }
   const std::uint64_t now = now_seconds();
   const std::uint64_t due = due_.begin()->first;
   if (due <= now) return look_soon();
-  // Wall-clock jumps are met by looking again at least once a minute.
-  const std::uint64_t at = std::min(due, now + 60);
-  if (timer_due_ <= at) return;
-  timer_due_ = at;
-  timer_.expires_after(std::chrono::seconds(at - now));
+  // Wall-clock jumps are met by looking again at least once a minute, and by comparing by the
+  // timer's own clock.
+  const auto at = std::chrono::steady_clock::now() +
+                  std::chrono::seconds(std::min<std::uint64_t>(due - now, 60));
+  if (timer_set_ && timer_.expiry() <= at) return;
+  timer_set_ = true;
+  timer_.expires_at(at);
   timer_.async_wait([this, alive = alive_](asio::error_code error) {
     if (error || !*alive) return;
-    timer_due_ = kNoTimer;
+    timer_set_ = false;
     run_due();
   });
 }

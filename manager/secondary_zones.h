@@ -110,7 +110,6 @@ class SecondaryZones final : public NotifyHandler {
     [[nodiscard]] const Primary& primary() const { return primaries[turn()]; }
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
-  static constexpr std::uint64_t kNoTimer = UINT64_MAX;
   struct Attempt;  // one visit to one primary
 
   static std::vector<Primary> primaries_of(const config::Settings& settings,
@@ -163,7 +162,7 @@ class SecondaryZones final : public NotifyHandler {
                     const std::pair<std::uint64_t, dns::Name>&)>
       due_;
   asio::steady_timer timer_;
-  std::uint64_t timer_due_ = kNoTimer;  // when it runs out, seconds since 1970
+  bool timer_set_ = false;
   bool look_posted_ = false;
   std::uint64_t last_look_;  // of run_due(), by the clock
   std::map<Endpoint, std::uint32_t, EndpointLess> running_by_primary_;

@@ -301,7 +301,7 @@ NameDraft decode_record(const RecordView& record) {
     if (rrset.type == kSharedType) rrset.shared = record.shared_set(rrset.type);
     if (view.has_whole_names())
       view.for_each_rdata([&](ByteView rdata) { rrset.rdatas.push_back(rdata); });
-    else
+    else if (name.whole_names == nullptr)  // a second set of the type is damage
       copy_names(view, rrset.rdatas, name.whole_names);
     view.for_each_signature([&](ByteView rest) { rrset.signatures.push_back(rest); });
   });

@@ -112,6 +112,32 @@ TEST_F(RecordCodec, TooManyRecordsAreRefused) {
 }
 
 /// Wherever a record is cut off, or whatever its first octets are, reading ends in the block.
+TEST_F(RecordCodec, ASecondSetOfServersByDamageIsNotReadFromFreedMemory) {
+  NameDraft draft;
+  draft.labels = relative_labels(owner_, apex_);
+  RRsetDraft& addresses = draft.at(dns::RRType::kA);
+  addresses.ttl = {3600};
+  const Bytes address = {3, 2, 'n', 's'};  // with NS for A: size 3, the stored name "ns"
+  addresses.rdatas.push_back(address);
+  const dns::Name server = name("ns1.a.example.");
+  RRsetDraft& servers = draft.at(dns::RRType::kNS);
+  servers.ttl = {3600};
+  servers.rdatas.push_back(server.view().bytes());
+  shm::Transaction transaction = store_->begin();
+  const auto ref = write_record(transaction, apex_, draft);
+  ASSERT_TRUE(ref);
+  auto* block = reinterpret_cast<std::uint8_t*>(transaction.writable(*ref));
+  std::uint8_t& type = block[sizeof(RecordHeader) + draft.labels.size() + 1];
+  ASSERT_EQ(type, 1);
+  type = 2;
+  const NameDraft read = decode_record(record_view(transaction.window(), *ref, apex_));
+  ASSERT_EQ(read.rrsets.size(), 2U);
+  EXPECT_EQ(read.rrsets[0].type, dns::RRType::kNS);
+  EXPECT_EQ(read.rrsets[0].rdatas.size(), 1U);
+  EXPECT_EQ(read.rrsets[0].rdatas[0].size(), 2 + draft.labels.size() + apex_.view().size());
+  EXPECT_TRUE(read.rrsets[1].rdatas.empty());
+}
+
 TEST_F(RecordCodec, AnyFormIsReadWithinTheWindow) {
   for (unsigned form = 0; form < 256; ++form)
     for (const std::uint8_t type : {std::uint8_t{1}, std::uint8_t{2}, std::uint8_t{0xFF}})
