@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/crash_point.h"
 #include "shm/image.h"
@@ -34,12 +35,20 @@ std::uint32_t reserve_for(std::uint32_t limit) noexcept {
   return std::clamp(limit / 100, kReserveMin, kReserveMax);
 }
 
+/// Chunk numbers that a pool may use. Behind borrowed chunks all of the quota has to find room.
+std::uint32_t limit_for(const LiveFile& file, std::uint32_t quota) noexcept {
+  const std::uint32_t there = file.committed_chunks();
+  if (file.borrowed_chunks() == 0) return std::max(quota, there);
+  return std::min(there + quota, kMaxChunks);
+}
+
 }  // namespace
 
 ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
     : file_(file),
       quota_(quota),
-      limit_(std::max(quota, file.committed_chunks())),
+      borrowed_(file.borrowed_chunks()),
+      limit_(limit_for(file, quota)),
       reserve_(reserve_for(quota)),
       free_(limit_),
       backed_(limit_),
@@ -53,8 +62,14 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
   const std::scoped_lock lock(mutex_);
   const std::uint32_t end = file_.committed_chunks();
   for (std::uint32_t chunk = 0; chunk < end; ++chunk) {
-    lend(chunk);
     const bool used = live(chunk) != 0;
+    if (borrowed_ != 0 && !used) {
+      if (chunk >= borrowed_) continue;
+      become(info(chunk), State::kBlocked);
+      free_.reset(chunk);
+      continue;
+    }
+    lend(chunk);
     info(chunk).born = 0;  // not known: as if there from the start
     info(chunk).used = chunk == open.chunk ? open.from : static_cast<std::uint32_t>(kChunkOctets);
     written_.set(chunk);
@@ -62,6 +77,16 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     if (chunk == open.chunk) continue;
     become(info(chunk), State::kUsed);
     if (!used) wait(chunk, version);
+  }
+}
+
+void ChunkPool::settle_borrowed() {
+  const std::scoped_lock lock(mutex_);
+  const std::uint32_t end = std::exchange(borrowed_, 0);
+  for (std::uint32_t chunk = 0; chunk < end; ++chunk) {
+    if (chunks_[chunk].state != State::kBlocked) continue;
+    become(chunks_[chunk], State::kFree);
+    free_.set(chunk);
   }
 }
 
@@ -307,11 +332,11 @@ std::size_t ChunkPool::reclaim_locked() {
   return freed;
 }
 
-/// False when nothing may be freed because who reads is not known.
+/// False when nothing may be freed: who reads is not known, or a chunk could be an image's.
 bool ChunkPool::collect_holds() {
   holds_.clear();
   if (slots_ != nullptr) slots_->collect(version(), holds_);
-  return trust_;
+  return trust_ && borrowed_ == 0;
 }
 
 /// Chunks whose exact version is not held any more: free, or held by the next such version.
@@ -392,6 +417,7 @@ void ChunkPool::distrust_readers() {
 
 std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t max_chunks) {
   const std::scoped_lock lock(mutex_);
+  if (borrowed_ != 0) return 0;  // emptying a chunk gives no memory back yet
   std::vector<std::uint32_t> thin;
   for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
     const std::uint32_t count = file_.counts()[chunk];
@@ -418,7 +444,9 @@ void ChunkPool::forget_victims() noexcept {
 std::vector<std::uint32_t> ChunkPool::pick_full_regions(std::size_t max_regions) {
   const std::scoped_lock lock(mutex_);
   std::vector<std::uint32_t> regions;
-  for (std::uint32_t region = collapsed_.find_clear(0); region != Bitmap::kNone;
+  // What is borrowed is a file's, not the store's.
+  const std::uint32_t start = (borrowed_ + kChunksPerRegion - 1) / kChunksPerRegion;
+  for (std::uint32_t region = collapsed_.find_clear(start); region != Bitmap::kNone;
        region = collapsed_.find_clear(region + 1)) {
     const std::uint32_t first = region * kChunksPerRegion;
     if (first + kChunksPerRegion > chunks_.size() || regions.size() >= max_regions) break;
@@ -471,7 +499,7 @@ Status ChunkPool::check() const {
       return fail(Errc::kCorrupt, "chunk {} is in use without live blocks", chunk);
     if ((state == State::kFree) != free_.test(chunk))
       return fail(Errc::kCorrupt, "chunk {} is free in one place only", chunk);
-    if (state != State::kFree) ++in_use;
+    if (state != State::kFree && state != State::kBlocked) ++in_use;
     if (state == State::kLent) ++lent;
     if (state == State::kFree && backed_.test(chunk)) ++backed_free;
   }

@@ -42,8 +42,11 @@ class ChunkPool {
 
   /// Fills the pool from the counts of an attached store: counted chunks are used, `open` is lent,
   /// all others wait until nobody holds a version before `version`. How much of a chunk is in use
-  /// is known of the open one only; of the others all may be.
+  /// is known of the open one only; of the others all may be. In a store that borrows chunks, which
+  /// nobody has read before, all empty ones are free, but of the borrowed ones none is lent or
+  /// becomes free before settle_borrowed().
   void adopt(Span open, std::uint64_t version);
+  void settle_borrowed();
 
   /// A chunk with room for `octets`: rather the rest of one in use than an empty one, rather one
   /// with memory than one without, rather a low one than a high one.
@@ -90,7 +93,8 @@ class ChunkPool {
   [[nodiscard]] Status check() const;
 
  private:
-  enum class State : std::uint8_t { kFree, kLent, kUsed, kWaiting };
+  /// kBlocked: empty, among chunks that are an image's, so not to be written.
+  enum class State : std::uint8_t { kFree, kLent, kUsed, kWaiting, kBlocked };
   struct Chunk {
     std::uint64_t born = 0;      // first version that may refer to it
     std::uint64_t freed_at = 0;  // first version that does not
@@ -127,7 +131,9 @@ class ChunkPool {
   mutable std::mutex mutex_;
   LiveFile& file_;
   const std::uint32_t quota_;
-  const std::uint32_t limit_;  // of chunk numbers; above the quota when that was lowered
+  std::uint32_t borrowed_;     // chunks that are an image's
+  const std::uint32_t limit_;  // of chunk numbers; above the quota when that was lowered, or when
+                               // empty chunks between others cannot be used yet
   const std::uint32_t reserve_;
 
   std::vector<Chunk> chunks_;  // up to the highest chunk ever taken

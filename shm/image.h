@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "shm/store.h"
 
@@ -55,6 +57,14 @@ inline constexpr std::uint32_t kImageSideOctets = 64U << 10;
 /// The side table's parts that have memory. Any thread; entries are read one by one as they are.
 [[nodiscard]] std::vector<ImageSide> side_table(const Window& window);
 
+class Borrowing;
+
+/// A file of which chunk n can be mapped at `first` + n * kChunkOctets.
+struct ImageFile {
+  Fd fd{};                             ///< readable
+  std::uint64_t first = kChunkOctets;  ///< a file of chunks begins with its name
+};
+
 /// Where restore() has the chunks' octets from.
 class ImageSource {
  public:
@@ -62,6 +72,13 @@ class ImageSource {
   /// Fills `into` with the first octets of a chunk. kCorrupt: they have not got this checksum.
   virtual Status read(std::uint32_t chunk, std::span<std::uint8_t> into,
                       std::uint32_t checksum) = 0;
+  /// For a store that is to be served before it is copied (shm/borrowing.h): a file that has the
+  /// first `chunks` of them, whole. An error: it is copied first.
+  virtual Result<ImageFile> file(std::uint32_t /*chunks*/) {
+    return fail(Errc::kUnsupported, "chunks that can only be read");
+  }
+  /// The new store reads its chunks from file() until this is settled. Called last.
+  virtual void lent(std::unique_ptr<Borrowing> /*borrowing*/) {}
   /// What else has to be done before the store gets its name: a process that dies on the way leaves
   /// none. An error of this is one of restore().
   virtual Status complete(Store& /*store*/) { return {}; }

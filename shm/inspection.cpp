@@ -75,6 +75,8 @@ Status Inspection::read_header(const std::string& path, std::uint64_t layout) {
   if (header.format != kFormatVersion || header.unit != kUnit ||
       header.chunk_octets != kChunkOctets || header.layout != fold_layout(layout))
     return fail(Errc::kLayout, "{}: made by a build with another layout", path);
+  if (header.borrowed.load(std::memory_order_relaxed) != 0)
+    return fail(Errc::kCorrupt, "{}: not all of the image had been copied to it", path);
   const std::uint64_t committed = header.committed.load(std::memory_order_relaxed);
   if (committed < kChunksOffset || committed > limit_)
     return fail(Errc::kCorrupt, "{}: the file is shorter than its header says", path);

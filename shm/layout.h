@@ -20,7 +20,7 @@
 namespace pando::shm {
 
 /// Raised by hand when the meaning of a field changes while its size does not.
-inline constexpr std::uint32_t kFormatVersion = 2;
+inline constexpr std::uint32_t kFormatVersion = 3;
 inline constexpr std::uint64_t kStoreMagic = 0x3145524F54534450;  // "PDSTORE1"
 inline constexpr std::uint64_t kSlotMagic = 0x31544F4C53445050;   // "PPDSLOT1"
 
@@ -56,7 +56,7 @@ inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkOct
 }
 
 //   0     8      16     20    24     32     40    48    56          64        72    88  128
-//   |magic|layout|format|unit |chunk |device|inode|nonce|size_limit |committed|owner| … |
+//   |magic|layout|format|unit |chunk |device|inode|nonce|size_limit |committed|owner|borrowed|
 //   128           192
 //   | root, epoch | side…
 /// First page of the file. Everything before `committed`, and `owner`, is written once, before the
@@ -76,6 +76,12 @@ struct Header {
   /// (acquire). A crash between fallocate and this store leaves memory that is backed again later.
   alignas(64) std::atomic<std::uint64_t> committed;
   StoreOwner owner;  // only the manager asks: its journal and this store go together
+  /// So many chunks, the first ones, are an image's: a reader maps its file over them, and stops
+  /// doing so when it finds 0 here, at a pin (shm/borrowing.h). Set before the file gets its name;
+  /// cleared once, by the writer, when the chunks have been copied, and before any root that refers
+  /// to one that was used again (release); read after the root (acquire). After a crash that left
+  /// another number than 0 the store is made anew: its chunks are not here.
+  std::atomic<std::uint32_t> borrowed;
   Publication publication;
   /// One bit per granule of the side table that has memory (release after fallocate; acquire): a
   /// reader must not touch a hole, because reading one allocates it, or is SIGBUS on a full tmpfs.
@@ -84,7 +90,8 @@ struct Header {
 static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageOctets,
               "the header's one page is backed first; a field beyond it would be SIGBUS");
 static_assert(offsetof(Header, committed) == 64 && offsetof(Header, owner) == 72 &&
-                  offsetof(Header, publication) == 128 && offsetof(Header, side_backed) == 192,
+                  offsetof(Header, borrowed) == 88 && offsetof(Header, publication) == 128 &&
+                  offsetof(Header, side_backed) == 192,
               "a shared line would make each growth of the file a miss in every worker");
 static_assert(std::is_standard_layout_v<Header>, "offsets are read by processes of other builds");
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&

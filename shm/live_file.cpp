@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "base/crash_point.h"
+#include "shm/image.h"
 #include "shm/locks.h"
 
 namespace pando::shm {
@@ -120,8 +121,9 @@ struct HeaderFacts {
   std::uint64_t size_limit;
   std::uint64_t committed;
   StoreOwner owner;
+  std::uint64_t borrowed;  // and what follows it, which is 0
 };
-static_assert(sizeof(HeaderFacts) == offsetof(Header, owner) + sizeof(StoreOwner) &&
+static_assert(offsetof(HeaderFacts, borrowed) == offsetof(Header, borrowed) &&
                   offsetof(HeaderFacts, owner) == offsetof(Header, owner),
               "a header's fields would be read from their neighbours");
 
@@ -162,6 +164,8 @@ Status check_for_writer(int fd, const StoreOptions& options) {
   if (!facts) return pass(facts);
   if (options.owner != StoreOwner{} && facts->owner != options.owner)
     return fail(Errc::kDenied, "{}: {}", options.path, options.foreign);
+  if (facts->borrowed != 0)
+    return fail(Errc::kCorrupt, "{}: not all of the image had been copied to it", options.path);
   return {};
 }
 
@@ -298,6 +302,38 @@ Status LiveFile::reach(std::uint32_t chunks) {
     return fail_errno("ftruncate of the store");
   header().committed.store(chunk_offset(chunks), std::memory_order_release);
   return {};
+}
+
+Status LiveFile::borrow(std::uint32_t chunks, const ImageFile& image) {
+  auto mapped = mapping_.replace(kChunksOffset, chunks * kChunkOctets, image.fd.get(), image.first,
+                                 Access::kRead);
+  if (mapped) header().borrowed.store(chunks, std::memory_order_release);
+  return mapped;
+}
+
+/// By write(2) rather than through a mapping: the kernel takes pages that are written whole as they
+/// are, without zeroing them first, and tells when there are none.
+Status LiveFile::write_chunk(std::uint32_t chunk, ByteView octets) {
+  auto at = static_cast<off_t>(chunk_offset(chunk));
+  while (!octets.empty()) {
+    const ssize_t written = ::pwrite(fd(), octets.data(), octets.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno != ENOSPC && errno != ENOMEM && errno != EFBIG && errno != EDQUOT)
+      return fail_errno("pwrite to the store");
+    if (written <= 0)
+      return fail(Errc::kFull, "no memory left for the store (tmpfs or file size limit)");
+    octets = octets.subspan(static_cast<std::size_t>(written));
+    at += written;
+  }
+  return {};
+}
+
+Status LiveFile::settle() {
+  auto mapped = mapping_.replace(kChunksOffset, borrowed_chunks() * kChunkOctets, fd(),
+                                 kChunksOffset, Access::kReadWrite);
+  crash_point("borrowed-mapped");
+  if (mapped) header().borrowed.store(0, std::memory_order_release);  // see Header::borrowed
+  return mapped;
 }
 
 bool LiveFile::punch(std::uint32_t first, std::uint32_t count) noexcept {

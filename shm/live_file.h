@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "shm/layout.h"
 #include "shm/mapping.h"
 
 namespace pando::shm {
+
+struct ImageFile;
 
 /// Checks a header's constants, layout and identity against the file it was read from.
 Status check_header(int fd, const std::string& path, std::uint64_t layout);
@@ -50,6 +53,16 @@ class LiveFile {
   Status back(std::uint32_t first, std::uint32_t count);
   /// The file reaches behind `chunks` of them from now on, without memory for those that have none.
   Status reach(std::uint32_t chunks);
+  /// The first `chunks` are an image's from now on (shm/borrowing.h): read from its file.
+  Status borrow(std::uint32_t chunks, const ImageFile& image);
+  /// How many of the first chunks are not here; 0: all are.
+  [[nodiscard]] std::uint32_t borrowed_chunks() const noexcept {
+    return header().borrowed.load(std::memory_order_relaxed);
+  }
+  /// Fills a chunk that is borrowed, with memory. kFull. Any thread, one at a time.
+  Status write_chunk(std::uint32_t chunk, ByteView octets);
+  /// Every borrowed chunk has been filled: they are read from here.
+  Status settle();
   /// Takes memory away; false when the kernel refused (they then keep it).
   bool punch(std::uint32_t first, std::uint32_t count) noexcept;
   /// Gives memory to one granule of the side table.

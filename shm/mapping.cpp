@@ -83,6 +83,18 @@ Result<Mapping> Mapping::map(int fd, Access access, std::size_t octets, std::siz
   return mapping;
 }
 
+Status Mapping::replace(std::size_t at, std::size_t octets, int fd, std::uint64_t offset,
+                        Access access) {
+  if (octets == 0) return {};
+  const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
+  void* const start = base() + at;
+  if (::mmap(start, octets, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+             static_cast<off_t>(offset)) == MAP_FAILED)
+    return fail_errno("mmap over a part of the store");
+  ::madvise(start, octets, MADV_DONTDUMP);
+  return {};
+}
+
 std::byte* Mapping::base() const noexcept {
   return region_ ? static_cast<std::byte*>(region_->mapped.get_address()) : nullptr;
 }

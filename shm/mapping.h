@@ -22,6 +22,9 @@ class Mapping {
   ~Mapping();
 
   [[nodiscard]] std::byte* base() const noexcept;
+  /// Maps a part of another file, or of this one, over `octets` at `at`, in one step: whoever reads
+  /// there meanwhile finds the one or the other. All of them whole pages.
+  Status replace(std::size_t at, std::size_t octets, int fd, std::uint64_t offset, Access access);
 
  private:
   struct Region;

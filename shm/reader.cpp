@@ -49,7 +49,9 @@ std::uint64_t coarse_seconds() noexcept {
 }  // namespace
 
 struct Reader::Impl {
-  Status open_store(const std::string& path, std::uint64_t layout);
+  Status open_store(const std::string& path, std::uint64_t layout, const ImageFile& image);
+  Status borrow(const ImageFile& image);
+  void settle() noexcept;
   Status open_slot(std::uint32_t slot, Fd file, std::uint64_t layout);
   Status declare_alive(std::uint32_t slot);
   [[nodiscard]] std::uint64_t readable_octets() noexcept;
@@ -66,11 +68,13 @@ struct Reader::Impl {
   Fd slot_file;
   Mapping slot_mapping;
   Mapping store;
+  std::uint32_t borrowed = 0;  // chunks that are mapped from an image's file
   std::uint64_t pinned_version = 0;
   std::uint64_t file_octets = 0;  // at least; the file never gets shorter
 };
 
-Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout) {
+Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout,
+                                const ImageFile& image) {
   auto fd = open_store_file(path, O_RDONLY);
   if (!fd) return pass(fd);
   if (auto fine = check_header(fd->get(), path, layout); !fine) return fine;
@@ -79,7 +83,37 @@ Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout) {
   if (!mapping) return pass(mapping);
   store_file = std::move(*fd);
   store = std::move(*mapping);
+  return borrow(image);
+}
+
+/// Chunks that the store has not got yet are the image's.
+Status Reader::Impl::borrow(const ImageFile& image) {
+  const std::uint32_t chunks = header().borrowed.load(std::memory_order_acquire);
+  if (chunks == 0) return {};
+  if (!image.fd) return fail(Errc::kInvalid, "the store borrows chunks of an image");
+  if (chunks > kMaxChunks) return fail(Errc::kCorrupt, "the store borrows too many chunks");
+  struct stat status{};
+  if (::fstat(image.fd.get(), &status) != 0) return fail_errno("fstat of the image");
+  // What lies behind the end of a file is SIGBUS, whoever asks for it.
+  if (image.first + chunks * kChunkOctets > static_cast<std::uint64_t>(status.st_size))
+    return fail(Errc::kCorrupt, "the image is shorter than what the store borrows");
+  if (auto mapped = store.replace(kChunksOffset, chunks * kChunkOctets, image.fd.get(), image.first,
+                                  Access::kRead);
+      !mapped)
+    return mapped;
+  borrowed = chunks;
   return {};
+}
+
+/// The writer has copied the chunks: they are the same there, and from now on they change there.
+/// Leases keep their addresses and find the same octets.
+void Reader::Impl::settle() noexcept {
+  if (header().borrowed.load(std::memory_order_acquire) == borrowed) return;
+  const auto mapped = store.replace(kChunksOffset, borrowed * kChunkOctets, store_file.get(),
+                                    kChunksOffset, Access::kRead);
+  // The image's would be older than what answers have to be.
+  if (!mapped) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
+  borrowed = 0;
 }
 
 Status Reader::Impl::open_slot(std::uint32_t slot, Fd file, std::uint64_t layout) {
@@ -131,9 +165,9 @@ Reader::~Reader() {
 }
 
 Result<Reader> Reader::attach(const std::string& store_path, std::uint64_t layout,
-                              std::uint32_t slot, Fd slot_file) {
+                              std::uint32_t slot, Fd slot_file, const ImageFile& image) {
   auto impl = std::make_unique<Impl>();
-  if (auto opened = impl->open_store(store_path, layout); !opened) return pass(opened);
+  if (auto opened = impl->open_store(store_path, layout, image); !opened) return pass(opened);
   if (auto opened = impl->open_slot(slot, std::move(slot_file), layout); !opened)
     return pass(opened);
   if (auto alive = impl->declare_alive(slot); !alive) return pass(alive);
@@ -142,6 +176,9 @@ Result<Reader> Reader::attach(const std::string& store_path, std::uint64_t layou
 
 Reader::View Reader::pin() noexcept {
   const Pinned pinned = shm::pin(impl_->header().publication, impl_->page().epoch);
+  // After the root, which may refer to a chunk that was used again.
+  if (impl_->borrowed != 0) [[unlikely]]
+    impl_->settle();
   View view;
   // After the root: the file is at least as long as any root that we can see needs.
   view.window = Window(impl_->store.base(), impl_->readable_octets());
@@ -151,6 +188,10 @@ Reader::View Reader::pin() noexcept {
   }
   impl_->pinned_version = view.version;
   return view;
+}
+
+void Reader::settle() noexcept {
+  if (impl_->borrowed != 0) impl_->settle();
 }
 
 void Reader::unpin() noexcept {

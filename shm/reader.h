@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "shm/image.h"
 #include "shm/ref.h"
 #include "shm/slots.h"
 #include "shm/store.h"
@@ -19,9 +20,11 @@ namespace pando::shm {
 class Reader {
  public:
   /// Opens `store_path` read-only, checks header and layout, takes the OFD read lock that says
-  /// "slot alive" and an exclusive lock on the slot file (`kExists`: the slot is taken).
+  /// "slot alive" and an exclusive lock on the slot file (`kExists`: the slot is taken). `image` is
+  /// the file of a store that borrows its chunks (shm/borrowing.h; kInvalid without it): mapped
+  /// until settle() finds them in the store.
   static Result<Reader> attach(const std::string& store_path, std::uint64_t layout,
-                               std::uint32_t slot, Fd slot_file);
+                               std::uint32_t slot, Fd slot_file, const ImageFile& image = {});
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   ~Reader();
@@ -37,6 +40,9 @@ class Reader {
   /// saw an acknowledgement never meets older data. Protocol and memory orders: shm/epoch.h.
   [[nodiscard]] View pin() noexcept;
   void unpin() noexcept;
+  /// Looks whether a store that borrowed its chunks has them by now; each pin() does the same. Then
+  /// the image's file is left alone.
+  void settle() noexcept;
 
   /// Turns the pinned version into a lease for a long transfer; kFull when all are in use.
   /// Call while pinned.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "shm/borrowing.h"
 #include "shm/chunk_pool.h"
 #include "shm/epoch.h"
 #include "shm/image.h"
@@ -46,6 +47,14 @@ Result<std::uint32_t> count_after(const LedgerEntry& entry, std::uint32_t before
   return live == 0 ? 0 : static_cast<std::uint32_t>(live) | run;
 }
 
+/// Behind the last chunk that has something. What lies between the image's chunks is borrowed with
+/// them: one mapping, whatever is in use.
+std::uint32_t borrowed_part(const ImageState& image) noexcept {
+  auto end = static_cast<std::uint32_t>(image.chunks.size());
+  while (end > 0 && image.chunks[end - 1].count == 0) --end;
+  return end;
+}
+
 }  // namespace
 
 struct Store::Impl {
@@ -69,6 +78,7 @@ struct Store::Impl {
   Status check_root() const;
   Status complete_publication();
   Status fill(const ImageState& image, ImageSource& source);
+  Status fill_chunks(const ImageState& image, ImageSource& source);
   Status fill_side(const ImageState& image);
   Status check_counts() const;
 
@@ -216,7 +226,8 @@ Status Store::Impl::complete_publication() {
   apply_counts(block, file.counts());
   crash_point("store-attach-counted");
   if (auto sound = check_counts(); !sound) return sound;
-  open.span = Span{block.open_chunk, block.open_from};
+  // The open chunk may be an image's: then versions go on in another one.
+  if (file.borrowed_chunks() == 0) open.span = Span{block.open_chunk, block.open_from};
   pool.distrust_readers();
   pool.adopt(open.span, block.version);
   std::uint64_t total = 0;
@@ -226,25 +237,36 @@ Status Store::Impl::complete_publication() {
   return {};
 }
 
-/// Gives the empty file what the image has. The words come last, though nobody sees the file yet.
+/// Gives the empty file what the image has, but for chunks that are borrowed. The words come last,
+/// though nobody sees the file yet.
 Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
-  std::uint32_t chunk = 0;
-  for (const ImageChunk& part : image.chunks) {
-    const std::uint32_t number = chunk++;
-    if (part.count == 0) continue;
-    if (part.used > kChunkOctets) return fail(Errc::kCorrupt, "chunk {} is too long", number);
-    if (auto backed = file.back(number, 1); !backed) return backed;
-    auto* const octets = reinterpret_cast<std::uint8_t*>(file.base() + chunk_offset(number));
-    if (auto read = source.read(number, {octets, part.used}, part.checksum); !read) return read;
-    file.counts()[number] = part.count;
-  }
+  for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
+    if (image.chunks[chunk].used > kChunkOctets)
+      return fail(Errc::kCorrupt, "chunk {} is too long", chunk);
+  const bool borrows = file.borrowed_chunks() != 0;
+  if (!borrows)
+    if (auto filled = fill_chunks(image, source); !filled) return filled;
+  for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
+    file.counts()[chunk] = image.chunks[chunk].count;
   if (auto filled = fill_side(image); !filled) return filled;
   words().root.store(image.root_block, std::memory_order_relaxed);
   words().epoch.store(image.version, std::memory_order_relaxed);
   // Versions go on in the open chunk, which may have no live block.
   const RootBlock* block = root_block();
-  if (block == nullptr || block->open_chunk >= image.chunks.size()) return {};
+  if (borrows || block == nullptr || block->open_chunk >= image.chunks.size()) return {};
   return file.back(block->open_chunk, 1);
+}
+
+Status Store::Impl::fill_chunks(const ImageState& image, ImageSource& source) {
+  std::uint32_t chunk = 0;
+  for (const ImageChunk& part : image.chunks) {
+    const std::uint32_t number = chunk++;
+    if (part.count == 0) continue;
+    if (auto backed = file.back(number, 1); !backed) return backed;
+    auto* const octets = reinterpret_cast<std::uint8_t*>(file.base() + chunk_offset(number));
+    if (auto read = source.read(number, {octets, part.used}, part.checksum); !read) return read;
+  }
+  return {};
 }
 
 Status Store::Impl::fill_side(const ImageState& image) {
@@ -304,10 +326,13 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
   auto quota = quota_of(options);
   if (!quota) return pass(quota);
   if (image.chunks.size() > kMaxChunks) return fail(Errc::kCorrupt, "the image is too long");
+  const std::uint32_t borrowed = borrowed_part(image);
+  auto chunks = source.file(borrowed);
   auto file = LiveFile::create(options);
   if (!file) return pass(file);
   // Before the pool is made, which has to have room for all of them, whatever the limit is now.
   Status done = file->reach(static_cast<std::uint32_t>(image.chunks.size()));
+  const bool borrows = done && chunks && file->borrow(borrowed, *chunks).has_value();
   Store store(std::make_unique<Impl>(std::move(*file), *quota));
   if (done) done = store.impl_->fill(image, source);
   crash_point("restore-filled");
@@ -318,6 +343,10 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
     store.impl_->file.discard(options);
     return pass(done);
   }
+  if (borrows)
+    source.lent(std::make_unique<Borrowing>(
+        store.impl_->file, store.impl_->pool,
+        std::vector(image.chunks.begin(), image.chunks.begin() + borrowed)));
   return store;
 }
 
