@@ -110,8 +110,8 @@ struct Bye {
 
 // Manager → worker ------------------------------------------------------------------------------
 
-/// Where the data is. One descriptor: the slot's file. Sent once a connection; the worker attaches
-/// when it is not attached yet.
+/// Where the data is: the slot's file, and that of a store's image (shm/borrowing.h) or none. Sent
+/// once a connection, and when the image is not needed any more. Who is not attached yet attaches.
 struct Setup {
   std::uint32_t slot = 0;
   std::string store_path;

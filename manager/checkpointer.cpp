@@ -6,6 +6,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
+#include "manager/image_lending.h"
 
 namespace pando::manager {
 
@@ -98,10 +99,10 @@ std::uint64_t Checkpointer::held_limit() const {
 }
 
 void Checkpointer::check(bool settled) {
-  if (running_ || hurry_) return;
+  if (running_ || hurry_ || held_) return;
   if (Clock::now() < pause_until_) {
     const std::uint64_t held = held_chunks();
-    if (held > kHeldFactor * held_limit() || (held > 0 && store_.is_tight())) let_go();
+    if (held > kHeldFactor * held_limit() || (held > 0 && store_.is_tight())) let_go(problem_);
     return;
   }
   if (is_due(settled)) begin();
@@ -109,8 +110,8 @@ void Checkpointer::check(bool settled) {
 
 /// A disk that stays full must not fill the store, too: the image is left as it is, and the next
 /// one goes to a file of its own.
-void Checkpointer::let_go() {
-  log::warning("image_left", "image_version", version_, "reason", problem_);
+void Checkpointer::let_go(std::string_view reason) {
+  log::warning("image_left", "image_version", version_, "reason", reason);
   image_->leave();
   durable_ = {};
 }
@@ -119,12 +120,19 @@ void Checkpointer::write_now(Done done) {
   if (aborted_) return done(fail(Errc::kDenied, "the process is ending"));
   if (!running_ && version_ != 0 && version_ == store_.current().number) return done({});
   waiting_.push_back(std::move(done));
-  if (!running_) begin();
+  if (!running_ && !held_) begin();
+}
+
+void Checkpointer::go_on() {
+  held_ = false;
+  if (!running_ && !waiting_.empty()) begin();
 }
 
 void Checkpointer::begin() {
   running_ = true;
   if (std::exchange(doubtful_, false)) image_->doubt();
+  // A worker may read from it what this one would write over.
+  if (image_->in_place() && is_lent(image_->chunks())) let_go("it is mapped by a worker");
   auto run = std::make_shared<Run>();
   run->done = std::exchange(waiting_, {});
   run->pin = slots_.pin_own(store_.current().number);

@@ -55,6 +55,10 @@ class Checkpointer {
   void write_now(Done done);
   /// Somebody else captured the store (manager/store_copy.h).
   void doubt() noexcept { doubtful_ = true; }
+  /// No checkpoint is made, and whoever waits for one waits, until go_on(): the store's chunks are
+  /// the image's own.
+  void hold() noexcept { held_ = true; }
+  void go_on();
   /// From now on without pauses: the process is to end.
   void hurry() noexcept { hurry_ = true; }
   /// Ends the checkpoint that runs; the image stays as it was.
@@ -78,7 +82,7 @@ class Checkpointer {
   bool pace(Run& run, std::uint64_t octets) const;
   [[nodiscard]] bool is_due(bool settled) const;
   [[nodiscard]] std::uint64_t held_limit() const;
-  void let_go();
+  void let_go(std::string_view reason);
   void note_index();
   [[nodiscard]] std::uint64_t journalled() const;
 
@@ -91,6 +95,7 @@ class Checkpointer {
   shm::SlotTable::OwnPin durable_;
   bool running_ = false;
   bool doubtful_ = false;
+  bool held_ = false;
   std::vector<Done> waiting_;  // for the next one
   std::atomic<bool> hurry_{false};
   std::atomic<bool> aborted_{false};

@@ -180,6 +180,8 @@ Result<std::unique_ptr<shm::ImageSource>> Image::source() {
   return std::unique_ptr<shm::ImageSource>(std::make_unique<Source>(std::move(*file)));
 }
 
+std::string Image::chunks() const { return index_ ? chunk_path(index_->file) : std::string(); }
+
 Status Image::take_over() {
   if (!index_ || index_->owner == options_.owner) return {};
   ImageIndex owned = *index_;

@@ -38,6 +38,8 @@ class Image {
   [[nodiscard]] const ImageIndex* index() const noexcept { return index_ ? &*index_ : nullptr; }
   /// The chunks of index(), each checked as it is read. kNotFound, kIo, kCorrupt.
   Result<std::unique_ptr<shm::ImageSource>> source();
+  /// Path of their file; empty: there is no index().
+  [[nodiscard]] std::string chunks() const;
 
   struct Written {
     std::uint64_t chunks = 0;  ///< written, whole or a part

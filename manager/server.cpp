@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <asio/post.hpp>
 #include <csignal>
+#include <filesystem>
 #include <utility>
 
+#include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/systemd.h"
 
@@ -30,7 +32,7 @@ int Server::run() {
   pool_.join();
   journal_thread_.join();
   log::info("manager_stopped");
-  return 0;
+  return exit_code_;
 }
 
 void Server::await_signals() {
@@ -58,7 +60,8 @@ void Server::watchdog() {
 void Server::tick() {
   if (journal_upkeep_) journal_upkeep_->check(!settled_ || !loader_->idle());
   if (checkpointer_) checkpointer_->check(settled_ && loader_->idle());
-  huge_pages_->check();
+  // What grows while an image is copied has to be looked at when it is there.
+  if (!copying_image_) huge_pages_->check();
   check_pinned();
   loader_->tell_progress(std::chrono::steady_clock::now());
   if (loader_->idle()) heap_upkeep_->check(std::chrono::steady_clock::now());
@@ -71,6 +74,8 @@ void Server::tick() {
 /// Memory that is held back for readers of old versions has a bound: whoever holds the oldest one
 /// is asked for it, and ended when that does not help.
 void Server::check_pinned() {
+  // Nobody holds what waits now: it has to wait for the image.
+  if (copying_image_) return;
   const std::uint64_t limit = runtime_->settings.limits.pinned_bytes;
   const auto held = [this] {
     std::uint64_t waiting = store_->stats().waiting_chunks;
@@ -96,7 +101,8 @@ void Server::stop() {
 
 /// Updates that come meanwhile are in the journal, as ever.
 void Server::write_last_checkpoint(std::function<void()> done) {
-  if (!checkpointer_ || !settled_) return done();
+  // Before the image is copied, it and the journal have everything.
+  if (!checkpointer_ || !settled_ || copying_image_) return done();
   checkpointer_->hurry();
   checkpoint_timer_.expires_after(kLastCheckpoint);
   checkpoint_timer_.async_wait([this](const asio::error_code& error) {
@@ -113,6 +119,29 @@ void Server::write_last_checkpoint(std::function<void()> done) {
 void Server::leave_workers() {
   if (std::exchange(stopping_, true)) return;
   log::info("manager_handing_over");
+  systemd::stopping();
+  workers_->abandon();
+  end_parts();
+  leave(std::chrono::steady_clock::now() + kLastWork);
+}
+
+/// A damaged image is found when workers have served from it. The store goes, and so does the
+/// image, and the process ends: the next one, which whoever has started this one starts, makes the
+/// store anew from zone files and journal, as it would have done had it known. Until then workers
+/// answer from what they have.
+void Server::leave_damaged_image(const Error& reason) {
+  log::error("image_damaged", "reason", reason.text);
+  const config::StoreSettings& store = runtime_->settings.store;
+  Files& files = native_files();
+  Status left = files.remove(store.image);
+  const std::string folder = std::filesystem::path(store.image).parent_path().string();
+  if (left) left = files.sync_directory(folder.empty() ? "." : folder);
+  crash_point("image-damaged");
+  // A store that has not got all its chunks is not attached to in any case.
+  if (left) left = files.remove(store.path);
+  if (!left) log::error("image_not_removed", "reason", left.error().text);
+  exit_code_ = 1;
+  if (std::exchange(stopping_, true)) return;
   systemd::stopping();
   workers_->abandon();
   end_parts();

@@ -19,6 +19,7 @@
 #include "manager/heap_upkeep.h"
 #include "manager/host.h"
 #include "manager/huge_pages.h"
+#include "manager/image_copying.h"
 #include "manager/journal_upkeep.h"
 #include "manager/large_changes.h"
 #include "manager/network.h"
@@ -63,10 +64,12 @@ class Server {
   std::unique_ptr<PlacedDump> find_dump(const shm::StoreOptions& options) const;
   void dump_done(OpenedStore::From from);
   Status bring_up(shm::Store& restored);
-  Status take_store(OpenedStore::From from);
+  Status take_store(OpenedStore& opened);
   Status first_version();
   void make_parts();
   void begin_serving();
+  void start_workers();
+  void configure_exports();
   /// What became of the zone files.
   struct LoadCounts {
     std::uint64_t changed = 0;
@@ -85,6 +88,8 @@ class Server {
   void note_gone(std::vector<dns::Name> names);
   void published(std::uint64_t version);
   void zone_changed(const dns::Name& zone, bool whole);
+  void image_copied(const Status& status);
+  void leave_damaged_image(const Error& reason);
   std::uint32_t worker_count() const;
   // server_reload.cpp
   struct Reload;
@@ -106,6 +111,7 @@ class Server {
   void leave_workers();
   void leave(std::chrono::steady_clock::time_point deadline);
   // server_control.cpp
+  [[nodiscard]] Status check_whole() const;
   void control(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void audit(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void roll_back(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
@@ -148,7 +154,8 @@ class Server {
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
 
   std::unique_ptr<Committer> committer_;
-  std::unique_ptr<Checkpointer> checkpointer_;  // null: no image is configured
+  std::unique_ptr<Checkpointer> checkpointer_;   // null: no image is configured
+  std::unique_ptr<ImageCopying> copying_image_;  // null: the store has all of its chunks
   std::unique_ptr<StoreUpkeep> upkeep_;
   std::unique_ptr<HugePages> huge_pages_;
   std::unique_ptr<HeapUpkeep> heap_upkeep_;
@@ -181,6 +188,7 @@ class Server {
   bool dumping_ = false;
   std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
   bool stopping_ = false;
+  int exit_code_ = 0;
 };
 
 }  // namespace pando::manager

@@ -40,10 +40,17 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
   reply(query(request));
 }
 
+/// Nothing that stays is to be written from chunks whose checksums have not been compared yet.
+Status Server::check_whole() const {
+  if (!copying_image_) return {};
+  return fail(Errc::kExists, "the store is still being copied from its image");
+}
+
 void Server::export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return reply(pass(name));
   if (!settled_) return reply(fail(Errc::kExists, "the zones are still being loaded"));
+  if (auto whole = check_whole(); !whole) return reply(pass(whole));
   const auto done = [reply, zone = *name](const Result<ZoneExports::Exported>& exported) {
     if (!exported) return reply(tl::unexpected<Error>(exported.error()));
     reply(ipc::to_json(ipc::ExportResult{to_text(zone), exported->serial.value, exported->records,
@@ -69,6 +76,7 @@ void Server::copy_store_to(const std::string& path, const ControlServer::Reply& 
   const config::StoreSettings& store = runtime_->settings.store;
   auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path});
   if (!fine) return reply(pass(fine));
+  if (auto whole = check_whole(); !whole) return reply(pass(whole));
   if (std::exchange(copying_, true))
     return reply(fail(Errc::kExists, "another copy is being written"));
   if (checkpointer_) checkpointer_->doubt();
@@ -92,6 +100,7 @@ void Server::dump_store_to(const std::string& path, const ControlServer::Reply& 
 
 void Server::write_dump(const std::string& path, const DumpDone& done) {
   if (!settled_) return done(fail(Errc::kExists, "the zones are still being loaded"));
+  if (auto whole = check_whole(); !whole) return done(pass(whole));
   if (std::exchange(dumping_, true))
     return done(fail(Errc::kExists, "another dump is being written"));
   auto owner = journal_identity(native_files(), runtime_->settings.store.journal);
@@ -302,7 +311,8 @@ ipc::StatusResult Server::status() const {
                     {"last_octets", image.last_octets},
                     {"last_ms", image.last_ms},
                     {"longest_capture_us", image.longest_capture_us},
-                    {"chunks_held", checkpointer_->held_chunks()}};
+                    {"chunks_held", checkpointer_->held_chunks()},
+                    {"octets_to_copy", copying_image_ ? copying_image_->octets_left() : 0}};
   }
   const Committer::Counters commits = committer_->counters();
   const UpdateService::Counters& service = service_->counters();

@@ -89,7 +89,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
         load_zones([this, reload](const LoadCounts& files) {
           secondaries_->configure(runtime_);
           copies_->keep_only(runtime_);
-          exports_->configure(runtime_);
+          configure_exports();
           reload->result.zones_changed += files.changed;
           reload->result.zones_failed = files.failed;
           reload->result.problems = files.problems;

@@ -107,6 +107,7 @@ Status Server::open_data() {
     };
   seeds.image = image_.get();
   seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
+  seeds.copy_first = settings.store.verify == config::Verify::kAlways;
   // The last manager may be dying: its locks go one after the other.
   auto store = retry_while_held(kDyingProcess, [&] { return open_store(options, seeds); });
   if (!store) return pass(store);
@@ -117,7 +118,7 @@ Status Server::open_data() {
                                     options.layout);
   if (!slots) return pass(slots);
   slots_.emplace(std::move(*slots));
-  return take_store(store->from);
+  return take_store(*store);
 }
 
 /// A store from the image takes what the journal has behind it. From then on the two belong
@@ -148,7 +149,9 @@ void Server::dump_done(OpenedStore::From from) {
   dump_.reset();
 }
 
-Status Server::take_store(OpenedStore::From from) {
+Status Server::take_store(OpenedStore& opened) {
+  const OpenedStore::From from = opened.from;
+  if (opened.lent) copying_image_ = std::make_unique<ImageCopying>(io_, std::move(*opened.lent));
   // What the image has of another line of versions is nothing to go on with.
   const bool from_image = from == OpenedStore::From::kImage;
   if (image_ && from != OpenedStore::From::kLive && !from_image) image_->forget();
@@ -202,6 +205,7 @@ void Server::make_parts() {
         Checkpointer::Options{.interval = std::chrono::milliseconds(store.checkpoint.interval),
                               .journal_octets = store.checkpoint.journal});
     checkpointer_->set_pin(std::move(image_pin_));
+    if (copying_image_) checkpointer_->hold();
   }
   network_ = std::make_unique<Network>();
   upkeep_ = std::make_unique<StoreUpkeep>(io_, *store_, *committer_, StoreUpkeep::Options{});
@@ -264,6 +268,9 @@ Status Server::open_workers() {
               "ms", transfer.milliseconds, "slot", slot);
   };
   hooks.pins_cleared = [this] { upkeep_->reclaim(); };
+  hooks.image = [this]() -> Result<shm::ImageFile> {
+    return copying_image_ ? copying_image_->lend() : shm::ImageFile();
+  };
   auto pool = WorkerPool::open(io_, std::move(options), *slots_, *listeners_,
                                host_.launcher ? &*host_.launcher : nullptr, std::move(hooks));
   if (!pool) return pass(pool);
@@ -296,35 +303,53 @@ std::uint32_t Server::worker_count() const {
 void Server::begin_serving() {
   upkeep_->start();
   notifier_->configure(runtime_);
-  const auto start_workers = [this] {
-    if (auto started = workers_->start(worker_count()); !started)
-      log::error("listen_failed", "reason", started.error().text);
-  };
   // Workers of another build have all zones, and ours have to have them before these go.
   const bool workers_later = workers_->has_predecessors();
   if (!zones_missing_) {
     if (!workers_later) start_workers();
     announce("serving the live store");
   }
-  ZoneTableSync::run(*store_, *committer_, runtime_,
-                     [this, start_workers, workers_later](const Status& status,
-                                                          const ZoneTableSync::Counts& counts) {
-                       loaded_ = counts.loaded;
-                       if (!status) log::error("zone_table_failed", "reason", status.error().text);
-                       if (zones_missing_ && !workers_later) start_workers();
-                       if (restored_) announce("serving what the store was made from");
-                       if (!zones_missing_) secondaries_->configure(runtime_);
-                       load_zones([this, start_workers, workers_later](const LoadCounts&) {
-                         if (workers_later) start_workers();
-                         settled_ = true;
-                         copies_->keep_only(runtime_);
-                         exports_->configure(runtime_);
-                         if (zones_missing_) secondaries_->configure(runtime_);
-                         if (zones_missing_) forget_zones();
-                         notifier_->tell_all();
-                         announce("all zones loaded");
-                       });
-                     });
+  ZoneTableSync::run(
+      *store_, *committer_, runtime_,
+      [this, workers_later](const Status& status, const ZoneTableSync::Counts& counts) {
+        loaded_ = counts.loaded;
+        if (!status) log::error("zone_table_failed", "reason", status.error().text);
+        if (zones_missing_ && !workers_later) start_workers();
+        if (restored_) announce("serving what the store was made from");
+        if (!zones_missing_) secondaries_->configure(runtime_);
+        load_zones([this, workers_later](const LoadCounts&) {
+          if (workers_later) start_workers();
+          settled_ = true;
+          copies_->keep_only(runtime_);
+          configure_exports();
+          if (zones_missing_) secondaries_->configure(runtime_);
+          if (zones_missing_) forget_zones();
+          notifier_->tell_all();
+          announce("all zones loaded");
+        });
+      });
+}
+
+void Server::start_workers() {
+  if (auto started = workers_->start(worker_count()); !started)
+    log::error("listen_failed", "reason", started.error().text);
+  // After the first answer has been made possible; reading the image takes all that the disk gives.
+  if (copying_image_) copying_image_->start([this](const Status& status) { image_copied(status); });
+}
+
+/// The store is like any other from here on.
+void Server::image_copied(const Status& status) {
+  if (!status) return leave_damaged_image(status.error());
+  // Not here: it is what calls.
+  asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(copying_image_))] {});
+  workers_->store_settled();
+  if (checkpointer_) checkpointer_->go_on();
+  if (settled_) configure_exports();
+}
+
+/// What a damaged image says is not to become a zone's file.
+void Server::configure_exports() {
+  if (!copying_image_) exports_->configure(runtime_);
 }
 
 /// READY=1 once: when the live store is served again, or when each zone of a new one is served or

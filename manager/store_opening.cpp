@@ -1,9 +1,14 @@
 #include "manager/store_opening.h"
 
+#include <sys/statvfs.h>
+
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 
 #include "base/crash_point.h"
+#include "base/pause_point.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
 
@@ -11,11 +16,51 @@ namespace pando::manager {
 
 namespace {
 
+/// An image up to this size is copied and checked in less than a tenth of a second: then all that
+/// is served has been checked.
+constexpr std::uint64_t kCopiedFirst = std::uint64_t{64} << 20;
+/// Chunks that have room behind the image's, for what comes while these are copied.
+constexpr std::uint64_t kRoomBehind = (std::uint64_t{1} << 30) / shm::kChunkOctets;
+constexpr std::uint64_t kLeastRoom = 64;
+
+/// Whether all of `octets` can become memory of the filesystem that has `path`, as it is now.
+bool has_memory(const std::string& path, std::uint64_t octets) {
+  struct statvfs status{};
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (::statvfs(folder.c_str(), &status) != 0) return false;
+  return status.f_blocks == 0 || status.f_bavail * status.f_frsize >= octets;  // 0: no limit
+}
+
+/// Whether a store can be served before the image is copied to it. Until then nothing becomes free,
+/// so there has to be room for what comes.
+bool may_borrow(const shm::StoreOptions& options, const shm::ImageState& state) {
+  const auto used = static_cast<std::uint64_t>(
+      std::count_if(state.chunks.begin(), state.chunks.end(),
+                    [](const shm::ImageChunk& chunk) { return chunk.count != 0; }));
+  const std::uint64_t octets = used * shm::kChunkOctets;
+  if (octets <= kCopiedFirst && !is_pause_point_armed("image-copy")) return false;
+  return options.size_limit / shm::kChunkOctets >= used + used / 4 + kLeastRoom &&
+         state.chunks.size() + kRoomBehind <= shm::kMaxImageChunks &&
+         has_memory(options.path, octets);
+}
+
 /// The image's chunks, and what comes behind them.
 class Restoration final : public shm::ImageSource {
  public:
-  Restoration(shm::ImageSource& chunks, const BringUp& bring_up)
-      : chunks_(chunks), bring_up_(bring_up) {}
+  /// `path`: of a file that has the chunks and may be mapped; empty: they are copied first.
+  Restoration(shm::ImageSource& chunks, std::string path, const BringUp& bring_up)
+      : chunks_(chunks), path_(std::move(path)), bring_up_(bring_up) {}
+  Result<shm::ImageFile> file(std::uint32_t chunks) override {
+    if (path_.empty()) return fail(Errc::kUnsupported, "the image is copied first");
+    mapped_ = chunks;
+    return lend_image(path_, chunks);
+  }
+  void lent(std::unique_ptr<shm::Borrowing> borrowing) override {
+    borrowing_ = std::move(borrowing);
+  }
+  /// Null: the store has all.
+  std::unique_ptr<shm::Borrowing> take_borrowing() { return std::move(borrowing_); }
+  [[nodiscard]] std::uint32_t mapped() const noexcept { return mapped_; }
   Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t checksum) override {
     return chunks_.read(chunk, into, checksum);
   }
@@ -23,34 +68,47 @@ class Restoration final : public shm::ImageSource {
 
  private:
   shm::ImageSource& chunks_;
+  std::string path_;
   const BringUp& bring_up_;
+  std::uint32_t mapped_ = 0;
+  std::unique_ptr<shm::Borrowing> borrowing_;
 };
 
-Result<shm::Store> restore_from(const shm::StoreOptions& options, Image& image,
-                                const BringUp& bring_up) {
+Result<OpenedStore> restore_from(const shm::StoreOptions& options, const StoreSeeds& seeds) {
+  Image& image = *seeds.image;
   auto chunks = image.source();
   if (!chunks) return pass(chunks);
-  Restoration source(**chunks, bring_up);
-  return shm::Store::restore(options, image.index()->state, source);
+  const shm::ImageState& state = image.index()->state;
+  const bool borrows = !seeds.copy_first && may_borrow(options, state);
+  Restoration source(**chunks, borrows ? image.chunks() : "", seeds.bring_up);
+  auto store = shm::Store::restore(options, state, source);
+  if (!store) return pass(store);
+  OpenedStore opened{std::move(*store), OpenedStore::From::kImage};
+  if (auto borrowing = source.take_borrowing())
+    opened.lent =
+        LentImage{std::move(*chunks), std::move(borrowing), image.chunks(), source.mapped()};
+  return opened;
 }
 
 /// The store as the image has it; an image that cannot be used is told and left out.
-std::optional<shm::Store> restore_image(const shm::StoreOptions& options, Image& image,
-                                        const BringUp& bring_up) {
-  if (image.index() == nullptr) return std::nullopt;
+std::optional<OpenedStore> restore_image(const shm::StoreOptions& options,
+                                         const StoreSeeds& seeds) {
+  if (seeds.image == nullptr || seeds.image->index() == nullptr) return std::nullopt;
+  Image& image = *seeds.image;
   const auto start = std::chrono::steady_clock::now();
   const shm::ImageState& state = image.index()->state;
-  Result<shm::Store> store = restore_from(options, image, bring_up);
-  if (!store) {
-    log::error("image_not_used", "reason", store.error().text);
+  auto opened = restore_from(options, seeds);
+  if (!opened) {
+    log::error("image_not_used", "reason", opened.error().text);
     image.forget();
     return std::nullopt;
   }
   const auto spent = std::chrono::steady_clock::now() - start;
   log::info("image_restored", "version", state.version, "journal_position", state.journal_position,
-            "octets", store->stats().memory_octets, "ms",
+            "octets", opened->store.stats().memory_octets, "octets_to_copy",
+            opened->lent ? opened->lent->borrowing->octets() : 0, "ms",
             std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
-  return std::move(*store);
+  return std::move(*opened);
 }
 
 }  // namespace
@@ -68,9 +126,7 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
     if (made.error().code == Errc::kExists) return pass(made);
     log::error("dump_not_used", "reason", made.error().text);
   }
-  if (seeds.image != nullptr)
-    if (auto restored = restore_image(options, *seeds.image, seeds.bring_up))
-      return OpenedStore{std::move(*restored), OpenedStore::From::kImage};
+  if (auto restored = restore_image(options, seeds)) return std::move(*restored);
   auto made = shm::Store::create(options);
   if (!made) return pass(made);
   return OpenedStore{std::move(*made), OpenedStore::From::kEmpty};

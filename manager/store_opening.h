@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "manager/image.h"
+#include "manager/image_copying.h"
 #include "manager/journal.h"
 #include "shm/store.h"
 #include "zone/draft.h"
@@ -14,6 +16,7 @@ struct OpenedStore {
   /// kEmpty: made anew, zones have to be loaded; kImage, kDump: as these have it, with what the
   /// journal has behind them.
   enum class From : std::uint8_t { kLive, kEmpty, kImage, kDump } from = From::kLive;
+  std::optional<LentImage> lent{};  ///< the image has yet to be copied
 };
 
 /// What brings a store up to the present before anybody else sees it: one that is attached to
@@ -23,9 +26,10 @@ using BringUp = std::function<Status(shm::Store&)>;
 
 /// What a store can be made from.
 struct StoreSeeds {
-  BringUp dump{};          ///< makes an empty store what a dump says; empty: there is none
-  Image* image = nullptr;  ///< null or without index: there is none
-  BringUp bring_up{};      ///< a store made from the image (replay_onto_image())
+  BringUp dump{};           ///< makes an empty store what a dump says; empty: there is none
+  Image* image = nullptr;   ///< null or without index: there is none
+  BringUp bring_up{};       ///< a store made from the image (replay_onto_image())
+  bool copy_first = false;  ///< all of the image, whatever its size, before anything is served
 };
 
 /// Attaches to the live store. When there is none that this build can use, makes one from the dump,

@@ -156,9 +156,11 @@ void WorkerLink::take(ipc::Bye&&, ipc::Packet&) {
   // The end of the process is what counts, and the pidfd tells it.
 }
 
-void WorkerLink::send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file) {
+void WorkerLink::send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file,
+                            Fd image) {
   std::vector<Fd> descriptors;
   descriptors.push_back(std::move(slot_file));
+  if (image) descriptors.push_back(std::move(image));
   send(ipc::Setup{slot, store_path}, std::move(descriptors));
 }
 

@@ -66,7 +66,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
 
   /// The process that connected.
   [[nodiscard]] const Child& peer() const noexcept { return peer_; }
-  void send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file);
+  /// `image`: of a store that borrows its chunks (shm/borrowing.h), or none.
+  void send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file, Fd image);
   void send_keys(const WorkerKeys& keys);
   /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
   /// positions.

@@ -220,7 +220,7 @@ void WorkerPool::Impl::serve(Slot& slot) {
   open_sockets(slot.number);
   const bool leaving = slot.state == Slot::State::kDraining;
   if (!leaving) slot.state = Slot::State::kServing;
-  slot.link->send_setup(slot.number, options_.store_path, std::move(*file));
+  send_setup(slot, std::move(*file));
   if (slot.link) slot.link->send_keys(keys_);
   send_sockets(slot);
   if (!slot.link) return;  // the connection broke meanwhile
@@ -229,6 +229,21 @@ void WorkerPool::Impl::serve(Slot& slot) {
   if (leaving) return drain(slot);
   succeed(slot);
   if (hooks_.serving) hooks_.serving(slot.number);
+}
+
+void WorkerPool::Impl::send_setup(Slot& slot, Fd slot_file) {
+  auto image = hooks_.image ? hooks_.image() : Result<shm::ImageFile>();
+  // It cannot attach then, and tries again in a new process.
+  if (!image) log::error("image_not_lent", "slot", slot.number, "error", image.error().text);
+  slot.link->send_setup(slot.number, options_.store_path, std::move(slot_file),
+                        image ? std::move(image->fd) : Fd());
+}
+
+void WorkerPool::Impl::store_settled() {
+  for (auto& [number, slot] : workers_) {
+    if (!settled_ || !slot.link) continue;
+    if (auto file = slots_.descriptor(number)) send_setup(slot, std::move(*file));
+  }
 }
 
 /// Descriptors of sockets the worker does not have yet, and ids and positions of those it has.
@@ -414,6 +429,7 @@ void WorkerPool::sockets_changed(const Listeners::Change& change) {
 void WorkerPool::set_pin_time(std::chrono::milliseconds pin_time) {
   impl_->options_.pin_time = pin_time;
 }
+void WorkerPool::store_settled() { impl_->store_settled(); }
 Status WorkerPool::start(std::uint32_t count) { return impl_->start(count); }
 void WorkerPool::set_count(std::uint32_t count) { impl_->set_count(count); }
 Result<std::uint32_t> WorkerPool::add() { return impl_->add(); }

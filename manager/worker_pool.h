@@ -13,6 +13,7 @@
 #include "manager/launcher.h"
 #include "manager/listeners.h"
 #include "manager/worker_link.h"
+#include "shm/image.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
@@ -52,6 +53,8 @@ class WorkerPool {
     std::function<void(std::uint32_t slot, const ipc::TransferFinished&)> transfer_finished;
     /// A worker has died and its pins are cleared: memory may be reusable (Store::reclaim).
     std::function<void()> pins_cleared;
+    /// What a reader of the store maps beside it (shm/borrowing.h); without a descriptor: nothing.
+    std::function<Result<shm::ImageFile>()> image;
     /// A worker has said Hello and got its sockets.
     std::function<void(std::uint32_t slot)> serving;
   };
@@ -70,6 +73,9 @@ class WorkerPool {
   /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);
   void set_pin_time(std::chrono::milliseconds pin_time);
+  /// The store borrows no chunks any more: workers look into it alone, also those that have no
+  /// query to make them look.
+  void store_settled();
 
   /// Workers of another layout serve in this run directory (manager/worker_succession.cpp).
   [[nodiscard]] bool has_predecessors() const;

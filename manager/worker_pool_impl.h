@@ -75,6 +75,7 @@ class WorkerPool::Impl {
   Status listen();
   void set_keys(WorkerKeys keys);
   void sockets_changed(const Listeners::Change& change);
+  void store_settled();
   Status start(std::uint32_t count);
   void set_count(std::uint32_t count);
   Result<std::uint32_t> add();
@@ -100,6 +101,7 @@ class WorkerPool::Impl {
   std::vector<std::uint32_t> take_sockets(const Slot& slot, WorkerLink& link,
                                           std::vector<Listeners::Socket>&& adopted);
   void serve(Slot& slot);
+  void send_setup(Slot& slot, Fd slot_file);
   void send_sockets(Slot& slot);
   void link_closed(WorkerLink* link, const Error& error);
   Slot* slot_of(const WorkerLink* link);

@@ -8,6 +8,15 @@
 
 namespace pando::shm {
 
+Status copy_chunk(LiveFile& file, ImageSource& source, std::uint32_t number,
+                  const ImageChunk& chunk, std::array<std::uint8_t, kChunkOctets>& room) {
+  if (auto read = source.read(number, std::span(room).first(chunk.used), chunk.checksum); !read)
+    return read;
+  // The rest of the chunk, too: all of it has memory from now on.
+  std::fill(room.begin() + chunk.used, room.end(), std::uint8_t{0});
+  return file.write_chunk(number, room);
+}
+
 Borrowing::Borrowing(LiveFile& file, ChunkPool& pool, std::vector<ImageChunk> chunks)
     : file_(file), pool_(pool), chunks_(std::move(chunks)) {
   for (const ImageChunk& chunk : chunks_)
@@ -15,16 +24,12 @@ Borrowing::Borrowing(LiveFile& file, ChunkPool& pool, std::vector<ImageChunk> ch
 }
 
 Status Borrowing::copy(ImageSource& source, const std::function<bool()>& go_on) {
-  Bytes octets(kChunkOctets);
+  const auto room = std::make_unique<std::array<std::uint8_t, kChunkOctets>>();
   for (; next_ < chunks_.size(); ++next_) {
     const ImageChunk& chunk = chunks_[next_];
     if (chunk.count == 0) continue;
     if (!go_on()) return fail(Errc::kDenied, "the copy was ended");
-    if (auto read = source.read(next_, std::span(octets).first(chunk.used), chunk.checksum); !read)
-      return read;
-    // The rest of the chunk, too: all of it has memory from now on.
-    std::fill(octets.begin() + chunk.used, octets.end(), std::uint8_t{0});
-    if (auto written = file_.write_chunk(next_, octets); !written) return written;
+    if (auto copied = copy_chunk(file_, source, next_, chunk, *room); !copied) return copied;
     copied_.fetch_add(kChunkOctets, std::memory_order_relaxed);
     crash_point("borrowed-chunk-copied");
   }

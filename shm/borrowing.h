@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,11 @@ namespace pando::shm {
 
 class LiveFile;
 class ChunkPool;
+
+/// Brings chunk `number` of an image to where it belongs, its checksum compared on the way through
+/// `room`. kFull, or an error of the source.
+Status copy_chunk(LiveFile& file, ImageSource& source, std::uint32_t number,
+                  const ImageChunk& chunk, std::array<std::uint8_t, kChunkOctets>& room);
 
 /// A store whose chunks are still in an image's file: every process has that file mapped in their
 /// place, so the store is served and changed before it is in memory. New blocks go to chunks behind

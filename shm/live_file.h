@@ -59,7 +59,7 @@ class LiveFile {
   [[nodiscard]] std::uint32_t borrowed_chunks() const noexcept {
     return header().borrowed.load(std::memory_order_relaxed);
   }
-  /// Fills a chunk that is borrowed, with memory. kFull. Any thread, one at a time.
+  /// Fills a chunk that lies below reach(), with memory. kFull. Any thread, one at a time.
   Status write_chunk(std::uint32_t chunk, ByteView octets);
   /// Every borrowed chunk has been filled: they are read from here.
   Status settle();

@@ -258,13 +258,11 @@ Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
 }
 
 Status Store::Impl::fill_chunks(const ImageState& image, ImageSource& source) {
-  std::uint32_t chunk = 0;
-  for (const ImageChunk& part : image.chunks) {
-    const std::uint32_t number = chunk++;
-    if (part.count == 0) continue;
-    if (auto backed = file.back(number, 1); !backed) return backed;
-    auto* const octets = reinterpret_cast<std::uint8_t*>(file.base() + chunk_offset(number));
-    if (auto read = source.read(number, {octets, part.used}, part.checksum); !read) return read;
+  const auto room = std::make_unique<std::array<std::uint8_t, kChunkOctets>>();
+  for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk) {
+    if (image.chunks[chunk].count == 0) continue;
+    auto copied = copy_chunk(file, source, chunk, image.chunks[chunk], *room);
+    if (!copied) return copied;
   }
   return {};
 }

@@ -43,13 +43,14 @@ bool Core::is_attached_to(const std::string& store_path, int slot_file) const {
 }
 
 Status Core::attach(const std::string& store_path, std::uint64_t layout, std::uint32_t slot,
-                    Fd slot_file) {
+                    Fd slot_file, Fd image) {
   const FileId store_id = id_of_path(store_path);
   const FileId slot_id = id_of(slot_file.get());
   // The old slot's lock must be gone before the same slot file is locked again.
   responder_.reset();
   reader_.reset();
-  auto reader = shm::Reader::attach(store_path, layout, slot, std::move(slot_file));
+  auto reader = shm::Reader::attach(store_path, layout, slot, std::move(slot_file),
+                                    shm::ImageFile{std::move(image)});
   if (!reader) return pass(reader);
   reader_ = std::make_shared<shm::Reader>(std::move(*reader));
   store_id_ = store_id;

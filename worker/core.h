@@ -21,7 +21,7 @@ class Core {
   /// Attaches to the store, or to another one when the manager has made a new store. The generation
   /// changes then: transfers of the old one must be given up before.
   Status attach(const std::string& store_path, std::uint64_t layout, std::uint32_t slot,
-                Fd slot_file);
+                Fd slot_file, Fd image);
   [[nodiscard]] bool attached() const noexcept { return reader_ != nullptr; }
   /// True when `store_path` and `slot_file` are what this worker is attached to.
   [[nodiscard]] bool is_attached_to(const std::string& store_path, int slot_file) const;

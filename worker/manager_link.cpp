@@ -118,8 +118,11 @@ void ManagerLink::take_packet(ipc::Packet&& packet) {
 }
 
 void ManagerLink::take(ipc::Setup&& setup, ipc::Packet& packet) {
-  if (packet.descriptors.size() != 1) return lost({Errc::kInvalid, "Setup without a slot file"});
-  handlers_.setup(std::move(setup), std::move(packet.descriptors[0]));
+  auto& descriptors = packet.descriptors;
+  if (descriptors.empty() || descriptors.size() > 2)
+    return lost({Errc::kInvalid, "Setup without a slot file"});
+  Fd image = descriptors.size() > 1 ? std::move(descriptors[1]) : Fd();
+  handlers_.setup(std::move(setup), std::move(descriptors[0]), std::move(image));
 }
 
 void ManagerLink::take(ipc::Keys&& keys, ipc::Packet&) { handlers_.keys(std::move(keys)); }
