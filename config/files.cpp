@@ -6,20 +6,30 @@
 
 #include <cerrno>
 
-#include "base/fd.h"
-
 namespace pando::config {
 
 namespace {
 
 constexpr std::size_t kReadOctets = std::size_t{1} << 20;
 
-Result<std::string> read_all(int fd, const std::string& path) {
+}  // namespace
+
+Result<Fd> open_regular_file(const std::string& path) {
+  // O_NONBLOCK: opening a FIFO without a writer would wait for one.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fail_errno("cannot open " + path);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot stat " + path);
+  if (!S_ISREG(status.st_mode)) return fail(Errc::kInvalid, "{} is not a regular file", path);
+  return fd;
+}
+
+Result<std::string> read_open_file(const Fd& fd, const std::string& path) {
   std::string text;
   std::size_t size = 0;
   while (true) {
     text.resize(size + kReadOctets);
-    const auto octets = ::read(fd, text.data() + size, kReadOctets);
+    const auto octets = ::read(fd.get(), text.data() + size, kReadOctets);
     if (octets < 0 && errno == EINTR) continue;
     if (octets < 0) return fail_errno("cannot read " + path);
     size += static_cast<std::size_t>(octets);
@@ -29,16 +39,10 @@ Result<std::string> read_all(int fd, const std::string& path) {
   return text;
 }
 
-}  // namespace
-
 Result<std::string> read_regular_file(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO without a writer would wait for one.
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return fail_errno("cannot open " + path);
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot stat " + path);
-  if (!S_ISREG(status.st_mode)) return fail(Errc::kInvalid, "{} is not a regular file", path);
-  return read_all(fd.get(), path);
+  auto fd = open_regular_file(path);
+  if (!fd) return pass(fd);
+  return read_open_file(*fd, path);
 }
 
 }  // namespace pando::config

@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "config/files.h"
 #include "config/tables.h"
@@ -79,13 +80,17 @@ LoadResult load_into(Context& context, const std::string& text) {
   LoadResult result;
   context.problems.report(result);
   result.settings = std::move(context.settings);
+  if (!context.unread.empty())
+    result.lists = std::make_shared<UnreadLists>(
+        UnreadLists{std::move(context.file), std::move(context.folder), std::move(context.unread),
+                    std::move(context.templates), context.default_options});
   return result;
 }
 
 Context make_context(const std::string& path, const LoadOptions& options) {
   std::error_code ignored;  // without a current folder, relative paths stay relative
   const std::string folder = std::filesystem::absolute(path, ignored).parent_path().string();
-  Context context{path, folder, options, {}, Problems(path), {}};
+  Context context{path, folder, options, {}, Problems(path), {}, 0, {}};
   context.settings.zones = ZoneTable(folder);
   context.settings.zones.add_options({});  // number 0: what holds without any template
   return context;
@@ -110,6 +115,29 @@ LoadResult load(const std::string& path, const LoadOptions& options) {
 LoadResult load_text(std::string_view text, const std::string& path, const LoadOptions& options) {
   Context context = make_context(path, options);
   return load_into(context, std::string(text));
+}
+
+void read_lists(LoadResult& result) {
+  const std::shared_ptr<UnreadLists> lists = std::exchange(result.lists, nullptr);
+  if (!lists) return;
+  Context context{lists->file,
+                  lists->folder,
+                  {},
+                  std::move(result.settings),
+                  Problems(lists->file),
+                  lists->templates,
+                  lists->default_options,
+                  {}};
+  try {
+    for (const UnreadList& list : lists->lists) read_unread_list(context, list);
+  } catch (const std::exception& error) {
+    context.problems.error(context.file, 0, "", error.what());
+  }
+  LoadResult read;
+  context.problems.report(read);
+  result.settings = std::move(context.settings);
+  for (std::string& error : read.errors) result.errors.push_back(std::move(error));
+  for (std::string& warning : read.warnings) result.warnings.push_back(std::move(warning));
 }
 
 }  // namespace pando::config

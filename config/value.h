@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "config/load.h"
 #include "config/settings.h"
@@ -39,6 +40,15 @@ class Problems {
   std::vector<Problem> warnings_;
 };
 
+/// A zone list that was found: open, or already in memory when there are very many.
+struct UnreadList {
+  std::string file;
+  std::string key;  ///< path and line of what names it, for messages
+  int line = 0;
+  Fd fd;
+  std::string text{};  ///< when `fd` is none
+};
+
 /// What one loading works on.
 struct Context {
   std::string file;    ///< as the messages name it
@@ -48,6 +58,16 @@ struct Context {
   Problems problems;
   std::map<std::string, std::uint32_t, std::less<>> templates;  ///< name → zone options
   std::uint32_t default_options = 0;                            ///< of zones that name no template
+  std::vector<UnreadList> unread;                               ///< with options.lists_later
+};
+
+/// Lists that wait for read_lists(), and what of the configuration file they refer to.
+struct UnreadLists {
+  std::string file;
+  std::string folder;
+  std::vector<UnreadList> lists;
+  std::map<std::string, std::uint32_t, std::less<>> templates;
+  std::uint32_t default_options = 0;
 };
 
 /// One node of the document together with the key path and line that messages name.

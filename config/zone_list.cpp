@@ -77,7 +77,25 @@ struct GlobDeleter {
   }
 };
 
+/// Descriptors are few; of a server with a list for each customer the others are read at once.
+constexpr std::size_t kMaxOpenLists = 256;
+
+/// Opened now, while this process may be root and the list readable for root alone.
+void leave_for_later(const Value& value, const std::string& file) {
+  std::vector<UnreadList>& unread = value.context().unread;
+  UnreadList list{file, value.path(), value.line(), {}};
+  auto fd = open_regular_file(file);
+  if (!fd) return value.fail(fd.error().text);
+  if (unread.size() < kMaxOpenLists) {
+    list.fd = std::move(*fd);
+  } else if (!value.assign(read_open_file(*fd, file), list.text)) {
+    return;
+  }
+  unread.push_back(std::move(list));
+}
+
 void read_list_file(const Value& value, const std::string& file) {
+  if (value.context().options.lists_later) return leave_for_later(value, file);
   auto text = read_regular_file(file);
   if (!text) return value.fail(text.error().text);
   ListReader(value.context(), file).read(*text);
@@ -102,6 +120,13 @@ void read_pattern(const Value& value) {
 }
 
 }  // namespace
+
+void read_unread_list(Context& context, const UnreadList& list) {
+  if (!list.fd) return ListReader(context, list.file).read(list.text);
+  auto text = read_open_file(list.fd, list.file);
+  if (!text) return context.problems.error(context.file, list.line, list.key, text.error().text);
+  ListReader(context, list.file).read(*text);
+}
 
 void read_zone_lists(const Value& value) {
   if (value.is_null()) return;

@@ -32,6 +32,9 @@ void read_zones(const Value& value);
 /// FILE "-" means none. `#` starts a comment at the beginning of a line.
 void read_zone_lists(const Value& value);
 
+/// Adds the zones of a list that was left for later.
+void read_unread_list(Context& context, const UnreadList& list);
+
 /// Adds a zone to the table after the checks that every zone has to pass; a reason if it fails.
 Status add_zone(Context& context, dns::NameView name, std::string_view file, std::uint32_t options);
 

@@ -20,6 +20,8 @@ void visit_fields(Visitor& visit, Row& row)
   visit("started", row.started);
   visit("configuration", row.configuration);
   visit("configured", row.configured);
+  visit("zone_lists", row.zone_lists);
+  visit("problem", row.problem);
   visit("worker_mode", row.worker_mode);
   visit("workers_wanted", row.workers_wanted);
   visit("workers_running", row.workers_running);

@@ -21,6 +21,8 @@ struct StatusResult {
   std::uint64_t started = 0;
   std::string configuration{};   ///< path of the file
   std::uint64_t configured = 0;  ///< when it was last loaded
+  std::string zone_lists{};      ///< "read", "reading", "failed": zones of the store are served
+  std::string problem{};         ///< with "failed": why
   std::string worker_mode{};     ///< "managed" or "external"
   std::uint32_t workers_wanted = 0;
   std::uint32_t workers_running = 0;

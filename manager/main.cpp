@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include "config/load.h"
@@ -18,8 +19,18 @@ using namespace pando;
 /// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
 constexpr int kBadConfiguration = 78;
 
+/// Zone lists are left for later when there seems to be a store that can be served before. Whether
+/// there is one is found out when it is opened, by another user perhaps; so the lists are open.
+config::LoadResult load_configuration(const manager::Server::Options& options) {
+  config::LoadResult loaded = config::load(options.config_path, {.lists_later = true});
+  std::error_code ignored;
+  const bool store = std::filesystem::exists(loaded.settings.store.path, ignored);
+  if (!loaded.ok() || options.take_over || !store) config::read_lists(loaded);
+  return loaded;
+}
+
 int run_manager(const manager::Server::Options& options) {
-  config::LoadResult loaded = config::load(options.config_path);
+  config::LoadResult loaded = load_configuration(options);
   for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   if (!loaded.ok()) {
     std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
@@ -46,7 +57,8 @@ int run_manager(const manager::Server::Options& options) {
     log::error("start_failed", "reason", closed.error().text);
     return 1;
   }
-  auto server = manager::Server::open(options, std::move(*runtime), std::move(*host));
+  auto server = manager::Server::open(options, std::move(*runtime), std::move(*host),
+                                      std::move(loaded.lists));
   if (!server) {
     log::error("start_failed", "reason", server.error().text);
     return 1;

@@ -37,6 +37,14 @@ constexpr std::uint64_t kMostKeptOctets = std::uint64_t{256} << 20;
 /// Zones looked at in one go: after a start all of them may be due.
 constexpr std::size_t kDueSlice = 1000;
 
+/// Zones of a configuration that are taken over in one go, 5 µs each; and those that are primary,
+/// which cost nearly nothing.
+constexpr std::size_t kSlice = 100;
+constexpr std::size_t kPrimarySlice = 20'000;
+
+/// Zones whose NOTIFY came while a configuration was being taken over; others have their timers.
+constexpr std::size_t kMostEarly = 10'000;
+
 }  // namespace
 
 struct SecondaryZones::Attempt {
@@ -81,46 +89,96 @@ std::vector<SecondaryZones::Primary> SecondaryZones::primaries_of(
   return primaries;
 }
 
-void SecondaryZones::let_go(const RuntimePtr& next) {
+void SecondaryZones::let_go(const RuntimePtr& next, std::function<void()> done) {
+  taking_over_ = true;
+  ++round_;  // a configuration that is still being taken over would bring some back
+  let_go_slice(next, std::nullopt, std::move(done));
+}
+
+void SecondaryZones::let_go_slice(const RuntimePtr& next, std::optional<dns::Name> after,
+                                  std::function<void()> done) {
   const config::Settings& settings = next->settings;
-  std::erase_if(zones_, [&](const auto& entry) {
-    const auto index = settings.zones.find(entry.first);
-    const bool stays =
-        index && primaries_of(settings, *settings.zones[*index].options) == entry.second.primaries;
-    if (!stays) due_.erase({entry.second.due, entry.first});
-    return !stays;
+  const bool end = walk_slice(after, [&](const dns::Name& name, const Zone& zone) {
+    const auto index = settings.zones.find(name);
+    return index && primaries_of(settings, *settings.zones[*index].options) == zone.primaries;
   });
+  if (end) return done();
+  asio::post(commit_loop_, [this, next, after = std::move(after), done = std::move(done),
+                            alive = alive_]() mutable {
+    if (*alive) let_go_slice(next, std::move(after), std::move(done));
+  });
+}
+
+/// Looks at some zones behind `after`, which moves on; those that `stays` does not want are
+/// forgotten. True: there are no more.
+template <class Stays>
+bool SecondaryZones::walk_slice(std::optional<dns::Name>& after, Stays&& stays) {
+  auto at = after ? zones_.upper_bound(*after) : zones_.begin();
+  for (std::size_t looked_at = 0; looked_at < kSlice && at != zones_.end(); ++looked_at) {
+    after = at->first;
+    if (stays(at->first, at->second)) {
+      ++at;
+      continue;
+    }
+    due_.erase({at->second.due, at->first});
+    at = zones_.erase(at);
+  }
+  return at == zones_.end();
 }
 
 void SecondaryZones::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
-  const config::Settings& settings = runtime->settings;
-  Zones kept;
-  due_.clear();
-  waiting_.clear();
-  freed_.clear();
-  for (std::size_t i = 0; i < settings.zones.size(); ++i) {
-    const config::ZoneRef ref = settings.zones[i];
-    if (!ref.options->is_secondary()) continue;
-    const dns::Name name(ref.name);
-    std::vector<Primary> primaries = primaries_of(settings, *ref.options);
-    const auto old = zones_.find(name);
-    if (old != zones_.end() && old->second.primaries == primaries) {
-      kept.emplace(name, std::move(old->second));
-      continue;
-    }
-    Zone& zone = kept[name];
-    zone.primaries = std::move(primaries);
-    zone.generation = ++generations_;
-    zone.due = old == zones_.end() ? first_due(name) : now_seconds();
+  taking_over_ = true;
+  take_over_slice(++round_, 0);
+}
+
+void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
+  if (round != round_) return;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  std::size_t taken = 0;
+  std::size_t at = from;
+  for (; at < zones.size() && at - from < kPrimarySlice && taken < kSlice; ++at) {
+    if (!zones[at].options->is_secondary()) continue;
+    take_over(zones[at]);
+    ++taken;
   }
-  zones_ = std::move(kept);
-  for (auto& [name, zone] : zones_) {
-    zone.waiting = false;
-    if (!zone.running) due_.emplace(zone.due, name);
+  if (at == zones.size()) return forget_slice(round, std::nullopt);
+  asio::post(commit_loop_, [this, round, at, alive = alive_] {
+    if (*alive) take_over_slice(round, at);
+  });
+}
+
+void SecondaryZones::take_over(const config::ZoneRef& ref) {
+  std::vector<Primary> primaries = primaries_of(runtime_->settings, *ref.options);
+  const auto [at, fresh] = zones_.try_emplace(dns::Name(ref.name));
+  Zone& zone = at->second;
+  zone.round = round_;
+  if (!fresh && zone.primaries == primaries) return;
+  if (!fresh) due_.erase({zone.due, at->first});
+  zone = {};
+  zone.primaries = std::move(primaries);
+  zone.round = round_;
+  zone.generation = ++generations_;
+  zone.due = fresh ? first_due(at->first) : now_seconds();
+  due_.emplace(zone.due, at->first);
+}
+
+/// Those that the configuration has not. Then all goes on, by the limits that hold now.
+void SecondaryZones::forget_slice(std::uint64_t round, std::optional<dns::Name> after) {
+  if (round != round_) return;
+  if (!walk_slice(after,
+                  [round](const dns::Name&, const Zone& zone) { return zone.round == round; })) {
+    asio::post(commit_loop_, [this, round, after = std::move(after), alive = alive_]() mutable {
+      if (*alive) forget_slice(round, std::move(after));
+    });
+    return;
   }
+  for (const auto& [primary, queue] : waiting_) freed_.insert(primary);
+  taking_over_ = false;
+  // What was said before anybody knew who the primaries are.
+  for (const dns::Name& name : std::exchange(early_, {})) refresh_now(name);
   tell_primaries();
-  arm_timer();
+  run_due();
 }
 
 /// The network's thread closes what it keeps open to others.
@@ -605,7 +663,10 @@ void SecondaryZones::refresh_now(const dns::Name& name) {
 void SecondaryZones::notified(const NotifyRequest& request) {
   ++counters_.notifies;
   const auto at = zones_.find(request.zone);
-  if (at == zones_.end()) return;
+  if (at == zones_.end()) {
+    if (taking_over_ && early_.size() < kMostEarly) early_.insert(request.zone);
+    return;
+  }
   if (request.serial && !is_news(request.zone, *request.serial)) return;
   Zone& zone = at->second;
   const auto speaker = std::find_if(

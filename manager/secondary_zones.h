@@ -61,9 +61,9 @@ class SecondaryZones final : public NotifyHandler {
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
 
-  /// Before a configuration is taken over: nothing comes in any more for zones that are not
-  /// secondary in it, or have other primaries there.
-  void let_go(const RuntimePtr& next);
+  /// Before a configuration is taken over: nothing comes in any more, from `done` on, for zones
+  /// that are not secondary in it, or have other primaries there. In slices, as the next.
+  void let_go(const RuntimePtr& next, std::function<void()> done);
   /// Takes over a configuration: new secondaries are asked at once or when their saved timer says,
   /// those that are gone are forgotten. The zones' settings must have been published.
   void configure(const RuntimePtr& runtime);
@@ -93,6 +93,7 @@ class SecondaryZones final : public NotifyHandler {
   };
   struct Zone {
     std::vector<Primary> primaries;
+    std::uint64_t round = 0;       // of configure(), the last that had the zone
     std::uint64_t generation = 0;  // of these primaries: what older visits bring is not wanted
     std::uint64_t due = 0;         // seconds since 1970
     // A round of visits, from one primary to the next until one has something new.
@@ -114,6 +115,13 @@ class SecondaryZones final : public NotifyHandler {
 
   static std::vector<Primary> primaries_of(const config::Settings& settings,
                                            const config::ZoneOptions& options);
+  void let_go_slice(const RuntimePtr& next, std::optional<dns::Name> after,
+                    std::function<void()> done);
+  template <class Stays>
+  bool walk_slice(std::optional<dns::Name>& after, Stays&& stays);
+  void take_over_slice(std::uint64_t round, std::size_t from);
+  void take_over(const config::ZoneRef& ref);
+  void forget_slice(std::uint64_t round, std::optional<dns::Name> after);
   void schedule(Zones::iterator zone, std::uint64_t due);
   void arm_timer();
   void run_due();
@@ -162,6 +170,7 @@ class SecondaryZones final : public NotifyHandler {
                     const std::pair<std::uint64_t, dns::Name>&)>
       due_;
   asio::steady_timer timer_;
+  std::set<dns::Name, CanonicalLess> early_;  // told of while taking_over_
   bool timer_set_ = false;
   bool look_posted_ = false;
   std::uint64_t last_look_;  // of run_due(), by the clock
@@ -173,6 +182,8 @@ class SecondaryZones final : public NotifyHandler {
   std::uint32_t running_ = 0;
   std::mt19937 random_{std::random_device{}()};
   std::uint64_t generations_ = 0;
+  std::uint64_t round_ = 0;  // of configure() and let_go(): each ends those before it
+  bool taking_over_ = true;  // not all zones of the configuration are known yet
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

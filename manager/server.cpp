@@ -156,6 +156,7 @@ void Server::stop_parts() {
 
 void Server::end_parts() {
   *ending_ = true;
+  give_up_waiting();
   upkeep_->stop();
   exports_->stop();
   secondaries_->stop();

@@ -5,6 +5,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "config/load.h"
 #include "ipc/control_results.h"
 #include "manager/checkpointer.h"
 #include "manager/committer.h"
@@ -25,6 +27,7 @@
 #include "manager/network.h"
 #include "manager/notifier.h"
 #include "manager/placed_dump.h"
+#include "manager/request_gate.h"
 #include "manager/runtime.h"
 #include "manager/secondary_zones.h"
 #include "manager/store_opening.h"
@@ -48,14 +51,19 @@ class Server {
     bool take_over = false;     ///< from a manager that runs (manager/take_over.h)
   };
 
-  /// Opens everything that can fail: store, journal, sockets. Nothing is served yet.
-  static Result<std::unique_ptr<Server>> open(Options options, RuntimePtr runtime, Host host);
+  using UnreadLists = std::shared_ptr<config::UnreadLists>;
+
+  /// Opens everything that can fail: store, journal, sockets. Nothing is served yet. `lists` (may
+  /// be null): of zones that `runtime` does not have yet. A live store is served before they are
+  /// read; with any other one they are read here, and kInvalid tells what is wrong with them.
+  static Result<std::unique_ptr<Server>> open(Options options, RuntimePtr runtime, Host host,
+                                              UnreadLists lists);
   ~Server();
   /// Serves until SIGTERM, SIGINT or `pandoctl stop`.
   int run();
 
  private:
-  Server(Options options, RuntimePtr runtime, Host host);
+  Server(Options options, RuntimePtr runtime, Host host, UnreadLists lists);
   // server_start.cpp
   Status open_data();
   Status open_workers();
@@ -70,6 +78,9 @@ class Server {
   void begin_serving();
   void start_workers();
   void configure_exports();
+  void bring_in_line();
+  void in_line(const Status& status, std::uint64_t zones_with_data);
+  void settle();
   /// What became of the zone files.
   struct LoadCounts {
     std::uint64_t changed = 0;
@@ -78,10 +89,9 @@ class Server {
     void add_failure(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
   };
   void load_zones(std::function<void(const LoadCounts&)> done);
-  void copy_again(const config::ZoneTable& zones, std::size_t index);
+  void copy_again(const ZoneLoader::Job& secondary);
   void zone_transferred(const dns::Name& zone, bool had_data);
   void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
-  [[nodiscard]] bool has_data(dns::NameView apex) const;
   void announce(std::string_view why);
   std::shared_ptr<HistorySource> history();
   void forget_zones();
@@ -91,12 +101,23 @@ class Server {
   void image_copied(const Status& status);
   void leave_damaged_image(const Error& reason);
   std::uint32_t worker_count() const;
+  // server_lists.cpp
+  enum class ListState : std::uint8_t { kRead, kReading, kFailed };
+  Status read_lists_first();
+  void read_lists_later();
+  void lists_read(const Result<RuntimePtr>& complete);
+  void lists_failed(const Error& error);
+  void lists_in_use();
+  void give_up_waiting();
+  bool put_off(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   // server_reload.cpp
   struct Reload;
   using ReloadDone = std::function<void(Result<ipc::ReloadResult>)>;
   void reload(ReloadDone done);
+  void start_reload(const std::shared_ptr<Reload>& reload);
   void reload_read(const std::shared_ptr<Reload>& reload);
   void reload_settings(const std::shared_ptr<Reload>& reload);
+  void reload_zones(const std::shared_ptr<Reload>& reload);
   void reload_end(const std::shared_ptr<Reload>& reload, const Status& status);
   // server.cpp
   void await_signals();
@@ -148,10 +169,13 @@ class Server {
   std::unique_ptr<PlacedDump> dump_;  // until the store is there
   std::unique_ptr<Image> image_;      // until the checkpointer has it
   shm::SlotTable::OwnPin image_pin_;
-  bool fresh_ = false;
   bool store_was_lost_ = false;  // the journal has records from before this store
   bool restored_ = false;        // the store was made from the image, or a dump
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
+  UnreadLists lists_;           // until they are read
+  ListState list_state_ = ListState::kRead;
+  std::string list_problem_;                            // with kFailed
+  std::deque<std::function<void()>> waiting_commands_;  // with kReading
 
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<Checkpointer> checkpointer_;   // null: no image is configured
@@ -169,6 +193,7 @@ class Server {
   std::unique_ptr<Notifier> notifier_;
   std::unique_ptr<UpdateForwarder> forwarder_;
   std::unique_ptr<UpdateService> service_;
+  std::unique_ptr<RequestGate> gate_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<ControlServer> control_;
@@ -183,7 +208,10 @@ class Server {
   std::uint64_t loaded_ = 0;                     // zones that have data
   bool settled_ = false;  // each zone of the configuration has been looked at once
   bool announced_ = false;
+  bool workers_later_ = false;  // they wait for all zones
+  bool in_line_ = false;        // the store's list of zones was compared with the configuration
   bool reloading_ = false;
+  std::shared_ptr<Reload> waiting_reload_;  // for that
   bool copying_ = false;
   bool dumping_ = false;
   std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);

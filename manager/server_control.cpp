@@ -6,6 +6,7 @@
 #include "ipc/counters.h"
 #include "ipc/log.h"
 #include "manager/journal_identity.h"
+#include "manager/journal_payload.h"
 #include "manager/pin_watch.h"
 #include "manager/rollback.h"
 #include "manager/server.h"
@@ -19,6 +20,7 @@ namespace pando::manager {
 using nlohmann::json;
 
 void Server::control(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
+  if (put_off(request, reply)) return;
   if (request.verb == ipc::verb::kReload)
     return reload([reply](Result<ipc::ReloadResult> result) {
       reply(result ? Result<json>(ipc::to_json(*result))
@@ -280,6 +282,10 @@ ipc::StatusResult Server::status() const {
   result.started = started_;
   result.configuration = options_.config_path;
   result.configured = configured_;
+  result.zone_lists = list_state_ == ListState::kRead      ? "read"
+                      : list_state_ == ListState::kReading ? "reading"
+                                                           : "failed";
+  result.problem = list_problem_;
   const bool external = runtime_->settings.server.workers.mode == config::Workers::Mode::kExternal;
   result.worker_mode = external ? "external" : "managed";
   result.workers_wanted = external ? 0 : worker_count();
@@ -350,7 +356,9 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   ipc::ZoneRow row;
   row.name = to_text(zone.apex());
   const auto index = runtime_->settings.zones.find(zone.apex());
-  const bool secondary = index && runtime_->settings.zones[*index].options->is_secondary();
+  // While the zone lists are not read, the store alone knows.
+  const bool secondary =
+      index ? runtime_->settings.zones[*index].options->is_secondary() : is_secondary(zone);
   row.kind = secondary ? "secondary" : "primary";
   const shm::Store::SideEntry* side = store_->side(zone.side_index());
   const std::uint64_t expires =
@@ -371,7 +379,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   row.names = zone.name_count();
   row.history = zone.history_octets();
   if (index) row.file = runtime_->settings.zones.path(*index);
-  if (secondary)
+  if (secondary && index)
     for (const std::string& name : runtime_->settings.zones[*index].options->primaries)
       if (const config::Remote* remote = runtime_->settings.find_remote(name))
         for (const Endpoint& address : remote->address)

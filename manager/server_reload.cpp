@@ -25,6 +25,14 @@ void Server::reload(ReloadDone done) {
   systemd::reloading();
   auto reload = std::make_shared<Reload>();
   reload->done = std::move(done);
+  // Two that bring the store in line at once would give zones the same places in its side table.
+  if (in_line_)
+    start_reload(reload);
+  else
+    waiting_reload_ = reload;
+}
+
+void Server::start_reload(const std::shared_ptr<Reload>& reload) {
   asio::post(pool_, [this, reload] { reload_read(reload); });
 }
 
@@ -51,7 +59,10 @@ void Server::reload_read(const std::shared_ptr<Reload>& reload) {
 void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
   reload->result.restart_needed =
       config::restart_needed(runtime_->settings, reload->runtime->settings);
-  secondaries_->let_go(reload->runtime);
+  secondaries_->let_go(reload->runtime, [this, reload] { reload_zones(reload); });
+}
+
+void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
   ZoneTableSync::run(
       *store_, *committer_, reload->runtime,
       [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
@@ -68,6 +79,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
         const config::Settings& settings = runtime_->settings;
         log::start(log_options(settings.server.log));
         service_->set_runtime(runtime_);
+        lists_in_use();
         notifier_->configure(runtime_);
         loader_->set_limits(runtime_->limits);
         journal_upkeep_->set_limit(settings.store.journal_limit);
@@ -90,6 +102,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
           secondaries_->configure(runtime_);
           copies_->keep_only(runtime_);
           configure_exports();
+          settle();
           reload->result.zones_changed += files.changed;
           reload->result.zones_failed = files.failed;
           reload->result.problems = files.problems;

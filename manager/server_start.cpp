@@ -46,17 +46,19 @@ void log_note(const JournalNote& note) {
 
 }  // namespace
 
-Server::Server(Options options, RuntimePtr runtime, Host host)
+Server::Server(Options options, RuntimePtr runtime, Host host, UnreadLists lists)
     : options_(std::move(options)),
       runtime_(std::move(runtime)),
       host_(std::move(host)),
       started_(now_seconds()),
       configured_(started_),
-      pool_(usable_processors()) {}
+      pool_(usable_processors()),
+      lists_(std::move(lists)) {}
 
-Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host) {
+Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host,
+                                             UnreadLists lists) {
   std::unique_ptr<Server> server(
-      new Server(std::move(options), std::move(runtime), std::move(host)));
+      new Server(std::move(options), std::move(runtime), std::move(host), std::move(lists)));
   std::signal(SIGPIPE, SIG_IGN);
   // A file at the limit of its size is an error of write(2), as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -84,11 +86,20 @@ Status name_owner(shm::StoreOptions& options, const std::string& journal) {
   return {};
 }
 
+/// False: the store was new, and the process ended before it had the list of zones.
+bool knows_zones(const shm::Store& store) {
+  const shm::VersionInfo version = store.current();
+  return !zone::Snapshot(store.window(), version.root, version.number)
+              .server_settings_bytes()
+              .empty();
+}
+
 }  // namespace
 
 /// Store, slots, journal, and what the journal has beyond the store.
 Status Server::open_data() {
-  const config::Settings& settings = runtime_->settings;
+  const RuntimePtr known = runtime_;  // which read_lists_first() replaces
+  const config::Settings& settings = known->settings;
   shm::StoreOptions options;
   options.path = settings.store.path;
   options.size_limit = settings.store.size_limit;
@@ -111,8 +122,10 @@ Status Server::open_data() {
   // The last manager may be dying: its locks go one after the other.
   auto store = retry_while_held(kDyingProcess, [&] { return open_store(options, seeds); });
   if (!store) return pass(store);
-  dump_done(store->from);
   store_.emplace(std::move(store->store));
+  zones_missing_ = store->from != OpenedStore::From::kLive || !knows_zones(*store_);
+  if (auto read = read_lists_first(); !read) return read;
+  dump_done(store->from);
   journal_->skip_to(store_->current().journal_position);
   auto slots = shm::SlotTable::open(settings.server.run_directory + "/slots", settings.store.path,
                                     options.layout);
@@ -158,13 +171,11 @@ Status Server::take_store(OpenedStore& opened) {
   // Before anything is reused that the image refers to.
   if (image_) image_pin_ = Checkpointer::pin(*image_, *slots_);
   store_->set_slots(&*slots_);
+  if (zones_missing_) store_was_lost_ = journal_->last_position() > 0;
   if (from == OpenedStore::From::kLive)
     return replay_journal(*store_, *journal_, native_files(), log_note);
-  zones_missing_ = true;
   restored_ = from_image || from == OpenedStore::From::kDump;
-  fresh_ = !restored_;
-  store_was_lost_ = journal_->last_position() > 0;
-  return fresh_ ? first_version() : Status();
+  return restored_ ? Status() : first_version();
 }
 
 std::unique_ptr<Image> Server::open_image(const shm::StoreOptions& options) const {
@@ -181,12 +192,8 @@ std::unique_ptr<Image> Server::open_image(const shm::StoreOptions& options) cons
 /// A store that began empty holds nothing of the journal yet; zones are loaded with their part of
 /// it, so its position is the journal's end from the start.
 Status Server::first_version() {
-  shm::Transaction transaction = store_->begin();
-  zone::Draft draft(transaction, store_->current().root, store_->current().number + 1);
-  const config::Settings& settings = runtime_->settings;
-  if (auto put = draft.put_server_settings(config::compile(settings.server, settings.limits)); !put)
-    return put;
-  auto version = store_->publish(std::move(transaction), draft.root(), journal_->last_position());
+  auto version =
+      store_->publish(store_->begin(), store_->current().root, journal_->last_position());
   if (!version) return pass(version);
   return {};
 }
@@ -238,6 +245,15 @@ void Server::make_parts() {
       std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
   forwarder_ = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
   service_->set_forwarder(forwarder_.get());
+  gate_ = std::make_unique<RequestGate>(
+      io_,
+      [this](ipc::Forward&& request, ForwardReply reply) {
+        service_->handle(std::move(request), std::move(reply));
+      },
+      [this](ipc::Forward&& request, const ForwardReply& reply, std::string_view why) {
+        service_->refuse(std::move(request), reply, why);
+      },
+      RequestGate::Limits{});
   const config::Server& server = runtime_->settings.server;
   listeners_ = std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
 }
@@ -256,7 +272,7 @@ Status Server::open_workers() {
   options.pin_time = settings.limits.pin_time;
   WorkerPool::Hooks hooks;
   hooks.forward = [this](std::uint32_t, ipc::Forward&& request, ForwardReply reply) {
-    service_->handle(std::move(request), std::move(reply));
+    gate_->pass(std::move(request), std::move(reply));
   };
   hooks.keyring = [this] {
     return std::shared_ptr<const dns::TsigKeyring>(runtime_, &runtime_->keys);
@@ -298,36 +314,18 @@ std::uint32_t Server::worker_count() const {
   return workers.mode == config::Workers::Mode::kFixed ? workers.count : usable_processors();
 }
 
-/// An attached store serves at once, as it is. A new one first gets its list of zones, so that
-/// zones still loading answer SERVFAIL rather than REFUSED.
+/// An attached store serves at once, as it is, and the zone lists are read then. A new one first
+/// gets its list of zones, so that zones still loading answer SERVFAIL rather than REFUSED.
 void Server::begin_serving() {
   upkeep_->start();
-  notifier_->configure(runtime_);
   // Workers of another build have all zones, and ours have to have them before these go.
-  const bool workers_later = workers_->has_predecessors();
+  workers_later_ = workers_->has_predecessors();
   if (!zones_missing_) {
-    if (!workers_later) start_workers();
+    if (!workers_later_) start_workers();
     announce("serving the live store");
   }
-  ZoneTableSync::run(
-      *store_, *committer_, runtime_,
-      [this, workers_later](const Status& status, const ZoneTableSync::Counts& counts) {
-        loaded_ = counts.loaded;
-        if (!status) log::error("zone_table_failed", "reason", status.error().text);
-        if (zones_missing_ && !workers_later) start_workers();
-        if (restored_) announce("serving what the store was made from");
-        if (!zones_missing_) secondaries_->configure(runtime_);
-        load_zones([this, workers_later](const LoadCounts&) {
-          if (workers_later) start_workers();
-          settled_ = true;
-          copies_->keep_only(runtime_);
-          configure_exports();
-          if (zones_missing_) secondaries_->configure(runtime_);
-          if (zones_missing_) forget_zones();
-          notifier_->tell_all();
-          announce("all zones loaded");
-        });
-      });
+  if (lists_) return read_lists_later();
+  bring_in_line();
 }
 
 void Server::start_workers() {
@@ -352,6 +350,39 @@ void Server::configure_exports() {
   if (!copying_image_) exports_->configure(runtime_);
 }
 
+void Server::bring_in_line() {
+  notifier_->configure(runtime_);
+  ZoneTableSync::run(*store_, *committer_, runtime_,
+                     [this](const Status& status, const ZoneTableSync::Counts& counts) {
+                       in_line(status, counts.loaded);
+                     });
+}
+
+void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
+  loaded_ = zones_with_data;
+  if (!status) log::error("zone_table_failed", "reason", status.error().text);
+  if (zones_missing_ && !workers_later_) start_workers();
+  if (restored_) announce("serving what the store was made from");
+  if (!zones_missing_) secondaries_->configure(runtime_);
+  load_zones([this](const LoadCounts&) {
+    if (workers_later_) start_workers();
+    copies_->keep_only(runtime_);
+    configure_exports();
+    if (zones_missing_) secondaries_->configure(runtime_);
+    if (zones_missing_) forget_zones();
+    settle();
+    announce("all zones loaded");
+  });
+  in_line_ = true;
+  if (waiting_reload_) start_reload(std::exchange(waiting_reload_, nullptr));
+}
+
+/// Each zone of the configuration has been looked at.
+void Server::settle() {
+  if (std::exchange(settled_, true)) return;
+  notifier_->tell_all();
+}
+
 /// READY=1 once: when the live store is served again, or when each zone of a new one is served or
 /// has failed.
 void Server::announce(std::string_view why) {
@@ -360,11 +391,6 @@ void Server::announce(std::string_view why) {
   log::info("manager_ready", "reason", why, "zones", current.zone_count(), "version",
             current.version());
   systemd::ready(fmt::format("{} zones", current.zone_count()));
-}
-
-bool Server::has_data(dns::NameView apex) const {
-  const zone::ZoneView zone = committer_->current().zone_at(apex);
-  return zone && zone.loaded();
 }
 
 std::shared_ptr<HistorySource> Server::history() {
@@ -399,10 +425,10 @@ void Server::note_gone(std::vector<dns::Name> names) {
 }
 
 /// The process was killed, or the disk full, before there was a copy that it could count on.
-void Server::copy_again(const config::ZoneTable& zones, std::size_t index) {
-  const dns::Name name(zones[index].name);
-  if (committer_->current().zone_at(name).source_mtime_ns() == 0)
-    copies_->write(name, copies_->path_of(zones, index), true);
+void Server::copy_again(const ZoneLoader::Job& secondary) {
+  const zone::ZoneView zone = committer_->current().zone_at(secondary.apex);
+  if (zone && zone.loaded() && zone.source_mtime_ns() == 0)
+    copies_->write(secondary.apex, secondary.path, true);
 }
 
 void Server::load_zones(std::function<void(const LoadCounts&)> done) {
@@ -410,23 +436,17 @@ void Server::load_zones(std::function<void(const LoadCounts&)> done) {
   auto counts = std::make_shared<LoadCounts>();
   auto source = [this, runtime = runtime_, next]() -> std::optional<ZoneLoader::Job> {
     const config::ZoneTable& zones = runtime->settings.zones;
-    while (*next < zones.size()) {
-      const std::size_t index = (*next)++;
-      const config::ZoneRef zone = zones[index];
-      const bool secondary = zone.options->is_secondary();
-      // A secondary's file is a copy: once the zone has data, the primary alone says what is new.
-      if (secondary && has_data(zone.name)) {
-        copy_again(zones, index);
-        continue;
-      }
-      return ZoneLoader::Job{dns::Name(zone.name),
-                             secondary ? copies_->path_of(zones, index) : zones.path(index),
-                             secondary, zone.options->serial_policy};
-    }
-    return std::nullopt;
+    if (*next >= zones.size()) return std::nullopt;
+    const std::size_t index = (*next)++;
+    const config::ZoneRef zone = zones[index];
+    const bool secondary = zone.options->is_secondary();
+    return ZoneLoader::Job{dns::Name(zone.name),
+                           secondary ? copies_->path_of(zones, index) : zones.path(index),
+                           secondary, zone.options->serial_policy};
   };
   auto one_done = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
     using Kind = ZoneLoader::Outcome::Kind;
+    if (job.file_optional && outcome.kind == Kind::kUnchanged) copy_again(job);
     if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
         outcome.kind == Kind::kReplaced)
       ++counts->changed;

@@ -93,6 +93,20 @@ void UpdateService::handle(ipc::Forward&& request, ForwardReply reply) {
   reply({});
 }
 
+/// Like turn_away(): nothing was done, and nothing is remembered.
+void UpdateService::refuse(ipc::Forward&& request, const ForwardReply& reply,
+                           std::string_view why) {
+  if (!is_request(request)) return reply({});
+  if (request.kind == ipc::ForwardKind::kUpdate)
+    failed(zone_of(request.message), {Errc::kExists, std::string(why)});
+  const Request judged =
+      ForwardedRequest::accept(runtime_, request.client, std::move(request.message), seconds());
+  const ReplyDetail detail{dns::ExtendedError::kNotReady, why};
+  // A key that is not known may be a primary's.
+  reply(judged->verified() ? judged->reply(Rcode::kServFail, false, seconds(), detail)
+                           : make_reply(judged->message(), Rcode::kServFail, false, detail));
+}
+
 /// The request with its signature checked, or null after the error was answered.
 UpdateService::Request UpdateService::accept(ipc::Forward& forward, const ForwardReply& reply) {
   Request request =

@@ -44,6 +44,8 @@ class UpdateService {
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
   void handle(ipc::Forward&& request, ForwardReply reply);
+  /// SERVFAIL, signed when the request's key is known, with `why` as the extended error.
+  void refuse(ipc::Forward&& request, const ForwardReply& reply, std::string_view why);
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
  private:

@@ -100,9 +100,14 @@ bool ZoneLoader::Task::is_simple(const std::optional<zone::ZoneSource>& source) 
 /// What needs little: a zone that is as its file, or a small new one. Everything else is left for a
 /// look `alone`. An error when the transaction is spoilt.
 Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
-  const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
   served = live() && live().loaded();
-  if (served && (job.file_optional || is_merged(source))) {
+  // What a secondary is served says its primary; the file is a copy.
+  if (served && job.file_optional) {
+    unchanged();
+    return {};
+  }
+  const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
+  if (served && is_merged(source)) {
     unchanged();
     return {};
   }

@@ -97,7 +97,7 @@ void ZoneTableSync::put_next() {
   committer_.edit([self = shared_from_this(),
                    slice](zone::Draft& draft) { return self->put_slice(draft, *slice); },
                   [self = shared_from_this(), slice](const Status& status) {
-                    if (!status) return self->finish(status);
+                    if (!status) return self->not_put(status);
                     self->next_zone_ = slice->next_zone;
                     self->counts_.added += slice->counts.added;
                     self->counts_.changed += slice->counts.changed;
@@ -106,6 +106,18 @@ void ZoneTableSync::put_next() {
                     else
                       self->put_next();
                   });
+}
+
+/// What fits of the list is served all the same, by the server's own rules.
+void ZoneTableSync::not_put(const Status& status) {
+  committer_.edit(
+      [self = shared_from_this()](zone::Draft& draft) { return self->put_server_settings(draft); },
+      [self = shared_from_this(), status](const Status&) { self->finish(status); });
+}
+
+Status ZoneTableSync::put_server_settings(zone::Draft& draft) const {
+  const config::Settings& settings = runtime_->settings;
+  return draft.put_server_settings(config::compile(settings.server, settings.limits));
 }
 
 const zone::ZoneSettings& ZoneTableSync::settings_of(const config::ZoneOptions* options) {
@@ -124,10 +136,6 @@ std::uint32_t ZoneTableSync::free_side_index() {
 Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
   slice = {};
   const config::Settings& settings = runtime_->settings;
-  if (next_zone_ == 0) {
-    const auto put = draft.put_server_settings(config::compile(settings.server, settings.limits));
-    if (!put) return put;
-  }
   const std::size_t end = std::min(next_zone_ + kSlice, settings.zones.size());
   for (std::size_t i = next_zone_; i < end; ++i) {
     const config::ZoneRef zone = settings.zones[i];
@@ -150,7 +158,7 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
   }
   slice.next_zone = end;
   slice.last = end == settings.zones.size();
-  return {};
+  return slice.last ? put_server_settings(draft) : Status();
 }
 
 bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {

@@ -12,7 +12,8 @@ namespace pando::manager {
 
 /// Brings the store's list of zones and their settings in line with the configuration, in slices: a
 /// million zones must not hold up the commit thread. Zones that are new start unloaded; that a zone
-/// has left is in the journal, so that one of its name that comes later inherits no updates.
+/// has left is in the journal, so that one of its name that comes later inherits no updates. The
+/// server's settings come last: a store that has some was brought in line at least once.
 class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
  public:
   struct Counts {
@@ -32,9 +33,11 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   void remove_next();
   void put_next();
   void not_removed(const Slice& slice, const Error& error);
+  void not_put(const Status& status);
   void finish(const Status& status);
   Status remove_slice(zone::Draft& draft, Slice& slice);
   Status put_slice(zone::Draft& draft, Slice& slice);
+  Status put_server_settings(zone::Draft& draft) const;
   const zone::ZoneSettings& settings_of(const config::ZoneOptions* options);
   std::uint32_t free_side_index();
   void clear_side(std::uint32_t index);

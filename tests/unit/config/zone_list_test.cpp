@@ -75,6 +75,70 @@ TEST(ZoneLists, AreNotReadWhenTheCallerDoesNotWantThem) {
   EXPECT_TRUE(load_text("zone-lists: [none.list]", "/p.yaml", {.read_zone_lists = false}).ok());
 }
 
+TEST(ZoneLists, ThatAreReadLaterGiveTheSame) {
+  const TemporaryFolder folder;
+  const auto one = folder.write("lists/a.list", "one.example  zones/one.zone\n");
+  folder.write("lists/b.list", "two.example - secondary\n");
+  const auto path = folder.write("p.yaml",
+                                 "remotes: [{name: up, address: [192.0.2.1]}]\n"
+                                 "templates:\n"
+                                 "- {name: default, serial-policy: date}\n"
+                                 "- {name: secondary, primaries: [up]}\n"
+                                 "zones: [{name: zero.example, file: zero.zone}]\n"
+                                 "zone-lists: ['lists/*.list']\n");
+  LoadResult result = load(path, {.lists_later = true});
+  ASSERT_EQ(result.error_text(), "");
+  EXPECT_EQ(result.settings.zones.size(), 1U) << "those of the file itself";
+  ASSERT_NE(result.lists, nullptr);
+  std::filesystem::remove(one);  // it is open
+  read_lists(result);
+  ASSERT_EQ(result.error_text(), "");
+  EXPECT_EQ(result.lists, nullptr);
+  const ZoneTable& zones = result.settings.zones;
+  ASSERT_EQ(zones.size(), 3U);
+  EXPECT_EQ(zones.path(1), folder.path() + "/zones/one.zone");
+  EXPECT_EQ(zones[1].options->serial_policy, SerialPolicy::kDate);
+  EXPECT_TRUE(zones[2].options->is_secondary());
+  read_lists(result);
+  EXPECT_EQ(result.settings.zones.size(), 3U) << "once";
+}
+
+TEST(ZoneLists, ThatAreReadLaterHaveTheSameErrors) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(
+      load(folder.write("q.yaml", "zone-lists: [none.list]\n"), {.lists_later = true}).error_text(),
+      HasSubstr("q.yaml:1: zone-lists[0]: there is no file " + folder.path()));
+  const auto list = folder.write("z.list", "zero.example f\none.example f\none.example f\n");
+  LoadResult result = load(folder.write("p.yaml",
+                                        "zones: [{name: zero.example, file: f}]\n"
+                                        "zone-lists: [z.list]\n"),
+                           {.lists_later = true});
+  ASSERT_TRUE(result.ok());
+  read_lists(result);
+  EXPECT_EQ(result.errors, (std::vector<std::string>{
+                               list + ":1: zone zero.example. is configured twice",
+                               list + ":3: zone one.example. is configured twice",
+                           }));
+}
+
+TEST(ZoneLists, ThatAreManyNeedFewDescriptors) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 300; ++i)
+    folder.write(fmt::format("lists/{}.list", i), fmt::format("z{}.example f\n", i));
+  const auto open_files = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = open_files();
+  LoadResult result =
+      load(folder.write("p.yaml", "zone-lists: ['lists/*.list']\n"), {.lists_later = true});
+  EXPECT_EQ(open_files(), before + 256);
+  read_lists(result);
+  EXPECT_EQ(open_files(), before);
+  EXPECT_EQ(result.error_text(), "");
+  EXPECT_EQ(result.settings.zones.size(), 300U);
+}
+
 TEST(ZoneLists, HoldManyZones) {
   const TemporaryFolder folder;
   std::string text;

@@ -102,6 +102,16 @@ TEST(StatusCommand, PrintsFactsForPeople) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST(StatusCommand, SaysWhenTheZoneListsAreNotRead) {
+  const auto text = [](const ipc::StatusResult& status) {
+    return run(always(ipc::to_json(status)), [](Session& session) { return session.status(); }).out;
+  };
+  EXPECT_THAT(text({.zone_lists = "read"}), Not(HasSubstr("zone lists")));
+  EXPECT_THAT(text({.zone_lists = "reading"}), HasSubstr("being read"));
+  EXPECT_THAT(text({.zone_lists = "failed", .problem = "/z.list:7: what"}),
+              HasSubstr("not read: /z.list:7: what"));
+}
+
 TEST(StatusCommand, PrintsTheResultAsItIsForPrograms) {
   const json result{{"pid", 42}, {"something-new", {1, 2}}};
   const Outcome outcome =

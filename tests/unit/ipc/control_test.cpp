@@ -183,6 +183,8 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                             .started = 3,
                             .configuration = "/c",
                             .configured = 4,
+                            .zone_lists = "failed",
+                            .problem = "why",
                             .worker_mode = "managed",
                             .workers_wanted = 5,
                             .workers_running = 6,

@@ -153,6 +153,28 @@ TEST_F(Service, ATruncatedMessageIsFormErr) {
   EXPECT_EQ(rcode(update(std::move(message))), Rcode::kFormErr);
 }
 
+TEST_F(Service, ARequestThatCannotBeJudgedNowIsServFailAndNotDone) {
+  const auto refuse = [&](Bytes message) {
+    ipc::Forward forward;
+    forward.client = Endpoint::from_text("192.0.2.9@1000").value();
+    forward.message = std::move(message);
+    std::optional<Bytes> answer;
+    service_.refuse(
+        std::move(forward), [&](Bytes octets) { answer = std::move(octets); }, "too early");
+    return answer.value_or(Bytes());
+  };
+  const Bytes message = sign(add().message(7), "ours.");
+  const Bytes answer = refuse(message);
+  EXPECT_EQ(rcode(answer), Rcode::kServFail);
+  EXPECT_TRUE(client_->verify_response(answer, kNow).has_value());
+  Bytes unknown = message;
+  unknown[unknown.size() - 20] ^= 1;  // as if its key were a primary's
+  EXPECT_EQ(rcode(refuse(std::move(unknown))), Rcode::kServFail);
+  EXPECT_THAT(refuse(answer), IsEmpty()) << "an answer is no request";
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
+  EXPECT_EQ(rcode(update(message)), Rcode::kNoError) << "the same, later";
+}
+
 TEST_F(Service, AZoneThatIsNotOursIsNotAuthAndASecondaryRefused) {
   EXPECT_EQ(rcode(update(sign(UpdateBuilder("elsewhere.").message(), "ours."))), Rcode::kNotAuth);
   EXPECT_EQ(rcode(update(sign(UpdateBuilder("second.test.").message(), "ours."))), Rcode::kRefused);
