@@ -92,7 +92,7 @@ TEST_F(DamagedStore, ADnameWhoseTargetIsNoNameIsServfail) {
 TEST_F(DamagedStore, ACutThatHasLostItsServersIsServfail) {
   EXPECT_EQ(ask("x.cut.example.com.").authority.size(), 2U);
   change("\3cut\42\2"sv, "\3cut\42\20"sv);  // the NS RRset has become TXT
-  for (int time = 0; time < 4; ++time) {  // nothing of it may be kept either
+  for (int time = 0; time < 4; ++time) {    // nothing of it may be kept either
     const Response response = ask("x.cut.example.com.");
     EXPECT_EQ(response.rcode, number(Rcode::kServFail));
     EXPECT_TRUE(response.authority.empty());
