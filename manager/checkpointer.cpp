@@ -21,6 +21,8 @@ constexpr std::uint64_t kHeldPart = 8;
 constexpr std::uint64_t kHeldFactor = 2;
 /// The longest the writing thread sleeps in one go: it has to see that it is to hurry.
 constexpr std::chrono::milliseconds kNap{50};
+/// Workers that are alive have let go of an image by then.
+constexpr std::chrono::seconds kWorkersLook{5};
 
 template <class Unit>
 std::uint64_t since(Clock::time_point start) {
@@ -98,8 +100,15 @@ std::uint64_t Checkpointer::held_limit() const {
   return std::max(kLeastHeld, store_.stats().chunks_in_use / kHeldPart);
 }
 
+/// Not while a checkpoint runs.
+bool Checkpointer::must_wait() const {
+  return held_ || (!hurry_ && Clock::now() < patient_until_ && image_->in_place() &&
+                   is_lent(image_->chunks()));
+}
+
 void Checkpointer::check(bool settled) {
-  if (running_ || hurry_ || held_) return;
+  if (running_ || hurry_ || must_wait()) return;
+  if (!waiting_.empty()) return begin();
   if (Clock::now() < pause_until_) {
     const std::uint64_t held = held_chunks();
     if (held > kHeldFactor * held_limit() || (held > 0 && store_.is_tight())) let_go(problem_);
@@ -120,12 +129,13 @@ void Checkpointer::write_now(Done done) {
   if (aborted_) return done(fail(Errc::kDenied, "the process is ending"));
   if (!running_ && version_ != 0 && version_ == store_.current().number) return done({});
   waiting_.push_back(std::move(done));
-  if (!running_ && !held_) begin();
+  if (!running_ && !must_wait()) begin();
 }
 
 void Checkpointer::go_on() {
   held_ = false;
-  if (!running_ && !waiting_.empty()) begin();
+  // Workers look into the store from their next question, or look around, on.
+  patient_until_ = Clock::now() + kWorkersLook;
 }
 
 void Checkpointer::begin() {

@@ -82,6 +82,7 @@ class Checkpointer {
   bool pace(Run& run, std::uint64_t octets) const;
   [[nodiscard]] bool is_due(bool settled) const;
   [[nodiscard]] std::uint64_t held_limit() const;
+  [[nodiscard]] bool must_wait() const;
   void let_go(std::string_view reason);
   void note_index();
   [[nodiscard]] std::uint64_t journalled() const;
@@ -96,7 +97,8 @@ class Checkpointer {
   bool running_ = false;
   bool doubtful_ = false;
   bool held_ = false;
-  std::vector<Done> waiting_;  // for the next one
+  std::chrono::steady_clock::time_point patient_until_{};  // with who has the image mapped
+  std::vector<Done> waiting_;                              // for the next one
   std::atomic<bool> hurry_{false};
   std::atomic<bool> aborted_{false};
   std::uint64_t version_ = 0;

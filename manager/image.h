@@ -38,6 +38,7 @@ class Image {
   [[nodiscard]] const ImageIndex* index() const noexcept { return index_ ? &*index_ : nullptr; }
   /// The chunks of index(), each checked as it is read. kNotFound, kIo, kCorrupt.
   Result<std::unique_ptr<shm::ImageSource>> source();
+  [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
   /// Path of their file; empty: there is no index().
   [[nodiscard]] std::string chunks() const;
 

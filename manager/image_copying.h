@@ -18,6 +18,8 @@ struct LentImage {
   std::unique_ptr<shm::Borrowing> borrowing;
   std::string path;          ///< of the file of chunks
   std::uint32_t chunks = 0;  ///< that are mapped
+  std::string index_path;    ///< of the image, whatever the configuration says by now
+  std::string store_path;
 };
 
 /// Brings the image's chunks into a store that is served meanwhile, in a thread of its own, as fast
@@ -37,6 +39,7 @@ class ImageCopying {
   void start(Done done);
   /// For a reader of the store, while it borrows. kNotFound, kIo.
   [[nodiscard]] Result<shm::ImageFile> lend() const { return lend_image(lent_.path, lent_.chunks); }
+  [[nodiscard]] const LentImage& lent() const noexcept { return lent_; }
   /// Not copied yet.
   [[nodiscard]] std::uint64_t octets_left() const noexcept;
 

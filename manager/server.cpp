@@ -131,14 +131,14 @@ void Server::leave_workers() {
 /// answer from what they have.
 void Server::leave_damaged_image(const Error& reason) {
   log::error("image_damaged", "reason", reason.text);
-  const config::StoreSettings& store = runtime_->settings.store;
+  const LentImage& lent = copying_image_->lent();
   Files& files = native_files();
-  Status left = files.remove(store.image);
-  const std::string folder = std::filesystem::path(store.image).parent_path().string();
+  Status left = files.remove(lent.index_path);
+  const std::string folder = std::filesystem::path(lent.index_path).parent_path().string();
   if (left) left = files.sync_directory(folder.empty() ? "." : folder);
   crash_point("image-damaged");
   // A store that has not got all its chunks is not attached to in any case.
-  if (left) left = files.remove(store.path);
+  if (left) left = files.remove(lent.store_path);
   if (!left) log::error("image_not_removed", "reason", left.error().text);
   exit_code_ = 1;
   if (std::exchange(stopping_, true)) return;

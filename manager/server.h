@@ -179,6 +179,7 @@ class Server {
 
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<Checkpointer> checkpointer_;   // null: no image is configured
+  std::vector<ZoneLoader::Job> copied_later_;    // what copy_again() is to write when it is copied
   std::unique_ptr<ImageCopying> copying_image_;  // null: the store has all of its chunks
   std::unique_ptr<StoreUpkeep> upkeep_;
   std::unique_ptr<HugePages> huge_pages_;

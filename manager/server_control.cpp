@@ -218,6 +218,8 @@ void Server::take_snapshot(const ipc::ControlRequest& request, const ControlServ
   if (!name) return reply(pass(name));
   auto options = primary_zone(runtime_->settings, *name);
   if (!options) return reply(pass(options));
+  // A snapshot is in no journal: it would be lost with a store that is made anew.
+  if (auto whole = check_whole(); !whole) return reply(pass(whole));
   const auto done = [this, reply, zone = *name,
                      label = request.label](const Result<dns::Serial>& serial) {
     if (!serial) return reply(tl::unexpected<Error>(serial.error()));
@@ -233,6 +235,7 @@ void Server::delete_snapshot(const ipc::ControlRequest& request,
                              const ControlServer::Reply& reply) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return reply(pass(name));
+  if (auto whole = check_whole(); !whole) return reply(pass(whole));
   snapshots_->forget(*name, request.label, runtime_->limits, [reply](const Status& status) {
     reply(status ? Result<json>(json::object())
                  : Result<json>(tl::unexpected<Error>(status.error())));

@@ -341,6 +341,7 @@ void Server::image_copied(const Status& status) {
   // Not here: it is what calls.
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(copying_image_))] {});
   workers_->store_settled();
+  for (const ZoneLoader::Job& secondary : std::exchange(copied_later_, {})) copy_again(secondary);
   if (checkpointer_) checkpointer_->go_on();
   if (settled_) configure_exports();
 }
@@ -427,7 +428,10 @@ void Server::note_gone(std::vector<dns::Name> names) {
 /// The process was killed, or the disk full, before there was a copy that it could count on.
 void Server::copy_again(const ZoneLoader::Job& secondary) {
   const zone::ZoneView zone = committer_->current().zone_at(secondary.apex);
-  if (zone && zone.loaded() && zone.source_mtime_ns() == 0)
+  if (!zone || !zone.loaded() || zone.source_mtime_ns() != 0) return;
+  if (copying_image_)
+    copied_later_.push_back(secondary);
+  else
     copies_->write(secondary.apex, secondary.path, true);
 }
 

@@ -11,6 +11,7 @@
 #include "base/pause_point.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
+#include "shm/live_file.h"
 
 namespace pando::manager {
 
@@ -41,7 +42,7 @@ bool may_borrow(const shm::StoreOptions& options, const shm::ImageState& state) 
   if (octets <= kCopiedFirst && !is_pause_point_armed("image-copy")) return false;
   return options.size_limit / shm::kChunkOctets >= used + used / 4 + kLeastRoom &&
          state.chunks.size() + kRoomBehind <= shm::kMaxImageChunks &&
-         has_memory(options.path, octets);
+         has_memory(options.path, octets + octets / 8);
 }
 
 /// The image's chunks, and what comes behind them.
@@ -74,30 +75,31 @@ class Restoration final : public shm::ImageSource {
   std::unique_ptr<shm::Borrowing> borrowing_;
 };
 
-Result<OpenedStore> restore_from(const shm::StoreOptions& options, const StoreSeeds& seeds) {
+Result<OpenedStore> restore_from(const shm::StoreOptions& options, const StoreSeeds& seeds,
+                                 bool copy_first) {
   Image& image = *seeds.image;
   auto chunks = image.source();
   if (!chunks) return pass(chunks);
   const shm::ImageState& state = image.index()->state;
-  const bool borrows = !seeds.copy_first && may_borrow(options, state);
+  const bool borrows = !copy_first && may_borrow(options, state);
   Restoration source(**chunks, borrows ? image.chunks() : "", seeds.bring_up);
   auto store = shm::Store::restore(options, state, source);
   if (!store) return pass(store);
   OpenedStore opened{std::move(*store), OpenedStore::From::kImage};
   if (auto borrowing = source.take_borrowing())
-    opened.lent =
-        LentImage{std::move(*chunks), std::move(borrowing), image.chunks(), source.mapped()};
+    opened.lent = LentImage{std::move(*chunks), std::move(borrowing), image.chunks(),
+                            source.mapped(),    image.path(),         options.path};
   return opened;
 }
 
 /// The store as the image has it; an image that cannot be used is told and left out.
-std::optional<OpenedStore> restore_image(const shm::StoreOptions& options,
-                                         const StoreSeeds& seeds) {
+std::optional<OpenedStore> restore_image(const shm::StoreOptions& options, const StoreSeeds& seeds,
+                                         bool copy_first) {
   if (seeds.image == nullptr || seeds.image->index() == nullptr) return std::nullopt;
   Image& image = *seeds.image;
   const auto start = std::chrono::steady_clock::now();
   const shm::ImageState& state = image.index()->state;
-  auto opened = restore_from(options, seeds);
+  auto opened = restore_from(options, seeds, copy_first);
   if (!opened) {
     log::error("image_not_used", "reason", opened.error().text);
     image.forget();
@@ -114,6 +116,9 @@ std::optional<OpenedStore> restore_image(const shm::StoreOptions& options,
 }  // namespace
 
 Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeeds& seeds) {
+  // Whatever the last process died of before it had copied the image: what it read of that may be
+  // why (SIGBUS). So this time all is read and compared before anything looks at it.
+  const bool copy_first = seeds.copy_first || shm::died_borrowing(options);
   auto live = shm::Store::attach(options);
   if (live) return OpenedStore{std::move(*live), OpenedStore::From::kLive};
   const Errc why = live.error().code;
@@ -126,7 +131,7 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
     if (made.error().code == Errc::kExists) return pass(made);
     log::error("dump_not_used", "reason", made.error().text);
   }
-  if (auto restored = restore_image(options, seeds)) return std::move(*restored);
+  if (auto restored = restore_image(options, seeds, copy_first)) return std::move(*restored);
   auto made = shm::Store::create(options);
   if (!made) return pass(made);
   return OpenedStore{std::move(*made), OpenedStore::From::kEmpty};

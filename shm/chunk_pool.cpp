@@ -87,6 +87,7 @@ void ChunkPool::settle_borrowed() {
     if (chunks_[chunk].state != State::kBlocked) continue;
     become(chunks_[chunk], State::kFree);
     free_.set(chunk);
+    if (backed_.test(chunk)) ++backed_free_;  // it was copied
   }
 }
 
@@ -296,10 +297,11 @@ void ChunkPool::wait(std::uint32_t chunk, std::uint64_t freed_at) {
 }
 
 void ChunkPool::free_chunk(std::uint32_t chunk) {
-  become(chunks_[chunk], State::kFree);
-  free_.set(chunk);
   --in_use_;
   victims_[chunk / 64].fetch_and(~(std::uint64_t{1} << (chunk % 64)), std::memory_order_relaxed);
+  if (chunk < borrowed_) return become(chunks_[chunk], State::kBlocked);
+  become(chunks_[chunk], State::kFree);
+  free_.set(chunk);
   if (backed_.test(chunk))
     ++backed_free_;
   else
@@ -332,11 +334,11 @@ std::size_t ChunkPool::reclaim_locked() {
   return freed;
 }
 
-/// False when nothing may be freed: who reads is not known, or a chunk could be an image's.
+/// False when nothing may be freed because who reads is not known.
 bool ChunkPool::collect_holds() {
   holds_.clear();
   if (slots_ != nullptr) slots_->collect(version(), holds_);
-  return trust_ && borrowed_ == 0;
+  return trust_;
 }
 
 /// Chunks whose exact version is not held any more: free, or held by the next such version.

@@ -164,8 +164,15 @@ Status check_for_writer(int fd, const StoreOptions& options) {
   if (!facts) return pass(facts);
   if (options.owner != StoreOwner{} && facts->owner != options.owner)
     return fail(Errc::kDenied, "{}: {}", options.path, options.foreign);
-  if (facts->borrowed != 0)
+  if (facts->borrowed != 0) {
+    // Its writer has ended, and whoever reads it has the image in their place for ever: their
+    // memory is for the next store.
+    if (facts->borrowed <= kMaxChunks)
+      static_cast<void>(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                    static_cast<off_t>(kChunksOffset),
+                                    static_cast<off_t>(facts->borrowed * kChunkOctets)));
     return fail(Errc::kCorrupt, "{}: not all of the image had been copied to it", options.path);
+  }
   return {};
 }
 
@@ -194,6 +201,17 @@ Status check_header(int fd, const std::string& path, std::uint64_t layout) {
   auto facts = checked_facts(fd, path, layout);
   if (!facts) return pass(facts);
   return {};
+}
+
+bool died_borrowing(const StoreOptions& options) {
+  for (const std::string& name : {options.path, new_name(options.path)}) {
+    const auto fd = open_store_file(name, O_RDONLY);
+    HeaderFacts facts{};
+    if (fd && ::pread(fd->get(), &facts, sizeof facts, 0) == ssize_t{sizeof facts} &&
+        check_layout(facts, name, options.layout) && facts.borrowed != 0)
+      return true;
+  }
+  return false;
 }
 
 Result<LiveFile> LiveFile::create(const StoreOptions& options) {
@@ -307,7 +325,14 @@ Status LiveFile::reach(std::uint32_t chunks) {
 Status LiveFile::borrow(std::uint32_t chunks, const ImageFile& image) {
   auto mapped = mapping_.replace(kChunksOffset, chunks * kChunkOctets, image.fd.get(), image.first,
                                  Access::kRead);
-  if (mapped) header().borrowed.store(chunks, std::memory_order_release);
+  if (mapped) {
+    header().borrowed.store(chunks, std::memory_order_release);
+    return mapped;
+  }
+  // What was there may be unmapped already.
+  auto back = mapping_.replace(kChunksOffset, chunks * kChunkOctets, fd(), kChunksOffset,
+                               Access::kReadWrite);
+  if (!back) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
   return mapped;
 }
 
@@ -332,8 +357,10 @@ Status LiveFile::settle() {
   auto mapped = mapping_.replace(kChunksOffset, borrowed_chunks() * kChunkOctets, fd(),
                                  kChunksOffset, Access::kReadWrite);
   crash_point("borrowed-mapped");
-  if (mapped) header().borrowed.store(0, std::memory_order_release);  // see Header::borrowed
-  return mapped;
+  // No fault of the image, which the next start finds as it is.
+  if (!mapped) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
+  header().borrowed.store(0, std::memory_order_release);  // see Header::borrowed
+  return {};
 }
 
 bool LiveFile::punch(std::uint32_t first, std::uint32_t count) noexcept {

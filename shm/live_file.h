@@ -18,6 +18,9 @@ struct ImageFile;
 Status check_header(int fd, const std::string& path, std::uint64_t layout);
 /// tmpfs, or kUnsupported with the reason.
 Status require_tmpfs(int fd, const std::string& path);
+/// Whether a store that borrows an image's chunks, or was to, is all that its writer has left
+/// behind. Not while there may be a writer.
+bool died_borrowing(const StoreOptions& options);
 /// Opens the existing store file; kNotFound when there is none.
 Result<Fd> open_store_file(const std::string& path, int flags);
 

@@ -122,11 +122,13 @@ def test_updates_survive_a_kill_before_the_image_is_copied(host):
     os.truncate(host.server.log_path, 0)
     host.start()
     assert host.logged("store_replaced.*not all of the image") and host.logged("image_replayed records=1")
-    assert host.has("acknowledged") and host.octets_to_copy() > 0
+    assert host.has("acknowledged") and host.octets_to_copy() == 0, "this time it is copied and compared first"
     host.update("again")
+    host.checkpoint()
+    host.update("behind")
     host.lose_memory()  # the host this time
     host.start()
-    assert host.has("acknowledged") and host.has("again")
+    assert host.has("acknowledged") and host.has("again") and host.has("behind") and host.octets_to_copy() > 0
     host.let_go()
     servers.wait_until("the image is copied", host.is_whole)
     host.workers_alone()
@@ -207,6 +209,9 @@ def test_nothing_that_stays_is_written_before_checksums_were_compared(host, tmp_
     words = [("store", "copy", str(tmp_path / "seed.image")), ("store", "dump", str(tmp_path / "dump")),
              ("zone", "export", ZONE, "--to", str(tmp_path / "export.zone"))]
     for command in words:
+        with pytest.raises(AssertionError, match="still being copied"):
+            host.server.control(*command)
+    for command in (("zone", "snapshot", ZONE, "label"), ("zone", "snapshot", ZONE, "label", "--delete")):
         with pytest.raises(AssertionError, match="still being copied"):
             host.server.control(*command)
     written = host.server.control("status")["image"]["written_at"]

@@ -5,12 +5,15 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 
 #include "shm/inspection.h"
 #include "shm/layout.h"
+#include "shm/live_file.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
@@ -82,6 +85,12 @@ class ImageInFile : public ImageSource {
 };
 
 bool always() { return true; }
+
+std::uint64_t memory_of(const std::string& path) {
+  struct stat status{};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
 
 class BorrowedStore : public ::testing::Test {
  protected:
@@ -248,13 +257,43 @@ TEST_F(BorrowedStore, IsMadeAnewAfterItsWriterDied) {
               return image_.borrowing->copied() == 9 * kChunkOctets ? 7 : 1;
             }),
             7);
+  EXPECT_TRUE(died_borrowing(options(folder_)));
+  const std::uint64_t before = memory_of(folder_.store());
   EXPECT_EQ(Store::attach(options(folder_)).error().code, Errc::kCorrupt);
+  EXPECT_LE(memory_of(folder_.store()) + 9 * kChunkOctets, before) << "the next store needs it";
   EXPECT_EQ(Inspection::open(folder_.store(), kLayout).error().code, Errc::kCorrupt);
   borrow();
   copy();
   settle();
+  EXPECT_FALSE(died_borrowing(options(folder_)));
   expect_blocks(store_->window());
   must(store_->check());
+}
+
+TEST_F(BorrowedStore, UsesChunksBehindTheImageAgainMeanwhile) {
+  borrow();
+  Reader reader = attach();
+  std::uint64_t highest = 0;
+  for (int round = 0; round < 300; ++round) {
+    replace(0, round);
+    store_->reclaim();
+    const Reader::View view = reader.pin();
+    EXPECT_TRUE(filled(view.window, view.root, kBlockOctets, round));
+    reader.unpin();
+    highest = std::max<std::uint64_t>(highest, blocks_[0].offset());
+  }
+  EXPECT_LT(highest, chunk_offset(image_.mapped + 100));
+  for (int i = 1; i < kBlocks; ++i)  // the image's own become empty and are let alone
+    if (is_live(i)) replace(i, 7);
+  store_->reclaim();
+  must(store_->check());
+  copy();
+  settle();
+  must(store_->check());
+  for (int i = 1; i < kBlocks; ++i)
+    if (is_live(i)) {
+      EXPECT_TRUE(filled(store_->window(), blocks_[i], kBlockOctets, 7)) << i;
+    }
 }
 
 TEST_F(BorrowedStore, IsLikeAnyOtherWhenItWasSettled) {
