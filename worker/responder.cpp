@@ -200,11 +200,7 @@ bool Responder::names_below_cut_help(const zone::RecordView& cut, dns::NameView 
   const std::size_t deeper = qname.label_count() - cut_name.label_count();
   if (deeper == 0) return false;
   const dns::NameView child = qname.ancestor(deeper - 1);
-  bool help = false;
-  cut.find(RRType::kNS).for_each_rdata([&](ByteView host) {
-    help = help || dns::NameView(host.data(), host.size()).is_at_or_below(child);
-  });
-  return help;
+  return cut.find(RRType::kNS).has_name_at_or_below(child);
 }
 
 /// A referral as it was written before, or written now; true when it had to be truncated.

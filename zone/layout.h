@@ -123,6 +123,10 @@ struct RRsetForm {
   [[nodiscard]] unsigned signatures() const noexcept { return octet >> 3 & 3U; }
   [[nodiscard]] unsigned ttl_octets() const noexcept { return (octet >> 5 & 3U) + 1; }
   [[nodiscard]] unsigned type_octets() const noexcept { return (octet >> 7) + 1U; }
+  /// Nothing stands between a type of one octet and the TTL.
+  [[nodiscard]] bool is_short() const noexcept {
+    return octet < 0x80 && rdatas() != kManyRdatas && signatures() != kManySignatures;
+  }
   /// What stands before the size, this octet included.
   [[nodiscard]] std::size_t octets() const noexcept {
     return std::size_t{1} + type_octets() + (rdatas() == kManyRdatas ? 2 : 0) +

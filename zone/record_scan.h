@@ -23,11 +23,11 @@ struct RawRRset {
   }
 };
 
-/// Reads the RRset at `p`; returns the position behind it, nullptr when damaged.
-[[nodiscard]] inline const std::uint8_t* scan_rrset(const std::uint8_t* p, const std::uint8_t* end,
-                                                    const shm::Window& window,
-                                                    RawRRset& out) noexcept {
-  if (end - p < 1) return nullptr;
+/// The header at `p` whatever its form, up to the size; the position behind it, nullptr when it is
+/// cut off.
+[[nodiscard]] inline const std::uint8_t* scan_long_header(const std::uint8_t* p,
+                                                          const std::uint8_t* end,
+                                                          RawRRset& out) noexcept {
   const RRsetForm form{*p};
   if (end - p < static_cast<std::ptrdiff_t>(form.octets())) return nullptr;
   ++p;
@@ -45,6 +45,25 @@ struct RawRRset {
   }
   out.ttl = 0;
   for (unsigned i = 0; i < form.ttl_octets(); ++i) out.ttl |= std::uint32_t{*p++} << (8 * i);
+  return p;
+}
+
+/// Reads the RRset at `p`; returns the position behind it, nullptr when damaged.
+[[nodiscard]] inline const std::uint8_t* scan_rrset(const std::uint8_t* p, const std::uint8_t* end,
+                                                    const shm::Window& window,
+                                                    RawRRset& out) noexcept {
+  if (end - p < 1) return nullptr;
+  const RRsetForm form{*p};
+  if (form.is_short() && end - p >= 6) [[likely]] {  // so that a TTL can be read as four octets
+    out.type = p[1];
+    out.rdata_count = static_cast<std::uint16_t>(form.rdatas());
+    out.signature_count = static_cast<std::uint16_t>(form.signatures());
+    out.ttl = load_unaligned<std::uint32_t>(p + 2) & (UINT32_MAX >> (32 - 8 * form.ttl_octets()));
+    p += 2 + form.ttl_octets();
+  } else {
+    p = scan_long_header(p, end, out);
+    if (p == nullptr) return nullptr;
+  }
   const std::size_t fixed = dns::fixed_rdata_length(dns::RRType{out.type});
   if (form.implies_size(fixed))
     out.data_octets = static_cast<std::uint32_t>(fixed * out.rdata_count);

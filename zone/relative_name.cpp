@@ -1,12 +1,31 @@
 #include "zone/relative_name.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace pando::zone {
 
 namespace {
 
 std::uint8_t fold(std::uint8_t octet) noexcept { return dns::kFoldCase[octet]; }
+
+template <class T>
+void copy_ends(std::uint8_t* out, const std::uint8_t* in, std::size_t octets) noexcept {
+  std::memcpy(out, in, sizeof(T));
+  std::memcpy(out + octets - sizeof(T), in + octets - sizeof(T), sizeof(T));
+}
+
+/// memcpy with the commonest lengths in line, which are those of a label or two.
+std::uint8_t* copy_labels(std::uint8_t* out, ByteView in) noexcept {
+  const std::size_t octets = in.size();
+  if (octets >= 4 && octets <= 8)
+    copy_ends<std::uint32_t>(out, in.data(), octets);
+  else if (octets > 8 && octets <= 16)
+    copy_ends<std::uint64_t>(out, in.data(), octets);
+  else
+    for (std::size_t i = 0; i < octets; ++i) out[i] = in[i];
+  return out + octets;
+}
 
 }  // namespace
 
@@ -28,8 +47,7 @@ ByteView relative_form(ByteView name, const OwnerName& owner) noexcept {
 ByteView whole_name(ByteView stored, const OwnerName& owner, NameRoom& room) noexcept {
   const std::size_t octets = stored.size() + owner.labels.size() + owner.apex.size();
   if (octets > room.size()) return {};
-  auto* out = std::copy(stored.begin(), stored.end(), room.data());
-  out = std::copy(owner.labels.begin(), owner.labels.end(), out);
+  auto* out = copy_labels(copy_labels(room.data(), stored), owner.labels);
   const ByteView apex = owner.apex.bytes();
   std::transform(apex.begin(), apex.end(), out, fold);
   return {room.data(), octets};

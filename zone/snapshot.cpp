@@ -19,7 +19,29 @@ bool has_nsec(const RecordView& record) noexcept {
 }  // namespace
 
 OwnerName RRsetView::owner() const noexcept {
-  return {{block_ + sizeof(RecordHeader), block_[1]}, {apex_, apex_octets_}};
+  const std::size_t octets = dns::wire_name_length({apex_, dns::kMaxNameOctets});
+  return {{block_ + sizeof(RecordHeader), block_[1]}, {apex_, octets}};
+}
+
+bool RRsetView::has_name_at_or_below(dns::NameView name) const noexcept {
+  const OwnerName end = owner();
+  const std::size_t shared = end.labels.size() + end.apex.size();
+  // What a name in relative form must end with; mostly that says no.
+  const ByteView deeper = name.bytes().first(name.size() > shared ? name.size() - shared : 0);
+  const auto may_be = [&](ByteView stored) {
+    return stored.size() >= deeper.size() &&
+           std::equal(deeper.begin(), deeper.end(), stored.end() - std::ptrdiff_t(deeper.size()),
+                      [](auto a, auto b) { return dns::kFoldCase[a] == dns::kFoldCase[b]; });
+  };
+  bool found = false;
+  for_each_stored([&](ByteView stored) {
+    NameRoom room;
+    if (is_relative(stored)) stored = may_be(stored) ? whole_name(stored, end, room) : ByteView();
+    found = dns::is_wire_name(stored) &&
+            dns::NameView(stored.data(), stored.size()).is_at_or_below(name);
+    return !found;
+  });
+  return found;
 }
 
 bool RRsetView::has_whole_names() const noexcept {
@@ -41,7 +63,8 @@ ByteView RRsetView::first_rdata() const noexcept {
   return {p, length};
 }
 
-RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept {
+inline RecordView RecordView::at(shm::Window window, std::uint32_t ref,
+                                 const std::uint8_t* apex) noexcept {
   RecordView view;
   const auto* header = window.at(shm::Ref<RecordHeader>{ref});
   if (header == nullptr || (header->flags & RecordHeader::kBranchBit) != 0) return view;
@@ -53,6 +76,10 @@ RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex
   return view;
 }
 
+RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept {
+  return RecordView::at(window, ref, apex.data());
+}
+
 const std::uint8_t* RecordView::first() const noexcept { return first_rrset(block_, end()); }
 
 const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) const noexcept {
@@ -61,8 +88,7 @@ const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) cons
   if (p == nullptr) return nullptr;
   out.data_ = raw.data;
   out.block_ = block_;
-  out.apex_ = apex_.data();
-  out.apex_octets_ = static_cast<std::uint16_t>(apex_.size());
+  out.apex_ = apex_;
   out.size_ = raw.data_octets;
   out.ttl_ = {raw.ttl};
   out.type_ = static_cast<dns::RRType>(raw.type);
@@ -104,6 +130,9 @@ std::uint32_t RecordView::shared_set(dns::RRType type) const noexcept {
 
 // --- one zone ---
 
+inline RecordView ZoneView::record(std::uint32_t ref) const noexcept {
+  return RecordView::at(window_, ref, apex().data());
+}
 Trie ZoneView::names() const noexcept { return {window_, entry_->names, LeafKind::kRecord}; }
 Trie ZoneView::nsec3() const noexcept { return {window_, entry_->nsec3, LeafKind::kRecord}; }
 

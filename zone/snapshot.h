@@ -44,6 +44,8 @@ class RRsetView {
   /// First RDATA (SOA, CNAME, DNAME, NSEC, NSEC3: sets of one); empty when there is none, and for
   /// the type kRelativeType, which is visited only.
   [[nodiscard]] ByteView first_rdata() const noexcept;
+  /// Some name is at or below `name`; for the type kRelativeType.
+  [[nodiscard]] bool has_name_at_or_below(dns::NameView name) const noexcept;
   /// No RDATA is in relative form: all views last as long as the version is pinned.
   [[nodiscard]] bool has_whole_names() const noexcept;
   /// The very same RRset, not one that is equal.
@@ -56,13 +58,12 @@ class RRsetView {
   [[nodiscard]] OwnerName owner() const noexcept;
   const std::uint8_t* data_ = nullptr;   // packed RDATAs, then packed RRSIGs
   const std::uint8_t* block_ = nullptr;  // the record
-  const std::uint8_t* apex_ = nullptr;
+  const std::uint8_t* apex_ = nullptr;   // a whole name
   std::uint32_t size_ = 0;
   dns::Ttl ttl_{};
   dns::RRType type_{};
   std::uint16_t count_ = 0;
   std::uint16_t signature_count_ = 0;
-  std::uint16_t apex_octets_ = 0;
 };
 static_assert(sizeof(RRsetView) == 40, "an answer has some hundred of them");
 
@@ -92,6 +93,8 @@ class RecordView {
  private:
   friend class ZoneView;
   friend RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept;
+  /// See record_view(); `apex` is a whole name.
+  static RecordView at(shm::Window window, std::uint32_t ref, const std::uint8_t* apex) noexcept;
   /// The RRset at `p`; the position behind it, nullptr when damaged.
   const std::uint8_t* step(const std::uint8_t* p, RRsetView& out) const noexcept;
   [[nodiscard]] const std::uint8_t* first() const noexcept;
@@ -100,7 +103,7 @@ class RecordView {
   }
   const std::uint8_t* block_ = nullptr;
   shm::Window window_;
-  dns::NameView apex_;
+  const std::uint8_t* apex_ = nullptr;  // a whole name
 };
 
 /// The record block at `ref` of a zone with that apex, which lasts as long as what is read here;
@@ -206,9 +209,7 @@ class ZoneView {
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
-  [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept {
-    return record_view(window_, ref, apex());
-  }
+  [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept;
   [[nodiscard]] RecordView topmost_barrier(const struct TrieMatch& found, std::size_t apex_labels,
                                            std::uint8_t& labels) const noexcept;
   const ZoneEntry* entry_ = nullptr;
