@@ -24,6 +24,7 @@ OwnerName RRsetView::owner() const noexcept {
 }
 
 bool RRsetView::has_name_at_or_below(dns::NameView name) const noexcept {
+  if (data_ == nullptr) return false;
   const OwnerName end = owner();
   const std::size_t shared = end.labels.size() + end.apex.size();
   // What a name in relative form must end with; mostly that says no.
