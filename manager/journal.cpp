@@ -20,6 +20,8 @@ constexpr std::string_view kSnapshotSuffix = ".snapshot";
 constexpr std::string_view kPartialSuffix = ".partial";
 constexpr std::string_view kDamagedSuffix = ".damaged";
 constexpr std::size_t kNameDigits = 16;
+/// Files of one name that are kept aside, before somebody has to look after them.
+constexpr unsigned kMostDamaged = 1000;
 
 std::uint64_t random_nonce() {
   std::uint64_t nonce = 0;
@@ -36,6 +38,28 @@ bool parse_name(std::string_view name, std::string_view suffix, std::uint64_t& n
 
 std::string file_name(std::uint64_t number, std::string_view suffix) {
   return fmt::format("{:016x}{}", number, suffix);
+}
+
+/// "00000000000000a1.journal.damaged" or "00000000000000a1.journal.damaged.2" → 0xa1.
+bool parse_damaged_name(std::string_view name, std::uint64_t& number) {
+  const auto end = name.find(kDamagedSuffix);
+  if (end == std::string_view::npos) return false;
+  const std::string_view behind = name.substr(end + kDamagedSuffix.size());
+  return (behind.empty() || behind.front() == '.') &&
+         parse_name(name.substr(0, end), kSegmentSuffix, number);
+}
+
+/// The name under which a damaged segment is kept. One that has it already came before, and is the
+/// only trace of what is missing since then.
+Result<std::string> damaged_name(Files& disk, const std::string& file) {
+  const std::string first = file + std::string(kDamagedSuffix);
+  std::string name = first;
+  for (unsigned i = 1; i < kMostDamaged; name = fmt::format("{}.{}", first, i++)) {
+    const auto there = disk.open(name, OpenMode::kRead);
+    if (!there && there.error().code == Errc::kNotFound) return name;
+  }
+  return fail(Errc::kExists, "{} files of the name {} are kept: look into them, and remove them",
+              kMostDamaged, first);
 }
 
 }  // namespace
@@ -64,6 +88,8 @@ struct Journal::Impl {
   mutable std::mutex mutex;  // guards `listing`
   JournalFiles listing;
 
+  bool names_synced = false;  // since the directory was opened
+
   std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
   std::uint64_t active_octets = 0;    // of it, preallocated
   std::uint64_t written = 0;          // offset for the next group
@@ -85,6 +111,7 @@ struct Journal::Impl {
   Status rewrite(const std::string& file, std::uint64_t octets);
   void recover_tail(const std::string& file, const SegmentReader& reader);
   void drop_replaced();
+  void remove_replaced(const std::string& file);
   void recount();
   Result<std::unique_ptr<StoreFile>> make_segment(const std::string& file, std::uint64_t room,
                                                   std::uint64_t& octets);
@@ -107,10 +134,12 @@ Status Journal::Impl::take_segment(const std::string& name, std::uint64_t first)
 
 /// Its name is that of the next segment, perhaps, and somebody may want to look into it.
 Status Journal::Impl::put_aside(const std::string& file, std::uint64_t first) {
-  const std::string kept = file + std::string(kDamagedSuffix);
-  if (auto renamed = disk.rename(file, kept); !renamed) return renamed;
+  auto kept = damaged_name(disk, file);
+  if (!kept) return pass(kept);
+  if (auto renamed = disk.rename(file, *kept); !renamed) return renamed;
+  crash_point("journal-put-aside");
   note({true,
-        fmt::format("journal file {} has a damaged header: left out, kept as {}", file, kept)});
+        fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *kept)});
   listing.damaged = std::max(listing.damaged, first);
   return disk.sync_directory(options.directory);
 }
@@ -119,8 +148,7 @@ Status Journal::Impl::take_name(const std::string& name) {
   std::uint64_t number = 0;
   if (name.ends_with(kPartialSuffix)) return disk.remove(options.directory + "/" + name);
   if (parse_name(name, kSegmentSuffix, number)) return take_segment(name, number);
-  if (name.ends_with(kDamagedSuffix) &&
-      parse_name(name.substr(0, name.size() - kDamagedSuffix.size()), kSegmentSuffix, number)) {
+  if (parse_damaged_name(name, number)) {
     listing.damaged = std::max(listing.damaged, number);
     return {};
   }
@@ -128,7 +156,18 @@ Status Journal::Impl::take_name(const std::string& name) {
   // Names come in ascending order: a second snapshot is newer, the first was being removed.
   const std::string older = std::exchange(listing.snapshot, options.directory + "/" + name);
   listing.snapshot_position = number;
-  return older.empty() ? Status() : disk.remove(older);
+  if (!older.empty()) remove_replaced(older);
+  return {};
+}
+
+/// The snapshot's name may not be on the disk yet, when the last process was killed before that:
+/// what it replaces goes after that. One that stays is removed by a later start.
+void Journal::Impl::remove_replaced(const std::string& file) {
+  Status done;
+  if (!names_synced) done = disk.sync_directory(options.directory);
+  names_synced = names_synced || done;
+  if (done) done = disk.remove(file);
+  if (!done) note({false, done.error().text});
 }
 
 Status Journal::Impl::scan_directory() {
@@ -169,11 +208,20 @@ Status Journal::Impl::recover_last_segment() {
   auto reader = SegmentReader::open(disk, segment.path);
   if (!reader) return pass(reader);
   last = std::max(last.load(), segment.header.first - 1);
+  bool is_replaced = false;
   for (;;) {
     auto record = reader->next();
     if (!record) return pass(record);
     if (!*record) break;
-    last = (*record)->position;
+    last = std::max(last.load(), (*record)->position);
+    is_replaced = (*record)->position <= listing.snapshot_position;
+  }
+  // Left when the crash came before the removals reached the disk, and nothing was appended since:
+  // no segment behind it says that the snapshot has all of it.
+  if (is_replaced) {
+    remove_replaced(segment.path);
+    listing.segments.pop_back();
+    return {};
   }
   if (reader->damaged_places() != 0)
     note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
@@ -186,8 +234,7 @@ Status Journal::Impl::recover_last_segment() {
 void Journal::Impl::drop_replaced() {
   auto& segments = listing.segments;
   while (segments.size() > 1 && segments[1].header.void_from <= listing.snapshot_position + 1) {
-    if (auto removed = disk.remove(segments.front().path); !removed)
-      note({false, removed.error().text});
+    remove_replaced(segments.front().path);
     segments.erase(segments.begin());
   }
 }
@@ -234,11 +281,16 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
   }
 }
 
-/// The file gets its name only after its header is durable, and records only after its name is.
+/// The file gets its name only after its header is durable, and records only after its name is. A
+/// segment that a kill left without records has the same name: what it voids stays void.
 Status Journal::Impl::open_segment(std::uint64_t room) {
   SegmentHeader header;
   header.first = last + 1;
   header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
+  const bool is_again =
+      !listing.segments.empty() && listing.segments.back().header.first == header.first;
+  if (is_again)
+    header.void_from = std::min(header.void_from, listing.segments.back().header.void_from);
   header.nonce = random_nonce();
   const std::string file = path(header.first, kSegmentSuffix);
   const std::string partial = file + std::string(kPartialSuffix);
@@ -262,6 +314,7 @@ Status Journal::Impl::open_segment(std::uint64_t room) {
   nonce = header.nonce;
   const std::lock_guard lock(mutex);
   listing.void_from = 0;
+  if (is_again) listing.segments.pop_back();
   listing.segments.push_back({file, header});
   return {};
 }
@@ -291,7 +344,8 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
       return fail(Errc::kFull, "difference of {} octets is above the journal's record limit",
                   entry.payload.size());
     append_record(bytes,
-                  {position++, first, entry.kind, entry.zone, entry.from, entry.to, entry.payload},
+                  {position++, first, entry.kind, entry.zone, entry.from, entry.to, entry.payload,
+                   &entry == &group.back()},
                   journal.nonce);
   }
   // From here on the positions are used, whether or not the group reaches the disk.

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint64_t kFileMagic = 0x50414E444F4A4C31U;  // "PANDOJL1"
 constexpr std::uint32_t kRecordMagic = 0x504A5243U;        // "PJRC"
+constexpr std::size_t kEndsGroupAt = 25;                   // in the record header
 constexpr std::size_t kChecksumAt = 32;                    // in the record header
 constexpr std::size_t kHeaderChecksumAt = 56;              // in the segment header
 
@@ -55,11 +56,12 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
   header.first = load_be64(bytes.data() + 16);
   header.void_from = load_be64(bytes.data() + 24);
   header.nonce = load_be64(bytes.data() + 32);
+  header.version = load_be32(bytes.data() + 8);
   return header;
 }
 
-//  0      4      8          16            24     25      32         40
-//  | magic | body | position | group_first | kind | zeros | checksum | name from to payload | pad
+//  0      4      8          16            24     25    26      32         40
+//  | magic | body | position | group_first | kind | end | zeros | checksum | name from to ... | pad
 void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce) {
   const std::size_t start = out.size();
   const std::size_t body = record.zone.size() + 8 + record.payload.size();
@@ -67,7 +69,8 @@ void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce)
   append_be32(out, static_cast<std::uint32_t>(body));
   append_be64(out, record.position);
   append_be64(out, record.group_first);
-  append_be64(out, static_cast<std::uint64_t>(record.kind) << 56);
+  append_be64(out, static_cast<std::uint64_t>(record.kind) << 56 |
+                       static_cast<std::uint64_t>(record.ends_group ? 1 : 0) << 48);
   append_be64(out, 0);
   append(out, record.zone.view().bytes());
   append_be32(out, record.from.value);
@@ -107,6 +110,7 @@ Result<JournalRecord> decode_record(ByteView bytes, std::uint64_t nonce) {
   record.position = frame->position;
   record.group_first = frame->group_first;
   record.kind = frame->kind;
+  record.ends_group = bytes[kEndsGroupAt] != 0;
   record.zone = dns::Name(dns::NameView(body.data(), name));
   record.from.value = load_be32(body.data() + name);
   record.to.value = load_be32(body.data() + name + 4);

@@ -11,8 +11,11 @@
 /// The bytes of journal files; docs/journal-format.md has the pictures and the reasons.
 namespace pando::manager {
 
-/// Version 1 had the kinds up to kFileEnd, version 2 those up to kSource; both are read, too.
-inline constexpr std::uint32_t kJournalVersion = 3;
+/// Version 1 had the kinds up to kFileEnd, version 2 those up to kSource, version 3 no ends of
+/// groups; all are read, too.
+inline constexpr std::uint32_t kJournalVersion = 4;
+/// From this version on a group without its end was never whole on the disk.
+inline constexpr std::uint32_t kVersionWithGroupEnds = 4;
 inline constexpr std::size_t kSegmentHeaderOctets = 64;
 inline constexpr std::size_t kRecordHeaderOctets = 40;
 /// One record's body. A whole zone is split into parts far below it; an edited file's difference
@@ -28,6 +31,7 @@ struct SegmentHeader {
   std::uint64_t void_from =
       0;                    ///< earlier segments' records at [void_from, first) never took place
   std::uint64_t nonce = 0;  ///< seed of the records' checksums: a reused block never matches
+  std::uint32_t version = kJournalVersion;  ///< as read; what is written has the present one
 };
 
 enum class RecordKind : std::uint8_t {
@@ -53,6 +57,7 @@ struct JournalRecord {
   dns::Serial from;
   dns::Serial to;
   Bytes payload;
+  bool ends_group = true;  ///< the last of those that were synced as one
 };
 
 /// kSegmentHeaderOctets octets.

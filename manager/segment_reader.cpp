@@ -73,14 +73,15 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
     if (!*found) continue;
     // The same group: it was never synced, so none of it was acknowledged.
     if ((*found)->group_first <= expected) return std::nullopt;
-    ++damaged_;
+    ++damaged_ahead_;
     at_ = offset;
     return found;
   }
   return std::nullopt;
 }
 
-Result<std::optional<JournalRecord>> SegmentReader::next() {
+/// The next valid record, whatever becomes of its group.
+Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
   if (ended_) return std::nullopt;
   auto record = record_at(at_);
   if (!record) return pass(record);
@@ -98,11 +99,51 @@ Result<std::optional<JournalRecord>> SegmentReader::next() {
     ended_ = true;
     return std::nullopt;
   }
-  last_position_ = (*record)->position;
-  last_offset_ = at_;
-  const std::uint64_t body = (*record)->zone.size() + 8 + (*record)->payload.size();
+  Found found{std::move(**record), at_, damaged_ahead_};
+  last_position_ = found.record.position;
+  const std::uint64_t body = found.record.zone.size() + 8 + found.record.payload.size();
   at_ += (kRecordHeaderOctets + body + 7) / 8 * 8;
-  return record;
+  return std::optional<Found>(std::move(found));
+}
+
+/// All that there is of the next group; nothing at the end, and when its end is torn. When damage
+/// hit its end instead, there is a later group, so it had been synced.
+Status SegmentReader::read_group() {
+  const bool has_ends =
+      header_.kind == FileKind::kSegment && header_.version >= kVersionWithGroupEnds;
+  for (;;) {
+    if (!ahead_) {
+      auto found = read_ahead();
+      if (!found) return pass(found);
+      if (!*found) break;
+      ahead_ = std::move(*found);
+    }
+    if (!ready_.empty() && ahead_->record.group_first != ready_.front().record.group_first)
+      return {};
+    const bool ends = !has_ends || ahead_->record.ends_group;
+    ready_.push_back(std::move(*ahead_));
+    ahead_.reset();
+    if (ends) return {};
+  }
+  if (ready_.empty()) return {};
+  torn_ = true;
+  at_ = ready_.front().offset;
+  ready_.clear();
+  return {};
+}
+
+Result<std::optional<JournalRecord>> SegmentReader::next() {
+  if (ready_.empty())
+    if (auto read = read_group(); !read) return pass(read);
+  if (ready_.empty()) {
+    damaged_ = damaged_ahead_;
+    return std::nullopt;
+  }
+  Found found = std::move(ready_.front());
+  ready_.pop_front();
+  last_offset_ = found.offset;
+  damaged_ = found.damaged;
+  return std::optional<JournalRecord>(std::move(found.record));
 }
 
 Result<JournalRecord> read_record(StoreFile& file, std::uint64_t nonce, std::uint64_t offset) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,8 @@ namespace pando::manager {
 /// Reads one journal file front to back. A place that holds no valid record is either the end, a
 /// torn tail (a group that was never synced), or damage: damage is when a record of a *later* group
 /// follows, since that group was written only after the damaged place had been synced. The reader
-/// goes on behind damage: what else it holds may belong to other zones.
+/// goes on behind damage: what else it holds may belong to other zones. Of a group whose end is
+/// torn no record counts, however sound: it was written to be there as a whole.
 class SegmentReader {
  public:
   static Result<SegmentReader> open(Files& files, const std::string& path);
@@ -37,7 +39,14 @@ class SegmentReader {
       : file_(std::move(file)), header_(header), file_octets_(octets), at_(kSegmentHeaderOctets) {}
 
   Result<ByteView> bytes_at(std::uint64_t offset, std::size_t octets);
+  struct Found {
+    JournalRecord record;
+    std::uint64_t offset = 0;
+    std::uint32_t damaged = 0;  // places before it
+  };
   Result<std::optional<JournalRecord>> record_at(std::uint64_t offset);
+  Result<std::optional<Found>> read_ahead();
+  Status read_group();
   Result<std::optional<JournalRecord>> skip_damage();
   Result<bool> only_zeros_from(std::uint64_t offset);
 
@@ -48,6 +57,9 @@ class SegmentReader {
   std::uint64_t last_position_ = 0;
   std::uint64_t last_offset_ = 0;
   std::uint32_t damaged_ = 0;
+  std::deque<Found> ready_;     // of one group, not given yet
+  std::optional<Found> ahead_;  // the first of the next
+  std::uint32_t damaged_ahead_ = 0;
   bool torn_ = false;
   bool ended_ = false;
   Bytes window_;  // a stretch of the file, so that small records cost no system call each

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
@@ -161,6 +162,14 @@ bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
   return zone && zone.loaded() && !(zone.serial() == record.to);
 }
 
+/// True when the record behind a zone's kGone says that the zone was to be put whole under the
+/// serial that it had (ZoneLoader::put). That never took place, and the zone must not go: workers
+/// answer from it, and its file may be another one by now.
+bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord& record) {
+  return gone && record.kind == RecordKind::kBase && record.zone == gone->zone &&
+         record.group_first == gone->group_first && record.position == gone->position + 1;
+}
+
 /// True when the record changed something (and its version is published).
 Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const NoteSink& note) {
   const shm::VersionInfo base = store.current();
@@ -208,11 +217,24 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
   std::uint64_t failed_at = 0;
   std::uint64_t never_put = 0;
   std::uint64_t last = 0;
+  std::optional<JournalRecord> gone;  // held back until it is known what stands behind it
+  const auto remove_gone = [&]() -> Status {
+    const auto record = std::exchange(gone, std::nullopt);
+    return record ? replay_removal(store, *record) : Status();
+  };
   auto walked = for_each_record(
       files, journal.files(), store.current().journal_position,
       [&](JournalRecord&& record) -> Status {
         last = record.position;
-        if (record.kind == RecordKind::kGone) return replay_removal(store, record);
+        if (is_put_behind(gone, record)) {
+          never_put = std::exchange(gone, std::nullopt)->position;
+          return {};
+        }
+        if (auto removed = remove_gone(); !removed) return removed;
+        if (record.kind == RecordKind::kGone) {
+          gone = std::move(record);
+          return {};
+        }
         if (never_put == 0 && is_of_another_zone(store, record)) never_put = record.position;
         if (record.kind == RecordKind::kSource && never_put == 0)
           return replay_source(store, record);
@@ -228,6 +250,7 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
         return {};
       },
       note);
+  if (walked) walked = remove_gone();
   // What cannot be applied was never acknowledged: it must not come back behind later updates.
   if (failed_at != 0) {
     note({true, fmt::format("journal records from {} on could not be applied: {}", failed_at,

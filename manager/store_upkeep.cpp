@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/crash_point.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -173,15 +174,18 @@ CommitRequest StoreUpkeep::compact_step() {
     if (!done) return pass(done);
     progress->finished = *done;
     adapt(names_, processor_time() - start);
+    crash_point("store-compact-staged");
     return {};
   };
   request.done = [this, progress](const Result<std::uint64_t>& version) {
+    crash_point("store-compact-published");
     if (version) cursor_ = progress->cursor;
     if (!version || progress->finished) {
       walking_ = false;
       cursor_ = {};
       store_.forget_victims();
       reclaim();
+      crash_point("store-compact-ended");
       left_walks_ = left_alone_ ? left_walks_ + 1 : 0;
       // The garbage is still there, and the next walk might not help either.
       if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -179,6 +181,37 @@ INSTANTIATE_TEST_SUITE_P(LaterTurns, JournalCrash,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name + "_" + std::to_string(std::get<1>(tuple.param));
                          });
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The process dies when a damaged segment has its new name, before the folder is synced.
+TEST(JournalKilled, WhileASegmentIsPutAsideKeepsIt) {
+  const std::string folder = (std::filesystem::temp_directory_path() /
+                              ("pando-journal-" + std::to_string(::getpid()) + "-aside"))
+                                 .string();
+  std::filesystem::remove_all(folder);
+  std::vector<std::string> damaged;
+  std::string last;
+  for (int turn = 0; turn < 2; ++turn) {
+    // One that is killed before its second record leaves a segment of the same name as the last.
+    EXPECT_TRUE(run_child(folder, 0, "journal-before-write").killed);
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ".journal") last = entry.path().string();
+    std::fstream(last, std::ios::in | std::ios::out | std::ios::binary).seekp(20).put('!');
+    damaged.push_back(contents(last));
+    EXPECT_TRUE(run_child(folder, 0, "journal-put-aside").killed);
+    EXPECT_FALSE(std::filesystem::exists(last));
+    EXPECT_EQ(contents(last + ".damaged"), damaged[0]);
+  }
+  EXPECT_EQ(contents(last + ".damaged.1"), damaged[1]);
+  EXPECT_FALSE(run_child(folder, 0, "never").killed);
+  EXPECT_EQ(contents(last + ".damaged"), damaged[0]);
+  EXPECT_EQ(contents(last + ".damaged.1"), damaged[1]);
+  std::filesystem::remove_all(folder);
+}
 
 }  // namespace
 }  // namespace pando::manager

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import dns.edns
@@ -200,6 +201,63 @@ def test_an_edited_file_needs_a_higher_serial(tmp_path, pando):
     assert "with serial 7, which is not ahead of the served zone's 7" in refused_reload(server)
     assert transferred(server) == before
     verify(server, tmp_path)
+
+
+@pytest.mark.parametrize("host", [False, True], ids=["process", "host"])
+@pytest.mark.parametrize("image", [False, True], ids=["plain", "image"])
+def test_a_kill_while_a_file_signed_again_takes_the_zones_place(tmp_path, pando, host, image):
+    """The journal has it that the old zone is gone and another one is there; the store has the old one. Workers answer
+    from that one until the file is read again, and nobody sees a server without the zone."""
+    signer = Signer(tmp_path / "signer", *WAYS["nsec-ed25519"])
+    path = signer.sign(ZONE, 5)
+    server = serve(pando, path, image=image)
+    if image:
+        server.control("store", "checkpoint")
+    server.kill()
+    server.crash_at = "commit-journalled"
+    server.start("example")
+    before = transferred(server)
+    signer.sign([*ZONE, "new A 192.0.2.9"], 5, end=2 * 86400)
+    server.control("reload", check=False)
+    assert server.process.wait(timeout=60) == -signal.SIGKILL
+    server.crash_at = None
+    assert transferred(server) == before != records_of(path)
+    if host:
+        lose_memory(server)
+    started, rcodes = threading.Event(), set()
+
+    def ask():
+        while not started.is_set():
+            answer = server.ask("www.example", "A", timeout=5)
+            rcodes.add(None if answer is None else answer.rcode())
+
+    asking = threading.Thread(target=ask)
+    if not host:
+        asking.start()
+    try:
+        server.start("example")
+        server.control("reload")
+    finally:
+        started.set()
+        if not host:
+            asking.join()
+    assert host or rcodes == {dns.rcode.NOERROR}
+    assert transferred(server) == records_of(path)
+    verify(server, tmp_path)
+    answer = send(server, difference(records_of(path), records_of(signer.sign(ZONE, 6))))
+    assert answer.rcode() == dns.rcode.NOERROR
+    before = transferred(server)
+    server.kill()
+    lose_memory(server)
+    server.start("example")
+    assert transferred(server) == before
+
+
+def lose_memory(server):
+    for pid in server.left_over():
+        os.kill(pid, signal.SIGKILL)
+    servers.wait_until("workers are gone", lambda: not server.left_over())
+    shutil.rmtree(server.store)
 
 
 def test_a_file_signed_again_survives_the_host(tmp_path, pando):

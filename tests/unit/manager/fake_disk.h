@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "manager/store_file.h"
@@ -14,7 +16,7 @@
 namespace pando::manager::testing {
 
 /// A model of a disk with a page cache: what was synced survives power_cut(), of the rest any part
-/// may. `fail` makes chosen calls fail.
+/// may, sector by sector and in any order. `fail` makes chosen calls fail.
 class FakeDisk final : public Files {
  public:
   enum class Call {
@@ -34,13 +36,18 @@ class FakeDisk final : public Files {
     return Status();
   };
   std::map<Call, int> calls;
+  /// A rename reaches the disk whole or not at all, as file systems with a journal have it; else
+  /// its halves are lost one by one.
+  bool whole_renames = false;
+  /// Octets that reach the disk together; each power cut takes one of these.
+  std::vector<std::size_t> sectors = {64, 512};
 
   Result<std::unique_ptr<StoreFile>> open(const std::string& path, OpenMode mode) override {
     if (auto asked = ask(Call::kOpen, path); !asked) return pass(asked);
     auto& node = names_[path];
     if (mode == OpenMode::kCreate || mode == OpenMode::kSecret) {
       node = std::make_shared<Node>();
-      changed_names_.insert(path);
+      unsynced_names_.push_back({{path, node}});
     }
     if (!node) {
       names_.erase(path);
@@ -50,27 +57,26 @@ class FakeDisk final : public Files {
   }
   Status rename(const std::string& from, const std::string& to) override {
     if (auto asked = ask(Call::kRename, from); !asked) return asked;
-    names_[to] = names_.at(from);
+    const auto node = names_.at(from);
+    names_[to] = node;
     names_.erase(from);
-    changed_names_.insert(from);
-    changed_names_.insert(to);
+    unsynced_names_.push_back({{to, node}, {from, nullptr}});
     return {};
   }
   Status remove(const std::string& path) override {
     if (auto asked = ask(Call::kRemove, path); !asked) return asked;
-    if (names_.erase(path) != 0) changed_names_.insert(path);
+    if (names_.erase(path) != 0) unsynced_names_.push_back({{path, nullptr}});
     return {};
   }
   Status sync_directory(const std::string& directory) override {
     if (auto asked = ask(Call::kSyncDirectory, directory); !asked) return asked;
-    std::erase_if(changed_names_, [&](const std::string& path) {
-      if (!path.starts_with(directory + "/")) return false;
-      if (const auto found = names_.find(path); found != names_.end())
-        durable_names_[path] = found->second;
-      else
-        durable_names_.erase(path);
-      return true;
-    });
+    const auto is_in = [&](const NameStep& step) {
+      return step.front().first.starts_with(directory + "/");
+    };
+    for (const NameStep& step : unsynced_names_)
+      for (const auto& [path, node] : step)
+        if (is_in(step)) make_durable(path, node);
+    std::erase_if(unsynced_names_, is_in);
     return {};
   }
   Result<std::vector<std::string>> list(const std::string& directory) override {
@@ -84,19 +90,24 @@ class FakeDisk final : public Files {
 
   /// The machine loses power: unsynced writes and names survive at random.
   void power_cut(std::mt19937_64& random) {
-    for (const std::string& path : changed_names_)
-      if (random() % 2 == 0) {
-        if (const auto found = names_.find(path); found != names_.end())
-          durable_names_[path] = found->second;
-        else
-          durable_names_.erase(path);
-      }
+    // Most of it, hardly any, or half: what is rare in a mixture is tried, too.
+    const std::uint64_t kept_of_8 = std::array{0U, 1U, 4U, 4U, 7U, 8U}[random() % 6];
+    const auto survives = [&] { return random() % 8 < kept_of_8; };
+    for (const NameStep& step : unsynced_names_) {
+      const bool whole = survives();
+      for (const auto& [path, node] : step)
+        if (whole_renames ? whole : survives()) make_durable(path, node);
+    }
     names_ = durable_names_;
-    changed_names_.clear();
-    for (auto& [path, node] : names_) node->lose_unsynced(random);
+    unsynced_names_.clear();
+    const std::size_t sector = sectors[random() % sectors.size()];
+    for (auto& [path, node] : names_) node->lose_unsynced(random, sector, survives);
   }
 
   Bytes& contents(const std::string& path) { return names_.at(path)->bytes; }
+  [[nodiscard]] bool has(const std::string& path) const { return names_.contains(path); }
+  /// What a test wants to know of a file, whatever its name becomes.
+  std::int64_t& stamp(const std::string& path) { return names_.at(path)->stamp; }
   std::vector<std::string> paths() const {
     std::vector<std::string> all;
     for (const auto& [path, node] : names_) all.push_back(path);
@@ -107,26 +118,40 @@ class FakeDisk final : public Files {
   struct Node {
     Bytes bytes;    // as programs see them
     Bytes durable;  // as of the last sync
-    struct Write {
-      std::uint64_t offset;
+    struct Change {
+      std::uint64_t offset = 0;
       Bytes bytes;
+      std::optional<std::uint64_t> size{};  // set: the file's length, and no octets
     };
-    std::vector<Write> unsynced;
+    std::vector<Change> unsynced;
+    std::int64_t stamp = 0;
 
     void put(std::uint64_t offset, ByteView data) {
       if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size());
       std::copy(data.begin(), data.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
     }
-    void lose_unsynced(std::mt19937_64& random) {
-      bytes = durable;
-      for (const Write& write : unsynced) {
-        // Sectors of one write reach the disk independently of each other.
-        for (std::size_t at = 0; at < write.bytes.size(); at += 64)
-          if (random() % 2 == 0)
-            put(write.offset + at,
-                ByteView(write.bytes)
-                    .subspan(at, std::min<std::size_t>(64, write.bytes.size() - at)));
+    void resize(std::uint64_t octets) {
+      bytes.resize(octets);
+      unsynced.push_back({0, {}, octets});
+    }
+    template <class Survives>
+    void lose_unsynced(std::mt19937_64& random, std::size_t sector, const Survives& survives) {
+      std::vector<Change> pieces;
+      for (const Change& change : unsynced) {
+        if (change.size && survives()) pieces.push_back(change);
+        for (std::size_t at = 0, octets = 0; at < change.bytes.size(); at += octets) {
+          octets = std::min(sector - (change.offset + at) % sector, change.bytes.size() - at);
+          const ByteView piece = ByteView(change.bytes).subspan(at, octets);
+          if (survives()) pieces.push_back({change.offset + at, {piece.begin(), piece.end()}, {}});
+        }
       }
+      std::shuffle(pieces.begin(), pieces.end(), random);
+      bytes = durable;
+      for (const Change& piece : pieces)
+        if (piece.size)
+          bytes.resize(*piece.size);
+        else
+          put(piece.offset, piece.bytes);
       unsynced.clear();
       durable = bytes;
     }
@@ -141,7 +166,7 @@ class FakeDisk final : public Files {
       // One that fails has written a part of it.
       if (!asked) bytes = bytes.first(bytes.size() / 2);
       node_->put(offset, bytes);
-      node_->unsynced.push_back({offset, Bytes(bytes.begin(), bytes.end())});
+      node_->unsynced.push_back({offset, Bytes(bytes.begin(), bytes.end()), {}});
       return asked;
     }
     Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
@@ -163,12 +188,12 @@ class FakeDisk final : public Files {
     }
     Status preallocate(std::uint64_t octets) override {
       if (auto asked = disk_.ask(Call::kPreallocate, path_); !asked) return asked;
-      node_->bytes.resize(octets);
+      node_->resize(octets);
       return {};
     }
     Status truncate(std::uint64_t octets) override {
       if (auto asked = disk_.ask(Call::kTruncate, path_); !asked) return asked;
-      node_->bytes.resize(octets);
+      node_->resize(octets);
       return {};
     }
     Result<std::uint64_t> size() override { return node_->bytes.size(); }
@@ -184,8 +209,17 @@ class FakeDisk final : public Files {
     return fail(call, path);
   }
 
+  /// Names that change at once, and what they stand for then; null: nothing.
+  using NameStep = std::vector<std::pair<std::string, std::shared_ptr<Node>>>;
+  void make_durable(const std::string& path, const std::shared_ptr<Node>& node) {
+    if (node)
+      durable_names_[path] = node;
+    else
+      durable_names_.erase(path);
+  }
+
   std::map<std::string, std::shared_ptr<Node>> names_, durable_names_;
-  std::set<std::string> changed_names_;
+  std::vector<NameStep> unsynced_names_;
 };
 
 }  // namespace pando::manager::testing

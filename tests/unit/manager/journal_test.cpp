@@ -342,6 +342,69 @@ TEST_F(JournalTest, ASegmentWithADamagedHeaderIsKeptAside) {
   EXPECT_FALSE(state->overlay.known());
 }
 
+/// The first one may be all that is left of what it had.
+TEST_F(JournalTest, ASecondDamagedSegmentOfANameLeavesTheFirst) {
+  std::vector<Bytes> damaged;
+  std::string last;
+  for (int i = 0; i < 3; ++i) {
+    Journal journal = open(1024);
+    append(journal, fmt::format("{} under the same name", i));
+    ASSERT_TRUE(last.empty() || last == last_segment(journal));
+    last = last_segment(journal);
+    disk.contents(last)[20] ^= 1;
+    damaged.push_back(disk.contents(last));
+  }
+  const Journal journal = open(1024);
+  EXPECT_EQ(severe.size(), 3U);
+  EXPECT_EQ(disk.contents(last + ".damaged"), damaged[0]);
+  EXPECT_EQ(disk.contents(last + ".damaged.1"), damaged[1]);
+  EXPECT_EQ(disk.contents(last + ".damaged.2"), damaged[2]);
+  EXPECT_FALSE(disk.has(last));
+  // One with a number counts like the first.
+  ASSERT_TRUE(disk.remove(last + ".damaged").has_value());
+  ASSERT_TRUE(disk.remove(last + ".damaged.1").has_value());
+  EXPECT_EQ(open(1024).files().damaged, 1U);
+}
+
+/// The host crashes between the segment's new name and the folder's sync, or at another call of the
+/// start, or behind it: nothing is written over, and the journal counts as damaged.
+TEST_F(JournalTest, ACrashWhileASegmentIsPutAsideKeepsIt) {
+  int put_aside_twice = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    std::mt19937_64 random(seed);
+    disk = FakeDisk();
+    disk.whole_renames = true;
+    std::string last;
+    {
+      Journal journal = open(1024);
+      for (int i = 0; i < 20; ++i) append(journal, fmt::format("{:x>100}", i));
+      last = last_segment(journal);
+    }
+    disk.contents(last)[20] ^= 1;
+    const Bytes damaged = disk.contents(last);
+    severe.clear();
+    std::uint64_t left = random() % 24;
+    disk.fail = [&](FakeDisk::Call, const std::string&) -> Status {
+      if (left == 0) return fail(Errc::kIo, "the host has crashed");
+      --left;
+      return {};
+    };
+    if (auto journal = Journal::open({kFolder, 1024}, disk, sink()))
+      static_cast<void>(try_append(*journal, "new").has_value());
+    disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+    disk.power_cut(random);
+    Journal again = open(1024);
+    put_aside_twice += std::count_if(severe.begin(), severe.end(), [](const std::string& text) {
+                         return text.find("kept as") != std::string::npos;
+                       }) > 1;
+    append(again, "newer");
+    ASSERT_EQ(disk.contents(last + ".damaged"), damaged) << "seed " << seed;
+    ASSERT_NE(again.files().damaged, 0U);
+    ASSERT_EQ(payloads(again).back(), "newer");
+  }
+  EXPECT_GT(put_aside_twice, 0) << "no crash took the new name back";
+}
+
 TEST_F(JournalTest, AMissingSegmentIsToldOf) {
   Journal journal = open(1024);
   for (int i = 0; i < 20; ++i) append(journal, fmt::format("{:x>100}", i));

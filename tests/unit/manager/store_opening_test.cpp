@@ -104,6 +104,44 @@ TEST_F(Replay, TheNoteOfAZoneThatWasNeverPutIsVoid) {
   }
 }
 
+/// A signed file whose serial was not raised takes the zone's place: the journal has that, the
+/// store has not. Workers answer from the old zone; nothing may take it from them.
+TEST_F(Replay, AZoneThatWasToBePutUnderItsOwnSerialStays) {
+  const std::vector<std::string> before = parts_.zone.lines();
+  const zone::ZoneSource source = noted_source(parts_.zone.zone());
+  for (const bool again : {false, true}) {
+    journalled({{name("@"), {10}, {10}, {}, RecordKind::kGone},
+                {name("@"), {10}, {10}, {}, RecordKind::kBase},
+                source_entry(name("@"), {10}, {1, 2})});
+    restart();
+    if (again) restart();  // killed before anything voids the group
+    ASSERT_TRUE(parts_.zone.zone());
+    EXPECT_EQ(parts_.zone.lines(), before);
+    EXPECT_TRUE(same_source(noted_source(parts_.zone.zone()), source)) << "not yet merged";
+  }
+  // The group is void once there is something behind it.
+  journalled({delta(10)});
+  restart();
+  const auto state = history()->file_state(name("@"), UINT64_MAX);
+  ASSERT_TRUE(state.has_value());
+  EXPECT_TRUE(state->overlay.known());
+  EXPECT_FALSE(state->overlay.empty());
+  EXPECT_FALSE(state->source.has_value());
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+/// Each for itself: one that leaves, and one of another name that is told of behind it.
+TEST_F(Replay, AZoneThatLeftBesideOneThatWasPutIsRemoved) {
+  journalled({{name("@"), {10}, {10}, {}, RecordKind::kGone},
+              {name("other."), {10}, {10}, {}, RecordKind::kBase}});
+  restart();
+  EXPECT_FALSE(parts_.zone.zone());
+  journalled({{name("@"), {10}, {10}, {}, RecordKind::kGone}});
+  journalled({{name("@"), {10}, {10}, {}, RecordKind::kBase}});
+  restart();
+  EXPECT_FALSE(parts_.zone.zone());
+}
+
 TEST_F(Replay, ANoteOfTheZoneAsItIsStays) {
   journalled({delta(10), {name("@"), {5}, {11}, {}, RecordKind::kBase}});
   restart();

@@ -1,0 +1,354 @@
+// The journal on a model of a disk that loses power at any call: groups, full segments, failing
+// calls, snapshots that fold segments, and starts. Whatever part of what was not synced is there
+// afterwards, in whatever order it came there, the journal has each acknowledged record, in order,
+// and of a group that was not acknowledged all or nothing; and a zone made from its file and the
+// journal is the one that was served.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <random>
+
+#include "manager/journal_snapshot.h"
+#include "manager/store_opening.h"
+#include "manager/zone_diff.h"
+#include "manager/zone_file.h"
+#include "tests/unit/manager/fake_disk.h"
+#include "tests/unit/manager/zone_support.h"
+#include "zone/each_record.h"
+
+namespace pando::manager {
+namespace {
+
+using shm::test::must;
+using testing::FakeDisk;
+using testing::name;
+using testing::record;
+using Lines = std::vector<std::string>;
+
+constexpr const char* kFolder = "/disk/journal";
+constexpr std::uint64_t kSegment = 6000;
+constexpr int kLives = 25;  // of one store
+const std::vector<std::string> kZones = {"one", "two"};
+
+std::string soa(const std::string& zone, std::uint32_t serial) {
+  return fmt::format("{0} 60 SOA ns.{0} admin.{0} {1} 3600 600 86400 300", zone, serial);
+}
+
+Lines lines_of(const zone::ZoneView& zone) {
+  Lines lines;
+  must(zone::for_each_record(
+      zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
+        lines.push_back(fmt::format("{} {} {} {}", to_text(owner), ttl.seconds, to_text(type),
+                                    dns::rdata_to_text(type, rdata)));
+        return {};
+      }));
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+/// What a record of the journal is, for comparing.
+struct Kept {
+  std::uint64_t position = 0;
+  RecordKind kind = RecordKind::kDelta;
+  std::string zone;
+  std::uint32_t to = 0;
+  Bytes payload;
+  bool operator==(const Kept&) const = default;
+};
+using KeptGroup = std::vector<Kept>;
+
+/// A store and its journal: the store is what the clients were told, the disk is what a crash
+/// leaves.
+class Host {
+ public:
+  explicit Host(std::uint64_t seed) : random_(seed), store_(make_store()) {
+    for (const std::string& zone : kZones) load(zone);
+  }
+
+  /// From a start to a crash, and what is there afterwards.
+  void live() {
+    crash_in(random_() % (random_() % 4 == 0 ? 12 : 90));
+    start();
+    for (int step = 0; step < 60 && !crashed_; ++step) take_step();
+    journal_.reset();
+    cut();
+    if (random_() % 4 == 0) {  // once more, on the way back
+      crash_in(random_() % 12);
+      start();
+      journal_.reset();
+      cut();
+    }
+    look();
+  }
+
+ private:
+  // The host ---------------------------------------------------------------------------------
+
+  /// Calls on the disk until nothing reaches it any more.
+  void crash_in(std::uint64_t calls) {
+    left_ = calls;
+    crashed_ = false;
+    failing_ = 0;
+    disk_.fail = [this](FakeDisk::Call call, const std::string&) -> Status {
+      crashed_ = crashed_ || left_-- == 0;
+      if (crashed_) return fail(Errc::kIo, "the host has crashed");
+      if (failing_ == 0 || --failing_ != 0) return {};
+      return fail(call == FakeDisk::Call::kPreallocate ? Errc::kFull : Errc::kIo, "as told");
+    };
+  }
+  void cut() {
+    disk_.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+    crashed_ = false;
+    disk_.power_cut(random_);
+  }
+  void start() {
+    journal_.reset();
+    auto opened = Journal::open({kFolder, kSegment}, disk_, [](const JournalNote& note) {
+      EXPECT_FALSE(note.severe && note.text.find("could not be made durable") == std::string::npos)
+          << note.text;
+    });
+    if (opened) journal_.emplace(std::move(*opened));
+    if (!opened) crashed_ = true;  // the manager does not start, so somebody resets the host
+    for (const std::string& zone : kZones) noted_[zone] = false;
+  }
+
+  // What a manager does ----------------------------------------------------------------------
+
+  void take_step() {
+    switch (random_() % 20) {
+      case 0:
+      case 1:
+        return compact();
+      case 2:
+        failing_ = 1 + random_() % 4;
+        return;
+      case 3:
+        return commit(true);
+      case 4:
+        // The process alone: what it had written is in the page cache.
+        if (random_() % 2 == 0) return restart();
+        return journal_->seal();
+      default:
+        return commit(false);
+    }
+  }
+
+  void restart() {
+    failing_ = 0;
+    start();
+    if (!crashed_) catch_up();
+  }
+
+  /// A group of differences, as the committer takes it. `lost`: it is synced, and then the store is
+  /// full.
+  void commit(bool lost) {
+    shm::Transaction transaction = store_.begin();
+    zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
+    std::vector<JournalEntry> group;
+    std::vector<std::string> noted;
+    for (std::uint64_t i = random_() % 4 + 1; i > 0; --i) {
+      const std::string& zone = kZones[random_() % kZones.size()];
+      const dns::Name apex = name(zone);
+      auto applied = must(draft.apply(next_change(draft.snapshot().zone_at(apex), zone), {}));
+      if (!noted_[zone] && std::find(noted.begin(), noted.end(), zone) == noted.end()) {
+        group.push_back(source_entry(apex, applied.from, *stat_source(file_of(zone))));
+        noted.push_back(zone);
+      }
+      group.push_back({apex, applied.from, applied.to, zone::encode(applied.effective)});
+    }
+    const std::uint64_t first = journal_->last_position() + 1;
+    const auto position = journal_->append(group);
+    KeptGroup kept;
+    for (const JournalEntry& entry : group)
+      kept.push_back(
+          {first + kept.size(), entry.kind, to_text(entry.zone), entry.to.value, entry.payload});
+    if (!position || lost) {
+      unsure_.push_back(std::move(kept));
+      if (position) journal_->abandon(first);
+      return;
+    }
+    must(store_.publish(std::move(transaction), draft.root(), *position));
+    acknowledged_.insert(acknowledged_.end(), kept.begin(), kept.end());
+    unsure_.clear();  // there is something behind them
+    for (const std::string& zone : noted) noted_[zone] = true;
+  }
+
+  zone::Changes next_change(const zone::ZoneView& before, const std::string& zone) {
+    zone::Changes changes{name(zone), {}, {}};
+    changes.removed.push_back(record(soa(zone, before.serial().value)));
+    changes.added.push_back(record(soa(zone, before.serial().value + 1)));
+    // Some of several sectors, few of more than a segment.
+    const std::uint64_t octets = random_() % 8 != 0 ? 10 + random_() % 200 : random_() % 2000;
+    std::string text = fmt::format("\"{}\"", ++number_);
+    for (std::uint64_t at = 0; at < octets; at += 200)
+      text += fmt::format(" \"{:x>{}}\"", number_, std::min<std::uint64_t>(octets - at, 200));
+    const std::string owner = fmt::format("r{}.{}", random_() % 12, zone);
+    before.record_at(name(owner)).find(dns::RRType::kTXT).for_each_rdata([&](ByteView rdata) {
+      changes.removed.push_back(
+          {name(owner), dns::RRType::kTXT, {60}, {rdata.begin(), rdata.end()}});
+    });
+    changes.added.push_back(record(fmt::format("{} 60 TXT {}", owner, text)));
+    return changes;
+  }
+
+  /// As JournalUpkeep has it, with groups between its steps.
+  void compact() {
+    const shm::VersionInfo now = store_.current();
+    const zone::Snapshot version(store_.window(), now.root, now.number);
+    journal_->seal();
+    const JournalFiles sealed = journal_->files();
+    some_commits();
+    const auto path = write_snapshot(disk_, kFolder, sealed, version, now.journal_position);
+    some_commits();
+    if (!path || crashed_) return;
+    const auto done = journal_->replace_by_snapshot(*path, now.journal_position, sealed);
+    static_cast<void>(done.has_value());  // when it fails, the journal goes on as it is
+  }
+  void some_commits() {
+    for (std::uint64_t i = random_() % 4; i > 1 && !crashed_; --i) commit(false);
+  }
+
+  // What is there ----------------------------------------------------------------------------
+
+  /// A start on what the crash has left, by a disk that works.
+  void look() {
+    start();
+    ASSERT_TRUE(journal_.has_value());
+    catch_up();
+    compare_zones();
+    journal_.reset();
+  }
+
+  /// Compares the records, and brings the store up to them, as a manager does that finds it.
+  void catch_up() {
+    const JournalFiles files = journal_->files();
+    EXPECT_EQ(files.damaged, 0U);
+    KeptGroup found;
+    const auto read = for_each_record(
+        disk_, files, files.snapshot_position,
+        [&](JournalRecord&& one) -> Status {
+          found.push_back(
+              {one.position, one.kind, to_text(one.zone), one.to.value, std::move(one.payload)});
+          return {};
+        },
+        expect_none());
+    if (!read && crashed_) return;
+    must(read);
+    std::erase_if(acknowledged_,
+                  [&](const Kept& kept) { return kept.position <= files.snapshot_position; });
+    for (const KeptGroup& group : unsure_) {
+      KeptGroup with = acknowledged_;
+      with.insert(with.end(), group.begin(), group.end());
+      if (found == with) acknowledged_ = std::move(with);
+    }
+    EXPECT_TRUE(found == acknowledged_) << "found" << said(found) << "; acknowledged"
+                                        << said(acknowledged_) << "; unsure" << said(unsure_)
+                                        << "; files" << said(files);
+    unsure_.clear();
+    journal_->skip_to(store_.current().journal_position);
+    const auto replayed = replay_journal(store_, *journal_, disk_, expect_none());
+    EXPECT_TRUE(replayed || crashed_) << replayed.error().text;
+  }
+
+  static std::string said(const KeptGroup& group) {
+    std::string text;
+    for (const Kept& one : group)
+      text += fmt::format(" {}:{}/{}", one.position, one.zone.front(), one.to);
+    return text;
+  }
+  static std::string said(const JournalFiles& files) {
+    std::string text = fmt::format(" snapshot {}", files.snapshot_position);
+    for (const auto& [path, header] : files.segments)
+      text += fmt::format(", from {} (void from {})", header.first, header.void_from);
+    return text;
+  }
+  static std::string said(const std::vector<KeptGroup>& groups) {
+    std::string text;
+    for (const KeptGroup& group : groups) text += said(group) + " |";
+    return text;
+  }
+
+  /// What a host without the store would serve.
+  void compare_zones() {
+    const auto history = JournalHistory::read(disk_, journal_->files(), expect_none());
+    EXPECT_EQ(history->problem(), "");
+    EXPECT_FALSE(history->damaged());
+    const shm::VersionInfo now = store_.current();
+    const zone::Snapshot version(store_.window(), now.root, now.number);
+    for (const std::string& zone : kZones) {
+      const dns::Name apex = name(zone);
+      EXPECT_TRUE(must(history->file_state(apex, UINT64_MAX)).overlay.known()) << zone;
+      if (random_() % 4 != 0) continue;  // takes as long as all the rest
+      shm::Transaction transaction = store_.begin_private();
+      const ZoneHistory before{*history, UINT64_MAX, false};
+      const auto built = build_zone(transaction, apex, file_of(zone), &before);
+      ASSERT_TRUE(built) << built.error().lines.front();
+      EXPECT_EQ(built->skipped, 0U);
+      const BuiltView recovered(store_, apex, *built->built);
+      EXPECT_EQ(lines_of(must(recovered.zone())), lines_of(version.zone_at(apex)));
+    }
+  }
+  static NoteSink expect_none() {
+    return [](const JournalNote& note) { ADD_FAILURE() << note.text; };
+  }
+
+  // The store --------------------------------------------------------------------------------
+
+  [[nodiscard]] std::string file_of(const std::string& zone) const {
+    return folder_.path() + "/" + zone;
+  }
+  shm::Store make_store() {
+    shm::StoreOptions options = shm::test::options(folder_, 64 << 20);
+    options.layout = zone::layout_fingerprint();
+    return must(shm::Store::create(options));
+  }
+  void load(const std::string& zone) {
+    std::ofstream(file_of(zone)) << "@ 60 SOA ns admin 10 3600 600 86400 300\n"
+                                    "@ 60 NS ns\nns 60 A 192.0.2.1\n";
+    shm::Transaction built_in = store_.begin_private();
+    auto built = build_zone(built_in, name(zone), file_of(zone), nullptr);
+    ASSERT_TRUE(built);
+    shm::Transaction transaction = store_.begin();
+    transaction.absorb(std::move(built_in));
+    zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
+    must(draft.put_zone_settings(name(zone), {}, zone == kZones[0] ? 0 : 1));
+    must(draft.put_zone(name(zone), *built->built, built->source));
+    must(store_.publish(std::move(transaction), draft.root(), 0));
+  }
+
+  std::mt19937_64 random_;
+  shm::test::Folder folder_;
+  shm::Store store_;
+  FakeDisk disk_;
+  std::optional<Journal> journal_;
+  std::uint64_t left_ = 0;     // calls until the crash
+  std::uint64_t failing_ = 0;  // the call of that number from here fails, and only that; 0 = none
+  bool crashed_ = false;
+  std::map<std::string, bool> noted_;  // the journal has the zone's file, in this life
+  int number_ = 0;
+  KeptGroup acknowledged_;         // behind the last snapshot that was seen
+  std::vector<KeptGroup> unsure_;  // groups that failed, and nothing was synced since
+};
+
+TEST(JournalStates, HaveWhatWasAcknowledgedInOrder) {
+  const char* const given = std::getenv("PANDO_SEED");
+  const std::uint64_t first =
+      given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+  const char* const wanted = std::getenv("PANDO_CRASH_STATES");
+  const std::uint64_t states = wanted != nullptr ? std::strtoull(wanted, nullptr, 0) : 10'000;
+  std::cout << states << " states from PANDO_SEED=" << first << std::endl;
+  std::uint64_t tried = 0;
+  for (std::uint64_t seed = first; tried < states; ++seed) {
+    SCOPED_TRACE(fmt::format("again with PANDO_SEED={} PANDO_CRASH_STATES={}", seed, kLives));
+    Host host(seed);
+    for (int life = 0; life < kLives && !::testing::Test::HasFailure(); ++life, ++tried)
+      host.live();
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace pando::manager
