@@ -391,11 +391,19 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     journal.listing.snapshot = file;
     journal.listing.snapshot_position = position;
     std::erase_if(journal.listing.segments, [&](const JournalFiles::Segment& segment) {
-      return std::any_of(sealed.segments.begin(), sealed.segments.end(),
-                         [&](const auto& old) { return old.path == segment.path; });
+      return std::any_of(
+          sealed.segments.begin(), sealed.segments.end(), [&](const JournalFiles::Segment& old) {
+            return old.path == segment.path && old.header.nonce == segment.header.nonce;
+          });
     });
   }
+  const auto& present = journal.listing.segments;  // changed by this thread alone
   for (const JournalFiles::Segment& segment : sealed.segments) {
+    // One that had no records when it was sealed: the next segment has its name, and what came
+    // since.
+    const bool is_another = std::any_of(present.begin(), present.end(),
+                                        [&](const auto& now) { return now.path == segment.path; });
+    if (is_another) continue;
     if (auto removed = journal.disk.remove(segment.path); !removed) return removed;
     crash_point("journal-segment-dropped");
   }
