@@ -133,7 +133,7 @@ class Victim:
         """An AXFR or IXFR to its end: the connection's, or that of the zone. Counts messages."""
         query = dns.message.make_query(zone, "IXFR" if serial else "AXFR")
         if serial:
-            query.authority.append(dns.rrset.from_text(zone, 0, "IN", "SOA", f". . {serial} 0 0 0 0"))
+            query.authority.append(dns.rrset.from_text(f"{zone}.", 0, "IN", "SOA", f". . {serial} 0 0 0 0"))
         octets = query.to_wire()
         messages = 0
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE) as client:
