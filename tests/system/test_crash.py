@@ -65,6 +65,10 @@ def crashing(pando, tmp_path):
     return Crashing(instance)
 
 
+# The first comes a second after the start, and a life may be shorter.
+NEEDS_CHECKPOINT = ("image-", "restore-")
+
+
 class Crashing:
     """A manager, and what its clients were told."""
 
@@ -95,6 +99,14 @@ class Crashing:
             finally:
                 ended.set()
             reader.result()
+        if crash_at is not None and crash_at.startswith(NEEDS_CHECKPOINT):
+            servers.wait_until("a checkpoint", lambda: self.dead() or self.has_checkpoint())
+
+    def has_checkpoint(self):
+        try:
+            return self.server.control("status")["image"]["checkpoints"] > 0
+        except AssertionError:  # it has just died
+            return False
 
     def read(self, ended):
         """Transfers while the manager applies updates and dies: each one is of a whole version."""
