@@ -57,11 +57,12 @@ int run_manager(const manager::Server::Options& options) {
     log::error("start_failed", "reason", closed.error().text);
     return 1;
   }
+  bool bad_configuration = false;
   auto server = manager::Server::open(options, std::move(*runtime), std::move(*host),
-                                      std::move(loaded.lists));
+                                      std::move(loaded.lists), bad_configuration);
   if (!server) {
     log::error("start_failed", "reason", server.error().text);
-    return 1;
+    return bad_configuration ? kBadConfiguration : 1;
   }
   return (*server)->run();
 }

@@ -22,7 +22,7 @@ void RequestGate::keep(ipc::Forward&& request, ForwardReply reply) {
   if (waiting_.size() >= limits_.requests || octets_ >= limits_.octets)
     return refuse_(std::move(request), std::move(reply), "too many requests wait already");
   octets_ += request.message.size();
-  waiting_.push_back({std::move(request), std::move(reply)});
+  waiting_.push_back({std::move(request), std::move(reply), Clock::now()});
 }
 
 RequestGate::Waiting RequestGate::next() {
@@ -43,7 +43,10 @@ void RequestGate::take_some() {
   for (std::size_t taken = 0; taken < limits_.slice && !waiting_.empty(); ++taken) {
     if (state_ != State::kOpen) return;
     Waiting first = next();
-    take_(std::move(first.request), std::move(first.reply));
+    if (Clock::now() - first.came > limits_.patience)
+      refuse_(std::move(first.request), std::move(first.reply), "it waited for too long");
+    else
+      take_(std::move(first.request), std::move(first.reply));
   }
   if (!waiting_.empty()) asio::post(io_, [this] { take_some(); });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -20,6 +21,9 @@ class RequestGate {
     std::size_t requests = 8192;  ///< what 32 workers may have under way
     std::size_t octets = std::size_t{64} << 20;
     std::size_t slice = 64;  ///< of those that waited, taken up in one go
+    /// Who waited longer is turned away, since the worker has given its client SERVFAIL by then
+    /// (worker/manager_link): it would be done beside what the client sends instead.
+    std::chrono::milliseconds patience{9'000};
   };
   using Take = std::function<void(ipc::Forward&&, ForwardReply)>;
   using Refuse = std::function<void(ipc::Forward&&, ForwardReply, std::string_view why)>;
@@ -38,9 +42,11 @@ class RequestGate {
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Waiting {
     ipc::Forward request;
     ForwardReply reply;
+    Clock::time_point came;
   };
   enum class State : std::uint8_t { kOpen, kHolding, kShut };
   void keep(ipc::Forward&& request, ForwardReply reply);

@@ -55,9 +55,10 @@ class Server {
 
   /// Opens everything that can fail: store, journal, sockets. Nothing is served yet. `lists` (may
   /// be null): of zones that `runtime` does not have yet. A live store is served before they are
-  /// read; with any other one they are read here, and kInvalid tells what is wrong with them.
+  /// read; with any other one they are read here, before a store is made, and an error that is
+  /// theirs sets `bad_configuration`.
   static Result<std::unique_ptr<Server>> open(Options options, RuntimePtr runtime, Host host,
-                                              UnreadLists lists);
+                                              UnreadLists lists, bool& bad_configuration);
   ~Server();
   /// Serves until SIGTERM, SIGINT or `pandoctl stop`.
   int run();
@@ -103,6 +104,8 @@ class Server {
   std::uint32_t worker_count() const;
   // server_lists.cpp
   enum class ListState : std::uint8_t { kRead, kReading, kFailed };
+  static constexpr std::string_view kListsNotRead =
+      "the zone lists could not be read: zones are served as they were";
   Status read_lists_first();
   void read_lists_later();
   void lists_read(const Result<RuntimePtr>& complete);
@@ -173,6 +176,8 @@ class Server {
   bool restored_ = false;        // the store was made from the image, or a dump
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
   UnreadLists lists_;           // until they are read
+  bool letting_go_ = false;     // a reload has let secondary zones go, and will configure
+  bool lists_are_wrong_ = false;  // so that there is no start
   ListState list_state_ = ListState::kRead;
   std::string list_problem_;                            // with kFailed
   std::deque<std::function<void()>> waiting_commands_;  // with kReading

@@ -17,8 +17,8 @@ namespace pando::manager {
 
 namespace {
 
-/// Commands that wait; more than pandoctl's users have patience for.
-constexpr std::size_t kMaxWaitingCommands = 64;
+/// Commands that wait: half of the connections that there may be, so that others get through.
+constexpr std::size_t kMaxWaitingCommands = 32;
 
 /// Nothing that these say or do depends on which zones are configured.
 constexpr std::array kAtOnce{ipc::verb::kStatus,    ipc::verb::kStop,
@@ -49,8 +49,9 @@ Result<RuntimePtr> with_lists(const RuntimePtr& known, std::shared_ptr<config::U
 
 /// A store without the list of zones is nothing to serve from: then all is known before it is.
 Status Server::read_lists_first() {
-  if (!lists_ || !zones_missing_) return {};
+  if (!lists_) return {};
   auto complete = with_lists(runtime_, std::exchange(lists_, nullptr));
+  lists_are_wrong_ = !complete;
   if (!complete) return pass(complete);
   runtime_ = std::move(*complete);
   return {};
@@ -83,7 +84,7 @@ void Server::lists_failed(const Error& error) {
   list_problem_ = error.text;
   log::error("zone_lists_not_read", "reason", error.text, "effect",
              "the zones of the store are served as they were, and not updated, until a reload");
-  systemd::ready("the zone lists could not be read: zones are served as they were");
+  if (!waiting_reload_) systemd::ready(kListsNotRead);
   gate_->shut("the zone lists could not be read");
   if (workers_later_) start_workers();
   in_line_ = true;

@@ -59,6 +59,7 @@ void Server::reload_read(const std::shared_ptr<Reload>& reload) {
 void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
   reload->result.restart_needed =
       config::restart_needed(runtime_->settings, reload->runtime->settings);
+  letting_go_ = true;
   secondaries_->let_go(reload->runtime, [this, reload] { reload_zones(reload); });
 }
 
@@ -66,6 +67,7 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
   ZoneTableSync::run(
       *store_, *committer_, reload->runtime,
       [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
+        letting_go_ = false;
         if (!status) {
           secondaries_->configure(runtime_);
           return reload_end(reload, status);
@@ -117,7 +119,11 @@ void Server::reload_end(const std::shared_ptr<Reload>& reload, const Status& sta
     log::warning("configuration", "text", text);
   for (const std::string& key : reload->result.restart_needed)
     log::warning("restart_needed", "key", key);
-  systemd::ready(fmt::format("{} zones", committer_->current().zone_count()));
+  const bool lists_failed = list_state_ == ListState::kFailed;
+  if (!status && lists_failed) list_problem_ = status.error().text;
+  if (!stopping_)
+    systemd::ready(lists_failed ? std::string(kListsNotRead)
+                                : fmt::format("{} zones", committer_->current().zone_count()));
   if (!status) {
     log::error("reload_failed", "reason", status.error().text);
     return reload->done(tl::unexpected<Error>(status.error()));

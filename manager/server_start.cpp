@@ -56,7 +56,7 @@ Server::Server(Options options, RuntimePtr runtime, Host host, UnreadLists lists
       lists_(std::move(lists)) {}
 
 Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host,
-                                             UnreadLists lists) {
+                                             UnreadLists lists, bool& bad_configuration) {
   std::unique_ptr<Server> server(
       new Server(std::move(options), std::move(runtime), std::move(host), std::move(lists)));
   std::signal(SIGPIPE, SIG_IGN);
@@ -64,7 +64,10 @@ Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime
   std::signal(SIGXFSZ, SIG_IGN);
   if (auto guarded = shm::install_slot_guard(); !guarded) return pass(guarded);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) server->signals_.add(number);
-  if (auto opened = server->open_data(); !opened) return pass(opened);
+  if (auto opened = server->open_data(); !opened) {
+    bad_configuration = server->lists_are_wrong_;
+    return pass(opened);
+  }
   server->make_parts();
   if (auto opened = server->open_workers(); !opened) return pass(opened);
   if (auto opened = server->open_control(); !opened) return pass(opened);
@@ -119,12 +122,14 @@ Status Server::open_data() {
   seeds.image = image_.get();
   seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
   seeds.copy_first = settings.store.verify == config::Verify::kAlways;
+  seeds.not_live = [this] { return read_lists_first(); };
   // The last manager may be dying: its locks go one after the other.
   auto store = retry_while_held(kDyingProcess, [&] { return open_store(options, seeds); });
   if (!store) return pass(store);
   store_.emplace(std::move(store->store));
   zones_missing_ = store->from != OpenedStore::From::kLive || !knows_zones(*store_);
-  if (auto read = read_lists_first(); !read) return read;
+  if (zones_missing_)  // live, but it never had a whole list
+    if (auto read = read_lists_first(); !read) return read;
   dump_done(store->from);
   journal_->skip_to(store_->current().journal_position);
   auto slots = shm::SlotTable::open(settings.server.run_directory + "/slots", settings.store.path,
@@ -172,7 +177,8 @@ Status Server::take_store(OpenedStore& opened) {
   if (image_) image_pin_ = Checkpointer::pin(*image_, *slots_);
   store_->set_slots(&*slots_);
   if (zones_missing_) store_was_lost_ = journal_->last_position() > 0;
-  if (from == OpenedStore::From::kLive)
+  // One that is live and has no list of zones has no zone's data either.
+  if (from == OpenedStore::From::kLive && !zones_missing_)
     return replay_journal(*store_, *journal_, native_files(), log_note);
   restored_ = from_image || from == OpenedStore::From::kDump;
   return restored_ ? Status() : first_version();
@@ -369,7 +375,7 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
     if (workers_later_) start_workers();
     copies_->keep_only(runtime_);
     configure_exports();
-    if (zones_missing_) secondaries_->configure(runtime_);
+    if (zones_missing_ && !letting_go_) secondaries_->configure(runtime_);
     if (zones_missing_) forget_zones();
     settle();
     announce("all zones loaded");

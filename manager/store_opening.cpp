@@ -124,6 +124,8 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
   if (live) return OpenedStore{std::move(*live), OpenedStore::From::kLive};
   const Errc why = live.error().code;
   if (why != Errc::kNotFound && why != Errc::kLayout && why != Errc::kCorrupt) return pass(live);
+  if (seeds.not_live)
+    if (auto ready = seeds.not_live(); !ready) return pass(ready);
   if (why != Errc::kNotFound)
     log::warning("store_replaced", "path", options.path, "reason", live.error().text);
   if (seeds.dump) {

@@ -30,6 +30,7 @@ struct StoreSeeds {
   Image* image = nullptr;   ///< null or without index: there is none
   BringUp bring_up{};       ///< a store made from the image (replay_onto_image())
   bool copy_first = false;  ///< all of the image, whatever its size, before anything is served
+  std::function<Status()> not_live{};  ///< before a store is made; an error ends the opening
 };
 
 /// Attaches to the live store. When there is none that this build can use, makes one from the dump,

@@ -336,6 +336,24 @@ def test_a_store_that_cannot_be_attached_to_waits_for_the_lists(listed):
     assert "store_replaced" in listed.server.log_path.read_text()
 
 
+def test_a_store_that_cannot_be_attached_to_is_not_replaced_for_a_list_that_is_wrong(listed):
+    listed.start()
+    listed.kill_all()
+    path = listed.server.store / "zones.store"
+    with open(path, "r+b") as store:
+        store.write(b"\0" * 64)
+    before = path.read_bytes()
+    listed.list.write_text("one two three four\n")
+    for _ in range(2):
+        ended = subprocess.run(listed.server.command(), env=listed.server.environment(), cwd=listed.server.folder,
+                               stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+        assert ended.returncode == 78, ended.stdout + ended.stderr
+        assert path.read_bytes() == before
+    listed.write([f"z{number}.test {listed.plain}" for number in range(COUNT)])
+    listed.start()
+    listed.loaded()
+
+
 def test_a_notify_that_comes_meanwhile_is_heeded(listed):
     """Its zone's timers say that there is no hurry."""
     from test_odd_primaries import OddPrimary, wire

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,23 @@ TEST_F(Gate, ThatIsShutWhileItTakesRefusesTheRest) {
   run();
   EXPECT_THAT(taken_, ElementsAre(1));
   EXPECT_THAT(refused_, ElementsAre("2 ended", "3 ended"));
+}
+
+TEST_F(Gate, WhoHasWaitedForLongerThanTheWorkerDoesIsTurnedAway) {
+  RequestGate impatient{
+      io_,
+      [this](ipc::Forward&& request, const ForwardReply&) { taken_.push_back(request.id); },
+      [this](ipc::Forward&&, const ForwardReply&, std::string_view why) {
+        refused_.emplace_back(why);
+      },
+      {4, 1000, 2, std::chrono::milliseconds(-1)}};
+  impatient.hold();
+  for (int i = 0; i < 3; ++i) impatient.pass(ipc::Forward{}, [](const Bytes&) {});
+  impatient.open();
+  run();
+  EXPECT_THAT(taken_, IsEmpty());
+  EXPECT_THAT(refused_, ElementsAre("it waited for too long", "it waited for too long",
+                                    "it waited for too long"));
 }
 
 }  // namespace
