@@ -195,7 +195,10 @@ void Journal::Impl::recover_tail(const std::string& file, const SegmentReader& r
   if (reader.torn())
     note({false, fmt::format("journal file {}: torn tail cut off at octet {}", file,
                              reader.valid_octets())});
-  if (auto done = rewrite(file, reader.valid_octets()); !done)
+  // What proves that damaged records had been synced may be in the tail; readers drop it each time.
+  const std::uint64_t kept =
+      reader.damaged_places() != 0 ? reader.file_octets() : reader.valid_octets();
+  if (auto done = rewrite(file, kept); !done)
     note({true, fmt::format("journal file {}: could not be made durable again: {}", file,
                             done.error().text)});
   crash_point("journal-recovered");
@@ -208,7 +211,7 @@ Status Journal::Impl::recover_last_segment() {
   auto reader = SegmentReader::open(disk, segment.path);
   if (!reader) return pass(reader);
   last = std::max(last.load(), segment.header.first - 1);
-  bool is_replaced = false;
+  bool is_replaced = segment.header.first <= listing.snapshot_position;
   for (;;) {
     auto record = reader->next();
     if (!record) return pass(record);

@@ -56,6 +56,8 @@ void JournalHistory::read_files(Files& files, const JournalFiles& journal, const
                                journal.damaged));
   };
   if (!journal.snapshot.empty()) take(journal.snapshot);
+  // A sound snapshot has what these positions were; a segment of them is left by a crash.
+  if (damages_ == 0 && problem_.empty()) folded_ = last_ = journal.snapshot_position;
   for (const JournalFiles::Segment& segment : journal.segments) {
     // What lies between two segments is void, or a file is missing.
     const bool first = &segment == &journal.segments.front() && !journal.snapshot.empty();
@@ -86,8 +88,9 @@ Status JournalHistory::read_file(Files& files, const std::string& path, const Jo
     damages_ = before + reader->damaged_places();
     if (!*record) break;
     ended = ended || (*record)->kind == RecordKind::kFileEnd;
-    if (!snapshot) last_ = (*record)->position;
-    if (snapshot || !is_void(journal, (*record)->position))
+    const std::uint64_t position = (*record)->position;
+    if (!snapshot) last_ = std::max(last_, position);
+    if (snapshot || (position > folded_ && !is_void(journal, position)))
       note_record(**record, {index, damages_, reader->last_offset()});
   }
   if (reader->damaged_places() != 0)

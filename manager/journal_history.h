@@ -83,7 +83,8 @@ class JournalHistory {
   std::map<std::string, ZonePlaces> zones_;
   std::vector<OpenFile> files_;
   std::uint32_t damages_ = 0;
-  std::uint64_t last_ = 0;  // position read last
+  std::uint64_t folded_ = 0;  // positions up to here are in the snapshot alone
+  std::uint64_t last_ = 0;    // position read last
 };
 
 /// The history, read when the first zone asks for it: most starts never do. Threads may share one.

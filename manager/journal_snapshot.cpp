@@ -26,7 +26,8 @@ using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
 Status for_each_old_record(Files& files, const JournalFiles& sealed, const RecordVisit& visit) {
   auto done = for_each_snapshot_record(files, sealed, visit);
   if (!done && done.error().code != Errc::kCorrupt) return done;
-  return for_each_record(files, sealed, 0, visit, [](const JournalNote&) {});
+  const std::uint64_t folded = done ? sealed.snapshot_position : 0;
+  return for_each_record(files, sealed, folded, visit, [](const JournalNote&) {});
 }
 
 /// Appends records to one file, in large writes.

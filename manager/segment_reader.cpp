@@ -67,15 +67,19 @@ Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
 /// At a place without a valid record: finds a later group's record behind it, if there is one.
 Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   const std::uint64_t expected = last_position_ + 1;
+  std::optional<std::uint64_t> same;  // the first sound record of the group that was hit
   for (std::uint64_t offset = at_ + 8; offset + kRecordHeaderOctets <= file_octets_; offset += 8) {
     auto found = record_at(offset);
     if (!found) return pass(found);
     if (!*found) continue;
-    // The same group: it was never synced, so none of it was acknowledged.
-    if ((*found)->group_first <= expected) return std::nullopt;
+    // Of the same group: none of it was acknowledged, unless a later one says that it was synced.
+    if ((*found)->group_first <= expected) {
+      if (!same) same = offset;
+      continue;
+    }
     ++damaged_ahead_;
-    at_ = offset;
-    return found;
+    at_ = same.value_or(offset);
+    return same ? record_at(at_) : std::move(found);
   }
   return std::nullopt;
 }

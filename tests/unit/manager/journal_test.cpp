@@ -164,6 +164,26 @@ TEST_F(JournalTest, DamageInSyncedDataIsReportedAndLaterGroupsAreStillRead) {
   EXPECT_THAT(severe[0], HasSubstr("1 damaged places"));
 }
 
+TEST_F(JournalTest, DamageInsideOfASyncedGroupTakesNoOtherRecord) {
+  const std::vector<std::string> all = {"alone", "group-a", "group-b", "group-c", "behind"};
+  for (const std::string hit : {"group-a", "group-b", "group-c"}) {
+    disk = FakeDisk();
+    severe.clear();
+    Journal journal = open();
+    append(journal, "alone");
+    const JournalEntry group[] = {entry("group-a"), entry("group-b"), entry("group-c")};
+    ASSERT_TRUE(journal.append(group));
+    append(journal, "behind");
+    Bytes& bytes = disk.contents(last_segment(journal));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    bytes[text.find(hit)] ^= 1;
+    std::vector<std::string> left = all;
+    std::erase(left, hit);
+    for (int start = 0; start < 2; ++start) EXPECT_EQ(payloads(open()), left) << hit;
+    EXPECT_FALSE(severe.empty());
+  }
+}
+
 TEST_F(JournalTest, EveryCutOfTheFileLeavesAPrefixOfWholeRecords) {
   Journal journal = open();
   const std::vector<std::string> all = {"alpha", "beta", "gamma"};
