@@ -374,6 +374,12 @@ void Journal::skip_to(std::uint64_t position) noexcept {
   if (position > impl_->last) impl_->last = position;
 }
 
+void Journal::begin_behind(std::uint64_t position) noexcept {
+  skip_to(position);
+  const std::lock_guard lock(impl_->mutex);
+  impl_->listing.void_from = 1;
+}
+
 void Journal::seal() noexcept {
   if (!impl_->active) return;
   // Giving the rest back is a courtesy: the reader takes zeros as the end.

@@ -77,6 +77,9 @@ class Journal {
   /// Positions up to `position` count as used (the live store may be ahead of an emptied
   /// directory).
   void skip_to(std::uint64_t position) noexcept;
+  /// The same for a journal that has no records yet: there never were any up to that position, so
+  /// none is missing.
+  void begin_behind(std::uint64_t position) noexcept;
   /// Ends the current segment, so that all segments so far can be dropped by a snapshot.
   void seal() noexcept;
   /// Takes over a finished snapshot file (see JournalSnapshot) and removes the segments and the

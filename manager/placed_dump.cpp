@@ -42,7 +42,10 @@ Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::Dat
   const bool empty = !has_segments(files_, journal.directory());
   auto loaded = load_dump(store, reader_, limits);
   if (!loaded) return pass(loaded);
-  journal.skip_to(reader_.header().position);
+  if (empty)
+    journal.begin_behind(reader_.header().position);
+  else
+    journal.skip_to(reader_.header().position);
   if (auto done = replay_onto_image(store, journal, files_, note); !done) return pass(done);
   if (empty)
     if (auto noted = note_files(store, journal, loaded->notes); !noted) return noted;

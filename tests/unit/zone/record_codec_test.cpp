@@ -126,7 +126,7 @@ TEST_F(RecordCodec, ASecondSetOfServersByDamageIsNotReadFromFreedMemory) {
   shm::Transaction transaction = store_->begin();
   const auto ref = write_record(transaction, apex_, draft);
   ASSERT_TRUE(ref);
-  auto* block = reinterpret_cast<std::uint8_t*>(transaction.writable(*ref));
+  auto* block = reinterpret_cast<std::uint8_t*>(transaction.writable(shm::Ref<>{*ref}));
   std::uint8_t& type = block[sizeof(RecordHeader) + draft.labels.size() + 1];
   ASSERT_EQ(type, 1);
   type = 2;
