@@ -401,6 +401,7 @@ TEST_F(JournalTest, ACrashWhileASegmentIsPutAsideKeepsIt) {
       last = last_segment(journal);
     }
     disk.contents(last)[20] ^= 1;
+    ASSERT_TRUE((*disk.open(last, OpenMode::kWrite))->sync());
     const Bytes damaged = disk.contents(last);
     severe.clear();
     std::uint64_t left = random() % 24;
