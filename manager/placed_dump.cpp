@@ -66,7 +66,11 @@ Status PlacedDump::note_files(shm::Store& store, Journal& journal,
     header.owner = owner_;
     auto written = file_->write_at(0, zone::encode(header));
     if (written) written = file_->sync();
-    if (!written) return fail(written.error().code, "{}: {}", path_, written.error().text);
+    if (!written) {
+      // A part of it may be there: as it was, the next start can use it.
+      static_cast<void>(file_->write_at(0, zone::encode(reader_.header())).has_value());
+      return fail(written.error().code, "{}: {}", path_, written.error().text);
+    }
   }
   crash_point("dump-taken-over");
   if (notes.empty()) return {};

@@ -39,6 +39,8 @@ class FakeDisk final : public Files {
   /// A rename reaches the disk whole or not at all, as file systems with a journal have it; else
   /// its halves are lost one by one.
   bool whole_renames = false;
+  /// A write that fails has written its first half; else nothing, as when the host ends before it.
+  bool half_writes = true;
   /// Octets that reach the disk together; each power cut takes one of these.
   std::vector<std::size_t> sectors = {64, 512};
 
@@ -164,7 +166,7 @@ class FakeDisk final : public Files {
     Status write_at(std::uint64_t offset, ByteView bytes) override {
       auto asked = disk_.ask(Call::kWrite, path_);
       // One that fails has written a part of it.
-      if (!asked) bytes = bytes.first(bytes.size() / 2);
+      if (!asked) bytes = bytes.first(disk_.half_writes ? bytes.size() / 2 : 0);
       node_->put(offset, bytes);
       node_->unsynced.push_back({offset, Bytes(bytes.begin(), bytes.end()), {}});
       return asked;
