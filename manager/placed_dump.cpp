@@ -36,10 +36,25 @@ Result<std::unique_ptr<PlacedDump>> PlacedDump::find(Files& files, const std::st
       new PlacedDump(files, std::move(path), std::move(*file), std::move(*reader), owner));
 }
 
+namespace {
+
+/// A start that was cut short may have left a segment with nothing in it.
+bool has_records(Files& files, const Journal& journal) {
+  const JournalFiles there = journal.files();
+  if (!there.snapshot.empty()) return true;
+  return !for_each_record(
+              files, there, 0,
+              [](const JournalRecord&) -> Status { return fail(Errc::kExists, "a record"); },
+              [](const JournalNote&) {})
+              .has_value();
+}
+
+}  // namespace
+
 Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::DataLimits& limits,
                             const NoteSink& note) {
   const auto start = std::chrono::steady_clock::now();
-  const bool empty = !has_segments(files_, journal.directory());
+  const bool empty = !has_records(files_, journal);
   auto loaded = load_dump(store, reader_, limits);
   if (!loaded) return pass(loaded);
   if (empty)
