@@ -428,7 +428,7 @@ void each_state(std::uint64_t usual, const One& one) {
 
 TEST(ExportStates, AreTheZoneThatWasServed) {
   int written = 0;
-  each_state(2000, [&](std::uint64_t seed) {
+  each_state(500, [&](std::uint64_t seed) {
     ExportHost host(seed);
     host.live();
     written += host.written();
@@ -438,7 +438,7 @@ TEST(ExportStates, AreTheZoneThatWasServed) {
 
 TEST(DumpStates, AreTheZoneThatWasServed) {
   int found = 0;
-  each_state(2000, [&](std::uint64_t seed) {
+  each_state(500, [&](std::uint64_t seed) {
     DumpHost host(seed);
     host.live();
     found += host.found() ? 1 : 0;
@@ -447,7 +447,7 @@ TEST(DumpStates, AreTheZoneThatWasServed) {
 }
 
 TEST(DumpStates, OfAnotherJournalBecomeOurs) {
-  each_state(700, [](std::uint64_t seed) {
+  each_state(200, [](std::uint64_t seed) {
     DumpHost host(seed);
     host.move();
   });

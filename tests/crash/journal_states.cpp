@@ -338,7 +338,7 @@ TEST(JournalStates, HaveWhatWasAcknowledgedInOrder) {
   const std::uint64_t first =
       given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
   const char* const wanted = std::getenv("PANDO_CRASH_STATES");
-  const std::uint64_t states = wanted != nullptr ? std::strtoull(wanted, nullptr, 0) : 10'000;
+  const std::uint64_t states = wanted != nullptr ? std::strtoull(wanted, nullptr, 0) : 3'000;
   std::cout << states << " states from PANDO_SEED=" << first << std::endl;
   std::uint64_t tried = 0;
   for (std::uint64_t seed = first; tried < states; ++seed) {
