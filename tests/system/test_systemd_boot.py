@@ -238,5 +238,7 @@ def test_a_stop_by_pandoctl_is_not_undone_by_systemd(results):
 def test_systemd_complained_about_nothing(results):
     complaints = [line for line in lines(results, "journal")
                   if "pando" in line and ("Unknown" in line or "Failed to" in line
-                                          or "ignoring" in line or "SIGSYS" in line)]
+                                          or "ignoring" in line or "SIGSYS" in line)
+                  # The kernel's, in a container, when a process of the group ends at that moment.
+                  and "Failed to kill control group" not in line]
     assert complaints == []
