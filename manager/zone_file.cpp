@@ -29,8 +29,9 @@ dns::ScanOptions options_for(const dns::Name& apex) {
 
 /// Building takes as long as scanning does, or longer: more threads than these would wait for it.
 dns::PartOptions part_options() {
+  static const unsigned processors = std::thread::hardware_concurrency();
   dns::PartOptions parts;
-  parts.threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U) - 1;
+  parts.threads = std::clamp(processors, 1U, 4U) - 1;
   return parts;
 }
 
@@ -67,7 +68,7 @@ class Builder {
     if (recovery_) transaction_.use_reserve();
     if (replay_.from_snapshot) {
       if (auto added = add_snapshot(history->journal); !added) return problem({added.error().text});
-    } else if (auto lines = add_file(); !lines.empty()) {
+    } else if (auto lines = add_file(source ? source->file_octets : 0); !lines.empty()) {
       return problem(std::move(lines));
     }
     if (recovery_)
@@ -114,13 +115,16 @@ class Builder {
     return builder_.add(owner, type, ttl, rdata);
   }
 
-  std::vector<std::string> add_file() {
+  std::vector<std::string> add_file(std::uint64_t octets) {
     dns::ScanOptions options = options_for(apex_);
     if (progress_ != nullptr) options.octets_read = &progress_->read_octets;
-    dns::ScanReport report = dns::scan_zone_file_in_parts(
-        path_, options, part_options(), [this](const dns::ScannedRecord& record) {
-          return add(record.owner, record.type, record.ttl, record.rdata);
-        });
+    const dns::RecordSink sink = [this](const dns::ScannedRecord& record) {
+      return add(record.owner, record.type, record.ttl, record.rdata);
+    };
+    const dns::PartOptions parts = part_options();
+    dns::ScanReport report = octets < parts.least_octets
+                                 ? dns::scan_zone_file(path_, options, sink)
+                                 : dns::scan_zone_file_in_parts(path_, options, parts, sink);
     warnings_ = std::move(report.warnings);
     return std::move(report.errors);
   }
