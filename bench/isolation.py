@@ -130,19 +130,28 @@ class Subject:
         counters = next(row for row in self.server.workers().values() if row["pid"] == self.pid)["counters"]
         return {int(name.rsplit("_", 1)[1]): count for name, count in counters.items() if name.startswith("batches_below")}
 
-    def program(self, name, words, latencies, priority):
-        return subprocess.Popen([str(servers.build_folder() / "bench" / name), *map(str, words)], stdout=subprocess.PIPE, text=True,
-                                env=dict(os.environ, LATENCIES=str(latencies)), preexec_fn=at_once(priority))
+    def program(self, name, words, latencies, priority, **more):
+        return subprocess.Popen([str(servers.build_folder() / "bench" / name), *map(str, words)], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True, env=dict(os.environ, LATENCIES=str(latencies), **more),
+                                preexec_fn=at_once(priority))
 
     def generate(self, latencies):
-        return self.program("bench_query_load", [self.server.port, self.queries, self.options.rate, self.options.burst, 0,
-                                                 *self.query_ports], latencies, 3)
+        """Begins with start(): before it reads its questions, which takes the processor from all others for 40 ms."""
+        generator = self.program("bench_query_load", [self.server.port, self.queries, self.options.rate, self.options.burst, 0,
+                                                      *self.query_ports], latencies, 3, WAIT="1")
+        generator.stdout.readline()
+        return generator
 
     def update(self, rate, latencies, through=False):
         key = updates.KEY
         return self.program("bench_update_load", [
             self.server.port, "example", key["name"], key["secret"], 0, UPDATE_PORTS, updates.NAMES, rate,
             *(self.same_ports if through else self.update_ports)], latencies, 2)
+
+
+def start(generator):
+    generator.stdin.write("\n")
+    generator.stdin.flush()
 
 
 def told(process):
@@ -156,13 +165,14 @@ class Window:
 
     def __init__(self, subject, work, folder, kind):
         loader = None
+        generator = subject.generate(folder / kind)
         if work:
             work.prepare()
             loader = work.updates and subject.update(work.updates, folder / "updates", work.through)
         time.sleep(0 if work and work.hasty else 0.5)
         before, batches = processors(), subject.batches()
         run, samples = run_time(subject.pid, subject.tid), Samples(subject.tid)
-        generator = subject.generate(folder / kind)
+        start(generator)
         if work:
             work.run(subject.options.window)
         else:

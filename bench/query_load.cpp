@@ -3,7 +3,8 @@
 //
 //   bench_query_load PORT FILE RATE BURST SECONDS [LOCAL-PORT]...
 //
-// FILE has one name and type A or SOA per line. SECONDS 0: until SIGTERM. Queries leave from the
+// FILE has one name and type A or SOA per line. SECONDS 0: until SIGTERM. With WAIT in the environment
+// it says "ready" when it has read FILE, and begins with the first line of its input. Queries leave from the
 // local ports in turn, or from eight of the kernel's choice. Prints sent, answered, bad (no answer
 // with RCODE NOERROR) and lost queries, the time from when a burst was due to each of its answers,
 // and how late the latest burst left: when that is much, the figures are those of this program.
@@ -219,6 +220,11 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGTERM, end_soon);
   std::signal(SIGINT, end_soon);
+  if (std::getenv("WAIT") != nullptr) {
+    std::puts("ready");
+    std::fflush(stdout);
+    std::getchar();
+  }
   Run run(std::move(questions), static_cast<std::uint16_t>(std::atoi(argv[1])), locals, rate,
           burst);
   run.run(std::atof(argv[5]));

@@ -54,7 +54,7 @@ Checkpointer::Checkpointer(asio::io_context& io, shm::Store& store, shm::SlotTab
 
 Checkpointer::~Checkpointer() {
   abort();
-  thread_.join();
+  thread_.pool().join();
 }
 
 shm::SlotTable::OwnPin Checkpointer::pin(const Image& image, shm::SlotTable& slots) {
@@ -150,7 +150,7 @@ void Checkpointer::begin() {
   run->window = store_.window();
   counters_.longest_capture_us =
       std::max(counters_.longest_capture_us, since<std::chrono::microseconds>(run->start));
-  asio::post(thread_, [this, run] { write(run); });
+  asio::post(thread_.pool(), [this, run] { write(run); });
 }
 
 void Checkpointer::write(const std::shared_ptr<Run>& run) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/thread_pool.hpp>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "manager/background_threads.h"
 #include "manager/image.h"
 #include "manager/journal.h"
 #include "shm/slots.h"
@@ -109,7 +109,7 @@ class Checkpointer {
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;
   std::string problem_;
-  asio::thread_pool thread_{1};
+  BackgroundThreads thread_{1};
 };
 
 }  // namespace pando::manager

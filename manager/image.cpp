@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-
 #include <utility>
 
 #include "base/crash_point.h"
+#include "manager/trickled_file.h"
 
 namespace pando::manager {
 
@@ -19,8 +19,6 @@ constexpr std::uint64_t kChunksMagic = 0x50414E444F494D43U;  // "PANDOIMC"
 constexpr std::size_t kNameOctets = 16;
 /// Chunks in a row go to the disk in writes of up to so many octets.
 constexpr std::size_t kWriteOctets = std::size_t{1} << 20;
-/// Written pages that the kernel may hold back at most: a sync of the journal waits for them.
-constexpr std::uint64_t kSyncOctets = std::uint64_t{64} << 20;
 
 std::uint64_t random_name() noexcept {
   std::uint64_t name = 0;
@@ -87,7 +85,7 @@ class Image::Round {
     crash_point("image-chunks-written");
     if (!pace_(part.size())) return fail(Errc::kDenied, "the checkpoint was ended");
     unsynced_ += part.size();
-    return unsynced_ < kSyncOctets ? Status() : sync();
+    return unsynced_ < TrickledFile::kUnsyncedOctets ? Status() : sync();
   }
 
   Status sync() {

@@ -24,12 +24,12 @@ ImageCopying::ImageCopying(asio::io_context& io, LentImage lent)
 
 ImageCopying::~ImageCopying() {
   ending_ = true;
-  thread_.join();
+  thread_.pool().join();
 }
 
 void ImageCopying::start(Done done) {
   done_ = std::move(done);
-  asio::post(thread_, [this] { run(); });
+  asio::post(thread_.pool(), [this] { run(); });
 }
 
 std::uint64_t ImageCopying::octets_left() const noexcept {

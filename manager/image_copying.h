@@ -1,12 +1,12 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/thread_pool.hpp>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "manager/background_threads.h"
 #include "manager/image_lending.h"
 #include "shm/borrowing.h"
 
@@ -51,7 +51,7 @@ class ImageCopying {
   LentImage lent_;
   Done done_;
   std::atomic<bool> ending_{false};
-  asio::thread_pool thread_{1};
+  BackgroundThreads thread_{1};
 };
 
 }  // namespace pando::manager

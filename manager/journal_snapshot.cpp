@@ -4,6 +4,7 @@
 
 #include "base/crash_point.h"
 #include "manager/journal_history.h"
+#include "manager/trickled_file.h"
 #include "zone/changes.h"
 #include "zone/each_record.h"
 
@@ -121,7 +122,7 @@ class SnapshotWriter {
     return written;
   }
 
-  StoreFile& file_;
+  TrickledFile file_;
   std::uint64_t nonce_ = 0;
   std::uint64_t next_ = 1;
   std::uint64_t offset_ = 0;

@@ -6,8 +6,8 @@ void Network::stop() {
   work_.reset();
   loop_.stop();
   if (thread_.joinable()) thread_.join();
-  builders_.stop();
-  builders_.join();
+  builders().stop();
+  builders().join();
 }
 
 }  // namespace pando::manager

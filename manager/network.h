@@ -5,6 +5,7 @@
 #include <asio/thread_pool.hpp>
 #include <thread>
 
+#include "manager/background_threads.h"
 #include "manager/kept_connections.h"
 
 namespace pando::manager {
@@ -21,7 +22,7 @@ class Network {
 
   [[nodiscard]] asio::io_context& loop() noexcept { return loop_; }
   /// Threads for work that would hold up the loop: building transferred zones.
-  [[nodiscard]] asio::thread_pool& builders() noexcept { return builders_; }
+  [[nodiscard]] asio::thread_pool& builders() noexcept { return builders_.pool(); }
   /// To primaries, for the loop's thread alone.
   [[nodiscard]] KeptConnections& kept() noexcept { return kept_; }
   /// Ends the threads. What is under way is dropped without a result.
@@ -30,7 +31,7 @@ class Network {
  private:
   asio::io_context loop_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{loop_.get_executor()};
-  asio::thread_pool builders_{2};
+  BackgroundThreads builders_{2};
   KeptConnections kept_{loop_, {}};
   std::thread thread_{[this] { loop_.run(); }};
 };

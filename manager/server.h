@@ -15,6 +15,7 @@
 
 #include "config/load.h"
 #include "ipc/control_results.h"
+#include "manager/background_threads.h"
 #include "manager/checkpointer.h"
 #include "manager/committer.h"
 #include "manager/control_server.h"
@@ -167,7 +168,8 @@ class Server {
   std::optional<shm::SlotTable> slots_;
   asio::io_context io_{1};
   JournalThread journal_thread_;
-  asio::thread_pool pool_;
+  BackgroundThreads background_;
+  asio::thread_pool& pool_ = background_.pool();
   std::optional<Journal> journal_;
   std::unique_ptr<PlacedDump> dump_;  // until the store is there
   std::unique_ptr<Image> image_;      // until the checkpointer has it

@@ -52,7 +52,7 @@ Server::Server(Options options, RuntimePtr runtime, Host host, UnreadLists lists
       host_(std::move(host)),
       started_(now_seconds()),
       configured_(started_),
-      pool_(usable_processors()),
+      background_(usable_processors()),
       lists_(std::move(lists)) {}
 
 Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host,

@@ -8,6 +8,7 @@
 
 #include "base/crash_point.h"
 #include "manager/journal_snapshot.h"
+#include "manager/trickled_file.h"
 #include "manager/zone_writing.h"
 #include "zone/dump_writer.h"
 
@@ -16,8 +17,6 @@ namespace pando::manager {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// Written pages that the kernel may hold back at most: a sync of the journal waits for them.
-constexpr std::uint64_t kSyncOctets = std::uint64_t{64} << 20;
 constexpr std::chrono::milliseconds kNap{20};
 
 /// A file that takes octets in order, no faster than it may.
@@ -29,7 +28,7 @@ class PacedFile {
     if (auto written = file_.write_at(octets_, octets); !written) return written;
     octets_ += octets.size();
     crash_point("dump-written");
-    if (octets_ - synced_ >= kSyncOctets)
+    if (octets_ - synced_ >= TrickledFile::kUnsyncedOctets)
       if (auto synced = sync(); !synced) return synced;
     return wait() ? Status() : Status(fail(Errc::kDenied, "the manager is ending"));
   }

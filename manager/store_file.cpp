@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/fd.h"
+#include "manager/trickled_file.h"
 
 namespace pando::manager {
 
@@ -159,8 +160,9 @@ Status write_file_atomically(Files& files, const std::string& path, ByteView byt
   {
     auto file = files.open(partial, OpenMode::kCreate);
     if (!file) return pass(file);
-    if (auto written = (*file)->write_at(0, bytes); !written) return written;
-    if (auto synced = (*file)->sync(); !synced) return synced;
+    TrickledFile trickled(**file);
+    if (auto written = trickled.write_at(0, bytes); !written) return written;
+    if (auto synced = trickled.sync(); !synced) return synced;
   }
   if (auto renamed = files.rename(partial, path); !renamed) return renamed;
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();

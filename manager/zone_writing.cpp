@@ -4,16 +4,18 @@
 
 #include "base/crash_point.h"
 #include "dns/zone_text.h"
+#include "manager/trickled_file.h"
 #include "manager/zone_diff.h"
 #include "zone/each_record.h"
 
 namespace pando::manager {
 
 Status write_zone_text(StoreFile& file, const zone::ZoneView& zone, std::string_view comment) {
+  TrickledFile trickled(file);
   std::uint64_t offset = 0;
   dns::ZoneTextWriter writer(zone.apex(), {.relative_owners = true}, [&](std::string_view text) {
     const auto* octets = reinterpret_cast<const std::uint8_t*>(text.data());
-    auto written = file.write_at(offset, {octets, text.size()});
+    auto written = trickled.write_at(offset, {octets, text.size()});
     offset += text.size();
     return written;
   });
