@@ -16,6 +16,8 @@ worker that passes updates on, generators, the primary, burners) is on the secon
   copies      whole copies of the store to disk, each followed by a checkpoint that checks all chunks; 1,000 updates per second
   controls    a process that takes as much of the second processor as the 10,000 updates and the transfer did, in registers only,
               and at random places of 64 MiB: this much is the machine's
+  disk        a program that syncs 400 octets in a file 200 times a second, and nothing else: so much of the times of updates is
+              the disk's
   peers       other servers beside the updates
 """
 
@@ -39,7 +41,7 @@ import servers
 import updates
 from primary import Primary
 
-ROWS = ["idle", "200", "1000", "10000", "through", "compaction", "axfr", "again", "checkpoints", "copies", "controls", "peers"]
+ROWS = ["idle", "200", "1000", "10000", "through", "compaction", "axfr", "again", "checkpoints", "copies", "controls", "disk", "peers"]
 NAMES = 100_000  # of the zone that is asked
 CHURN = 1_000_000  # names, at most, of the zone that compaction walks
 QUERY_PORTS, UPDATE_PORTS = 8, 64
@@ -229,6 +231,35 @@ class Burner(Work):
         self.process.communicate()
 
 
+class Syncs(Work):
+    """What an update does to the disk, without the update."""
+
+    EACH = 0.005  # s
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+
+    def run(self, seconds):
+        waits = array.array("d")
+        path = self.folder / "synced"
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        os.posix_fallocate(file, 0, 16 << 20)
+        os.fsync(file)
+        begin = due = time.monotonic()
+        at = 0
+        while due < begin + seconds:
+            time.sleep(max(0, due - time.monotonic()))
+            at += os.pwrite(file, bytes(400), at)
+            os.fdatasync(file)
+            waits.append(1000 * (time.monotonic() - due))
+            due += self.EACH
+        os.close(file)
+        path.unlink()
+        with (self.folder / "updates").open("ab") as kept:
+            waits.tofile(kept)
+
+
 class Checkpoints(Work):
     """With `copies`, whole copies of the store between them, after each of which all chunks are checked."""
 
@@ -393,8 +424,11 @@ class Table:
               "UPDATE p50, p99, max ms | second processor at work: idle, loaded | stolen |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
 
+    def folder_of(self, name):
+        return self.folder / re.sub(r"\W+", "-", name)
+
     def row(self, name, subject, work):
-        folder = self.folder / re.sub(r"\W+", "-", name)
+        folder = self.folder_of(name)
         folder.mkdir()
         pairs = []
         for _ in range(self.options.pairs):
@@ -416,7 +450,7 @@ class Table:
             f"{sum(w.answered for w in loaded) / seconds:,.0f}", f"{sum(w.lost for w in loaded):,.0f}",
             *self.of_batches(batches), f"{percentile(waits, 0.999):,.0f}, {percentile(waits, 1):,.0f}",
             f"{percentile(quiet, 0.999):,.0f}, {percentile(quiet, 1):,.0f}",
-            f"{middle(w.updates for w in loaded):,.0f}" if update else "",
+            f"{middle(w.updates for w in loaded):,.0f}" if any(w.updates for w in loaded) else "",
             ", ".join(f"{percentile(update, share):.2f}" for share in (0.5, 0.99, 1)) if update else "",
             f"{middle(a.busy for a, _ in pairs):.0%}, {middle(b.busy for _, b in pairs):.0%}",
             f"{max(w.stolen for pair in pairs for w in pair):.1%}"]
@@ -521,6 +555,9 @@ def pando_rows(table, subject, options, primaries):
         for share in shares:
             notes += table.row(f"control: registers, {share:.0%}", subject, Burner("spin", share))
             notes += table.row(f"control: 64 MiB at random, {share:.0%}", subject, Burner("memory", share))
+    if "disk" in rows:
+        name = "control: a file, synced 200 times per second"
+        notes += table.row(name, subject, Syncs(table.folder_of(name)))
     return notes
 
 

@@ -12,7 +12,7 @@ namespace pando::manager {
 /// but not so far back that whoever waits for a lock that one of them holds waits long.
 class BackgroundThreads {
  public:
-  /// As a weight: a third of an ordinary thread's share.
+  /// Above the nice value of the thread that makes them: a third of its share.
   static constexpr int kNice = 5;
 
   explicit BackgroundThreads(std::size_t count);
