@@ -318,7 +318,7 @@ Status Journal::Impl::open_segment(std::uint64_t room) {
   const std::lock_guard lock(mutex);
   listing.void_from = 0;
   if (is_again) listing.segments.pop_back();
-  listing.segments.push_back({file, header});
+  listing.segments.push_back({file, header, written});
   return {};
 }
 
@@ -365,6 +365,8 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   }
   journal.written += bytes.size();
   journal.total += bytes.size();
+  const std::lock_guard lock(journal.mutex);
+  journal.listing.segments.back().octets = journal.written;
   return journal.last.load();
 }
 
@@ -461,7 +463,7 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
     const JournalFiles::Segment& segment = journal.segments[i];
     const bool last = i + 1 == journal.segments.size();
     if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
-    auto reader = SegmentReader::open(files, segment.path);
+    auto reader = SegmentReader::open(files, segment.path, segment.octets);
     if (!reader) return pass(reader);
     // What lies between two segments is void, or a file is missing.
     if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);

@@ -39,6 +39,9 @@ struct JournalFiles {
   struct Segment {
     std::string path;
     SegmentHeader header;
+    /// That were written and synced: the file may be growing, and what stands behind is none of a
+    /// reader's business.
+    std::uint64_t octets = UINT64_MAX;
   };
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none

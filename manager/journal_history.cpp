@@ -41,8 +41,8 @@ void JournalHistory::damage(const NoteSink& note, const std::string& text) {
 
 /// What is damaged beyond reading counts as damage, what could not be read for now as a problem.
 void JournalHistory::read_files(Files& files, const JournalFiles& journal, const NoteSink& note) {
-  const auto take = [&](const std::string& path) {
-    auto done = read_file(files, path, journal, note);
+  const auto take = [&](const std::string& path, std::uint64_t octets) {
+    auto done = read_file(files, path, octets, journal, note);
     if (done) return;
     if (done.error().code == Errc::kCorrupt)
       damage(note, fmt::format("journal file {}: {}", path, done.error().text));
@@ -55,7 +55,7 @@ void JournalHistory::read_files(Files& files, const JournalFiles& journal, const
       damage(note, fmt::format("a damaged journal file, from position {} on, was left out",
                                journal.damaged));
   };
-  if (!journal.snapshot.empty()) take(journal.snapshot);
+  if (!journal.snapshot.empty()) take(journal.snapshot, UINT64_MAX);
   // A sound snapshot has what these positions were; a segment of them is left by a crash.
   if (damages_ == 0 && problem_.empty()) folded_ = last_ = journal.snapshot_position;
   for (const JournalFiles::Segment& segment : journal.segments) {
@@ -66,14 +66,14 @@ void JournalHistory::read_files(Files& files, const JournalFiles& journal, const
                                segment.header.void_from - 1));
     last_ = std::max(last_, segment.header.first - 1);
     if (segment.header.first >= journal.damaged) take_place_of_damaged();
-    take(segment.path);
+    take(segment.path, segment.octets);
   }
   take_place_of_damaged();
 }
 
-Status JournalHistory::read_file(Files& files, const std::string& path, const JournalFiles& journal,
-                                 const NoteSink& note) {
-  auto reader = SegmentReader::open(files, path);
+Status JournalHistory::read_file(Files& files, const std::string& path, std::uint64_t octets,
+                                 const JournalFiles& journal, const NoteSink& note) {
+  auto reader = SegmentReader::open(files, path, octets);
   if (!reader) return pass(reader);
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return pass(file);

@@ -71,8 +71,8 @@ class JournalHistory {
   };
   static std::string key_of(dns::NameView zone);
   void read_files(Files& files, const JournalFiles& journal, const NoteSink& note);
-  Status read_file(Files& files, const std::string& path, const JournalFiles& journal,
-                   const NoteSink& note);
+  Status read_file(Files& files, const std::string& path, std::uint64_t octets,
+                   const JournalFiles& journal, const NoteSink& note);
   void damage(const NoteSink& note, const std::string& text);
   void note_record(const JournalRecord& record, Place place);
   [[nodiscard]] Result<JournalRecord> read(Place place) const;

@@ -8,7 +8,8 @@ namespace {
 constexpr std::size_t kReadAhead = 256 << 10;
 }  // namespace
 
-Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path) {
+Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
+                                          std::uint64_t octets) {
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return pass(file);
   std::uint8_t head[kSegmentHeaderOctets];
@@ -16,9 +17,9 @@ Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path)
   if (!got) return pass(got);
   auto header = decode_segment_header({head, *got});
   if (!header) return fail(header.error().code, "{}: {}", path, header.error().text);
-  auto octets = (*file)->size();
-  if (!octets) return pass(octets);
-  SegmentReader reader(std::move(*file), *header, *octets);
+  auto size = (*file)->size();
+  if (!size) return pass(size);
+  SegmentReader reader(std::move(*file), *header, std::min(*size, octets));
   if (header->kind == FileKind::kSegment) reader.last_position_ = header->first - 1;
   return reader;
 }
@@ -54,7 +55,7 @@ Result<std::optional<JournalRecord>> SegmentReader::record_at(std::uint64_t offs
 
 Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
   while (offset < file_octets_) {
-    auto bytes = bytes_at(offset, kReadAhead);
+    auto bytes = bytes_at(offset, std::min<std::uint64_t>(kReadAhead, file_octets_ - offset));
     if (!bytes) return pass(bytes);
     if (bytes->empty()) return true;
     if (std::any_of(bytes->begin(), bytes->end(), [](std::uint8_t b) { return b != 0; }))

@@ -18,7 +18,10 @@ namespace pando::manager {
 /// torn no record counts, however sound: it was written to be there as a whole.
 class SegmentReader {
  public:
-  static Result<SegmentReader> open(Files& files, const std::string& path);
+  /// Of a file that is being written no more than `octets` are looked at: to find a group there
+  /// that was not there a moment ago would look like damage before it.
+  static Result<SegmentReader> open(Files& files, const std::string& path,
+                                    std::uint64_t octets = UINT64_MAX);
 
   /// The next valid record; nullopt at the end.
   Result<std::optional<JournalRecord>> next();

@@ -169,5 +169,43 @@ TEST_F(History, ReplayBySerialsTakesWhatFits) {
   EXPECT_EQ(replay(1, 1), std::tuple(2U, 1U, 0U, 1U));
 }
 
+/// A journal that is appended to whenever somebody reads from its folder.
+TEST(HistoryOfAGrowingJournal, EndsWhereTheJournalEndedWhenItsFilesWereAsked) {
+  FakeDisk disk;
+  auto journal = Journal::open({kFolder, 1 << 20}, disk, [](const JournalNote&) {});
+  ASSERT_TRUE(journal.has_value());
+  std::uint32_t serial = 1;
+  const auto append = [&] {
+    zone::Changes changes{name("a"), {}, {record(fmt::format("r{} 60 A 192.0.2.1", serial))}};
+    const JournalEntry entry{
+        name("a"), {serial}, {serial + 1}, zone::encode(changes), RecordKind::kDelta};
+    ++serial;
+    ASSERT_TRUE(journal->append({&entry, 1}).has_value());
+  };
+  append();
+  append();
+  const std::uint64_t position = journal->last_position();
+  bool appending = false;
+  disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
+    if (call != FakeDisk::Call::kRead || appending) return {};
+    appending = true;
+    append();
+    append();
+    appending = false;
+    return {};
+  };
+  std::vector<std::string> notes;
+  const auto history = JournalHistory::read(
+      disk, journal->files(), [&](const JournalNote& note) { notes.push_back(note.text); });
+  disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  EXPECT_GT(journal->last_position(), position + 2) << "nothing was appended meanwhile";
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_FALSE(history->damaged());
+  const auto state = history->file_state(name("a"), UINT64_MAX);
+  ASSERT_TRUE(state.has_value());
+  EXPECT_EQ(state->serial, dns::Serial{3});
+  EXPECT_TRUE(state->overlay.known());
+}
+
 }  // namespace
 }  // namespace pando::manager
