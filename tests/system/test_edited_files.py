@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import threading
 
 import dns.query
 import dns.rcode
@@ -288,3 +289,33 @@ def test_a_zone_that_was_away_inherits_no_updates(updated):
         assert updated.served() == {"www 60 A 192.0.2.10"}
         assert updated.live_serial() == 10
         updated.update(add=["dyn 60 A 192.0.2.20"])
+
+
+def test_files_are_merged_while_updates_come(zone):
+    """What came by update is read from the journal, which grows meanwhile: that must not look like damage."""
+    ending, written = threading.Event(), []
+
+    def update(client):
+        done = 0
+        while not ending.is_set():
+            zone.update(add=[f"u{client}-{done} 60 A 192.0.2.{client}"])
+            written.append(f"u{client}-{done} 60 A 192.0.2.{client}")
+            done += 1
+
+    clients = [threading.Thread(target=update, args=(client,)) for client in range(1, 7)]
+    for client in clients:
+        client.start()
+    edits = []
+    try:
+        for number in range(40):
+            edits.append(f"edit{number} 60 A 192.0.2.9")
+            zone.write(*edits, serial=zone.live_serial() + 10_000)
+            zone.reload()
+    finally:
+        ending.set()
+        for client in clients:
+            client.join()
+    servers.wait_until("the last edit is served", lambda: edits[-1] in zone.served(), 30)
+    assert set(written) | set(edits) <= zone.served()
+    log = zone.server.log_path.read_text()
+    assert "records lost" not in log and "not merged" not in log
