@@ -21,9 +21,12 @@ Status stage_differences(Stage& stage, const std::vector<zone::Changes>& differe
     if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
     auto applied = stage.draft.apply(changes, limits);
     if (!applied) return pass(applied);
-    // Deleting what is not there means our copy is not what the primary thinks it is.
+    // Then our copy is not what the primary thinks it is.
     if (applied->missing_removals > 0)
       return fail(Errc::kInvalid, "{} records to remove are not there", applied->missing_removals);
+    if (applied->redundant_additions > 0)
+      return fail(Errc::kInvalid, "{} records to add are there already",
+                  applied->redundant_additions);
     if (journal == nullptr) continue;
     journal->note_difference(stage, *applied, RecordKind::kTransfer);
     // The journal would say the same as when its disk is full.

@@ -65,6 +65,28 @@ TEST_F(StagedDifferences, ThatRemoveWhatIsNotThereAreUnfit) {
   EXPECT_TRUE(is_unfit(staged.error(), attempt.transaction));
 }
 
+TEST_F(StagedDifferences, ThatAddWhatIsThereAreUnfit) {
+  Attempt before(parts_);
+  ASSERT_TRUE(stage_differences(before.stage,
+                                {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
+                                 parts_.changes({soa(11), "new 60 A 192.0.2.9"},
+                                                {soa(12), "new 60 A 192.0.2.9"})},
+                                {}, nullptr)
+                  .has_value())
+      << "what the same difference removes is not there any more";
+  for (const char* again : {"new 60 A 192.0.2.9", "NEW 60 A 192.0.2.9"}) {
+    Attempt attempt(parts_);
+    const auto staged =
+        stage_differences(attempt.stage,
+                          {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
+                           parts_.changes({soa(11)}, {soa(12), again})},
+                          {}, nullptr);
+    ASSERT_FALSE(staged.has_value()) << again;
+    EXPECT_EQ(staged.error().code, Errc::kInvalid);
+    EXPECT_TRUE(is_unfit(staged.error(), attempt.transaction));
+  }
+}
+
 TEST_F(StagedDifferences, ThatALimitRefusesAreUnfit) {
   Attempt attempt(parts_);
   zone::DataLimits limits;
