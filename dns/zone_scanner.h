@@ -42,6 +42,9 @@ struct ScanReport {
   std::uint64_t records = 0;
   std::vector<std::string> errors;
   std::vector<std::string> warnings;  ///< at most 100
+  /// Of the file's octets (base/content_hash.h). 0: they are not all that the records depend on, as
+  /// other files were included; or not all were read; or there was no file.
+  std::uint64_t content_hash = 0;
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
 };
 

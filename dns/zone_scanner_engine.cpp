@@ -89,6 +89,7 @@ void ZoneScanner::scan_file(const std::string& path) {
   }
   File file{path, nullptr, source.identity(), {}};
   scan_source(file, source);
+  if (!has_included()) report_.content_hash = source.content_hash();
 }
 
 void ZoneScanner::scan_text(std::string_view text, std::string_view label) {

@@ -28,6 +28,8 @@ class ZoneScanner {
   void scan_rest(const std::string& path, FileSource::Identity identity, ZoneSource& source);
 
   [[nodiscard]] ScanReport take_report() noexcept { return std::move(report_); }
+  /// The records depend on other files as well.
+  [[nodiscard]] bool has_included() const noexcept { return included_ != 0; }
   /// What text behind the end of the scanned one inherits.
   [[nodiscard]] ScanState state() const;
 

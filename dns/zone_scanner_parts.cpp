@@ -196,6 +196,7 @@ class PartScan {
       drop_first();
       if (was_first && !start()) return scan_rest(0);
     }
+    report_.content_hash = source_.content_hash();
     return std::move(report_);
   }
 
@@ -312,6 +313,7 @@ class PartScan {
     scanner.scan_rest(path_, source_.identity(), rest);
     ScanReport report = scanner.take_report();
     report.records += report_.records;
+    if (!scanner.has_included()) report.content_hash = source_.content_hash();
     return report;
   }
 

@@ -44,8 +44,10 @@ Result<std::size_t> FileSource::read(char* out, std::size_t size) {
     total += static_cast<std::size_t>(got);
     if (got > 0) continue;
     if (Status unchanged = check_unchanged(); !unchanged) return pass(unchanged);
+    ended_ = true;
     break;
   }
+  hash_.add(out, total);
   return total;
 }
 

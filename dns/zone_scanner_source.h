@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/content_hash.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "dns/zone_scanner_lexer.h"
@@ -54,12 +55,16 @@ class FileSource final : public ZoneSource {
   /// version must not become a zone.
   Result<std::size_t> read(char* out, std::size_t size) override;
   [[nodiscard]] Identity identity() const noexcept { return {opened_.st_dev, opened_.st_ino}; }
+  /// Of all that was read, once the end was; 0 before.
+  [[nodiscard]] std::uint64_t content_hash() const noexcept { return ended_ ? hash_.value() : 0; }
 
  private:
   Status check_unchanged() const;
 
   Fd fd_;
   struct stat opened_{};
+  ContentHash hash_;
+  bool ended_ = false;
 };
 
 /// The stretch of a source that a lexer sees.

@@ -11,7 +11,7 @@
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
-#include "manager/zone_file.h"
+#include "manager/noted_file.h"
 
 namespace pando::manager {
 
@@ -72,13 +72,16 @@ void take_over_owner_and_mode(const std::string& from, const std::string& to) {
   ::chmod(to.c_str(), old.st_mode & (group ? 0777U : 0707U));
 }
 
-Status write_and_sync(Files& files, const zone::ZoneView& zone, const std::string& path) {
+/// Gives the text's hash.
+Result<std::uint64_t> write_and_sync(Files& files, const zone::ZoneView& zone,
+                                     const std::string& path) {
   auto file = files.open(path, OpenMode::kCreate);
   if (!file) return pass(file);
-  auto done =
+  auto hash =
       write_zone_text(**file, zone, fmt::format("{}{}", comment_of(zone), zone.serial().value));
-  if (done) done = (*file)->sync();
-  return done ? done : Status(fail(done.error().code, "{}: {}", path, done.error().text));
+  const Status done = hash ? (*file)->sync() : Status(pass(hash));
+  if (!done) return fail(done.error().code, "{}: {}", path, done.error().text);
+  return *hash;
 }
 
 /// The change time cannot be set by a tool that copies times along.
@@ -104,14 +107,18 @@ Result<zone::ZoneSource> write_export(Files& files, const zone::ZoneView& zone,
   const std::string target = file_behind(path);
   const std::string beside = target + kExport;
   if (auto may = check_replaceable(target); !may) return pass(may);
-  auto done = write_and_sync(files, zone, beside);
+  auto hash = write_and_sync(files, zone, beside);
+  Status done = hash ? Status() : Status(pass(hash));
   if (done) {
     take_over_owner_and_mode(target, beside);
     done = files.sync_directory(folder_of(target));
   }
-  const auto written = done ? stat_source(beside) : std::nullopt;
+  auto written = done ? stat_source(beside) : std::nullopt;
   crash_point("export-written");
-  if (written) return *written;
+  if (written) {
+    written->hash = *hash;
+    return *written;
+  }
   drop_export(files, path);
   if (!done) return pass(done);
   return fail(Errc::kNotFound, "{} was removed while it was written", beside);
@@ -168,7 +175,8 @@ Status check_is_export(Files& files, const zone::ZoneView& zone, const std::stri
 Status write_zone_to(Files& files, const zone::ZoneView& zone, const std::string& path) {
   if (auto may = check_is_export(files, zone, path); !may) return may;
   const std::string partial = path + kPartial;
-  auto done = write_and_sync(files, zone, partial);
+  auto written = write_and_sync(files, zone, partial);
+  Status done = written ? Status() : Status(pass(written));
   if (done) take_over_owner_and_mode(path, partial);
   if (done) done = files.rename(partial, path);
   if (done) return files.sync_directory(folder_of(path));

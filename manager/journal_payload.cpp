@@ -7,7 +7,8 @@ namespace {
 // Flags of an overlay.
 constexpr std::uint8_t kLost = 1;  // not known
 constexpr std::uint8_t kOwn = 2;   // FileState::own
-constexpr std::size_t kSourceOctets = 16;
+constexpr std::size_t kSourceOctets = 24;
+constexpr std::size_t kSourceOctetsOnce = 16;  // without the hash
 
 Overlay::Entries entries_of(const Steps& steps) {
   Overlay::Entries entries;
@@ -77,28 +78,32 @@ Status decode_overlay(ByteView bytes, Overlay& overlay) {
   return {};
 }
 
-//  0                 8        16
-//  | modification time | octets |
+//  0                   8        16     24
+//  | modification time | octets | hash |
 Bytes encode(const zone::ZoneSource& source) {
   Bytes out(kSourceOctets);
   store_be64(out.data(), static_cast<std::uint64_t>(source.file_mtime_ns));
   store_be64(out.data() + 8, source.file_octets);
+  store_be64(out.data() + 16, source.hash);
   return out;
 }
 
 Result<zone::ZoneSource> decode_source(ByteView bytes) {
-  if (bytes.size() < kSourceOctets)
+  if (bytes.size() < kSourceOctets && bytes.size() != kSourceOctetsOnce)
     return fail(Errc::kCorrupt, "stored file's identity is cut off");
   return zone::ZoneSource{static_cast<std::int64_t>(load_be64(bytes.data())),
-                          load_be64(bytes.data() + 8)};
+                          load_be64(bytes.data() + 8),
+                          bytes.size() < kSourceOctets ? 0 : load_be64(bytes.data() + 16)};
 }
 
 bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept {
-  return a.file_mtime_ns == b.file_mtime_ns && a.file_octets == b.file_octets;
+  if (a.file_octets != b.file_octets) return false;
+  if (a.hash != 0 && b.hash != 0) return a.hash == b.hash;
+  return a.file_mtime_ns == b.file_mtime_ns;
 }
 
 zone::ZoneSource noted_source(const zone::ZoneView& zone) {
-  return {zone.source_mtime_ns(), zone.source_octets()};
+  return {zone.source_mtime_ns(), zone.source_octets(), zone.source_hash(), zone.source_stamp()};
 }
 
 bool is_secondary(const zone::ZoneView& zone) {

@@ -27,7 +27,7 @@ Result<zone::Changes> served_changes(const JournalRecord& record);
 struct FileState {
   Overlay overlay;  ///< over the noted file: what came by update, and by IXFR after the copy
   std::optional<dns::Serial> file_serial;  ///< of the file as it was merged last
-  std::optional<zone::ZoneSource> source;  ///< that file's time and size
+  std::optional<zone::ZoneSource> source;  ///< that file's time, size and hash
   std::optional<dns::Serial> serial;       ///< of the last record
   /// Of a zone that a primary has sent, wholly or in part: what came by update since then.
   std::optional<Overlay> own = std::nullopt;
@@ -61,6 +61,7 @@ Status decode_overlay(ByteView bytes, Overlay& overlay);
 /// Payload of RecordKind::kSource.
 Bytes encode(const zone::ZoneSource& source);
 Result<zone::ZoneSource> decode_source(ByteView bytes);
+/// By their hashes; by time and size where one is not known.
 [[nodiscard]] bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept;
 
 /// The file that a zone in the store was loaded from, merged with last, or written to.

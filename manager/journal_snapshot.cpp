@@ -66,7 +66,7 @@ class SnapshotWriter {
     if (put) put = put_overlay(part.zone, zone.serial(), state);
     // A zone that has just become a primary's knows no file, but the journal does.
     auto source = state.source;
-    if (zone.source_mtime_ns() != 0) source = {zone.source_mtime_ns(), zone.source_octets()};
+    if (zone.source_mtime_ns() != 0) source = noted_source(zone);
     if (!put || !source) return put;
     return put_entry(source_entry(part.zone, zone.serial(), *source));
   }

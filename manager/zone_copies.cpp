@@ -19,8 +19,11 @@ bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_
 /// The copy's state; nullopt when somebody removed it at once.
 Result<std::optional<zone::ZoneSource>> write_copy(Files& files, const zone::ZoneView& zone,
                                                    const std::string& path) {
-  if (auto written = write_zone_file(files, zone, path); !written) return pass(written);
-  return stat_source(path);
+  auto hash = write_zone_file(files, zone, path);
+  if (!hash) return pass(hash);
+  auto written = stat_source(path);
+  if (written) written->hash = *hash;
+  return written;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
-#include "manager/zone_file.h"
+#include "manager/noted_file.h"
 
 namespace pando::manager {
 
@@ -326,8 +326,7 @@ Status ZoneExports::write_in_pool(Run& run) const {
 
 /// A file that is missing is written again; one that was edited is the operator's word.
 Status ZoneExports::check_file(const Run& run) const {
-  const auto file = stat_source(run.path);
-  if (!file || same_source(*file, run.before)) return {};
+  if (manager::check_file(run.path, run.before).kind != FileCheck::Kind::kOther) return {};
   return fail(Errc::kExists,
               "{} was changed since it was loaded; reload to merge that, then export again",
               run.path);

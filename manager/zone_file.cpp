@@ -1,7 +1,5 @@
 #include "manager/zone_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <thread>
 
@@ -71,6 +69,7 @@ class Builder {
     } else if (auto lines = add_file(source ? source->file_octets : 0); !lines.empty()) {
       return problem(std::move(lines));
     }
+    if (source && !replay_.from_snapshot) source->hash = content_hash_;
     if (recovery_)
       if (auto added = add_updates(source.value_or(zone::ZoneSource{}), history->is_copy); !added)
         return problem({added.error().text});
@@ -90,6 +89,8 @@ class Builder {
       if (*finished) source = stat_source(path_);
     }
     becomes_primary_ = source && state_.own && !history.is_copy;
+    // Before it is scanned, since what it is decides what to do with it.
+    if (becomes_primary_) source->hash = hash_file(path_);
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     if (becomes_primary_) state_.become_primary(serial && state_.is_noted(*serial, *source));
     beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
@@ -126,6 +127,7 @@ class Builder {
                                  ? dns::scan_zone_file(path_, options, sink)
                                  : dns::scan_zone_file_in_parts(path_, options, parts, sink);
     warnings_ = std::move(report.warnings);
+    content_hash_ = report.content_hash;
     return std::move(report.errors);
   }
 
@@ -165,16 +167,20 @@ class Builder {
     const bool as_before = beside_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
                            state_.overlay.entries() == overlay.entries();
     if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, overlay));
-    if (!as_before || !state_.source) journal_.push_back(source_entry(apex_, serial, source));
+    // A journal of an earlier build has no hash.
+    if (!as_before || !state_.source || (state_.source->hash == 0 && source.hash != 0))
+      journal_.push_back(source_entry(apex_, serial, source));
   }
 
   /// The state of the file that the zone's data agrees with. With a zone from the snapshot that is
   /// the file that was merged last, if it is still there; another one is for a reload to compare.
   [[nodiscard]] zone::ZoneSource source_of(const std::optional<zone::ZoneSource>& source) const {
     if (!source) return {};
-    const bool other =
-        replay_.from_snapshot && state_.source && !same_source(*state_.source, *source);
-    return other ? zone::ZoneSource{} : *source;
+    if (!replay_.from_snapshot || !state_.source) return *source;
+    const FileCheck found = check_file(path_, *state_.source);
+    const bool is_there =
+        found.kind == FileCheck::Kind::kSame || found.kind == FileCheck::Kind::kTouched;
+    return is_there ? found.now : zone::ZoneSource{};
   }
 
   Result<BuiltZone, ZoneProblems> finish(const zone::ZoneSource& source) {
@@ -208,6 +214,7 @@ class Builder {
   bool beside_file_ = false;
   bool becomes_primary_ = false;  // transfers fed it so far
   bool signed_soa_ = false;
+  std::uint64_t content_hash_ = 0;  // of the file, as it was scanned
   std::optional<ZoneRecovery> recovery_;
   std::vector<JournalEntry> journal_;
   std::size_t updated_ = 0;
@@ -215,16 +222,6 @@ class Builder {
 };
 
 }  // namespace
-
-std::optional<zone::ZoneSource> stat_source(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  zone::ZoneSource source;
-  source.file_mtime_ns =
-      std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-  source.file_octets = static_cast<std::uint64_t>(status.st_size);
-  return source;
-}
 
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history,

@@ -7,13 +7,11 @@
 
 #include "manager/journal_history.h"
 #include "manager/load_progress.h"
+#include "manager/noted_file.h"
 #include "shm/store.h"
 #include "zone/draft.h"
 
 namespace pando::manager {
-
-/// Modification time and size of a zone file; nullopt when there is no such file.
-std::optional<zone::ZoneSource> stat_source(const std::string& path);
 
 /// A zone built from its file and its journal, not yet in any version.
 struct BuiltZone {

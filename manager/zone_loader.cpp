@@ -41,6 +41,11 @@ std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 /// One zone on its way. Touched by one thread at a time.
 struct ZoneLoader::Task {
+  /// The noted file under another time or stamp.
+  struct Touched {
+    zone::ZoneSource before;
+    zone::ZoneSource now;
+  };
   Job job;
   std::shared_ptr<Batch> batch;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -56,6 +61,9 @@ struct ZoneLoader::Task {
   std::optional<shm::Transaction> transaction;  // what `zone` is built in, unless others are, too
   std::optional<BuiltZone> zone;
   std::optional<MergePlan> plan;  // of a zone that is served
+  std::optional<Touched> touched;
+  std::uint64_t hashed = 0;
+  std::uint64_t scanned = 0;
   bool in_journal = false;
   bool alone = false;              // not to be looked at together with others (again)
   bool moved = false;              // the journal was compacted behind the version: look again
@@ -76,7 +84,7 @@ struct ZoneLoader::Task {
   void load_old(shm::Store& store, const ZoneHistory& history, std::vector<std::string> problems);
   void compare(shm::Store& store);
   Result<FileState> file_state();
-  [[nodiscard]] bool is_merged(const std::optional<zone::ZoneSource>& source) const;
+  bool is_merged(std::uint64_t most_octets = UINT64_MAX);
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
   void fail_with(std::vector<std::string> lines) {
     outcome = Outcome{Outcome::Kind::kFailed, {}, 0, std::move(lines)};
@@ -86,9 +94,13 @@ struct ZoneLoader::Task {
   }
 };
 
-bool ZoneLoader::Task::is_merged(const std::optional<zone::ZoneSource>& source) const {
-  return source && source->file_mtime_ns == live().source_mtime_ns() &&
-         source->file_octets == live().source_octets();
+/// Whether the file is the noted one: nothing is scanned, built or compared then. One above
+/// `most_octets` is not read to find out.
+bool ZoneLoader::Task::is_merged(std::uint64_t most_octets) {
+  const FileCheck check = check_file(job.path, noted_source(live()), most_octets);
+  if (check.hashed) ++hashed;
+  if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
+  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
 /// A small file, and nothing in the journal.
@@ -106,14 +118,14 @@ Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
     unchanged();
     return {};
   }
-  const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
-  if (served && is_merged(source)) {
+  if (served && is_merged(kTogetherOctets)) {
     unchanged();
     return {};
   }
-  alone = served || !is_simple(source);
+  alone = served || !is_simple(job.path.empty() ? std::nullopt : stat_source(job.path));
   if (alone) return {};
   const ZoneHistory before{*batch->history->any(position), position, false};
+  ++scanned;
   auto built = build_zone(built_in, job.apex, job.path, &before);
   if (!built) return fail(Errc::kInvalid, "{} cannot be read", job.path);
   zone.emplace(std::move(*built));
@@ -124,6 +136,7 @@ Result<BuiltZone, ZoneProblems> ZoneLoader::Task::build_alone(shm::Store& store,
                                                               const std::string& path,
                                                               const ZoneHistory* history) {
   transaction.emplace(store.begin_private());
+  if (!path.empty()) ++scanned;
   return build_zone(*transaction, job.apex, path, history, progress.get());
 }
 
@@ -135,13 +148,14 @@ void ZoneLoader::Task::examine(shm::Store& store) {
   zone.reset();
   plan.reset();
   moved = false;
+  touched.reset();
   if (!served) return load_new(store, source.has_value());
   // What a secondary is served says its primary; the file is a copy.
-  if (job.file_optional || is_merged(source)) return unchanged();
+  if (job.file_optional || is_merged()) return unchanged();
   // An export that was cut short; what it left is the file that is merged.
   const auto finished = finish_export(native_files(), job.path, noted_source(live()));
   if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
-  if (*finished || is_merged(stat_source(job.path))) return unchanged();
+  if (*finished || is_merged()) return unchanged();
   compare(store);
 }
 
@@ -498,6 +512,21 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
   changes_.submit(std::move(change));
 }
 
+/// So that the file is not read for its hash next time. Nothing depends on it: it is not waited
+/// for, and when the store is full the next look reads once more.
+void ZoneLoader::renew(const Task& task) {
+  committer_.edit(
+      [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
+        const zone::ZoneView live = draft.snapshot().zone_at(apex);
+        if (!live || !live.loaded() || !(noted_source(live) == touched.before)) return {};
+        return draft.put_zone_source(apex, touched.now);
+      },
+      [apex = task.job.apex](const Status& status) {
+        if (!status)
+          log::warning("file_not_noted", "zone", to_text(apex), "reason", status.error().text);
+      });
+}
+
 void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
   task->progress.reset();
   report(task, outcome);
@@ -527,6 +556,12 @@ void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcom
       log::warning("zone_file", "zone", to_text(task->job.apex), "text", warning);
   for (const std::string& line : outcome.problems)
     log::error("zone_not_loaded", "zone", to_text(task->job.apex), "reason", line);
+  counters_.hashed += task->hashed;
+  counters_.built += task->scanned;
+  if (task->touched) {
+    ++counters_.renewed;
+    renew(*task);
+  }
   --task->batch->running;
   ++task->batch->finished;
   if (task->batch->done) task->batch->done(task->job, outcome);

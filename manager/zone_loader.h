@@ -45,6 +45,11 @@ class ZoneLoader {
     std::vector<std::string> problems;  ///< with kFailed: `file:line: reason`
   };
   using Done = std::function<void(const Job&, const Outcome&)>;
+  struct Counters {
+    std::uint64_t hashed = 0;   ///< files read for their hash alone
+    std::uint64_t built = 0;    ///< files that were scanned, and their zones built
+    std::uint64_t renewed = 0;  ///< files found the same under another time or stamp
+  };
 
   /// `threads` jobs run at once. References outlive the loader, and the pool is joined before it
   /// goes. Its methods belong to the commit thread.
@@ -62,6 +67,8 @@ class ZoneLoader {
   void run(Source source, std::shared_ptr<HistorySource> history, Done done,
            std::function<void()> all_done);
   [[nodiscard]] bool idle() const noexcept { return batches_.empty(); }
+  /// Of all jobs that are finished.
+  [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// Null: the zone's file is not being read, or is a small one.
   [[nodiscard]] std::shared_ptr<const LoadProgress> progress(dns::NameView zone) const {
     return loads_.find(zone);
@@ -97,6 +104,7 @@ class ZoneLoader {
   void built(const std::shared_ptr<Task>& task);
   void put(const std::shared_ptr<Task>& task);
   void merge(const std::shared_ptr<Task>& task);
+  void renew(const Task& task);
   void log_loaded(const Task& task, const zone::ZoneView& live) const;
   void finish(const std::shared_ptr<Task>& task, Outcome outcome);
   void report(const std::shared_ptr<Task>& task, const Outcome& outcome);
@@ -111,6 +119,7 @@ class ZoneLoader {
   zone::DataLimits limits_;
   std::deque<std::shared_ptr<Batch>> batches_;
   LoadsUnderWay loads_;
+  Counters counters_;
   std::size_t running_ = 0;  ///< threads at work: each has one task, or many together
 };
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/content_hash.h"
 #include "base/crash_point.h"
 #include "dns/zone_text.h"
 #include "manager/trickled_file.h"
@@ -10,13 +11,16 @@
 
 namespace pando::manager {
 
-Status write_zone_text(StoreFile& file, const zone::ZoneView& zone, std::string_view comment) {
+Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zone,
+                                       std::string_view comment) {
   TrickledFile trickled(file);
   std::uint64_t offset = 0;
+  ContentHash hash;
   dns::ZoneTextWriter writer(zone.apex(), {.relative_owners = true}, [&](std::string_view text) {
     const auto* octets = reinterpret_cast<const std::uint8_t*>(text.data());
     auto written = trickled.write_at(offset, {octets, text.size()});
     offset += text.size();
+    hash.add(text.data(), text.size());
     return written;
   });
   auto done = writer.comment(comment);
@@ -33,24 +37,29 @@ Status write_zone_text(StoreFile& file, const zone::ZoneView& zone, std::string_
   if (done && writer.records() != zone.record_count())
     return fail(Errc::kCorrupt, "{} records where {} are counted", writer.records(),
                 zone.record_count());
-  return done;
+  if (!done) return pass(done);
+  return hash.value();
 }
 
-Status write_zone_file(Files& files, const zone::ZoneView& zone, const std::string& path) {
+Result<std::uint64_t> write_zone_file(Files& files, const zone::ZoneView& zone,
+                                      const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const std::string partial = path + kPartial;
-  if (auto made = files.make_directory(folder); !made) return made;
+  if (auto made = files.make_directory(folder); !made) return pass(made);
   auto file = files.open(partial, OpenMode::kCreate);
   if (!file) return pass(file);
-  auto done = write_zone_text(
+  auto hash = write_zone_text(
       **file, zone,
       fmt::format("copy of {} at serial {}", to_text(zone.apex()), zone.serial().value));
-  if (done) done = (*file)->sync();
+  Status done = hash ? (*file)->sync() : Status(pass(hash));
   crash_point("zone-copy-written");
   if (done) done = files.rename(partial, path);
-  if (done) return files.sync_directory(folder);
-  static_cast<void>(files.remove(partial));
-  return done;
+  if (!done) {
+    static_cast<void>(files.remove(partial));
+    return pass(done);
+  }
+  if (auto synced = files.sync_directory(folder); !synced) return pass(synced);
+  return *hash;
 }
 
 }  // namespace pando::manager

@@ -34,6 +34,13 @@ void release_octets(shm::Transaction& transaction, std::uint32_t ref, std::size_
   if (ref != 0) transaction.release(shm::Ref<>{ref}, std::max<std::size_t>(octets, 1));
 }
 
+void set_source(ZoneEntry& entry, const ZoneSource& source) noexcept {
+  entry.source_mtime_ns = source.file_mtime_ns;
+  entry.source_octets = source.file_octets;
+  entry.source_hash = source.hash;
+  entry.source_stamp = source.stamp;
+}
+
 }  // namespace
 
 Draft::Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version)
@@ -199,8 +206,7 @@ Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
   entry.record_count = built.record_count;
   entry.name_count = built.name_count;
   entry.data_version = version_;
-  entry.source_mtime_ns = source.file_mtime_ns;
-  entry.source_octets = source.file_octets;
+  set_source(entry, source);
   return put_entry(entry, apex);
 }
 
@@ -208,8 +214,7 @@ Status Draft::put_zone_source(dns::NameView apex, const ZoneSource& source) {
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
   ZoneEntry entry = *old;
-  entry.source_mtime_ns = source.file_mtime_ns;
-  entry.source_octets = source.file_octets;
+  set_source(entry, source);
   return put_entry(entry, apex);
 }
 
@@ -223,8 +228,7 @@ Status Draft::unload_zone(dns::NameView apex) {
   entry.apex = entry.names = entry.nsec3 = entry.shared = entry.serial = 0;
   entry.record_count = entry.name_count = 0;
   entry.data_version = version_;
-  entry.source_mtime_ns = 0;
-  entry.source_octets = 0;
+  set_source(entry, {});
   return put_entry(entry, apex);
 }
 

@@ -69,6 +69,9 @@ class ZoneBuilder {
 struct ZoneSource {
   std::int64_t file_mtime_ns = 0;
   std::uint64_t file_octets = 0;
+  std::uint64_t hash = 0;   ///< of its content (base/content_hash.h), 0 = not known
+  std::uint32_t stamp = 0;  ///< of its inode's state (manager/noted_file.h), 0 = not known
+  bool operator==(const ZoneSource&) const = default;
 };
 
 /// What applying one Changes did.

@@ -23,7 +23,7 @@
 namespace pando::zone {
 
 /// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
-inline constexpr std::uint32_t kFormatVersion = 5;
+inline constexpr std::uint32_t kFormatVersion = 6;
 
 /// Trie branch: 8 octets, then one 32-bit reference per child, in symbol order.
 ///
@@ -150,7 +150,7 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 ///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
 ///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
 ///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
-///   88 its octets | 96 saved versions | 100 – | 104 apex labels …
+///   88 its octets | 96 saved versions | 100 source stamp | 104 source hash | 112 apex labels …
 ///
 /// Data that was set aside (zone/saved_versions.h) has such a block, too, to which SavedList leads:
 /// without settings and saved versions, and with the history that led to it.
@@ -175,7 +175,8 @@ struct ZoneEntry {
   std::uint32_t history_records;  // ever written to it, modulo 2^32
   std::uint64_t history_octets;   // in blocks of differences, the trie's branches apart
   std::uint32_t saved;            // SavedList, 0 = none
-  std::uint32_t unused_too;
+  std::uint32_t source_stamp;
+  std::uint64_t source_hash;
 
   static constexpr std::uint8_t kLoaded = 2;
   static constexpr std::uint8_t kNsec = 4;
@@ -183,8 +184,8 @@ struct ZoneEntry {
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 104 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 104");
+static_assert(sizeof(ZoneEntry) == 112 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 112");
 
 /// One saved version of a zone (zone/saved_versions.h).
 ///

@@ -154,6 +154,8 @@ std::uint64_t ZoneView::history_octets() const noexcept { return entry_->history
 bool ZoneView::has_saved() const noexcept { return entry_->saved != 0; }
 std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
 std::uint64_t ZoneView::source_octets() const noexcept { return entry_->source_octets; }
+std::uint64_t ZoneView::source_hash() const noexcept { return entry_->source_hash; }
+std::uint32_t ZoneView::source_stamp() const noexcept { return entry_->source_stamp; }
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
 
 ByteView ZoneView::settings_bytes() const noexcept {

@@ -193,9 +193,12 @@ class ZoneView {
   [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
   [[nodiscard]] std::uint64_t settings_tag()
       const noexcept;  ///< equal tags = equal settings: cacheable
-  /// Modification time and size of the zone file the data came from; 0 when from elsewhere.
+  /// Modification time, size, hash and stamp of the zone file the data came from (ZoneSource); 0
+  /// when from elsewhere.
   [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
   [[nodiscard]] std::uint64_t source_octets() const noexcept;
+  [[nodiscard]] std::uint64_t source_hash() const noexcept;
+  [[nodiscard]] std::uint32_t source_stamp() const noexcept;
 
  private:
   friend class Snapshot;

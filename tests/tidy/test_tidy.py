@@ -33,7 +33,7 @@ ROOMS = {  # third-party header → folders that may include it
     r"nlohmann/": {"ipc", "ctl", "manager"},
     r"CLI/": {"ctl", "manager", "worker"},
     r"asio": {"ipc", "worker", "manager", "ctl"},
-    r"xxhash\.h": {"shm", "zone", "worker", "manager"},
+    r"xxhash\.h": {"base", "shm", "zone", "worker", "manager"},
 }
 
 SOURCES = [path for folder in MAY_INCLUDE for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/content_hash.h"
 #include "dns/rdata.h"
 
 namespace pando::dns {
@@ -74,6 +75,7 @@ class ZoneScannerParts : public ::testing::Test {
         ASSERT_EQ(found.report.warnings, whole.report.warnings) << what;
         if (found.report.ok()) {
           ASSERT_EQ(found.octets, whole.octets) << what;
+          ASSERT_EQ(found.report.content_hash, whole.report.content_hash) << what;
         }
       }
   }
@@ -84,6 +86,20 @@ class ZoneScannerParts : public ::testing::Test {
 TEST_F(ZoneScannerParts, OrdinaryFileIsScannedInParts) {
   std::string text = "$TTL 60\n@ SOA ns m 1 2 3 4 5\n@ NS ns\n";
   for (int i = 0; i < 300; ++i) text += fmt::format("n{} A 192.0.2.{}\n  TXT \"x\"\n", i, i % 256);
+  expect_same(write("zone", text), text);
+}
+
+TEST_F(ZoneScannerParts, AFileIsHashedUnlessItIncludesOthers) {
+  std::string text = "$TTL 60\n@ SOA ns m 1 2 3 4 5\n@ NS ns\n";
+  for (int i = 0; i < 300; ++i) text += fmt::format("n{} A 192.0.2.{}\n", i, i % 256);
+  ContentHash expected;
+  expected.add(text.data(), 1);
+  expected.add(text.data() + 1, text.size() - 1);
+  EXPECT_EQ(scan(write("zone", text)).report.content_hash, expected.value());
+  EXPECT_NE(scan(write("zone", text + ";\n")).report.content_hash, expected.value());
+  expect_same(write("zone", text + ";\n"), text);
+  text += "$INCLUDE included\n";
+  EXPECT_EQ(scan(write("zone", text)).report.content_hash, 0U);
   expect_same(write("zone", text), text);
 }
 

@@ -29,7 +29,10 @@ class Copies : public ::testing::Test {
     version_ = parts_.committer.current();
     return version_.zone_at(name("@"));
   }
-  Status write() { return write_zone_file(disk_, live(), kPath); }
+  Status write() {
+    auto hash = write_zone_file(disk_, live(), kPath);
+    return hash ? Status() : Status(pass(hash));
+  }
   void change() { ASSERT_TRUE(parts_.apply({}, {"new 300 A 192.0.2.200"})); }
 
   FakeDisk disk_;

@@ -384,7 +384,7 @@ TEST_F(SavedVersions, ThatAreDamagedAreSeen) {
   const std::uint32_t ref = saved("here").aside;
   auto* octets = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(store_->window().base()) +
                                                  shm::Ref<>{ref}.offset());
-  for (const std::size_t at : {1U, 8U, 12U, 20U, 32U, 40U, 76U, 105U}) {
+  for (const std::size_t at : {1U, 8U, 12U, 20U, 32U, 40U, 76U, 113U}) {
     octets[at] ^= 1;
     EXPECT_GT(audit(store_->window(), store_->current().root).fault_count, 0U) << at;
     octets[at] ^= 1;
