@@ -408,13 +408,7 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
           });
     });
   }
-  const auto& present = journal.listing.segments;  // changed by this thread alone
   for (const JournalFiles::Segment& segment : sealed.segments) {
-    // One that had no records when it was sealed: the next segment has its name, and what came
-    // since.
-    const bool is_another = std::any_of(present.begin(), present.end(),
-                                        [&](const auto& now) { return now.path == segment.path; });
-    if (is_another) continue;
     if (auto removed = journal.disk.remove(segment.path); !removed) return removed;
     crash_point("journal-segment-dropped");
   }
@@ -429,6 +423,17 @@ JournalFiles Journal::files() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->listing;
 }
+
+JournalFiles Journal::sealed_files() const {
+  JournalFiles files = this->files();
+  if (files.segments.empty() || files.segments.back().header.first <= impl_->last) return files;
+  const SegmentHeader empty = files.segments.back().header;
+  files.segments.pop_back();
+  if (empty.void_from < empty.first && (files.void_from == 0 || empty.void_from < files.void_from))
+    files.void_from = empty.void_from;
+  return files;
+}
+
 std::uint64_t Journal::last_position() const noexcept { return impl_->last; }
 std::uint64_t Journal::total_octets() const noexcept { return impl_->total; }
 const std::string& Journal::directory() const noexcept { return impl_->options.directory; }

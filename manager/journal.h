@@ -50,7 +50,7 @@ struct JournalFiles {
   /// it had is missing until a snapshot is behind it.
   std::uint64_t damaged = 0;
   /// Positions from here on, which a failed group may have left in the last segment, never took
-  /// place; the next segment's header will say so. 0 = none.
+  /// place; the next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
 };
 
@@ -86,11 +86,15 @@ class Journal {
   /// Ends the current segment, so that all segments so far can be dropped by a snapshot.
   void seal() noexcept;
   /// Takes over a finished snapshot file (see JournalSnapshot) and removes the segments and the
-  /// older snapshot that it replaces. `sealed` = files() as the snapshot was made from.
+  /// older snapshot that it replaces. `sealed` = sealed_files() as the snapshot was made from.
   Status replace_by_snapshot(const std::string& partial_path, std::uint64_t position,
                              const JournalFiles& sealed);
 
   [[nodiscard]] JournalFiles files() const;
+  /// After seal(): what can be read by name while the journal goes on. A last segment without
+  /// records is left out, since the next one takes its name; what it says of those before is in
+  /// `void_from`.
+  [[nodiscard]] JournalFiles sealed_files() const;
   [[nodiscard]] std::uint64_t last_position() const noexcept;
   /// Octets of all files as written (the preallocated rest of the last segment not counted).
   [[nodiscard]] std::uint64_t total_octets() const noexcept;

@@ -55,7 +55,7 @@ void JournalUpkeep::begin() {
     round->position = committer_.position();
     journal_thread_.post([this, round] {
       journal_.seal();
-      round->sealed = journal_.files();
+      round->sealed = journal_.sealed_files();
       asio::post(pool_, [this, round] { write(round); });
     });
     return {};

@@ -46,7 +46,7 @@ int append_groups(const std::string& folder, int life) {
     if (::write(1, line.data(), line.size()) < 0) return 3;
     if (i == kGroups / 2) {  // the store's zones, as far as this test needs them
       journal->seal();
-      const JournalFiles sealed = journal->files();
+      const JournalFiles sealed = journal->sealed_files();
       const std::uint64_t position = journal->last_position();
       Bytes bytes = encode_segment_header({FileKind::kSnapshot, position, 0, 1});
       append_record(bytes, {1, 1, RecordKind::kFileEnd, dns::Name(), {}, {}, {}}, 1);

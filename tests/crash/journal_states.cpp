@@ -199,7 +199,7 @@ class Host {
     const shm::VersionInfo now = store_.current();
     const zone::Snapshot version(store_.window(), now.root, now.number);
     journal_->seal();
-    const JournalFiles sealed = journal_->files();
+    const JournalFiles sealed = journal_->sealed_files();
     some_commits();
     const auto path = write_snapshot(disk_, kFolder, sealed, version, now.journal_position);
     some_commits();

@@ -274,7 +274,7 @@ TEST_F(JournalTest, ASnapshotReplacesTheSealedSegments) {
   for (int i = 0; i < 10; ++i) append(journal, std::string(300, 'a'));
   const std::uint64_t before = journal.total_octets();
   journal.seal();
-  const JournalFiles sealed = journal.files();
+  const JournalFiles sealed = journal.sealed_files();
   const std::uint64_t position = journal.last_position();
   append(journal, "behind the snapshot");
   const std::string partial = std::string(kFolder) + "/snapshot.partial";
@@ -295,6 +295,30 @@ TEST_F(JournalTest, ASnapshotReplacesTheSealedSegments) {
                 return {};
               }).has_value());
   EXPECT_EQ(zones, 1);
+}
+
+/// Its name is the next one's: who reads by name would find records in it that came later.
+TEST_F(JournalTest, AnEmptyLastSegmentIsNoSealedFileButWhatItVoidsIsVoid) {
+  Bytes voided;
+  {
+    Journal journal = open(1024);
+    append(journal, "good");
+    append(journal, "never took place");
+    voided = encode_segment_header({FileKind::kSegment, 3, 2, 7});
+  }
+  const std::string path = fmt::format("{}/{:016x}.journal", kFolder, 3);
+  ASSERT_TRUE(write_file_atomically(disk, path, voided).has_value());
+  Journal journal = open(1024);
+  ASSERT_EQ(journal.files().segments.size(), 2U);
+  const JournalFiles sealed = journal.sealed_files();
+  EXPECT_EQ(sealed.segments.size(), 1U);
+  EXPECT_EQ(append(journal, "later"), 3U);
+  ASSERT_EQ(journal.files().segments.back().path, path) << "the same name";
+  for (const JournalFiles& files : {sealed, journal.files()}) {
+    EXPECT_FALSE(is_void(files, 1));
+    EXPECT_TRUE(is_void(files, 2));
+  }
+  EXPECT_EQ(journal.sealed_files().segments.size(), 2U) << "it has records now";
 }
 
 TEST_F(JournalTest, ASnapshotWithoutItsEndIsDamage) {
