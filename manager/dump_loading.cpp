@@ -28,14 +28,12 @@ class DumpLoading {
     zone::ZoneSettings settings;
     settings.is_secondary = zone_.is_secondary;
     if (auto put = draft_->put_zone_settings(zone_.name, settings, zones_); !put) return put;
-    if (auto set = set_timers(zones_++); !set) return set;
-    if (!zone_.loaded) return {};
-    builder_.emplace(zone_.name, *transaction_);
-    return {};
+    has_data_ = false;
+    return set_timers(zones_++);
   }
 
   Status take(zone::DumpPart&& part) {
-    if (!builder_) return fail(Errc::kCorrupt, "records of a zone that is whole");
+    if (!builder_) builder_.emplace(zone_.name, *transaction_);
     for (const zone::Record& record : part.records.added)
       if (auto added = builder_->add(record.owner, record.type, record.ttl, record.rdata); !added)
         return added;
@@ -58,6 +56,18 @@ class DumpLoading {
     return draft_->put_difference(whole, part.from, part.to, limits_);
   }
 
+  Status take(zone::DumpSaved&& saved) {
+    if (auto put = put_data(); !put) return put;
+    return draft_->put_saved_version(zone_.name, saved.version);
+  }
+
+  /// What is put next sets it aside again.
+  Status take(zone::DumpAside&& aside) {
+    if (auto put = put_data(); !put) return put;
+    has_data_ = false;
+    return check_serial(aside.serial);
+  }
+
   Status take(zone::DumpNote&& note) {
     const auto kind = static_cast<RecordKind>(note.kind);
     if (kind != RecordKind::kOverlay && kind != RecordKind::kSource)
@@ -68,6 +78,7 @@ class DumpLoading {
 
   Status take(zone::DumpZoneEnd&&) {
     if (auto put = put_data(); !put) return put;
+    if (auto ended = end_zone(); !ended) return ended;
     const bool full =
         ++pending_ >= kZonesPerVersion || transaction_->allocated_octets() >= kOctetsPerVersion;
     return full ? publish() : Status();
@@ -111,17 +122,30 @@ class DumpLoading {
     return {};
   }
 
-  /// The zone's records are there; once.
+  /// The zone's records are there, or those of what was set aside; once.
   Status put_data() {
     if (!builder_) return {};
     auto built = builder_->finish();
     builder_.reset();
     if (!built) return pass(built);
-    if (auto put = draft_->put_zone(zone_.name, **built, zone_.source); !put) return put;
-    const zone::ZoneView view = draft_->snapshot().zone_at(zone_.name);
-    if (view.serial() == zone_.serial) return {};
+    has_data_ = true;
+    return draft_->put_zone(zone_.name, **built, zone_.source);
+  }
+
+  [[nodiscard]] zone::ZoneView view() const { return draft_->snapshot().zone_at(zone_.name); }
+
+  [[nodiscard]] Status check_serial(dns::Serial serial) const {
+    if (view().serial() == serial) return {};
     return fail(Errc::kCorrupt, "{} has serial {} where {} is said to be", to_text(zone_.name),
-                view.serial().value, zone_.serial.value);
+                view().serial().value, serial.value);
+  }
+
+  Status end_zone() {
+    if (zone_.loaded && !has_data_)
+      return fail(Errc::kCorrupt, "{} has no records", to_text(zone_.name));
+    if (zone_.loaded) return check_serial(zone_.serial);
+    // It has none of its own now; what it had was set aside.
+    return view().loaded() ? draft_->unload_zone(zone_.name) : Status();
   }
 
   static Status check_note(const JournalEntry& entry) {
@@ -139,6 +163,7 @@ class DumpLoading {
   std::optional<shm::Transaction> transaction_;
   std::optional<zone::Draft> draft_;
   std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are there
+  bool has_data_ = false;                     // they are, and not set aside
   zone::DumpZone zone_;
   zone::Changes difference_;  // so far
   bool too_long_ = false;     // it is, for the limits

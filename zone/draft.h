@@ -122,6 +122,11 @@ class Draft {
   /// `limits` allow none, or the store is nearly full.
   Status save_version(dns::NameView apex, std::string_view label, std::uint64_t taken,
                       const DataLimits& limits);
+  /// Puts a saved version of a store that is made again behind the others: of the serial that
+  /// put_difference() has come to, or why it was lost. What comes later, as put_difference() or
+  /// put_zone() bring it, keeps or loses it as ever. kInvalid, kExists, kNotFound as above; kFull:
+  /// as many as there may be.
+  Status put_saved_version(dns::NameView apex, const SavedVersion& version);
   /// Lets a saved version go, and what only it needed. kNotFound.
   Status forget_version(dns::NameView apex, std::string_view label, const DataLimits& limits);
   /// Lets all saved versions of a zone go.

@@ -72,6 +72,24 @@ Status Draft::save_version(dns::NameView apex, std::string_view label, std::uint
   return put_entry(entry, apex);
 }
 
+Status Draft::put_saved_version(dns::NameView apex, const SavedVersion& version) {
+  if (auto fine = check_label(version.label); !fine) return fine;
+  const ZoneView zone = snapshot().zone_at(apex);
+  if (!zone || (version.held() && !zone.loaded()))
+    return fail(Errc::kNotFound, "{}: no such zone, or not loaded", dns::to_text(apex));
+  std::vector<SavedVersion> saved = saved_versions(zone);
+  if (find_saved(saved, version.label) != nullptr)
+    return fail(Errc::kExists, "{} has a snapshot '{}' already", dns::to_text(apex), version.label);
+  if (saved.size() >= kMaxSavedVersions)
+    return fail(Errc::kFull, "{} has {} snapshots, which is the most", dns::to_text(apex),
+                saved.size());
+  saved.push_back(version);
+  saved.back().aside = 0;
+  ZoneEntry entry = *entry_at(apex);
+  if (auto put = put_saved(entry, saved); !put) return put;
+  return put_entry(entry, apex);
+}
+
 Status Draft::forget_version(dns::NameView apex, std::string_view label, const DataLimits& limits) {
   const ZoneView zone = snapshot().zone_at(apex);
   std::vector<SavedVersion> saved = saved_versions(zone);

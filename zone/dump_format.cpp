@@ -13,7 +13,16 @@ constexpr std::uint32_t kRecordMagic = 0x50445243U;        // "PDRC"
 constexpr std::size_t kHeaderChecksumAt = kDumpHeaderOctets - 8;
 constexpr std::size_t kFrameChecksumAt = kDumpFrameOctets - 8;
 
-enum Kind : std::uint8_t { kZone = 1, kPart, kDifference, kNote, kZoneEnd, kEnd };
+enum Kind : std::uint8_t {
+  kZone = 1,
+  kPart,
+  kDifference,
+  kNote,
+  kZoneEnd,
+  kEnd,
+  kSaved,  // from version 2 on
+  kAside,
+};
 
 constexpr std::uint8_t kLoaded = 1;  // flags of a zone
 constexpr std::uint8_t kSecondary = 2;
@@ -40,6 +49,7 @@ Kind put_body(Bytes& out, const DumpZone& zone) {
   append_be64(out, zone.expires_at);
   append_be64(out, zone.next_refresh);
   append_be64(out, zone.last_ok);
+  append_be64(out, zone.source.hash);
   return kZone;
 }
 
@@ -70,7 +80,24 @@ Kind put_body(Bytes& out, const DumpCounts& counts) {
   append_be64(out, counts.zones);
   append_be64(out, counts.records);
   append_be64(out, counts.differences);
+  append_be64(out, counts.saved);
   return kEnd;
+}
+
+Kind put_body(Bytes& out, const DumpSaved& saved) {
+  const SavedVersion& version = saved.version;
+  append_be32(out, version.serial.value);
+  append_be64(out, version.taken);
+  append_be64(out, version.records);
+  out.push_back(static_cast<std::uint8_t>(version.state));
+  out.insert(out.end(), version.label.begin(), version.label.end());
+  return kSaved;
+}
+
+Kind put_body(Bytes& out, const DumpAside& aside) {
+  append_be32(out, aside.serial.value);
+  append_be64(out, aside.records);
+  return kAside;
 }
 
 /// Takes fields off the front; `ok` turns false at the first that is cut off.
@@ -135,6 +162,7 @@ Result<DumpItem> take_zone(ByteView body) {
   zone.expires_at = fields.u64();
   zone.next_refresh = fields.u64();
   zone.last_ok = fields.u64();
+  if (!fields.left.empty()) zone.source.hash = fields.u64();  // version 1 has none
   if (!fields.ok || !fields.left.empty()) return cut_off();
   return DumpItem(std::move(zone));
 }
@@ -179,8 +207,35 @@ Result<DumpItem> take_counts(ByteView body) {
   counts.zones = fields.u64();
   counts.records = fields.u64();
   counts.differences = fields.u64();
+  if (!fields.left.empty()) counts.saved = fields.u64();  // version 1 has none
   if (!fields.ok || !fields.left.empty()) return cut_off();
   return DumpItem(counts);
+}
+
+Result<DumpItem> take_saved(ByteView body) {
+  Fields fields{body};
+  SavedVersion version;
+  version.serial = {fields.u32()};
+  version.taken = fields.u64();
+  version.records = fields.u64();
+  const std::uint8_t state = fields.u8();
+  if (!fields.ok) return cut_off();
+  if (state > static_cast<std::uint8_t>(SavedVersion::State::kStoreFull))
+    return fail(Errc::kCorrupt, "a saved version in state {}", state);
+  version.state = static_cast<SavedVersion::State>(state);
+  version.label.assign(fields.left.begin(), fields.left.end());
+  if (auto fine = check_label(version.label); !fine)
+    return fail(Errc::kCorrupt, "{}", fine.error().text);
+  return DumpItem(DumpSaved{std::move(version)});
+}
+
+Result<DumpItem> take_aside(ByteView body) {
+  Fields fields{body};
+  DumpAside aside;
+  aside.serial = {fields.u32()};
+  aside.records = fields.u64();
+  if (!fields.ok || !fields.left.empty()) return cut_off();
+  return DumpItem(aside);
 }
 
 }  // namespace
@@ -248,7 +303,7 @@ std::optional<DumpFrame> decode_dump_frame(ByteView bytes) noexcept {
   if (bytes.size() < kDumpFrameOctets || load_be32(bytes.data()) != kRecordMagic)
     return std::nullopt;
   DumpFrame frame{load_be32(bytes.data() + 4), load_be64(bytes.data() + 8), bytes[16]};
-  if (frame.kind < kZone || frame.kind > kEnd || frame.body_octets > kMaxDumpBody)
+  if (frame.kind < kZone || frame.kind > kAside || frame.body_octets > kMaxDumpBody)
     return std::nullopt;
   return frame;
 }
@@ -268,6 +323,10 @@ Result<DumpItem> decode_dump_record(ByteView frame, ByteView body, std::uint64_t
       return take_note(body);
     case kZoneEnd:
       return body.empty() ? Result<DumpItem>(DumpZoneEnd{}) : cut_off();
+    case kSaved:
+      return take_saved(body);
+    case kAside:
+      return take_aside(body);
     default:
       return take_counts(body);
   }

@@ -11,12 +11,13 @@
 #include "shm/store.h"
 #include "zone/changes.h"
 #include "zone/draft.h"
+#include "zone/saved_versions.h"
 
 /// The bytes of a dump: a version of the store as a stream that says nothing of the store's layout,
 /// so that a build of another layout can go on from it. docs/store-format.md has the pictures.
 namespace pando::zone {
 
-inline constexpr std::uint32_t kDumpVersion = 1;
+inline constexpr std::uint32_t kDumpVersion = 2;
 inline constexpr std::size_t kDumpHeaderOctets = 80;
 inline constexpr std::size_t kDumpFrameOctets = 32;
 /// Enough of a file's first octets to tell a dump from anything else.
@@ -52,7 +53,7 @@ struct DumpZone {
   std::uint64_t next_refresh = 0;
   std::uint64_t last_ok = 0;
 };
-/// Some of its records, all of them additions.
+/// Some of its records, all of them additions; or of data that were set aside.
 struct DumpPart {
   Changes records;
 };
@@ -71,17 +72,29 @@ struct DumpNote {
   dns::Serial to;
   Bytes payload;
 };
+/// A version of the zone that was given a label: of what the differences before have come to, or
+/// why it was lost. SavedVersion::aside is not used.
+struct DumpSaved {
+  SavedVersion version;
+};
+/// What came since the zone began, or since the last one of these, are data that were set aside for
+/// the saved versions in it; what was put in their place follows.
+struct DumpAside {
+  dns::Serial serial;
+  std::uint64_t records = 0;
+};
 /// The zone is whole.
 struct DumpZoneEnd {};
 /// The dump is whole.
 struct DumpCounts {
   std::uint64_t zones = 0;
-  std::uint64_t records = 0;
-  std::uint64_t differences = 0;
+  std::uint64_t records = 0;      ///< without data that were set aside
+  std::uint64_t differences = 0;  ///< with theirs
+  std::uint64_t saved = 0;
   bool operator==(const DumpCounts&) const = default;
 };
-using DumpItem =
-    std::variant<DumpZone, DumpPart, DumpDifference, DumpNote, DumpZoneEnd, DumpCounts>;
+using DumpItem = std::variant<DumpZone, DumpPart, DumpDifference, DumpNote, DumpZoneEnd, DumpCounts,
+                              DumpSaved, DumpAside>;
 
 [[nodiscard]] bool looks_like_dump(ByteView head) noexcept;
 

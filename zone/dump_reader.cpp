@@ -67,14 +67,13 @@ Status DumpReader::take(DumpItem& item) {
   if (auto* zone = std::get_if<DumpZone>(&item)) return take_zone(*zone);
   if (const auto* counts = std::get_if<DumpCounts>(&item)) return end(*counts);
   if (stage_ == Stage::kBetween || stage_ == Stage::kEnd) return out_of_place("a zone's record");
-  if (const auto* part = std::get_if<DumpPart>(&item)) {
-    if (stage_ != Stage::kRecords || !zone_.loaded) return out_of_place("a part of a zone");
-    records_ += part->records.added.size();
-    return {};
-  }
+  if (const auto* part = std::get_if<DumpPart>(&item)) return take_part(*part);
   if (const auto* difference = std::get_if<DumpDifference>(&item))
     return take_difference(*difference);
-  if (difference_ && !difference_->last) return out_of_place("another record than a difference's");
+  if (data_.difference && !data_.difference->last)
+    return out_of_place("another record than a difference's");
+  if (const auto* saved = std::get_if<DumpSaved>(&item)) return take_saved(saved->version);
+  if (const auto* aside = std::get_if<DumpAside>(&item)) return take_aside(*aside);
   if (std::holds_alternative<DumpNote>(item)) {
     stage_ = Stage::kNotes;
     return {};
@@ -87,38 +86,80 @@ Status DumpReader::take_zone(DumpZone& zone) {
   if (counts_.zones > 0 && dns::compare_canonical(zone_.name, zone.name) >= 0)
     return fail(Errc::kCorrupt, "{} behind {}", to_text(zone.name), to_text(zone_.name));
   zone_ = zone;
-  records_ = 0;
-  difference_.reset();
+  labels_.clear();
+  data_ = {};
   stage_ = Stage::kRecords;
   ++counts_.zones;
   return {};
 }
 
+/// A zone without data may have some that were set aside.
+Status DumpReader::take_part(const DumpPart& part) {
+  if (stage_ != Stage::kRecords) return out_of_place("a part of a zone");
+  data_.records += part.records.added.size();
+  return {};
+}
+
 Status DumpReader::take_difference(const DumpDifference& difference) {
-  if (stage_ == Stage::kNotes || !zone_.loaded) return out_of_place("a difference");
+  if (stage_ > Stage::kHistory || data_.records == 0) return out_of_place("a difference");
   stage_ = Stage::kHistory;
-  if (difference_) {
-    const bool follows = difference_->last ? difference.from == difference_->to
-                                           : difference.from == difference_->from &&
-                                                 difference.to == difference_->to;
-    if (!follows)
-      return fail(Errc::kCorrupt, "a difference from {} to {} behind one from {} to {}",
-                  difference.from.value, difference.to.value, difference_->from.value,
-                  difference_->to.value);
+  if (const auto& before = data_.difference; before && !before->last) {
+    if (!(difference.from == before->from) || !(difference.to == before->to))
+      return fail(Errc::kCorrupt, "a difference from {} to {} behind a part of one from {} to {}",
+                  difference.from.value, difference.to.value, before->from.value, before->to.value);
+  } else if (data_.reached && !(difference.from == *data_.reached)) {
+    return fail(Errc::kCorrupt, "a difference from {} to {} behind serial {}",
+                difference.from.value, difference.to.value, data_.reached->value);
   }
   if (difference.last) ++counts_.differences;
-  difference_ = DumpDifference{difference.from, difference.to, difference.last, {}};
+  data_.reached = difference.to;
+  data_.difference = DumpDifference{difference.from, difference.to, difference.last, {}};
+  return {};
+}
+
+Status DumpReader::take_saved(const SavedVersion& version) {
+  if (stage_ > Stage::kHistory) return out_of_place("a saved version");
+  if (labels_.size() >= kMaxSavedVersions)
+    return fail(Errc::kCorrupt, "{} has more saved versions than a zone may have",
+                to_text(zone_.name));
+  if (std::find(labels_.begin(), labels_.end(), version.label) != labels_.end())
+    return fail(Errc::kCorrupt, "{} has two versions '{}'", to_text(zone_.name), version.label);
+  labels_.push_back(version.label);
+  ++counts_.saved;
+  if (!version.held()) return {};
+  stage_ = Stage::kHistory;
+  data_.saved = true;
+  if (data_.records > 0 && data_.reached.value_or(version.serial) == version.serial) {
+    data_.reached = version.serial;
+    return {};
+  }
+  return fail(Errc::kCorrupt, "'{}' of {} is of serial {}, which is not there", version.label,
+              to_text(zone_.name), version.serial.value);
+}
+
+Status DumpReader::take_aside(const DumpAside& aside) {
+  if (stage_ > Stage::kHistory || !data_.saved) return out_of_place("data that were set aside");
+  if (auto fine = check_data(aside.serial, aside.records); !fine) return fine;
+  data_ = {};
+  stage_ = Stage::kRecords;
+  return {};
+}
+
+/// What came is what was said to come.
+Status DumpReader::check_data(dns::Serial serial, std::uint64_t records) const {
+  if (data_.records != records)
+    return fail(Errc::kCorrupt, "{} has {} records where {} are said to be", to_text(zone_.name),
+                data_.records, records);
+  if (data_.reached && !(*data_.reached == serial))
+    return fail(Errc::kCorrupt, "the history of {} ends at {}, the zone has serial {}",
+                to_text(zone_.name), data_.reached->value, serial.value);
   return {};
 }
 
 Status DumpReader::end_zone() {
-  if (records_ != zone_.records)
-    return fail(Errc::kCorrupt, "{} has {} records where {} are said to be", to_text(zone_.name),
-                records_, zone_.records);
-  if (difference_ && !(difference_->to == zone_.serial))
-    return fail(Errc::kCorrupt, "the history of {} ends at {}, the zone has serial {}",
-                to_text(zone_.name), difference_->to.value, zone_.serial.value);
-  counts_.records += records_;
+  if (!zone_.loaded && data_.records > 0) return out_of_place("records of a zone without data");
+  if (auto fine = check_data(zone_.serial, zone_.records); !fine) return fine;
+  counts_.records += data_.records;
   stage_ = Stage::kBetween;
   return {};
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "zone/dump_format.h"
 
@@ -35,7 +36,11 @@ class DumpReader {
   Status read(Bytes& into, std::size_t octets);
   Status take(DumpItem& item);
   Status take_zone(DumpZone& zone);
+  Status take_part(const DumpPart& part);
   Status take_difference(const DumpDifference& difference);
+  Status take_saved(const SavedVersion& version);
+  Status take_aside(const DumpAside& aside);
+  Status check_data(dns::Serial serial, std::uint64_t records) const;
   Status end_zone();
   Status end(const DumpCounts& counts);
 
@@ -48,9 +53,16 @@ class DumpReader {
   // The order of things.
   enum class Stage : std::uint8_t { kBetween, kRecords, kHistory, kNotes, kEnd };
   Stage stage_ = Stage::kBetween;
-  DumpZone zone_;                             // open, or the last one
-  std::uint64_t records_ = 0;                 // of it so far
-  std::optional<DumpDifference> difference_;  // the last part; without its records
+  DumpZone zone_;                    // open, or the last one
+  std::vector<std::string> labels_;  // of its saved versions so far
+  /// Of it, or of what was set aside, so far.
+  struct Data {
+    std::uint64_t records = 0;
+    std::optional<DumpDifference> difference;  // the last part; without its records
+    std::optional<dns::Serial> reached;        // by the differences, or said by a saved version
+    bool saved = false;                        // a version that is held
+  };
+  Data data_;
   DumpCounts counts_;
 };
 

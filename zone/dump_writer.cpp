@@ -2,6 +2,8 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
+
 #include "zone/each_record.h"
 #include "zone/history.h"
 
@@ -33,12 +35,29 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
   head.is_secondary = is_secondary(zone);
   if (head.loaded) head.serial = zone.serial();
   if (head.loaded) head.records = zone.record_count();
-  head.source = {zone.source_mtime_ns(), zone.source_octets()};
+  head.source = {zone.source_mtime_ns(), zone.source_octets(), zone.source_hash()};
   if (side == nullptr) return head;
   head.expires_at = side->expires_at.load(std::memory_order_relaxed);
   head.next_refresh = side->next_refresh.load(std::memory_order_relaxed);
   head.last_ok = side->last_ok.load(std::memory_order_relaxed);
   return head;
+}
+
+/// How many of `saved`, from the first on, are of the oldest data that were set aside; those that
+/// were lost before are among them. 0: no such data.
+std::size_t of_oldest_aside(std::span<const SavedVersion> saved) noexcept {
+  const auto first = std::find_if(saved.begin(), saved.end(), [](const SavedVersion& one) {
+    return one.held() && one.aside != 0;
+  });
+  if (first == saved.end()) return 0;
+  const auto last = std::find_if(saved.rbegin(), saved.rend(), [&](const SavedVersion& one) {
+    return one.held() && one.aside == first->aside;
+  });
+  return static_cast<std::size_t>(last.base() - saved.begin());
+}
+
+Status damaged(const SavedVersion& saved, const dns::Name& apex) {
+  return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", saved.label, to_text(apex));
 }
 
 }  // namespace
@@ -53,8 +72,7 @@ Status DumpWriter::put_zone(const ZoneView& zone, const shm::Store::SideEntry* s
                             std::span<const DumpNote> notes) {
   const DumpZone head = head_of(zone, side);
   Status done = put(head);
-  if (done && head.loaded) done = put_records(zone, head.name);
-  if (done && head.loaded) done = put_history(zone, head.name);
+  if (done) done = put_all(zone, head);
   for (const DumpNote& note : notes)
     if (done) done = put(note);
   if (done) done = put(DumpZoneEnd{});
@@ -62,7 +80,41 @@ Status DumpWriter::put_zone(const ZoneView& zone, const shm::Store::SideEntry* s
   return done;
 }
 
-Status DumpWriter::put_records(const ZoneView& zone, const dns::Name& apex) {
+/// What was set aside, oldest first, then the zone's own data; with the saved versions of each.
+Status DumpWriter::put_all(const ZoneView& zone, const DumpZone& head) {
+  const std::vector<SavedVersion> all = saved_versions(zone);
+  Saved saved(all);
+  while (const std::size_t count = of_oldest_aside(saved)) {
+    const ZoneView data = data_of(zone, saved[count - 1]);
+    if (!data) return damaged(saved[count - 1], head.name);
+    if (auto done = put_data(data, head.name, saved.first(count)); !done) return done;
+    if (auto done = put(DumpAside{data.serial(), data.record_count()}); !done) return done;
+    saved = saved.subspan(count);
+  }
+  if (head.loaded) counts_.records += head.records;
+  if (head.loaded) return put_data(zone, head.name, saved);
+  auto done = put_saved(saved, std::nullopt);
+  return done && !saved.empty() ? damaged(saved.front(), head.name) : done;
+}
+
+Status DumpWriter::put_data(const ZoneView& data, const dns::Name& apex, Saved saved) {
+  Status done = put_records(data, apex);
+  if (done) done = put_history(data, apex, saved);
+  if (done) done = put_saved(saved, data.serial());
+  return done && !saved.empty() ? damaged(saved.front(), apex) : done;
+}
+
+/// Those, in their order, that are lost or of serial `at`.
+Status DumpWriter::put_saved(Saved& saved, std::optional<dns::Serial> at) {
+  while (!saved.empty() && (!saved.front().held() || saved.front().serial == at)) {
+    ++counts_.saved;
+    if (auto done = put(DumpSaved{saved.front()}); !done) return done;
+    saved = saved.subspan(1);
+  }
+  return {};
+}
+
+Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
   DumpPart part{{apex, {}, {}}};
   std::uint64_t records = 0;
   std::size_t octets = 0;
@@ -74,7 +126,7 @@ Status DumpWriter::put_records(const ZoneView& zone, const dns::Name& apex) {
     return done;
   };
   auto done = for_each_record(
-      zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
+      data, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
         part.records.added.push_back(
             {dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
         octets += octets_of(owner, rdata);
@@ -82,16 +134,17 @@ Status DumpWriter::put_records(const ZoneView& zone, const dns::Name& apex) {
       });
   if (done) done = flush_part();
   if (!done) return done;
-  counts_.records += records;
-  if (records != zone.record_count())
+  if (records != data.record_count())
     return fail(Errc::kCorrupt, "{} has {} records where {} are counted", to_text(apex), records,
-                zone.record_count());
+                data.record_count());
   return {};
 }
 
-Status DumpWriter::put_history(const ZoneView& zone, const dns::Name& apex) {
-  auto reader = HistoryReader::from_oldest(zone);
+/// Each saved version stands before the difference that starts from it.
+Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Saved& saved) {
+  auto reader = HistoryReader::from_oldest(data);
   if (!reader) return {};
+  if (auto done = put_saved(saved, reader->from()); !done) return done;
   DumpDifference part{reader->from(), reader->to(), false, {apex, {}, {}}};
   std::size_t octets = 0;
   const auto flush_part = [&](bool last) {
@@ -106,6 +159,7 @@ Status DumpWriter::put_history(const ZoneView& zone, const dns::Name& apex) {
   while (const HistoryRecord* record = reader->next()) {
     if (!(reader->from() == part.from)) {
       if (auto done = flush_part(true); !done) return done;
+      if (auto done = put_saved(saved, reader->from()); !done) return done;
       part.from = reader->from();
       part.to = reader->to();
     }

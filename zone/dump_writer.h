@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "zone/dump_format.h"
@@ -28,8 +29,12 @@ class DumpWriter {
   [[nodiscard]] std::uint64_t octets() const noexcept { return octets_; }
 
  private:
-  Status put_records(const ZoneView& zone, const dns::Name& apex);
-  Status put_history(const ZoneView& zone, const dns::Name& apex);
+  using Saved = std::span<const SavedVersion>;
+  Status put_all(const ZoneView& zone, const DumpZone& head);
+  Status put_data(const ZoneView& data, const dns::Name& apex, Saved saved);
+  Status put_records(const ZoneView& data, const dns::Name& apex);
+  Status put_history(const ZoneView& data, const dns::Name& apex, Saved& saved);
+  Status put_saved(Saved& saved, std::optional<dns::Serial> at);
   Status put(const DumpItem& item);
   Status flush();
 

@@ -1,8 +1,8 @@
 // Any octets as a dump: never a crash, never an endless read, memory that the input itself accounts
 // for, and what comes out lies in its zone.
 //
-// Input: one octet of mode; then a dump as it is, or the bodies of records that get right frames and
-// checksums: one octet of kind, two of length, the body.
+// Input: one octet of mode; then a dump as it is, or the bodies of records that get right frames
+// and checksums: one octet of kind, two of length, the body.
 
 #include <xxhash.h>
 
@@ -24,7 +24,7 @@ void append_framed(Bytes& out, std::uint8_t kind, ByteView body, std::uint64_t n
   append_dump_record(out, DumpZoneEnd{}, number, kNonce);
   std::uint8_t* const frame = out.data() + start;
   store_be32(frame + 4, static_cast<std::uint32_t>(body.size()));
-  frame[16] = static_cast<std::uint8_t>(kind % 7);
+  frame[16] = static_cast<std::uint8_t>(kind % 9);
   const std::uint64_t head = XXH3_64bits_withSeed(frame, kDumpFrameOctets - 8, kNonce);
   store_be64(frame + kDumpFrameOctets - 8, XXH3_64bits_withSeed(body.data(), body.size(), head));
   append(out, body);

@@ -93,6 +93,38 @@ def test_a_build_of_another_layout_takes_over(takeover):
     assert not (server.folder / server.journal / "store.dump").exists()
 
 
+def test_snapshots_come_along(takeover):
+    server = takeover.server
+    server.control("zone", "snapshot", ZONE, "old-file")
+    takeover.file.write_text(takeover.file.read_text().replace("admin 1 ", "admin 90 ") +
+                             "".join(f"other{n} 300 A 192.0.2.3\n" for n in range(1000)))
+    assert server.control("reload")["zones_changed"] == 1, "the file takes the zone's place"
+    server.control("zone", "snapshot", ZONE, "before")
+    takeover.update("one")
+    server.control("zone", "snapshot", ZONE, "one")
+    takeover.update("two")
+
+    def told():
+        return [(row["label"], row["serial"], row["records"], row["taken"], row["lost"])
+                for row in server.control("zone", "snapshots")["snapshots"]]
+    rows = told()
+    assert len(rows) == 3 and not any(row[-1] for row in rows)
+    for build in (Programs.next, Programs.this):
+        old = set(server.left_over())
+        takeover.run(build, "--take-over").wait(30)
+        takeover.await_successors(old)
+        assert told() == rows
+    assert takeover.has("one", "two")
+    server.control("zone", "rollback", ZONE, "one")
+    assert takeover.has("one") and not takeover.has("two")
+    server.control("zone", "rollback", ZONE, "before")
+    assert not takeover.has("one") and takeover.has("other1")
+    server.control("zone", "rollback", ZONE, "old-file")
+    assert not takeover.has("other1") and takeover.has("host1")
+    server.control("store", "check")
+    takeover.end()
+
+
 def test_and_back(takeover):
     server = takeover.server
     first = server.serial(ZONE)

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include <filesystem>
 
@@ -11,8 +12,10 @@
 #include "manager/journal_payload.h"
 #include "manager/placed_dump.h"
 #include "manager/store_dump.h"
+#include "shm/inspection.h"
 #include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/parts.h"
+#include "zone/audit.h"
 #include "zone/dump_writer.h"
 #include "zone/each_record.h"
 #include "zone/history.h"
@@ -217,6 +220,129 @@ TEST_F(Dump, ADifferenceThatIsTooLongLeavesNoGap) {
   EXPECT_TRUE(kept.front().starts_with("12-13 "));
 }
 
+/// What `zone` has saved, and what each leads to.
+std::vector<std::string> saved_in(const zone::ZoneView& zone) {
+  std::vector<std::string> lines;
+  for (const zone::SavedVersion& one : zone::saved_versions(zone)) {
+    lines.push_back(fmt::format("{} {} {} {} {} {}", one.label, one.serial.value, one.taken,
+                                one.records, to_text(one.state), one.aside != 0));
+    const zone::ZoneView data = zone::data_of(zone, one);
+    if (!data) continue;
+    for (const auto& part : {records_of(data), history_of(data)})
+      lines.insert(lines.end(), part.begin(), part.end());
+  }
+  return lines;
+}
+
+class DumpOfSaved : public Dump {
+ protected:
+  void save(std::string_view label) {
+    parts_.zone.commit(
+        [&](zone::Draft& draft) { return draft.save_version(name("@"), label, 1234, {}); });
+  }
+  /// Two of data that were set aside, one of others that were, two of the zone's own.
+  void make() {
+    save("first");
+    update(10, {}, {"a 60 A 192.0.2.1"});
+    save("second");
+    update(11, {"a 60 A 192.0.2.1"}, {"b 60 A 192.0.2.1"});
+    parts_.zone.put({soa(50), "@ 60 NS ns1", "ns1 60 A 192.0.2.1"});
+    save("third");
+    parts_.zone.put({soa(70), "@ 60 NS ns2", "ns2 60 A 192.0.2.1"});
+    update(70, {}, {"before 60 A 192.0.2.1"});
+    save("fourth");
+    update(71, {}, {"c 60 A 192.0.2.1"});
+    save("fifth");
+  }
+  static void expect_sound(shm::Store& store) {
+    zone::Audit result = zone::audit(store.window(), store.current().root);
+    compare_chunks(result, shm::occupancy(store.window()));
+    EXPECT_EQ(result.fault_count, 0U) << (result.faults.empty() ? "" : result.faults.front());
+  }
+};
+
+TEST_F(DumpOfSaved, HasThemWithAllThatLeadsToThem) {
+  make();
+  ASSERT_EQ(zone::saved_versions(parts_.zone.zone()).size(), 5U);
+  Target target;
+  const LoadedDump loaded = must(target.load(dump()));
+  EXPECT_EQ(loaded.counts, (zone::DumpCounts{1, 5, 4, 5}));
+  EXPECT_EQ(saved_in(target.zone("@")), saved_in(parts_.zone.zone()));
+  EXPECT_EQ(records_of(target.zone("@")), records_of(parts_.zone.zone()));
+  EXPECT_EQ(history_of(target.zone("@")), history_of(parts_.zone.zone()));
+  expect_sound(target.store());
+}
+
+TEST_F(DumpOfSaved, AZoneWithoutDataKeepsThem) {
+  make();
+  parts_.zone.commit([](zone::Draft& draft) { return draft.unload_zone(name("@")); });
+  Target target;
+  must(target.load(dump()));
+  EXPECT_FALSE(target.zone("@").loaded());
+  EXPECT_EQ(saved_in(target.zone("@")), saved_in(parts_.zone.zone()));
+  EXPECT_GT(saved_in(target.zone("@")).size(), 20U);
+  expect_sound(target.store());
+}
+
+TEST_F(DumpOfSaved, TheLostOnesComeWithTheReason) {
+  zone::DataLimits limits;
+  limits.history = 300;
+  limits.saved = 300;
+  save("lost");
+  for (std::uint32_t serial = 10; serial < 20; ++serial)
+    update(serial, {}, {fmt::format("n{} 60 A 192.0.2.1", serial)});
+  save("held");
+  update(20, {}, {"last 60 A 192.0.2.1"});
+  Target target;  // which is allowed less
+  must(target.load(dump(), limits));
+  const auto saved = zone::saved_versions(target.zone("@"));
+  ASSERT_EQ(saved.size(), 2U);
+  EXPECT_EQ(saved[0].state, zone::SavedVersion::State::kTooLarge);
+  EXPECT_TRUE(saved[1].held());
+  expect_sound(target.store());
+  // And on from there: what is lost stays so.
+  Bytes again;
+  zone::DumpWriter writer(
+      [&](ByteView part) -> Status {
+        append(again, part);
+        return {};
+      },
+      {{7, 8}, 1700000000, 3, 42, 0});
+  must(writer.put_zone(target.zone("@"), nullptr, {}));
+  must(writer.finish());
+  Target last;
+  must(last.load(again));
+  EXPECT_EQ(saved_in(last.zone("@")), saved_in(target.zone("@")));
+}
+
+/// As version 1 had it: no hash behind a zone's times, no number of saved versions at the end.
+TEST_F(Dump, OneOfTheFirstVersionIsRead) {
+  update(10, {}, {"new 60 TXT \"one\""});
+  const Bytes now = dump();
+  Bytes old(now.begin(), now.begin() + zone::kDumpHeaderOctets);
+  const std::uint64_t nonce = load_be64(old.data() + 16);
+  store_be32(old.data() + 8, 1);
+  store_be64(old.data() + 72, XXH3_64bits(old.data(), 72));
+  for (std::size_t at = zone::kDumpHeaderOctets; at < now.size();) {
+    Bytes frame(now.begin() + static_cast<std::ptrdiff_t>(at),
+                now.begin() + static_cast<std::ptrdiff_t>(at + zone::kDumpFrameOctets));
+    const std::uint32_t octets = load_be32(frame.data() + 4);
+    const ByteView body(now.data() + at + zone::kDumpFrameOctets, octets);
+    const bool longer = frame[16] == 1 || frame[16] == 6;
+    const ByteView before = body.first(longer ? octets - 8 : octets);
+    store_be32(frame.data() + 4, static_cast<std::uint32_t>(before.size()));
+    const std::uint64_t head = XXH3_64bits_withSeed(frame.data(), 24, nonce);
+    store_be64(frame.data() + 24, XXH3_64bits_withSeed(before.data(), before.size(), head));
+    append(old, frame);
+    append(old, before);
+    at += zone::kDumpFrameOctets + octets;
+  }
+  Target target;
+  EXPECT_EQ(must(target.load(old)).counts, (zone::DumpCounts{1, 11, 1}));
+  EXPECT_EQ(records_of(target.zone("@")), records_of(parts_.zone.zone()));
+  EXPECT_EQ(history_of(target.zone("@")), history_of(parts_.zone.zone()));
+}
+
 TEST_F(Dump, OneThatIsCutOffAnywhereIsRefused) {
   update(10, {}, {"new 60 TXT \"one\""});
   const Bytes whole = dump();
@@ -267,6 +393,9 @@ class Crafted {
     return add(zone::DumpDifference{
         {from}, {to}, last, {name("@"), {record(soa(from))}, {record(soa(to))}}});
   }
+  Crafted& saved(std::string_view label, std::uint32_t serial) {
+    return add(zone::DumpSaved{{std::string(label), {serial}, 1, 2}});
+  }
   Crafted& end() { return add(zone::DumpZoneEnd{}); }
   const Bytes& finish(const zone::DumpCounts& counts) { return add(counts).octets_; }
   /// The first error of reading it, or of loading.
@@ -294,9 +423,34 @@ TEST(CraftedDump, IsReadInOneOrderOnly) {
   EXPECT_THAT(Crafted().zone("@", 3).part(sound).end().error(), HasSubstr("2 records where 3"));
   EXPECT_THAT(good().difference(9, 10).part(sound).error(), HasSubstr("where none can be"));
   EXPECT_THAT(good().difference(8, 9).end().error(), HasSubstr("ends at 9"));
-  EXPECT_THAT(good().difference(7, 8).difference(9, 10).error(), HasSubstr("behind one from"));
+  EXPECT_THAT(good().difference(7, 8).difference(9, 10).error(), HasSubstr("behind serial 8"));
   EXPECT_THAT(good().difference(9, 10, false).end().error(), HasSubstr("a difference's"));
   EXPECT_THAT(good().difference(10, 10).error(), HasSubstr("not ahead"));
+}
+
+TEST(CraftedDump, SavedVersionsStandWhereTheyBelong) {
+  const std::vector<std::string> sound{soa(10), "@ 60 NS a"};
+  const auto good = [&] { return Crafted().zone("@", 2).part(sound); };
+  const auto aside = zone::DumpAside{{10}, 2};
+  EXPECT_TRUE(
+      check(good().saved("a", 9).difference(9, 10).saved("b", 10).end().finish({1, 2, 1, 2})));
+  EXPECT_TRUE(check(good().saved("a", 10).add(aside).part(sound).end().finish({1, 2, 0, 1})));
+  EXPECT_THAT(good().saved("a", 9).end().error(), HasSubstr("ends at 9"));
+  EXPECT_THAT(good().saved("a", 8).difference(9, 10).error(), HasSubstr("behind serial 8"));
+  EXPECT_THAT(good().difference(8, 9).saved("a", 8).error(), HasSubstr("which is not there"));
+  EXPECT_THAT(good().saved("a", 10).saved("a", 10).error(), HasSubstr("two versions"));
+  EXPECT_THAT(good().saved("a/b", 10).error(), HasSubstr("a label has"));
+  EXPECT_THAT(Crafted().zone("@", 2).saved("a", 10).error(), HasSubstr("which is not there"));
+  EXPECT_THAT(good().add(aside).error(), HasSubstr("where none can be")) << "for nobody";
+  EXPECT_THAT(good().saved("a", 10).add(zone::DumpAside{{10}, 3}).error(),
+              HasSubstr("2 records where 3"));
+  EXPECT_THAT(good().saved("a", 10).add(zone::DumpAside{{11}, 2}).error(), HasSubstr("ends at 10"));
+  EXPECT_THAT(good().saved("a", 10).add(aside).end().error(), HasSubstr("0 records where 2"));
+  EXPECT_THAT(good().add(zone::DumpNote{9, {}, {}, Bytes(24)}).saved("a", 10).error(),
+              HasSubstr("where none can be"));
+  Crafted many = good();
+  for (std::size_t i = 0; i <= zone::kMaxSavedVersions; ++i) many.saved(fmt::format("v{}", i), 10);
+  EXPECT_THAT(many.error(), HasSubstr("more saved versions"));
 }
 
 TEST(CraftedDump, WhatNoServerCouldServeIsRefused) {
