@@ -1,6 +1,9 @@
 """A build of another layout takes over from one that runs: no query is lost, nor an acknowledged update."""
 
 import socket
+import subprocess
+import threading
+import time
 
 import dns.message
 import dns.query
@@ -21,8 +24,39 @@ class Programs:
     next = servers.build_folder() / "next"
 
 
+class Units:
+    """Starts workers as a service manager does with `Restart=always`: whichever ends is started again at once, from
+    the programs that are installed by then."""
+
+    def __init__(self, server, slots):
+        self.server = server
+        self.build = Programs.this
+        self.stopping = threading.Event()
+        self.threads = [threading.Thread(target=self.keep, args=(slot,)) for slot in range(slots)]
+        for thread in self.threads:
+            thread.start()
+
+    def keep(self, slot):
+        with (self.server.folder / f"worker{slot}.log").open("ab") as log:
+            while not self.stopping.is_set():
+                process = subprocess.Popen(
+                    [str(self.build / "pando-worker"), "--slot", str(slot), "--run-directory",
+                     str(self.server.folder / "run")], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                while process.poll() is None and not self.stopping.is_set():
+                    time.sleep(0.005)
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+                self.stopping.wait(0.01)  # there may be no manager yet
+
+    def end(self):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+
+
 class Takeover:
-    def __init__(self, pando, tmp_path, **options):
+    def __init__(self, pando, tmp_path, units=0, **options):
         self.file = tmp_path / "takeover.zone"
         lines = ["@ 300 SOA ns1 admin 1 3600 600 86400 300", "@ 300 NS ns1", "ns1 300 A 192.0.2.1"]
         self.file.write_text("\n".join(lines + [f"host{n} 300 A 192.0.2.2" for n in range(NAMES)]) + "\n")
@@ -32,8 +66,17 @@ class Takeover:
         self.words = []
         self.server.command = lambda: [str(self.build / "pando-manager"), "--config", str(self.server.config),
                                        *self.words]
-        self.server.start(ZONE)
+        self.units = Units(self.server, units) if units else None
+        try:
+            self.server.start(ZONE)
+        except AssertionError:
+            self.end_units()
+            raise
         self.load = servers.Dnsperf(self.server.port, [f"host{n}.{ZONE} A" for n in range(NAMES)], rate=1000)
+
+    def end_units(self):
+        if self.units:
+            self.units.end()
 
     def update(self, name):
         message = dns.update.UpdateMessage(ZONE)
@@ -57,6 +100,8 @@ class Takeover:
         """Starts a manager of that build while the other one, or its workers, go on."""
         before = self.server.process
         self.build, self.words = build, list(words)
+        if self.units:
+            self.units.build = build
         self.server.start(ZONE)
         return before
 
@@ -217,3 +262,66 @@ def test_nobody_to_take_over_from_is_no_error(pando, tmp_path):
     made.server.stop()
     made.run(Programs.this, "--take-over")
     assert "nothing_to_take_over" in made.server.log()
+
+
+# Workers that somebody else starts (`workers: external`): one process to a slot at a time, so the old one leaves before
+# its successor comes, and what is asked in between waits in the slot's queue.
+
+@pytest.fixture
+def external(pando, tmp_path):
+    made = Takeover(pando, tmp_path, units=2, workers="external")
+    yield made
+    made.load.end()
+    made.end_units()
+
+
+def test_units_come_back_with_the_other_build(external):
+    server = external.server
+    first = server.serial(ZONE)
+    external.update("before")
+    for turn, build in enumerate((Programs.next, Programs.this)):
+        old = set(server.left_over())
+        assert len(old) == 2
+        assert external.run(build, "--take-over").wait(30) == 0
+        external.await_successors(old)
+        external.update(f"turn{turn}")
+    external.end()
+    assert "dump_loaded" in server.log_path.read_text()
+    assert external.has("before", "turn0", "turn1", "host1")
+    assert differences(server, first, ZONE) == {"before", "turn0", "turn1"}
+    server.control("store", "check")
+
+
+def test_units_of_the_same_build_go_on(external):
+    server = external.server
+    old = set(server.left_over())
+    assert external.run(Programs.this, "--take-over").wait(30) == 0
+    assert {row["pid"] for row in server.workers().values()} == old == set(server.left_over())
+    external.end()
+    external.update("behind")
+
+
+def test_the_manager_of_units_was_killed(external):
+    """There is no dump. The old workers answer until all zones have been looked at."""
+    server = external.server
+    external.update("before")
+    old = set(server.left_over())
+    server.kill()
+    external.run(Programs.next)
+    external.await_successors(old)
+    external.end()
+    assert external.has("before", "host1")
+    external.update("behind")
+
+
+def test_the_manager_of_units_has_left_before(external):
+    server = external.server
+    external.update("before")
+    server.control("hand-over")
+    assert server.process.wait(30) == 0
+    old = set(server.left_over())
+    assert len(old) == 2 and external.has("before")
+    external.run(Programs.next)
+    external.await_successors(old)
+    external.end()
+    assert external.has("before")
