@@ -382,6 +382,8 @@ void Journal::begin_behind(std::uint64_t position) noexcept {
   impl_->listing.void_from = 1;
 }
 
+Status Journal::begin_segment() { return impl_->active ? Status() : impl_->open_segment(0); }
+
 void Journal::seal() noexcept {
   if (!impl_->active) return;
   // Giving the rest back is a courtesy: the reader takes zeros as the end.

@@ -83,6 +83,9 @@ class Journal {
   /// The same for a journal that has no records yet: there never were any up to that position, so
   /// none is missing.
   void begin_behind(std::uint64_t position) noexcept;
+  /// Makes the segment that the next group goes to, if there is none: what begin_behind() said
+  /// stands in it, and would be forgotten with the process otherwise.
+  Status begin_segment();
   /// Ends the current segment, so that all segments so far can be dropped by a snapshot.
   void seal() noexcept;
   /// Takes over a finished snapshot file (see JournalSnapshot) and removes the segments and the

@@ -88,7 +88,7 @@ Status PlacedDump::note_files(shm::Store& store, Journal& journal,
     }
   }
   crash_point("dump-taken-over");
-  if (notes.empty()) return {};
+  if (notes.empty()) return journal.begin_segment();
   auto position = journal.append(notes);
   if (!position) return pass(position);
   crash_point("dump-noted");

@@ -8,6 +8,7 @@
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/image_replay.h"
+#include "manager/journal_beginning.h"
 #include "manager/journal_identity.h"
 #include "manager/server.h"
 #include "manager/store_opening.h"
@@ -136,7 +137,11 @@ Status Server::open_data() {
                                     options.layout);
   if (!slots) return pass(slots);
   slots_.emplace(std::move(*slots));
-  return take_store(*store);
+  if (auto taken = take_store(*store); !taken) return taken;
+  // Serving does not depend on it: a disk that is full has other ways to say so.
+  if (auto begun = begin_journal(*store_, *journal_); !begun)
+    log::error("journal_not_begun", "reason", begun.error().text);
+  return {};
 }
 
 /// A store from the image takes what the journal has behind it. From then on the two belong

@@ -339,6 +339,36 @@ def test_a_copy_seeds_another_server(host, pando, tmp_path):
     assert other.logged("image_restored") and other.has("dynamic") and other.has("own")
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_seeded_server_misses_no_records(host, pando, tmp_path, restarted):
+    """Those of the first server's journal never were in this one's."""
+    plain = tmp_path / "plain.zone"
+    plain.write_text(zone_text(1, ["a", "b"]))
+    zones = [{"name": "plain.test", "file": str(plain)}]
+    seed = Host(pando, tmp_path / "first", store_extra="", zones=zones).start()
+    seed.update("dynamic")
+    seed.server.control("store", "copy", str(tmp_path / "seed.image"))
+    other = Host(pando, tmp_path / "other", store_extra=f"  image: {tmp_path}/seed.image\n", zones=zones)
+    shutil.copy2(seed.file, other.file)
+    other.start()
+    if restarted:
+        other.server.kill()
+        other.server.start(ZONE)
+    other.update("own")
+    plain.write_text(zone_text(1, ["a", "b", "edited"]))
+    result = other.server.control("reload")
+    assert (result["zones_changed"], result["zones_failed"]) == (1, 0)
+    assert other.server.ask("edited.plain.test").answer
+    # What came by update before the copy is not told from what the file said: nothing is lost by an edit.
+    other.file.write_text(zone_text(50, ["a", "edited"]))
+    problem, = other.server.control("reload")["problems"]
+    assert "no longer tells" in problem and other.has("dynamic") and other.has("own")
+    other.server.kill()
+    other.server.start(ZONE)
+    assert other.has("dynamic") and other.has("own")
+    assert not other.logged("are missing") and not other.logged("journal_not_begun")
+
+
 def test_a_copy_is_not_put_under_a_journal_with_records(host, pando, tmp_path):
     host.update("dynamic")
     host.server.control("store", "copy", str(tmp_path / "seed.image"))

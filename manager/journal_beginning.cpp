@@ -1,0 +1,42 @@
+#include "manager/journal_beginning.h"
+
+#include "ipc/log.h"
+#include "manager/journal_payload.h"
+
+namespace pando::manager {
+
+namespace {
+
+bool has_files(const Journal& journal) {
+  const JournalFiles files = journal.files();
+  return !files.segments.empty() || !files.snapshot.empty() || files.damaged != 0;
+}
+
+std::vector<JournalEntry> notes_of(const zone::Snapshot& version) {
+  Overlay not_known;
+  not_known.lose();
+  std::vector<JournalEntry> notes;
+  version.for_each_zone([&](const zone::ZoneView& zone) {
+    if (!zone.loaded() || is_secondary(zone) || !may_have_updates(zone)) return;
+    notes.push_back(overlay_entry(dns::Name(zone.apex()), zone.serial(), zone.serial(), not_known));
+  });
+  return notes;
+}
+
+}  // namespace
+
+Status begin_journal(shm::Store& store, Journal& journal) {
+  const shm::VersionInfo now = store.current();
+  if (now.journal_position == 0 || has_files(journal)) return {};
+  const auto notes = notes_of(zone::Snapshot(store.window(), now.root, now.number));
+  journal.begin_behind(now.journal_position);
+  log::info("journal_begins", "position", now.journal_position, "zones_without_updates_known",
+            notes.size());
+  if (notes.empty()) return journal.begin_segment();
+  auto position = journal.append(notes);
+  if (!position) return pass(position);
+  auto version = store.publish(store.begin(), store.current().root, *position);
+  return version ? Status() : Status(pass(version));
+}
+
+}  // namespace pando::manager
