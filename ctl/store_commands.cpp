@@ -4,12 +4,37 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "ctl/progress.h"
 #include "shm/inspection.h"
 #include "zone/audit.h"
 #include "zone/draft.h"
 
 namespace pando::ctl {
+
+namespace {
+
+void print_snapshots(const ipc::StoreAudit& audit, std::ostream& out) {
+  if (audit.snapshots.empty()) return;
+  Table snapshots({{"OCTETS", true}, {"SNAPSHOT"}, {"ZONE"}});
+  for (const ipc::SnapshotUsage& one : audit.snapshots)
+    snapshots.add({number(one.octets), one.label, one.zone});
+  snapshots.flush(out);
+}
+
+/// On a terminal with a bar: a walk over gigabytes takes a while.
+zone::Audit audit_file(const shm::Inspection& file, Output output) {
+  const auto occupied = shm::occupancy(file.window());
+  const auto octets = std::accumulate(occupied.begin(), occupied.end(), std::uint64_t{0});
+  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), octets);
+  zone::Audit audit =
+      zone::audit(file.window(), file.version().root, [&bar](std::uint64_t met) { bar.at(met); });
+  zone::compare_chunks(audit, occupied);
+  return audit;
+}
+
+}  // namespace
 
 void print_usage(const ipc::StoreAudit& audit, std::ostream& out) {
   std::vector<std::pair<std::uint64_t, std::string>> rows;
@@ -31,11 +56,7 @@ void print_usage(const ipc::StoreAudit& audit, std::ostream& out) {
   table.flush(out);
   out << fmt::format("{}, {}, {}\n", counted(audit.zones, "zone"), counted(audit.names, "name"),
                      counted(audit.records, "record"));
-  if (audit.snapshots.empty()) return;
-  Table snapshots({{"OCTETS", true}, {"SNAPSHOT"}, {"ZONE"}});
-  for (const ipc::SnapshotUsage& one : audit.snapshots)
-    snapshots.add({number(one.octets), one.label, one.zone});
-  snapshots.flush(out);
+  print_snapshots(audit, out);
 }
 
 int print_verdict(const ipc::StoreAudit& audit, const std::string& what, Output output) {
@@ -57,8 +78,7 @@ int check_store_file(const std::string& path, Output output) {
     output.err << "pandoctl: " << file.error().text << '\n';
     return kFailed;
   }
-  zone::Audit audit = zone::audit(file->window(), file->version().root);
-  zone::compare_chunks(audit, shm::occupancy(file->window()));
+  zone::Audit audit = audit_file(*file, output);
   ipc::StoreAudit result;
   result.version = file->version().number;
   result.zones = audit.zones;
@@ -67,8 +87,12 @@ int check_store_file(const std::string& path, Output output) {
   result.octets = audit.usage.by_name();
   result.faults_found = audit.fault_count;
   result.faults = std::move(audit.faults);
+  for (zone::SavedUsage& one : audit.saved)
+    result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
   if (output.json) output.out << ipc::to_json(result).dump() << '\n';
-  return print_verdict(result, path, output);
+  const int code = print_verdict(result, path, output);
+  if (!output.json) print_snapshots(result, output.out);
+  return code;
 }
 
 }  // namespace pando::ctl

@@ -20,14 +20,18 @@ namespace {
 
 using Kind = std::uint64_t Usage::*;
 
+/// Octets between two calls of AuditProgress: a millisecond, about.
+constexpr std::uint64_t kTellEvery = std::uint64_t{1} << 20;
+
 /// What a walk over the store has in common: where it counts, and what it is looking at.
 class Auditor {
  public:
-  Auditor(shm::Window window, shm::Ref<> root)
+  Auditor(shm::Window window, shm::Ref<> root, AuditProgress progress = {})
       : window_(window),
         root_ref_(root),
         root_(window.at(root.as<RootData>())),
-        left_(window.limit() / shm::kUnit) {}
+        left_(window.limit() / shm::kUnit),
+        progress_(std::move(progress)) {}
 
   void walk_all();
   void walk_zone_at(dns::NameView apex);
@@ -69,6 +73,9 @@ class Auditor {
   shm::Ref<> root_ref_;
   const RootData* root_;
   std::uint64_t left_;  // blocks: damage may lead to the same ones again and again
+  AuditProgress progress_;
+  std::uint64_t met_ = 0;   // octets of blocks
+  std::uint64_t told_ = 0;  // of them
   Audit audit_;
   dns::Name apex_;  // of the zone that is looked at
   std::uint64_t names_ = 0, records_ = 0;
@@ -96,6 +103,8 @@ bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
   --left_;
   audit_.usage.*kind += octets;
   audit_.usage.padding += size - octets;
+  met_ += size;
+  if (progress_ && met_ - told_ >= kTellEvery) progress_(told_ = met_);
   std::uint64_t at = shm::Ref<>{ref}.offset() - shm::kFirstBlock;
   for (std::uint64_t rest = size; rest > 0;) {
     const std::uint64_t chunk = at / shm::kChunkOctets;
@@ -434,8 +443,8 @@ void Audit::add_fault(std::string text) {
   if (fault_count++ < kFaultsKept) faults.push_back(std::move(text));
 }
 
-Audit audit(shm::Window window, shm::Ref<> root) {
-  Auditor auditor(window, root);
+Audit audit(shm::Window window, shm::Ref<> root, AuditProgress progress) {
+  Auditor auditor(window, root, std::move(progress));
   auditor.walk_all();
   return auditor.take();
 }

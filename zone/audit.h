@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -57,9 +58,13 @@ struct Audit {
   void add_fault(std::string text);
 };
 
+/// Told now and then how many octets of blocks have been met, rounded up as shm::occupancy() counts
+/// them.
+using AuditProgress = std::function<void(std::uint64_t octets)>;
+
 /// What version `root` (shm::VersionInfo) has: references, order of names and RRsets, RDATA, tries,
-/// counts of zones, histories.
-[[nodiscard]] Audit audit(shm::Window window, shm::Ref<> root);
+/// counts of zones, histories. `progress` may be empty.
+[[nodiscard]] Audit audit(shm::Window window, shm::Ref<> root, AuditProgress progress = {});
 
 /// The same of one zone alone, without the settings it shares with others. No zone is a fault.
 [[nodiscard]] Audit audit_zone(shm::Window window, shm::Ref<> root, dns::NameView apex);

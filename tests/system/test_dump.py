@@ -165,6 +165,29 @@ def test_a_manager_that_dies_while_it_writes_leaves_the_old_dump(setting, point)
     assert setting.dump.read_bytes() == before
 
 
+def test_a_full_disk_is_an_error_and_leaves_the_old_dump(setting, tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=True)
+    try:
+        setting.dump = folder / "store.dump"
+        setting.take()
+        before = setting.dump.read_bytes()
+        update(setting.first, "three")
+        with pytest.raises(OSError, match="No space left"), (folder / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(b"x" * 4096)
+        told = pandoctl(setting.first, "store", "dump", str(setting.dump))
+        assert told.returncode == 1 and "No space left" in told.stderr
+        assert setting.dump.read_bytes() == before and sorted(os.listdir(folder)) == ["filler", "store.dump"]
+        assert setting.first.ask(f"three.{ZONE}").answer
+        (folder / "filler").unlink()
+        assert setting.take()["records"] == 48
+        assert setting.dump.read_bytes() != before
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
 def test_what_would_not_be_started_on_is_refused(setting, tmp_path):
     setting.take()
     running = pandoctl(setting.first, "store", "load", str(setting.dump))

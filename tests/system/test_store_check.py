@@ -1,6 +1,7 @@
 """pandoctl store stats and store check: on a store that serves and changes, on what a killed manager leaves, on copies,
 and on damaged ones."""
 
+import json
 import os
 import random
 import shutil
@@ -107,6 +108,25 @@ def test_what_a_killed_manager_leaves_is_sound(server):
     server.kill()
     code, text, errors = check_file(path)
     assert (code, errors) == (0, "") and "2 zones" in text and "no faults" in text
+
+
+def test_a_file_tells_what_its_snapshots_hold(server):
+    server.control("zone", "snapshot", ZONE, "first")
+    for number in range(20):
+        assert update(server, f"host{number}", "10.1.2.3") == 0
+    server.control("zone", "snapshot", ZONE, "second")
+    told = server.control("store", "stats")["snapshots"]
+    assert [(row["label"], row["octets"] > 1000) for row in told] == [("first", True), ("second", False)]
+    server.kill()
+    path = server.store / "zones.store"
+    code, text, errors = check_file(path)
+    assert (code, errors) == (0, "")
+    lines = [line.split() for line in text.splitlines()]
+    assert ["OCTETS", "SNAPSHOT", "ZONE"] in lines
+    assert all([str(row["octets"]), row["label"], row["zone"]] in lines for row in told)
+    done = subprocess.run([str(servers.build_folder() / "pandoctl"), "--json", "store", "check", "--file", str(path)],
+                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=True)
+    assert json.loads(done.stdout)["snapshots"] == told
 
 
 def test_damage_is_found_in_a_copy(server, tmp_path):

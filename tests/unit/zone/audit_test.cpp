@@ -68,6 +68,23 @@ TEST_F(AuditTest, AccountsForEachOctetOfAZone) {
   EXPECT_EQ(result.usage.history, 0U);
 }
 
+TEST_F(AuditTest, TellsHowFarItIs) {
+  auto lines = kSmallZone;
+  for (int i = 0; i < 3000; ++i) lines.push_back("n" + std::to_string(i) + large_text());
+  ASSERT_TRUE(load("example.", lines));
+  const auto counted = shm::occupancy(store_->window());
+  const auto all = std::accumulate(counted.begin(), counted.end(), std::uint64_t{0});
+  ASSERT_GT(all, std::uint64_t{3} << 20);
+  std::vector<std::uint64_t> told;
+  ASSERT_EQ(audit(store_->window(), store_->current().root,
+                  [&](std::uint64_t octets) { told.push_back(octets); })
+                .fault_count,
+            0U);
+  EXPECT_EQ(told.size(), all >> 20);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_LE(told.back(), all);
+}
+
 TEST_F(AuditTest, FollowsSharedSetsReplacedZonesAndHistories) {
   std::vector<std::string> lines = kSmallZone;
   for (int i = 0; i < 200; ++i)
