@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 
 import dns.message
 import dns.query
@@ -157,6 +158,73 @@ def test_a_manager_may_die_while_it_copies(host, point):
     assert bool(host.logged("image_restored")) == (point != "borrowed-settled")
     servers.wait_until("it is whole", host.is_whole)
     assert all(host.has(name) for name in ("a", "before", "behind", "meanwhile"))
+    host.server.control("store", "check")
+
+
+class SmallHost(HeldHost):
+    """Its memory has room for the zone once and a half times."""
+
+    OCTETS = 12 << 20
+
+    def __init__(self, pando, tmp_path):
+        super().__init__(pando, tmp_path)
+        self.server.store = tmp_path / "memory"
+        self.server.store.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=19m", "tmpfs", str(self.server.store)], check=True)
+        self.server.write_config()
+        texts = " ".join(['"' + "x" * 250 + '"'] * 4)
+        self.file.write_text(zone_text(1, ["a"]) + "".join(f"n{n} TXT {n} {texts}\n" for n in range(self.OCTETS >> 10)))
+
+    def lose_memory(self):
+        self.server.kill()
+        for pid in self.server.left_over():
+            os.kill(pid, signal.SIGKILL)
+        servers.wait_until("workers are gone", lambda: not self.server.left_over())
+        for path in self.server.store.iterdir():
+            path.unlink()
+        os.truncate(self.server.log_path, 0)
+
+    def memory(self):
+        status = os.statvfs(self.server.store)
+        return (status.f_blocks - status.f_bfree) * status.f_frsize
+
+    def end(self):
+        self.holding.unlink(missing_ok=True)
+        self.server.clean()
+        subprocess.run(["umount", "--lazy", str(self.server.store)], check=True)
+
+
+@pytest.fixture
+def small_host(pando, tmp_path):
+    made = SmallHost(pando, tmp_path)
+    yield made
+    made.end()
+
+
+def test_memory_is_short_when_a_manager_died_that_had_copied(small_host):
+    """What was copied to the store of the one that died is of no use any more, and the workers that it has left do not
+    read it: the next store gets that memory."""
+    host = small_host
+    host.start()
+    host.update("before")
+    host.checkpoint()
+    host.lose_memory()
+    host.server.crash_at = "image-copied"
+    host.start()
+    host.update("meanwhile")
+    host.let_go()
+    assert host.ends() == -signal.SIGKILL
+    host.server.crash_at = None
+    copied = host.memory()
+    assert copied > host.OCTETS, "a second copy does not fit beside it"
+    assert host.has("meanwhile") and host.has("a"), "workers answer alone"
+    os.truncate(host.server.log_path, 0)
+    host.start()
+    assert host.logged("image_restored") and not host.logged("image_not_used")
+    servers.wait_until("it is whole", host.is_whole)
+    assert all(host.has(name) for name in ("a", "before", "meanwhile"))
+    assert host.server.ask(f"n7.{ZONE}", "TXT", tcp=True).answer
+    servers.wait_until("the old store's memory is free", lambda: host.memory() < copied + (copied >> 2))
     host.server.control("store", "check")
 
 
