@@ -45,4 +45,21 @@ Result<std::string> read_regular_file(const std::string& path) {
   return read_open_file(*fd, path);
 }
 
+std::uint64_t fold_text(std::uint64_t fingerprint, std::string_view text) noexcept {
+  constexpr std::uint64_t kPrime = 0x100000001B3;  // FNV-1a
+  for (const char octet : text)
+    fingerprint = (fingerprint ^ static_cast<unsigned char>(octet)) * kPrime;
+  // The length, too: or what ends one text could begin the next.
+  fingerprint = (fingerprint ^ text.size()) * kPrime;
+  return fingerprint == 0 ? 1 : fingerprint;
+}
+
+std::uint64_t fold_file(std::uint64_t fingerprint, const Fd& fd, std::string_view path) {
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return 0;
+  return fold_text(fingerprint,
+                   fmt::format("{} {} {} {}.{:09}", path, status.st_ino, status.st_size,
+                               status.st_mtim.tv_sec, status.st_mtim.tv_nsec));
+}
+
 }  // namespace pando::config

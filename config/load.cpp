@@ -80,6 +80,7 @@ LoadResult load_into(Context& context, const std::string& text) {
   LoadResult result;
   context.problems.report(result);
   result.settings = std::move(context.settings);
+  result.fingerprint = context.fingerprint;
   if (!context.unread.empty())
     result.lists = std::make_shared<UnreadLists>(
         UnreadLists{std::move(context.file), std::move(context.folder), std::move(context.unread),
@@ -114,6 +115,7 @@ LoadResult load(const std::string& path, const LoadOptions& options) {
 
 LoadResult load_text(std::string_view text, const std::string& path, const LoadOptions& options) {
   Context context = make_context(path, options);
+  context.fingerprint = fold_text(0, text);
   return load_into(context, std::string(text));
 }
 

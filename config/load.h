@@ -19,6 +19,9 @@ struct LoadResult {
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
   std::shared_ptr<UnreadLists> lists{};  ///< with `lists_later`: null when there are none
+  /// Tells this configuration from others, by the file's text and by name, time, size and inode of
+  /// each list, be it read or not. 0 = not known.
+  std::uint64_t fingerprint = 0;
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
   [[nodiscard]] std::string error_text() const;  ///< all errors, one per line
 };

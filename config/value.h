@@ -59,6 +59,7 @@ struct Context {
   std::map<std::string, std::uint32_t, std::less<>> templates;  ///< name → zone options
   std::uint32_t default_options = 0;                            ///< of zones that name no template
   std::vector<UnreadList> unread{};                             ///< with options.lists_later
+  std::uint64_t fingerprint = 0;                                ///< LoadResult::fingerprint
 };
 
 /// Lists that wait for read_lists(), and what of the configuration file they refer to.

@@ -81,24 +81,27 @@ struct GlobDeleter {
 constexpr std::size_t kMaxOpenLists = 256;
 
 /// Opened now, while this process may be root and the list readable for root alone.
-void leave_for_later(const Value& value, const std::string& file) {
+void leave_for_later(const Value& value, const std::string& file, Fd fd) {
   std::vector<UnreadList>& unread = value.context().unread;
   UnreadList list{file, value.path(), value.line(), {}};
-  auto fd = open_regular_file(file);
-  if (!fd) return value.fail(fd.error().text);
   if (unread.size() < kMaxOpenLists) {
-    list.fd = std::move(*fd);
-  } else if (!value.assign(read_open_file(*fd, file), list.text)) {
+    list.fd = std::move(fd);
+  } else if (!value.assign(read_open_file(fd, file), list.text)) {
     return;
   }
   unread.push_back(std::move(list));
 }
 
 void read_list_file(const Value& value, const std::string& file) {
-  if (value.context().options.lists_later) return leave_for_later(value, file);
-  auto text = read_regular_file(file);
+  Context& context = value.context();
+  auto fd = open_regular_file(file);
+  if (!fd) return value.fail(fd.error().text);
+  // Before it is read: one that is changed meanwhile is another one for the next who looks.
+  context.fingerprint = fold_file(context.fingerprint, *fd, file);
+  if (context.options.lists_later) return leave_for_later(value, file, std::move(*fd));
+  auto text = read_open_file(*fd, file);
   if (!text) return value.fail(text.error().text);
-  ListReader(value.context(), file).read(*text);
+  ListReader(context, file).read(*text);
 }
 
 void read_pattern(const Value& value) {

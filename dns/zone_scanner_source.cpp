@@ -42,7 +42,10 @@ Result<std::size_t> FileSource::read(char* out, std::size_t size) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno("read");
     total += static_cast<std::size_t>(got);
-    if (got > 0) continue;
+    read_ += static_cast<std::uint64_t>(got);
+    // Where the file said that it ends there is no need to ask once more.
+    const bool ended = got == 0 || read_ == static_cast<std::uint64_t>(opened_.st_size);
+    if (!ended || total == size) continue;
     if (Status unchanged = check_unchanged(); !unchanged) return pass(unchanged);
     ended_ = true;
     break;

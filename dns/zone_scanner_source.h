@@ -57,6 +57,8 @@ class FileSource final : public ZoneSource {
   [[nodiscard]] Identity identity() const noexcept { return {opened_.st_dev, opened_.st_ino}; }
   /// Of all that was read, once the end was; 0 before.
   [[nodiscard]] std::uint64_t content_hash() const noexcept { return ended_ ? hash_.value() : 0; }
+  /// What the file was when it was opened.
+  [[nodiscard]] const struct stat& status() const noexcept { return opened_; }
 
  private:
   Status check_unchanged() const;
@@ -65,6 +67,7 @@ class FileSource final : public ZoneSource {
   struct stat opened_{};
   ContentHash hash_;
   bool ended_ = false;
+  std::uint64_t read_ = 0;  // octets so far
 };
 
 /// The stretch of a source that a lexer sees.

@@ -39,6 +39,7 @@ struct Checkpointer::Run {
   std::vector<Done> done;
   Clock::time_point start = Clock::now();
   std::uint64_t octets = 0;
+  std::uint64_t configuration = 0;
 };
 
 Checkpointer::Checkpointer(asio::io_context& io, shm::Store& store, shm::SlotTable& slots,
@@ -74,6 +75,7 @@ void Checkpointer::note_index() {
   version_ = index == nullptr ? 0 : index->state.version;
   position_ = index == nullptr ? 0 : index->state.journal_position;
   written_at_ = index == nullptr ? 0 : index->written;
+  saved_configuration_ = index == nullptr ? 0 : index->configuration;
 }
 
 std::uint64_t Checkpointer::held_chunks() const {
@@ -87,9 +89,10 @@ std::uint64_t Checkpointer::journalled() const {
 }
 
 bool Checkpointer::is_due(bool settled) const {
-  if (store_.current().number == version_) return false;
+  if (store_.current().number == version_ && saved_configuration_ == configuration_) return false;
   // Of an image from before this process nobody knows what has been freed since: all of it is held.
-  if (settled && counters_.checkpoints == 0) return true;
+  if (settled && (counters_.checkpoints == 0 || saved_configuration_ != configuration_))
+    return true;
   if (store_.is_tight() && held_chunks() > 0) return true;
   if (Clock::now() - last_ >= options_.interval) return true;
   if (journalled() >= options_.journal_octets) return true;
@@ -148,14 +151,16 @@ void Checkpointer::begin() {
   run->pin = slots_.pin_own(store_.current().number);
   run->capture = store_.capture();
   run->window = store_.window();
+  run->configuration = configuration_;
   counters_.longest_capture_us =
       std::max(counters_.longest_capture_us, since<std::chrono::microseconds>(run->start));
   asio::post(thread_.pool(), [this, run] { write(run); });
 }
 
 void Checkpointer::write(const std::shared_ptr<Run>& run) {
-  auto written = image_->write(run->capture, run->window,
-                               [&](std::uint64_t octets) { return pace(*run, octets); });
+  auto written = image_->write(
+      run->capture, run->window, [&](std::uint64_t octets) { return pace(*run, octets); },
+      run->configuration);
   crash_point("image-checkpointed");
   asio::post(io_, [this, run, written = std::move(written)] { end(run, written); });
 }

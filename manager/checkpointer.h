@@ -53,6 +53,9 @@ class Checkpointer {
   void check(bool settled);
   /// A checkpoint of what the store has now, after the one that runs.
   void write_now(Done done);
+  /// From now on the store has all zones and rules of the configuration with this fingerprint; 0:
+  /// it is being changed to another one. A checkpoint that says so follows once zones are settled.
+  void set_configuration(std::uint64_t fingerprint) noexcept { configuration_ = fingerprint; }
   /// Somebody else captured the store (manager/store_copy.h).
   void doubt() noexcept { doubtful_ = true; }
   /// No checkpoint is made, and whoever waits for one waits, until go_on(): the store's chunks are
@@ -101,6 +104,8 @@ class Checkpointer {
   std::vector<Done> waiting_;                              // for the next one
   std::atomic<bool> hurry_{false};
   std::atomic<bool> aborted_{false};
+  std::uint64_t configuration_ = 0;        // of the store
+  std::uint64_t saved_configuration_ = 0;  // of the image
   std::uint64_t version_ = 0;
   std::uint64_t position_ = 0;
   std::uint64_t written_at_ = 0;

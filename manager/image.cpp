@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "ipc/log.h"
 #include "manager/trickled_file.h"
 
 namespace pando::manager {
@@ -144,12 +145,7 @@ Status Image::read_index() {
   bytes.resize(*got);
   auto index = decode_image_index(bytes);
   if (!index) return fail(index.error().code, "{}: {}", options_.path, index.error().text);
-  if (index->layout != options_.layout)
-    return fail(Errc::kLayout, "{}: made by a build with another layout", options_.path);
-  if (index->owner == shm::StoreOwner{} && !options_.take_copies)
-    return fail(Errc::kDenied, "{}: a copy, and the journal has records of its own", options_.path);
-  if (index->owner != options_.owner && index->owner != shm::StoreOwner{})
-    return fail(Errc::kDenied, "{}: belongs to another journal", options_.path);
+  if (auto ours = check_head(*index); !ours) return ours;
   auto chunks = open_chunks(index->file, OpenMode::kWrite);
   if (!chunks) return fail(Errc::kCorrupt, "{}", chunks.error().text);
   file_ = std::move(*chunks);
@@ -158,6 +154,48 @@ Status Image::read_index() {
   own_index_ = named_ = true;
   unsure_ = true;
   return {};
+}
+
+/// Whether this build may use it beside this journal.
+Status Image::check_head(const ImageIndex& index) const {
+  if (index.layout != options_.layout)
+    return fail(Errc::kLayout, "{}: made by a build with another layout", options_.path);
+  if (index.owner == shm::StoreOwner{} && !options_.take_copies)
+    return fail(Errc::kDenied, "{}: a copy, and the journal has records of its own", options_.path);
+  if (index.owner != options_.owner && index.owner != shm::StoreOwner{})
+    return fail(Errc::kDenied, "{}: belongs to another journal", options_.path);
+  return {};
+}
+
+Status Image::look() {
+  auto file = files_.open(options_.path, OpenMode::kRead);
+  if (!file) return pass(file);
+  Bytes head(kImageHeadOctets);
+  auto got = (*file)->read_at(0, head);
+  if (!got) return pass(got);
+  head.resize(*got);
+  auto index = decode_image_head(head);
+  if (!index) return fail(index.error().code, "{}: {}", options_.path, index.error().text);
+  if (auto ours = check_head(*index); !ours) return ours;
+  index_ = std::move(*index);
+  file_name_ = index_->file;
+  own_index_ = named_ = true;
+  looked_at_ = unsure_ = true;
+  return {};
+}
+
+/// The version that is pinned since look() must be the index's, or what that refers to may be gone.
+void Image::read_the_rest() {
+  const std::uint64_t version = index_->state.version;
+  auto read = open();
+  if (read && index_->state.version != version)
+    read = fail(Errc::kCorrupt, "{}: another index than at the start", options_.path);
+  if (read) {
+    index_->state.side = {};
+    return;
+  }
+  log::warning("image_not_used", "reason", read.error().text);
+  drop_file();
 }
 
 Result<std::unique_ptr<StoreFile>> Image::open_chunks(std::uint64_t file, OpenMode mode) {
@@ -198,6 +236,7 @@ void Image::forget() {
 /// The file stays on the disk as long as an index may name it.
 void Image::drop_file() {
   file_.reset();
+  looked_at_ = false;
   own_index_ = false;
   named_ = false;
   unsure_ = true;
@@ -213,12 +252,13 @@ Status Image::begin_anew() {
 }
 
 Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm::Window& window,
-                                    const Pace& pace) {
-  auto written = write_once(capture, window, pace);
+                                    const Pace& pace, std::uint64_t configuration) {
+  if (std::exchange(looked_at_, false)) read_the_rest();
+  auto written = write_once(capture, window, pace, configuration);
   // The store is not the one that the index was made from.
   if (!written && written.error().code == Errc::kCorrupt && own_index_) {
     drop_file();
-    written = write_once(capture, window, pace);
+    written = write_once(capture, window, pace, configuration);
   }
   if (written) return written;
   unsure_ = true;
@@ -234,13 +274,15 @@ Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm:
 }
 
 Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
-                                         const shm::Window& window, const Pace& pace) {
+                                         const shm::Window& window, const Pace& pace,
+                                         std::uint64_t configuration) {
   Written written;
   written.anew = file_ == nullptr;
   if (written.anew)
     if (auto begun = begin_anew(); !begun) return pass(begun);
-  ImageIndex next{options_.layout, options_.owner, file_name_,
-                  static_cast<std::uint64_t>(std::time(nullptr)), capture.state};
+  ImageIndex next{options_.layout, options_.owner,
+                  file_name_,      static_cast<std::uint64_t>(std::time(nullptr)),
+                  configuration,   capture.state};
   Round round(*file_, window, pace);
   for (std::uint32_t number = 0; number < next.state.chunks.size(); ++number) {
     shm::ImageChunk& chunk = next.state.chunks[number];

@@ -34,7 +34,12 @@ class Image {
   /// Reads the index. kNotFound: there is none; kLayout: another build's; kDenied: of another
   /// journal; kCorrupt: damaged. In all these cases the next write() makes a new image.
   Status open();
-  /// What the disk has; nullptr before open() or write() succeeded.
+  /// For a live store, which needs no more than index()->state.version: reads the index's head
+  /// alone, and leaves the rest to the first write(), which is no part of a start. Errors as those
+  /// of open(); damage behind the head is told by the log then, and begins a new image.
+  Status look();
+  /// What the disk has; nullptr before open(), look() or write() succeeded. After look() it has no
+  /// chunks.
   [[nodiscard]] const ImageIndex* index() const noexcept { return index_ ? &*index_ : nullptr; }
   /// The chunks of index(), each checked as it is read. kNotFound, kIo, kCorrupt.
   Result<std::unique_ptr<shm::ImageSource>> source();
@@ -53,9 +58,9 @@ class Image {
   using Pace = std::function<bool(std::uint64_t octets)>;
   /// A checkpoint: brings what changed to the disk and the index up to it. The captured version is
   /// pinned by the caller, and so is that of index() until this has succeeded. kFull and other
-  /// errors leave the image that was there.
+  /// errors leave the image that was there. `configuration`: of that version, for the index.
   Result<Written> write(const shm::ImageCapture& capture, const shm::Window& window,
-                        const Pace& pace);
+                        const Pace& pace, std::uint64_t configuration = 0);
   /// What index() says cannot be trusted to be what the store has: the next write() begins anew.
   void forget();
   /// The next write() goes to a file of its own; what the disk has stays.
@@ -69,12 +74,14 @@ class Image {
   class Source;
   class Round;
   Status read_index();
+  [[nodiscard]] Status check_head(const ImageIndex& index) const;
+  void read_the_rest();
   [[nodiscard]] std::string chunk_path(std::uint64_t file) const;
   [[nodiscard]] std::string directory() const;
   Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);
   Status begin_anew();
   Result<Written> write_once(const shm::ImageCapture& capture, const shm::Window& window,
-                             const Pace& pace);
+                             const Pace& pace, std::uint64_t configuration);
   Status put_index(ImageIndex&& index, Written& written);
   void remove_others();
   void drop_file();
@@ -87,6 +94,7 @@ class Image {
   bool own_index_ = false;  // index_ speaks of file_
   bool named_ = false;      // an index on the disk may speak of file_
   bool unsure_ = true;      // which chunks changed is not known
+  bool looked_at_ = false;  // only the head of the index was read
 };
 
 }  // namespace pando::manager

@@ -17,6 +17,9 @@ struct ImageIndex {
   shm::StoreOwner owner{};    ///< the journal that goes with it
   std::uint64_t file = 0;     ///< names the file of chunks
   std::uint64_t written = 0;  ///< when, in seconds since 1970
+  /// Fingerprint of the configuration whose zones and rules the version has, all of them; 0 = it
+  /// may have others.
+  std::uint64_t configuration = 0;
   shm::ImageState state;
 };
 
@@ -29,6 +32,11 @@ Bytes encode_image_index(const ImageIndex& index);
 /// Enough of a file's first octets to tell an index from anything else.
 inline constexpr std::size_t kImageMagicOctets = 8;
 [[nodiscard]] bool looks_like_image_index(ByteView head) noexcept;
+/// What stands before chunks and side table.
+inline constexpr std::size_t kImageHeadOctets = 88;
+/// An index without chunks and side table, from its first kImageHeadOctets. Nothing is compared
+/// with a checksum. kCorrupt: not an index; kLayout: another version.
+Result<ImageIndex> decode_image_head(ByteView bytes);
 /// kCorrupt: cut off, a wrong checksum, or contradicting itself; kLayout: another version.
 Result<ImageIndex> decode_image_index(ByteView bytes);
 

@@ -19,18 +19,21 @@ using namespace pando;
 /// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
 constexpr int kBadConfiguration = 78;
 
-/// Zone lists are left for later when there seems to be a store that can be served before. Whether
-/// there is one is found out when it is opened, by another user perhaps; so the lists are open.
+/// Zone lists are left for later when there seems to be a store, or an image, that can be served
+/// before. Whether there is one is found out when it is opened, by another user perhaps; so the
+/// lists are open.
 config::LoadResult load_configuration(const manager::Server::Options& options) {
   config::LoadResult loaded = config::load(options.config_path, {.lists_later = true});
   std::error_code ignored;
-  const bool store = std::filesystem::exists(loaded.settings.store.path, ignored);
+  const bool store = std::filesystem::exists(loaded.settings.store.path, ignored) ||
+                     std::filesystem::exists(loaded.settings.store.image, ignored);
   if (!loaded.ok() || options.take_over || !store) config::read_lists(loaded);
   return loaded;
 }
 
-int run_manager(const manager::Server::Options& options) {
+int run_manager(manager::Server::Options options) {
   config::LoadResult loaded = load_configuration(options);
+  options.configuration = loaded.fingerprint;
   for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   if (!loaded.ok()) {
     std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
@@ -58,7 +61,7 @@ int run_manager(const manager::Server::Options& options) {
     return 1;
   }
   bool bad_configuration = false;
-  auto server = manager::Server::open(options, std::move(*runtime), std::move(*host),
+  auto server = manager::Server::open(std::move(options), std::move(*runtime), std::move(*host),
                                       std::move(loaded.lists), bad_configuration);
   if (!server) {
     log::error("start_failed", "reason", server.error().text);
@@ -86,5 +89,5 @@ int main(int argc, char** argv) {
     return kBadConfiguration;
   }
   manager::HeapUpkeep::bound_heap();
-  return run_manager(options);
+  return run_manager(std::move(options));
 }

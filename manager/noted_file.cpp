@@ -34,14 +34,18 @@ std::uint32_t stamp_of(const struct stat& file) noexcept {
 
 }  // namespace
 
-std::optional<zone::ZoneSource> stat_source(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+zone::ZoneSource source_from(const struct stat& status) {
   zone::ZoneSource source;
   source.file_mtime_ns = nanoseconds(status.st_mtim);
   source.file_octets = static_cast<std::uint64_t>(status.st_size);
   source.stamp = stamp_of(status);
   return source;
+}
+
+std::optional<zone::ZoneSource> stat_source(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return source_from(status);
 }
 
 std::uint64_t hash_file(const std::string& path) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +21,8 @@ namespace pando::manager {
 /// stamp is 0, which is no file's, as long as the file may change once more without a sign: its
 /// change time is so near that the clock it is taken from may not have moved on.
 std::optional<zone::ZoneSource> stat_source(const std::string& path);
+/// The same of a file that is open.
+zone::ZoneSource source_from(const struct stat& status);
 
 /// The hash of what is in a file; 0 when it cannot be read, or was changed meanwhile.
 std::uint64_t hash_file(const std::string& path);

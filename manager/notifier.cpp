@@ -99,19 +99,28 @@ void Notifier::configure(const RuntimePtr& runtime) {
     }
   }
   if (before)
-    for (const auto& [key, target] : targets_) keep_backlog(*target, before->settings);
+    for (const auto& [key, target] : targets_)
+      if (target->queue.put_off_count() > 0)
+        target->earlier.emplace_back(before, target->queue.take_backlog());
   // A secondary that was just added may have been there, with an old version, for long.
   for (const TargetPtr& target : new_targets) target->queue.put_off_all(settings.zones.size());
   run_soon();
 }
 
-/// The backlog counts zones by their place in the table, which is another one now.
-void Notifier::keep_backlog(Target& target, const config::Settings& before) const {
-  std::vector<std::size_t> places;
+/// The backlog counts zones by their place in the table, which is another one now. A million of
+/// them are looked up in many goes. False: there are more.
+bool Notifier::keep_backlog(Target& target) const {
   const config::ZoneTable& zones = runtime_->settings.zones;
-  while (const auto index = target.queue.next_put_off())
-    if (const auto place = zones.find(before.zones[*index].name)) places.push_back(*place);
-  for (const std::size_t place : places) target.queue.put_off(place, zones.size());
+  for (std::size_t looked_at = 0; !target.earlier.empty(); ++looked_at) {
+    if (looked_at == kBacklogSlice) return false;
+    auto& [before, backlog] = target.earlier.front();
+    const auto index = backlog.next();
+    if (!index)
+      target.earlier.pop_front();
+    else if (const auto place = zones.find(before->settings.zones[*index].name))
+      target.queue.put_off(*place, zones.size());
+  }
+  return true;
 }
 
 void Notifier::put(Target& target, const dns::Name& zone, std::size_t index,
@@ -159,6 +168,7 @@ void Notifier::run_due() {
 
 /// True: there is more to look at right away.
 bool Notifier::refill(Target& target, std::uint64_t now) {
+  if (!keep_backlog(target)) return true;
   const config::ZoneTable& zones = runtime_->settings.zones;
   for (std::size_t looked_at = 0; target.queue.put_off_count() > 0; ++looked_at) {
     if (target.queue.waiting() >= kFewWaiting || target.backlog_pace.next_ms() > now) return false;

@@ -67,6 +67,8 @@ class Notifier {
     Endpoint endpoint;
     std::optional<dns::Name> key;
     NotifyQueue queue;
+    /// What waited when the configuration became another one, which is translated bit by bit.
+    std::deque<std::pair<RuntimePtr, ZoneBacklog>> earlier;
     Pace backlog_pace;
     std::uint32_t running = 0;
   };
@@ -76,7 +78,7 @@ class Notifier {
   template <class Visit>
   void for_each_target(const config::ZoneOptions& options, Visit&& visit) const;
   bool is_told(const Target& target, const config::ZoneOptions& options) const;
-  void keep_backlog(Target& target, const config::Settings& before) const;
+  bool keep_backlog(Target& target) const;
   void put(Target& target, const dns::Name& zone, std::size_t index, std::uint64_t due) const;
   void run_soon();
   void run_due();

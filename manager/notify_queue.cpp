@@ -105,26 +105,26 @@ std::optional<std::uint32_t> NotifyQueue::pending(const dns::Name& zone) const {
   return found->second.tries;
 }
 
-void NotifyQueue::put_off(std::size_t index, std::size_t zones) {
-  if (backlog_.size() < zones) backlog_.resize(zones);
-  if (backlog_[index]) return;
-  backlog_[index] = true;
-  ++backlog_left_;
+void ZoneBacklog::put_off(std::size_t index, std::size_t zones) {
+  if (zones_.size() < zones) zones_.resize(zones);
+  if (zones_[index]) return;
+  zones_[index] = true;
+  ++left_;
 }
 
-void NotifyQueue::put_off_all(std::size_t zones) {
-  backlog_.assign(zones, true);
-  backlog_left_ = zones;
-  backlog_at_ = 0;
+void ZoneBacklog::put_off_all(std::size_t zones) {
+  zones_.assign(zones, true);
+  left_ = zones;
+  at_ = 0;
 }
 
-std::optional<std::size_t> NotifyQueue::next_put_off() {
-  if (backlog_left_ == 0) return std::nullopt;
-  while (!backlog_[backlog_at_ % backlog_.size()]) ++backlog_at_;
-  backlog_at_ %= backlog_.size();
-  backlog_[backlog_at_] = false;
-  if (--backlog_left_ == 0) backlog_ = {};
-  return std::exchange(backlog_at_, backlog_left_ == 0 ? 0 : backlog_at_ + 1);
+std::optional<std::size_t> ZoneBacklog::next() {
+  if (left_ == 0) return std::nullopt;
+  while (!zones_[at_ % zones_.size()]) ++at_;
+  at_ %= zones_.size();
+  zones_[at_] = false;
+  if (--left_ == 0) zones_ = {};
+  return std::exchange(at_, left_ == 0 ? 0 : at_ + 1);
 }
 
 }  // namespace pando::manager

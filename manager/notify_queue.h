@@ -14,6 +14,21 @@
 
 namespace pando::manager {
 
+/// Zones that are to be told some time, by their places in a configuration's table: a bit each.
+class ZoneBacklog {
+ public:
+  void put_off(std::size_t index, std::size_t zones);
+  void put_off_all(std::size_t zones);
+  /// Takes one out, round and round.
+  std::optional<std::size_t> next();
+  [[nodiscard]] std::size_t count() const noexcept { return left_; }
+
+ private:
+  std::vector<bool> zones_;
+  std::size_t left_ = 0;
+  std::size_t at_ = 0;
+};
+
 /// Which zones one address has yet to be told about, and when: coalesces changes, spaces tries out
 /// (RFC 1996 §3.6), and remembers how the latest ones ended. No I/O, no clock: times are
 /// milliseconds of any clock that does not go back.
@@ -69,10 +84,12 @@ class NotifyQueue {
   [[nodiscard]] std::size_t waiting() const noexcept { return notices_.size(); }
 
   /// Backlog over the indices of the configuration's zones.
-  void put_off(std::size_t index, std::size_t zones);
-  void put_off_all(std::size_t zones);
-  std::optional<std::size_t> next_put_off();
-  [[nodiscard]] std::size_t put_off_count() const noexcept { return backlog_left_; }
+  void put_off(std::size_t index, std::size_t zones) { backlog_.put_off(index, zones); }
+  void put_off_all(std::size_t zones) { backlog_.put_off_all(zones); }
+  std::optional<std::size_t> next_put_off() { return backlog_.next(); }
+  [[nodiscard]] std::size_t put_off_count() const noexcept { return backlog_.count(); }
+  /// All of it, as the places are about to be others.
+  [[nodiscard]] ZoneBacklog take_backlog() { return std::exchange(backlog_, {}); }
 
  private:
   struct CanonicalLess {
@@ -102,9 +119,7 @@ class NotifyQueue {
   std::set<Notices::value_type*, Earlier> due_;  // those that are not under way
   std::map<dns::Name, Outcome, CanonicalLess> outcomes_;
   std::deque<dns::Name> outcome_order_;  // oldest first
-  std::vector<bool> backlog_;
-  std::size_t backlog_left_ = 0;
-  std::size_t backlog_at_ = 0;
+  ZoneBacklog backlog_;
 };
 
 }  // namespace pando::manager

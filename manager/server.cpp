@@ -25,8 +25,8 @@ Server::~Server() = default;
 int Server::run() {
   await_signals();
   watchdog();
-  tick();
   begin_serving();
+  tick_later();  // what it looks after, huge pages most of all, is no part of a start
   io_.run();
   // Pool threads may still post results; nobody runs them any more.
   pool_.join();
@@ -65,6 +65,10 @@ void Server::tick() {
   check_pinned();
   loader_->tell_progress(std::chrono::steady_clock::now());
   if (loader_->idle()) heap_upkeep_->check(std::chrono::steady_clock::now());
+  tick_later();
+}
+
+void Server::tick_later() {
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();

@@ -48,16 +48,17 @@ class Server {
  public:
   struct Options {
     std::string config_path;
-    std::string worker_binary;  ///< empty: beside this program
-    bool take_over = false;     ///< from a manager that runs (manager/take_over.h)
+    std::string worker_binary;        ///< empty: beside this program
+    bool take_over = false;           ///< from a manager that runs (manager/take_over.h)
+    std::uint64_t configuration = 0;  ///< its fingerprint (config::LoadResult)
   };
 
   using UnreadLists = std::shared_ptr<config::UnreadLists>;
 
   /// Opens everything that can fail: store, journal, sockets. Nothing is served yet. `lists` (may
-  /// be null): of zones that `runtime` does not have yet. A live store is served before they are
-  /// read; with any other one they are read here, before a store is made, and an error that is
-  /// theirs sets `bad_configuration`.
+  /// be null): of zones that `runtime` does not have yet. A live store, and an image of the same
+  /// configuration, are served before they are read; else they are read here, before a store is
+  /// made, and an error that is theirs sets `bad_configuration`.
   static Result<std::unique_ptr<Server>> open(Options options, RuntimePtr runtime, Host host,
                                               UnreadLists lists, bool& bad_configuration);
   ~Server();
@@ -70,9 +71,11 @@ class Server {
   Status open_data();
   Status open_workers();
   Status open_control();
-  std::unique_ptr<Image> open_image(const shm::StoreOptions& options) const;
+  std::unique_ptr<Image> make_image(const shm::StoreOptions& options) const;
+  void look_at_image(OpenedStore::From from);
   std::unique_ptr<PlacedDump> find_dump(const shm::StoreOptions& options) const;
   void dump_done(OpenedStore::From from);
+  bool image_is_in_line();
   Status bring_up(shm::Store& restored);
   Status take_store(OpenedStore& opened);
   Status first_version();
@@ -109,8 +112,10 @@ class Server {
       "the zone lists could not be read: zones are served as they were";
   Status read_lists_first();
   void read_lists_later();
+  void read_lists_now();
   void lists_read(const Result<RuntimePtr>& complete);
   void lists_failed(const Error& error);
+  void count_loaded();
   void lists_in_use();
   void give_up_waiting();
   bool put_off(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
@@ -127,6 +132,7 @@ class Server {
   void await_signals();
   void watchdog();
   void tick();
+  void tick_later();
   void check_pinned();
   void stop();
   void write_last_checkpoint(std::function<void()> done);
@@ -177,6 +183,7 @@ class Server {
   bool store_was_lost_ = false;  // the journal has records from before this store
   bool restored_ = false;        // the store was made from the image, or a dump
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
+  bool serves_first_ = false;   // the store has the list of zones: workers start before all else
   UnreadLists lists_;           // until they are read
   bool letting_go_ = false;     // a reload has let secondary zones go, and will configure
   bool lists_are_wrong_ = false;  // so that there is no start
@@ -212,6 +219,7 @@ class Server {
   asio::steady_timer watchdog_timer_{io_};
   asio::steady_timer tick_timer_{io_};
   asio::steady_timer checkpoint_timer_{io_};
+  asio::steady_timer lists_timer_{io_};
   std::map<std::string, std::string> problems_;  // zone → why it is not loaded, bounded
   std::uint64_t loaded_ = 0;                     // zones that have data
   bool settled_ = false;  // each zone of the configuration has been looked at once

@@ -13,6 +13,7 @@
 #include "manager/store_audit.h"
 #include "manager/store_copy.h"
 #include "manager/store_dump.h"
+#include "shm/side_table.h"
 #include "zone/history.h"
 
 namespace pando::manager {
@@ -363,7 +364,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   const bool secondary =
       index ? runtime_->settings.zones[*index].options->is_secondary() : is_secondary(zone);
   row.kind = secondary ? "secondary" : "primary";
-  const shm::Store::SideEntry* side = store_->side(zone.side_index());
+  const shm::Store::SideEntry* side = shm::known_side(store_->window(), zone.side_index());
   const std::uint64_t expires =
       side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
   const auto problem = problems_.find(to_text(dns::Name(zone.apex()).folded()));

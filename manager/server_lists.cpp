@@ -20,6 +20,9 @@ namespace {
 /// Commands that wait: half of the connections that there may be, so that others get through.
 constexpr std::size_t kMaxWaitingCommands = 32;
 
+/// A worker starts and serves in a tenth of this.
+constexpr std::chrono::milliseconds kWorkersFirst{100};
+
 /// Nothing that these say or do depends on which zones are configured.
 constexpr std::array kAtOnce{ipc::verb::kStatus,    ipc::verb::kStop,
                              ipc::verb::kReload,    ipc::verb::kWorkerList,
@@ -57,9 +60,18 @@ Status Server::read_lists_first() {
   return {};
 }
 
+/// When the first worker serves, which needs the processor more; or soon, as none may come.
 void Server::read_lists_later() {
   list_state_ = ListState::kReading;
   gate_->hold();
+  lists_timer_.expires_after(kWorkersFirst);
+  lists_timer_.async_wait([this](const asio::error_code&) {
+    if (!stopping_) read_lists_now();
+  });
+}
+
+void Server::read_lists_now() {
+  if (!lists_) return;  // it is being read
   asio::post(pool_, [this, known = runtime_, lists = std::exchange(lists_, nullptr)] {
     pause_point("zone-lists");
     auto complete = std::make_shared<Result<RuntimePtr>>(with_lists(known, lists));
@@ -86,10 +98,26 @@ void Server::lists_failed(const Error& error) {
              "the zones of the store are served as they were, and not updated, until a reload");
   if (!waiting_reload_) systemd::ready(kListsNotRead);
   gate_->shut("the zone lists could not be read");
+  count_loaded();
   if (workers_later_) start_workers();
   in_line_ = true;
   for (const auto& command : std::exchange(waiting_commands_, {})) command();
   if (waiting_reload_) start_reload(std::exchange(waiting_reload_, nullptr));
+}
+
+/// Nobody compares the store's zones with the configuration, which would tell how many have data.
+void Server::count_loaded() {
+  const zone::Snapshot now = committer_->current();
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots_->pin_own(now.version()));
+  asio::post(pool_, [this, now, pin = std::move(pin)]() mutable {
+    std::uint64_t count = 0;
+    zone::ZoneWalk walk(now);
+    while (const zone::ZoneView zone = walk.next()) count += zone.loaded() ? 1 : 0;
+    pin.reset();
+    asio::post(io_, [this, count] {
+      if (list_state_ == ListState::kFailed) loaded_ = count;
+    });
+  });
 }
 
 /// The configuration has all its zones, from here on or for long.

@@ -14,6 +14,7 @@ namespace pando::manager {
 struct Server::Reload {
   ReloadDone done;
   RuntimePtr runtime;
+  std::uint64_t fingerprint = 0;
   Status problem;
   ipc::ReloadResult result;
 };
@@ -40,6 +41,7 @@ void Server::start_reload(const std::shared_ptr<Reload>& reload) {
 void Server::reload_read(const std::shared_ptr<Reload>& reload) {
   config::LoadResult loaded = config::load(options_.config_path);
   reload->result.warnings = std::move(loaded.warnings);
+  reload->fingerprint = loaded.fingerprint;
   if (!loaded.ok()) {
     reload->problem = fail(Errc::kInvalid, "{}", loaded.error_text());
   } else {
@@ -64,6 +66,7 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
 }
 
 void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
+  if (checkpointer_) checkpointer_->set_configuration(0);
   ZoneTableSync::run(
       *store_, *committer_, reload->runtime,
       [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
@@ -76,6 +79,8 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
         reload->result.zones_added = counts.added;
         reload->result.zones_removed = counts.removed;
         reload->result.zones_changed = counts.changed;
+        options_.configuration = reload->fingerprint;
+        if (checkpointer_) checkpointer_->set_configuration(reload->fingerprint);
         runtime_ = reload->runtime;
         configured_ = static_cast<std::uint64_t>(std::time(nullptr));
         const config::Settings& settings = runtime_->settings;

@@ -100,6 +100,20 @@ bool knows_zones(const shm::Store& store) {
 
 }  // namespace
 
+/// Opens the image. True: what it has of zones and rules is what the configuration says, as far as
+/// can be told without reading all of that: its files are those that the store was brought in line
+/// with. An image from before the last reload has other zones and rules, perhaps.
+bool Server::image_is_in_line() {
+  if (!image_) return false;
+  if (auto opened = image_->open(); !opened) {
+    if (opened.error().code != Errc::kNotFound)
+      log::warning("image_not_used", "reason", opened.error().text);
+    return false;
+  }
+  const std::uint64_t configuration = image_->index()->configuration;
+  return configuration != 0 && configuration == options_.configuration;
+}
+
 /// Store, slots, journal, and what the journal has beyond the store.
 Status Server::open_data() {
   const RuntimePtr known = runtime_;  // which read_lists_first() replaces
@@ -110,7 +124,7 @@ Status Server::open_data() {
   options.layout = zone::layout_fingerprint();
   if (host_.store_group) options.group = *host_.store_group;
   if (auto named = name_owner(options, settings.store.journal); !named) return named;
-  image_ = open_image(options);
+  image_ = make_image(options);
   auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
   if (!journal) return pass(journal);
   journal_.emplace(std::move(*journal));
@@ -123,13 +137,17 @@ Status Server::open_data() {
   seeds.image = image_.get();
   seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
   seeds.copy_first = settings.store.verify == config::Verify::kAlways;
-  seeds.not_live = [this] { return read_lists_first(); };
+  seeds.not_live = [this] {
+    serves_first_ = image_is_in_line() && !dump_;
+    return serves_first_ ? Status() : read_lists_first();
+  };
   // The last manager may be dying: its locks go one after the other.
   auto store = retry_while_held(kDyingProcess, [&] { return open_store(options, seeds); });
   if (!store) return pass(store);
   store_.emplace(std::move(store->store));
   zones_missing_ = store->from != OpenedStore::From::kLive || !knows_zones(*store_);
-  if (zones_missing_)  // live, but it never had a whole list
+  if (store->from != OpenedStore::From::kImage) serves_first_ = !zones_missing_;
+  if (!serves_first_)  // live, but it never had a whole list; or the image was of no use
     if (auto read = read_lists_first(); !read) return read;
   dump_done(store->from);
   journal_->skip_to(store_->current().journal_position);
@@ -175,29 +193,35 @@ void Server::dump_done(OpenedStore::From from) {
 Status Server::take_store(OpenedStore& opened) {
   const OpenedStore::From from = opened.from;
   if (opened.lent) copying_image_ = std::make_unique<ImageCopying>(io_, std::move(*opened.lent));
-  // What the image has of another line of versions is nothing to go on with.
-  const bool from_image = from == OpenedStore::From::kImage;
-  if (image_ && from != OpenedStore::From::kLive && !from_image) image_->forget();
-  // Before anything is reused that the image refers to.
-  if (image_) image_pin_ = Checkpointer::pin(*image_, *slots_);
+  look_at_image(from);
   store_->set_slots(&*slots_);
   if (zones_missing_) store_was_lost_ = journal_->last_position() > 0;
   // One that is live and has no list of zones has no zone's data either.
   if (from == OpenedStore::From::kLive && !zones_missing_)
     return replay_journal(*store_, *journal_, native_files(), log_note);
-  restored_ = from_image || from == OpenedStore::From::kDump;
+  restored_ = from == OpenedStore::From::kImage || from == OpenedStore::From::kDump;
   return restored_ ? Status() : first_version();
 }
 
-std::unique_ptr<Image> Server::open_image(const shm::StoreOptions& options) const {
+std::unique_ptr<Image> Server::make_image(const shm::StoreOptions& options) const {
   const std::string& path = runtime_->settings.store.image;
   if (path.empty()) return nullptr;
   const bool empty = !has_segments(native_files(), runtime_->settings.store.journal);
-  auto image = std::make_unique<Image>(native_files(),
-                                       Image::Options{path, options.layout, options.owner, empty});
-  if (auto opened = image->open(); !opened && opened.error().code != Errc::kNotFound)
-    log::warning("image_not_used", "reason", opened.error().text);
-  return image;
+  return std::make_unique<Image>(native_files(),
+                                 Image::Options{path, options.layout, options.owner, empty});
+}
+
+/// A live store needs no image, but for what it has to keep for it.
+void Server::look_at_image(OpenedStore::From from) {
+  if (!image_) return;
+  // What the image has of another line of versions is nothing to go on with.
+  if (from != OpenedStore::From::kLive && from != OpenedStore::From::kImage) image_->forget();
+  Status looked;
+  if (from == OpenedStore::From::kLive) looked = image_->look();
+  if (!looked && looked.error().code != Errc::kNotFound)
+    log::warning("image_not_used", "reason", looked.error().text);
+  // Before anything is reused that the image refers to.
+  image_pin_ = Checkpointer::pin(*image_, *slots_);
 }
 
 /// A store that began empty holds nothing of the journal yet; zones are loaded with their part of
@@ -294,6 +318,7 @@ Status Server::open_workers() {
               "serial", transfer.serial, "records", transfer.records, "octets", transfer.octets,
               "ms", transfer.milliseconds, "slot", slot);
   };
+  hooks.serving = [this](std::uint32_t) { lists_timer_.cancel(); };
   hooks.pins_cleared = [this] { upkeep_->reclaim(); };
   hooks.image = [this]() -> Result<shm::ImageFile> {
     return copying_image_ ? copying_image_->lend() : shm::ImageFile();
@@ -325,15 +350,16 @@ std::uint32_t Server::worker_count() const {
   return workers.mode == config::Workers::Mode::kFixed ? workers.count : usable_processors();
 }
 
-/// An attached store serves at once, as it is, and the zone lists are read then. A new one first
-/// gets its list of zones, so that zones still loading answer SERVFAIL rather than REFUSED.
+/// An attached store serves at once, as it is, and the zone lists are read then; so does one that
+/// the image has of this configuration. Any other first gets its list of zones, so that zones still
+/// loading answer SERVFAIL rather than REFUSED.
 void Server::begin_serving() {
   upkeep_->start();
   // Workers of another build have all zones, and ours have to have them before these go.
   workers_later_ = workers_->has_predecessors();
-  if (!zones_missing_) {
+  if (serves_first_) {
     if (!workers_later_) start_workers();
-    announce("serving the live store");
+    announce(restored_ ? "serving what the store was made from" : "serving the live store");
   }
   if (lists_) return read_lists_later();
   bring_in_line();
@@ -373,7 +399,8 @@ void Server::bring_in_line() {
 void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   loaded_ = zones_with_data;
   if (!status) log::error("zone_table_failed", "reason", status.error().text);
-  if (zones_missing_ && !workers_later_) start_workers();
+  if (status && checkpointer_) checkpointer_->set_configuration(options_.configuration);
+  if (!serves_first_ && !workers_later_) start_workers();
   if (restored_) announce("serving what the store was made from");
   if (!zones_missing_) secondaries_->configure(runtime_);
   load_zones([this](const LoadCounts&) {
@@ -482,13 +509,13 @@ void Server::LoadCounts::add_failure(const ZoneLoader::Job& job,
 
 void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
   crash_point("zone-loaded");
-  const std::string name = to_text(job.apex.folded());
   if (outcome.kind == ZoneLoader::Outcome::Kind::kFailed) {
+    const std::string name = to_text(job.apex.folded());
     if (problems_.size() < kMaxProblems || problems_.contains(name))
       problems_[name] = outcome.problems.empty() ? "" : outcome.problems.front();
     return;
   }
-  problems_.erase(name);
+  if (!problems_.empty()) problems_.erase(to_text(job.apex.folded()));
   if (outcome.kind == ZoneLoader::Outcome::Kind::kLoaded) ++loaded_;
 }
 

@@ -421,7 +421,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::open(asio::io_context& io,
   return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(impl)));
 }
 
-bool WorkerPool::has_predecessors() const { return impl_->has_predecessors(); }
+bool WorkerPool::has_predecessors() { return impl_->has_predecessors(); }
 void WorkerPool::set_keys(WorkerKeys keys) { impl_->set_keys(std::move(keys)); }
 void WorkerPool::sockets_changed(const Listeners::Change& change) {
   impl_->sockets_changed(change);

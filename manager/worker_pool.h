@@ -78,7 +78,7 @@ class WorkerPool {
   void store_settled();
 
   /// Workers of another layout serve in this run directory (manager/worker_succession.cpp).
-  [[nodiscard]] bool has_predecessors() const;
+  [[nodiscard]] bool has_predecessors();
 
   /// Call once, when the store has a version to serve. Slots whose worker outlived the last manager
   /// are waited for (they say Hello within 100 ms of the socket's appearance), the others are

@@ -81,7 +81,7 @@ class WorkerPool::Impl {
   Result<std::uint32_t> add();
   Status remove(std::uint32_t number, std::function<void()> done);
   void release_oldest(std::uint64_t before);
-  [[nodiscard]] bool has_predecessors() const;
+  [[nodiscard]] bool has_predecessors();
   void stop(std::function<void()> done);
   void abandon();
   [[nodiscard]] std::vector<WorkerStatus> status() const;
@@ -180,6 +180,7 @@ class WorkerPool::Impl {
   WorkerKeys keys_;
   ipc::CookieSecret random_secret_{};
   bool started_ = false;
+  bool none_before_ = false;  ///< no worker of another build was there when it was looked
   /// All survivors have handed back their sockets. Until then none is opened and nothing is
   /// steered: the order of the SO_REUSEPORT groups is not known.
   bool settled_ = false;

@@ -29,14 +29,18 @@ bool WorkerPool::Impl::is_recorded(const FoundWorker& found) const {
   return page != nullptr && page->pid == static_cast<std::uint32_t>(found.process.pid);
 }
 
-bool WorkerPool::Impl::has_predecessors() const {
+/// Where there are none, none can come: who started them has ended. So all processes of the host
+/// are looked through once.
+bool WorkerPool::Impl::has_predecessors() {
   const auto found = find_workers(options_.run_directory);
-  return std::any_of(found.begin(), found.end(),
-                     [this](const FoundWorker& worker) { return !is_recorded(worker); });
+  none_before_ = std::all_of(found.begin(), found.end(),
+                             [this](const FoundWorker& worker) { return is_recorded(worker); });
+  return !none_before_;
 }
 
 /// Whoever runs as a worker of this run directory and is not in the slots' pages.
 void WorkerPool::Impl::await_predecessors() {
+  if (none_before_) return;
   for (FoundWorker& found : find_workers(options_.run_directory)) {
     Slot& slot = slot_at(found.slot);
     if (slot.process && slot.pid == found.process.pid) continue;

@@ -5,6 +5,7 @@
 
 #include "dns/rdata.h"
 #include "dns/zone_scanner.h"
+#include "dns/zone_scanner_engine.h"
 #include "dns/zone_scanner_parts.h"
 #include "manager/export_file.h"
 #include "manager/soa.h"
@@ -55,6 +56,17 @@ class Builder {
         progress_(progress),
         transaction_(transaction),
         builder_(apex, transaction_) {}
+
+  Result<BuiltZone, ZoneProblems> run(dns::FileSource& file) {
+    const dns::ScanOptions options = options_for(apex_);
+    const dns::RecordSink sink = record_sink();
+    dns::ZoneScanner scanner(options, {apex_, std::nullopt, std::nullopt, std::nullopt, 1}, sink);
+    scanner.scan_rest(path_, file.identity(), file);
+    if (auto lines = take(scanner.take_report()); !lines.empty()) return problem(std::move(lines));
+    zone::ZoneSource source = source_from(file.status());
+    source.hash = content_hash_;
+    return finish(source);
+  }
 
   Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
     auto source = path_.empty() ? std::nullopt : stat_source(path_);
@@ -119,13 +131,21 @@ class Builder {
   std::vector<std::string> add_file(std::uint64_t octets) {
     dns::ScanOptions options = options_for(apex_);
     if (progress_ != nullptr) options.octets_read = &progress_->read_octets;
-    const dns::RecordSink sink = [this](const dns::ScannedRecord& record) {
+    const dns::RecordSink sink = record_sink();
+    const dns::PartOptions parts = part_options();
+    return take(octets < parts.least_octets
+                    ? dns::scan_zone_file(path_, options, sink)
+                    : dns::scan_zone_file_in_parts(path_, options, parts, sink));
+  }
+
+  dns::RecordSink record_sink() {
+    return [this](const dns::ScannedRecord& record) {
       return add(record.owner, record.type, record.ttl, record.rdata);
     };
-    const dns::PartOptions parts = part_options();
-    dns::ScanReport report = octets < parts.least_octets
-                                 ? dns::scan_zone_file(path_, options, sink)
-                                 : dns::scan_zone_file_in_parts(path_, options, parts, sink);
+  }
+
+  /// The scan's errors.
+  std::vector<std::string> take(dns::ScanReport&& report) {
     warnings_ = std::move(report.warnings);
     content_hash_ = report.content_hash;
     return std::move(report.errors);
@@ -227,6 +247,11 @@ Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const 
                                            const std::string& path, const ZoneHistory* history,
                                            LoadProgress* progress) {
   return Builder(transaction, apex, path, progress).run(history);
+}
+
+Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+                                           const std::string& path, dns::FileSource& file) {
+  return Builder(transaction, apex, path, nullptr).run(file);
 }
 
 }  // namespace pando::manager

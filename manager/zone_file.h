@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dns/zone_scanner_source.h"
 #include "manager/journal_history.h"
 #include "manager/load_progress.h"
 #include "manager/noted_file.h"
@@ -46,5 +47,10 @@ struct ZoneHistory {
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history,
                                            LoadProgress* progress = nullptr);
+
+/// The same for a zone of which the journal knows nothing, from a file that was opened, and looked
+/// at, before: nothing is asked of its name again.
+Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+                                           const std::string& path, dns::FileSource& file);
 
 }  // namespace pando::manager

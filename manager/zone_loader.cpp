@@ -74,7 +74,7 @@ struct ZoneLoader::Task {
     version = committer.current();
     position = committer.position();
   }
-  [[nodiscard]] bool is_simple(const std::optional<zone::ZoneSource>& source) const;
+  [[nodiscard]] bool opens_simply(dns::FileSource& file) const;
   // In a pool thread.
   Status examine_among(shm::Transaction& built_in);
   void examine(shm::Store& store);
@@ -103,30 +103,33 @@ bool ZoneLoader::Task::is_merged(std::uint64_t most_octets) {
   return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
-/// A small file, and nothing in the journal.
-bool ZoneLoader::Task::is_simple(const std::optional<zone::ZoneSource>& source) const {
-  if (!source || source->file_octets > kTogetherOctets || job.file_optional) return false;
-  return !batch->history->any(position)->knows(job.apex);
+/// Opens a small file of a zone that the journal says nothing of. What else it may be, or why there
+/// is none, is found out alone.
+bool ZoneLoader::Task::opens_simply(dns::FileSource& file) const {
+  if (job.path.empty() || job.file_optional) return false;
+  if (batch->history->any(position)->knows(job.apex)) return false;
+  return file.open(job.path) && file.size_hint() <= kTogetherOctets;
 }
 
 /// What needs little: a zone that is as its file, or a small new one. Everything else is left for a
 /// look `alone`. An error when the transaction is spoilt.
 Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
-  served = live() && live().loaded();
+  const zone::ZoneView now = live();
+  served = now && now.loaded();
   // What a secondary is served says its primary; the file is a copy.
   if (served && job.file_optional) {
     unchanged();
     return {};
   }
-  if (served && is_merged(kTogetherOctets)) {
+  if (served && !job.path.empty() && is_merged(kTogetherOctets)) {
     unchanged();
     return {};
   }
-  alone = served || !is_simple(job.path.empty() ? std::nullopt : stat_source(job.path));
+  dns::FileSource file;
+  alone = served || !opens_simply(file);
   if (alone) return {};
-  const ZoneHistory before{*batch->history->any(position), position, false};
   ++scanned;
-  auto built = build_zone(built_in, job.apex, job.path, &before);
+  auto built = build_zone(built_in, job.apex, job.path, file);
   if (!built) return fail(Errc::kInvalid, "{} cannot be read", job.path);
   zone.emplace(std::move(*built));
   return {};
@@ -462,6 +465,7 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
 
 void ZoneLoader::log_loaded(const Task& task, const zone::ZoneView& live) const {
   const auto level = task.batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;
+  if (!log::enabled(level)) return;
   log::detail::event(level, "zone_loaded", "zone", to_text(task.job.apex), "serial",
                      live.serial().value, "records", live.record_count(), "ms",
                      milliseconds_since(task.start), "updated", task.zone->updated, "replayed",

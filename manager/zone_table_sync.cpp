@@ -2,6 +2,7 @@
 
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
+#include "shm/side_table.h"
 
 namespace pando::manager {
 
@@ -169,8 +170,8 @@ bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {
 
 /// A new zone knows nothing of the entry's former owner.
 void ZoneTableSync::clear_side(std::uint32_t index) {
+  if (shm::known_side(store_.window(), index) == nullptr) return;
   shm::Store::SideEntry* entry = store_.side(index);
-  if (entry == nullptr) return;
   entry->expires_at.store(0, std::memory_order_relaxed);
   entry->next_refresh.store(0, std::memory_order_relaxed);
   entry->last_ok.store(0, std::memory_order_relaxed);

@@ -13,6 +13,11 @@ class Bitmap {
 
   explicit Bitmap(std::uint32_t bits = 0) : bits_(bits), words_((bits + 63) / 64) {}
 
+  /// All of them.
+  void set_all() noexcept {
+    for (std::uint64_t& word : words_) word = ~std::uint64_t{0};
+    if (bits_ % 64 != 0) words_.back() = (std::uint64_t{1} << (bits_ % 64)) - 1;
+  }
   [[nodiscard]] std::uint32_t size() const noexcept { return bits_; }
   [[nodiscard]] bool test(std::uint32_t bit) const noexcept {
     return (words_[bit / 64] >> (bit % 64) & 1) != 0;

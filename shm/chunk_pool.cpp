@@ -55,7 +55,7 @@ ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
       collapsed_(limit_ / kChunksPerRegion + 1),
       written_(limit_),
       victims_(std::make_unique<std::atomic<std::uint64_t>[]>((limit_ + 63) / 64)) {
-  for (std::uint32_t chunk = 0; chunk < limit_; ++chunk) free_.set(chunk);
+  free_.set_all();
 }
 
 void ChunkPool::adopt(Span open, std::uint64_t version) {

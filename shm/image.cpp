@@ -24,13 +24,16 @@ std::vector<ImageSide> side_table(const Window& window) {
   for (std::uint32_t granule = 0; granule < kSideGranules; ++granule) {
     const std::uint64_t bits = header.side_backed[granule / 64].load(std::memory_order_acquire);
     if ((bits >> (granule % 64) & 1) == 0) continue;
-    ImageSide& part = parts.emplace_back(ImageSide{granule, Bytes(kSideGranuleOctets)});
+    ImageSide part{granule, Bytes(kSideGranuleOctets)};
+    std::uint64_t any = 0;
     const auto* words = reinterpret_cast<const std::atomic<std::uint64_t>*>(
         window.base() + kSideOffset + granule * kSideGranuleOctets);
     for (std::size_t i = 0; i < kSideGranuleOctets / sizeof *words; ++i) {
       const std::uint64_t word = words[i].load(std::memory_order_relaxed);
+      any |= word;
       std::memcpy(part.octets.data() + i * sizeof word, &word, sizeof word);
     }
+    if (any != 0) parts.push_back(std::move(part));  // a part that is left out is all zero
   }
   return parts;
 }

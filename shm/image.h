@@ -54,7 +54,7 @@ inline constexpr std::uint32_t kImageSideOctets = 64U << 10;
 /// Octets [from, to) of a chunk; the caller holds a version that uses them.
 [[nodiscard]] ByteView chunk_octets(const Window& window, std::uint32_t chunk, std::uint32_t from,
                                     std::uint32_t to) noexcept;
-/// The side table's parts that have memory. Any thread; entries are read one by one as they are.
+/// The side table's parts that say something. Any thread; entries are read one by one as they are.
 [[nodiscard]] std::vector<ImageSide> side_table(const Window& window);
 
 class Borrowing;

@@ -13,7 +13,8 @@ namespace {
 /// One step of a descent: the branch and which child was taken.
 struct Step {
   std::uint32_t ref;
-  unsigned index;
+  std::uint16_t index;
+  std::uint16_t offset;  // of the branch
 };
 
 /// The branches from the root down to where a change happens. Offsets grow, so there are at most
@@ -46,20 +47,45 @@ Result<std::uint32_t> rebuild(shm::Transaction& transaction, std::uint32_t root,
   return child;
 }
 
-/// Follows `key` to the branch or leaf that covers symbol `stop`. False when the trie is damaged.
-bool descend(const Trie& trie, const TrieKey& key, std::size_t stop, Path& path,
-             std::uint32_t& ref) {
-  ref = trie.root();
+/// Where a key belongs, found in one descent.
+struct Place {
+  Path path;               // branches that test a symbol of what the key and `nearest` share
+  std::uint32_t ref = 0;   // what stands below them
+  TrieKey nearest;         // of a leaf that shares the longest prefix with the key
+  std::size_t common = 0;  // length of that prefix
+  bool exact = false;      // it is the key itself, and `ref` its leaf
+};
+
+/// False when the trie is damaged. It must not be empty.
+bool find_place(const Trie& trie, const TrieKey& key, Place& place) {
+  Path& path = place.path;
+  std::uint32_t ref = trie.root();
+  std::size_t next_offset = 0;
+  std::size_t left_at = SIZE_MAX;  // the key has no child there
   LeafBlock leaf;
   while (const Branch* branch = trie.branch_at(ref, leaf)) {
-    if (branch->offset() >= stop) return true;
-    const unsigned symbol = key[branch->offset()];
-    if (!branch->has(symbol) || path.size > kMaxKeySymbols) return false;
-    const unsigned index = branch->index_of(symbol);
-    path.steps[path.size++] = {ref, index};
+    const std::size_t offset = branch->offset();
+    if (offset < next_offset || path.size == path.steps.size()) return false;
+    next_offset = offset + 1;
+    const unsigned symbol = key[offset];
+    if (left_at == SIZE_MAX && !branch->has(symbol)) left_at = offset;
+    const unsigned index = left_at == SIZE_MAX ? branch->index_of(symbol) : 0;
+    path.steps[path.size++] = {ref, static_cast<std::uint16_t>(index),
+                               static_cast<std::uint16_t>(offset)};
     ref = branch->children()[index];
   }
-  return static_cast<bool>(leaf);
+  if (!leaf) return false;
+  const ByteView labels = trie.labels_of(leaf);
+  if (labels.empty() && leaf.data[1] != 0) return false;
+  place.nearest.assign(labels);
+  place.common = key.common_prefix(place.nearest);
+  place.exact = place.common == key.length() && place.common == place.nearest.length();
+  if (left_at < (place.exact ? SIZE_MAX : place.common)) return false;
+  place.ref = ref;
+  // From where the two differ on, the descent went anywhere.
+  while (!place.exact && path.size > 0 && path.steps[path.size - 1].offset >= place.common)
+    place.ref = path.steps[--path.size].ref;
+  return true;
 }
 
 /// A new two-way branch above `below`.
@@ -139,37 +165,28 @@ Result<std::uint32_t> make_branch_fresh(shm::Transaction& transaction, std::uint
 Result<std::uint32_t> trie_put(shm::Transaction& transaction, std::uint32_t root, LeafKind kind,
                                const TrieKey& key, std::uint32_t leaf) {
   if (root == 0) return leaf;
-  const Trie trie(transaction.window(), root, kind);
-  TrieMatch found;
-  trie.match(key, found);
-  if (found.damaged) return damaged();
-  Path path;
-  std::uint32_t at = 0;
-  if (!descend(trie, key, found.exact ? kMaxKeySymbols : found.common, path, at)) return damaged();
-  if (found.exact) return rebuild(transaction, root, path, leaf);
+  Place place;
+  if (!find_place(Trie(transaction.window(), root, kind), key, place)) return damaged();
+  if (place.exact) return rebuild(transaction, root, place.path, leaf);
 
-  const TrieKey nearest(trie.labels_of(found.nearest));
-  const std::uint8_t symbol = key[found.common];
+  const std::uint8_t symbol = key[place.common];
   LeafBlock ignored;
-  const Branch* branch = trie.branch_at(at, ignored);
-  auto replaced = branch != nullptr && branch->offset() == found.common
-                      ? widen(transaction, at, symbol, leaf)
-                      : split(transaction, at, nearest[found.common], leaf, symbol, found.common);
+  const Branch* branch = Trie(transaction.window(), root, kind).branch_at(place.ref, ignored);
+  auto replaced =
+      branch != nullptr && branch->offset() == place.common
+          ? widen(transaction, place.ref, symbol, leaf)
+          : split(transaction, place.ref, place.nearest[place.common], leaf, symbol, place.common);
   if (!replaced) return replaced;
-  return rebuild(transaction, root, path, *replaced);
+  return rebuild(transaction, root, place.path, *replaced);
 }
 
 Result<std::uint32_t> trie_remove(shm::Transaction& transaction, std::uint32_t root, LeafKind kind,
                                   const TrieKey& key) {
   if (root == 0) return fail(Errc::kNotFound, "no such name");
-  const Trie trie(transaction.window(), root, kind);
-  TrieMatch found;
-  trie.match(key, found);
-  if (found.damaged) return damaged();
-  if (!found.exact) return fail(Errc::kNotFound, "no such name");
-  Path path;
-  std::uint32_t at = 0;
-  if (!descend(trie, key, kMaxKeySymbols, path, at)) return damaged();
+  Place place;
+  if (!find_place(Trie(transaction.window(), root, kind), key, place)) return damaged();
+  if (!place.exact) return fail(Errc::kNotFound, "no such name");
+  Path& path = place.path;
   if (path.size == 0) return 0U;  // the only leaf
 
   const Step last = path.steps[--path.size];

@@ -33,7 +33,7 @@ ns1 A 192.0.2.1
 class Listed:
     """A server whose zones are in a list, with one file for all of them, but for those that are updated."""
 
-    def __init__(self, make, folder):
+    def __init__(self, make, folder, **options):
         self.folder = folder
         self.hold = folder / "hold"
         self.list = folder / "zones.list"
@@ -42,7 +42,7 @@ class Listed:
         self.updated = folder / "updated.zone"
         self.updated.write_text(ZONE_FILE)
         self.server = make([], workers=1, keys=[KEY],
-                           remotes=[{"name": "up", "address": ["127.0.0.1@1"]}])
+                           remotes=[{"name": "up", "address": ["127.0.0.1@1"]}], **options)
         with open(self.server.config, "a") as config:
             config.write(
                 "templates:\n"
@@ -233,6 +233,7 @@ def test_a_broken_list_leaves_the_zones_served_until_a_reload_can_read_it(listed
     again = listed.command("reload")
     assert place in again.communicate(timeout=60)[1] and again.returncode == 1
     assert listed.status()["zones"] == COUNT + 1, "none is removed"
+    servers.wait_until("they are counted", lambda: listed.status()["zones_loaded"] == COUNT + 1)
     listed.list.write_text(good + f"one.test {listed.plain}\n")
     if by == "command":
         assert listed.server.control("reload")["zones_added"] == 1

@@ -139,6 +139,37 @@ TEST(ZoneLists, ThatAreManyNeedFewDescriptors) {
   EXPECT_EQ(result.settings.zones.size(), 300U);
 }
 
+TEST(ZoneLists, AreToldFromOthersWithoutBeingRead) {
+  const TemporaryFolder folder;
+  const std::string list = folder.write("lists/one.list", "one.example f\n");
+  const std::string text = "zone-lists: ['lists/*.list']\n";
+  const std::string path = folder.write("p.yaml", text);
+  const auto fingerprint = [&](bool later) {
+    LoadResult result = load(path, {.lists_later = later});
+    EXPECT_TRUE(result.ok());
+    return result.fingerprint;
+  };
+  const std::uint64_t first = fingerprint(false);
+  EXPECT_NE(first, 0U);
+  EXPECT_EQ(fingerprint(true), first);
+  LoadResult read = load(path, {.lists_later = true});
+  read_lists(read);
+  EXPECT_EQ(read.fingerprint, first);
+
+  folder.write("p.yaml", text + "# more\n");
+  EXPECT_NE(fingerprint(true), first);
+  folder.write("p.yaml", text);
+  EXPECT_EQ(fingerprint(true), first) << "the file itself goes by its text";
+  const std::string another = folder.write("lists/two.list", "");
+  EXPECT_NE(fingerprint(true), first);
+  std::filesystem::remove(another);
+  EXPECT_EQ(fingerprint(true), first);
+  const auto time = std::filesystem::last_write_time(list);
+  folder.write("lists/one.list", "two.example f\n");  // as long as before
+  std::filesystem::last_write_time(list, time + std::chrono::seconds(1));
+  EXPECT_NE(fingerprint(true), first);
+}
+
 TEST(ZoneLists, HoldManyZones) {
   const TemporaryFolder folder;
   std::string text;

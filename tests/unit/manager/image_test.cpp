@@ -9,6 +9,7 @@
 #include <deque>
 #include <random>
 
+#include "shm/side_table.h"
 #include "shm/slots.h"
 #include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/shm/support.h"
@@ -138,7 +139,7 @@ class Host {
   void restart() {
     stop();
     image.emplace(disk, image_options());
-    const bool known = image->open().has_value();
+    const bool known = image->look().has_value();
     shm::Store store = must(shm::Store::attach(options()));
     if (!known) image->forget();
     begin(std::move(store));
@@ -182,6 +183,7 @@ TEST(Image, HasWhatTheStoreHadAtTheCheckpoint) {
   EXPECT_EQ(host.boot().error().code, Errc::kNotFound);
   for (int i = 0; i < 40; ++i) host.blocks->change(host.random);
   host.blocks->store().side(5000)->expires_at = 77;
+  ASSERT_NE(host.blocks->store().side(9), nullptr);  // has memory, and nothing to say
   EXPECT_TRUE(must(host.checkpoint()).anew);
   const Contents saved = host.blocks->contents();
   const shm::VersionInfo version = host.blocks->store().current();
@@ -190,7 +192,12 @@ TEST(Image, HasWhatTheStoreHadAtTheCheckpoint) {
   EXPECT_EQ(host.blocks->contents(), saved);
   EXPECT_EQ(host.blocks->store().current().number, version.number);
   EXPECT_EQ(host.blocks->store().current().journal_position, version.journal_position);
-  EXPECT_EQ(host.blocks->store().side(5000)->expires_at, 77U);
+  EXPECT_EQ(host.image->index()->state.side.size(), 1U);
+  const shm::Window window = host.blocks->store().window();
+  EXPECT_EQ(shm::known_side(window, 9), nullptr);
+  ASSERT_NE(shm::known_side(window, 5000), nullptr);
+  EXPECT_EQ(shm::known_side(window, 5000)->expires_at, 77U);
+  EXPECT_EQ(shm::known_side(window, shm::Store::kSideEntries), nullptr);
   host.blocks->check();
 }
 
@@ -224,6 +231,71 @@ TEST(Image, AnotherProcessGoesOnInTheSameFile) {
     EXPECT_EQ(host.blocks->contents(), saved);
     EXPECT_FALSE(must(host.checkpoint()).anew);
   }
+}
+
+TEST(Image, KnowsTheConfigurationOfItsVersion) {
+  Host host(10);
+  (void)host.boot();
+  host.blocks->change(host.random);
+  const auto write = [&](std::uint64_t configuration) {
+    (void)must(host.image->write(host.blocks->store().capture(), host.blocks->store().window(),
+                                 at_once, configuration));
+  };
+  write(0x0102030405060708);
+  must(host.boot());
+  EXPECT_EQ(host.image->index()->configuration, 0x0102030405060708U);
+  write(0);
+  must(host.boot());
+  EXPECT_EQ(host.image->index()->configuration, 0U);
+}
+
+TEST(Image, OfALiveStoreIsReadWithTheFirstCheckpoint) {
+  Host host(7);
+  (void)host.boot();
+  for (int i = 0; i < 100; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  const std::uint64_t version = host.image->index()->state.version;
+  host.blocks->change(host.random);
+  host.disk.calls.clear();
+  host.restart();
+  EXPECT_EQ(host.disk.calls[FakeDisk::Call::kRead], 1) << "its head";
+  ASSERT_NE(host.image->index(), nullptr);
+  EXPECT_EQ(host.image->index()->state.version, version) << "which has to be pinned";
+  EXPECT_TRUE(host.image->in_place());
+  const Image::Written written = must(host.checkpoint());
+  EXPECT_FALSE(written.anew);
+  const Contents saved = host.blocks->contents();
+  must(host.boot());
+  EXPECT_EQ(host.blocks->contents(), saved);
+}
+
+TEST(Image, OfALiveStoreThatIsDamagedBehindItsHeadIsReplaced) {
+  Host host(8);
+  (void)host.boot();
+  for (int i = 0; i < 100; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  host.restart();
+  host.disk.contents(kPath).back() ^= 1;
+  EXPECT_TRUE(must(host.checkpoint()).anew);
+  const Contents saved = host.blocks->contents();
+  must(host.boot());
+  EXPECT_EQ(host.blocks->contents(), saved);
+}
+
+TEST(Image, ThatBecameAnotherOneSinceItWasLookedAtIsReplaced) {
+  Host host(9);
+  (void)host.boot();
+  for (int i = 0; i < 100; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  const Bytes older = host.disk.contents(kPath);
+  host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  host.restart();
+  host.disk.contents(kPath) = older;  // whose version nobody has pinned
+  EXPECT_TRUE(must(host.checkpoint()).anew);
+  const Contents saved = host.blocks->contents();
+  must(host.boot());
+  EXPECT_EQ(host.blocks->contents(), saved);
 }
 
 TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
