@@ -64,7 +64,7 @@ class Builder {
     scanner.scan_rest(path_, file.identity(), file);
     if (auto lines = take(scanner.take_report()); !lines.empty()) return problem(std::move(lines));
     zone::ZoneSource source = source_from(file.status());
-    source.hash = content_hash_;
+    source.hash = scanner.has_included() ? 0 : file.content_hash();
     return finish(source);
   }
 
