@@ -89,10 +89,11 @@ std::uint64_t Checkpointer::journalled() const {
 }
 
 bool Checkpointer::is_due(bool settled) const {
-  if (store_.current().number == version_ && saved_configuration_ == configuration_) return false;
+  // While it is brought in line with another one that is not worth a checkpoint: the next one is.
+  const bool reconfigured = configuration_ != 0 && configuration_ != saved_configuration_;
+  if (store_.current().number == version_ && !reconfigured) return false;
   // Of an image from before this process nobody knows what has been freed since: all of it is held.
-  if (settled && (counters_.checkpoints == 0 || saved_configuration_ != configuration_))
-    return true;
+  if (settled && (counters_.checkpoints == 0 || reconfigured)) return true;
   if (store_.is_tight() && held_chunks() > 0) return true;
   if (Clock::now() - last_ >= options_.interval) return true;
   if (journalled() >= options_.journal_octets) return true;

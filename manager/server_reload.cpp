@@ -66,12 +66,14 @@ void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
 }
 
 void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
-  if (checkpointer_) checkpointer_->set_configuration(0);
+  if (checkpointer_ && reload->fingerprint != options_.configuration)
+    checkpointer_->set_configuration(0);
   ZoneTableSync::run(
       *store_, *committer_, reload->runtime,
       [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
         letting_go_ = false;
         if (!status) {
+          if (checkpointer_) checkpointer_->set_configuration(0);
           secondaries_->configure(runtime_);
           return reload_end(reload, status);
         }
