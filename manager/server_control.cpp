@@ -304,6 +304,7 @@ ipc::StatusResult Server::status() const {
                   {"history", committer_->current().history_octets()},
                   {"limit", stats.limit_octets},
                   {"chunks_in_use", stats.chunks_in_use},
+                  {"chunks_peak", stats.peak_chunks},
                   {"chunks_waiting", stats.waiting_chunks},
                   {"chunks_free", stats.free_chunks},
                   {"huge_pages", stats.huge_pages}};

@@ -212,6 +212,7 @@ void ChunkPool::lend(std::uint32_t chunk) {
   become(lent, State::kLent);
   free_.reset(chunk);
   ++in_use_;
+  peak_in_use_ = std::max(peak_in_use_, in_use_);
   if (backed_.test(chunk)) --backed_free_;
 }
 
@@ -479,6 +480,7 @@ bool ChunkPool::is_tight() const {
 void ChunkPool::fill(StoreStats& stats) const {
   const std::scoped_lock lock(mutex_);
   stats.chunks_in_use = in_use_;
+  stats.peak_chunks = std::max(peak_in_use_, in_use_);
   stats.waiting_chunks = waiting_count_;
   stats.lent_chunks = lent_;
   for (const auto& [version, chunks] : held_) stats.held_chunks += chunks.size();

@@ -143,6 +143,7 @@ class ChunkPool {
   Bitmap written_;    // published into since the last capture
   std::atomic<std::uint64_t> huge_pages_ = 0;
   std::uint32_t in_use_ = 0;
+  std::uint32_t peak_in_use_ = 0;
   std::uint32_t lent_ = 0;
   std::uint32_t backed_free_ = 0;
   std::uint32_t waiting_count_ = 0;

@@ -88,6 +88,7 @@ struct VersionInfo {
 struct StoreStats {
   std::uint64_t memory_octets = 0;   ///< that the file really holds; its size is only addresses
   std::uint64_t chunks_in_use = 0;   ///< chunks with live blocks, open or waiting for readers
+  std::uint64_t peak_chunks = 0;     ///< most chunks_in_use since this process has the store
   std::uint64_t lent_chunks = 0;     ///< of these: being filled by what is not published
   std::uint64_t live_octets = 0;     ///< in blocks of the current version
   std::uint64_t waiting_chunks = 0;  ///< empty but a reader may still look
