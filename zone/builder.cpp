@@ -35,13 +35,7 @@ std::uint64_t ZoneBuilder::record_count() const noexcept { return impl_->records
 void ZoneBuilder::share_from(std::uint64_t octets) noexcept { impl_->writer.share_from(octets); }
 
 Status ZoneBuilder::add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
-  if (!owner.is_at_or_below(impl_->apex))
-    return fail(Errc::kInvalid, "{} is outside the zone {}", dns::to_text(owner),
-                dns::to_text(impl_->apex));
-  if (dns::is_meta_type(type))
-    return fail(Errc::kInvalid, "type {} cannot be in a zone", dns::to_text(type));
-  if (rdata.size() > dns::kMaxRdataOctets)
-    return fail(Errc::kInvalid, "RDATA above {} octets", dns::kMaxRdataOctets);
+  if (auto ok = check_record(impl_->apex, owner, type, rdata); !ok) return ok;
   ++impl_->records;
   // A full store is no fault of this record: finish() tells it, once.
   if (!impl_->status) return {};

@@ -46,6 +46,8 @@ class OctetArena {
   [[nodiscard]] std::uint64_t next() const noexcept {
     return blocks_.empty() ? 0 : (blocks_.size() - 1) * kUnitsPerBlock + used_;
   }
+  /// Memory that it has, about.
+  [[nodiscard]] std::uint64_t octets() const noexcept { return next() * kUnit; }
   [[nodiscard]] std::uint8_t* at(std::uint32_t number) const noexcept {
     return blocks_[number / kUnitsPerBlock].get() + number % kUnitsPerBlock * kUnit;
   }
@@ -79,6 +81,10 @@ class LateRecords {
   };
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Memory that they take, about.
+  [[nodiscard]] std::uint64_t octets() const noexcept {
+    return arena_.octets() + size_ * sizeof(Entry);
+  }
   /// The name of these octets was the last one.
   [[nodiscard]] bool ends_with(ByteView labels) const noexcept;
   /// One more record of a name; `key` is that of `labels`. kFull.
@@ -97,6 +103,8 @@ class LateRecords {
   void sort();
   /// The next name in that order, once.
   std::optional<Group> next();
+  /// From the first one again.
+  void rewind() noexcept { next_ = 0; }
   [[nodiscard]] ByteView labels(const Entry& entry) const noexcept;
   [[nodiscard]] CollectedRecord record(const Entry& entry) const noexcept {
     return CollectedRecord(arena_.at(entry.record));

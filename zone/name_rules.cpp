@@ -31,6 +31,17 @@ Status check_apex(const NameDraft& name, dns::NameView apex) {
 
 }  // namespace
 
+Status check_record(dns::NameView apex, dns::NameView owner, dns::RRType type, ByteView rdata) {
+  if (!owner.is_at_or_below(apex))
+    return fail(Errc::kInvalid, "{} is outside the zone {}", dns::to_text(owner),
+                dns::to_text(apex));
+  if (dns::is_meta_type(type))
+    return fail(Errc::kInvalid, "type {} cannot be in a zone", dns::to_text(type));
+  if (rdata.size() > dns::kMaxRdataOctets)
+    return fail(Errc::kInvalid, "RDATA above {} octets", dns::kMaxRdataOctets);
+  return {};
+}
+
 Status check_together(const NameDraft& name, dns::NameView apex) {
   bool has_cname = false;
   bool has_other = false;

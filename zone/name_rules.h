@@ -6,6 +6,9 @@
 
 namespace pando::zone {
 
+/// Whether a record can be in a zone of that name, whatever the others are: kInvalid.
+Status check_record(dns::NameView apex, dns::NameView owner, dns::RRType type, ByteView rdata);
+
 /// Rules on the RRsets of one name that hold for every zone, however it came in: one CNAME and
 /// nothing beside it but DNSSEC records (RFC 1034 §3.6.2, RFC 2181 §10.1, RFC 4034 §3), one DNAME
 /// (RFC 6672 §2.4), SOA at the apex only, once, and NS at the apex (RFC 1035 §5.2).

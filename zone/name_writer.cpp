@@ -4,17 +4,21 @@
 
 namespace pando::zone {
 
-namespace {
+void add_record(NameDraft& name, const CollectedRecord& record) {
+  const Placed placed = place(record.type(), record.rdata());
+  RRsetDraft& rrset = name.at(placed.set);
+  const bool first =
+      placed.is_signature ? rrset.rdatas.empty() && rrset.signatures.empty() : rrset.rdatas.empty();
+  if (first) rrset.ttl = record.ttl();
+  (placed.is_signature ? rrset.signatures : rrset.rdatas).push_back(placed.octets);
+}
 
-/// As if the records of `from` came one by one behind those of `to`.
 void add_set(RRsetDraft& to, const RRsetDraft& from) {
   const bool first = to.rdatas.empty() && (to.signatures.empty() || !from.rdatas.empty());
   if (first) to.ttl = from.ttl;
   to.rdatas.insert(to.rdatas.end(), from.rdatas.begin(), from.rdatas.end());
   to.signatures.insert(to.signatures.end(), from.signatures.begin(), from.signatures.end());
 }
-
-}  // namespace
 
 NameWriter::NameWriter(dns::NameView apex, shm::Transaction& transaction, const DataLimits& limits)
     : apex_(apex),
@@ -28,17 +32,6 @@ void NameWriter::begin(ByteView labels) {
   name_.rrsets.clear();
   old_ref_ = 0;
   old_records_ = 0;
-}
-
-void NameWriter::add(const CollectedRecord& record) {
-  const Placed placed = place(record.type(), record.rdata());
-  RRsetDraft& rrset = name_.at(placed.set);
-  // RFC 2181 §5.2: one TTL per RRset; the first record says which. RFC 4034 §3: the RRSIG's TTL
-  // is the set's, so it counts only while the set has no record.
-  const bool first =
-      placed.is_signature ? rrset.rdatas.empty() && rrset.signatures.empty() : rrset.rdatas.empty();
-  if (first) rrset.ttl = record.ttl();
-  (placed.is_signature ? rrset.signatures : rrset.rdatas).push_back(placed.octets);
 }
 
 Status NameWriter::add_written(std::uint32_t ref) {

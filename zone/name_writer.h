@@ -11,6 +11,13 @@
 
 namespace pando::zone {
 
+/// Adds one more record of a name, as they come one after the other. RFC 2181 §5.2: one TTL per
+/// RRset; the first record says which. RFC 4034 §3: the RRSIG's TTL is the set's, so it counts only
+/// while the set has no record.
+void add_record(NameDraft& name, const CollectedRecord& record);
+/// As if the records of `from` came one by one behind those of `to`.
+void add_set(RRsetDraft& to, const RRsetDraft& from);
+
 /// Writes the names of a zone that is being built, one after the other: begin, add its records in
 /// the order in which they came, check, write.
 class NameWriter {
@@ -21,7 +28,7 @@ class NameWriter {
 
   /// A name without records so far. `labels` must last until write().
   void begin(ByteView labels);
-  void add(const CollectedRecord& record);
+  void add(const CollectedRecord& record) { add_record(name_, record); }
   /// Adds the records of the same name as written before; first, they bring its spelling too.
   /// kCorrupt.
   Status add_written(std::uint32_t ref);

@@ -93,20 +93,6 @@ Measured measure(const shm::Window& window, const RRsetDraft& rrset, const Owner
   return {form, header, data, shared, external};
 }
 
-Status check_sets(const NameDraft& name) {
-  if (name.rrsets.size() > 255) return fail(Errc::kInvalid, "more than 255 types at one name");
-  for (const RRsetDraft& rrset : name.rrsets) {
-    if (rrset.rdatas.size() > kMaxRdataCount || rrset.signatures.size() > 0xFFFF)
-      return fail(Errc::kInvalid, "more than {} records in one RRset", kMaxRdataCount);
-    if (data_octets(rrset, Form(rrset.type, nullptr)) >= kSharedBit)
-      return fail(Errc::kInvalid, "an RRset of 2 GiB or more");
-    // It would be taken for a name in relative form.
-    if (rrset.type == kRelativeType && std::ranges::any_of(rrset.rdatas, is_relative))
-      return fail(Errc::kInvalid, "the name of a server has no end");
-  }
-  return {};
-}
-
 std::uint8_t flags_of(const NameDraft& name) {
   std::uint8_t flags = 0;
   for (const RRsetDraft& rrset : name.rrsets) {
@@ -330,6 +316,20 @@ void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t
     at += rdata.size();
   }
   rrset.shared = shared;
+}
+
+Status check_sets(const NameDraft& name) {
+  if (name.rrsets.size() > 255) return fail(Errc::kInvalid, "more than 255 types at one name");
+  for (const RRsetDraft& rrset : name.rrsets) {
+    if (rrset.rdatas.size() > kMaxRdataCount || rrset.signatures.size() > 0xFFFF)
+      return fail(Errc::kInvalid, "more than {} records in one RRset", kMaxRdataCount);
+    if (data_octets(rrset, Form(rrset.type, nullptr)) >= kSharedBit)
+      return fail(Errc::kInvalid, "an RRset of 2 GiB or more");
+    // It would be taken for a name in relative form.
+    if (rrset.type == kRelativeType && std::ranges::any_of(rrset.rdatas, is_relative))
+      return fail(Errc::kInvalid, "the name of a server has no end");
+  }
+  return {};
 }
 
 Result<std::uint32_t> write_record(shm::Transaction& transaction, dns::NameView apex,

@@ -55,6 +55,9 @@ void pack_data(const RRsetDraft& rrset, Bytes& out);
 /// The packed RDATAs of `rrset` stand at `shared`, too: the record will refer to them there.
 void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t shared);
 
+/// Whether write_record() can write these sets: kInvalid, for its reasons.
+Status check_sets(const NameDraft& name);
+
 /// Writes a record of a zone with that apex as a fresh block (large RRsets as blocks of their own).
 /// kInvalid: more than 8191 RDATAs or 65535 RRSIGs in a set, 255 sets at the name, a server's name
 /// that is none; kFull.

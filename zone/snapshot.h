@@ -205,6 +205,7 @@ class ZoneView {
   friend class Draft;
   friend class DetachedDraft;
   friend class ZoneWalk;
+  friend class Comparison;
   friend class HistoryReader;
   friend std::vector<SavedVersion> saved_versions(const ZoneView& zone);
   friend ZoneView data_of(const ZoneView& zone, const SavedVersion& version);

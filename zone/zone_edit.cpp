@@ -4,23 +4,13 @@
 
 #include "dns/rdata.h"
 #include "zone/built.h"
+#include "zone/name_diff.h"
 #include "zone/name_rules.h"
 #include "zone/trie_edit.h"
 
 namespace pando::zone {
 
 namespace {
-
-/// RDATAs of one list that the other has not; both are sorted canonically.
-template <class Compare>
-std::vector<ByteView> missing_from(const std::vector<ByteView>& list,
-                                   const std::vector<ByteView>& other, Compare&& compare) {
-  std::vector<ByteView> result;
-  std::set_difference(list.begin(), list.end(), other.begin(), other.end(),
-                      std::back_inserter(result),
-                      [&](ByteView a, ByteView b) { return compare(a, b) < 0; });
-  return result;
-}
 
 tl::unexpected<Error> given_up() { return fail(Errc::kFull, "the manager stops"); }
 
@@ -169,52 +159,10 @@ void ZoneEdit::change_record(NameEdit& edit, const Step& step) {
   if (sets_ttl) rrset.ttl = step.record->ttl;
 }
 
-void ZoneEdit::note_set(const dns::Name& owner, const RRsetDraft& set,
-                        std::vector<Record>& out) const {
-  for (const ByteView rdata : set.rdatas)
-    out.push_back({owner, set.type, set.ttl, Bytes(rdata.begin(), rdata.end())});
-  for (const ByteView rest : set.signatures) {
-    Bytes rdata;
-    append_be16(rdata, static_cast<std::uint16_t>(set.type));
-    append(rdata, rest);
-    out.push_back({owner, dns::RRType::kRRSIG, set.ttl, std::move(rdata)});
-  }
-}
-
 void ZoneEdit::note_effect(const NameEdit& edit) {
   const auto joined = dns::Name::join(edit.labels, changes_.zone);
   const dns::Name owner = joined ? *joined : changes_.zone;
-  // Both lists are ascending by type: walk them together.
-  auto before = edit.before.rrsets.begin();
-  auto after = edit.after.rrsets.begin();
-  while (before != edit.before.rrsets.end() || after != edit.after.rrsets.end()) {
-    const bool only_before = after == edit.after.rrsets.end() ||
-                             (before != edit.before.rrsets.end() && before->type < after->type);
-    const bool only_after =
-        !only_before && (before == edit.before.rrsets.end() || after->type < before->type);
-    if (only_before) {
-      note_set(owner, *before++, applied_.effective.removed);
-    } else if (only_after) {
-      note_set(owner, *after++, applied_.effective.added);
-    } else if (before->ttl != after->ttl) {
-      note_set(owner, *before++, applied_.effective.removed);
-      note_set(owner, *after++, applied_.effective.added);
-    } else {
-      const auto compare = [&](ByteView a, ByteView b) {
-        return dns::compare_rdata_canonical(after->type, a, b);
-      };
-      const RRsetDraft out{before->type, before->ttl,
-                           missing_from(before->rdatas, after->rdatas, compare),
-                           missing_from(before->signatures, after->signatures, compare_octets)};
-      const RRsetDraft in{after->type, after->ttl,
-                          missing_from(after->rdatas, before->rdatas, compare),
-                          missing_from(after->signatures, before->signatures, compare_octets)};
-      note_set(owner, out, applied_.effective.removed);
-      note_set(owner, in, applied_.effective.added);
-      ++before;
-      ++after;
-    }
-  }
+  append_difference(owner, edit.before, edit.after, SoaRecord::kCompared, applied_.effective);
 }
 
 Status ZoneEdit::write(const NameEdit& edit) {

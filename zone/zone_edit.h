@@ -40,7 +40,6 @@ class ZoneEdit {
   Status work_out(const Step* begin, const Step* end);
   void change_record(NameEdit& edit, const Step& step);
   void note_effect(const NameEdit& edit);
-  void note_set(const dns::Name& owner, const RRsetDraft& set, std::vector<Record>& out) const;
   Status write(const NameEdit& edit);
   Status write_leaf(const NameEdit& edit, std::uint32_t ref);
 

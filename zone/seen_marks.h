@@ -1,0 +1,77 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace pando::zone {
+
+/// Which records of a pinned version have been seen: a small part of what they take in the store.
+/// A name of which all have been seen is one bit, found by the reference to its block; of others
+/// each record seen takes four octets, beside those of its neighbours in the store.
+///
+///     region of 64 KiB ─▶ | a bit for each unit | unit, number of the record … |
+///
+/// `record` is the place of a record in its name: sets by type, each with its RDATAs and then its
+/// RRSIGs, as the block has them.
+class SeenMarks {
+ public:
+  static constexpr std::uint32_t kMostRecords = std::uint32_t{1} << 19;  ///< of one name
+
+  void mark_name(std::uint32_t ref);
+  [[nodiscard]] bool has_name(std::uint32_t ref) const noexcept;
+  /// `record` is below kMostRecords. Marking it twice is like once.
+  void mark(std::uint32_t ref, std::uint32_t record);
+  /// One of the records `first` up to `end`, which is not among them, was marked one by one.
+  [[nodiscard]] bool has_any(std::uint32_t ref, std::uint32_t first, std::uint32_t end) const;
+  /// The name was marked, or all of its so many records were.
+  [[nodiscard]] bool has_all(std::uint32_t ref, std::uint32_t records);
+  /// Calls `visit(record)` for those that were marked one by one, ascending.
+  template <class Visit>
+  void for_each(std::uint32_t ref, Visit&& visit);
+  /// Memory that the marks take, about.
+  [[nodiscard]] std::uint64_t octets() const noexcept;
+
+ private:
+  static constexpr unsigned kUnitBits = 13;  // 64 KiB in units of 8 octets
+  static constexpr std::uint32_t kUnits = std::uint32_t{1} << kUnitBits;
+  static constexpr unsigned kRecordBits = 32 - kUnitBits;
+  static_assert(kMostRecords == std::uint32_t{1} << kRecordBits, "a mark is 32 bits");
+  static constexpr std::size_t kFirstTidy = 1024;
+  static constexpr std::size_t kMoreRoom = 64;  // records, beside a quarter: doubling wastes more
+
+  struct Region {
+    std::array<std::uint64_t, kUnits / 64> names{};
+    std::vector<std::uint32_t> records;  // unit, then number
+    std::size_t tidy_at = kFirstTidy;    // so that what comes again and again takes no more
+    bool is_tidy = true;                 // sorted, each once
+    void tidy();
+  };
+  using Marks = std::vector<std::uint32_t>::const_iterator;
+
+  [[nodiscard]] static std::uint32_t mark_of(std::uint32_t ref, std::uint32_t record) noexcept {
+    return (ref % kUnits) << kRecordBits | record;
+  }
+  Region& region_for(std::uint32_t ref);
+  [[nodiscard]] Region* region_at(std::uint32_t ref) const noexcept {
+    const std::uint32_t region = ref / kUnits;
+    return region < regions_.size() ? regions_[region].get() : nullptr;
+  }
+  /// Those of one name in a region, sorted.
+  static std::pair<Marks, Marks> marks_of(Region& region, std::uint32_t ref);
+
+  std::vector<std::unique_ptr<Region>> regions_;
+};
+
+template <class Visit>
+void SeenMarks::for_each(std::uint32_t ref, Visit&& visit) {
+  Region* region = region_at(ref);
+  if (region == nullptr) return;
+  const auto [begin, end] = marks_of(*region, ref);
+  for (auto mark = begin; mark != end; ++mark) visit(*mark % kMostRecords);
+}
+
+}  // namespace pando::zone
