@@ -34,6 +34,15 @@ dns::PartOptions part_options() {
   return parts;
 }
 
+dns::ScanReport scan(const std::string& path, const dns::Name& apex, std::uint64_t octets,
+                     LoadProgress* progress, const dns::RecordSink& sink) {
+  dns::ScanOptions options = options_for(apex);
+  if (progress != nullptr) options.octets_read = &progress->read_octets;
+  const dns::PartOptions parts = part_options();
+  return octets < parts.least_octets ? dns::scan_zone_file(path, options, sink)
+                                     : dns::scan_zone_file_in_parts(path, options, parts, sink);
+}
+
 /// The serial of the file's SOA, without reading further than that.
 std::optional<dns::Serial> serial_of_file(const std::string& path, const dns::Name& apex) {
   std::optional<dns::Serial> serial;
@@ -129,13 +138,7 @@ class Builder {
   }
 
   std::vector<std::string> add_file(std::uint64_t octets) {
-    dns::ScanOptions options = options_for(apex_);
-    if (progress_ != nullptr) options.octets_read = &progress_->read_octets;
-    const dns::RecordSink sink = record_sink();
-    const dns::PartOptions parts = part_options();
-    return take(octets < parts.least_octets
-                    ? dns::scan_zone_file(path_, options, sink)
-                    : dns::scan_zone_file_in_parts(path_, options, parts, sink));
+    return take(scan(path_, apex_, octets, progress_, record_sink()));
   }
 
   dns::RecordSink record_sink() {
@@ -207,9 +210,7 @@ class Builder {
     const std::uint64_t records = builder_.record_count();
     auto built = builder_.finish();
     if (!built) {
-      if (updated_ == 0 && !path_.empty() && built.error().code == Errc::kInvalid)
-        if (auto lines = zone::find_broken_rules(path_, options_for(apex_)); !lines.empty())
-          return problem(std::move(lines));
+      if (updated_ == 0 && !path_.empty()) return Problem(problems_of(path_, apex_, built.error()));
       return problem({fmt::format(
           "{}: {}{}", path_.empty() ? to_text(apex_) : path_,
           updated_ == 0 ? "" : "beside the records that came by update: ", built.error().text)});
@@ -252,6 +253,39 @@ Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const 
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, dns::FileSource& file) {
   return Builder(transaction, apex, path, nullptr).run(file);
+}
+
+ZoneProblems problems_of(const std::string& path, const dns::Name& apex, const Error& error) {
+  if (error.code == Errc::kInvalid)
+    if (auto lines = zone::find_broken_rules(path, options_for(apex)); !lines.empty())
+      return {std::move(lines)};
+  return {{fmt::format("{}: {}", path, error.text)}};
+}
+
+Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneView& live,
+                                                               const dns::Name& apex,
+                                                               const std::string& path,
+                                                               LoadProgress* progress) {
+  ComparedFile file;
+  file.source = stat_source(path).value_or(zone::ZoneSource{});
+  file.comparison = std::make_unique<zone::Comparison>(live);
+  bool is_too_much = false;
+  auto report =
+      scan(path, apex, file.source.file_octets, progress,
+           [&](const dns::ScannedRecord& record) -> Status {
+             is_too_much = is_too_much || file.comparison->is_too_much();
+             if (is_too_much) return fail(Errc::kFull, "too much is new");
+             return file.comparison->add(record.owner, record.type, record.ttl, record.rdata);
+           });
+  if (is_too_much) return std::nullopt;
+  if (!report.errors.empty()) return problem(std::move(report.errors));
+  file.warnings = std::move(report.warnings);
+  file.source.hash = report.content_hash;
+  auto soa = file.comparison->finish();
+  if (!soa && soa.error().code != Errc::kInvalid) return std::nullopt;
+  if (!soa) return Problem(problems_of(path, apex, soa.error()));
+  file.soa = std::move(*soa);
+  return std::optional<ComparedFile>(std::move(file));
 }
 
 }  // namespace pando::manager

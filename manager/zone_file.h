@@ -10,6 +10,7 @@
 #include "manager/load_progress.h"
 #include "manager/noted_file.h"
 #include "shm/store.h"
+#include "zone/comparison.h"
 #include "zone/draft.h"
 
 namespace pando::manager {
@@ -52,5 +53,24 @@ Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const 
 /// at, before: nothing is asked of its name again.
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, dns::FileSource& file);
+
+/// A zone file that was compared with the zone that is served, record by record.
+struct ComparedFile {
+  std::unique_ptr<zone::Comparison> comparison;  ///< finished
+  zone::Comparison::Soa soa;
+  zone::ZoneSource source;
+  std::vector<std::string> warnings;
+};
+
+/// Reads a zone file beside the zone that is served, which stays pinned for as long as what is
+/// returned is there; no second zone is made. Nullopt: so much is new that the file's zone should
+/// be built, or the served one is damaged. For a pool thread.
+Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneView& live,
+                                                               const dns::Name& apex,
+                                                               const std::string& path,
+                                                               LoadProgress* progress);
+
+/// The lines to tell of a file whose zone is refused for `error`.
+ZoneProblems problems_of(const std::string& path, const dns::Name& apex, const Error& error);
 
 }  // namespace pando::manager

@@ -60,7 +60,8 @@ struct ZoneLoader::Task {
   // What the pool thread found.
   std::optional<shm::Transaction> transaction;  // what `zone` is built in, unless others are, too
   std::optional<BuiltZone> zone;
-  std::optional<MergePlan> plan;  // of a zone that is served
+  std::optional<MergePlan> plan;      // of a zone that is served
+  std::vector<std::string> warnings;  // of its file
   std::optional<Touched> touched;
   std::uint64_t hashed = 0;
   std::uint64_t scanned = 0;
@@ -83,6 +84,9 @@ struct ZoneLoader::Task {
   void load_new(shm::Store& store, bool has_file);
   void load_old(shm::Store& store, const ZoneHistory& history, std::vector<std::string> problems);
   void compare(shm::Store& store);
+  bool plan_difference(ComparedFile& file);
+  void compare_built(shm::Store& store);
+  void make_plan(const FileZone& fresh, const zone::ZoneSource& source);
   Result<FileState> file_state();
   bool is_merged(std::uint64_t most_octets = UINT64_MAX);
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
@@ -150,6 +154,7 @@ void ZoneLoader::Task::examine(shm::Store& store) {
   served = live() && live().loaded();
   zone.reset();
   plan.reset();
+  warnings.clear();
   moved = false;
   touched.reset();
   if (!served) return load_new(store, source.has_value());
@@ -188,26 +193,67 @@ void ZoneLoader::Task::load_old(shm::Store& store, const ZoneHistory& history,
   zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
 }
 
+/// Compares the file with the zone that is served while it is read. Only when it is to take the
+/// zone's place, or very much is new, it is read again and its zone built.
 void ZoneLoader::Task::compare(shm::Store& store) {
+  {
+    ++scanned;
+    auto file = compare_file(live(), job.apex, job.path, progress.get());
+    if (!file) return fail_with(std::move(file.error().lines));
+    if (*file && plan_difference(**file)) return;
+  }
+  progress->read_octets = 0;
+  warnings.clear();
+  compare_built(store);
+}
+
+/// False: the file's zone has to be built.
+bool ZoneLoader::Task::plan_difference(ComparedFile& file) {
+  warnings = std::move(file.warnings);
+  std::optional<Error> broken;
+  const FileZone fresh{std::move(file.soa.record), file.soa.is_signed,
+                       [&](const FileZone::Most& most) {
+                         auto difference = file.comparison->difference(most);
+                         if (!difference) broken = difference.error();
+                         return difference;
+                       }};
+  make_plan(fresh, file.source);
+  const bool is_refused = broken && broken->code == Errc::kInvalid;
+  if (is_refused) fail_with(problems_of(job.path, job.apex, *broken).lines);
+  const bool replaces = plan && plan->kind == MergePlan::Kind::kReplace;
+  if (is_refused || (!broken && !replaces)) return true;
+  plan.reset();
+  outcome.reset();
+  return false;
+}
+
+void ZoneLoader::Task::compare_built(shm::Store& store) {
   auto built = build_alone(store, job.path, nullptr);
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
+  const BuiltView built_view(store, job.apex, *zone->built);
+  const auto view = built_view.zone();
+  if (!view) return fail_with({view.error().text});
+  auto fresh = file_zone(live(), *view);
+  if (!fresh) return fail_with({fresh.error().text});
+  make_plan(*fresh, zone->source);
+}
+
+/// Leaves a plan, an outcome, or `moved`.
+void ZoneLoader::Task::make_plan(const FileZone& fresh, const zone::ZoneSource& source) {
   auto state = file_state();
   if (!state) return fail_with({state.error().text});
   if (moved) return;
   if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
     log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
-  const BuiltView built_view(store, job.apex, *zone->built);
-  const auto fresh = built_view.zone();
-  if (!fresh) return fail_with({fresh.error().text});
-  auto planned = plan_merge(live(), *fresh, zone->source, std::move(*state));
+  auto planned = plan_merge(live(), fresh, source, std::move(*state));
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
   plan->serial_policy = job.serial_policy;
   plan->now = static_cast<std::uint64_t>(std::time(nullptr));
   plan->in_journal = in_journal;
   if (plan->kind == MergePlan::Kind::kReplace && plan->file_serial == plan->compared)
-    zone->warnings.push_back(
+    warnings.push_back(
         fmt::format("serial {} is the one that was served before: the file takes its place, as its "
                     "SOA is signed, but secondaries do not see what changed",
                     plan->compared.value));
@@ -555,9 +601,12 @@ void ZoneLoader::tell_progress(LoadProgress::Clock::time_point now) {
 }
 
 void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcome) {
-  if (task->zone)
-    for (const std::string& warning : task->zone->warnings)
+  const auto warn = [&](const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings)
       log::warning("zone_file", "zone", to_text(task->job.apex), "text", warning);
+  };
+  warn(task->warnings);
+  if (task->zone) warn(task->zone->warnings);
   for (const std::string& line : outcome.problems)
     log::error("zone_not_loaded", "zone", to_text(task->job.apex), "reason", line);
   counters_.hashed += task->hashed;

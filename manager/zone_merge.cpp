@@ -6,40 +6,52 @@
 
 namespace pando::manager {
 
-Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& fresh,
+Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fresh) {
+  auto soa = soa_record(fresh);
+  if (!soa) return fail(Errc::kCorrupt, "zone without a SOA");
+  return FileZone{std::move(*soa), fresh.soa().signature_count() > 0,
+                  [live, fresh](const FileZone::Most& most) {
+                    return Result<std::optional<zone::Changes>>(
+                        diff_zones(live, fresh, most(fresh.record_count())));
+                  }};
+}
+
+Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneSource& source, FileState state) {
   MergePlan plan;
   plan.source = source;
   plan.beside = noted_source(live);
   if (state.own) {
-    plan.with_noted_file = state.is_noted(fresh.serial(), source);
+    plan.with_noted_file = state.is_noted(soa_serial(fresh.soa.rdata), source);
     state.become_primary(*plan.with_noted_file);
   }
   plan.zone = dns::Name(live.apex());
   plan.compared = live.serial();
-  plan.file_serial = fresh.serial();
+  plan.file_serial = soa_serial(fresh.soa.rdata);
   plan.overlay_known = state.overlay.known();
   // Of a file that it has nothing of, the journal will take the serial for the zone's.
   plan.note_file_serial = state.file_serial
                               ? !(*state.file_serial == plan.file_serial)
                               : plan.with_noted_file || !(plan.file_serial == live.serial());
-  plan.signed_soa = fresh.soa().signature_count() > 0;
+  plan.signed_soa = fresh.signed_soa;
   // A whole replacement would take updates with it, and needs a serial that secondaries see; or the
   // operator signed again what had been signed, and only a new serial would be worse.
   const bool ahead = plan.file_serial.ahead_of(live.serial());
   const bool signed_again = plan.signed_soa && plan.file_serial == live.serial();
   const bool may_replace = state.overlay.empty() && (ahead || signed_again);
-  auto difference =
-      diff_zones(live, fresh, may_replace ? fresh.record_count() / 2 + 100 : UINT64_MAX);
   const auto live_soa = soa_record(live);
-  const auto file_soa = soa_record(fresh);
-  if (!live_soa || !file_soa) return fail(Errc::kCorrupt, "zone without a SOA");
+  if (!live_soa) return fail(Errc::kCorrupt, "zone without a SOA");
+  auto compared = fresh.difference([may_replace](std::uint64_t records) {
+    return may_replace ? records / 2 + 100 : UINT64_MAX;
+  });
+  if (!compared) return pass(compared);
+  std::optional<zone::Changes>& difference = *compared;
   if (!difference) {
     plan.kind = MergePlan::Kind::kReplace;
     return plan;
   }
   difference->removed.push_back(*live_soa);
-  difference->added.push_back(*file_soa);
+  difference->added.push_back(fresh.soa);
   Steps to_file = steps_of(*difference);
   plan.settles = to_file.empty() && !state.overlay.empty();
   if (!plan.overlay_known && !plan.settles)

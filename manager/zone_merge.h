@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "config/zone_table.h"
@@ -37,10 +39,22 @@ struct MergePlan {
   std::uint64_t now = 0;  ///< seconds since 1970
 };
 
+/// What a file has beside the zone that is served.
+struct FileZone {
+  zone::Record soa;
+  bool signed_soa = false;
+  /// As zone::Comparison::difference(): asked once.
+  using Most = std::function<std::uint64_t(std::uint64_t records)>;
+  std::function<Result<std::optional<zone::Changes>>(const Most& most)> difference;
+};
+
+/// The same of a file's zone that was built. Both views outlive what is returned. kCorrupt.
+Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fresh);
+
 /// Compares a served zone with its file (`fresh`, in the state `source`), given what the journal
 /// says of the zone up to this version. kInvalid: the edit cannot be told from updates, in one line
-/// for the operator.
-Result<MergePlan> plan_merge(const zone::ZoneView& live, const zone::ZoneView& fresh,
+/// for the operator; or an error of the difference.
+Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneSource& source, FileState state);
 
 /// Brings the plan into the next version: the difference with its journal record, and the note that

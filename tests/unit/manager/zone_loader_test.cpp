@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "manager/journal_snapshot.h"
 #include "manager/journal_upkeep.h"
 #include "tests/unit/manager/parts.h"
@@ -193,6 +195,29 @@ TEST_F(Loader, AnEditedFileWithASerialAheadGivesThatSerial) {
   write(text + "added A 192.0.2.12\n");
   EXPECT_EQ(load().kind, Kind::kChanged);
   EXPECT_EQ(serial(), 77U);
+}
+
+/// Whatever the order of its lines: two for each name, so that shuffling takes names apart.
+TEST_F(Loader, AnEditOfALargeFileMakesNoSecondZone) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 60'000; ++i) {
+    lines.push_back(fmt::format("n{:06} A 192.0.2.{}\n", i, i % 250));
+    lines.push_back(fmt::format("n{:06} TXT \"number {}\"\n", i, i));
+  }
+  const auto text = [&] { return kFile + fmt::format("{}", fmt::join(lines, "")); };
+  write(text());
+  ASSERT_EQ(load().kind, Kind::kLoaded);
+  const auto steady = parts_.zone.store().stats();
+  for (int edit = 0; edit < 2; ++edit) {
+    lines[777] = fmt::format("added{} A 192.0.2.1\n", edit);
+    write(text());
+    EXPECT_EQ(load().kind, Kind::kChanged);
+    EXPECT_EQ(parts_.zone.zone().record_count(), 120'004U);
+    std::shuffle(lines.begin(), lines.end(), std::mt19937(3));
+  }
+  EXPECT_THAT(parts_.zone.at("added1"), SizeIs(1));
+  const auto after = parts_.zone.store().stats();
+  EXPECT_LE(after.peak_chunks, std::max(steady.peak_chunks, steady.chunks_in_use * 11 / 10));
 }
 
 TEST_F(Loader, AFileTouchedButEqualIsReadForItsHashAloneAndNotedAnew) {
