@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 #include <ctime>
 
 #include "ipc/log.h"
 #include "manager/staged_differences.h"
-#include "manager/zone_diff.h"
 
 namespace pando::manager {
 
@@ -361,6 +361,10 @@ void SecondaryZones::start(Zones::iterator at) {
   attempt->primary = zone.primary();
   attempt->runtime = runtime_;
   TransferJob job = job_for(*attempt, zone);
+  if (!zone.damaged)
+    job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
+      return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
+    };
   // Once: what this visit does not find there is left to the timers.
   if (zone.hint && zone.hint->primary == zone.turn() && !zone.whole_zone) zone.hint.reset();
   ++running_;
@@ -408,42 +412,29 @@ void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
       apply_differences(attempt, std::move(*result));
       return;
     case TransferParser::Content::kZone:
-      compare_zone(attempt, std::move(*result));
+      take_zone(attempt, std::move(*result));
       return;
   }
 }
 
-/// A whole zone that is nearly ours is taken as a difference: what is alike stays where it is, and
-/// our own secondaries get an IXFR.
-void SecondaryZones::compare_zone(const std::shared_ptr<Attempt>& attempt,
-                                  TransferResult&& result) {
+/// What a whole zone is compared with while it comes: that which is nearly ours is taken as a
+/// difference, so that what is alike stays where it is, and our own secondaries get an IXFR. Runs
+/// on the commit loop.
+asio::awaitable<std::optional<ServedZone>> SecondaryZones::served(dns::Name name,
+                                                                  std::shared_ptr<bool> alive) {
+  if (!*alive) co_return std::nullopt;
   const zone::Snapshot version = committer_.current();
-  const zone::ZoneView live = version.zone_at(attempt->zone);
-  if (!live || !live.loaded() || expired(live)) return put_zone(attempt, std::move(result));
-  auto shared = std::make_shared<TransferResult>(std::move(result));
-  // The pool may outlive this object: only the commit loop looks at it.
-  asio::post(network_.builders(),
-             [this, &loop = commit_loop_, &store = store_, attempt, shared, live, alive = alive_,
-              pin = slots_.pin_own(version.version())]() mutable {
-               const dns::Serial compared = live.serial();
-               auto difference = difference_to(store, live, *shared->zone);
-               const bool nearly_ours = difference.has_value();
-               if (nearly_ours) {  // the built zone is given back here: that may take time
-                 shared->differences = {std::move(*difference)};
-                 shared->zone.reset();
-                 shared->transaction.reset();
-               }
-               asio::post(loop, [this, attempt, shared, alive, compared, nearly_ours,
-                                 pin = std::move(pin)]() mutable {
-                 pin = {};
-                 if (!*alive) return;
-                 if (!wanted(*attempt)) return drop(attempt);
-                 if (!nearly_ours) return put_zone(attempt, std::move(*shared));
-                 if (committer_.current().zone_at(attempt->zone).serial() == compared)
-                   return apply_differences(attempt, std::move(*shared));
-                 failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
-               });
-             });
+  const zone::ZoneView zone = version.zone_at(name);
+  if (!zone || !zone.loaded() || expired(zone)) co_return std::nullopt;
+  co_return ServedZone{zone, slots_.pin_own(version.version())};
+}
+
+void SecondaryZones::take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+  if (!result.compared) return put_zone(attempt, std::move(result));
+  const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
+  if (zone && zone.loaded() && zone.serial() == *result.compared)
+    return apply_differences(attempt, std::move(result));
+  failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
 }
 
 /// One IXFR is one version. When the disk or the memory fails it is tried again later: an AXFR
@@ -606,6 +597,7 @@ void SecondaryZones::transferred(const std::shared_ptr<Attempt>& attempt, const 
             to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
             attempt->records, "octets", attempt->octets);
   if (at == zones_.end()) return run_due();
+  at->second.damaged = false;
   put_off_expiry(*attempt, true);
   end_round(at, true);
 }
@@ -619,6 +611,7 @@ void SecondaryZones::failed(const std::shared_ptr<Attempt>& attempt, const Error
   if (at == zones_.end()) return run_due();
   Zone& zone = at->second;
   zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
+  zone.damaged = error.code == Errc::kCorrupt;
   if (!broken_ixfr || zone.whole_zone) return next_primary(at);
   ++counters_.fallbacks;
   zone.whole_zone = true;

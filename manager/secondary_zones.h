@@ -105,6 +105,7 @@ class SecondaryZones final : public NotifyHandler {
     bool again = false;        // a NOTIFY without a serial came during the round
     std::optional<Hint> hint;  // the highest serial of a NOTIFY that no visit has begun for
     bool whole_zone = false;   // the next visit asks for an AXFR
+    bool damaged = false;      // what is served cannot be compared with, nor changed
     std::string problem;
 
     [[nodiscard]] std::size_t turn() const { return (first_primary + visited) % primaries.size(); }
@@ -136,12 +137,13 @@ class SecondaryZones final : public NotifyHandler {
   bool expired(const zone::ZoneView& zone) const;
   bool is_news(const dns::Name& zone, dns::Serial serial) const;
   TransferJob job_for(const Attempt& attempt, const Zone& zone) const;
+  asio::awaitable<std::optional<ServedZone>> served(dns::Name name, std::shared_ptr<bool> alive);
   void start(Zones::iterator zone);
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
   void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void differences_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
-  void compare_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
   void transferred(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);

@@ -12,6 +12,7 @@
 #include "manager/message_stream.h"
 #include "manager/run_in.h"
 #include "manager/soa.h"
+#include "manager/zone_diff.h"
 
 namespace pando::manager {
 
@@ -112,16 +113,40 @@ Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, By
   return SoaAnswer{*serial, read_expire(reader, unsigned{header->nscount} + header->arcount)};
 }
 
-/// Ends a received zone in the pool, so that the loop keeps time for other zones: what came out of
-/// order is sorted there.
-asio::awaitable<Status> finish_zone(TransferParser& parser, TransferResult& result,
-                                    asio::thread_pool& pool) {
-  co_return co_await run_in(pool, [&]() -> Status {
-    auto built = parser.builder().finish();
-    if (!built) return pass(built);
-    result.zone = *built;
-    return {};
-  });
+/// What makes `live` the zone that came, SOA records included; nullopt when that is more than half
+/// of the zone, or more than should be kept in memory.
+Result<std::optional<zone::Changes>> difference_to(const zone::ZoneView& live,
+                                                   zone::Comparison& fresh) {
+  constexpr std::uint64_t kMostRecords = 100'000;  // as many as an IXFR of a small zone may have
+  auto soa = fresh.finish();
+  if (!soa) return pass(soa);
+  const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostRecords);
+  auto difference = fresh.difference([most](std::uint64_t) { return most; });
+  if (!difference || !*difference) return difference;
+  const auto before = soa_record(live);
+  if (!before) return std::nullopt;
+  (*difference)->removed.push_back(*before);
+  (*difference)->added.push_back(std::move(soa->record));
+  return difference;
+}
+
+/// Ends a received zone. In the pool, so that the loop keeps time for other zones.
+Status finish_zone(TransferParser& parser, const zone::ZoneView& live, TransferResult& result) {
+  if (zone::Comparison* comparison = parser.comparison()) {
+    auto difference = difference_to(live, *comparison);
+    if (!difference) return pass(difference);
+    if (*difference) {
+      result.differences = {std::move(**difference)};
+      result.compared = live.serial();
+      parser.drop_comparison();
+      return {};
+    }
+    if (auto given = parser.build_instead(); !given) return given;
+  }
+  auto built = parser.builder().finish();
+  if (!built) return pass(built);
+  result.zone = *built;
+  return {};
 }
 
 /// What one primary is asked in one visit, over one connection after another if need be.
@@ -153,6 +178,7 @@ class Visit {
   Result<ByteView> check(Query& query, ByteView message);
   asio::awaitable<Result<SoaAnswer>> ask_soa();
   asio::awaitable<Status> run_transfer(Query& query, TransferParser& parser);
+  asio::awaitable<Status> go_on(TransferParser& parser, bool is_last);
   asio::awaitable<Result<TransferResult>> fetch(dns::RRType type);
   asio::awaitable<Status> fetch_into(TransferResult& result, dns::RRType type);
   asio::awaitable<std::optional<Outcome>> go_straight();
@@ -170,6 +196,8 @@ class Visit {
   bool unreachable_ = false;
   bool heard_ = false;  // octets of an answer have come
   Clock::time_point deadline_;
+  std::optional<ServedZone> served_;  // what a whole zone is compared with
+  Clock::time_point pinned_until_;
   // Of the last message.
   dns::Rcode rcode_ = dns::Rcode::kNoError;
   bool authoritative_ = false;
@@ -259,16 +287,34 @@ asio::awaitable<Status> Visit::run_transfer(Query& query, TransferParser& parser
     if (!message) co_return pass(message);
     auto done = parser.feed(*message);
     if (!done) co_return pass(done);
+    if (auto went_on = co_await go_on(parser, *done); !went_on) co_return went_on;
     if (*done) co_return query.tsig ? query.tsig->finish() : Status{};
     message = co_await receive(query);
   }
 }
 
-/// Fills `result`; a whole zone is built in its transaction while it comes.
+/// A whole zone is compared with the one that is served as long as that takes little.
+asio::awaitable<Status> Visit::go_on(TransferParser& parser, bool is_last) {
+  if (parser.waits()) {
+    if (job_.served) served_ = co_await job_.served();
+    pinned_until_ = Clock::now() + job_.longest_pin;
+    co_return parser.go_on(served_ ? &served_->zone : nullptr);
+  }
+  const bool builds = parser.comparison() == nullptr;
+  const bool goes_on =
+      !builds && !parser.comparison()->is_too_much() && Clock::now() < pinned_until_;
+  if (is_last || builds || goes_on) co_return Status{};
+  const Status built = co_await run_in(pool_, [&]() -> Status { return parser.build_instead(); });
+  served_.reset();
+  co_return built;
+}
+
+/// Fills `result`; a whole zone that is built is in its transaction.
 asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType type) {
   auto query = make_query(job_, type, edns_);
   if (!query) co_return pass(query);
   TransferParser parser(job_.zone, type, job_.current, query->id, job_.limits, *result.transaction);
+  if (job_.current) parser.wait_with_zone();
   if (auto done = co_await run_transfer(*query, parser); !done) co_return done;
   result.content = parser.content();
   result.serial = parser.serial();
@@ -277,10 +323,13 @@ asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType ty
   result.records = parser.records();
   result.octets = parser.octets();
   result.foreign_records = parser.foreign_records();
+  Status finished;
   if (result.content == TransferParser::Content::kZone)
-    co_return co_await finish_zone(parser, result, pool_);
-  result.transaction.reset();
-  co_return Status{};
+    finished = co_await run_in(pool_, [&]() -> Status {
+      return finish_zone(parser, served_ ? served_->zone : zone::ZoneView(), result);
+    });
+  if (finished && !result.zone) result.transaction.reset();
+  co_return finished;
 }
 
 /// The transfer itself, over a connection on which the primary's SOA may have been asked before.
@@ -288,6 +337,7 @@ asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
   TransferResult result;
   result.transaction.emplace(store_.begin_private());
   auto done = co_await fetch_into(result, type);
+  served_.reset();
   if (done) co_return std::move(result);
   // Giving back the memory of most of a zone takes time, too.
   [[maybe_unused]] const Status dropped = co_await run_in(pool_, [&]() -> Status {

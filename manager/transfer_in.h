@@ -4,6 +4,7 @@
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,9 +14,16 @@
 #include "dns/tsig.h"
 #include "manager/kept_connections.h"
 #include "manager/transfer_parser.h"
+#include "shm/slots.h"
 #include "shm/store.h"
 
 namespace pando::manager {
+
+/// The zone as it is served, pinned.
+struct ServedZone {
+  zone::ZoneView zone;
+  shm::SlotTable::OwnPin pin;
+};
 
 /// What one visit to one primary is to do.
 struct TransferJob {
@@ -27,8 +35,12 @@ struct TransferJob {
   std::optional<IpAddress> source;                     ///< see open_towards()
   const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
   TransferLimits limits;
-  std::chrono::milliseconds patience{10'000};    ///< without a whole message, and to connect
-  std::chrono::milliseconds longest{7'200'000};  ///< for the whole visit
+  /// What a zone that comes whole is compared with; asked for when one comes, on any executor.
+  /// Empty, or nullopt: it is built.
+  std::function<asio::awaitable<std::optional<ServedZone>>()> served;
+  std::chrono::milliseconds longest_pin{60'000};  ///< of what it gave, until all has come
+  std::chrono::milliseconds patience{10'000};     ///< without a whole message, and to connect
+  std::chrono::milliseconds longest{7'200'000};   ///< for the whole visit
 };
 
 /// What it brought.
@@ -38,6 +50,8 @@ struct TransferResult {
   std::vector<zone::Changes> differences;          ///< kDifferences
   std::shared_ptr<zone::ZoneBuilder::Built> zone;  ///< kZone, built in `transaction`
   std::optional<shm::Transaction> transaction;
+  /// kZone that is nearly ours: `differences` has one, from this serial, and nothing was built.
+  std::optional<dns::Serial> compared;
   std::uint64_t records = 0;
   std::uint64_t octets = 0;
   std::uint64_t foreign_records = 0;
@@ -54,10 +68,11 @@ struct TransferFailure {
 /// Asks one primary over TCP: its SOA first (unless there is no data), then IXFR or AXFR when it is
 /// ahead (RFC 1995 §2, RFC 5936 §4.1.1). A primary that has told that it is ahead is asked for the
 /// IXFR at once, which says by itself what is current; if it does not answer that, all goes as
-/// without being told. Everything is signed when there is a key. A whole zone is built while it
-/// comes; what is left to do at its end is done in `pool`, not on the loop. Never throws for what
-/// peers do. The queries ask for EXPIRE (RFC 7314); a primary that calls them malformed is asked
-/// again without EDNS.
+/// without being told. Everything is signed when there is a key. A whole zone is compared with the
+/// served one while it comes, or built, as soon as that takes less memory or the served one would
+/// be pinned for too long; what takes long is done in `pool`, not on the loop. Never throws for
+/// what peers do. The queries ask for EXPIRE (RFC 7314); a primary that calls them malformed is
+/// asked again without EDNS.
 ///
 /// A connection from `kept` is used if there is one, and goes back when all went well. One that the
 /// primary closes, or leaves silent, before the first octet of an answer tells nothing about the

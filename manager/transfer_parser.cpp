@@ -109,23 +109,48 @@ Status TransferParser::take_second(zone::Record&& record) {
     return fail(Errc::kInvalid, "transfer brings serial {}, which is not ahead of ours, {}",
                 serial_.value, current_->value);
   state_ = State::kZone;
-  if (auto added = add(first_soa_); !added) return added;
+  if (auto added = add(std::move(first_soa_)); !added) return added;
   return take_zone_record(std::move(record));
 }
 
-Status TransferParser::add(const zone::Record& record) {
-  if (limits_.data.zone_records != 0 && builder_.record_count() >= limits_.data.zone_records)
+Status TransferParser::add(zone::Record&& record) {
+  if (limits_.data.zone_records != 0 && zone_records_ >= limits_.data.zone_records)
     return fail(Errc::kFull, "more than {} records (limits.zone-records)",
                 limits_.data.zone_records);
   if (!record.owner.view().is_at_or_below(zone_)) {
     ++foreign_;
     return {};
   }
-  return builder_.add(record.owner, record.type, record.ttl, record.rdata);
+  ++zone_records_;
+  if (!waits_) return put(record);
+  waiting_.push_back(std::move(record));
+  return {};
+}
+
+Status TransferParser::put(const zone::Record& record) {
+  return comparison_ ? comparison_->add(record.owner, record.type, record.ttl, record.rdata)
+                     : builder_.add(record.owner, record.type, record.ttl, record.rdata);
+}
+
+bool TransferParser::waits() const noexcept { return waits_ && zone_records_ > 0; }
+
+Status TransferParser::go_on(const zone::ZoneView* live) {
+  waits_ = false;
+  if (live != nullptr) comparison_.emplace(*live, limits_.data);
+  for (const zone::Record& record : std::exchange(waiting_, {}))
+    if (auto added = put(record); !added) return added;
+  return {};
+}
+
+Status TransferParser::build_instead() {
+  if (!comparison_) return {};
+  auto given = comparison_->give_to(builder_);
+  comparison_.reset();
+  return given;
 }
 
 Status TransferParser::take_zone_record(zone::Record&& record) {
-  if (record.type != dns::RRType::kSOA || !(record.owner == zone_)) return add(record);
+  if (record.type != dns::RRType::kSOA || !(record.owner == zone_)) return add(std::move(record));
   // RFC 5936 §2.2: the SOA closes the transfer as it opened it.
   if (soa_serial(record.rdata) != serial_)
     return fail(Errc::kInvalid, "transfer ends with serial {} and began with {}",

@@ -10,6 +10,7 @@
 #include "dns/name.h"
 #include "dns/types.h"
 #include "zone/changes.h"
+#include "zone/comparison.h"
 #include "zone/draft.h"
 
 namespace pando::manager {
@@ -31,13 +32,30 @@ class TransferParser {
   enum class Content : std::uint8_t {
     kUpToDate,     ///< a single SOA that is not ahead of ours (RFC 1995 §2)
     kDifferences,  ///< RFC 1995 §4, oldest first
-    kZone,         ///< all records, given to builder()
+    kZone,         ///< all records, given to builder() or to comparison()
   };
 
   /// `asked` is AXFR or IXFR; `current` is our serial, which an IXFR needs, and which a whole zone
   /// has to be ahead of. It is built in `transaction` (see zone::ZoneBuilder) while it comes.
   TransferParser(const dns::Name& zone, dns::RRType asked, std::optional<dns::Serial> current,
                  std::uint16_t id, const TransferLimits& limits, shm::Transaction& transaction);
+
+  /// The records of a whole zone are kept, until go_on() tells what to do with them: to be called
+  /// before the first message, by who may have a zone to compare them with.
+  void wait_with_zone() noexcept { waits_ = true; }
+  /// A whole zone has begun, and go_on() is waited for.
+  [[nodiscard]] bool waits() const noexcept;
+  /// The records are compared with `live`, which stays pinned for as long as comparison() is there,
+  /// or else built. Errors as those of feed().
+  Status go_on(const zone::ZoneView* live);
+  /// Null: the zone is being built.
+  [[nodiscard]] zone::Comparison* comparison() noexcept {
+    return comparison_ ? &*comparison_ : nullptr;
+  }
+  void drop_comparison() noexcept { comparison_.reset(); }
+  /// What was compared so far goes to builder(), and so does what follows. Takes as long as
+  /// building does.
+  Status build_instead();
 
   /// Takes the next whole message; true when it was the last one. Errors end the transfer: kDenied
   /// for an RCODE of the primary's (see rcode()), kInvalid for broken rules, kFull for a limit.
@@ -66,7 +84,8 @@ class TransferParser {
   Status take_difference(zone::Record&& record);
   Status begin_difference(zone::Record&& soa, dns::Serial expected);
   Status keep(std::vector<zone::Record>& list, zone::Record&& record);
-  Status add(const zone::Record& record);
+  Status add(zone::Record&& record);
+  Status put(const zone::Record& record);
 
   dns::Name zone_;
   dns::RRType asked_;
@@ -81,7 +100,11 @@ class TransferParser {
   dns::Serial to_;  // of the difference being read
   zone::Record first_soa_;
   std::vector<zone::Changes> differences_;
+  bool waits_ = false;
+  std::vector<zone::Record> waiting_;  // of one message
   zone::ZoneBuilder builder_;
+  std::optional<zone::Comparison> comparison_;
+  std::uint64_t zone_records_ = 0;
   std::uint64_t records_ = 0;
   std::uint64_t octets_ = 0;
   std::uint64_t kept_octets_ = 0;  // of the differences, in memory

@@ -154,21 +154,6 @@ Result<zone::ZoneView> BuiltView::zone() const {
   return draft_.snapshot().zone_at(apex_);
 }
 
-std::optional<zone::Changes> difference_to(shm::Store& store, const zone::ZoneView& live,
-                                           const zone::ZoneBuilder::Built& built) {
-  constexpr std::uint64_t kMostRecords = 100'000;  // as many as an IXFR of a small zone may have
-  const BuiltView view(store, dns::Name(live.apex()), built);
-  const auto fresh = view.zone();
-  if (!fresh) return std::nullopt;
-  auto difference = diff_zones(live, *fresh, std::min(live.record_count() / 2 + 10, kMostRecords));
-  const auto before = soa_record(live);
-  const auto after = soa_record(*fresh);
-  if (!difference || !before || !after) return std::nullopt;
-  difference->removed.push_back(*before);
-  difference->added.push_back(*after);
-  return difference;
-}
-
 std::optional<zone::Record> soa_record(const zone::ZoneView& zone) {
   if (!zone || !zone.loaded()) return std::nullopt;
   const RRsetView soa = zone.soa();

@@ -29,11 +29,6 @@ class BuiltView {
   Status made_;
 };
 
-/// What makes `live` the zone that a primary sent whole, SOA records included; nullopt when that is
-/// more than half of the zone, or more than should be kept in memory.
-std::optional<zone::Changes> difference_to(shm::Store& store, const zone::ZoneView& live,
-                                           const zone::ZoneBuilder::Built& built);
-
 /// The first (only) SOA of a zone's apex as a record; nullopt when the zone is not loaded.
 std::optional<zone::Record> soa_record(const zone::ZoneView& zone);
 

@@ -15,6 +15,7 @@ using namespace pando::manager;
 constexpr std::uint16_t kId = 0x1234;
 constexpr std::uint8_t kIncremental = 1;
 constexpr std::uint8_t kRepairHeader = 2;  // else most inputs would end at a wrong ID
+constexpr std::uint8_t kCompare = 4;       // a whole zone is compared with the served one
 
 const char* const kZone = R"($TTL 300
 @ SOA ns1 admin 7 3600 600 86400 60
@@ -62,6 +63,20 @@ void build(fuzz::ServedZone& served, zone::ZoneBuilder& builder, shm::Transactio
   PANDO_ASSERT(draft.snapshot().zone_at(served.apex()).soa().count() == 1);
 }
 
+/// What was compared is a difference that can be applied if, and only if, the zone can be built.
+void compare(fuzz::ServedZone& served, TransferParser& parser) {
+  const auto soa = parser.comparison()->finish();
+  auto difference = std::optional<zone::Changes>();
+  if (soa) {
+    auto found = parser.comparison()->difference([](std::uint64_t) { return UINT64_MAX; });
+    PANDO_ASSERT(found || found.error().code != Errc::kCorrupt);
+    if (found) difference = std::move(*found);
+  }
+  PANDO_ASSERT(parser.build_instead());
+  PANDO_ASSERT(parser.builder().finish().has_value() == difference.has_value());
+  if (difference) apply_in_turn(served, {std::move(*difference)});
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -78,16 +93,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   shm::Transaction transaction = served->store().begin_private();
   TransferParser parser(served->apex(), incremental ? dns::RRType::kIXFR : dns::RRType::kAXFR,
                         dns::Serial{7}, kId, limits, transaction);
+  const zone::ZoneView live = served->zone();
+  if ((mode & kCompare) != 0) parser.wait_with_zone();
   for (;;) {
     Bytes message = next_message(stream);
     if (message.empty()) return 0;
     if ((mode & kRepairHeader) != 0) repair(message);
     const auto done = parser.feed(message);
     if (!done) return 0;
+    if (parser.waits() && !parser.go_on(&live)) return 0;
     if (*done) break;
   }
   using Content = TransferParser::Content;
   if (parser.content() == Content::kDifferences) apply_in_turn(*served, parser.differences());
-  if (parser.content() == Content::kZone) build(*served, parser.builder(), transaction);
+  if (parser.content() != Content::kZone) return 0;
+  if (parser.comparison() != nullptr)
+    compare(*served, parser);
+  else
+    build(*served, parser.builder(), transaction);
   return 0;
 }

@@ -6,7 +6,10 @@
 #include <deque>
 
 #include "dns/rdata.h"
+#include "manager/zone_diff.h"
+#include "tests/unit/manager/zone_support.h"
 #include "tests/unit/shm/support.h"
+#include "zone/each_record.h"
 
 namespace pando::manager {
 namespace {
@@ -233,6 +236,57 @@ TEST(TransferParser, DifferencesHaveALimitOfMemory) {
             too_much);
   auto whole = ixfr(7, limits);
   EXPECT_EQ(feed(whole, {{soa(8), kNs, "a.example. TXT" + text + text, soa(8)}}), "done");
+}
+
+std::vector<std::string> lines_of(const zone::ZoneView& zone) {
+  std::vector<std::string> lines;
+  const auto told = zone::for_each_record(
+      zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
+        lines.push_back(fmt::format("{} {} {} {}", dns::to_text(owner), ttl.seconds,
+                                    dns::to_text(type), dns::rdata_to_text(type, rdata)));
+        return {};
+      });
+  EXPECT_TRUE(told);
+  return lines;
+}
+
+/// The same stream, compared with a served zone and given to the builder after each message.
+TEST(TransferParser, AZoneThatIsComparedCanBeBuiltAtAnyMoment) {
+  testing::ZoneStore served({"@ 3600 SOA ns1 admin 7 3600 600 86400 300", "@ 300 NS ns1",
+                             "a 300 A 192.0.2.1", "b 300 A 192.0.2.2"});
+  const zone::ZoneView live = served.zone();
+  const std::vector<std::vector<std::string>> messages = {{soa(9), kNs, "b.example. A 192.0.2.2"},
+                                                          {"a.example. A 192.0.2.1"},
+                                                          {"a.example. A 192.0.2.3", soa(9)}};
+  std::vector<std::string> expected;
+  for (std::size_t built_behind = 0; built_behind <= messages.size(); ++built_behind) {
+    shm::Transaction transaction = served.store().begin_private();
+    TransferParser parser(name("example."), dns::RRType::kAXFR, dns::Serial{7}, kId, {},
+                          transaction);
+    parser.wait_with_zone();
+    EXPECT_FALSE(parser.waits());
+    for (std::size_t at = 0; at < messages.size(); ++at) {
+      Message message(messages[at], at == 0, dns::RRType::kAXFR);
+      const auto done = parser.feed(message.bytes());
+      ASSERT_TRUE(done) << done.error().text;
+      EXPECT_EQ(*done, at + 1 == messages.size());
+      ASSERT_EQ(parser.waits(), at == 0);
+      if (parser.waits()) {
+        ASSERT_TRUE(parser.go_on(built_behind == 0 ? nullptr : &live));
+      }
+      EXPECT_EQ(parser.comparison() == nullptr, built_behind <= at);
+      if (at + 1 == built_behind) {
+        ASSERT_TRUE(parser.build_instead());
+      }
+    }
+    const auto built = parser.builder().finish();
+    ASSERT_TRUE(built) << built.error().text;
+    const BuiltView view(served.store(), name("example."), **built);
+    const std::vector<std::string> lines = lines_of(view.zone().value());
+    if (built_behind == 0) expected = lines;
+    EXPECT_EQ(lines.size(), 5U);
+    EXPECT_EQ(lines, expected) << "built behind message " << built_behind;
+  }
 }
 
 TEST(TransferParser, KeepsItsLimits) {
