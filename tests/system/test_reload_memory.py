@@ -1,0 +1,92 @@
+"""What new data of a zone that is served take of the store: the changed part, not a second zone, whatever the
+order in which its records come."""
+
+import os
+import random
+
+import pytest
+
+import servers
+
+NAMES = 200_000  # 100 chunks and more
+HEAD = "$TTL 300\n@ SOA ns admin {serial} 3600 5 1209600 300\n@ NS ns\nns A 192.0.2.1\n"
+
+
+class Zone:
+    """A zone file of two records a name, and a manager that serves it."""
+
+    def __init__(self, folder):
+        self.path = folder / "large.zone"
+        self.lines = [line for i in range(NAMES) for line in (f"n{i:06} A 192.0.2.{i % 250}\n", f"n{i:06} TXT {i}\n")]
+        self.serial = 0
+
+    def write(self):
+        self.serial += 1
+        self.path.write_text(HEAD.format(serial=self.serial) + "".join(self.lines))
+        os.utime(self.path, ns=(self.serial * 10**9, self.serial * 10**9))
+
+    def edit(self):
+        """Takes a name out, changes one and brings one in."""
+        self.lines = [line for line in self.lines if not line.startswith(f"n{self.serial:06} ")]
+        self.lines[7 * self.serial] = self.lines[7 * self.serial].replace(" A 192.0.2.", " A 198.51.100.")
+        self.lines.append(f"new{self.serial} A 192.0.2.7\n")
+        self.write()
+
+
+def chunks(server):
+    store = server.control("status")["store"]
+    return store["chunks_in_use"], store["chunks_peak"]
+
+
+def expect_no_second_zone(server, before):
+    """`before`: chunks in use when the zone had just been built, and the most there were by then."""
+    in_use, peak = before
+    assert chunks(server)[1] <= max(peak, in_use * 1.1), (before, chunks(server))
+
+
+@pytest.mark.parametrize("order", ["canonical", "shuffled"])
+def test_an_edited_file(tmp_path, pando, order):
+    zone = Zone(tmp_path)
+    zone.write()
+    server = pando([{"name": "large.test", "file": str(zone.path)}], workers=1)
+    server.start("large.test")
+    before = chunks(server)
+    assert before[0] > 100
+    if order == "shuffled":
+        random.Random(1).shuffle(zone.lines)
+    for edits in range(1, 3):
+        zone.edit()
+        server.control("reload")
+        servers.wait_until("the edit is served", lambda: server.serial("large.test") == zone.serial, 120)
+        assert server.ask(f"new{edits}.large.test").answer
+        assert server.ask(f"n{edits:06}.large.test").rcode() == 3
+    assert server.control("zone", "status", "large.test")["records"] == 3 + 2 * NAMES - 2 * 2 + 2
+    expect_no_second_zone(server, before)
+
+
+def test_a_zone_that_a_primary_sends_whole(tmp_path, pando):
+    """Without a history the primary answers an IXFR with all of the zone."""
+    zone = Zone(tmp_path)
+    zone.write()
+    port = servers.free_port()
+    primary = pando([{"name": "large.test", "file": str(zone.path), "notify": ["copy"],
+                      "allow-transfer": [{"address": "127.0.0.0/8"}]}], workers=1, limits="{history: 0}",
+                    remotes=[{"name": "copy", "address": [f"127.0.0.1@{port}"]}])
+    primary.start("large.test")
+    secondary = pando([{"name": "large.test", "primaries": ["up"], "allow-transfer": [{"address": "127.0.0.0/8"}]}],
+                      port=port, workers=1, remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.port}"]}])
+    secondary.start("large.test")
+    before = chunks(secondary)
+    for _ in range(2):
+        zone.edit()
+        primary.control("reload")
+        servers.wait_until("the secondary has it", lambda: secondary.serial("large.test") == zone.serial, 120)
+    counters = secondary.control("status")["counters"]
+    assert counters["transfers_in"] == 3 and counters["transfers_in_ixfr"] == 0, counters
+    records = [server.control("zone", "status", "large.test")["records"] for server in (secondary, primary)]
+    assert records == [3 + 2 * NAMES - 2 * 2 + 2] * 2
+    for name in ("new1", "new2", "n000003", "n000004", "n000005"):
+        answers = [server.ask(f"{name}.large.test").answer for server in (secondary, primary)]
+        assert answers[0] and answers[0] == answers[1], name
+    assert secondary.ask("n000002.large.test").rcode() == 3
+    expect_no_second_zone(secondary, before)
