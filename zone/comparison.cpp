@@ -413,6 +413,7 @@ Status Comparison::give_to(ZoneBuilder& builder) {
   most_at_all_ = UINT64_MAX;
   for (Stream* stream : {&names_, &nsec3_}) {
     auto walked = walk(*stream, [&](std::uint32_t ref, const Group* late) -> Status {
+      if (late == nullptr && !marks_.has_some(ref)) return {};
       auto name = put_together(*stream, ref, late);
       if (!name) return pass(name);
       return give(*name, builder);

@@ -61,6 +61,14 @@ bool SeenMarks::has_all(std::uint32_t ref, std::uint32_t records) {
   return static_cast<std::uint64_t>(end - begin) == records;
 }
 
+bool SeenMarks::has_some(std::uint32_t ref) {
+  if (has_name(ref)) return true;
+  Region* region = region_at(ref);
+  if (region == nullptr) return false;
+  const auto [begin, end] = marks_of(*region, ref);
+  return begin != end;
+}
+
 std::uint64_t SeenMarks::octets() const noexcept {
   std::uint64_t octets = regions_.capacity() * sizeof(regions_[0]);
   for (const auto& region : regions_)

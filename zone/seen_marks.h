@@ -29,6 +29,8 @@ class SeenMarks {
   [[nodiscard]] bool has_any(std::uint32_t ref, std::uint32_t first, std::uint32_t end) const;
   /// The name was marked, or all of its so many records were.
   [[nodiscard]] bool has_all(std::uint32_t ref, std::uint32_t records);
+  /// The name was marked, or one of its records.
+  [[nodiscard]] bool has_some(std::uint32_t ref);
   /// Calls `visit(record)` for those that were marked one by one, ascending.
   template <class Visit>
   void for_each(std::uint32_t ref, Visit&& visit);

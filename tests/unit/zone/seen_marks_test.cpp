@@ -39,6 +39,7 @@ TEST(SeenMarks, AreThoseThatWereMade) {
     const auto count = static_cast<std::uint32_t>(expected.size());
     ASSERT_TRUE(count == 0 || marks.has_all(at, count));
     ASSERT_EQ(marks.has_all(at, count + 1), names.contains(at));
+    ASSERT_EQ(marks.has_some(at), count > 0 || names.contains(at));
   }
 }
 
