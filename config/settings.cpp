@@ -41,6 +41,7 @@ zone::ZoneSettings compile(const ZoneOptions& options, const Settings& settings)
   compiled.allow_transfer = options.allow_transfer;
   compiled.allow_update = options.allow_update;
   compiled.is_secondary = options.is_secondary();
+  compiled.forward_updates = options.is_secondary() && options.forward_updates;
   for (const std::string& name : options.primaries) {
     const Remote* remote = settings.find_remote(name);
     if (remote == nullptr) continue;

@@ -14,13 +14,6 @@ std::string key_text(const ForwardedRequest& request) {
   return request.key() == nullptr ? "-" : to_text(*request.key());
 }
 
-constexpr std::uint64_t kFailureLinePause = 1000;  // milliseconds
-
-void log_refusal(const ForwardedRequest& request, const dns::Name& zone, const Refusal& why) {
-  log::info("update_refused", "zone", to_text(zone), "client", to_text(request.client()), "key",
-            key_text(request), "rcode", to_text(why.rcode), "reason", why.reason);
-}
-
 void log_update(const ForwardedRequest& request, const zone::Applied& applied) {
   log::info("zone_updated", "zone", to_text(applied.effective.zone), "client",
             to_text(request.client()), "key", key_text(request), "from", applied.from.value,
@@ -97,6 +90,8 @@ void UpdateService::handle(ipc::Forward&& request, ForwardReply reply) {
 void UpdateService::refuse(ipc::Forward&& request, const ForwardReply& reply,
                            std::string_view why) {
   if (!is_request(request)) return reply({});
+  if (request.kind == ipc::ForwardKind::kNotify && request.transport == ipc::Transport::kUdp)
+    return reply({});
   if (request.kind == ipc::ForwardKind::kUpdate)
     failed(zone_of(request.message), {Errc::kExists, std::string(why)});
   const Request judged =
@@ -117,15 +112,11 @@ UpdateService::Request UpdateService::accept(ipc::Forward& forward, const Forwar
   return nullptr;
 }
 
-/// One line a second: who sends them chooses their number.
 void UpdateService::not_verified(const ForwardedRequest& request) {
   ++counters_.bad_signatures;
-  ++untold_unverified_;
-  const std::uint64_t now = clock_();
-  if (now < unverified_told_ + kFailureLinePause) return;
-  unverified_told_ = now;
-  log::info("request_not_verified", "client", to_text(request.client()), "error",
-            to_text(request.tsig_error()), "requests", std::exchange(untold_unverified_, 0));
+  if (const auto requests = unverified_.one_more(clock_()))
+    log::info("request_not_verified", "client", to_text(request.client()), "error",
+              to_text(request.tsig_error()), "requests", *requests);
 }
 
 // UPDATE ----------------------------------------------------------------------------------------
@@ -182,7 +173,7 @@ void UpdateService::turn_away(ForwardedRequest& request, const ForwardReply& rep
 void UpdateService::verified_update(const Request& request, const ForwardReply& reply) {
   auto message = parse_update(request->message());
   if (!message) {
-    log_refusal(*request, dns::Name(), message.error());
+    tell_refusal(*request, dns::Name(), message.error());
     return reply(request->reply(message.error().rcode, false, seconds()));
   }
   const config::ZoneTable& zones = request->runtime().settings.zones;
@@ -202,7 +193,7 @@ void UpdateService::verified_update(const Request& request, const ForwardReply& 
     // At once: a stranger's must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
   if (refusal.rcode != Rcode::kNoError) {
-    log_refusal(*request, message->zone.name, refusal);
+    tell_refusal(*request, message->zone.name, refusal);
     return reply(refused(*request, refusal));
   }
   commit(request, std::move(*message), *zones[*index].options, reply);
@@ -248,9 +239,17 @@ void UpdateService::committed(ForwardedRequest& request, const dns::Name& zone, 
     refusal = {Rcode::kServFail, "the update cannot be stored now", dns::ExtendedError::kOther};
     failed(zone, applied.error());
   } else {
-    log_refusal(request, zone, refusal);
+    tell_refusal(request, zone, refusal);
   }
   reply(refused(request, refusal));
+}
+
+void UpdateService::tell_refusal(const ForwardedRequest& request, const dns::Name& zone,
+                                 const Refusal& why) {
+  if (const auto updates = refused_.one_more(clock_()))
+    log::info("update_refused", "zone", to_text(zone), "client", to_text(request.client()), "key",
+              key_text(request), "rcode", to_text(why.rcode), "reason", why.reason, "updates",
+              *updates);
 }
 
 Bytes UpdateService::refused(ForwardedRequest& request, const Refusal& refusal) const {
@@ -296,8 +295,9 @@ void UpdateService::pass_on(ipc::Forward&& request, ForwardedUpdate update,
   const dns::Name zone = update.zone;
   forwarder_->forward(std::move(update), [this, original, zone, reply](Result<Bytes> answer) {
     if (answer) {
-      log::info("update_forwarded", "zone", to_text(zone), "client", to_text(original->client),
-                "rcode", to_text(static_cast<Rcode>((*answer)[3] & 0x0F)));
+      if (const auto updates = forwarded_.one_more(clock_()))
+        log::info("update_forwarded", "zone", to_text(zone), "client", to_text(original->client),
+                  "rcode", to_text(static_cast<Rcode>((*answer)[3] & 0x0F)), "updates", *updates);
       return reply(std::move(*answer));
     }
     not_passed_on(zone, answer.error());
@@ -310,23 +310,16 @@ void UpdateService::pass_on(ipc::Forward&& request, ForwardedUpdate update,
 }
 
 void UpdateService::not_passed_on(const dns::Name& zone, const Error& error) {
-  ++untold_unforwarded_;
-  const std::uint64_t now = clock_();
-  if (now < unforwarded_told_ + kFailureLinePause) return;
-  unforwarded_told_ = now;
-  log::warning("updates_not_forwarded", "zone", to_text(zone), "reason", error.text, "updates",
-               std::exchange(untold_unforwarded_, 0));
+  if (const auto updates = unforwarded_.one_more(clock_()))
+    log::warning("updates_not_forwarded", "zone", to_text(zone), "reason", error.text, "updates",
+                 *updates);
 }
 
 /// The operator's concern (a full disk, a full store), so it is told loudly; not once per update.
 void UpdateService::failed(const dns::Name& zone, const Error& error) {
   ++counters_.failed;
-  ++untold_failures_;
-  const std::uint64_t now = clock_();
-  if (now < failures_told_ + kFailureLinePause) return;
-  failures_told_ = now;
-  log::error("updates_failed", "zone", to_text(zone), "reason", error.text, "updates",
-             std::exchange(untold_failures_, 0));
+  if (const auto updates = failed_.one_more(clock_()))
+    log::error("updates_failed", "zone", to_text(zone), "reason", error.text, "updates", *updates);
 }
 
 // NOTIFY ----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "manager/committer.h"
 #include "manager/forwarded_request.h"
 #include "manager/notify_handler.h"
+#include "manager/rare_line.h"
 #include "manager/recent_replies.h"
 #include "manager/update_forwarder.h"
 #include "manager/update_request.h"
@@ -44,7 +45,8 @@ class UpdateService {
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
   void handle(ipc::Forward&& request, ForwardReply reply);
-  /// SERVFAIL, signed when the request's key is known, with `why` as the extended error.
+  /// SERVFAIL, signed when the request's key is known, with `why` as the extended error. Nothing to
+  /// a NOTIFY over UDP: it is repeated only while there is no answer (RFC 1996 §3.6).
   void refuse(ipc::Forward&& request, const ForwardReply& reply, std::string_view why);
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
@@ -71,6 +73,7 @@ class UpdateService {
   Bytes refused(ForwardedRequest& request, const Refusal& refusal) const;
   void not_verified(const ForwardedRequest& request);
   void failed(const dns::Name& zone, const Error& error);
+  void tell_refusal(const ForwardedRequest& request, const dns::Name& zone, const Refusal& why);
   [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
 
   Committer& committer_;
@@ -78,12 +81,11 @@ class UpdateService {
   NotifyHandler* notify_;
   UpdateForwarder* forwarder_ = nullptr;
   Clock clock_;
-  std::uint64_t failures_told_ = 0;  // milliseconds since 1970
-  std::uint64_t untold_failures_ = 0;
-  std::uint64_t unverified_told_ = 0;  // milliseconds since 1970
-  std::uint64_t untold_unverified_ = 0;
-  std::uint64_t unforwarded_told_ = 0;  // milliseconds since 1970
-  std::uint64_t untold_unforwarded_ = 0;
+  RareLine failed_;
+  RareLine unverified_;
+  RareLine refused_;
+  RareLine forwarded_;
+  RareLine unforwarded_;
   Limits limits_;
   std::size_t waiting_ = 0;         // updates given to the committer
   std::size_t waiting_octets_ = 0;  // of these

@@ -52,6 +52,18 @@ bool name_is(const dns::Name& name, std::string_view wire) {
   return name == dns::NameView(reinterpret_cast<const std::uint8_t*>(wire.data()), wire.size());
 }
 
+/// Whether some rule could let this requester do something. One that only denies some names or
+/// types of an update is not the end.
+bool may_pass(const zone::Acl& acl, const IpAddress& address, const dns::Name* key) {
+  for (const zone::AclRule& rule : acl) {
+    if (rule.address && !rule.address->contains(address)) continue;
+    if (rule.key && (key == nullptr || !(*rule.key == *key))) continue;
+    if (!rule.deny) return true;
+    if (rule.names.empty() && rule.types.empty()) return false;
+  }
+  return false;
+}
+
 /// Any rule that could let this address in, whatever the key.
 bool address_may_pass(const zone::Acl& acl, const IpAddress& address) {
   return std::any_of(acl.begin(), acl.end(), [&](const zone::AclRule& rule) {
@@ -386,65 +398,81 @@ Outcome Responder::handle_update(const Client& client) {
       question.rr_class == RRClass::kIN ? snapshot_.zone_at(question.name) : zone::ZoneView();
   const DecodedZoneSettings* rules = zone ? cache_.zone(zone) : nullptr;
   const bool secondary = rules != nullptr && rules->settings.is_secondary;
-  // A secondary's update may be passed on to its primary: any key may be known there.
-  if (secondary)
+  const bool for_primary = secondary && passes_on(rules->settings, client);
+  const bool for_manager = for_primary || (rules != nullptr && !secondary &&
+                                           forwardable(rules->settings.allow_update, client));
+  // What is passed on to a primary may be signed with any key: it may be known there alone.
+  if (for_primary)
     held_ = request_.tsig && keys_->holds(request_.tsig->key_name);
-  else if (auto failed = check_signature(false))
+  else if (auto failed = check_signature(!for_manager))
     return *failed;
   if (question.type != RRType::kSOA) return error(Rcode::kFormErr);  // RFC 2136 §3.1.1
   if (!zone) return error(Rcode::kNotAuth, Ede::kNotAuthoritative);
   if (rules == nullptr) return error(Rcode::kServFail);
-  if (!secondary && !forwardable(rules->settings.allow_update, client))
-    return error(Rcode::kRefused, Ede::kProhibited);
+  // RFC 2136 §6 lets a secondary forward; one that does not says REFUSED, as BIND does.
+  if (!for_manager) return error(Rcode::kRefused, Ede::kProhibited);
   return forward_or_fail(ipc::ForwardKind::kUpdate);
+}
+
+/// The manager's UpdateService::to_forward() is the judge; this keeps away what it would refuse.
+bool Responder::passes_on(const zone::ZoneSettings& rules, const Client& client) const {
+  if (!rules.forward_updates) return false;
+  if (request_.tsig && rules.allow_update.empty()) return true;
+  return may_pass(rules.allow_update, client.remote.address, key_name());
 }
 
 Outcome Responder::handle_notify(const Client& client) {
   const dns::Question& question = request_.question;
-  if (auto failed = check_signature(false)) return *failed;
   const zone::ZoneView zone =
       question.rr_class == RRClass::kIN ? snapshot_.zone_at(question.name) : zone::ZoneView();
+  const DecodedZoneSettings* rules = zone ? cache_.zone(zone) : nullptr;
+  const bool secondary = rules != nullptr && rules->settings.is_secondary;
+  const bool for_manager = secondary && forwardable(rules->settings.allow_notify, client);
+  if (auto failed = check_signature(!for_manager)) return *failed;
   if (!zone) return error(Rcode::kNotAuth, Ede::kNotAuthoritative);
-  const DecodedZoneSettings* rules = cache_.zone(zone);
   if (rules == nullptr) return error(Rcode::kServFail);
-  if (rules->settings.is_secondary && !forwardable(rules->settings.allow_notify, client))
-    return error(Rcode::kRefused, Ede::kProhibited);
+  if (!secondary) return error(Rcode::kNotAuth);  // the zone's data come from here; as from Knot
+  if (!for_manager) return error(Rcode::kRefused, Ede::kProhibited);
   return forward_or_fail(ipc::ForwardKind::kNotify);
 }
 
 /// Whether the manager may come to another result than "refused", or has to sign that. The key's
 /// name is only claimed here; the manager verifies.
 bool Responder::forwardable(const zone::Acl& rules, const Client& client) const {
-  if (zone::allowed(rules, client.remote.address, key_name())) return true;
+  if (may_pass(rules, client.remote.address, key_name())) return true;
   return request_.tsig && address_may_pass(rules, client.remote.address);
 }
 
 Outcome Responder::forward_or_fail(ipc::ForwardKind kind) {
-  if (!manager_) {
-    held_ = false;  // nobody can sign it
-    counting_.add(Counter::kForwardsFailed);
-    return error(Rcode::kServFail, Ede::kNotReady);
-  }
+  if (!manager_) return not_ready();
   constexpr Counter kByKind[] = {Counter::kForwardedUpdates, Counter::kForwardedNotifies,
                                  Counter::kForwardedQueries};
   counting_.add(kByKind[static_cast<std::size_t>(kind)]);
   return {Action::kForward, 0, kind};
 }
 
+/// There is nobody to be asked. RFC 1996 §3.6: a NOTIFY over UDP is sent again while it has no
+/// answer, and any answer is the end of that, so there is none.
+Outcome Responder::not_ready() {
+  held_ = false;  // nobody can sign it
+  counting_.add(Counter::kForwardsFailed);
+  if (udp_ && request_.header.opcode == Opcode::kNotify) {
+    counting_.add(Counter::kDropped);
+    return {};
+  }
+  return error(Rcode::kServFail, Ede::kNotReady);
+}
+
 // Signatures
 // ---------------------------------------------------------------------------------------
 
 /// RFC 8945 §5.2. With a key of the manager's nothing is verified here, and nothing leaves before
-/// the manager has. UPDATE and NOTIFY (`verify_here` false) are verified there in any case; only an
-/// unknown key is answered at once.
+/// the manager has. UPDATE and NOTIFY that it judges (`verify_here` false) are verified there in
+/// any case; only an unknown key is answered at once.
 std::optional<Outcome> Responder::check_signature(bool verify_here) {
   if (!request_.tsig) return std::nullopt;
   held_ = keys_->holds(request_.tsig->key_name);
-  if (held_ && verify_here && !manager_) {
-    held_ = false;
-    counting_.add(Counter::kForwardsFailed);
-    return error(Rcode::kServFail, Ede::kNotReady);
-  }
+  if (held_ && verify_here && !manager_) return not_ready();
   const bool known = held_ || keys_->shared.find(request_.tsig->key_name) != nullptr;
   if (held_ || (known && !verify_here)) return std::nullopt;
   const auto verdict =
@@ -570,6 +598,12 @@ std::size_t make_servfail(ByteView message, std::span<std::uint8_t> space) {
     if (!writer.put_raw_additional(opt.record())) return 0;
   }
   return writer.finish().size();
+}
+
+std::size_t make_failure(const ipc::Forward& request, std::span<std::uint8_t> space) {
+  const bool notify = request.kind == ipc::ForwardKind::kNotify;
+  if (notify && request.transport == ipc::Transport::kUdp) return 0;
+  return make_servfail(request.message, space);
 }
 
 }  // namespace pando::worker

@@ -90,6 +90,8 @@ class Responder {
   Outcome handle_update(const Client& client);
   Outcome handle_notify(const Client& client);
   Outcome forward_or_fail(ipc::ForwardKind kind);
+  Outcome not_ready();
+  [[nodiscard]] bool passes_on(const zone::ZoneSettings& rules, const Client& client) const;
   [[nodiscard]] bool forwardable(const zone::Acl& rules, const Client& client) const;
 
   /// What a TSIG in the request leads to before the request is looked at any further.
@@ -138,7 +140,11 @@ class Responder {
   TransferPlan plan_;
 };
 
-/// SERVFAIL for a request whose forwarding failed; 0 when it cannot be answered at all.
+/// SERVFAIL for a request that cannot be done now; 0 when it cannot be answered at all.
 std::size_t make_servfail(ByteView request, std::span<std::uint8_t> space);
+
+/// What its client is told of a request whose forwarding failed: SERVFAIL, and nothing (0) of a
+/// NOTIFY over UDP, which is repeated only while there is no answer (RFC 1996 §3.6).
+std::size_t make_failure(const ipc::Forward& request, std::span<std::uint8_t> space);
 
 }  // namespace pando::worker

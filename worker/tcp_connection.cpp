@@ -202,7 +202,7 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
   request.message.assign(message.begin(), message.end());
   request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
   Bytes failure(kUdpSpace);
-  failure.resize(make_servfail(message, failure));
+  failure.resize(make_failure(request, failure));
   ++forwards_;
   host_.core().link().forward(std::move(request), std::move(failure),
                               [weak = weak_from_this()](const Bytes& response) {

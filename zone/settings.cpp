@@ -20,6 +20,7 @@ constexpr std::uint8_t kServerFormat = 2;
 constexpr std::size_t kPrefixOctets = 17;
 
 constexpr std::uint8_t kSecondary = 1;
+constexpr std::uint8_t kForwardUpdates = 2;
 constexpr std::uint8_t kMinimalResponses = 1;
 constexpr std::uint8_t kDeny = 1;
 constexpr std::uint8_t kHasAddress = 2;
@@ -167,7 +168,8 @@ bool matches(const AclRule& rule, const IpAddress& client, const dns::Name* key)
 }  // namespace
 
 Bytes encode(const ZoneSettings& settings) {
-  Bytes out{kFormat, settings.is_secondary ? kSecondary : std::uint8_t{0}};
+  Bytes out{kFormat, static_cast<std::uint8_t>((settings.is_secondary ? kSecondary : 0) |
+                                               (settings.forward_updates ? kForwardUpdates : 0))};
   put_acl(out, settings.allow_query);
   put_acl(out, settings.allow_transfer);
   put_acl(out, settings.allow_update);
@@ -192,7 +194,9 @@ Result<ZoneSettings> decode_zone_settings(ByteView bytes) {
   Taker taker(bytes);
   if (taker.u8() != kFormat) return fail(Errc::kCorrupt, "zone settings of another format");
   ZoneSettings settings;
-  settings.is_secondary = taker.flags(kSecondary) != 0;
+  const std::uint8_t flags = taker.flags(kSecondary | kForwardUpdates);
+  settings.is_secondary = (flags & kSecondary) != 0;
+  settings.forward_updates = (flags & kForwardUpdates) != 0;
   settings.allow_query = take_acl(taker);
   settings.allow_transfer = take_acl(taker);
   settings.allow_update = take_acl(taker);

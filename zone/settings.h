@@ -33,6 +33,7 @@ struct ZoneSettings {
   Acl allow_update;  ///< workers use only the address and key parts, to filter early
   Acl allow_notify;  ///< with the primaries' addresses already added
   bool is_secondary = false;
+  bool forward_updates = false;  ///< a secondary's, to its primary
   bool operator==(const ZoneSettings&) const = default;
 };
 

@@ -4,10 +4,15 @@ import select
 import socket
 import struct
 
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.query
+import dns.rcode
 import pytest
 
 import servers
-from test_transfers import BIND_KEY, KEY, nsupdate, zone_file  # noqa: F401 (a fixture)
+from test_transfers import BIND_KEY, KEY, KEYRING, nsupdate, zone_file  # noqa: F401 (a fixture)
 
 LOCAL = [{"address": "127.0.0.0/8"}]
 
@@ -165,3 +170,61 @@ def test_transfers_and_notifies_come_from_the_configured_address(zone_file, pand
     secondary.start("example")  # else it would have been refused
     (_, sender), = notifies(listener, 1)
     assert sender[0] == source
+
+
+def notify_message(zone="example"):
+    message = dns.message.make_query(zone, "SOA")
+    message.set_opcode(dns.opcode.NOTIFY)
+    message.flags = (message.flags | dns.flags.AA) & ~dns.flags.RD
+    return message
+
+
+def first_answered(port, messages):
+    """Of messages that one socket sends in this order, hence to one worker: the id of the first answer."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.settimeout(60)
+        udp.connect(("127.0.0.1", port))
+        for message in messages:
+            udp.send(message.to_wire())
+        return struct.unpack_from("!H", udp.recv(4096))[0]
+
+
+def test_a_notify_while_there_is_no_manager_is_repeated_by_its_primary(tmp_path, zone_file, pando, peers,  # noqa: F811
+                                                                       listener):
+    """RFC 1996 §3.6: a primary says it again while it has no answer, and never after SERVFAIL. The zone's REFRESH is
+    an hour."""
+    port = servers.free_port()
+    primary = servers.Bind(
+        tmp_path / "bind", {"example": f'type primary; file "{zone_file}"; allow-update {{ any; }}; '
+                                       'allow-transfer { any; }; notify explicit; notify-delay 0; '
+                                       f'also-notify {{ 127.0.0.1 port {port}; '
+                                       f'127.0.0.1 port {listener.getsockname()[1]}; }};'},
+        keys=BIND_KEY, options="startup-notify-rate 1000; notify-rate 1000;")
+    peers(primary, "example")
+    secondary = pando([{"name": "example", "primaries": ["up"]}], port=port, workers=1,
+                      remotes=[remote(primary.port, name="up")])
+    secondary.start("example")
+    nsupdate(primary.port, "zone example\nupdate add one.example 60 TXT \"one\"\nsend\n")
+    servers.wait_until("the secondary follows", lambda: secondary.ask("one.example", "TXT").answer)
+    secondary.kill()
+    query = dns.message.make_query("example", "SOA")
+    assert first_answered(port, [notify_message(), query]) == query.id
+    over_tcp = dns.query.tcp(notify_message(), "127.0.0.1", port=port, timeout=60)
+    assert over_tcp.rcode() == dns.rcode.SERVFAIL
+    nsupdate(primary.port, "zone example\nupdate add two.example 60 TXT \"two\"\nsend\n")
+    serial = primary.serial("example")
+    while dns.message.from_wire(notifies(listener, 1)[0][0]).answer[0][0].serial != serial:
+        pass  # what the primary has said to both
+    secondary.start("example")
+    servers.wait_until("the secondary follows again", lambda: secondary.ask("two.example", "TXT").answer, 60)
+
+
+def test_a_primary_zones_notify_is_answered_by_the_worker(zone_file, pando):  # noqa: F811
+    primary = pando([primary_zone(zone_file, notify=[])], keys=[KEY]).start("example")
+    for ask in (dns.query.udp, dns.query.tcp):
+        assert ask(notify_message(), "127.0.0.1", port=primary.port, timeout=60).rcode() == dns.rcode.NOTAUTH
+        signed = notify_message()
+        signed.use_tsig(KEYRING)
+        answer = ask(signed, "127.0.0.1", port=primary.port, timeout=60)  # dnspython verifies its signature
+        assert answer.rcode() == dns.rcode.NOTAUTH and answer.had_tsig
+    assert sum(row["counters"]["forwarded_notifies"] for row in primary.workers().values()) == 0

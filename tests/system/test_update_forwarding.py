@@ -125,6 +125,53 @@ def test_without_the_key_word_nothing_is_passed_on(zone_file, pando):  # noqa: F
     assert not primary.ask("new.example", "TXT").answer
 
 
+def forwarded(server, what="forwarded_updates"):
+    return sum(row["counters"][what] for row in server.workers().values())
+
+
+def test_what_is_not_passed_on_does_not_reach_the_manager(zone_file, pando):  # noqa: F811
+    """Anybody can send these, and as many as they like."""
+    primary = pando([{"name": "example", "file": str(zone_file), "allow-update": LOCAL, "allow-transfer": LOCAL}])
+    primary.start("example")
+    secondary = make_secondary(pando, None, [primary.port], **{"forward-updates": False, "allow-update": LOCAL})
+    secondary.start("example")
+    other = dns.tsigkeyring.from_text({"nobodys": KEY["secret"]})
+    for _ in range(20):
+        for tcp in (False, True):
+            assert send(secondary, new_update(keyring=None), tcp).rcode() == dns.rcode.REFUSED
+        with pytest.raises(dns.tsig.PeerBadKey):
+            send(secondary, new_update(keyring=other))
+    assert forwarded(secondary) == 0
+    assert "update_refused" not in secondary.log() and "request_not_verified" not in secondary.log()
+    secondary.zones[0]["forward-updates"] = True
+    secondary.write_config()
+    secondary.control("reload")
+    assert send(secondary, new_update(keyring=None)).rcode() == dns.rcode.NOERROR
+    assert forwarded(secondary) == 1
+    assert primary.ask("new.example", "TXT").answer
+    secondary.zones[0].update({"allow-update": [{"address": "192.0.2.0/24"}]})
+    secondary.write_config()
+    secondary.control("reload")
+    assert send(secondary, new_update(keyring=None)).rcode() == dns.rcode.REFUSED
+    assert forwarded(secondary) == 1
+
+
+def test_a_refusal_is_signed_with_a_key_that_is_known_here(tmp_path, zone_file, pando):  # noqa: F811
+    """Also by a worker, which has keys that may not change anything, and the manager has the others."""
+    primary = pando([{"name": "example", "file": str(zone_file), "allow-transfer": LOCAL}]).start("example")
+    keys = [KEY, {**KEY, "name": "reader"}]
+    zone = {"name": "example", "primaries": ["up"], "allow-transfer": [{"key": "reader"}]}
+    path = tmp_path / "own.zone"
+    path.write_text("@ 60 SOA ns admin 1 3600 600 86400 60\n@ 60 NS ns\nns 60 A 192.0.2.1\n")
+    own = {"name": "own.test", "file": str(path), "allow-update": [{"key": KEY["name"]}]}  # the manager alone has it
+    secondary = pando([zone, own], keys=keys, remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.port}"]}])
+    secondary.start("example")
+    for key in keys:
+        answer = send(secondary, new_update(keyring=dns.tsigkeyring.from_text({key["name"]: KEY["secret"]})))
+        assert answer.rcode() == dns.rcode.REFUSED and answer.had_tsig, key
+    assert forwarded(secondary) == 0
+
+
 def test_the_next_primary_is_tried_and_without_any_it_is_servfail(zone_file, pando):  # noqa: F811
     primary = pando([{"name": "example", "file": str(zone_file), "allow-update": [{"key": KEY["name"]}],
                       "allow-transfer": LOCAL}], keys=[KEY]).start("example")

@@ -36,6 +36,20 @@ TEST(CompiledZone, AlwaysAllowsNotifyFromItsPrimaries) {
   EXPECT_FALSE(may_notify("203.0.113.1"));
 }
 
+TEST(CompiledZone, PassesUpdatesOnWhenItIsASecondaryToldTo) {
+  const Settings settings = good(
+      "remotes: [{name: up, address: [192.0.2.1]}]\n"
+      "zones: [{name: a, primaries: [up], forward-updates: true}, {name: b, primaries: [up]}, "
+      "{name: c, file: c.zone, forward-updates: true}]");
+  const auto passes_on = [&](std::string_view zone) {
+    const auto index = settings.zones.find(*dns::Name::from_text(zone));
+    return compile(*settings.zones[index.value()].options, settings).forward_updates;
+  };
+  EXPECT_TRUE(passes_on("a."));
+  EXPECT_FALSE(passes_on("b."));
+  EXPECT_FALSE(passes_on("c."));
+}
+
 TEST(Reload, NamesTheKeysThatNeedARestart) {
   const Settings running = good("server: {user: a}");
   EXPECT_TRUE(restart_needed(running, good("server: {user: a, udp-payload: 1400}")).empty());

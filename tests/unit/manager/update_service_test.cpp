@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
+#include "ipc/log.h"
 #include "tests/unit/manager/parts.h"
 #include "tests/unit/manager/update_builder.h"
 
@@ -173,6 +174,43 @@ TEST_F(Service, ARequestThatCannotBeJudgedNowIsServFailAndNotDone) {
   EXPECT_THAT(refuse(answer), IsEmpty()) << "an answer is no request";
   EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
   EXPECT_EQ(rcode(update(message)), Rcode::kNoError) << "the same, later";
+}
+
+/// RFC 1996 §3.6: the primary says it again only while it has no answer.
+TEST_F(Service, ANotifyThatCannotBeJudgedNowHasNoAnswerOverUdp) {
+  const auto refuse = [&](ipc::Transport transport) {
+    ipc::Forward forward;
+    forward.kind = ipc::ForwardKind::kNotify;
+    forward.transport = transport;
+    forward.client = Endpoint::from_text("192.0.2.1@5000").value();
+    forward.message = query(dns::Opcode::kNotify, "second.test.");
+    std::optional<Bytes> answer;
+    service_.refuse(
+        std::move(forward), [&](Bytes octets) { answer = std::move(octets); }, "too early");
+    EXPECT_TRUE(answer.has_value()) << "the worker is to know that it is done with";
+    return answer.value_or(Bytes());
+  };
+  EXPECT_THAT(refuse(ipc::Transport::kUdp), IsEmpty());
+  const Bytes over_tcp = refuse(ipc::Transport::kTcp);
+  EXPECT_THAT(over_tcp, ::testing::Not(IsEmpty()));
+  EXPECT_EQ(rcode(over_tcp), Rcode::kServFail);
+  EXPECT_THAT(notify_.requests, IsEmpty());
+}
+
+/// Who is refused chooses how often.
+TEST_F(Service, RefusalsAreToldOnceASecondWithTheirNumber) {
+  log::start({"info", "text", "test"});
+  const auto lines = [&](int refusals) {
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < refusals; ++i) EXPECT_EQ(rcode(update(add().message())), Rcode::kRefused);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string first = lines(100);
+  EXPECT_THAT(first, ::testing::HasSubstr("update_refused zone=example. client=192.0.2.9@1000"));
+  EXPECT_EQ(first.find("update_refused"), first.rfind("update_refused"));
+  EXPECT_THAT(lines(3), IsEmpty());
+  ++now_;
+  EXPECT_THAT(lines(1), ::testing::HasSubstr("updates=103"));
 }
 
 TEST_F(Service, AZoneThatIsNotOursIsNotAuthAndASecondaryRefused) {

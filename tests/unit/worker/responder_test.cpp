@@ -52,7 +52,12 @@ std::vector<TestZone> zones() {
   secondary.settings.allow_transfer = {pando::testing::allow_all()};
   TestZone by_address{"address.test.", kZone};
   by_address.settings.allow_update = {allow_address("192.0.2.0/24")};
-  return {open, closed, unloaded, secondary, by_address};
+  TestZone passing{"passing.test.", kZone};  // updates to its primary
+  passing.settings.is_secondary = passing.settings.forward_updates = true;
+  TestZone choosing{"choosing.test.", kZone};
+  choosing.settings = passing.settings;
+  choosing.settings.allow_update = {allow_address("192.0.2.0/24"), allow_key("update.")};
+  return {open, closed, unloaded, secondary, by_address, passing, choosing};
 }
 
 dns::TsigKey key(const char* key_name) {
@@ -94,6 +99,18 @@ class ResponderTest : public ::testing::Test {
     Bytes message = query.octets();
     EXPECT_TRUE(session.sign(message, at));
     return message;
+  }
+
+  /// That this is the answer when a key that workers have signs the request, and is signed with it.
+  void expect_signed(const Query& query, Rcode rcode) {
+    dns::TsigKeyring ring;
+    ASSERT_TRUE(ring.add(key("query.")));
+    auto session = dns::TsigSession::for_request(*ring.find(name("query.")));
+    Bytes message = query.octets();
+    ASSERT_TRUE(session.sign(message, kNow));
+    const Response response = ask_octets(message);
+    EXPECT_EQ(response.rcode, number(rcode));
+    EXPECT_TRUE(session.verify_response(response.octets, kNow));
   }
 
   zone::ServerSettings settings_;
@@ -658,15 +675,57 @@ TEST_F(ResponderTest, AKnownKeyThatIsNotAllowedIsForwardedSoThatTheRefusalIsSign
             Action::kForward);
 }
 
-TEST_F(ResponderTest, AnyUpdateOfASecondaryZoneIsForwardedSinceItsPrimaryMayKnowTheKey) {
-  EXPECT_EQ(handle(update("secondary.test.").octets()).action, Action::kForward);
-  EXPECT_EQ(handle(signed_query(update("secondary.test."), key("unknown."))).action,
-            Action::kForward);
-  EXPECT_EQ(handle(signed_query(update("secondary.test."), key("update."))).action,
-            Action::kForward);
-  manager_ = false;
+TEST_F(ResponderTest, ARuleThatDeniesSomeNamesAloneDoesNotKeepOtherUpdatesFromTheManager) {
+  zone::AclRule some = allow_address("192.0.2.0/24");
+  some.deny = true;
+  some.names = {name("www.partly.test.")};
+  TestZone partly{"partly.test.", kZone};
+  partly.settings.allow_update = {some, allow_address("192.0.2.0/24")};
+  TestZone none = partly;
+  none.apex = "none.test.";
+  none.settings.allow_update[0].names.clear();
+  store_ = std::make_unique<pando::testing::ZoneStore>(std::vector{partly, none}, settings_);
+  EXPECT_EQ(handle(update("partly.test.").octets()).action, Action::kForward);
+  EXPECT_EQ(ask(update("none.test.")).rcode, number(Rcode::kRefused));
+}
+
+TEST_F(ResponderTest, UpdatesOfASecondaryZoneAreRefusedHereUnlessTheyArePassedOn) {
+  const Response refused =
+      ask({.opcode = 5, .qname = "secondary.test.", .qtype = RRType::kSOA, .edns = true});
+  EXPECT_EQ(refused.rcode, number(Rcode::kRefused));
+  ASSERT_TRUE(refused.edns);
+  EXPECT_TRUE(dns::find_option(refused.edns->options, dns::kOptionEde));
   EXPECT_EQ(ask_octets(signed_query(update("secondary.test."), key("unknown."))).rcode,
+            number(Rcode::kNotAuth));
+  expect_signed(update("secondary.test."), Rcode::kRefused);
+  EXPECT_EQ(handle(signed_query(update("secondary.test."), key("update."))).forward,
+            ipc::ForwardKind::kSignedQuery)
+      << "the refusal is signed by who has the key";
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 0U);
+}
+
+TEST_F(ResponderTest, ASignedUpdateThatIsPassedOnNeedsNoKeyHereSinceItsPrimaryMayKnowIt) {
+  for (const char* by : {"unknown.", "query.", "update."}) {
+    const Outcome outcome = handle(signed_query(update("passing.test."), key(by)));
+    EXPECT_EQ(outcome.action, Action::kForward) << by;
+    EXPECT_EQ(outcome.forward, ipc::ForwardKind::kUpdate) << by;
+  }
+  EXPECT_EQ(ask(update("passing.test.")).rcode, number(Rcode::kRefused)) << "unsigned, no rule";
+  manager_ = false;
+  EXPECT_EQ(ask_octets(signed_query(update("passing.test."), key("unknown."))).rcode,
             number(Rcode::kServFail));
+}
+
+TEST_F(ResponderTest, WithRulesOnlyWhoOneOfThemLetsIsPassedOn) {
+  EXPECT_EQ(handle(update("choosing.test.").octets()).action, Action::kForward);
+  client_.remote = Endpoint::from_text("203.0.113.5@1").value();
+  EXPECT_EQ(ask(update("choosing.test.")).rcode, number(Rcode::kRefused));
+  EXPECT_EQ(handle(signed_query(update("choosing.test."), key("update."))).forward,
+            ipc::ForwardKind::kUpdate);
+  EXPECT_EQ(ask_octets(signed_query(update("choosing.test."), key("unknown."))).rcode,
+            number(Rcode::kNotAuth));
+  expect_signed(update("choosing.test."), Rcode::kRefused);
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 2U);
 }
 
 TEST_F(ResponderTest, WithoutAManagerUpdatesAreServfailAtOnce) {
@@ -683,6 +742,43 @@ TEST_F(ResponderTest, NotifyFromAPrimaryIsForwardedAndFromOthersRefused) {
   EXPECT_EQ(outcome.action, Action::kForward);
   EXPECT_EQ(outcome.forward, ipc::ForwardKind::kNotify);
   EXPECT_EQ(ask(notify("nowhere.test.")).rcode, number(Rcode::kNotAuth));
+}
+
+TEST_F(ResponderTest, NotifyForAPrimaryZoneIsNotauthWithoutTheManagersHelp) {
+  EXPECT_EQ(ask(notify("example.com.")).rcode, number(Rcode::kNotAuth));
+  expect_signed(notify("example.com."), Rcode::kNotAuth);
+  EXPECT_EQ(handle(signed_query(notify("example.com."), key("update."))).forward,
+            ipc::ForwardKind::kSignedQuery)
+      << "but for the signature";
+  EXPECT_EQ(count(Counter::kForwardedNotifies), 0U);
+}
+
+/// RFC 1996 §3.6: the primary would take SERVFAIL for an answer, and not say it again.
+TEST_F(ResponderTest, WithoutAManagerANotifyOverUdpHasNoAnswer) {
+  manager_ = false;
+  client_.remote = Endpoint::from_text("192.0.2.53@53").value();
+  EXPECT_EQ(handle(notify("secondary.test.").octets()).action, Action::kDrop);
+  EXPECT_EQ(handle(signed_query(notify("secondary.test."), key("update."))).action, Action::kDrop);
+  EXPECT_EQ(count(Counter::kForwardsFailed), 2U);
+  EXPECT_EQ(ask(notify("example.com.")).rcode, number(Rcode::kNotAuth)) << "this needs no manager";
+  use_tcp();
+  EXPECT_EQ(ask(notify("secondary.test.")).rcode, number(Rcode::kServFail));
+}
+
+TEST_F(ResponderTest, WhoseForwardingFailedIsToldExceptForANotifyOverUdp) {
+  Bytes space(512);
+  ipc::Forward request;
+  request.message = update("example.com.").octets();
+  for (const auto kind : {ipc::ForwardKind::kUpdate, ipc::ForwardKind::kSignedQuery}) {
+    request.kind = kind;
+    EXPECT_GT(make_failure(request, space), 0U);
+  }
+  request.kind = ipc::ForwardKind::kNotify;
+  request.message = notify("secondary.test.").octets();
+  EXPECT_EQ(make_failure(request, space), 0U);
+  request.transport = ipc::Transport::kTcp;
+  const std::size_t size = make_failure(request, space);
+  EXPECT_EQ(pando::testing::read_response({space.data(), size}).rcode, number(Rcode::kServFail));
 }
 
 TEST_F(ResponderTest, AServfailCanBeMadeForAnyRequest) {

@@ -36,7 +36,7 @@ inline zone::AclRule allow_key(std::string_view key) {
 struct TestZone {
   std::string apex;
   std::string text;  ///< zone file; empty = not loaded
-  zone::ZoneSettings settings = {{allow_all()}, {}, {}, {}, false};
+  zone::ZoneSettings settings = {{allow_all()}, {}, {}, {}, false, false};
 };
 
 /// A live store on tmpfs with some zones, as a manager would have made it.

@@ -35,6 +35,7 @@ ZoneSettings full_settings() {
   settings.allow_transfer = {for_address("192.0.2.9", true), for_address("192.0.2.0/24"), both};
   settings.allow_notify = {for_address("::/0")};
   settings.is_secondary = true;
+  settings.forward_updates = true;
   return settings;
 }
 
@@ -59,6 +60,16 @@ TEST(ZoneSettings, SurviveEncoding) {
     ASSERT_TRUE(decoded) << decoded.error().text;
     EXPECT_EQ(*decoded, settings);
   }
+}
+
+TEST(ZoneSettings, FlagsAreKeptApart) {
+  for (const bool secondary : {false, true})
+    for (const bool forward : {false, true}) {
+      ZoneSettings settings;
+      settings.is_secondary = secondary;
+      settings.forward_updates = forward;
+      EXPECT_EQ(decode_zone_settings(encode(settings)), settings);
+    }
 }
 
 TEST(ServerSettings, SurviveEncoding) {
