@@ -200,9 +200,11 @@ TEST_F(Service, ANotifyThatCannotBeJudgedNowHasNoAnswerOverUdp) {
 /// Who is refused chooses how often.
 TEST_F(Service, RefusalsAreToldOnceASecondWithTheirNumber) {
   log::start({"info", "text", "test"});
+  std::uint16_t id = 0;  // equal messages would be repetitions
   const auto lines = [&](int refusals) {
     ::testing::internal::CaptureStderr();
-    for (int i = 0; i < refusals; ++i) EXPECT_EQ(rcode(update(add().message())), Rcode::kRefused);
+    for (int i = 0; i < refusals; ++i)
+      EXPECT_EQ(rcode(update(add().message(++id))), Rcode::kRefused);
     return ::testing::internal::GetCapturedStderr();
   };
   const std::string first = lines(100);

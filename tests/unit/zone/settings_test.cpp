@@ -68,7 +68,9 @@ TEST(ZoneSettings, FlagsAreKeptApart) {
       ZoneSettings settings;
       settings.is_secondary = secondary;
       settings.forward_updates = forward;
-      EXPECT_EQ(decode_zone_settings(encode(settings)), settings);
+      const auto decoded = decode_zone_settings(encode(settings));
+      ASSERT_TRUE(decoded);
+      EXPECT_EQ(*decoded, settings);
     }
 }
 
