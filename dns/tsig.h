@@ -36,8 +36,8 @@ struct TsigKey {
   Name name;
   TsigAlgorithm algorithm = TsigAlgorithm::kSha256;
   Bytes secret;
-  /// Local policy of RFC 8945 §5.2.4: fewer octets of a MAC are refused with BADTRUNC. 0 = as few
-  /// as §5.2.2.1 allows, the larger of 10 and half of the hash.
+  /// Local policy of RFC 8945 §5.2.4: fewer octets of a MAC are refused with BADTRUNC; 0 = whole
+  /// MACs only. Below the larger of 10 and half of the hash it is FORMERR anyway (§5.2.2.1).
   std::uint16_t least_mac_octets = 0;
 };
 

@@ -25,7 +25,9 @@ Status TsigKeyring::add(TsigKey key) {
   prepared->algorithm = *Name::from_text(row.wire_text);
   prepared->mac_octets = row.mac_octets;
   prepared->shortest_mac = std::max<std::size_t>(10, row.hash_octets / 2);
-  prepared->least_mac_octets = std::min<std::size_t>(key.least_mac_octets, row.mac_octets);
+  prepared->least_mac_octets = key.least_mac_octets == 0
+                                   ? row.mac_octets
+                                   : std::min<std::size_t>(key.least_mac_octets, row.mac_octets);
   prepared->keyed = HmacContext(row.digest, key.secret);
   if (!prepared->keyed)
     return fail(Errc::kUnsupported, "OpenSSL does not offer {} for TSIG key '{}'", row.text,

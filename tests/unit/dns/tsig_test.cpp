@@ -33,8 +33,10 @@ TsigKeyring ring_of(TsigKey key) {
   return keys;
 }
 
-TsigKeyring vector_ring(std::string_view algorithm = "hmac-sha256") {
-  return ring_of(vector_key(algorithm));
+TsigKeyring vector_ring(std::string_view algorithm = "hmac-sha256", std::uint16_t least_mac = 0) {
+  TsigKey key = vector_key(algorithm);
+  key.least_mac_octets = least_mac;
+  return ring_of(std::move(key));
 }
 
 const vectors::Exchange& sha256_exchange() { return vectors::kExchanges[3]; }
@@ -301,8 +303,24 @@ Bytes with_mac_octets(const Bytes& message, std::size_t octets) {
   return changed;
 }
 
-TEST(TsigTruncation, AMacDownToHalfItsHashIsAcceptedAndBelowThatAFormatError) {
+TEST(TsigTruncation, OnlyWholeMacsAreAcceptedUnlessTheKeysPolicyAllowsLess) {
+  const Bytes request = from_hex(sha256_exchange().request);
   const TsigKeyring keys = vector_ring();
+  for (std::size_t octets = 16; octets < 32; ++octets)
+    EXPECT_EQ(verify(with_mac_octets(request, octets), keys).tsig_error, Rcode::kBadTrunc)
+        << octets;
+  for (const std::size_t octets : {0, 10, 15, 33})
+    EXPECT_EQ(verify(with_mac_octets(request, octets), keys).rcode, Rcode::kFormErr) << octets;
+  EXPECT_EQ(verify(request, keys).rcode, Rcode::kNoError);
+}
+
+TEST(TsigTruncation, AWholeMacOfAnAlgorithmThatCutsIsNotCut) {
+  const TsigKeyring keys = vector_ring("hmac-sha256-128");
+  EXPECT_EQ(verify(from_hex(vectors::kExchanges[6].request), keys).rcode, Rcode::kNoError);
+}
+
+TEST(TsigTruncation, AMacDownToHalfItsHashMayBeAllowedAndBelowThatIsAFormatError) {
+  const TsigKeyring keys = vector_ring("hmac-sha256", 1);
   const Bytes request = from_hex(sha256_exchange().request);
   for (std::size_t octets = 0; octets <= 40; ++octets) {
     const TsigVerdict verdict = verify(with_mac_octets(request, octets), keys);
@@ -312,7 +330,7 @@ TEST(TsigTruncation, AMacDownToHalfItsHashIsAcceptedAndBelowThatAFormatError) {
 }
 
 TEST(TsigTruncation, TenOctetsAreTheLeastForShortHashes) {
-  const TsigKeyring keys = vector_ring("hmac-md5");
+  const TsigKeyring keys = vector_ring("hmac-md5", 1);
   const Bytes request = from_hex(vectors::kExchanges[0].request);
   EXPECT_EQ(verify(with_mac_octets(request, 9), keys).rcode, Rcode::kFormErr);
   EXPECT_EQ(verify(with_mac_octets(request, 10), keys).rcode, Rcode::kNoError);
@@ -335,7 +353,7 @@ TEST(TsigTruncation, LessThanTheKeysPolicyIsBadTruncAndAnsweredSigned) {
 }
 
 TEST(TsigTruncation, ATruncatedRequestMacIsDigestedAsReceived) {
-  const TsigKeyring keys = vector_ring();
+  const TsigKeyring keys = vector_ring("hmac-sha256", 20);
   const Bytes request = with_mac_octets(from_hex(sha256_exchange().request), 20);
   Bytes with_cut = bare_response();
   ASSERT_TRUE(TsigSession::for_response(verify(request, keys)).sign(with_cut, kTime));
