@@ -81,6 +81,14 @@ void RecentReplies::finish(const Key& key, const Bytes& response, std::uint64_t 
   for (const Reply& reply : *waiting) reply(response);
 }
 
+void RecentReplies::fail(const Key& key, const Bytes& response) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || !found->second.waiting) return;
+  const auto waiting = std::move(found->second.waiting);
+  entries_.erase(found);
+  for (const Reply& reply : *waiting) reply(response);
+}
+
 std::size_t RecentReplies::octets_of(const Bytes& response) noexcept {
   return kEntryOctets + response.size();
 }

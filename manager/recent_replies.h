@@ -51,6 +51,9 @@ class RecentReplies {
   void begin(const Key& key, Reply reply);
   /// Its answer: goes to everybody who asked for it, and is kept.
   void finish(const Key& key, const Bytes& response, std::uint64_t now_ms);
+  /// The same of a request that was not executed: `response` is not kept, and the next one like it
+  /// is new.
+  void fail(const Key& key, const Bytes& response);
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 

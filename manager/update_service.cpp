@@ -48,6 +48,12 @@ std::size_t octets_of(ByteView request, const UpdateMessage& message) noexcept {
   return request.size() + records * sizeof(UpdateRecord);
 }
 
+/// A failure of ours: nothing was done. Of one that a primary was to do nobody here knows that.
+bool is_failure(const Bytes& response) noexcept {
+  return response.size() >= dns::kHeaderOctets &&
+         static_cast<Rcode>(response[3] & 0x0F) == Rcode::kServFail;
+}
+
 /// Workers have looked at this already; a worker that was taken over has not.
 bool is_request(const ipc::Forward& forward) {
   dns::MessageReader reader(forward.message);
@@ -148,11 +154,14 @@ bool UpdateService::repeated(RecentReplies& recent, const RecentKey& key, Forwar
   return true;
 }
 
-/// From here on the request is executed once, and `reply` answers all its repetitions.
+/// From here on the request is executed once, and `reply` answers all its repetitions; what failed
+/// may be repeated with more luck.
 void UpdateService::remember(RecentReplies& recent, const RecentKey& key, ForwardReply& reply) {
   if (!key) return;
   recent.begin(*key, std::move(reply));
-  reply = [this, &recent, known = *key](const Bytes& response) {
+  const bool done_here = &recent == &recent_;
+  reply = [this, &recent, known = *key, done_here](const Bytes& response) {
+    if (done_here && is_failure(response)) return recent.fail(known, response);
     recent.finish(known, response, clock_());
   };
 }

@@ -135,6 +135,23 @@ TEST(RecentReplies, TheNumberOfAnsweredOnesIsBounded) {
   EXPECT_TRUE(admit(recent, kKey, 0, sink.reply()));
 }
 
+TEST(RecentReplies, AFailureGoesToAllWhoWaitAndIsForgotten) {
+  RecentReplies recent;
+  Sink first, second, third;
+  EXPECT_TRUE(admit(recent, kKey, 0, first.reply()));
+  EXPECT_FALSE(admit(recent, kKey, 1, second.reply()));
+  recent.fail(kKey, {9});
+  EXPECT_EQ(first.last, Bytes{9});
+  EXPECT_EQ(second.last, Bytes{9});
+  EXPECT_EQ(recent.size(), 0U);
+  EXPECT_TRUE(admit(recent, kKey, 2, third.reply()));
+  recent.finish(kKey, {1}, 3);
+  recent.fail(kKey, {2});
+  EXPECT_EQ(third.last, Bytes{1});
+  EXPECT_EQ(third.calls, 1) << "it was answered";
+  EXPECT_EQ(recent.size(), 1U);
+}
+
 TEST(RecentReplies, TheirOctetsAreBounded) {
   RecentReplies recent(1000, 10'000);
   answer_others(recent, 100, 0, Bytes(1000));

@@ -5,6 +5,7 @@
 
 #include "config/load.h"
 #include "ipc/log.h"
+#include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/parts.h"
 #include "tests/unit/manager/update_builder.h"
 
@@ -109,7 +110,8 @@ class Service : public ::testing::Test {
     return rcode(ask(ipc::ForwardKind::kNotify, std::move(message), {}, client));
   }
 
-  Parts parts_;
+  testing::FakeDisk disk_;
+  Parts parts_{64 << 20, disk_};
   RuntimePtr runtime_ = make(kConfiguration);
   Recorder notify_;
   std::uint64_t now_ = kNow;
@@ -241,6 +243,32 @@ TEST_F(Service, AfterManyOtherUpdatesARetransmittedOneIsNotDoneAgain) {
     EXPECT_EQ(rcode(update(sign(add().message(id), "ours."))), Rcode::kNoError);
   now_ += 9;  // nsupdate's last try
   EXPECT_EQ(update(message), first);
+}
+
+TEST_F(Service, ARetransmittedUpdateThatCouldNotBeStoredIsDoneWhenItCan) {
+  UpdateBuilder builder;
+  builder.nx("new", "ANY").add("new 60 A 192.0.2.9");
+  const Bytes message = sign(builder.message(), "ours.");
+  disk_.fail = [](testing::FakeDisk::Call call, const std::string&) -> Status {
+    return call == testing::FakeDisk::Call::kSync ? Status(fail(Errc::kIo, "ENOSPC")) : Status();
+  };
+  EXPECT_EQ(rcode(update(message)), Rcode::kServFail);
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
+  disk_.fail = [](testing::FakeDisk::Call, const std::string&) { return Status(); };
+  const Bytes done = update(message);
+  EXPECT_EQ(rcode(done), Rcode::kNoError);
+  EXPECT_THAT(parts_.zone.at("new"), ElementsAre("60 A 192.0.2.9"));
+  EXPECT_EQ(update(message), done) << "what was done is remembered";
+}
+
+TEST_F(Service, ARetransmittedUpdateThatWasRefusedGetsTheRefusalAgain) {
+  UpdateBuilder builder;
+  builder.yx("new", "ANY").add("other 60 A 192.0.2.9");
+  const Bytes message = sign(builder.message(), "ours.");
+  const Bytes refused = update(message);
+  EXPECT_EQ(rcode(refused), Rcode::kNXDomain);
+  EXPECT_EQ(rcode(update(sign(add().message(8), "ours."))), Rcode::kNoError);
+  EXPECT_EQ(update(message), refused);
 }
 
 TEST_F(Service, BeyondTheBoundUpdatesAreTurnedAwayAtOnceAndNotDoneLater) {
