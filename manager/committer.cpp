@@ -235,18 +235,8 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
   auto applied = std::make_shared<zone::Applied>();
   CommitRequest request;
   request.stage = [this, compute = std::move(compute), limits, applied](Stage& stage) -> Status {
-    auto changes = compute(stage.draft.snapshot());
-    if (!changes) return pass(changes);
-    if (changes->empty()) {
-      *applied = {};
-      return {};
-    }
-    // Deleting works when the store is full; in a group it would lend the reserve to others.
-    if (stage.alone && changes->added.size() <= changes->removed.size())
-      stage.transaction.use_reserve();
-    auto result = stage.draft.apply(*changes, limits);
+    auto result = stage_difference(stage, compute, limits);
     if (!result) return pass(result);
-    if (!result->effective.empty()) note_difference(stage, *result, RecordKind::kDelta);
     *applied = std::move(*result);
     return {};
   };
@@ -257,6 +247,19 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
       done(tl::unexpected<Error>(version.error()));
   };
   submit(std::move(request));
+}
+
+Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& compute,
+                                                  const zone::DataLimits& limits) const {
+  auto changes = compute(stage.draft.snapshot());
+  if (!changes) return pass(changes);
+  if (changes->empty()) return zone::Applied{};
+  // Deleting works when the store is full; in a group it would lend the reserve to others.
+  if (stage.alone && changes->added.size() <= changes->removed.size())
+    stage.transaction.use_reserve();
+  auto result = stage.draft.apply(*changes, limits);
+  if (result && !result->effective.empty()) note_difference(stage, *result, RecordKind::kDelta);
+  return result;
 }
 
 bool Committer::source_noted(const dns::Name& zone) const {

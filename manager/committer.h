@@ -77,6 +77,10 @@ class Committer {
   using Compute = std::function<Result<zone::Changes>(const zone::Snapshot&)>;
   using Applied = std::function<void(Result<zone::Applied>)>;
   void apply(Compute compute, const zone::DataLimits& limits, Applied done);
+  /// The step that apply() takes, for those that stage it otherwise. When nothing changes it is not
+  /// in the journal either.
+  Result<zone::Applied> stage_difference(Stage& stage, const Compute& compute,
+                                         const zone::DataLimits& limits) const;
 
   /// For steps that apply differences themselves: appends the record of `kind` (kDelta or
   /// kTransfer) that `applied` needs. A zone's first one says which file it stands beside: with

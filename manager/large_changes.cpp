@@ -82,35 +82,36 @@ void LargeChanges::work_out(const std::shared_ptr<Work>& work) {
   work->draft->draft().give_up_when(&stopping_);
   asio::post(pool_, [this, work] {
     work->work_out();
-    asio::post(io_, [this, work] { worked_out(work); });
+    asio::post(io_, [this, work] { end(work); });
   });
 }
 
-void LargeChanges::worked_out(const std::shared_ptr<Work>& work) {
+/// Also what cannot be done is a matter for the committer's queue: a step before it there may make
+/// it possible.
+void LargeChanges::end(const std::shared_ptr<Work>& work) {
   if (stopping_) return;
-  if (work->staged) return adopt(work);
-  work->moved = !work->draft->fits(committer_.current());
-  // What does not fit a zone that has changed since may fit what it is now.
-  finish(work, tl::unexpected<Error>(work->staged.error()));
-}
-
-/// Exchanges the zone's data, if they are still those that the draft began with.
-void LargeChanges::adopt(const std::shared_ptr<Work>& work) {
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [this, work](Stage& stage) -> Status {
-    if (work->change.check)
-      if (auto ok = work->change.check(); !ok) return ok;
-    work->moved = !work->draft->fits(stage.draft.snapshot()) ||
-                  work->source_noted != committer_.source_noted(work->change.zone);
-    if (work->moved) return fail(Errc::kExists, "zone moved");
-    if (auto adopted = work->draft->adopt(stage.transaction, stage.draft); !adopted) return adopted;
-    stage.journal = std::move(work->journal);
-    crash_point("change-adopted");
-    return {};
-  };
+  request.stage = [this, work](Stage& stage) { return adopt(*work, stage); };
   request.done = [this, work](const Result<std::uint64_t>& version) { finish(work, version); };
   committer_.submit(std::move(request));
+}
+
+/// Exchanges the zone's data, if they are still those that the draft began with. What did not fit
+/// a zone that has changed since may fit what it is now.
+Status LargeChanges::adopt(Work& work, Stage& stage) {
+  if (work.change.check)
+    if (auto ok = work.change.check(); !ok) return ok;
+  work.moved = !work.draft->fits(stage.draft.snapshot()) ||
+               work.source_noted != committer_.source_noted(work.change.zone);
+  if (work.moved) return fail(Errc::kExists, "zone moved");
+  if (!work.staged) return work.staged;
+  // A few blocks; the draft has been allowed its own.
+  stage.transaction.use_reserve();
+  if (auto adopted = work.draft->adopt(stage.transaction, stage.draft); !adopted) return adopted;
+  stage.journal = std::move(work.journal);
+  crash_point("change-adopted");
+  return {};
 }
 
 void LargeChanges::change_here(const std::shared_ptr<Work>& work) {
@@ -129,15 +130,15 @@ void LargeChanges::change_here(const std::shared_ptr<Work>& work) {
 void LargeChanges::finish(const std::shared_ptr<Work>& work, const Result<std::uint64_t>& version) {
   if (!version && std::exchange(work->moved, false)) {
     ++counters_.again;
+    if (work->change.again) work->change.again();
     return again(work);
   }
   const auto done = std::move(work->change.done);
-  if (work->tries > 0) {
-    working_.erase(std::find(working_.begin(), working_.end(), work));
-    work->let_go(pool_);
-    start_waiting();
-  }
+  if (work->tries == 0) return done(version);
+  working_.erase(std::find(working_.begin(), working_.end(), work));
+  start_waiting();
   done(version);
+  work->let_go(pool_);
 }
 
 /// Once more, when what the last try made has been freed.

@@ -23,7 +23,10 @@ struct ZoneChange {
   /// Like CommitRequest::stage, but looks at this zone alone, at nothing of the commit thread's,
   /// and may be called in another thread. The last call's effects are those that count.
   std::function<Status(Stage&)> stage;
-  /// On the commit thread, once. What `stage` holds is let go in a pool thread.
+  /// On the commit thread, each time that the work was in vain because the zone had changed; may be
+  /// empty.
+  std::function<void()> again{};
+  /// On the commit thread, once. What `stage` holds is let go after that, in a pool thread.
   std::function<void(const Result<std::uint64_t>& version)> done;
 };
 
@@ -52,8 +55,10 @@ class LargeChanges {
   LargeChanges(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
                shm::SlotTable& slots, Committer& committer, Options options);
 
-  /// Each change is a version of its own.
+  /// Each change is a version of its own. What was submitted to the committer before is done
+  /// before.
   void submit(ZoneChange change);
+  [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// Ends what is being worked out, soon: nothing is done or told of any more. Of the commit
   /// thread.
@@ -65,8 +70,8 @@ class LargeChanges {
   struct Work;
   void start_waiting();
   void work_out(const std::shared_ptr<Work>& work);
-  void worked_out(const std::shared_ptr<Work>& work);
-  void adopt(const std::shared_ptr<Work>& work);
+  void end(const std::shared_ptr<Work>& work);
+  Status adopt(Work& work, Stage& stage);
   void change_here(const std::shared_ptr<Work>& work);
   void finish(const std::shared_ptr<Work>& work, const Result<std::uint64_t>& version);
   void again(const std::shared_ptr<Work>& work);

@@ -280,6 +280,7 @@ void Server::make_parts() {
       std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
   forwarder_ = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
   service_->set_forwarder(forwarder_.get());
+  service_->set_large_changes(changes_.get());
   gate_ = std::make_unique<RequestGate>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

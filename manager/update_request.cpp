@@ -305,6 +305,35 @@ void move_serial(Node& apex, const UpdateRules& rules) {
   set_soa_serial(now.rdatas.front(), next_serial(serial, rules.serial_policy, rules.now));
 }
 
+// Size ------------------------------------------------------------------------------------------
+
+std::uint64_t records_at(const zone::RecordView& record) {
+  std::uint64_t count = 0;
+  record.for_each_rrset([&](const zone::RRsetView& rrset) {
+    count += std::uint64_t{rrset.count()} + rrset.signature_count();
+  });
+  return count;
+}
+
+/// What one record of an update takes along beside itself.
+std::uint64_t records_along(const zone::ZoneView& zone, const UpdateRecord& record) {
+  if (record.rr_class == RRClass::kNONE) return 0;
+  const bool adds = record.rr_class == RRClass::kIN;
+  std::uint64_t count = 0;
+  for (const zone::RecordView& at :
+       {zone.record_at(record.owner), zone.nsec3_record_at(record.owner)}) {
+    if (!at) continue;
+    if (!adds && (record.type == RRType::kANY || record.type == RRType::kRRSIG)) {
+      count += records_at(at);
+      continue;
+    }
+    const zone::RRsetView rrset = at.find(record.type);
+    if (!rrset || (adds && rrset.ttl().seconds == record.ttl)) continue;
+    count += std::uint64_t{rrset.count()} * (adds ? 2 : 1);
+  }
+  return count;
+}
+
 UpdateOutcome refused_outcome(Refusal refusal) {
   return {refusal.rcode, {}, std::move(refusal.reason), refusal.code};
 }
@@ -338,6 +367,18 @@ UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage
         dns::ExtendedError::kNotSupported,
         refusal(Rcode::kRefused, "zone is signed and the update is not consistent: {}", *fault)));
   return {Rcode::kNoError, std::move(changes), {}};
+}
+
+bool concerns_more_than(std::uint64_t limit, const zone::ZoneView& zone,
+                        const UpdateMessage& message) {
+  std::uint64_t count = std::uint64_t{message.prerequisites.size()} + message.updates.size();
+  if (count > limit) return true;
+  if (!zone || !zone.loaded()) return false;
+  for (const UpdateRecord& record : message.updates) {
+    count += records_along(zone, record);
+    if (count > limit) return true;
+  }
+  return false;
 }
 
 }  // namespace pando::manager

@@ -38,4 +38,10 @@ struct UpdateOutcome {
 UpdateOutcome compute_update(const zone::Snapshot& snapshot, const UpdateMessage& message,
                              const UpdateRules& rules);
 
+/// Whether the update concerns more than `limit` records, about: those that it names, those that
+/// are in `zone` where it deletes a set or a name, and sets whose TTL it changes. An update that
+/// names more is not compared with the zone, so it costs `limit` look-ups at most.
+bool concerns_more_than(std::uint64_t limit, const zone::ZoneView& zone,
+                        const UpdateMessage& message);
+
 }  // namespace pando::manager

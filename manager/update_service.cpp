@@ -21,11 +21,6 @@ void log_update(const ForwardedRequest& request, const zone::Applied& applied) {
             applied.effective.removed.size());
 }
 
-/// What compute_update said, kept beside the committer's own result.
-struct Verdict {
-  Refusal refusal;
-};
-
 /// Over TCP nothing is retransmitted, and two equal messages are two requests.
 std::optional<RecentReplies::Key> recent_key(ipc::Transport transport, const Endpoint& client,
                                              ByteView message) {
@@ -74,7 +69,7 @@ bool is_request(const ipc::Forward& forward) {
 
 UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify,
                              Clock clock)
-    : committer_(committer),
+    : commits_(committer),
       runtime_(std::move(runtime)),
       notify_(notify),
       clock_(std::move(clock)) {}
@@ -216,24 +211,26 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
   rules.serial_policy = options.serial_policy;
   rules.now = seconds();
   rules.limits = request->runtime().limits;
-  auto verdict = std::make_shared<Verdict>();
   const dns::Name zone = message.zone.name;
   const std::size_t octets = octets_of(request->message(), message);
-  auto compute = [message = std::move(message), rules, verdict,
-                  request](const zone::Snapshot& snapshot) -> Result<zone::Changes> {
-    UpdateOutcome outcome = compute_update(snapshot, message, rules);
-    verdict->refusal = {outcome.rcode, outcome.reason, outcome.code};
-    if (outcome.rcode != Rcode::kNoError) return fail(Errc::kDenied, "{}", outcome.reason);
-    return std::move(outcome.changes);
-  };
   ++waiting_;
   waiting_octets_ += octets;
-  auto done = [this, verdict, request, reply, zone, octets](const Result<zone::Applied>& applied) {
+  auto done = [this, request, reply, zone, octets](Refusal& verdict,
+                                                   const Result<zone::Applied>& applied) {
     --waiting_;
     waiting_octets_ -= octets;
-    committed(*request, zone, verdict->refusal, applied, reply);
+    committed(*request, zone, verdict, applied, reply);
   };
-  committer_.apply(std::move(compute), rules.limits, std::move(done));
+  commits_.submit({request->client(), std::move(message), rules, request,
+                   [this, zone] { return takes_updates(zone); }, std::move(done)});
+}
+
+/// A large update may be under way while the configuration changes.
+Status UpdateService::takes_updates(const dns::Name& zone) const {
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  const auto index = zones.find(zone);
+  if (index && !zones[*index].options->is_secondary()) return {};
+  return fail(Errc::kNotFound, "the zone takes no updates any more");
 }
 
 void UpdateService::committed(ForwardedRequest& request, const dns::Name& zone, Refusal& refusal,

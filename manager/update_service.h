@@ -8,6 +8,7 @@
 #include "manager/notify_handler.h"
 #include "manager/rare_line.h"
 #include "manager/recent_replies.h"
+#include "manager/update_commits.h"
 #include "manager/update_forwarder.h"
 #include "manager/update_request.h"
 #include "manager/worker_link.h"
@@ -41,6 +42,9 @@ class UpdateService {
 
   /// Without one, or with null, no update is passed on to a primary. It outlives the service.
   void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }
+  /// Without one, or with null, large updates are done on the commit thread. It outlives the
+  /// service.
+  void set_large_changes(LargeChanges* large) { commits_.set_large_changes(large); }
   void set_limits(const Limits& limits) { limits_ = limits; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
@@ -62,6 +66,7 @@ class UpdateService {
   void committed(ForwardedRequest& request, const dns::Name& zone, Refusal& refusal,
                  const Result<zone::Applied>& applied, const ForwardReply& reply);
   void notify(ipc::Forward&& forward, const ForwardReply& reply);
+  [[nodiscard]] Status takes_updates(const dns::Name& zone) const;
   dns::Rcode judge_notify(const ForwardedRequest& request);
   void signed_query(ipc::Forward&& forward, const ForwardReply& reply);
   Request accept(ipc::Forward& forward, const ForwardReply& reply);
@@ -76,7 +81,7 @@ class UpdateService {
   void tell_refusal(const ForwardedRequest& request, const dns::Name& zone, const Refusal& why);
   [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
 
-  Committer& committer_;
+  UpdateCommits commits_;
   RuntimePtr runtime_;
   NotifyHandler* notify_;
   UpdateForwarder* forwarder_ = nullptr;

@@ -23,7 +23,10 @@ DetachedDraft::DetachedDraft(shm::Store& store, const shm::VersionInfo& base, dn
       base_(store.window(), base.root, base.number),
       data_(store.begin_private()),
       scratch_(store.begin_private()),
-      draft_(data_, scratch_, base.root, base.number + 1) {}
+      draft_(data_, scratch_, base.root, base.number + 1) {
+  // A few blocks for a while: whether there is room is for `data_` to say.
+  scratch_.use_reserve();
+}
 
 bool DetachedDraft::fits(const Snapshot& now) const noexcept {
   const ZoneEntry* began = base_.zone_at(apex_).entry_;

@@ -536,5 +536,27 @@ TEST_F(Update, AboveTheRecordsOfAZoneIsRefused) {
   EXPECT_THAT(reason_, HasSubstr("zone-records"));
 }
 
+// Size ------------------------------------------------------------------------------------------
+
+TEST_F(Update, ConcernsWhatItNamesAndWhatIsWhereItDeletes) {
+  const auto concerned = [&](const UpdateBuilder& update) {
+    const auto message = parse_update(update.message());
+    std::uint64_t count = 0;
+    while (message && concerns_more_than(count, zone_.zone(), *message)) ++count;
+    return count;
+  };
+  using Builder = UpdateBuilder;
+  EXPECT_EQ(concerned(Builder()), 0U);
+  EXPECT_EQ(concerned(Builder().yx("www", "A").add("new 60 A 192.0.2.9")), 2U);
+  EXPECT_EQ(concerned(Builder().remove("www A 192.0.2.10")), 1U);
+  EXPECT_EQ(concerned(Builder().remove_name("www")), 1U + 3U);
+  EXPECT_EQ(concerned(Builder().remove_name("www").remove_name("ns1")), 2U + 4U);
+  EXPECT_EQ(concerned(Builder().remove_set("www", "A")), 1U + 2U);
+  EXPECT_EQ(concerned(Builder().remove_name("absent").remove_set("absent", "A")), 2U);
+  EXPECT_EQ(concerned(Builder().add("www 300 A 192.0.2.12")), 1U);
+  EXPECT_EQ(concerned(Builder().add("www 301 A 192.0.2.12")), 1U + 4U) << "the set goes and comes";
+  EXPECT_EQ(concerned(Builder("elsewhere.").remove_name("www.elsewhere.")), 1U);
+}
+
 }  // namespace
 }  // namespace pando::manager
