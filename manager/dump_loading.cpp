@@ -114,6 +114,7 @@ class DumpLoading {
   }
 
   Status set_timers(std::uint32_t index) {
+    if (zone_.expires_at == 0 && zone_.next_refresh == 0 && zone_.last_ok == 0) return {};
     shm::Store::SideEntry* side = store_.side(index);
     if (side == nullptr) return fail(Errc::kFull, "no memory for timers");
     side->expires_at.store(zone_.expires_at, std::memory_order_relaxed);

@@ -163,6 +163,13 @@ zone::Record merged_soa(const zone::Record& live, const Steps& edit) {
   return live;
 }
 
+Steps not_followed(const zone::ZoneView& now, const Steps& steps) {
+  Steps apart;
+  for (const auto& [key, step] : steps)
+    if (key.type() != RRType::kSOA && ttl_in(now, key) != step.after) apart.emplace(key, step);
+  return apart;
+}
+
 Steps held_back(const Steps& edit, const Steps& live) {
   Steps held;
   for (const auto& [key, step] : edit) {

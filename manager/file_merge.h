@@ -32,6 +32,9 @@ zone::Changes merge_edit(const zone::ZoneView& live, const Steps& edit);
 /// The SOA that goes with it, with the live one's serial.
 zone::Record merged_soa(const zone::Record& live, const Steps& edit);
 
+/// The part of `steps` that is not so in the zone as it is now.
+Steps not_followed(const zone::ZoneView& now, const Steps& steps);
+
 /// The part of `edit` that the zone did not follow when `live` was what changed in it.
 Steps held_back(const Steps& edit, const Steps& live);
 

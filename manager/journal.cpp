@@ -115,7 +115,9 @@ struct Journal::Impl {
   void recount();
   Result<std::unique_ptr<StoreFile>> make_segment(const std::string& file, std::uint64_t room,
                                                   std::uint64_t& octets);
-  Status open_segment(std::uint64_t room);
+  Status open_segment(std::uint64_t room, std::span<const JournalEntry> group = {});
+  [[nodiscard]] Result<Bytes> encode_group(std::span<const JournalEntry> group,
+                                           std::uint64_t segment_nonce) const;
   void poison(std::uint64_t group_first) noexcept;
 };
 
@@ -230,6 +232,9 @@ Status Journal::Impl::recover_last_segment() {
     note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                             reader->damaged_places())});
   recover_tail(segment.path, *reader);
+  // Nothing is written to it any more, but an empty one's name may become the next one's.
+  listing.segments.back().octets =
+      reader->damaged_places() != 0 ? reader->file_octets() : reader->valid_octets();
   return {};
 }
 
@@ -285,8 +290,9 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
 }
 
 /// The file gets its name only after its header is durable, and records only after its name is. A
-/// segment that a kill left without records has the same name: what it voids stays void.
-Status Journal::Impl::open_segment(std::uint64_t room) {
+/// segment that a kill left without records has the same name: what it voids stays void. A `group`
+/// that it begins with is there when its name is.
+Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEntry> group) {
   SegmentHeader header;
   header.first = last + 1;
   header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
@@ -297,9 +303,12 @@ Status Journal::Impl::open_segment(std::uint64_t room) {
   header.nonce = random_nonce();
   const std::string file = path(header.first, kSegmentSuffix);
   const std::string partial = file + std::string(kPartialSuffix);
+  auto records = encode_group(group, header.nonce);
+  if (!records) return pass(records);
   std::uint64_t octets = 0;
   auto opened = make_segment(partial, room, octets);
   Status made = opened ? (*opened)->write_at(0, encode_segment_header(header)) : pass(opened);
+  if (made && !records->empty()) made = (*opened)->write_at(kSegmentHeaderOctets, *records);
   if (made) made = (*opened)->sync();
   if (!made) {
     static_cast<void>(disk.remove(partial));  // its blocks may be what the next try lacks
@@ -312,8 +321,9 @@ Status Journal::Impl::open_segment(std::uint64_t room) {
   crash_point("journal-segment-named");
   active = std::move(*opened);
   active_octets = octets;
-  written = kSegmentHeaderOctets;
-  total += kSegmentHeaderOctets;
+  written = kSegmentHeaderOctets + records->size();
+  total += written;
+  last += group.size();
   nonce = header.nonce;
   const std::lock_guard lock(mutex);
   listing.void_from = 0;
@@ -328,19 +338,20 @@ void Journal::Impl::poison(std::uint64_t group_first) noexcept {
   if (listing.void_from == 0 || group_first < listing.void_from) listing.void_from = group_first;
 }
 
-Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
-  Impl& journal = *impl_;
-  if (group.empty()) return journal.last.load();
+/// Octets that a group takes at most.
+static std::uint64_t room_for(std::span<const JournalEntry> group) {
   std::uint64_t need = 0;
   for (const JournalEntry& entry : group)
     need += kRecordHeaderOctets + dns::kMaxNameOctets + 16 + entry.payload.size();
-  if (journal.active && journal.written + need > journal.active_octets) seal();
-  if (!journal.active) {
-    if (auto opened = journal.open_segment(need); !opened) return pass(opened);
-  }
-  const std::uint64_t first = journal.last + 1;
+  return need;
+}
+
+/// The records of the next positions.
+Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
+                                          std::uint64_t segment_nonce) const {
+  const std::uint64_t first = last + 1;
   Bytes bytes;
-  bytes.reserve(need);
+  bytes.reserve(room_for(group));
   std::uint64_t position = first;
   for (const JournalEntry& entry : group) {
     if (entry.payload.size() + dns::kMaxNameOctets + 8 > kMaxRecordBody)
@@ -349,12 +360,26 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
     append_record(bytes,
                   {position++, first, entry.kind, entry.zone, entry.from, entry.to, entry.payload,
                    &entry == &group.back()},
-                  journal.nonce);
+                  segment_nonce);
   }
+  return bytes;
+}
+
+Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
+  Impl& journal = *impl_;
+  if (group.empty()) return journal.last.load();
+  const std::uint64_t need = room_for(group);
+  if (journal.active && journal.written + need > journal.active_octets) seal();
+  if (!journal.active) {
+    if (auto opened = journal.open_segment(need); !opened) return pass(opened);
+  }
+  const std::uint64_t first = journal.last + 1;
+  auto bytes = journal.encode_group(group, journal.nonce);
+  if (!bytes) return pass(bytes);
   // From here on the positions are used, whether or not the group reaches the disk.
-  journal.last = position - 1;
+  journal.last += group.size();
   crash_point("journal-before-write");
-  auto done = journal.active->write_at(journal.written, bytes);
+  auto done = journal.active->write_at(journal.written, *bytes);
   crash_point("journal-written");
   pause_point("journal-sync");
   if (done) done = journal.active->sync();
@@ -363,8 +388,8 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
     journal.poison(first);
     return pass(done);
   }
-  journal.written += bytes.size();
-  journal.total += bytes.size();
+  journal.written += bytes->size();
+  journal.total += bytes->size();
   const std::lock_guard lock(journal.mutex);
   journal.listing.segments.back().octets = journal.written;
   return journal.last.load();
@@ -380,6 +405,15 @@ void Journal::begin_behind(std::uint64_t position) noexcept {
   skip_to(position);
   const std::lock_guard lock(impl_->mutex);
   impl_->listing.void_from = 1;
+}
+
+Status Journal::begin_with(std::uint64_t position, std::span<const JournalEntry> notes) {
+  begin_behind(position);
+  auto opened = impl_->open_segment(room_for(notes), notes);
+  if (opened) return {};
+  const std::lock_guard lock(impl_->mutex);
+  impl_->listing.void_from = 0;
+  return opened;
 }
 
 Status Journal::begin_segment() { return impl_->active ? Status() : impl_->open_segment(0); }

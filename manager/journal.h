@@ -83,6 +83,10 @@ class Journal {
   /// The same for a journal that has no records yet: there never were any up to that position, so
   /// none is missing.
   void begin_behind(std::uint64_t position) noexcept;
+  /// The same, with what there is to note about that: the segment gets its name with `notes` in it,
+  /// or not at all. After an error the journal has not begun, and what a later group makes of it
+  /// has records missing before it.
+  Status begin_with(std::uint64_t position, std::span<const JournalEntry> notes);
   /// Makes the segment that the next group goes to, if there is none: what begin_behind() said
   /// stands in it, and would be forgotten with the process otherwise.
   Status begin_segment();

@@ -29,13 +29,11 @@ Status begin_journal(shm::Store& store, Journal& journal) {
   const shm::VersionInfo now = store.current();
   if (now.journal_position == 0 || has_files(journal)) return {};
   const auto notes = notes_of(zone::Snapshot(store.window(), now.root, now.number));
-  journal.begin_behind(now.journal_position);
+  if (auto begun = journal.begin_with(now.journal_position, notes); !begun) return begun;
   log::info("journal_begins", "position", now.journal_position, "zones_without_updates_known",
             notes.size());
-  if (notes.empty()) return journal.begin_segment();
-  auto position = journal.append(notes);
-  if (!position) return pass(position);
-  auto version = store.publish(store.begin(), store.current().root, *position);
+  if (notes.empty()) return {};
+  auto version = store.publish(store.begin(), store.current().root, journal.last_position());
   return version ? Status() : Status(pass(version));
 }
 

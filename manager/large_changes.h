@@ -60,6 +60,8 @@ class LargeChanges {
   void submit(ZoneChange change);
   [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
+  /// What is submitted now is not done any more.
+  [[nodiscard]] bool stopping() const noexcept { return stopping_; }
   /// Ends what is being worked out, soon: nothing is done or told of any more. Of the commit
   /// thread.
   void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }

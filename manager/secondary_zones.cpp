@@ -611,7 +611,7 @@ void SecondaryZones::failed(const std::shared_ptr<Attempt>& attempt, const Error
   if (at == zones_.end()) return run_due();
   Zone& zone = at->second;
   zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
-  zone.damaged = error.code == Errc::kCorrupt;
+  zone.damaged = zone.damaged || error.code == Errc::kCorrupt;
   if (!broken_ixfr || zone.whole_zone) return next_primary(at);
   ++counters_.fallbacks;
   zone.whole_zone = true;

@@ -172,7 +172,10 @@ void Server::end_parts() {
 }
 
 void Server::leave(std::chrono::steady_clock::time_point deadline) {
-  if (!committer_->busy() || std::chrono::steady_clock::now() > deadline) return io_.stop();
+  // What the network's thread posted before it ended may own coroutines of its loop, which is there
+  // no longer than io_: it runs first.
+  if (!committer_->busy() || std::chrono::steady_clock::now() > deadline)
+    return asio::post(io_, [this] { io_.stop(); });
   tick_timer_.expires_after(std::chrono::milliseconds(5));
   tick_timer_.async_wait([this, deadline](const asio::error_code&) { leave(deadline); });
 }

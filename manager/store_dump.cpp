@@ -10,6 +10,7 @@
 #include "manager/journal_snapshot.h"
 #include "manager/trickled_file.h"
 #include "manager/zone_writing.h"
+#include "shm/side_table.h"
 #include "zone/dump_writer.h"
 
 namespace pando::manager {
@@ -88,7 +89,8 @@ Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::S
   Status done;
   zone::ZoneWalk walk(version);
   while (const zone::ZoneView zone = walk.next()) {
-    done = writer.put_zone(zone, store.side(zone.side_index()), notes_of(*history, zone, position));
+    done = writer.put_zone(zone, shm::known_side(store.window(), zone.side_index()),
+                           notes_of(*history, zone, position));
     if (!done) return pass(done);
   }
   done = writer.finish();

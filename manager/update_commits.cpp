@@ -21,6 +21,8 @@ struct UpdateCommits::Step {
 
   /// Against the version that the changes are applied to, each time anew.
   Result<zone::Changes> compute(const zone::Snapshot& snapshot) {
+    if (update.check)  // of a small one, which is computed on the commit thread
+      if (auto ok = update.check(); !ok) return pass(ok);
     UpdateOutcome outcome = compute_update(snapshot, update.message, update.rules);
     verdict = {outcome.rcode, outcome.reason, outcome.code};
     if (outcome.rcode != dns::Rcode::kNoError) return fail(Errc::kDenied, "{}", outcome.reason);
@@ -37,14 +39,15 @@ std::size_t UpdateCommits::held() const noexcept {
 /// By the version that readers see: what is being committed may have more, but not by more than
 /// the commit thread has changed itself.
 bool UpdateCommits::is_large(const Update& update) const {
-  if (large_ == nullptr) return false;
+  if (large_ == nullptr || large_->stopping()) return false;
   const zone::ZoneView zone = committer_.current().zone_at(update.message.zone.name);
   return concerns_more_than(large_->at_once(), zone, update.message);
 }
 
 void UpdateCommits::submit(Update update) {
   const bool large = is_large(update);
-  if (large || !zones_.empty()) {
+  const bool ending = large_ != nullptr && large_->stopping();
+  if (!ending && (large || !zones_.empty())) {
     const std::string zone = folded_key(update.message.zone.name);
     const auto found = zones_.find(zone);
     if (found != zones_.end()) {
@@ -70,7 +73,7 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
   ZoneChange change;
   change.zone = update.message.zone.name;
   change.records = large_->at_once() + 1;
-  change.check = std::move(update.check);
+  change.check = std::exchange(update.check, nullptr);
   change.again = [this, zone] { zones_[zone].holds_all = true; };
   auto done = std::move(update.done);
   auto step = std::make_shared<Step>();

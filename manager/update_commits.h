@@ -29,7 +29,8 @@ class UpdateCommits {
     UpdateMessage message;
     UpdateRules rules;
     std::shared_ptr<const void> keeps;  ///< what `rules` points to
-    /// On the commit thread, of a large update: whether the zone still takes updates; may be empty.
+    /// On the commit thread, when it is done: whether the zone still takes updates, since it may
+    /// have waited for a large one; may be empty.
     std::function<Status()> check;
     /// On the commit thread, once. `verdict` has the RCODE that the update itself deserves; when
     /// that is NOERROR and there is an error all the same, the server could not store it.

@@ -70,9 +70,9 @@ class Builder {
     const dns::ScanOptions options = options_for(apex_);
     const dns::RecordSink sink = record_sink();
     dns::ZoneScanner scanner(options, {apex_, std::nullopt, std::nullopt, std::nullopt, 1}, sink);
+    zone::ZoneSource source = source_from(file.status());  // with the clock as it is now
     scanner.scan_rest(path_, file.identity(), file);
     if (auto lines = take(scanner.take_report()); !lines.empty()) return problem(std::move(lines));
-    zone::ZoneSource source = source_from(file.status());
     source.hash = scanner.has_included() ? 0 : file.content_hash();
     return finish(source);
   }

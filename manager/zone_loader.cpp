@@ -524,8 +524,27 @@ struct ZoneLoader::Merged {
   dns::Serial to;
   std::size_t added = 0;
   std::size_t removed = 0;
+  std::string apart;  // a line for the operator
   bool moved = false;
 };
+
+namespace {
+
+/// Of records that are not as the file has them now.
+std::string line_of(const Steps& apart) {
+  constexpr std::size_t kMostNamed = 10;
+  if (apart.empty()) return {};
+  std::string named;
+  std::size_t count = 0;
+  for (auto at = apart.begin(); at != apart.end() && count < kMostNamed; ++at, ++count)
+    named += fmt::format("{}{} {}{}", count == 0 ? "" : ", ", to_text(at->first.owner()),
+                         dns::to_text(at->first.type()), at->second.after ? "" : " (removed)");
+  return fmt::format(
+      "{} records are not served as the file has them, since updates came for them: {}{}",
+      apart.size(), named, count < apart.size() ? ", ..." : "");
+}
+
+}  // namespace
 
 /// Applies what the file's edit comes to and notes the file as merged, as one step.
 void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
@@ -534,11 +553,12 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
   change.zone = task->job.apex;
   change.records = task->plan->edit.size();
   change.stage = [task, merged, limits = limits_](Stage& stage) -> Status {
-    auto applied = stage_merge(stage, *task->plan, limits);
-    merged->moved = !applied && applied.error().code == Errc::kExists;
-    if (!applied) return pass(applied);
-    *merged = {applied->from, applied->to, applied->effective.added.size(),
-               applied->effective.removed.size()};
+    auto staged = stage_merge(stage, *task->plan, limits);
+    merged->moved = !staged && staged.error().code == Errc::kExists;
+    if (!staged) return pass(staged);
+    const zone::Applied& applied = staged->applied;
+    *merged = {applied.from, applied.to, applied.effective.added.size(),
+               applied.effective.removed.size(), line_of(staged->apart)};
     return {};
   };
   change.done = [this, task, merged](const Result<std::uint64_t>& version) {
@@ -554,6 +574,8 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
       log::info("zone_merged", "zone", to_text(task->job.apex), "from", merged->from.value,
                 "serial", merged->to.value, "added", merged->added, "removed", merged->removed,
                 "ms", milliseconds_since(task->start));
+    if (!merged->apart.empty())
+      task->warnings.push_back(fmt::format("{}: {}", task->job.path, merged->apart));
     finish(task, {changed ? Outcome::Kind::kChanged : Outcome::Kind::kUnchanged,
                   live.serial(),
                   live.record_count(),

@@ -86,14 +86,12 @@ Result<zone::Changes> served_part(const zone::ZoneView& live, const zone::Record
   return changes;
 }
 
-void journal_merge(Stage& stage, const MergePlan& plan, bool settles,
-                   const zone::Applied& applied) {
+void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone::Applied& applied,
+                   const Steps& held) {
   const std::size_t before = stage.journal.size();
   if (plan.with_noted_file)
     stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_noted_file));
-  FileEdit edit{plan.file_serial, applied.effective, {plan.zone, {}, {}}};
-  if (!settles)
-    edit.held = changes_of(plan.zone, held_back(plan.edit, steps_of(applied.effective)));
+  const FileEdit edit{plan.file_serial, applied.effective, changes_of(plan.zone, held)};
   if (!edit.live.empty() || !edit.held.empty() || (plan.note_file_serial && !settles))
     stage.journal.push_back({plan.zone, applied.from, applied.to, encode(edit), RecordKind::kEdit});
   if (settles)
@@ -104,8 +102,8 @@ void journal_merge(Stage& stage, const MergePlan& plan, bool settles,
 
 }  // namespace
 
-Result<zone::Applied> stage_merge(Stage& stage, const MergePlan& plan,
-                                  const zone::DataLimits& limits) {
+Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan,
+                               const zone::DataLimits& limits) {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(plan.zone);
   const auto soa = soa_record(live);
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
@@ -127,9 +125,12 @@ Result<zone::Applied> stage_merge(Stage& stage, const MergePlan& plan,
     if (!done) return pass(done);
     applied = std::move(*done);
   }
-  journal_merge(stage, plan, plan.settles && !moved, applied);
+  const bool settles = plan.settles && !moved;
+  const Steps held = settles ? Steps() : held_back(plan.edit, steps_of(applied.effective));
+  journal_merge(stage, plan, settles, applied, held);
   if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
-  return applied;
+  const zone::ZoneView now = stage.draft.snapshot().zone_at(plan.zone);
+  return MergedFile{std::move(applied), not_followed(now, held)};
 }
 
 }  // namespace pando::manager

@@ -57,9 +57,15 @@ Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fre
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneSource& source, FileState state);
 
+/// What became of a plan.
+struct MergedFile {
+  zone::Applied applied;
+  /// What the file changed and the zone has otherwise, since updates came for it: they win.
+  Steps apart;
+};
+
 /// Brings the plan into the next version: the difference with its journal record, and the note that
 /// the file is merged. kExists: the zone moved, plan again.
-Result<zone::Applied> stage_merge(Stage& stage, const MergePlan& plan,
-                                  const zone::DataLimits& limits);
+Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan, const zone::DataLimits& limits);
 
 }  // namespace pando::manager

@@ -126,6 +126,7 @@ Status DumpReader::take_saved(const SavedVersion& version) {
     return fail(Errc::kCorrupt, "{} has two versions '{}'", to_text(zone_.name), version.label);
   labels_.push_back(version.label);
   ++counts_.saved;
+  if (data_.records > 0) stage_ = Stage::kHistory;  // no more of its records can come
   if (!version.held()) return {};
   stage_ = Stage::kHistory;
   data_.saved = true;

@@ -261,8 +261,9 @@ class Host {
   }
   static std::string said(const JournalFiles& files) {
     std::string text = fmt::format(" snapshot {}", files.snapshot_position);
-    for (const auto& [path, header] : files.segments)
-      text += fmt::format(", from {} (void from {})", header.first, header.void_from);
+    for (const JournalFiles::Segment& segment : files.segments)
+      text += fmt::format(", from {} (void from {})", segment.header.first,
+                          segment.header.void_from);
     return text;
   }
   static std::string said(const std::vector<KeptGroup>& groups) {

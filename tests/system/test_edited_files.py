@@ -306,6 +306,16 @@ def test_a_zone_that_was_away_inherits_no_updates(updated):
         updated.update(add=["dyn 60 A 192.0.2.20"])
 
 
+def test_an_edit_that_updates_overrule_is_told(zone):
+    zone.update(delete=["www 60 A 192.0.2.10", "old 60 A 192.0.2.11"], add=["www 60 A 192.0.2.12"])
+    zone.write("www 60 A 192.0.2.10", "old 90 A 192.0.2.11", "new 60 A 192.0.2.13", serial=5)
+    zone.reload()
+    assert zone.served() == {"www 60 A 192.0.2.12", "new 60 A 192.0.2.13"}
+    told = [line for line in zone.server.log_path.read_text().splitlines() if "not served as the file has them" in line]
+    assert len(told) == 1
+    assert " 1 records " in told[0] and f"old.{ZONE}. A" in told[0]
+
+
 def test_files_are_merged_while_updates_come(zone):
     """What came by update is read from the journal, which grows meanwhile: that must not look like damage."""
     ending, written = threading.Event(), []

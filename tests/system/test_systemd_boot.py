@@ -120,6 +120,9 @@ step journal
 journalctl -b --no-pager -o short-monotonic
 """
 
+# Of a control group whose processes end while they are listed, as containers have them: systemd 252 says so and goes on.
+GROUP_ENDS = ("to auxiliary processes: Input/output error", "to auxiliary processes on client request: Input/output error")
+
 
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +194,7 @@ def results(tmp_path_factory):
 
 def lines(results, step):
     print(results["journal"])  # shown by pytest when the test fails
-    return results[step].splitlines()
+    return [line for line in results[step].splitlines() if not line.endswith(GROUP_ENDS)]
 
 
 def test_it_serves_after_boot(results):
@@ -240,5 +243,5 @@ def test_systemd_complained_about_nothing(results):
                   if "pando" in line and ("Unknown" in line or "Failed to" in line
                                           or "ignoring" in line or "SIGSYS" in line)
                   # The kernel's, in a container, when a process of the group ends at that moment.
-                  and "Failed to kill control group" not in line]
+                  and "Failed to kill control group" not in line and not line.endswith(GROUP_ENDS)]
     assert complaints == []

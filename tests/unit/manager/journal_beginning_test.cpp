@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "manager/journal_history.h"
+#include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/parts.h"
 
 namespace pando::manager {
@@ -72,6 +73,34 @@ TEST_F(JournalBeginning, KnowsThatItDoesNotKnowWhatCameByUpdate) {
   reopen();
   EXPECT_FALSE(state().overlay.known());
   EXPECT_TRUE(told_.empty()) << told_.front();
+}
+
+/// A disk that fails, or a kill, at any of its steps.
+TEST_F(JournalBeginning, HasItsNotesOrHasNotBegun) {
+  allow_updates();
+  for (int step = 0;; ++step) {
+    testing::FakeDisk disk;
+    Journal journal = must(Journal::open({folder_, 64 << 10}, disk, [](const JournalNote&) {}));
+    journal.skip_to(500);
+    int calls = 0;
+    disk.fail = [&](testing::FakeDisk::Call, const std::string&) {
+      return calls++ == step ? Status(fail(Errc::kIo, "EIO")) : Status();
+    };
+    const bool begun = begin_journal(store(), journal).has_value();
+    const bool reached = calls > step;
+    disk.fail = [](testing::FakeDisk::Call, const std::string&) { return Status(); };
+    must(store().publish(store().begin(), store().current().root, 500));
+    const JournalEntry entry[] = {
+        {name("@"), {10}, {11}, zone::encode(parts_.changes({}, {"dyn 60 A 192.0.2.1"}))}};
+    must(journal.append(entry));
+    Journal next = must(Journal::open({folder_, 64 << 10}, disk, [](const JournalNote&) {}));
+    const auto history = JournalHistory::read(disk, next.files(), [](const JournalNote&) {});
+    EXPECT_FALSE(must(history->file_state(name("@"), UINT64_MAX)).overlay.known())
+        << "step " << step << (begun ? ", begun" : ", not begun");
+    if (reached) continue;
+    EXPECT_GT(step, 4) << "few calls of the disk are enough";
+    return;
+  }
 }
 
 TEST_F(JournalBeginning, ThatHasFilesOrNothingBeforeItIsLeftAlone) {

@@ -103,6 +103,29 @@ class Commits : public ::testing::Test {
   int answers_ = 0;
 };
 
+TEST_F(Commits, WhatWaitedIsNotDoneInAZoneThatTakesNoUpdatesAnyMore) {
+  const auto go_on = stop_pool();
+  const Answer big = submit(large());
+  const Answer held = submit(add("held"));
+  check_ = fail(Errc::kNotFound, "a secondary now");
+  go_on->set_value();
+  EXPECT_FALSE(wait(big).stored);
+  EXPECT_FALSE(wait(held).stored);
+  EXPECT_THAT(parts_.zone.at("held"), IsEmpty());
+}
+
+TEST_F(Commits, WhatComesWhileTheServerEndsIsDoneOnTheCommitThread) {
+  const auto go_on = stop_pool();
+  const Answer lost = submit(large());
+  changes_.stop();
+  const Answer big = submit(UpdateBuilder().remove_name("big3").remove_name("big4"));
+  const Answer next = submit(add("next"));
+  EXPECT_TRUE(wait(big).stored);
+  EXPECT_TRUE(wait(next).stored);
+  EXPECT_FALSE(lost->has_value());
+  go_on->set_value();
+}
+
 TEST_F(Commits, ASmallUpdateIsDoneOnTheCommitThread) {
   UpdateBuilder update;
   const Outcome done = wait(submit(update.remove_name("big0")));

@@ -50,6 +50,12 @@ TEST(SeenMarks, TakeNoMoreHoweverOftenTheyAreMade) {
   EXPECT_LT(marks.octets(), 64U << 10);
 }
 
+TEST(SeenMarks, OfAnotherNameAreNotFoundBeyondTheMostThatOneHas) {
+  SeenMarks marks;
+  marks.mark(20'000'001, 0);
+  EXPECT_FALSE(marks.has_any(20'000'000, 0, SeenMarks::kMostRecords + 1));
+}
+
 TEST(SeenMarks, NothingIsMarkedAtFirst) {
   SeenMarks marks;
   EXPECT_FALSE(marks.has_name(0));
