@@ -17,6 +17,7 @@ import dns.query
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
+import dns.tsigkeyring
 import dns.update
 import pytest
 
@@ -378,6 +379,67 @@ def test_no_more_visits_to_a_primary_at_once_than_configured(pando, tmp_path):
         servers.wait_until("all zones have come", lambda: server.control("status")["counters"]["transfers_in"] == count, 120)
         # A connection that the secondary has left is counted until its thread has noticed.
         assert primary.most_connections <= 3 + 3 and len(primary.asked) == count
+    finally:
+        primary.close()
+
+
+def test_no_more_transfers_at_once_than_configured_whoever_sends_them(pando, tmp_path):
+    zone_list = tmp_path / "zones.list"
+    zone_list.write_text("".join(f"z{number}.test - from{number % 3}\n" for number in range(150)))
+    counting, answering, most = threading.Lock(), 0, 0
+
+    def answer(query, rdtype):
+        nonlocal answering, most
+        with counting:
+            answering += 1
+            most = max(most, answering)
+        time.sleep(0.02)
+        apex = query.question[0].name.to_text()
+        opening = dns.rrset.from_text(apex, 300, "IN", "SOA", "ns.test. admin.test. 1 36000 36000 360000 300")
+        with counting:
+            answering -= 1
+        return [wire(query, [opening, dns.rrset.from_text(apex, 300, "IN", "NS", "ns.test."), opening])]
+
+    with contextlib.ExitStack() as stack:
+        primaries = [stack.enter_context(contextlib.closing(OddPrimary())) for _ in range(3)]
+        for primary in primaries:
+            primary.answer = answer
+        server = pando([], remotes=[{"name": f"odd{i}", "address": [f"127.0.0.1@{primary.port}"]}
+                                    for i, primary in enumerate(primaries)], limits="{transfers-in: 4}")
+        with open(server.config, "a") as config:
+            templates = ", ".join(f"{{name: from{i}, primaries: [odd{i}]}}" for i in range(3))
+            config.write(f"templates: [{templates}]\nzone-lists: ['{zone_list}']\n")
+        server.start()
+        servers.wait_until("all zones have come", lambda: server.control("status")["counters"]["transfers_in"] == 150, 120)
+        assert 2 <= most <= 4
+
+
+def test_a_notify_from_elsewhere_is_taken_if_its_key_may(pando):
+    """`allow-notify` by key: the primary's own address may always."""
+    names = ("notify-key", "other-key")
+    keys = [{"name": name, "algorithm": "hmac-sha256", "secret": "c2VjcmV0IG9mIHRoZSBub3RpZnkgdGVzdHM="} for name in names]
+    primary = OddPrimary()
+    primary.answer = lambda query, rdtype: [wire(query, slow_whole(primary.serial) if rdtype == "AXFR" else [slow_soa(primary.serial)])]
+
+    def told_by(key):
+        message = dns.message.make_query(APEX, "SOA")
+        message.set_opcode(dns.opcode.NOTIFY)
+        message.flags = message.flags & ~dns.flags.RD | dns.flags.AA
+        if key:
+            message.use_tsig(dns.tsigkeyring.from_text({one["name"]: one["secret"] for one in keys}), key)
+        return dns.query.udp(message, "127.0.0.1", port=server.port, timeout=10, source="127.0.0.9").rcode()
+
+    def slow_whole(serial):
+        return [slow_soa(serial), *zone(serial)[1:-1], slow_soa(serial)]
+
+    try:
+        server = pando([{"name": "example", "primaries": ["odd"], "allow-notify": [{"key": "notify-key"}]}], keys=keys,
+                       remotes=[{"name": "odd", "address": [f"127.0.0.1@{primary.port}"]}]).start("example")
+        primary.serial = 2
+        assert told_by(None) == told_by("other-key") == dns.rcode.REFUSED
+        assert server.serial("example") == 1
+        assert told_by("notify-key") == dns.rcode.NOERROR
+        has_serial(server, 2)
     finally:
         primary.close()
 

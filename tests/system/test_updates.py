@@ -259,6 +259,28 @@ def test_floods_of_forged_updates_to_some_workers_leave_the_clients_of_others_al
     assert not servers.wait_until("the queues are empty", lambda: server.ask("forged.example")).answer
 
 
+@pytest.mark.parametrize("policy", ["increment", "unixtime", "date"])
+def test_serials_follow_the_policy(tmp_path, pando, policy):
+    path = tmp_path / "example.zone"
+    path.write_text(ZONE)
+    server = pando([{"name": "example", "file": str(path), "serial-policy": policy,
+                     "allow-update": [{"address": "127.0.0.0/8"}]}]).start("example")
+
+    def by_the_clock():
+        now = time.time()
+        return {"increment": 1, "unixtime": int(now), "date": int(time.strftime("%Y%m%d", time.gmtime(now))) * 100}[policy]
+
+    serials, earliest = [], by_the_clock()
+    for number in range(3):
+        update = dns.update.Update("example")
+        update.add(f"new{number}", 60, "A", "192.0.2.1")
+        assert send(server, update).rcode() == dns.rcode.NOERROR
+        serials.append(server.serial("example"))
+    assert serials == sorted(set(serials))
+    # Three in one second, or of one day, go on from the one before.
+    assert earliest <= serials[0] and serials[-1] <= by_the_clock() + 3
+
+
 def test_large_update_over_tcp(server):
     update = new_update()
     for i in range(1500):
