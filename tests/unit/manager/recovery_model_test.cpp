@@ -356,7 +356,7 @@ class Model {
     life_->transfer_whole(live_);
     transferred_ = live_;
     in_journal_ = true;
-    edited_ = true;  // the journal no longer leads from the file to the zone
+    merged_text_.clear();  // the journal no longer leads from the file to the zone
     check(false);
   }
 
@@ -367,25 +367,25 @@ class Model {
         if (disk_.erase(one) == 0) disk_.insert(one);
     if (random_() % 2 == 0) file_serial_ += static_cast<std::uint32_t>(random_() % 9) - 3;
     std::map<std::string, int> ttls;
-    std::ofstream file(path_);
-    file << fmt::format(
-        "@ 60 SOA ns1 admin {} 3600 600 86400 300\n@ 60 NS ns1\nns1 60 A 192.0.2.1\n",
-        file_serial_);
+    text_ =
+        fmt::format("@ 60 SOA ns1 admin {} 3600 600 86400 300\n@ 60 NS ns1\nns1 60 A 192.0.2.1\n",
+                    file_serial_);
     for (const std::string& one : disk_) {
       const auto space = one.find(' ');
       const int set_ttl = ttls.try_emplace(one.substr(0, space + 3), ttl()).first->second;
-      file << one.substr(0, space) << " " << set_ttl << one.substr(space) << "\n";
+      text_ += fmt::format("{} {}{}\n", one.substr(0, space), set_ttl, one.substr(space));
     }
-    file.close();
+    std::ofstream(path_) << text_;
     std::filesystem::last_write_time(
         path_, std::filesystem::file_time_type(std::chrono::seconds(1'000'000 + ++writes_)));
-    edited_ = true;
   }
+  /// Written again with the same content, it is the file that was merged.
+  [[nodiscard]] bool edited() const { return text_ != merged_text_; }
 
   /// The model's rule: what the file added or removed since it was merged last is added or removed.
   /// After transfers a file that is not the noted one replaces all that was sent.
   void merged() {
-    if (const auto sent = std::exchange(transferred_, {}); sent && edited_) {
+    if (const auto sent = std::exchange(transferred_, {}); sent && edited()) {
       Records own = disk_;
       for (const std::string& one : all()) {
         if (live_.contains(one) && !sent->contains(one)) own.insert(one);
@@ -402,11 +402,11 @@ class Model {
         live_.erase(one);
     }
     file_ = disk_;
-    edited_ = false;
+    merged_text_ = text_;
   }
 
   void load(bool same_version) {
-    const bool same = same_version && !edited_;
+    const bool same = same_version && !edited();
     if (transferred_ && life_->zone().loaded()) life_->make_primary();
     life_->load();
     merged();
@@ -468,9 +468,10 @@ class Model {
   std::optional<Life> life_;
   std::uint32_t file_serial_ = 10;
   int writes_ = 0;
-  bool edited_ = false;                 // since it was merged
-  Records disk_;                        // the file as it is
-  Records file_;                        // as it was merged last
+  std::string text_;         // the file as it is
+  std::string merged_text_;  // as it was merged last
+  Records disk_;             // the records of both
+  Records file_;
   Records live_;                        // what is to be served
   std::optional<Records> transferred_;  // as a primary sent it last; no file was loaded since
   dns::Serial serial_;                  // served at the last look, with
