@@ -37,6 +37,9 @@ class Commits : public ::testing::Test {
     EXPECT_TRUE(parts_.run_until([&] { return filled->has_value(); }));
   }
 
+  /// The pool may still work on an update whose rules are this object's.
+  ~Commits() override { parts_.pool.join(); }
+
   struct Outcome {
     Rcode rcode = Rcode::kNoError;
     bool stored = false;
