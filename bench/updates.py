@@ -7,6 +7,7 @@
   PANDO_BUILD=build/release bench/updates.py looks [SCALE]               what was acknowledged, asked for at once
   PANDO_BUILD=build/release bench/updates.py isolation [OPTION]...       queries and updates beside other work: bench/isolation.py
   PANDO_BUILD=build/release bench/updates.py octets [OPTION]...          what an update writes, in the store and on disk: bench/octets.py
+  PANDO_BUILD=build/release bench/updates.py zones [OPTION]...           one of a million zones: bench/many_zones.py
   PANDO_BUILD=build/release bench/updates.py large [SIZE]                updates beside differences of 200,000 records
 
 Each server keeps its own default durability, told in docs/performance.md.
@@ -317,8 +318,9 @@ def main():
     rest = sys.argv[2:]
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
         folder = pathlib.Path(name)
-        if what in ("isolation", "octets"):  # they have options of their own
-            return importlib.import_module(what).run(folder, rest)
+        modules = {"isolation": "isolation", "octets": "octets", "zones": "many_zones"}  # they have options of their own
+        if what in modules:
+            return importlib.import_module(modules[what]).run(folder, rest)
         number = float(rest[0]) if rest else None
         kinds = rest[1:]
         if what == "rate":

@@ -8,6 +8,10 @@ namespace {
 
 constexpr std::size_t kFirstIndexSlots = 16;
 
+/// Of a slot; the rest is the tag.
+constexpr int kNumberBits = 24;
+constexpr std::uint32_t kNumber = (1U << kNumberBits) - 1;
+
 }  // namespace
 
 std::uint32_t ZoneTable::add_options(ZoneOptions options) {
@@ -18,17 +22,16 @@ std::uint32_t ZoneTable::add_options(ZoneOptions options) {
 Status ZoneTable::add(dns::NameView name, std::string_view file, std::uint32_t options) {
   if (file.size() > std::numeric_limits<std::uint16_t>::max())
     return fail(Errc::kInvalid, "file name of {} octets", file.size());
-  if (entries_.size() >= std::numeric_limits<std::uint32_t>::max() - 1)
-    return fail(Errc::kFull, "more than {} zones", entries_.size());
+  if (entries_.size() >= kNumber) return fail(Errc::kFull, "more than {} zones", entries_.size());
   if (2 * (entries_.size() + 1) > index_.size()) grow_index();
-  const std::size_t slot = slot_of(name);
-  if (index_[slot] != 0)
+  const Place place = place_of(name);
+  if (index_[place.slot] != 0)
     return fail(Errc::kExists, "zone {} is configured twice", dns::to_text(name));
   entries_.push_back({text_.size(), options, static_cast<std::uint16_t>(file.size()),
                       static_cast<std::uint8_t>(name.size())});
   append(text_, name.bytes());
   text_.insert(text_.end(), file.begin(), file.end());
-  index_[slot] = static_cast<std::uint32_t>(entries_.size());
+  index_[place.slot] = place.tag | static_cast<std::uint32_t>(entries_.size());
   return {};
 }
 
@@ -41,7 +44,7 @@ ZoneRef ZoneTable::operator[](std::size_t index) const noexcept {
 
 std::optional<std::size_t> ZoneTable::find(dns::NameView name) const noexcept {
   if (index_.empty()) return std::nullopt;
-  const std::uint32_t number = index_[slot_of(name)];
+  const std::uint32_t number = index_[place_of(name).slot] & kNumber;
   if (number == 0) return std::nullopt;
   return number - 1;
 }
@@ -56,21 +59,25 @@ dns::NameView ZoneTable::name_of(const Entry& entry) const noexcept {
   return {text_.data() + entry.text_at, entry.name_octets};
 }
 
-/// The index slot that holds `name`, or the free one where it belongs.
-std::size_t ZoneTable::slot_of(dns::NameView name) const noexcept {
+ZoneTable::Place ZoneTable::place_of(dns::NameView name) const noexcept {
   const std::size_t mask = index_.size() - 1;
   // FNV's low bits depend on the low bits of the octets only; the fold brings the others in.
   const std::uint64_t hash = dns::hash_name(name);
-  std::size_t slot = (hash ^ (hash >> 29)) & mask;
-  while (index_[slot] != 0 && !(name_of(entries_[index_[slot] - 1]) == name))
-    slot = (slot + 1) & mask;
-  return slot;
+  Place place{(hash ^ (hash >> 29)) & mask, static_cast<std::uint32_t>(hash >> 32) & ~kNumber};
+  const auto is_here = [&](std::uint32_t found) {
+    return (found & ~kNumber) == place.tag && name_of(entries_[(found & kNumber) - 1]) == name;
+  };
+  while (index_[place.slot] != 0 && !is_here(index_[place.slot]))
+    place.slot = (place.slot + 1) & mask;
+  return place;
 }
 
 void ZoneTable::grow_index() {
   index_.assign(index_.empty() ? kFirstIndexSlots : 2 * index_.size(), 0);
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    index_[slot_of(name_of(entries_[i]))] = static_cast<std::uint32_t>(i + 1);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Place place = place_of(name_of(entries_[i]));
+    index_[place.slot] = place.tag | static_cast<std::uint32_t>(i + 1);
+  }
 }
 
 }  // namespace pando::config

@@ -70,14 +70,21 @@ class ZoneTable {
     std::uint8_t name_octets;
   };
   [[nodiscard]] dns::NameView name_of(const Entry& entry) const noexcept;
-  [[nodiscard]] std::size_t slot_of(dns::NameView name) const noexcept;
+  /// Where a name is in the index, or would be: the slot, and what of its hash stands there.
+  struct Place {
+    std::size_t slot;
+    std::uint32_t tag;
+  };
+  [[nodiscard]] Place place_of(dns::NameView name) const noexcept;
   void grow_index();
 
   std::string folder_;
   std::vector<ZoneOptions> options_;
   std::vector<Entry> entries_;
   Bytes text_;
-  std::vector<std::uint32_t> index_;  // open addressing: entry number + 1, 0 = free; a power of two
+  // Open addressing, a power of two of slots: entry number + 1, 0 = free, beside a few bits of the
+  // name's hash, so that other names that lie in the way are hardly ever read.
+  std::vector<std::uint32_t> index_;
 };
 
 }  // namespace pando::config

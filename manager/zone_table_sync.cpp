@@ -121,10 +121,11 @@ Status ZoneTableSync::put_server_settings(zone::Draft& draft) const {
   return draft.put_server_settings(config::compile(settings.server, settings.limits));
 }
 
-const zone::ZoneSettings& ZoneTableSync::settings_of(const config::ZoneOptions* options) {
+const zone::EncodedSettings& ZoneTableSync::settings_of(const config::ZoneOptions* options) {
   const auto found = compiled_.find(options);
   if (found != compiled_.end()) return found->second;
-  return compiled_.emplace(options, config::compile(*options, runtime_->settings)).first->second;
+  const zone::EncodedSettings encoded(config::compile(*options, runtime_->settings));
+  return compiled_.emplace(options, encoded).first->second;
 }
 
 std::uint32_t ZoneTableSync::free_side_index() {
@@ -141,7 +142,6 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
   for (std::size_t i = next_zone_; i < end; ++i) {
     const config::ZoneRef zone = settings.zones[i];
     const zone::ZoneView live = draft.snapshot().zone_at(zone.name);
-    const std::uint64_t tag = live ? live.settings_tag() : 0;
     const std::uint32_t index = live ? live.side_index() : free_side_index();
     if (index >= shm::Store::kSideEntries)
       return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
@@ -150,12 +150,10 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
     // Whether its file has to do with what it is now is looked at when that is loaded.
     if (live && !zone.options->is_secondary() && was_secondary(live))
       if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
-    const auto put = draft.put_zone_settings(zone.name, settings_of(zone.options), index);
-    if (!put) return put;
-    if (!live)
-      ++slice.counts.added;
-    else if (draft.snapshot().zone_at(zone.name).settings_tag() != tag)
-      ++slice.counts.changed;
+    const zone::EncodedSettings& encoded = settings_of(zone.options);
+    if (live && live.settings_tag() == encoded.tag) continue;
+    if (auto put = draft.put_zone_settings(zone.name, encoded, index); !put) return put;
+    ++(live ? slice.counts.changed : slice.counts.added);
   }
   slice.next_zone = end;
   slice.last = end == settings.zones.size();

@@ -38,7 +38,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   Status remove_slice(zone::Draft& draft, Slice& slice);
   Status put_slice(zone::Draft& draft, Slice& slice);
   Status put_server_settings(zone::Draft& draft) const;
-  const zone::ZoneSettings& settings_of(const config::ZoneOptions* options);
+  const zone::EncodedSettings& settings_of(const config::ZoneOptions* options);
   std::uint32_t free_side_index();
   void clear_side(std::uint32_t index);
   bool was_secondary(const zone::ZoneView& zone);
@@ -54,7 +54,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   std::size_t next_zone_ = 0;  // putting: index in the configuration's table
   std::vector<bool> used_;     // side table entries
   std::uint32_t side_hint_ = 0;
-  std::map<const config::ZoneOptions*, zone::ZoneSettings> compiled_;
+  std::map<const config::ZoneOptions*, zone::EncodedSettings> compiled_;
   std::map<std::uint64_t, bool> secondary_;  // whether zones with settings of this tag are
 };
 

@@ -1,7 +1,5 @@
 #include "zone/draft.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,11 +13,6 @@
 namespace pando::zone {
 
 namespace {
-
-std::uint64_t hash_octets(ByteView bytes) {
-  const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
-  return hash == 0 ? 1 : hash;  // 0 says "none"
-}
 
 ByteView apex_labels(dns::NameView apex) { return apex.bytes().first(apex.size() - 1); }
 
@@ -74,7 +67,7 @@ Result<RootData*> Draft::writable_root() {
 
 Status Draft::put_server_settings(const ServerSettings& settings) {
   const Bytes bytes = encode(settings);
-  const std::uint64_t hash = hash_octets(bytes);
+  const std::uint64_t hash = tag_of(bytes);
   if (snapshot().server_settings_tag() == hash) return {};
   auto root = writable_root();
   if (!root) return pass(root);
@@ -171,10 +164,9 @@ Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex) {
   return {};
 }
 
-Status Draft::put_zone_settings(dns::NameView apex, const ZoneSettings& settings,
+Status Draft::put_zone_settings(dns::NameView apex, const EncodedSettings& settings,
                                 std::uint32_t side_index) {
-  const Bytes bytes = encode(settings);
-  const std::uint64_t hash = hash_octets(bytes);
+  const std::uint64_t hash = settings.tag;
   const ZoneEntry* old = entry_at(apex);
   if (old != nullptr && old->settings_hash == hash && old->side_index == side_index) return {};
   ZoneEntry entry{};
@@ -182,7 +174,7 @@ Status Draft::put_zone_settings(dns::NameView apex, const ZoneSettings& settings
   entry.name_octets = static_cast<std::uint8_t>(apex.size() - 1);
   entry.side_index = side_index;
   if (entry.settings_hash != hash) {
-    if (auto interned = intern_settings(bytes, hash); !interned) return interned;
+    if (auto interned = intern_settings(settings.octets, hash); !interned) return interned;
     if (old != nullptr)
       if (auto dropped = drop_settings(old->settings_hash, 1); !dropped) return dropped;
     entry.settings_hash = hash;

@@ -92,8 +92,12 @@ class Draft {
   Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version);
 
   /// Adds or replaces settings; a new zone starts unloaded with side table index `side_index`.
-  Status put_zone_settings(dns::NameView apex, const ZoneSettings& settings,
+  Status put_zone_settings(dns::NameView apex, const EncodedSettings& settings,
                            std::uint32_t side_index);
+  Status put_zone_settings(dns::NameView apex, const ZoneSettings& settings,
+                           std::uint32_t side_index) {
+    return put_zone_settings(apex, EncodedSettings(settings), side_index);
+  }
   Status put_server_settings(const ServerSettings& settings);
   /// Replaces a zone's data by a built zone (whose transaction was absorbed). The old data is put
   /// on the retired list: see take_retired().

@@ -1,5 +1,8 @@
 #include "zone/settings.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 
 namespace pando::zone {
@@ -166,6 +169,11 @@ bool matches(const AclRule& rule, const IpAddress& client, const dns::Name* key)
 }
 
 }  // namespace
+
+std::uint64_t tag_of(ByteView encoded) noexcept {
+  const std::uint64_t hash = XXH3_64bits(encoded.data(), encoded.size());
+  return hash == 0 ? 1 : hash;
+}
 
 Bytes encode(const ZoneSettings& settings) {
   Bytes out{kFormat, static_cast<std::uint8_t>((settings.is_secondary ? kSecondary : 0) |

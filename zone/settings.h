@@ -65,6 +65,16 @@ Bytes encode(const ZoneSettings& settings);
 Bytes encode(const ServerSettings& settings);
 Result<ZoneSettings> decode_zone_settings(ByteView bytes);
 Result<ServerSettings> decode_server_settings(ByteView bytes);
+/// What tells flat settings from others; never 0.
+[[nodiscard]] std::uint64_t tag_of(ByteView encoded) noexcept;
+
+/// The flat form of settings that many zones share, so that it is made once for all of them.
+struct EncodedSettings {
+  explicit EncodedSettings(const ZoneSettings& settings)
+      : octets(encode(settings)), tag(tag_of(octets)) {}
+  Bytes octets;
+  std::uint64_t tag;
+};
 
 /// First matching rule decides; none = false. `key` is the verified TSIG key's name, if any.
 [[nodiscard]] bool allowed(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept;
