@@ -5,19 +5,11 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
 
 namespace pando::manager {
-
-namespace {
-
-std::string folded_key(dns::NameView zone) {
-  const dns::Name folded = dns::Name(zone).folded();
-  return {reinterpret_cast<const char*>(folded.data()), folded.size()};
-}
-
-}  // namespace
 
 /// A version being made.
 struct Committer::Group {
@@ -263,7 +255,7 @@ Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& c
 }
 
 bool Committer::source_noted(const dns::Name& zone) const {
-  return sources_.contains(folded_key(zone));
+  return sources_.contains(dns::folded_key(zone));
 }
 
 void Committer::note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const {
@@ -278,10 +270,10 @@ void Committer::note_difference(Stage& stage, const zone::Applied& applied, Reco
 
 void Committer::note_sources(const Group& group) {
   for (const JournalEntry& entry : group.entries) {
-    if (!owed_.empty()) owed_.erase(folded_key(entry.zone));
-    if (entry.kind == RecordKind::kSource) sources_.insert(folded_key(entry.zone));
+    if (!owed_.empty()) owed_.erase(dns::folded_key(entry.zone));
+    if (entry.kind == RecordKind::kSource) sources_.insert(dns::folded_key(entry.zone));
     if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
-      sources_.erase(folded_key(entry.zone));
+      sources_.erase(dns::folded_key(entry.zone));
   }
 }
 
@@ -296,7 +288,7 @@ void Committer::tell_changes(const Group& group) const {
 }
 
 void Committer::note_later(const dns::Name& apex, std::vector<JournalEntry> notes) {
-  owed_[folded_key(apex)] = std::move(notes);
+  owed_[dns::folded_key(apex)] = std::move(notes);
   if (owed_.size() == 1) pay_notes();
 }
 
@@ -306,7 +298,7 @@ void Committer::add_owed_notes(Group& group) const {
   std::unordered_set<std::string> seen;
   std::vector<JournalEntry> entries;
   for (JournalEntry& entry : group.entries) {
-    const std::string key = folded_key(entry.zone);
+    const std::string key = dns::folded_key(entry.zone);
     const auto owed = owed_.find(key);
     // These begin anew, or are what is owed.
     const bool needs_none = entry.kind == RecordKind::kBase || entry.kind == RecordKind::kGone ||
@@ -359,8 +351,8 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
     return {};
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
-    if (status) sources_.erase(folded_key(apex));
-    if (status) owed_.erase(folded_key(apex));
+    if (status) sources_.erase(dns::folded_key(apex));
+    if (status) owed_.erase(dns::folded_key(apex));
     if (status && *had_data) note_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });
@@ -368,8 +360,8 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
 
 void Committer::zone_replaced(const dns::Name& apex) {
   crash_point("zone-replaced");
-  sources_.erase(folded_key(apex));
-  owed_.erase(folded_key(apex));
+  sources_.erase(dns::folded_key(apex));
+  owed_.erase(dns::folded_key(apex));
   note_whole_transfer(apex, current().zone_at(apex).serial());
   if (zone_hook_) zone_hook_(apex, true);
 }

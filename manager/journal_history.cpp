@@ -1,14 +1,11 @@
 #include "manager/journal_history.h"
 
+#include "dns/folded_key.h"
+
 namespace pando::manager {
 
-std::string JournalHistory::key_of(dns::NameView zone) {
-  const dns::Name folded = dns::Name(zone).folded();
-  return {reinterpret_cast<const char*>(folded.data()), folded.size()};
-}
-
 void JournalHistory::note_record(const JournalRecord& record, Place place) {
-  ZonePlaces& places = zones_[key_of(record.zone)];
+  ZonePlaces& places = zones_[dns::folded_key(record.zone)];
   switch (record.kind) {
     case RecordKind::kZonePart:
       places.parts.push_back(place);
@@ -27,7 +24,7 @@ void JournalHistory::note_record(const JournalRecord& record, Place place) {
       places.records.push_back(place);
       break;
     case RecordKind::kGone:
-      zones_.erase(key_of(record.zone));
+      zones_.erase(dns::folded_key(record.zone));
       break;
     case RecordKind::kFileEnd:
       break;
@@ -110,18 +107,18 @@ std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
 std::vector<dns::Name> JournalHistory::zone_names() const {
   std::vector<dns::Name> names;
   names.reserve(zones_.size());
-  for (const auto& [key, places] : zones_)
-    names.emplace_back(
-        dns::NameView(reinterpret_cast<const std::uint8_t*>(key.data()), key.size()));
+  for (const auto& [key, places] : zones_) names.emplace_back(dns::name_of_key(key));
   return names;
 }
 
 bool JournalHistory::has_whole(dns::NameView zone) const {
-  const auto found = zones_.find(key_of(zone));
+  const auto found = zones_.find(dns::folded_key(zone));
   return found != zones_.end() && found->second.whole.has_value();
 }
 
-bool JournalHistory::knows(dns::NameView zone) const { return zones_.contains(key_of(zone)); }
+bool JournalHistory::knows(dns::NameView zone) const {
+  return zones_.contains(dns::folded_key(zone));
+}
 
 Result<JournalRecord> JournalHistory::read(Place place) const {
   const OpenFile& file = files_[place.file];
@@ -139,7 +136,7 @@ Result<FileState> JournalHistory::file_state(dns::NameView zone, std::uint64_t u
   const auto lose_after = [&](std::uint32_t now) {
     if (std::exchange(damages, now) != now) state.lose();
   };
-  if (const auto found = zones_.find(key_of(zone)); found != zones_.end()) {
+  if (const auto found = zones_.find(dns::folded_key(zone)); found != zones_.end()) {
     for (const Place place : found->second.records) {
       auto record = read(place);
       if (!record) return pass(record);
@@ -177,7 +174,7 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
                                                       std::uint64_t up_to) const {
   Replay replay;
   replay.serial = file_serial;
-  const auto found = zones_.find(key_of(zone));
+  const auto found = zones_.find(dns::folded_key(zone));
   if (found == zones_.end()) return replay;
   const ZonePlaces& places = found->second;
   if (places.whole && (!file_serial || places.whole->ahead_of(*file_serial))) {
@@ -190,7 +187,7 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
 
 Status JournalHistory::for_each_base_record(
     dns::NameView zone, const std::function<Status(const zone::Record&)>& visit) const {
-  const auto found = zones_.find(key_of(zone));
+  const auto found = zones_.find(dns::folded_key(zone));
   if (found == zones_.end()) return {};
   for (const Place place : found->second.parts) {
     auto stored = read(place);

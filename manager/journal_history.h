@@ -69,7 +69,6 @@ class JournalHistory {
     std::uint64_t nonce = 0;
     bool snapshot = false;
   };
-  static std::string key_of(dns::NameView zone);
   void read_files(Files& files, const JournalFiles& journal, const NoteSink& note);
   Status read_file(Files& files, const std::string& path, std::uint64_t octets,
                    const JournalFiles& journal, const NoteSink& note);
@@ -80,7 +79,7 @@ class JournalHistory {
   Status add_deltas(const ZonePlaces& places, std::uint64_t up_to, Replay& replay) const;
 
   std::string problem_;
-  std::map<std::string, ZonePlaces> zones_;
+  std::map<std::string, ZonePlaces> zones_;  // by dns::folded_key()
   std::vector<OpenFile> files_;
   std::uint32_t damages_ = 0;
   std::uint64_t folded_ = 0;  // positions up to here are in the snapshot alone

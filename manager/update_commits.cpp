@@ -2,16 +2,9 @@
 
 #include <utility>
 
+#include "dns/folded_key.h"
+
 namespace pando::manager {
-
-namespace {
-
-std::string folded_key(dns::NameView zone) {
-  const dns::Name folded = dns::Name(zone).folded();
-  return {reinterpret_cast<const char*>(folded.data()), folded.size()};
-}
-
-}  // namespace
 
 /// One update on its way to a version: what is computed, and what came of it.
 struct UpdateCommits::Step {
@@ -48,7 +41,7 @@ void UpdateCommits::submit(Update update) {
   const bool large = is_large(update);
   const bool ending = large_ != nullptr && large_->stopping();
   if (!ending && (large || !zones_.empty())) {
-    const std::string zone = folded_key(update.message.zone.name);
+    const std::string zone = dns::folded_key(update.message.zone.name);
     const auto found = zones_.find(zone);
     if (found != zones_.end()) {
       UnderWay& before = found->second;

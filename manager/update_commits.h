@@ -54,7 +54,7 @@ class UpdateCommits {
     bool holds_all = false;
     std::deque<Update> held;
   };
-  using Zones = std::unordered_map<std::string, UnderWay>;  // by folded wire name
+  using Zones = std::unordered_map<std::string, UnderWay>;  // by dns::folded_key()
   [[nodiscard]] bool is_large(const Update& update) const;
   void submit_large(Update update, const std::string& zone);
   void ended(const std::string& zone);

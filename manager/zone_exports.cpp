@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
 #include "manager/noted_file.h"
@@ -16,15 +17,6 @@ namespace {
 
 /// Zones whose problem is remembered; of others each failure gets a line in the log.
 constexpr std::size_t kMaxProblems = 10'000;
-
-std::string folded_key(dns::NameView zone) {
-  const dns::Name folded = dns::Name(zone).folded();
-  return {reinterpret_cast<const char*>(folded.data()), folded.size()};
-}
-
-dns::NameView name_of(const std::string& key) {
-  return {reinterpret_cast<const std::uint8_t*>(key.data()), key.size()};
-}
 
 /// How often the file of a zone of `runtime` is written; zero = never.
 std::chrono::milliseconds interval_in(const RuntimePtr& runtime, dns::NameView zone) {
@@ -164,7 +156,7 @@ void ZoneExports::find_changed(const RuntimePtr& before) {
     for (const dns::Name& name : history->zone_names()) {
       if (!is_new(name)) continue;
       const auto state = history->file_state(name, position);
-      if (!state || !is_as_file(*state)) keys->push_back(folded_key(name));
+      if (!state || !is_as_file(*state)) keys->push_back(dns::folded_key(name));
     }
     if (!keys->empty()) asio::post(io_, [this, keys] { mark_slice(keys, 0); });
   });
@@ -183,7 +175,7 @@ std::chrono::milliseconds ZoneExports::interval_of(dns::NameView zone) const {
 
 void ZoneExports::journalled(const JournalEntry& entry) {
   if (!any_interval_ && running_.empty()) return;
-  const std::string key = folded_key(entry.zone);
+  const std::string key = dns::folded_key(entry.zone);
   if (const auto run = running_.find(key); run != running_.end())
     follow(entry, run->second->since, run->second->reached);
   if (any_interval_ && leaves_file_behind(entry)) mark(key);
@@ -195,7 +187,7 @@ void ZoneExports::journalled(const JournalEntry& entry) {
 /// Its file is due one interval after the first change that is not in it.
 void ZoneExports::mark(const std::string& key) {
   if (changed_.contains(key)) return;
-  const auto interval = interval_of(name_of(key));
+  const auto interval = interval_of(dns::name_of_key(key));
   if (interval.count() == 0) return;
   const auto due = Clock::now() + interval;
   changed_.emplace(key, due);
@@ -235,7 +227,7 @@ void ZoneExports::run_due() {
 }
 
 void ZoneExports::write_own(const dns::Name& zone, Done done) {
-  const std::string key = folded_key(zone);
+  const std::string key = dns::folded_key(zone);
   const auto running = running_.find(key);
   if (running != running_.end()) return running->second->later.push_back(std::move(done));
   begin(key, {std::move(done)});
@@ -244,7 +236,7 @@ void ZoneExports::write_own(const dns::Name& zone, Done done) {
 void ZoneExports::begin(const std::string& key, std::vector<Done> done) {
   auto run = std::make_shared<Run>();
   run->key = key;
-  run->zone = dns::Name(name_of(run->key));
+  run->zone = dns::Name(dns::name_of_key(run->key));
   run->done = std::move(done);
   unmark(run->key);
   running_.emplace(run->key, run);
@@ -421,7 +413,7 @@ void ZoneExports::tell(const Run& run, const Status& status) {
 }
 
 std::string ZoneExports::problem(dns::NameView zone) const {
-  const auto found = problems_.find(folded_key(zone));
+  const auto found = problems_.find(dns::folded_key(zone));
   return found == problems_.end() ? "" : found->second;
 }
 

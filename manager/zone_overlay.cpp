@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dns/folded_key.h"
 #include "dns/rdata.h"
 
 namespace pando::manager {
@@ -70,9 +71,7 @@ const RRset* find_in(const RRsets& rrsets, RRType type) noexcept {
 const RRset* ZoneOverlay::Node::find(RRType type) const noexcept { return find_in(now, type); }
 
 ZoneOverlay::Node& ZoneOverlay::at(dns::NameView name) {
-  const dns::Name folded = dns::Name(name).folded();
-  std::string key(reinterpret_cast<const char*>(folded.data()), folded.size());
-  auto [found, fresh] = nodes_.try_emplace(std::move(key));
+  auto [found, fresh] = nodes_.try_emplace(dns::folded_key(name));
   Node& node = found->second;
   if (!fresh) return node;
   node.owner = dns::Name(name);

@@ -49,7 +49,7 @@ class ZoneOverlay {
 
  private:
   zone::ZoneView zone_;
-  std::map<std::string, Node> nodes_;  // by folded wire name
+  std::map<std::string, Node> nodes_;  // by dns::folded_key()
 };
 
 }  // namespace pando::manager

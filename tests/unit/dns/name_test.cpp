@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "dns/folded_key.h"
+
 namespace pando::dns {
 namespace {
 
@@ -120,6 +122,15 @@ TEST(NameEquality, FoldsAsciiCaseOnly) {
   EXPECT_EQ(hash_name(name("A.b.")), hash_name(name("a.B.")));
   EXPECT_NE(hash_name(name("a.b.")), hash_name(name("ab.")));
   EXPECT_EQ(to_text(name("A.\\197b.").folded()), "a.\\197b.");
+}
+
+TEST(NameEquality, IsThatOfFoldedKeys) {
+  EXPECT_EQ(folded_key(name("A.\\197b.")), folded_key(name("a.\\197B.")));
+  EXPECT_NE(folded_key(name("\\193.")), folded_key(name("\\225.")));
+  EXPECT_NE(folded_key(name("ab.")), folded_key(name("a.b.")));
+  EXPECT_EQ(folded_key(NameView()), std::string(1, '\0'));
+  const std::string key = folded_key(name("WWW.Example."));
+  EXPECT_EQ(to_text(name_of_key(key)), "www.example.");
 }
 
 TEST(CanonicalNameOrder, IsThatOfRfc4034) {
