@@ -27,7 +27,7 @@ enum class Counter : std::uint16_t {
   kForwardedUpdates,
   kForwardedNotifies,
   kForwardedQueries,  ///< signed with a key that the manager holds
-  kForwardsFailed,    ///< no manager, or too many under way: SERVFAIL
+  kForwardsFailed,    ///< no manager: SERVFAIL, no answer to a NOTIFY over UDP
   kTcpAccepted,
   kTcpRefused,  ///< above tcp-clients
   kTcpTimeouts,

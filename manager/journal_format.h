@@ -44,7 +44,7 @@ enum class RecordKind : std::uint8_t {
   kBase = 6,     ///< the file, with serial `from`, holds exactly version `to`; no payload
   kGone = 7,     ///< the zone left the configuration: what is before concerns nobody; no payload
   kOverlay = 8,  ///< the zone's overlay as it is at `to`, over a file with serial `from`
-  kSource = 9,   ///< which file was merged last, when the zone had serial `to`: its time and size
+  kSource = 9,   ///< the noted file, when the zone had serial `to`: its time, size and hash
   kTransfer = 10,  ///< what a primary sent: zone::encode(Changes), empty when that was a whole zone
   kPrimary = 11,   ///< a zone fed by transfers is a primary's now: u8, 1 = with its noted file
 };

@@ -81,7 +81,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   /// Ends the connection without a further call of a handler.
   void close() noexcept;
   /// The same, of a worker that goes on: it is told first which of its requests were answered, for
-  /// it answers SERVFAIL to the others.
+  /// the others fail then: SERVFAIL, and no answer to a NOTIFY over UDP.
   void leave();
 
  private:

@@ -17,12 +17,12 @@ namespace pando::worker {
 using ReplyHandler = std::function<void(Bytes)>;
 
 /// The worker's connection to the manager. The worker never waits for it: without a manager, or
-/// with one that does not answer, requests that need it get SERVFAIL, and a new connection is tried
-/// every 100 ms while everything else goes on.
+/// with one that does not answer, requests that need it fail (SERVFAIL, no answer to a NOTIFY over
+/// UDP: see make_failure()). A connection is tried every 100 ms while everything else goes on.
 class ManagerLink {
  public:
   /// Requests that the manager has and did not answer, also those whose clients were told of the
-  /// failure; more are answered SERVFAIL at once (design §1).
+  /// failure; more fail at once (design §1).
   static constexpr std::size_t kMaxPending = 256;
   /// Of these, queries that the manager has to verify: their number is anybody's choice who knows a
   /// key's name, and must leave room for updates.
