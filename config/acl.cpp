@@ -1,7 +1,5 @@
 #include "config/acl.h"
 
-#include <algorithm>
-
 #include "config/readers.h"
 
 namespace pando::config {
@@ -56,18 +54,6 @@ void read_update_acl(const Value& value, zone::Acl& out) {
     read_members(element, members, kRuleFields, rule);
     read_members(element, members, kUpdateRuleFields, rule);
   });
-}
-
-bool is_about_key(dns::NameView pattern) noexcept {
-  constexpr std::uint8_t kSelf[] = {4, 's', 'e', 'l', 'f', 0};
-  const std::size_t labels = pattern.label_count();
-  return labels > 0 && pattern.ancestor(labels - 1) == dns::NameView(kSelf, sizeof kSelf);
-}
-
-bool is_about_key(const zone::AclRule& rule) noexcept {
-  return !rule.names.empty() &&
-         std::all_of(rule.names.begin(), rule.names.end(),
-                     [](const dns::Name& name) { return is_about_key(name.view()); });
 }
 
 }  // namespace pando::config

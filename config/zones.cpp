@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/tables.h"
+#include "zone/acl.h"
 
 namespace pando::config {
 
@@ -24,7 +25,7 @@ std::uint32_t derive_options(const Value& value, Members& members, std::uint32_t
 void warn_of_outside_names(const Value& value, dns::NameView zone, const zone::Acl& acl) {
   for (const zone::AclRule& rule : acl)
     for (const dns::Name& name : rule.names)
-      if (!name.view().is_at_or_below(zone) && !is_about_key(name.view()))
+      if (!name.view().is_at_or_below(zone) && !zone::is_about_key(name.view()))
         value.warn(fmt::format("'{}' in allow-update is outside the zone", dns::to_text(name)));
 }
 

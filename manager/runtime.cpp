@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "config/acl.h"
+#include "zone/acl.h"
 
 namespace pando::manager {
 
@@ -11,7 +11,7 @@ namespace {
 
 bool names_signer(const zone::AclRule& rule) noexcept {
   return std::any_of(rule.names.begin(), rule.names.end(),
-                     [](const dns::Name& name) { return config::is_about_key(name.view()); });
+                     [](const dns::Name& name) { return zone::is_about_key(name.view()); });
 }
 
 /// Folded names of the keys that any allow-update rule names: these stay in the manager. A rule

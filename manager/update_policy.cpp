@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
-#include "config/acl.h"
-
 namespace pando::manager {
 
 namespace {
-
-bool concerns(const zone::AclRule& rule, const Requester& requester) noexcept {
-  if (rule.address && !rule.address->contains(requester.address)) return false;
-  if (rule.key && (requester.key == nullptr || !(*rule.key == *requester.key))) return false;
-  return requester.key != nullptr || !config::is_about_key(rule);
-}
 
 bool covers(const zone::AclRule& rule, const Requester& requester, dns::NameView owner,
             dns::RRType type) noexcept {
@@ -64,24 +56,17 @@ bool matches_labels(dns::NameView owner, dns::NameView pattern) noexcept {
 
 }  // namespace
 
-bool may_update_something(const zone::Acl& rules, const Requester& requester) noexcept {
-  for (const zone::AclRule& rule : rules) {
-    if (!concerns(rule, requester)) continue;
-    if (!rule.deny) return true;
-    if (rule.names.empty() && rule.types.empty()) return false;  // denies all that is left
-  }
-  return false;
-}
-
 bool may_update(const zone::Acl& rules, const Requester& requester, dns::NameView owner,
                 dns::RRType type) noexcept {
   for (const zone::AclRule& rule : rules)
-    if (concerns(rule, requester) && covers(rule, requester, owner, type)) return !rule.deny;
+    if (zone::concerns(rule, requester.address, requester.key) &&
+        covers(rule, requester, owner, type))
+      return !rule.deny;
   return false;
 }
 
 bool matches_pattern(dns::NameView owner, dns::NameView pattern, const dns::Name* key) noexcept {
-  if (!config::is_about_key(pattern)) return matches_labels(owner, pattern);
+  if (!zone::is_about_key(pattern)) return matches_labels(owner, pattern);
   if (key == nullptr || !owner.is_at_or_below(*key)) return false;
   const std::size_t fixed = pattern.label_count() - 1;
   const std::size_t above = owner.label_count() - key->view().label_count();

@@ -3,7 +3,7 @@
 #include "base/address.h"
 #include "dns/name.h"
 #include "dns/types.h"
-#include "zone/settings.h"
+#include "zone/acl.h"
 
 namespace pando::manager {
 
@@ -13,10 +13,12 @@ struct Requester {
   const dns::Name* key = nullptr;
 };
 
-/// True when some rule could allow this requester something: asked before prerequisites are looked
-/// at, so that strangers cannot probe a zone with them.
-[[nodiscard]] bool may_update_something(const zone::Acl& rules,
-                                        const Requester& requester) noexcept;
+/// True when some rule could allow this requester something (zone::could_allow): asked before
+/// prerequisites are looked at, so that strangers cannot probe a zone with them.
+[[nodiscard]] inline bool may_update_something(const zone::Acl& rules,
+                                               const Requester& requester) noexcept {
+  return zone::could_allow(rules, requester.address, requester.key);
+}
 
 /// First rule whose address, key, names and types all match decides; none = false.
 [[nodiscard]] bool may_update(const zone::Acl& rules, const Requester& requester,

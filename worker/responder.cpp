@@ -6,6 +6,7 @@
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
 #include "worker/transfer_out.h"
+#include "zone/acl.h"
 
 namespace pando::worker {
 
@@ -50,18 +51,6 @@ dns::Header response_header(const dns::Header& request, bool authoritative) {
 
 bool name_is(const dns::Name& name, std::string_view wire) {
   return name == dns::NameView(reinterpret_cast<const std::uint8_t*>(wire.data()), wire.size());
-}
-
-/// Whether some rule could let this requester do something. One that only denies some names or
-/// types of an update is not the end.
-bool may_pass(const zone::Acl& acl, const IpAddress& address, const dns::Name* key) {
-  for (const zone::AclRule& rule : acl) {
-    if (rule.address && !rule.address->contains(address)) continue;
-    if (rule.key && (key == nullptr || !(*rule.key == *key))) continue;
-    if (!rule.deny) return true;
-    if (rule.names.empty() && rule.types.empty()) return false;
-  }
-  return false;
 }
 
 /// Any rule that could let this address in, whatever the key.
@@ -418,7 +407,7 @@ Outcome Responder::handle_update(const Client& client) {
 bool Responder::passes_on(const zone::ZoneSettings& rules, const Client& client) const {
   if (!rules.forward_updates) return false;
   if (request_.tsig && rules.allow_update.empty()) return true;
-  return may_pass(rules.allow_update, client.remote.address, key_name());
+  return zone::could_allow(rules.allow_update, client.remote.address, key_name());
 }
 
 Outcome Responder::handle_notify(const Client& client) {
@@ -439,7 +428,7 @@ Outcome Responder::handle_notify(const Client& client) {
 /// Whether the manager may come to another result than "refused", or has to sign that. The key's
 /// name is only claimed here; the manager verifies.
 bool Responder::forwardable(const zone::Acl& rules, const Client& client) const {
-  if (may_pass(rules, client.remote.address, key_name())) return true;
+  if (zone::could_allow(rules, client.remote.address, key_name())) return true;
   return request_.tsig && address_may_pass(rules, client.remote.address);
 }
 

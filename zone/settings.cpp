@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "zone/acl.h"
+
 namespace pando::zone {
 
 namespace {
@@ -163,11 +165,6 @@ RateLimit take_rate_limit(Taker& taker) {
   return limit;
 }
 
-bool matches(const AclRule& rule, const IpAddress& client, const dns::Name* key) noexcept {
-  if (rule.address && !rule.address->contains(client)) return false;
-  return !rule.key || (key != nullptr && *rule.key == *key);
-}
-
 }  // namespace
 
 std::uint64_t tag_of(ByteView encoded) noexcept {
@@ -232,7 +229,7 @@ Result<ServerSettings> decode_server_settings(ByteView bytes) {
 
 bool allowed(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept {
   for (const AclRule& rule : acl)
-    if (matches(rule, client, key)) return !rule.deny;
+    if (concerns(rule, client, key)) return !rule.deny;
   return false;
 }
 

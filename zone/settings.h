@@ -20,7 +20,7 @@ struct AclRule {
   std::optional<IpPrefix> address;
   std::optional<dns::Name> key;
   std::vector<dns::Name>
-      names;  ///< owner patterns; a first label "*" stands for one or more labels
+      names;  ///< owner patterns; a label "*": one or more labels, a last "self": the key's name
   std::vector<dns::RRType> types;  ///< empty = all
   bool operator==(const AclRule&) const = default;
 };
@@ -30,7 +30,7 @@ using Acl = std::vector<AclRule>;
 struct ZoneSettings {
   Acl allow_query;
   Acl allow_transfer;
-  Acl allow_update;  ///< workers use only the address and key parts, to filter early
+  Acl allow_update;  ///< the manager judges; workers keep away what no rule could allow
   Acl allow_notify;  ///< with the primaries' addresses already added
   bool is_secondary = false;
   bool forward_updates = false;  ///< a secondary's, to its primary

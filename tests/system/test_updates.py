@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 
+import dns.edns
 import dns.exception
 import dns.message
 import dns.query
@@ -257,6 +258,38 @@ def test_floods_of_forged_updates_to_some_workers_leave_the_clients_of_others_al
         connection.close()
     servers.wait_until("the queues are empty", lambda: server.serial("example") == 41)
     assert not servers.wait_until("the queues are empty", lambda: server.ask("forged.example")).answer
+
+
+def test_a_rule_about_the_key_that_signs_brings_no_unsigned_update_to_the_manager(tmp_path, pando):
+    """The worker knows what such a rule says of these, and gives the manager's answer."""
+    path = tmp_path / "example.zone"
+    path.write_text(ZONE)
+    key = {**KEY, "name": "host.example"}
+    server = pando([{"name": "example", "file": str(path),
+                     "allow-update": [{"address": "127.0.0.0/8", "names": ["self", "_acme-challenge.self"]}]}],
+                   keys=[key]).start("example")
+
+    def forwarded():
+        return sum(row["counters"]["forwarded_updates"] for row in server.workers().values())
+
+    def update(owner, keyring=None):
+        message = dns.update.Update("example", keyring=keyring)
+        message.use_edns()
+        message.add(owner, 60, "TXT", "new")
+        return message
+
+    for tcp in (False, True):
+        answer = send(server, update("host"), tcp)
+        assert answer.rcode() == dns.rcode.REFUSED
+        assert [option.code for option in answer.options] == [dns.edns.EDECode.PROHIBITED]
+    assert forwarded() == 0
+    assert "update_refused" not in server.log()
+    keyring = dns.tsigkeyring.from_text({key["name"]: key["secret"]})
+    assert send(server, update("other", keyring)).rcode() == dns.rcode.REFUSED
+    assert send(server, update("_acme-challenge.host", keyring)).rcode() == dns.rcode.NOERROR
+    assert forwarded() == 2
+    assert server.ask("_acme-challenge.host.example", "TXT").answer
+    assert not server.ask("host.example", "TXT").answer
 
 
 @pytest.mark.parametrize("policy", ["increment", "unixtime", "date"])

@@ -20,8 +20,8 @@ MAY_INCLUDE = {
     "manager": {"base", "dns", "shm", "zone", "ipc", "config"},
     "ctl": {"base", "dns", "shm", "zone", "ipc", "config"},
 }
-# From config only zone/settings.h: a configuration knows rules, not bytes.
-CONFIG_MAY_INCLUDE_OF_ZONE = {"zone/settings.h"}
+# From config only settings and their rules: a configuration knows rules, not bytes.
+CONFIG_MAY_INCLUDE_OF_ZONE = {"zone/settings.h", "zone/acl.h"}
 
 ROOMS = {  # third-party header → folders that may include it
     r"yaml-cpp/": {"config"},

@@ -689,6 +689,33 @@ TEST_F(ResponderTest, ARuleThatDeniesSomeNamesAloneDoesNotKeepOtherUpdatesFromTh
   EXPECT_EQ(ask(update("none.test.")).rcode, number(Rcode::kRefused));
 }
 
+TEST_F(ResponderTest, ARuleAboutTheKeyThatSignsBringsNoUnsignedUpdateToTheManager) {
+  TestZone own{"own.test.", kZone};
+  own.settings.allow_update = {allow_address("192.0.2.0/24")};
+  own.settings.allow_update[0].names = {name("self."), name("_acme-challenge.self.")};
+  TestZone mixed = own;
+  mixed.apex = "mixed.test.";
+  mixed.settings.allow_update[0].names.push_back(name("www.mixed.test."));
+  TestZone passing = own;
+  passing.apex = "up.test.";
+  passing.settings.is_secondary = passing.settings.forward_updates = true;
+  store_ = std::make_unique<pando::testing::ZoneStore>(std::vector{own, mixed, passing}, settings_);
+  for (const char* zone : {"own.test.", "up.test."}) {
+    Query unsigned_one = update(zone);
+    unsigned_one.edns = true;
+    const Response refused = ask(unsigned_one);
+    EXPECT_EQ(refused.rcode, number(Rcode::kRefused)) << zone;
+    ASSERT_TRUE(refused.edns);
+    const auto why = dns::find_option(refused.edns->options, dns::kOptionEde);
+    ASSERT_TRUE(why && why->size() >= 2);
+    EXPECT_EQ(load_be16(why->data()), 18) << "Prohibited, as the manager says";
+    EXPECT_EQ(handle(signed_query(update(zone), key("update."))).forward, ipc::ForwardKind::kUpdate)
+        << zone;
+  }
+  EXPECT_EQ(handle(update("mixed.test.").octets()).action, Action::kForward);
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 3U);
+}
+
 TEST_F(ResponderTest, UpdatesOfASecondaryZoneAreRefusedHereUnlessTheyArePassedOn) {
   const Response refused =
       ask({.opcode = 5, .qname = "secondary.test.", .qtype = RRType::kSOA, .edns = true});

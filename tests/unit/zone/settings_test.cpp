@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "zone/acl.h"
+
 namespace pando::zone {
 namespace {
 
@@ -167,6 +169,43 @@ TEST(Acl, ARuleForAllOfIpv4DoesNotMatchIpv6) {
 TEST(Acl, ARuleWithoutConditionsMatchesEverybody) {
   EXPECT_TRUE(allowed({AclRule{}}, address("203.0.113.1"), nullptr));
   EXPECT_TRUE(allowed({AclRule{}}, address("2001:db8::1"), nullptr));
+}
+
+AclRule for_names(std::vector<dns::Name> names, bool deny = false) {
+  AclRule rule = for_address("192.0.2.0/24", deny);
+  rule.names = std::move(names);
+  return rule;
+}
+
+TEST(Acl, OnlyALastLabelSelfIsAboutTheKey) {
+  EXPECT_TRUE(is_about_key(name("self.")));
+  EXPECT_TRUE(is_about_key(name("_acme-challenge.SELF.")));
+  EXPECT_FALSE(is_about_key(name("self.example.")));
+  EXPECT_FALSE(is_about_key(name("myself.")));
+  EXPECT_FALSE(is_about_key(dns::NameView()));
+}
+
+TEST(Acl, ARuleWhosePatternsAreAllAboutTheKeyCouldAllowSignersOnly) {
+  const IpAddress client = address("192.0.2.1");
+  const dns::Name key = name("host.example.");
+  const Acl self{for_names({name("self."), name("_acme-challenge.self.")})};
+  EXPECT_FALSE(could_allow(self, client, nullptr));
+  EXPECT_TRUE(could_allow(self, client, &key));
+  EXPECT_FALSE(could_allow(self, address("192.0.3.1"), &key));
+  EXPECT_TRUE(could_allow({for_names({name("self."), name("www.example.")})}, client, nullptr));
+  EXPECT_TRUE(could_allow({self[0], for_address("192.0.2.1")}, client, nullptr));
+}
+
+TEST(Acl, OnlyADenialOfAllThatIsLeftIsTheEndOfWhatCouldBeAllowed) {
+  const IpAddress client = address("192.0.2.1");
+  const AclRule all = for_address("192.0.2.0/24");
+  AclRule types = for_address("192.0.2.0/24", true);
+  types.types = {dns::RRType::kA};
+  EXPECT_TRUE(could_allow({for_names({name("www.example.")}, true), types, all}, client, nullptr));
+  EXPECT_TRUE(could_allow({for_names({name("self.")}, true), all}, client, nullptr));
+  EXPECT_FALSE(could_allow({for_address("192.0.2.1", true), all}, client, nullptr));
+  EXPECT_FALSE(could_allow({types}, client, nullptr));
+  EXPECT_FALSE(could_allow({}, client, nullptr));
 }
 
 }  // namespace
