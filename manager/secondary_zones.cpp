@@ -1,41 +1,11 @@
 #include "manager/secondary_zones.h"
 
-#include <algorithm>
-#include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
-#include <asio/use_awaitable.hpp>
-#include <ctime>
-
-#include "ipc/log.h"
-#include "manager/staged_differences.h"
+#include <utility>
 
 namespace pando::manager {
 
 namespace {
-
-std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
-
-SoaTimers timers_of(const zone::ZoneView& zone) {
-  return read_timers(zone && zone.loaded() ? zone.soa().first_rdata() : ByteView{});
-}
-
-using Due = std::pair<std::uint64_t, dns::Name>;
-bool due_before(const Due& a, const Due& b) {
-  return a.first != b.first ? a.first < b.first : dns::compare_canonical(a.second, b.second) < 0;
-}
-
-/// Retry interval of a zone that never had data: doubles nothing, asks once a minute.
-constexpr std::uint64_t kRetryWithoutData = 60;
-
-/// An IXFR may have so many records, or twice as many as the zone, before the zone is asked for
-/// instead: differences are kept in memory until they are complete. However large the zone is,
-/// they may not have more than the second number, nor take more memory than the third one.
-constexpr std::uint64_t kFewRecords = 100'000;
-constexpr std::uint64_t kMostRecords = 1'000'000;
-constexpr std::uint64_t kMostKeptOctets = std::uint64_t{256} << 20;
-
-/// Zones looked at in one go: after a start all of them may be due.
-constexpr std::size_t kDueSlice = 1000;
 
 /// Zones of a configuration that are taken over in one go, 5 µs each; and those that are primary,
 /// which cost nearly nothing.
@@ -45,89 +15,41 @@ constexpr std::size_t kPrimarySlice = 20'000;
 /// Zones whose NOTIFY came while a configuration was being taken over; others have their timers.
 constexpr std::size_t kMostEarly = 10'000;
 
-}  // namespace
-
-struct SecondaryZones::Attempt {
-  dns::Name zone;
-  std::uint64_t generation = 0;
-  Primary primary;
-  RuntimePtr runtime;  // keeps the key alive
-  std::uint64_t records = 0;
-  std::uint64_t octets = 0;
-  std::optional<std::uint32_t> expire;  // what the primary says of its own copy (RFC 7314)
-  bool whole = false;                   // it brought all of the zone
-  bool unfit = false;                   // its differences cannot be applied: see is_unfit()
-};
-
-SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
-                               shm::SlotTable& slots, Committer& committer, LargeChanges& changes,
-                               ZonePut zone_put)
-    : commit_loop_(commit_loop),
-      network_(network),
-      store_(store),
-      slots_(slots),
-      committer_(committer),
-      changes_(changes),
-      zone_put_(std::move(zone_put)),
-      due_(&due_before),
-      timer_(commit_loop),
-      last_look_(now_seconds()) {}
-
-SecondaryZones::~SecondaryZones() { stop(); }
-
-void SecondaryZones::stop() {
-  *alive_ = false;
-  timer_.cancel();
-}
-
-std::vector<SecondaryZones::Primary> SecondaryZones::primaries_of(
-    const config::Settings& settings, const config::ZoneOptions& options) {
-  std::vector<Primary> primaries;
+Primaries primaries_of(const config::Settings& settings, const config::ZoneOptions& options) {
+  Primaries primaries;
   for (const std::string& name : options.primaries)
     if (const config::Remote* remote = settings.find_remote(name))
       for (const Endpoint& endpoint : remote->address) primaries.push_back({endpoint, remote->key});
   return primaries;
 }
 
+/// Whether a zone is a secondary with these primaries in the configuration, too.
+bool has(const config::Settings& settings, const dns::Name& zone, const Primaries& primaries) {
+  const auto index = settings.zones.find(zone);
+  if (!index) return false;
+  const config::ZoneOptions& options = *settings.zones[*index].options;
+  return options.is_secondary() && primaries_of(settings, options) == primaries;
+}
+
+}  // namespace
+
+SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network,
+                               SecondaryVisits& visits)
+    : commit_loop_(commit_loop), network_(network), visits_(visits) {}
+
+SecondaryZones::~SecondaryZones() { stop(); }
+
+void SecondaryZones::stop() { *alive_ = false; }
+
 void SecondaryZones::let_go(const RuntimePtr& next, std::function<void()> done) {
   taking_over_ = true;
-  ++round_;  // a configuration that is still being taken over would bring some back
-  let_go_slice(next, std::nullopt, std::move(done));
-}
-
-void SecondaryZones::let_go_slice(const RuntimePtr& next, std::optional<dns::Name> after,
-                                  std::function<void()> done) {
-  const config::Settings& settings = next->settings;
-  const bool end = walk_slice(after, [&](const dns::Name& name, const Zone& zone) {
-    const auto index = settings.zones.find(name);
-    return index && primaries_of(settings, *settings.zones[*index].options) == zone.primaries;
-  });
-  if (end) return done();
-  asio::post(commit_loop_, [this, next, after = std::move(after), done = std::move(done),
-                            alive = alive_]() mutable {
-    if (*alive) let_go_slice(next, std::move(after), std::move(done));
-  });
-}
-
-/// Looks at some zones behind `after`, which moves on; those that `stays` does not want are
-/// forgotten. True: there are no more.
-template <class Stays>
-bool SecondaryZones::walk_slice(std::optional<dns::Name>& after, Stays&& stays) {
-  auto at = after ? zones_.upper_bound(*after) : zones_.begin();
-  for (std::size_t looked_at = 0; looked_at < kSlice && at != zones_.end(); ++looked_at) {
-    after = at->first;
-    if (stays(at->first, at->second)) {
-      ++at;
-      continue;
-    }
-    due_.erase({at->second.due, at->first});
-    at = zones_.erase(at);
-  }
-  return at == zones_.end();
+  // A configuration that is still being taken over would bring some back.
+  forget_slice(++round_, next, std::nullopt, std::move(done));
 }
 
 void SecondaryZones::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
+  visits_.configure(runtime);
   taking_over_ = true;
   take_over_slice(++round_, 0);
 }
@@ -139,50 +61,44 @@ void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
   std::size_t at = from;
   for (; at < zones.size() && at - from < kPrimarySlice && taken < kSlice; ++at) {
     if (!zones[at].options->is_secondary()) continue;
-    take_over(zones[at]);
+    visits_.put(dns::Name(zones[at].name), primaries_of(runtime_->settings, *zones[at].options));
     ++taken;
   }
-  if (at == zones.size()) return forget_slice(round, std::nullopt);
+  if (at == zones.size())
+    return forget_slice(round, runtime_, std::nullopt, [this, round] {
+      if (round == round_) taken_over();
+    });
   asio::post(commit_loop_, [this, round, at, alive = alive_] {
     if (*alive) take_over_slice(round, at);
   });
 }
 
-void SecondaryZones::take_over(const config::ZoneRef& ref) {
-  std::vector<Primary> primaries = primaries_of(runtime_->settings, *ref.options);
-  const auto [at, fresh] = zones_.try_emplace(dns::Name(ref.name));
-  Zone& zone = at->second;
-  zone.round = round_;
-  if (!fresh && zone.primaries == primaries) return;
-  if (!fresh) due_.erase({zone.due, at->first});
-  zone = {};
-  zone.primaries = std::move(primaries);
-  zone.round = round_;
-  zone.generation = ++generations_;
-  zone.due = fresh ? first_due(at->first) : now_seconds();
-  due_.emplace(zone.due, at->first);
+/// Those that are not as the configuration has them. `done` in any case, also when another one is
+/// being taken over instead.
+void SecondaryZones::forget_slice(std::uint64_t round, const RuntimePtr& configuration,
+                                  std::optional<dns::Name> after, std::function<void()> done) {
+  if (round != round_) return done();
+  const bool end =
+      visits_.forget_others(after, kSlice, [&](const dns::Name& zone, const Primaries& primaries) {
+        return has(configuration->settings, zone, primaries);
+      });
+  if (end) return done();
+  asio::post(commit_loop_, [this, round, configuration, after = std::move(after),
+                            done = std::move(done), alive = alive_]() mutable {
+    if (*alive) forget_slice(round, configuration, std::move(after), std::move(done));
+  });
 }
 
-/// Those that the configuration has not. Then all goes on, by the limits that hold now.
-void SecondaryZones::forget_slice(std::uint64_t round, std::optional<dns::Name> after) {
-  if (round != round_) return;
-  if (!walk_slice(after,
-                  [round](const dns::Name&, const Zone& zone) { return zone.round == round; })) {
-    asio::post(commit_loop_, [this, round, after = std::move(after), alive = alive_]() mutable {
-      if (*alive) forget_slice(round, std::move(after));
-    });
-    return;
-  }
-  for (const auto& [primary, queue] : waiting_) freed_.insert(primary);
+void SecondaryZones::taken_over() {
   taking_over_ = false;
   // What was said before anybody knew who the primaries are.
-  for (const dns::Name& name : std::exchange(early_, {})) refresh_now(name);
-  tell_primaries();
-  run_due();
+  for (const dns::Name& name : std::exchange(early_, {})) visits_.refresh_now(name);
+  tell_network();
+  visits_.go_on();
 }
 
-/// The network's thread closes what it keeps open to others.
-void SecondaryZones::tell_primaries() const {
+/// The network's thread closes what it keeps open to others than the primaries.
+void SecondaryZones::tell_network() const {
   KeptConnections::Primaries primaries;
   for (const config::ZoneOptions& options : runtime_->settings.zones.options())
     for (const Primary& primary : primaries_of(runtime_->settings, options))
@@ -193,503 +109,9 @@ void SecondaryZones::tell_primaries() const {
   });
 }
 
-/// When the timers kept in the store say, as far as they are to be believed. A zone that came from
-/// its copy on disk has none: it counts as confirmed now.
-std::uint64_t SecondaryZones::first_due(const dns::Name& name) {
-  const std::uint64_t now = now_seconds();
-  const zone::ZoneView view = committer_.current().zone_at(name);
-  auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
-  if (side == nullptr) return now;
-  const SoaTimers timers = timers_of(view);
-  side->expires_at.store(believed_expiry(side->expires_at.load(), now, kept_for(timers)));
-  return believed_look(side->next_refresh.load(), now, jittered(clamped(timers.refresh)));
-}
-
-/// The clock was ahead and has been put back: what it set would hold for as long as it was ahead.
-void SecondaryZones::doubt_timers(std::uint64_t before, std::uint64_t now) {
-  log::warning("clock_went_back", "seconds", before - now);
-  due_.clear();
-  for (auto& [name, zone] : zones_) {
-    zone.due = zone.due <= before ? now : first_due(name);
-    if (!zone.running && !zone.waiting) due_.emplace(zone.due, name);
-  }
-}
-
-void SecondaryZones::schedule(Zones::iterator zone, std::uint64_t due) {
-  due_.erase({zone->second.due, zone->first});
-  zone->second.due = due;
-  due_.emplace(due, zone->first);
-  arm_timer();
-}
-
-/// The timer is moved only to run out earlier: whenever it does, it is looked what is due.
-void SecondaryZones::arm_timer() {
-  if (due_.empty() || !*alive_) {
-    timer_.cancel();
-    timer_set_ = false;
-    return;
-  }
-  const std::uint64_t now = now_seconds();
-  const std::uint64_t due = due_.begin()->first;
-  if (due <= now) return look_soon();
-  // Wall-clock jumps are met by looking again at least once a minute, and by comparing by the
-  // timer's own clock.
-  const auto at = std::chrono::steady_clock::now() +
-                  std::chrono::seconds(std::min<std::uint64_t>(due - now, 60));
-  if (timer_set_ && timer_.expiry() <= at) return;
-  timer_set_ = true;
-  timer_.expires_at(at);
-  timer_.async_wait([this, alive = alive_](asio::error_code error) {
-    if (error || !*alive) return;
-    timer_set_ = false;
-    run_due();
-  });
-}
-
-void SecondaryZones::look_soon() {
-  if (std::exchange(look_posted_, true)) return;
-  asio::post(commit_loop_, [this, alive = alive_] {
-    if (!*alive) return;
-    look_posted_ = false;
-    run_due();
-  });
-}
-
-bool SecondaryZones::may_start(const Zone& zone) const {
-  const config::Limits& limits = runtime_->settings.limits;
-  if (running_ >= limits.transfers_in) return false;
-  const Primary& primary = zone.primary();
-  const auto running = running_by_primary_.find(primary.endpoint);
-  return running == running_by_primary_.end() || running->second < limits.transfers_in_per_primary;
-}
-
-/// A zone whose primary is busy leaves `due_`, so that each look costs what it starts, however many
-/// zones wait.
-void SecondaryZones::wait_for_primary(Zones::iterator zone) {
-  if (std::exchange(zone->second.waiting, true)) return;
-  waiting_[zone->second.primary().endpoint].push_back(zone->first);
-}
-
-/// Those that waited longest for the primaries that have become free.
-void SecondaryZones::start_waiting() {
-  while (!freed_.empty() && running_ < runtime_->settings.limits.transfers_in) {
-    const auto queue = waiting_.find(*freed_.begin());
-    if (queue == waiting_.end() || queue->second.empty()) {
-      if (queue != waiting_.end()) waiting_.erase(queue);
-      freed_.erase(freed_.begin());
-      continue;
-    }
-    const auto zone = zones_.find(queue->second.front());
-    const bool here = zone != zones_.end() && zone->second.waiting && !zone->second.running;
-    // A NOTIFY may have made another primary the first to be asked.
-    const bool moved = here && !(zone->second.primary().endpoint == queue->first);
-    if (here && !moved && !may_start(zone->second)) {
-      freed_.erase(freed_.begin());
-      continue;
-    }
-    queue->second.pop_front();
-    if (!here) continue;
-    zone->second.waiting = false;
-    if (may_start(zone->second))
-      start(zone);
-    else
-      wait_for_primary(zone);
-  }
-}
-
-void SecondaryZones::run_due() {
-  const std::uint64_t now = now_seconds();
-  const std::uint64_t before = std::exchange(last_look_, now);
-  if (went_back(before, now)) doubt_timers(before, now);
-  start_waiting();
-  std::size_t looked_at = 0;
-  while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
-    if (running_ >= runtime_->settings.limits.transfers_in) return;  // finished() looks again
-    const auto zone = zones_.find(due_.begin()->second);
-    due_.erase(due_.begin());
-    if (zone == zones_.end() || zone->second.primaries.empty()) continue;
-    if (may_start(zone->second))
-      start(zone);
-    else
-      wait_for_primary(zone);
-  }
-  arm_timer();
-}
-
-bool SecondaryZones::expired(const zone::ZoneView& zone) const {
-  const auto* side = store_.side(zone.side_index());
-  const std::uint64_t at = side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
-  return at != 0 && at <= now_seconds();
-}
-
-/// RFC 1996 §3.11: a NOTIFY's serial is a hint; what we have already needs no look at the primary.
-/// What has expired we have not.
-bool SecondaryZones::is_news(const dns::Name& zone, dns::Serial serial) const {
-  const zone::ZoneView view = committer_.current().zone_at(zone);
-  return !view || !view.loaded() || expired(view) || serial.ahead_of(view.serial());
-}
-
-TransferJob SecondaryZones::job_for(const Attempt& attempt, const Zone& zone) const {
-  const config::Settings& settings = runtime_->settings;
-  TransferJob job;
-  job.zone = attempt.zone;
-  job.primary = attempt.primary.endpoint;
-  job.source = settings.server.transfer_source;
-  job.whole_zone = zone.whole_zone;
-  job.limits.data = runtime_->limits;
-  job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
-  job.limits.difference_octets = kMostKeptOctets;
-  job.longest = settings.limits.transfer_time;
-  const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
-  if (view)
-    job.limits.difference_records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
-  // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
-  if (view && view.loaded() && !expired(view)) job.current = view.serial();
-  job.told = zone.hint && zone.hint->primary == zone.turn() && job.current &&
-             zone.hint->serial.ahead_of(*job.current);
-  return job;
-}
-
-void SecondaryZones::start(Zones::iterator at) {
-  Zone& zone = at->second;
-  due_.erase({zone.due, at->first});  // it may have waited and become due once more
-  zone.waiting = false;
-  zone.running = true;
-  auto attempt = std::make_shared<Attempt>();
-  attempt->zone = at->first;
-  attempt->generation = zone.generation;
-  attempt->primary = zone.primary();
-  attempt->runtime = runtime_;
-  TransferJob job = job_for(*attempt, zone);
-  if (!zone.damaged)
-    job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
-      return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
-    };
-  // Once: what this visit does not find there is left to the timers.
-  if (zone.hint && zone.hint->primary == zone.turn() && !zone.whole_zone) zone.hint.reset();
-  ++running_;
-  ++running_by_primary_[job.primary];
-  if (attempt->primary.key) {
-    job.key = runtime_->keys.find(*attempt->primary.key);
-    if (job.key == nullptr) {
-      // Posted: failed() looks for other zones to start, and this may be the loop that does so.
-      asio::post(commit_loop_, [this, attempt, alive = alive_] {
-        if (*alive) failed(attempt, Error{Errc::kNotFound, "no such key"}, false);
-      });
-      return;
-    }
-  }
-  asio::co_spawn(
-      network_.loop(), transfer_in(std::move(job), network_.kept(), store_, network_.builders()),
-      [this, attempt, alive = alive_](const std::exception_ptr& thrown,
-                                      Result<TransferResult, TransferFailure> result) {
-        if (thrown)
-          result = tl::unexpected<TransferFailure>(
-              {{Errc::kIo, "transfer ended by an exception"}, false});
-        auto handed = std::make_shared<Result<TransferResult, TransferFailure>>(std::move(result));
-        asio::post(commit_loop_, [this, attempt, alive, handed] {
-          if (*alive) finished(attempt, std::move(*handed));
-        });
-      });
-}
-
-void SecondaryZones::finished(const std::shared_ptr<Attempt>& attempt,
-                              Result<TransferResult, TransferFailure> result) {
-  if (!wanted(*attempt)) return drop(attempt);
-  if (!result) return failed(attempt, result.error().error, result.error().ixfr_asked);
-  attempt->records = result->records;
-  attempt->octets = result->octets;
-  attempt->expire = result->expire;
-  if (result->foreign_records > 0)
-    log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
-                 to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
-  attempt->whole = result->content == TransferParser::Content::kZone;
-  switch (result->content) {
-    case TransferParser::Content::kUpToDate:
-      nothing_new(attempt, result->serial);
-      return;
-    case TransferParser::Content::kDifferences:
-      apply_differences(attempt, std::move(*result));
-      return;
-    case TransferParser::Content::kZone:
-      take_zone(attempt, std::move(*result));
-      return;
-  }
-}
-
-/// What a whole zone is compared with while it comes: that which is nearly ours is taken as a
-/// difference, so that what is alike stays where it is, and our own secondaries get an IXFR. Runs
-/// on the commit loop.
-asio::awaitable<std::optional<ServedZone>> SecondaryZones::served(dns::Name name,
-                                                                  std::shared_ptr<bool> alive) {
-  if (!*alive) co_return std::nullopt;
-  const zone::Snapshot version = committer_.current();
-  const zone::ZoneView zone = version.zone_at(name);
-  if (!zone || !zone.loaded() || expired(zone)) co_return std::nullopt;
-  co_return ServedZone{zone, slots_.pin_own(version.version())};
-}
-
-void SecondaryZones::take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
-  if (!result.compared) return put_zone(attempt, std::move(result));
-  const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
-  if (zone && zone.loaded() && zone.serial() == *result.compared)
-    return apply_differences(attempt, std::move(result));
-  failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
-}
-
-/// One IXFR is one version. When the disk or the memory fails it is tried again later: an AXFR
-/// would need more memory, and what it brings would pass by the journal.
-void SecondaryZones::apply_differences(const std::shared_ptr<Attempt>& attempt,
-                                       TransferResult&& result) {
-  ZoneChange change;
-  change.zone = attempt->zone;
-  for (const zone::Changes& changes : result.differences)
-    change.records += changes.removed.size() + changes.added.size();
-  change.check = [this, attempt, alive = alive_]() -> Status {
-    if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
-    return {};
-  };
-  change.stage = [&committer = committer_, attempt,
-                  differences = std::move(result.differences)](Stage& stage) {
-    // A zone sent whole takes the place of what was there, also of updates, like any other.
-    const Committer* journalled = attempt->whole ? nullptr : &committer;
-    Status staged = stage_differences(stage, differences, attempt->runtime->limits, journalled);
-    attempt->unfit = !staged && is_unfit(staged.error(), stage.transaction);
-    return staged;
-  };
-  change.done = [this, attempt, serial = result.serial,
-                 alive = alive_](const Result<std::uint64_t>& version) {
-    if (!*alive) return;
-    if (version)
-      differences_applied(attempt, serial);
-    else
-      failed(attempt, version.error(), !attempt->whole && attempt->unfit);
-  };
-  changes_.submit(std::move(change));
-}
-
-void SecondaryZones::differences_applied(const std::shared_ptr<Attempt>& attempt,
-                                         dns::Serial serial) {
-  ++counters_.transfers;
-  if (!attempt->whole) {
-    ++counters_.differences;
-    return transferred(attempt, "ixfr", serial);
-  }
-  committer_.zone_replaced(attempt->zone);
-  zone_put_(attempt->zone, true);
-  transferred(attempt, "axfr", serial);
-}
-
-void SecondaryZones::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
-  const zone::ZoneView old = committer_.current().zone_at(attempt->zone);
-  const bool had_data = old && old.loaded();
-  committer_.put_zone(
-      attempt->zone, result.zone, std::move(*result.transaction), {},
-      [this, attempt, had_data, serial = result.serial, alive = alive_](const Status& done) {
-        if (!*alive) return;
-        if (done) {
-          ++counters_.transfers;
-          zone_put_(attempt->zone, had_data);
-          transferred(attempt, "axfr", serial);
-        } else {
-          failed(attempt, done.error(), false);
-        }
-      });
-}
-
-SecondaryZones::Zones::iterator SecondaryZones::release(const std::shared_ptr<Attempt>& attempt) {
-  --running_;
-  const auto by_primary = running_by_primary_.find(attempt->primary.endpoint);
-  if (by_primary != running_by_primary_.end() && --by_primary->second == 0)
-    running_by_primary_.erase(by_primary);
-  if (!waiting_.empty()) freed_.insert(attempt->primary.endpoint);
-  if (!wanted(*attempt)) return zones_.end();
-  const auto zone = zones_.find(attempt->zone);
-  zone->second.running = false;
-  return zone;
-}
-
-/// The configuration still has the zone with the primaries that it had when the visit began.
-bool SecondaryZones::wanted(const Attempt& attempt) const {
-  const auto zone = zones_.find(attempt.zone);
-  return zone != zones_.end() && zone->second.generation == attempt.generation;
-}
-
-void SecondaryZones::drop(const std::shared_ptr<Attempt>& attempt) {
-  release(attempt);
-  log::info("transfer_dropped", "zone", dns::to_text(attempt->zone), "primary",
-            to_text(attempt->primary.endpoint), "reason", "the configuration has changed");
-  run_due();
-}
-
-std::uint64_t SecondaryZones::jittered(std::uint64_t seconds) {
-  // Up to a tenth earlier, so that zones that came together do not stay together.
-  return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
-}
-
-std::uint64_t SecondaryZones::clamped(std::uint64_t seconds) const {
-  return within(runtime_->settings.limits.refresh, seconds);
-}
-
-std::uint64_t SecondaryZones::kept_for(const SoaTimers& timers) const {
-  return time_to_keep(timers, runtime_->settings.limits.refresh);
-}
-
-void SecondaryZones::put_off_expiry(const Attempt& attempt, bool brought_zone) {
-  const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
-  auto* side = view ? store_.side(view.side_index()) : nullptr;
-  if (side == nullptr) return;
-  const std::uint64_t before = brought_zone ? 0 : side->expires_at.load();
-  side->expires_at.store(
-      expiry_after_contact(before, attempt.expire, now_seconds(), kept_for(timers_of(view))));
-}
-
-void SecondaryZones::set_timers(const dns::Name& name, bool ok) {
-  const zone::ZoneView view = committer_.current().zone_at(name);
-  const auto zone = zones_.find(name);
-  const SoaTimers timers = timers_of(view);
-  const std::uint64_t now = now_seconds();
-  const bool loaded = view && view.loaded();
-  std::uint64_t wait =
-      jittered(!loaded ? clamped(kRetryWithoutData) : clamped(ok ? timers.refresh : timers.retry));
-  if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
-    if (ok) side->last_ok.store(now);
-    const std::uint64_t kept = side->expires_at.load();
-    const std::uint64_t expires = loaded ? believed_expiry(kept, now, kept_for(timers)) : kept;
-    side->expires_at.store(expires);
-    // What would expire before the next look is looked at sooner.
-    if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
-    side->next_refresh.store(now + wait);
-  }
-  if (zone != zones_.end()) schedule(zone, now + wait);
-}
-
-/// What this primary has is no newer than ours; another one's may be. Another serial than ours
-/// confirms nothing, be it behind or at the distance of 2^31 where neither is (RFC 1982 §3.2).
-void SecondaryZones::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
-  const auto at = release(attempt);
-  if (at == zones_.end()) return run_due();
-  const zone::ZoneView view = committer_.current().zone_at(attempt->zone);
-  if (view && view.loaded() && !(view.serial() == serial)) {
-    const char* where = view.serial().ahead_of(serial) ? "behind" : "not ahead of";
-    ++counters_.failures;
-    at->second.problem =
-        fmt::format("{}: serial {} is {} ours, {}", to_text(attempt->primary.endpoint),
-                    serial.value, where, view.serial().value);
-    log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
-                 to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
-                 view.serial().value);
-  } else {
-    ++counters_.refreshes;
-    at->second.confirmed = true;
-    put_off_expiry(*attempt, false);
-    log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
-               to_text(attempt->primary.endpoint), "serial", serial.value);
-  }
-  next_primary(at);
-}
-
-void SecondaryZones::transferred(const std::shared_ptr<Attempt>& attempt, const char* how,
-                                 dns::Serial serial) {
-  const auto at = release(attempt);
-  ++counters_.refreshes;
-  log::info("zone_refreshed", "zone", dns::to_text(attempt->zone), "primary",
-            to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
-            attempt->records, "octets", attempt->octets);
-  if (at == zones_.end()) return run_due();
-  at->second.damaged = false;
-  put_off_expiry(*attempt, true);
-  end_round(at, true);
-}
-
-void SecondaryZones::failed(const std::shared_ptr<Attempt>& attempt, const Error& error,
-                            bool broken_ixfr) {
-  const auto at = release(attempt);
-  ++counters_.failures;
-  log::warning("zone_refresh_failed", "zone", dns::to_text(attempt->zone), "primary",
-               to_text(attempt->primary.endpoint), "reason", error.text);
-  if (at == zones_.end()) return run_due();
-  Zone& zone = at->second;
-  zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
-  zone.damaged = zone.damaged || error.code == Errc::kCorrupt;
-  if (!broken_ixfr || zone.whole_zone) return next_primary(at);
-  ++counters_.fallbacks;
-  zone.whole_zone = true;
-  schedule(at, now_seconds());
-  run_due();
-}
-
-void SecondaryZones::next_primary(Zones::iterator at) {
-  Zone& zone = at->second;
-  zone.whole_zone = false;
-  if (++zone.visited >= zone.primaries.size()) return end_round(at, zone.confirmed);
-  schedule(at, now_seconds());
-  run_due();
-}
-
-/// `ok`: what we have is what a primary has, so its timers start anew.
-void SecondaryZones::end_round(Zones::iterator at, bool ok) {
-  Zone& zone = at->second;
-  if (ok) zone.problem.clear();
-  zone.first_primary = 0;
-  zone.visited = 0;
-  zone.confirmed = false;
-  zone.whole_zone = false;
-  set_timers(at->first, ok);
-  const std::optional<Hint> hint =
-      zone.hint && is_news(at->first, zone.hint->serial) ? zone.hint : std::nullopt;
-  zone.hint = hint;
-  if (hint) zone.first_primary = hint->primary;
-  if (std::exchange(zone.again, false) || hint) schedule(at, now_seconds());
-  run_due();
-}
-
-void SecondaryZones::refresh_now(const dns::Name& name) {
-  const auto zone = zones_.find(name);
-  if (zone == zones_.end()) return;
-  if (zone->second.running || zone->second.visited > 0)
-    zone->second.again = true;
-  else
-    schedule(zone, now_seconds());
-}
-
 void SecondaryZones::notified(const NotifyRequest& request) {
-  ++counters_.notifies;
-  const auto at = zones_.find(request.zone);
-  if (at == zones_.end()) {
-    if (taking_over_ && early_.size() < kMostEarly) early_.insert(request.zone);
-    return;
-  }
-  if (request.serial && !is_news(request.zone, *request.serial)) return;
-  Zone& zone = at->second;
-  const auto speaker = std::find_if(
-      zone.primaries.begin(), zone.primaries.end(),
-      [&](const Primary& one) { return one.endpoint.address == request.client.address; });
-  if (speaker == zone.primaries.end()) return refresh_now(request.zone);
-  // The primary that spoke knows best: ask it first.
-  const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
-  const bool between_rounds = !zone.running && zone.visited == 0;
-  if (between_rounds) zone.first_primary = place;
-  if (!request.serial) return refresh_now(request.zone);
-  if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
-    zone.hint = Hint{*request.serial, place};
-  if (between_rounds) schedule(at, now_seconds());
-}
-
-std::optional<SecondaryStatus> SecondaryZones::status(const dns::Name& name) const {
-  const auto zone = zones_.find(name);
-  if (zone == zones_.end()) return std::nullopt;
-  SecondaryStatus status;
-  for (const Primary& primary : zone->second.primaries)
-    status.primaries.push_back(primary.endpoint);
-  status.next_refresh = zone->second.due;
-  status.problem = zone->second.problem;
-  const zone::ZoneView view = committer_.current().zone_at(name);
-  if (const auto* side = view ? store_.side(view.side_index()) : nullptr) {
-    status.expires_at = side->expires_at.load();
-    status.last_ok = side->last_ok.load();
-  }
-  return status;
+  const bool known = visits_.notified(request);
+  if (!known && taking_over_ && early_.size() < kMostEarly) early_.insert(request.zone);
 }
 
 }  // namespace pando::manager

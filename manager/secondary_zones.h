@@ -1,78 +1,42 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "manager/committer.h"
-#include "manager/large_changes.h"
+#include "dns/name.h"
 #include "manager/network.h"
 #include "manager/notify_handler.h"
 #include "manager/runtime.h"
-#include "manager/secondary_timers.h"
-#include "manager/transfer_in.h"
-#include "shm/slots.h"
-#include "shm/store.h"
+#include "manager/secondary_visits.h"
 
 namespace pando::manager {
 
-/// What there is to tell about one secondary zone.
-struct SecondaryStatus {
-  std::vector<Endpoint> primaries;
-  std::uint64_t next_refresh = 0;  ///< seconds since 1970
-  std::uint64_t expires_at = 0;
-  std::uint64_t last_ok = 0;
-  std::string problem;  ///< why the last try failed; empty = it did not
-};
-
-/// Keeps secondary zones up to date (RFC 1034 §4.3.5, RFC 1996 §3.11): SOA timers with clamps and
-/// jitter, NOTIFY, IXFR with AXFR as the way out of every inconsistency, one primary after another.
-/// Timers live in the store's side table, so they outlast the process.
+/// Which zones are secondary here, and who their primaries are: takes a configuration over, in
+/// slices, since it may have a million zones. What is done for them is left to SecondaryVisits.
 ///
-/// Lives on the commit thread; connections run on the network's.
+/// Lives on the commit thread.
 class SecondaryZones final : public NotifyHandler {
  public:
-  struct Counters {
-    std::uint64_t transfers = 0;    ///< that brought a new version
-    std::uint64_t differences = 0;  ///< of them: by IXFR
-    std::uint64_t refreshes = 0;    ///< successful checks, new version or not
-    std::uint64_t failures = 0;
-    std::uint64_t fallbacks = 0;  ///< IXFRs given up for an AXFR
-    std::uint64_t notifies = 0;
-  };
-
-  /// Told when a whole zone was put; `had_data`: it took the place of other data.
-  using ZonePut = std::function<void(const dns::Name& zone, bool had_data)>;
-
-  /// All references outlive the object.
-  SecondaryZones(asio::io_context& commit_loop, Network& network, shm::Store& store,
-                 shm::SlotTable& slots, Committer& committer, LargeChanges& changes,
-                 ZonePut zone_put);
+  /// Both references outlive the object; nothing is asked of the visits after stop().
+  SecondaryZones(asio::io_context& commit_loop, Network& network, SecondaryVisits& visits);
   ~SecondaryZones() override;
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
 
   /// Before a configuration is taken over: nothing comes in any more, from `done` on, for zones
-  /// that are not secondary in it, or have other primaries there. In slices, as the next.
+  /// that are not secondary in it, or have other primaries there.
   void let_go(const RuntimePtr& next, std::function<void()> done);
   /// Takes over a configuration: new secondaries are asked at once or when their saved timer says,
   /// those that are gone are forgotten. The zones' settings must have been published.
   void configure(const RuntimePtr& runtime);
-  /// A zone's file was loaded or found missing: look at its primaries now.
-  void refresh_now(const dns::Name& zone);
+  /// One that comes while a configuration is being taken over, for a zone that is not known yet, is
+  /// heeded when it is.
   void notified(const NotifyRequest& request) override;
-  [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
-  [[nodiscard]] Counters counters() const noexcept { return counters_; }
-  /// Nothing comes in any more.
+  /// No configuration is taken over any further.
   void stop();
 
  private:
@@ -81,112 +45,19 @@ class SecondaryZones final : public NotifyHandler {
       return dns::compare_canonical(a, b) < 0;
     }
   };
-  struct Primary {
-    Endpoint endpoint;
-    std::optional<dns::Name> key;
-    bool operator==(const Primary&) const = default;
-  };
-  /// What a primary told, and which one.
-  struct Hint {
-    dns::Serial serial;
-    std::size_t primary = 0;
-  };
-  struct Zone {
-    std::vector<Primary> primaries;
-    std::uint64_t round = 0;       // of configure(), the last that had the zone
-    std::uint64_t generation = 0;  // of these primaries: what older visits bring is not wanted
-    std::uint64_t due = 0;         // seconds since 1970
-    // A round of visits, from one primary to the next until one has something new.
-    std::size_t first_primary = 0;
-    std::size_t visited = 0;
-    bool confirmed = false;  // one of them has the version that we have
-    bool running = false;
-    bool waiting = false;      // in the queue of a primary that is busy
-    bool again = false;        // a NOTIFY without a serial came during the round
-    std::optional<Hint> hint;  // the highest serial of a NOTIFY that no visit has begun for
-    bool whole_zone = false;   // the next visit asks for an AXFR
-    bool damaged = false;      // what is served cannot be compared with, nor changed
-    std::string problem;
-
-    [[nodiscard]] std::size_t turn() const { return (first_primary + visited) % primaries.size(); }
-    [[nodiscard]] const Primary& primary() const { return primaries[turn()]; }
-  };
-  using Zones = std::map<dns::Name, Zone, CanonicalLess>;
-  struct Attempt;  // one visit to one primary
-
-  static std::vector<Primary> primaries_of(const config::Settings& settings,
-                                           const config::ZoneOptions& options);
-  void let_go_slice(const RuntimePtr& next, std::optional<dns::Name> after,
-                    std::function<void()> done);
-  template <class Stays>
-  bool walk_slice(std::optional<dns::Name>& after, Stays&& stays);
   void take_over_slice(std::uint64_t round, std::size_t from);
-  void take_over(const config::ZoneRef& ref);
-  void forget_slice(std::uint64_t round, std::optional<dns::Name> after);
-  void schedule(Zones::iterator zone, std::uint64_t due);
-  void arm_timer();
-  void run_due();
-  std::uint64_t first_due(const dns::Name& name);
-  void doubt_timers(std::uint64_t before, std::uint64_t now);
-  void look_soon();
-  void tell_primaries() const;
-  bool may_start(const Zone& zone) const;
-  void wait_for_primary(Zones::iterator zone);
-  void start_waiting();
-  bool wanted(const Attempt& attempt) const;
-  bool expired(const zone::ZoneView& zone) const;
-  bool is_news(const dns::Name& zone, dns::Serial serial) const;
-  TransferJob job_for(const Attempt& attempt, const Zone& zone) const;
-  asio::awaitable<std::optional<ServedZone>> served(dns::Name name, std::shared_ptr<bool> alive);
-  void start(Zones::iterator zone);
-  void finished(const std::shared_ptr<Attempt>& attempt,
-                Result<TransferResult, TransferFailure> result);
-  void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void differences_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
-  void take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
-  void transferred(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
-  void failed(const std::shared_ptr<Attempt>& attempt, const Error& error, bool broken_ixfr);
-  void next_primary(Zones::iterator zone);
-  void end_round(Zones::iterator zone, bool ok);
-  void drop(const std::shared_ptr<Attempt>& attempt);
-  Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
-  std::uint64_t clamped(std::uint64_t seconds) const;  // within limits.refresh
-  std::uint64_t kept_for(const SoaTimers& timers) const;
-  void put_off_expiry(const Attempt& attempt, bool brought_zone);
-  void set_timers(const dns::Name& name, bool ok);
-  std::uint64_t jittered(std::uint64_t seconds);
+  void forget_slice(std::uint64_t round, const RuntimePtr& configuration,
+                    std::optional<dns::Name> after, std::function<void()> done);
+  void taken_over();
+  void tell_network() const;
 
   asio::io_context& commit_loop_;
   Network& network_;
-  shm::Store& store_;
-  shm::SlotTable& slots_;
-  Committer& committer_;
-  LargeChanges& changes_;
-  ZonePut zone_put_;
+  SecondaryVisits& visits_;
   RuntimePtr runtime_;
-  Zones zones_;
-  std::set<std::pair<std::uint64_t, dns::Name>,
-           bool (*)(const std::pair<std::uint64_t, dns::Name>&,
-                    const std::pair<std::uint64_t, dns::Name>&)>
-      due_;
-  asio::steady_timer timer_;
-  std::set<dns::Name, CanonicalLess> early_;  // told of while taking_over_
-  bool timer_set_ = false;
-  bool look_posted_ = false;
-  std::uint64_t last_look_;  // of run_due(), by the clock
-  std::map<Endpoint, std::uint32_t, EndpointLess> running_by_primary_;
-  // Due zones whose primary has as many visits as it may, by primary, oldest first; and the
-  // primaries among them that have become free since.
-  std::map<Endpoint, std::deque<dns::Name>, EndpointLess> waiting_;
-  std::set<Endpoint, EndpointLess> freed_;
-  std::uint32_t running_ = 0;
-  std::mt19937 random_{std::random_device{}()};
-  std::uint64_t generations_ = 0;
   std::uint64_t round_ = 0;  // of configure() and let_go(): each ends those before it
   bool taking_over_ = true;  // not all zones of the configuration are known yet
-  Counters counters_;
+  std::set<dns::Name, CanonicalLess> early_;  // told of meanwhile
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -164,6 +164,7 @@ void Server::end_parts() {
   upkeep_->stop();
   exports_->stop();
   secondaries_->stop();
+  visits_->stop();
   notifier_->stop();
   forwarder_->stop();
   changes_->stop();

@@ -204,6 +204,7 @@ class Server {
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;
   std::unique_ptr<ZoneExports> exports_;
+  std::unique_ptr<SecondaryVisits> visits_;
   std::unique_ptr<SecondaryZones> secondaries_;
   std::unique_ptr<Notifier> notifier_;
   std::unique_ptr<UpdateForwarder> forwarder_;

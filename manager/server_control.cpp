@@ -327,7 +327,7 @@ ipc::StatusResult Server::status() const {
   }
   const Committer::Counters commits = committer_->counters();
   const UpdateService::Counters& service = service_->counters();
-  const SecondaryZones::Counters transfers = secondaries_->counters();
+  const SecondaryVisits::Counters transfers = visits_->counters();
   const Notifier::Counters notifies = notifier_->counters();
   const ZoneExports::Counters exports = exports_->counters();
   result.counters = {{"versions", commits.versions},
@@ -397,7 +397,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   }
   if (problem != problems_.end()) row.problem = problem->second;
   if (row.problem.empty()) row.problem = exports_->problem(zone.apex());
-  const auto refresh = secondary ? secondaries_->status(dns::Name(zone.apex())) : std::nullopt;
+  const auto refresh = secondary ? visits_->status(dns::Name(zone.apex())) : std::nullopt;
   if (refresh) {
     row.refresh_at = refresh->next_refresh;
     if (!refresh->problem.empty()) row.problem = refresh->problem;

@@ -272,9 +272,10 @@ void Server::make_parts() {
       io_, pool_, native_files(), *committer_, *slots_, [this] { return history(); },
       ZoneExports::Options{});
   committer_->on_journalled([this](const JournalEntry& entry) { exports_->journalled(entry); });
-  secondaries_ = std::make_unique<SecondaryZones>(
+  visits_ = std::make_unique<SecondaryVisits>(
       io_, *network_, *store_, *slots_, *committer_, *changes_,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
+  secondaries_ = std::make_unique<SecondaryZones>(io_, *network_, *visits_);
   notifier_ = std::make_unique<Notifier>(io_, *network_, *committer_, Notifier::Options{});
   service_ =
       std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
