@@ -15,21 +15,9 @@ namespace {
 using ::testing::ElementsAre;
 using testing::FakeDisk;
 using ::testing::IsEmpty;
+using testing::kinds_of;
 using testing::name;
 using testing::Parts;
-
-std::vector<JournalRecord> journalled(Parts& parts, Files& files = native_files()) {
-  std::vector<JournalRecord> records;
-  EXPECT_TRUE(for_each_record(
-                  files, parts.journal.files(), 0,
-                  [&](JournalRecord&& record) -> Status {
-                    records.push_back(std::move(record));
-                    return {};
-                  },
-                  [](const JournalNote&) {})
-                  .has_value());
-  return records;
-}
 
 /// Each disk counts as quick.
 Committer::Options quick_after(unsigned syncs) {
@@ -50,7 +38,7 @@ TEST(Committer, AnAnswerComesAfterJournalAndPublication) {
       {},
       [&](Result<zone::Applied> applied) {
         ASSERT_TRUE(applied.has_value());
-        EXPECT_EQ(journalled(parts).size(), 1U);
+        EXPECT_EQ(parts.journalled().size(), 1U);
         EXPECT_GT(parts.committer.current().version(), before);
         EXPECT_THAT(parts.zone.at("new"), ElementsAre("60 A 192.0.2.9"));
         answered = true;
@@ -65,7 +53,7 @@ TEST(Committer, RequestsOfOneRoundShareAVersionAndASync) {
     results.push_back(parts.submit(parts.changes({}, {fmt::format("n{} 60 A 192.0.2.9", i)})));
   ASSERT_TRUE(parts.run_until([&] { return results.back()->has_value(); }));
   EXPECT_EQ(parts.committer.counters().versions, 1U);
-  const auto records = journalled(parts);
+  const auto records = parts.journalled();
   ASSERT_EQ(records.size(), 10U);
   for (const JournalRecord& record : records) EXPECT_EQ(record.group_first, 1U);
 }
@@ -77,7 +65,7 @@ TEST(Committer, ALoneRequestIsSyncedHereOnceTheDiskHasShownThatItIsQuick) {
   EXPECT_EQ(parts.committer.counters().synced_here, 0U);
   ASSERT_TRUE(parts.apply({}, {"c 60 A 192.0.2.1"}));
   EXPECT_EQ(parts.committer.counters().synced_here, 1U);
-  EXPECT_EQ(journalled(parts).size(), 3U);
+  EXPECT_EQ(parts.journalled().size(), 3U);
   EXPECT_THAT(parts.zone.at("c"), ElementsAre("60 A 192.0.2.1"));
 }
 
@@ -150,7 +138,7 @@ TEST(Committer, ARequestThatBreaksARuleDoesNotSpoilTheOthers) {
   EXPECT_TRUE((*good)->has_value());
   EXPECT_FALSE((*bad)->has_value());
   EXPECT_TRUE((*also_good)->has_value());
-  EXPECT_EQ(journalled(parts).size(), 2U);
+  EXPECT_EQ(parts.journalled().size(), 2U);
 }
 
 TEST(Committer, WhatChangesNothingMakesNoVersionAndNoRecord) {
@@ -158,7 +146,7 @@ TEST(Committer, WhatChangesNothingMakesNoVersionAndNoRecord) {
   const std::uint64_t before = parts.committer.current().version();
   EXPECT_TRUE(parts.apply({}, {"www 300 A 192.0.2.10"}).has_value());
   EXPECT_EQ(parts.committer.current().version(), before);
-  EXPECT_THAT(journalled(parts), IsEmpty());
+  EXPECT_THAT(parts.journalled(), IsEmpty());
 }
 
 TEST(Committer, ThePublishedPositionIsThatOfTheGroupsLastRecord) {
@@ -183,7 +171,7 @@ void fail_a_sync(bool here) {
   disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
   EXPECT_TRUE(parts.apply({}, {"c 60 A 192.0.2.9"}).has_value());
   std::vector<std::string> owners;
-  for (const JournalRecord& record : journalled(parts, disk))
+  for (const JournalRecord& record : parts.journalled())
     owners.push_back(to_text(zone::decode_changes(record.payload).value().added.at(0).owner));
   EXPECT_THAT(owners, ElementsAre("a.example.", "c.example."));
   EXPECT_EQ(parts.committer.counters().synced_here, here ? 3U : 0U);
@@ -192,12 +180,6 @@ void fail_a_sync(bool here) {
 TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
   fail_a_sync(true);
   fail_a_sync(false);
-}
-
-std::vector<RecordKind> kinds_of(const std::vector<JournalRecord>& records) {
-  std::vector<RecordKind> kinds;
-  for (const JournalRecord& record : records) kinds.push_back(record.kind);
-  return kinds;
 }
 
 /// A transfer that replaces a zone needs no journal, though it notes there what it did.
@@ -224,7 +206,7 @@ TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
     ASSERT_TRUE(parts.run_until([&] { return done && !parts.committer.busy(); }));
     EXPECT_TRUE(done->has_value());
     EXPECT_EQ(parts.zone.zone().serial(), dns::Serial{77});
-    const std::vector<JournalRecord> records = journalled(parts, disk);
+    const std::vector<JournalRecord> records = parts.journalled();
     const std::vector<RecordKind> kinds = kinds_of(records);
     if (broken)
       EXPECT_THAT(kinds, ElementsAre(RecordKind::kDelta));
@@ -246,7 +228,7 @@ TEST(Committer, ANoteThatIsOwedGoesBeforeTheZonesNextRecord) {
   full = false;
   for (const char* record : {"b 60 A 192.0.2.9", "c 60 A 192.0.2.9"})
     EXPECT_TRUE(parts.apply({}, {record}).has_value());
-  EXPECT_THAT(kinds_of(journalled(parts, disk)),
+  EXPECT_THAT(kinds_of(parts.journalled()),
               ElementsAre(RecordKind::kOverlay, RecordKind::kDelta, RecordKind::kDelta));
 }
 
@@ -267,10 +249,10 @@ TEST(Committer, ANoteThatIsOwedIsTriedAgainUntilItIsWrittenOrOfNoUse) {
     if (of_use) {
       ASSERT_TRUE(parts.run_until([&] { return parts.journal.last_position() > 0; }));
       ASSERT_TRUE(parts.run_until([&] { return !committer.busy(); }));
-      EXPECT_THAT(kinds_of(journalled(parts, disk)), ElementsAre(RecordKind::kOverlay));
+      EXPECT_THAT(kinds_of(parts.journalled()), ElementsAre(RecordKind::kOverlay));
     } else {
       ASSERT_TRUE(parts.run_until([&] { return committer.counters().requests == 1; }));
-      EXPECT_THAT(journalled(parts, disk), IsEmpty());
+      EXPECT_THAT(parts.journalled(), IsEmpty());
     }
   }
 }
@@ -312,7 +294,7 @@ TEST(Committer, AMemberThatFindsTheStoreFullDoesNotTakeTheGroupWithIt) {
   EXPECT_TRUE((*small)->has_value());
   EXPECT_FALSE((*large)->has_value());
   EXPECT_TRUE((*after)->has_value());
-  EXPECT_EQ(journalled(parts).size(), 2U);
+  EXPECT_EQ(parts.journalled().size(), 2U);
 }
 
 }  // namespace

@@ -127,16 +127,11 @@ class Dump : public ::testing::Test {
   }
   /// Another zone, without data.
   void configure(std::string_view apex, std::uint32_t side, bool secondary) {
-    auto done = std::make_shared<std::optional<Status>>();
-    parts_.committer.edit(
-        [=](zone::Draft& draft) {
-          zone::ZoneSettings settings;
-          settings.is_secondary = secondary;
-          return draft.put_zone_settings(name(apex), settings, side);
-        },
-        [done](const Status& status) { *done = status; });
-    ASSERT_TRUE(parts_.run_until([&] { return done->has_value(); }));
-    must(**done);
+    must(parts_.edit([=](zone::Draft& draft) {
+      zone::ZoneSettings settings;
+      settings.is_secondary = secondary;
+      return draft.put_zone_settings(name(apex), settings, side);
+    }));
   }
 
   Parts parts_;

@@ -28,24 +28,15 @@ class Upkeep : public ::testing::Test {
         Journal::open({folder, 64 << 10}, native_files(), [](const JournalNote&) {}));
   }
   void append(JournalEntry entry) {
-    bool done = false;
-    CommitRequest request;
-    request.stage = [&](Stage& stage) -> Status {
+    const auto append_one = [&](Stage& stage) -> Status {
       stage.journal.push_back(std::move(entry));
       return {};
     };
-    request.done = [&](const Result<std::uint64_t>& version) {
-      EXPECT_TRUE(version.has_value());
-      done = true;
-    };
-    parts_.committer.submit(std::move(request));
-    ASSERT_TRUE(parts_.run_until([&] { return done; }));
+    ASSERT_TRUE(parts_.commit(append_one).has_value());
   }
   void unload() {
-    bool done = false;
-    parts_.committer.edit([](zone::Draft& draft) { return draft.unload_zone(name("@")); },
-                          [&](const Status&) { done = true; });
-    ASSERT_TRUE(parts_.run_until([&] { return done; }));
+    const auto step = [](zone::Draft& draft) { return draft.unload_zone(name("@")); };
+    ASSERT_TRUE(parts_.edit(step).has_value());
   }
   /// Of kDelta.
   int in_snapshot() {

@@ -109,10 +109,8 @@ class LargeChange : public ::testing::Test {
     return **result;
   }
   void edit(std::function<Status(zone::Draft&)> what) {
-    std::optional<Status> done;
-    parts_.committer.edit(std::move(what), [&](const Status& status) { done = status; });
-    ASSERT_TRUE(parts_.run_until([&] { return done.has_value(); }));
-    ASSERT_TRUE(done->has_value()) << done->error().text;
+    const Status done = parts_.edit(std::move(what));
+    ASSERT_TRUE(done.has_value()) << done.error().text;
   }
   /// Changes every other name, so that chunks are half empty.
   void leave_garbage() {
@@ -148,17 +146,6 @@ class LargeChange : public ::testing::Test {
     zone::compare_chunks(audit, shm::occupancy(parts_.zone.store().window()));
     EXPECT_THAT(audit.faults, IsEmpty());
   }
-  std::vector<JournalRecord> journalled() {
-    std::vector<JournalRecord> records;
-    const auto take = [&](JournalRecord&& record) -> Status {
-      records.push_back(std::move(record));
-      return {};
-    };
-    EXPECT_TRUE(for_each_record(disk_, parts_.journal.files(), 1, take, [](const JournalNote&) {
-                }).has_value());
-    return records;
-  }
-
   FakeDisk disk_;
   Parts parts_;
   zone::DataLimits limits_;
@@ -187,7 +174,7 @@ TEST_F(LargeChange, DoesWhatTheCommitThreadWouldDo) {
   auto history = zone::HistoryReader::from(here, {10});
   ASSERT_TRUE(history.has_value());
   EXPECT_EQ(history->records(), 2U + kNames / 2 + kNames + 1U);
-  const auto records = journalled();
+  const auto records = parts_.journalled(1);
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].kind, RecordKind::kTransfer);
   EXPECT_EQ(zone::decode_changes(records[0].payload).value().added.size(), kNames + 2U);
@@ -243,7 +230,7 @@ TEST_F(LargeChange, OfAZoneThatIsUpdatedMeanwhileIsWorkedOutAnew) {
   EXPECT_THAT(parts_.zone.at("old1"), IsEmpty());
   EXPECT_THAT(parts_.zone.at("old2"), IsEmpty());
   EXPECT_THAT(parts_.zone.at("new1"), SizeIs(1));
-  EXPECT_THAT(journalled(), SizeIs(2));
+  EXPECT_THAT(parts_.journalled(1), SizeIs(2));
   expect_sound();
 }
 
@@ -399,7 +386,7 @@ TEST_F(LargeChange, ThatBreaksARuleLeavesNoTrace) {
   EXPECT_EQ(status.error().code, Errc::kInvalid);
   EXPECT_EQ(parts_.zone.store().current().root, root);
   EXPECT_EQ(parts_.zone.lines(), before);
-  EXPECT_THAT(journalled(), IsEmpty());
+  EXPECT_THAT(parts_.journalled(1), IsEmpty());
 }
 
 TEST_F(LargeChange, ThatIsNotWantedAnyMoreLeavesNoTrace) {

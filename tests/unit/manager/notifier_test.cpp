@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "config/load.h"
 #include "dns/message.h"
 #include "manager/forwarded_request.h"
+#include "tests/unit/manager/loopback.h"
 #include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/runtime_from.h"
 
 namespace pando::manager {
 namespace {
@@ -22,23 +22,14 @@ using testing::Parts;
 /// A UDP socket on 127.0.0.1 that plays a secondary.
 class Secondary {
  public:
-  Secondary() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    socklen_t size = sizeof address;
-    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-  }
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-  [[nodiscard]] std::string address() const { return fmt::format("127.0.0.1@{}", port_); }
+  [[nodiscard]] std::uint16_t port() const { return socket_.endpoint.port; }
+  [[nodiscard]] std::string address() const { return to_text(socket_.endpoint); }
 
   /// The next NOTIFY, empty when there is none.
   Bytes receive() {
     Bytes message(4096);
     socklen_t size = sizeof from_;
-    const ssize_t got = ::recvfrom(fd_.get(), message.data(), message.size(), 0,
+    const ssize_t got = ::recvfrom(socket_.fd.get(), message.data(), message.size(), 0,
                                    reinterpret_cast<sockaddr*>(&from_), &size);
     message.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
     if (got > 0) ++received_;
@@ -46,16 +37,15 @@ class Secondary {
   }
   /// To whom the last one came from.
   void send(const Bytes& message) {
-    ::sendto(fd_.get(), message.data(), message.size(), 0, reinterpret_cast<sockaddr*>(&from_),
-             sizeof from_);
+    ::sendto(socket_.fd.get(), message.data(), message.size(), 0,
+             reinterpret_cast<sockaddr*>(&from_), sizeof from_);
   }
   [[nodiscard]] int received() const { return received_; }
-  void close() { fd_ = {}; }
+  void close() { socket_.fd = {}; }
 
  private:
-  Fd fd_;
+  testing::LoopbackSocket socket_{SOCK_DGRAM | SOCK_NONBLOCK};
   sockaddr_in from_{};
-  std::uint16_t port_ = 0;
   int received_ = 0;
 };
 
@@ -80,9 +70,7 @@ RuntimePtr configuration(const std::vector<std::string>& remotes, const std::str
     names += fmt::format("{}r{}", i == 0 ? "" : ", ", i);
   }
   text += fmt::format("zones: [{{name: example., file: x.zone, notify: [{}]{}}}]\n", names, more);
-  config::LoadResult loaded = config::load_text(text, "/tmp/pando.yaml");
-  EXPECT_TRUE(loaded.ok()) << loaded.error_text();
-  return make_runtime(std::move(loaded.settings)).value();
+  return testing::runtime_from(text);
 }
 
 class NotifierTest : public ::testing::Test {

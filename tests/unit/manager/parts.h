@@ -2,7 +2,6 @@
 
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -10,19 +9,34 @@
 
 #include "manager/committer.h"
 #include "shm/slots.h"
+#include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager::testing {
 
+inline std::vector<RecordKind> kinds_of(const std::vector<JournalRecord>& records) {
+  std::vector<RecordKind> kinds;
+  for (const JournalRecord& record : records) kinds.push_back(record.kind);
+  return kinds;
+}
+
+/// What ZoneTableSync does when "example." leaves the configuration and comes again.
+inline Status leave_and_come_again(Stage& stage) {
+  stage.journal.push_back({name("@"), {}, {}, {}, RecordKind::kGone});
+  if (auto removed = stage.draft.remove_zone(name("@")); !removed) return removed;
+  return stage.draft.put_zone_settings(name("@"), {}, 0);
+}
+
 /// Store, slots, journal and committer as the manager has them, on tmpfs, with one zone.
 class Parts {
  public:
-  explicit Parts(std::uint64_t size_limit = 64 << 20, Files& files = native_files(),
+  explicit Parts(std::uint64_t size_limit = 64 << 20, Files& journal_files = native_files(),
                  Committer::Options options = {})
       : zone(kBasicZone, size_limit),
         slots(shm::test::must(
             shm::SlotTable::open(folder.slots(), zone.path(), zone::layout_fingerprint()))),
-        journal(open_journal(files)),
+        files(journal_files),
+        journal(open_journal()),
         committer(io, zone.store(), journal, journal_thread, options) {
     zone.store().set_slots(&slots);
   }
@@ -32,15 +46,7 @@ class Parts {
   }
 
   /// Runs the event loop until `done` says so; false after a generous time.
-  bool run_until(const std::function<bool()>& done) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(300);
-    while (!done()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      io.restart();
-      io.run_one_for(std::chrono::milliseconds(20));
-    }
-    return true;
-  }
+  bool run_until(const std::function<bool()>& done) { return testing::run_until(io, done); }
 
   using Applied = Result<zone::Applied>;
   /// Submits one difference; the result comes into the returned place.
@@ -54,6 +60,36 @@ class Parts {
     auto result = submit(changes(removed, added));
     EXPECT_TRUE(run_until([&] { return result->has_value(); }));
     return std::move(**result);
+  }
+  /// Has the committer do something else, as a version of its own, and waits for it.
+  Status commit(std::function<Status(Stage&)> stage) {
+    auto result = std::make_shared<std::optional<Status>>();
+    CommitRequest request;
+    request.stage = std::move(stage);
+    request.done = [result](const Result<std::uint64_t>& version) {
+      *result = version ? Status() : Status(tl::unexpected<Error>(version.error()));
+    };
+    committer.submit(std::move(request));
+    EXPECT_TRUE(run_until([&] { return result->has_value(); }));
+    return **result;
+  }
+  Status edit(std::function<Status(zone::Draft&)> step) {
+    auto result = std::make_shared<std::optional<Status>>();
+    committer.edit(std::move(step), [result](const Status& status) { *result = status; });
+    EXPECT_TRUE(run_until([&] { return result->has_value(); }));
+    return **result;
+  }
+  /// The journal's records behind position `after`.
+  std::vector<JournalRecord> journalled(std::uint64_t after = 0) {
+    std::vector<JournalRecord> records;
+    const auto take = [&](JournalRecord&& record) -> Status {
+      records.push_back(std::move(record));
+      return {};
+    };
+    const auto walked =
+        for_each_record(files, journal.files(), after, take, [](const JournalNote&) {});
+    EXPECT_TRUE(walked.has_value());
+    return records;
   }
   /// With the SOA pair that moves the serial by one.
   zone::Changes changes(const std::vector<std::string>& removed,
@@ -70,11 +106,12 @@ class Parts {
   JournalThread journal_thread;
   asio::thread_pool pool{2};
   shm::SlotTable slots;
+  Files& files;  ///< the journal's
   Journal journal;
   Committer committer;
 
  private:
-  Journal open_journal(Files& files) {
+  Journal open_journal() {
     auto opened =
         Journal::open({folder.path() + "/journal", 64 << 10}, files, [](const JournalNote&) {});
     return shm::test::must(std::move(opened));

@@ -15,7 +15,7 @@
 #include "manager/journal_upkeep.h"
 #include "manager/store_opening.h"
 #include "manager/zone_loader.h"
-#include "tests/unit/manager/zone_support.h"
+#include "tests/unit/manager/parts.h"
 
 namespace pando::manager {
 namespace {
@@ -161,11 +161,7 @@ class Life {
   void leave() {
     bool done = false;
     CommitRequest request;
-    request.stage = [](Stage& stage) -> Status {
-      stage.journal.push_back({name("@"), {}, {}, {}, RecordKind::kGone});
-      if (auto removed = stage.draft.remove_zone(name("@")); !removed) return removed;
-      return stage.draft.put_zone_settings(name("@"), {}, 0);
-    };
+    request.stage = &testing::leave_and_come_again;
     request.done = [&](const Result<std::uint64_t>& version) {
       EXPECT_TRUE(version.has_value());
       done = true;

@@ -1,33 +1,23 @@
 #pragma once
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <string>
 
-#include "base/address.h"
 #include "base/bytes.h"
 #include "base/fd.h"
+#include "tests/unit/manager/loopback.h"
 
 namespace pando::manager::testing {
 
 /// A listening socket on 127.0.0.1 and the connections it has accepted; all calls block.
 class TcpPeer {
  public:
-  TcpPeer() : listening_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::listen(listening_.get(), 100), 0);
-    socklen_t size = sizeof address;
-    ::getsockname(listening_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-    endpoint_ = Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
-  }
-  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+  TcpPeer() { EXPECT_EQ(::listen(listening_.fd.get(), 100), 0); }
+  [[nodiscard]] const Endpoint& endpoint() const { return listening_.endpoint; }
 
-  Fd accept() { return Fd(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
+  Fd accept() { return Fd(::accept4(listening_.fd.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
 
   static void send(const Fd& connection, const Bytes& octets) {
     const auto want = static_cast<ssize_t>(octets.size());
@@ -46,8 +36,7 @@ class TcpPeer {
   }
 
  private:
-  Fd listening_;
-  Endpoint endpoint_;
+  LoopbackSocket listening_{SOCK_STREAM};
 };
 
 }  // namespace pando::manager::testing

@@ -240,13 +240,7 @@ TEST_F(Commits, AZoneThatTakesNoUpdatesAnyMoreIsLeftAsItWas) {
 
 TEST_F(Commits, ALargeUpdateIsInTheJournalOnce) {
   EXPECT_TRUE(wait(submit(large())).stored);
-  std::vector<JournalRecord> records;
-  const auto take = [&](JournalRecord&& record) -> Status {
-    records.push_back(std::move(record));
-    return {};
-  };
-  ASSERT_TRUE(for_each_record(disk_, parts_.journal.files(), 1, take, [](const JournalNote&) {
-              }).has_value());
+  const std::vector<JournalRecord> records = parts_.journalled(1);
   ASSERT_THAT(records, SizeIs(1));  // behind what filled the zone
   EXPECT_EQ(records[0].kind, RecordKind::kDelta);
   EXPECT_EQ(zone::decode_changes(records[0].payload).value().removed.size(), 151U);

@@ -1,41 +1,34 @@
 #include "manager/update_forwarder.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "base/fd.h"
 #include "manager/forwarded_request.h"
+#include "tests/unit/manager/loopback.h"
+#include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::LoopbackSocket;
 using testing::name;
 using testing::UpdateBuilder;
 
 /// A TCP socket on 127.0.0.1 that plays a primary.
 class Primary {
  public:
-  Primary() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::listen(fd_.get(), 10), 0);
-    socklen_t size = sizeof address;
-    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-    endpoint_ = Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
-  }
-  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
-  void close() { fd_ = {}; }
+  Primary() { EXPECT_EQ(::listen(listening_.fd.get(), 10), 0); }
+  [[nodiscard]] const Endpoint& endpoint() const { return listening_.endpoint; }
+  void close() { listening_.fd = {}; }
 
   /// Whether an update has come; it is in `message` then.
   bool receive(Bytes& message) {
-    if (connection_.get() < 0) connection_ = Fd(::accept4(fd_.get(), nullptr, nullptr, 0));
+    if (connection_.get() < 0)
+      connection_ = Fd(::accept4(listening_.fd.get(), nullptr, nullptr, 0));
     if (connection_.get() < 0) return false;
     std::uint8_t prefix[2];
     EXPECT_EQ(::recv(connection_.get(), prefix, 2, MSG_WAITALL), 2);
@@ -52,9 +45,8 @@ class Primary {
   }
 
  private:
-  Fd fd_;
+  LoopbackSocket listening_{SOCK_STREAM | SOCK_NONBLOCK};
   Fd connection_;
-  Endpoint endpoint_;
 };
 
 class Forwarder : public ::testing::Test {
@@ -72,15 +64,7 @@ class Forwarder : public ::testing::Test {
                       [answer](Result<Bytes> result) { *answer = std::move(result); });
     return answer;
   }
-  bool run_until(const std::function<bool()>& done) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!done()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      io_.restart();
-      io_.run_one_for(std::chrono::milliseconds(5));
-    }
-    return true;
-  }
+  bool run_until(const std::function<bool()>& done) { return testing::run_until(io_, done); }
   static UpdateForwarder::Options patient() {
     UpdateForwarder::Options options;
     options.patience = options.connect_patience = std::chrono::seconds(60);

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/load.h"
 #include "ipc/log.h"
 #include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/runtime_from.h"
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::name;
 using testing::Parts;
+using testing::runtime_from;
 using ::testing::SizeIs;
 using testing::UpdateBuilder;
 
@@ -31,12 +32,6 @@ zones:
   - {name: example., file: x.zone, allow-update: [{key: ours}]}
   - {name: second.test., primaries: [primary]}
 )";
-
-RuntimePtr make(std::string_view text) {
-  config::LoadResult loaded = config::load_text(text, "/tmp/pando.yaml");
-  EXPECT_TRUE(loaded.ok()) << loaded.error_text();
-  return make_runtime(std::move(loaded.settings)).value();
-}
 
 class Recorder final : public NotifyHandler {
  public:
@@ -112,7 +107,7 @@ class Service : public ::testing::Test {
 
   testing::FakeDisk disk_;
   Parts parts_{64 << 20, disk_};
-  RuntimePtr runtime_ = make(kConfiguration);
+  RuntimePtr runtime_ = runtime_from(kConfiguration);
   Recorder notify_;
   std::uint64_t now_ = kNow;
   UpdateService service_{parts_.committer, runtime_, &notify_, [this] { return now_ * 1000; }};
@@ -444,7 +439,7 @@ TEST_F(Service, AnUnknownVersionOfTheKeysLeavesRequestsUnderWayAlone) {
   forward.message = message;
   std::optional<Bytes> answer;
   service_.handle(std::move(forward), [&](Bytes octets) { answer = std::move(octets); });
-  service_.set_runtime(make("server: {listen: [127.0.0.1@5300]}\nzones: []\n"));
+  service_.set_runtime(runtime_from("server: {listen: [127.0.0.1@5300]}\nzones: []\n"));
   ASSERT_TRUE(parts_.run_until([&] { return answer.has_value(); }));
   EXPECT_TRUE(client_->verify_response(*answer, kNow).has_value());
 }

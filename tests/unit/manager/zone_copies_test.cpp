@@ -14,6 +14,7 @@ using ::testing::ElementsAre;
 using testing::FakeDisk;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kinds_of;
 using testing::name;
 using testing::Parts;
 
@@ -110,9 +111,7 @@ class NotedCopies : public Copies {
     edit([&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
   }
   void edit(std::function<Status(zone::Draft&)> step) {
-    bool done = false;
-    parts_.committer.edit(std::move(step), [&](const Status&) { done = true; });
-    ASSERT_TRUE(parts_.run_until([&] { return done; }));
+    EXPECT_TRUE(parts_.edit(std::move(step)).has_value());
   }
   /// Gives what the journal got of the copy.
   std::vector<RecordKind> copy(bool in_journal) {
@@ -120,14 +119,7 @@ class NotedCopies : public Copies {
     copies_.write(name("@"), path_, in_journal);
     EXPECT_TRUE(parts_.run_until([&] { return copies_.written() == 1; }));
     EXPECT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
-    std::vector<RecordKind> kinds;
-    const auto visit = [&](JournalRecord&& record) -> Status {
-      kinds.push_back(record.kind);
-      return {};
-    };
-    EXPECT_TRUE(for_each_record(native_files(), parts_.journal.files(), before, visit,
-                                [](const JournalNote&) {}));
-    return kinds;
+    return kinds_of(parts_.journalled(before));
   }
   bool is_noted() {
     return live().source_mtime_ns() == stat_source(path_)->file_mtime_ns &&

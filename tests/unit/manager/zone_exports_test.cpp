@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::FakeDisk;
 using ::testing::HasSubstr;
+using testing::kinds_of;
 using testing::name;
 using testing::Parts;
 
@@ -37,11 +38,8 @@ class Exports : public ::testing::Test {
   ~Exports() override { parts_.pool.join(); }
 
   void note(const zone::ZoneSource& source) {
-    bool done = false;
-    parts_.committer.edit(
-        [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); },
-        [&](const Status&) { done = true; });
-    EXPECT_TRUE(parts_.run_until([&] { return done; }));
+    const auto put = [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); };
+    EXPECT_TRUE(parts_.edit(put).has_value());
   }
   bool change(std::uint32_t serial, const std::string& owner) {
     return parts_
@@ -62,15 +60,7 @@ class Exports : public ::testing::Test {
     return **outcome;
   }
   std::vector<RecordKind> journal_after(std::uint64_t position) {
-    std::vector<RecordKind> kinds;
-    EXPECT_TRUE(for_each_record(
-        disk_, parts_.journal.files(), position,
-        [&](JournalRecord&& record) -> Status {
-          kinds.push_back(record.kind);
-          return {};
-        },
-        [](const JournalNote&) {}));
-    return kinds;
+    return kinds_of(parts_.journalled(position));
   }
   FileState state() {
     return JournalHistory::read(disk_, parts_.journal.files(), [](const JournalNote&) {})

@@ -34,10 +34,8 @@ class Loader : public ::testing::Test {
   Loader() { unload(); }
 
   void unload() {
-    bool done = false;
-    parts_.committer.edit([](zone::Draft& draft) { return draft.unload_zone(name("@")); },
-                          [&](const Status&) { done = true; });
-    ASSERT_TRUE(parts_.run_until([&] { return done; }));
+    const auto step = [](zone::Draft& draft) { return draft.unload_zone(name("@")); };
+    ASSERT_TRUE(parts_.edit(step).has_value());
   }
   void write(const std::string& text) {
     std::ofstream(path_) << text;
@@ -70,22 +68,7 @@ class Loader : public ::testing::Test {
   }
   /// As a host restart does; the file and the journal stay.
   void lose_store() { unload(); }
-  /// As ZoneTableSync does, when the zone is configured again later.
-  void leave() {
-    bool done = false;
-    CommitRequest request;
-    request.stage = [](Stage& stage) -> Status {
-      stage.journal.push_back({name("@"), {}, {}, {}, RecordKind::kGone});
-      if (auto removed = stage.draft.remove_zone(name("@")); !removed) return removed;
-      return stage.draft.put_zone_settings(name("@"), {}, 0);
-    };
-    request.done = [&](const Result<std::uint64_t>& version) {
-      EXPECT_TRUE(version.has_value());
-      done = true;
-    };
-    parts_.committer.submit(std::move(request));
-    ASSERT_TRUE(parts_.run_until([&] { return done; }));
-  }
+  void leave() { ASSERT_TRUE(parts_.commit(&testing::leave_and_come_again).has_value()); }
   /// Neither another reload nor another loss of the store changes anything.
   void expect_stable() {
     const std::vector<std::string> before = parts_.zone.lines();
