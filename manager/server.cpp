@@ -30,6 +30,7 @@ int Server::run() {
   io_.run();
   // Pool threads may still post results; nobody runs them any more.
   pool_.join();
+  if (file_writers_) file_writers_->pool().join();
   journal_thread_.join();
   log::info("manager_stopped");
   return exit_code_;

@@ -150,6 +150,7 @@ class Server {
   void dump_store_to(const std::string& path, const ControlServer::Reply& reply);
   using DumpDone = std::function<void(Result<nlohmann::json>)>;
   void write_dump(const std::string& path, const DumpDone& done);
+  asio::thread_pool& file_writers();
   void write_checkpoint(const ControlServer::Reply& reply);
   void export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
   void take_snapshot(const ipc::ControlRequest& request, const ControlServer::Reply& reply);
@@ -176,6 +177,7 @@ class Server {
   JournalThread journal_thread_;
   BackgroundThreads background_;
   asio::thread_pool& pool_ = background_.pool();
+  std::optional<BackgroundThreads> file_writers_;  // of copies and dumps, once one was asked for
   std::optional<Journal> journal_;
   std::unique_ptr<PlacedDump> dump_;  // until the store is there
   std::unique_ptr<Image> image_;      // until the checkpointer has it

@@ -43,6 +43,13 @@ void Server::control(const ipc::ControlRequest& request, const ControlServer::Re
   reply(query(request));
 }
 
+/// Their writers sleep most of the time, and each would keep a thread of the pool from loading.
+asio::thread_pool& Server::file_writers() {
+  constexpr std::size_t kCopyAndDump = 2;
+  if (!file_writers_) file_writers_.emplace(kCopyAndDump);
+  return file_writers_->pool();
+}
+
 /// Nothing that stays is to be written from chunks whose checksums have not been compared yet.
 Status Server::check_whole() const {
   if (!copying_image_) return {};
@@ -83,7 +90,7 @@ void Server::copy_store_to(const std::string& path, const ControlServer::Reply& 
   if (std::exchange(copying_, true))
     return reply(fail(Errc::kExists, "another copy is being written"));
   if (checkpointer_) checkpointer_->doubt();
-  copy_store(*store_, *slots_, io_, pool_, native_files(), path,
+  copy_store(*store_, *slots_, io_, file_writers(), native_files(), {path, ending_},
              [this, reply](const Status& status) {
                copying_ = false;
                reply(status ? Result<json>(json::object())
@@ -109,7 +116,7 @@ void Server::write_dump(const std::string& path, const DumpDone& done) {
   auto owner = journal_identity(native_files(), runtime_->settings.store.journal);
   if (!owner) return done(pass(owner));
   DumpRequest request{path, *owner, history(), ending_};
-  dump_store(*store_, *slots_, io_, pool_, native_files(), std::move(request),
+  dump_store(*store_, *slots_, io_, file_writers(), native_files(), std::move(request),
              [this, done](const Result<WrittenDump>& written) {
                dumping_ = false;
                if (!written) return done(tl::unexpected<Error>(written.error()));

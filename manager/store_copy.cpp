@@ -42,15 +42,21 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
 }
 
 void copy_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
-                asio::thread_pool& pool, Files& files, std::string path,
+                asio::thread_pool& pool, Files& files, CopyRequest request,
                 std::function<void(const Status&)> done) {
   auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots.pin_own(store.current().number));
   auto capture = std::make_shared<shm::ImageCapture>(store.capture());
-  asio::post(pool, [=, &io, &files, window = store.window(), path = std::move(path),
+  asio::post(pool, [=, &io, &files, window = store.window(), request = std::move(request),
                     done = std::move(done)]() mutable {
-    Image image(files, {std::move(path), zone::layout_fingerprint(), {}});
-    auto written = image.write(*capture, window, [](std::uint64_t) { return true; });
-    const Status status = written ? Status() : Status(pass(written));
+    Image image(files, {request.path, zone::layout_fingerprint(), {}});
+    WritePace pace(request.octets_per_second);
+    const std::atomic<bool>& ended = *request.ended;
+    auto written = image.write(*capture, window, [&](std::uint64_t octets) {
+      pace.keep(octets, [&] { return ended.load(); });
+      return !ended;
+    });
+    Status status = written ? Status() : Status(pass(written));
+    if (!written && ended) status = fail(Errc::kDenied, "{}: the manager is ending", request.path);
     asio::post(io, [pin = std::move(pin), status, done = std::move(done)] { done(status); });
   });
 }

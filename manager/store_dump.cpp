@@ -1,10 +1,8 @@
 #include "manager/store_dump.h"
 
 #include <asio/post.hpp>
-#include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <thread>
 
 #include "base/crash_point.h"
 #include "manager/journal_snapshot.h"
@@ -17,43 +15,26 @@ namespace pando::manager {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kNap{20};
-
 /// A file that takes octets in order, no faster than it may.
 class PacedFile {
  public:
-  PacedFile(StoreFile& file, const DumpRequest& request) : file_(file), request_(request) {}
+  PacedFile(StoreFile& file, const DumpRequest& request)
+      : file_(file), pace_(request.octets_per_second), ended_(*request.ended) {}
 
   Status write(ByteView octets) {
     if (auto written = file_.write_at(octets_, octets); !written) return written;
     octets_ += octets.size();
     crash_point("dump-written");
-    if (octets_ - synced_ >= TrickledFile::kUnsyncedOctets)
-      if (auto synced = sync(); !synced) return synced;
-    return wait() ? Status() : Status(fail(Errc::kDenied, "the manager is ending"));
+    pace_.keep(octets.size(), [this] { return ended_.load(); });
+    return ended_ ? Status(fail(Errc::kDenied, "the manager is ending")) : Status();
   }
-
-  Status sync() {
-    synced_ = octets_;
-    return file_.sync();
-  }
+  Status sync() { return file_.sync(); }
 
  private:
-  /// False: it is to be given up.
-  [[nodiscard]] bool wait() const {
-    const auto due =
-        start_ + std::chrono::microseconds(octets_ * 1'000'000 / request_.octets_per_second);
-    while (!*request_.ended && Clock::now() < due)
-      std::this_thread::sleep_for(std::min<Clock::duration>(kNap, due - Clock::now()));
-    return !*request_.ended;
-  }
-
-  StoreFile& file_;
-  const DumpRequest& request_;
-  Clock::time_point start_ = Clock::now();
+  TrickledFile file_;
+  WritePace pace_;
+  const std::atomic<bool>& ended_;
   std::uint64_t octets_ = 0;
-  std::uint64_t synced_ = 0;
 };
 
 zone::DumpNote note_of(JournalEntry&& entry) {

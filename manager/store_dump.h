@@ -9,6 +9,7 @@
 
 #include "manager/journal_history.h"
 #include "manager/store_file.h"
+#include "manager/write_pace.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 #include "zone/dump_format.h"
@@ -28,7 +29,7 @@ struct DumpRequest {
   shm::StoreOwner owner{};  ///< the journal's identity
   std::shared_ptr<HistorySource> history;
   std::shared_ptr<std::atomic<bool>> ended;  ///< set: give up
-  std::uint64_t octets_per_second = std::uint64_t{256} << 20;
+  std::uint64_t octets_per_second = WritePace::kOctetsPerSecond;
 };
 
 /// Writes the present version to `request.path`, which is there, whole and durable, when `done` is
