@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <thread>
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
@@ -19,8 +18,6 @@ constexpr std::uint64_t kLeastHeld = (std::uint64_t{32} << 20) / shm::kChunkOcte
 constexpr std::uint64_t kHeldPart = 8;
 /// So many times that while checkpoints fail.
 constexpr std::uint64_t kHeldFactor = 2;
-/// The longest the writing thread sleeps in one go: it has to see that it is to hurry.
-constexpr std::chrono::milliseconds kNap{50};
 /// Workers that are alive have let go of an image by then.
 constexpr std::chrono::seconds kWorkersLook{5};
 
@@ -38,7 +35,6 @@ struct Checkpointer::Run {
   shm::SlotTable::OwnPin pin;
   std::vector<Done> done;
   Clock::time_point start = Clock::now();
-  std::uint64_t octets = 0;
   std::uint64_t configuration = 0;
 };
 
@@ -88,10 +84,15 @@ std::uint64_t Checkpointer::journalled() const {
   return octets < journal_mark_ ? octets : octets - journal_mark_;
 }
 
+/// The image has the store's version, if what its index's head says is true.
+bool Checkpointer::has_current() const {
+  return version_ != 0 && version_ == store_.current().number;
+}
+
 bool Checkpointer::is_due(bool settled) const {
   // While it is brought in line with another one that is not worth a checkpoint: the next one is.
   const bool reconfigured = configuration_ != 0 && configuration_ != saved_configuration_;
-  if (store_.current().number == version_ && !reconfigured) return false;
+  if (has_current() && !reconfigured) return settled && image_->unproven();
   // Of an image from before this process nobody knows what has been freed since: all of it is held.
   if (settled && (counters_.checkpoints == 0 || reconfigured)) return true;
   if (store_.is_tight() && held_chunks() > 0) return true;
@@ -112,13 +113,13 @@ bool Checkpointer::must_wait() const {
 
 void Checkpointer::check(bool settled) {
   if (running_ || hurry_ || must_wait()) return;
-  if (!waiting_.empty()) return begin();
+  if (!waiting_.empty()) return start();
   if (Clock::now() < pause_until_) {
     const std::uint64_t held = held_chunks();
     if (held > kHeldFactor * held_limit() || (held > 0 && store_.is_tight())) let_go(problem_);
     return;
   }
-  if (is_due(settled)) begin();
+  if (is_due(settled)) start();
 }
 
 /// A disk that stays full must not fill the store, too: the image is left as it is, and the next
@@ -131,15 +132,44 @@ void Checkpointer::let_go(std::string_view reason) {
 
 void Checkpointer::write_now(Done done) {
   if (aborted_) return done(fail(Errc::kDenied, "the process is ending"));
-  if (!running_ && version_ != 0 && version_ == store_.current().number) return done({});
+  if (!running_ && has_current() && !image_->unproven()) return done({});
   waiting_.push_back(std::move(done));
-  if (!running_ && !must_wait()) begin();
+  if (!running_ && !must_wait()) start();
 }
 
 void Checkpointer::go_on() {
   held_ = false;
   // Workers look into the store from their next question, or look around, on.
   patient_until_ = Clock::now() + kWorkersLook;
+}
+
+void Checkpointer::start() {
+  if (has_current() && image_->unproven())
+    prove();
+  else
+    begin();
+}
+
+/// Nothing is to be written if there is an image behind the head that was looked at. Whether there
+/// is takes reading as much as 12 octets for each chunk.
+void Checkpointer::prove() {
+  running_ = true;
+  asio::post(thread_.pool(), [this] {
+    const Status proven = image_->prove();
+    asio::post(io_, [this, proven] { end_proof(proven); });
+  });
+}
+
+void Checkpointer::end_proof(const Status& proven) {
+  running_ = false;
+  if (!proven) {
+    // What it refers to is nothing to keep.
+    durable_ = {};
+    note_index();
+  }
+  if (aborted_) return tell_waiting(fail(Errc::kDenied, "the process is ending"));
+  if (has_current()) return tell_waiting({});
+  if (!proven || !waiting_.empty()) begin();
 }
 
 void Checkpointer::begin() {
@@ -159,21 +189,16 @@ void Checkpointer::begin() {
 }
 
 void Checkpointer::write(const std::shared_ptr<Run>& run) {
+  WritePace pace(options_.octets_per_second);
   auto written = image_->write(
-      run->capture, run->window, [&](std::uint64_t octets) { return pace(*run, octets); },
+      run->capture, run->window,
+      [&](std::uint64_t octets) {
+        pace.keep(octets, [this] { return aborted_ || hurry_; });
+        return !aborted_;
+      },
       run->configuration);
   crash_point("image-checkpointed");
   asio::post(io_, [this, run, written = std::move(written)] { end(run, written); });
-}
-
-/// In the writing thread: sleeps as long as it is ahead of its pace.
-bool Checkpointer::pace(Run& run, std::uint64_t octets) const {
-  run.octets += octets;
-  const auto due =
-      run.start + std::chrono::microseconds(run.octets * 1'000'000 / options_.octets_per_second);
-  while (!aborted_ && !hurry_ && Clock::now() < due)
-    std::this_thread::sleep_for(std::min<Clock::duration>(kNap, due - Clock::now()));
-  return !aborted_;
 }
 
 void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Written>& written) {
@@ -201,8 +226,11 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
     done(written ? Status() : Status(tl::unexpected<Error>(written.error())));
   if (waiting_.empty()) return;
   if (!aborted_) return begin();
-  for (const Done& done : std::exchange(waiting_, {}))
-    done(fail(Errc::kDenied, "the process is ending"));
+  tell_waiting(fail(Errc::kDenied, "the process is ending"));
+}
+
+void Checkpointer::tell_waiting(const Status& status) {
+  for (const Done& done : std::exchange(waiting_, {})) done(status);
 }
 
 }  // namespace pando::manager

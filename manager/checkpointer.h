@@ -11,6 +11,7 @@
 #include "manager/background_threads.h"
 #include "manager/image.h"
 #include "manager/journal.h"
+#include "manager/write_pace.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 
@@ -26,7 +27,7 @@ class Checkpointer {
   struct Options {
     std::chrono::milliseconds interval{300'000};
     std::uint64_t journal_octets = std::uint64_t{64} << 20;  ///< journalled since the last one
-    std::uint64_t octets_per_second = std::uint64_t{256} << 20;
+    std::uint64_t octets_per_second = WritePace::kOctetsPerSecond;
     std::chrono::milliseconds again{60'000};  ///< after a failure
   };
   struct Counters {
@@ -49,9 +50,10 @@ class Checkpointer {
   void set_pin(shm::SlotTable::OwnPin pin) { durable_ = std::move(pin); }
 
   void set_limits(std::chrono::milliseconds interval, std::uint64_t journal_octets) noexcept;
-  /// Looks whether it is time; `settled`: zones are not just being loaded.
+  /// Looks whether it is time; `settled`: zones are not just being loaded. Then an image that was
+  /// only looked at is read to its end, too, and replaced when there is none behind its head.
   void check(bool settled);
-  /// A checkpoint of what the store has now, after the one that runs.
+  /// A checkpoint of what the store has now, after the one that runs; none when the image has it.
   void write_now(Done done);
   /// From now on the store has all zones and rules of the configuration with this fingerprint; 0:
   /// it is being changed to another one. A checkpoint that says so follows once zones are settled.
@@ -79,14 +81,18 @@ class Checkpointer {
 
  private:
   struct Run;
+  void start();
+  void prove();
+  void end_proof(const Status& proven);
   void begin();
   void write(const std::shared_ptr<Run>& run);
   void end(const std::shared_ptr<Run>& run, const Result<Image::Written>& written);
-  bool pace(Run& run, std::uint64_t octets) const;
+  [[nodiscard]] bool has_current() const;
   [[nodiscard]] bool is_due(bool settled) const;
   [[nodiscard]] std::uint64_t held_limit() const;
   [[nodiscard]] bool must_wait() const;
   void let_go(std::string_view reason);
+  void tell_waiting(const Status& status);
   void note_index();
   [[nodiscard]] std::uint64_t journalled() const;
 

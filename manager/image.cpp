@@ -148,11 +148,26 @@ Status Image::read_index() {
   if (auto ours = check_head(*index); !ours) return ours;
   auto chunks = open_chunks(index->file, OpenMode::kWrite);
   if (!chunks) return fail(Errc::kCorrupt, "{}", chunks.error().text);
+  if (auto whole = check_length(**chunks, *index); !whole) return whole;
   file_ = std::move(*chunks);
   file_name_ = index->file;
   index_ = std::move(*index);
   own_index_ = named_ = true;
   unsure_ = true;
+  return {};
+}
+
+/// Whether the file has as many octets as the index speaks of.
+Status Image::check_length(StoreFile& chunks, const ImageIndex& index) const {
+  auto octets = chunks.size();
+  if (!octets) return pass(octets);
+  const auto& all = index.state.chunks;
+  for (auto number = static_cast<std::uint32_t>(all.size()); number-- > 0;) {
+    if (all[number].count == 0) continue;
+    if (*octets >= file_offset(number) + all[number].used) return {};
+    return fail(Errc::kCorrupt, "{} is damaged: cut off at octet {}", chunk_path(index.file),
+                *octets);
+  }
   return {};
 }
 
@@ -185,17 +200,19 @@ Status Image::look() {
 }
 
 /// The version that is pinned since look() must be the index's, or what that refers to may be gone.
-void Image::read_the_rest() {
+Status Image::prove() {
+  if (!std::exchange(looked_at_, false)) return {};
   const std::uint64_t version = index_->state.version;
   auto read = open();
   if (read && index_->state.version != version)
     read = fail(Errc::kCorrupt, "{}: another index than at the start", options_.path);
   if (read) {
     index_->state.side = {};
-    return;
+    return {};
   }
   log::warning("image_not_used", "reason", read.error().text);
-  drop_file();
+  forget();
+  return read;
 }
 
 Result<std::unique_ptr<StoreFile>> Image::open_chunks(std::uint64_t file, OpenMode mode) {
@@ -253,7 +270,7 @@ Status Image::begin_anew() {
 
 Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm::Window& window,
                                     const Pace& pace, std::uint64_t configuration) {
-  if (std::exchange(looked_at_, false)) read_the_rest();
+  static_cast<void>(prove());  // without an index it begins anew
   auto written = write_once(capture, window, pace, configuration);
   // The store is not the one that the index was made from.
   if (!written && written.error().code == Errc::kCorrupt && own_index_) {

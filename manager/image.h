@@ -35,9 +35,14 @@ class Image {
   /// journal; kCorrupt: damaged. In all these cases the next write() makes a new image.
   Status open();
   /// For a live store, which needs no more than index()->state.version: reads the index's head
-  /// alone, and leaves the rest to the first write(), which is no part of a start. Errors as those
-  /// of open(); damage behind the head is told by the log then, and begins a new image.
+  /// alone, and leaves the rest to prove(), or the first write(), which are no part of a start.
+  /// Errors as those of open().
   Status look();
+  /// True after look(): whether there is an image behind the index's head is not known.
+  [[nodiscard]] bool unproven() const noexcept { return looked_at_; }
+  /// Reads what look() has left out; nothing otherwise. An error, as those of open(), is in the log
+  /// too: then there is no index(), and the next write() makes a new image.
+  Status prove();
   /// What the disk has; nullptr before open(), look() or write() succeeded. After look() it has no
   /// chunks.
   [[nodiscard]] const ImageIndex* index() const noexcept { return index_ ? &*index_ : nullptr; }
@@ -75,7 +80,7 @@ class Image {
   class Round;
   Status read_index();
   [[nodiscard]] Status check_head(const ImageIndex& index) const;
-  void read_the_rest();
+  [[nodiscard]] Status check_length(StoreFile& chunks, const ImageIndex& index) const;
   [[nodiscard]] std::string chunk_path(std::uint64_t file) const;
   [[nodiscard]] std::string directory() const;
   Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);

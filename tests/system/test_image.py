@@ -293,6 +293,32 @@ def test_a_damaged_image_is_told_and_left_out(host, harm):
     assert host.logged("image_restored") and host.has("behind")
 
 
+@pytest.mark.parametrize("harm", [damage_index, cut_chunks, lose_chunks])
+def test_a_damaged_image_beside_a_live_store_is_replaced_without_a_change(host, harm):
+    host.update("before")
+    host.server.stop()
+    old, told = host.chunk_file(), harm(host)
+    host.start()
+    servers.wait_until("another image", lambda: host.server.control("status")["image"]["checkpoints"] == 1)
+    found = host.logged("image_not_used")
+    assert len(found) == 1 and told in found[0] and str(host.image) in found[0], host.server.log()
+    assert host.chunk_file() != old
+    host.lose_memory()
+    host.start()
+    assert host.logged("image_restored") and host.has("before")
+
+
+def test_a_sound_image_beside_a_live_store_is_not_written_again(host):
+    host.update("before")
+    host.server.stop()
+    index, chunks = host.image.read_bytes(), host.chunk_file()
+    host.start()
+    host.checkpoint()  # waits until it is known that there is nothing to do
+    host.server.stop()
+    assert host.image.read_bytes() == index and host.chunk_file() == chunks
+    assert not host.logged("image_not_used")
+
+
 def test_an_image_of_another_journal_is_left_out(host, tmp_path):
     host.update("before")
     host.checkpoint()
