@@ -9,18 +9,10 @@
 #include <optional>
 #include <set>
 
-#include "base/address.h"
+#include "manager/endpoint_less.h"
 #include "manager/message_stream.h"
 
 namespace pando::manager {
-
-/// Some order, for maps.
-struct EndpointLess {
-  bool operator()(const Endpoint& a, const Endpoint& b) const noexcept {
-    return a.address.octets != b.address.octets ? a.address.octets < b.address.octets
-                                                : a.port < b.port;
-  }
-};
 
 /// Connections to primaries that have nothing to do for a while (RFC 7766 §6.2.1): the next visit
 /// goes on with one of them instead of opening its own. Whoever takes one has to expect that the

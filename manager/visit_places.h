@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "base/address.h"
 #include "dns/name.h"
+#include "manager/endpoint_less.h"
 
 namespace pando::manager {
 
