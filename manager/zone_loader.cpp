@@ -2,13 +2,8 @@
 
 #include <asio/post.hpp>
 #include <chrono>
-#include <ctime>
 
 #include "ipc/log.h"
-#include "manager/export_file.h"
-#include "manager/file_merge.h"
-#include "manager/zone_diff.h"
-#include "manager/zone_merge.h"
 
 namespace pando::manager {
 
@@ -39,73 +34,22 @@ std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-/// One zone on its way. Touched by one thread at a time.
-struct ZoneLoader::Task {
-  /// The noted file under another time or stamp.
-  struct Touched {
-    zone::ZoneSource before;
-    zone::ZoneSource now;
-  };
-  Job job;
+/// One zone on its way. Touched by one thread at a time: a pool thread has it while it looks.
+struct ZoneLoader::Task : FileLook {
   std::shared_ptr<Batch> batch;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   int tries = 0;
-  // The version it is compared with, held while a pool thread reads it, and the journal's position
-  // in it.
-  zone::Snapshot version;
-  shm::SlotTable::OwnPin pin;
-  std::uint64_t position = 0;
-  bool served = false;
-  std::shared_ptr<LoadProgress> progress;  // of a zone that has a thread for itself
-  // What the pool thread found.
-  std::optional<shm::Transaction> transaction;  // what `zone` is built in, unless others are, too
-  std::optional<BuiltZone> zone;
-  std::optional<MergePlan> plan;      // of a zone that is served
-  std::vector<std::string> warnings;  // of its file
-  std::optional<Touched> touched;
-  std::uint64_t hashed = 0;
-  std::uint64_t scanned = 0;
-  bool in_journal = false;
-  bool alone = false;              // not to be looked at together with others (again)
-  bool moved = false;              // the journal was compacted behind the version: look again
-  bool notes_later = false;        // the journal could not be written
-  std::optional<Outcome> outcome;  // decided already: nothing to put
+  shm::SlotTable::OwnPin pin;  // of the version that a pool thread reads
+  bool alone = false;          // not to be looked at together with others (again)
+  bool notes_later = false;    // the journal could not be written
 
   void look_at(const Committer& committer) {
     version = committer.current();
     position = committer.position();
   }
   [[nodiscard]] bool opens_simply(dns::FileSource& file) const;
-  // In a pool thread.
-  Status examine_among(shm::Transaction& built_in);
-  void examine(shm::Store& store);
-  Result<BuiltZone, ZoneProblems> build_alone(shm::Store& store, const std::string& path,
-                                              const ZoneHistory* history);
-  void load_new(shm::Store& store, bool has_file);
-  void load_old(shm::Store& store, const ZoneHistory& history, std::vector<std::string> problems);
-  void compare(shm::Store& store);
-  bool plan_difference(ComparedFile& file);
-  void compare_built(shm::Store& store);
-  void make_plan(const FileZone& fresh, const zone::ZoneSource& source);
-  Result<FileState> file_state();
-  bool is_merged(std::uint64_t most_octets = UINT64_MAX);
-  [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
-  void fail_with(std::vector<std::string> lines) {
-    outcome = Outcome{Outcome::Kind::kFailed, {}, 0, std::move(lines)};
-  }
-  void unchanged() {
-    outcome = Outcome{Outcome::Kind::kUnchanged, live().serial(), live().record_count(), {}};
-  }
+  Status examine_among(shm::Transaction& built_in);  // in a pool thread
 };
-
-/// Whether the file is the noted one: nothing is scanned, built or compared then. One above
-/// `most_octets` is not read to find out.
-bool ZoneLoader::Task::is_merged(std::uint64_t most_octets) {
-  const FileCheck check = check_file(job.path, noted_source(live()), most_octets);
-  if (check.hashed) ++hashed;
-  if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
-  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
-}
 
 /// Opens a small file of a zone that the journal says nothing of. What else it may be, or why there
 /// is none, is found out alone.
@@ -137,147 +81,6 @@ Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
   if (!built) return fail(Errc::kInvalid, "{} cannot be read", job.path);
   zone.emplace(std::move(*built));
   return {};
-}
-
-Result<BuiltZone, ZoneProblems> ZoneLoader::Task::build_alone(shm::Store& store,
-                                                              const std::string& path,
-                                                              const ZoneHistory* history) {
-  transaction.emplace(store.begin_private());
-  if (!path.empty()) ++scanned;
-  return build_zone(*transaction, job.apex, path, history, progress.get());
-}
-
-void ZoneLoader::Task::examine(shm::Store& store) {
-  const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
-  progress->read_octets = 0;
-  progress->file_octets = source ? source->file_octets : 0;
-  served = live() && live().loaded();
-  zone.reset();
-  plan.reset();
-  warnings.clear();
-  moved = false;
-  touched.reset();
-  if (!served) return load_new(store, source.has_value());
-  // What a secondary is served says its primary; the file is a copy.
-  if (job.file_optional || is_merged()) return unchanged();
-  // An export that was cut short; what it left is the file that is merged.
-  const auto finished = finish_export(native_files(), job.path, noted_source(live()));
-  if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
-  if (*finished || is_merged()) return unchanged();
-  compare(store);
-}
-
-void ZoneLoader::Task::load_new(shm::Store& store, bool has_file) {
-  const auto history = batch->history->any(position);
-  if (!has_file && job.file_optional && !history->has_whole(job.apex)) {
-    outcome = Outcome{Outcome::Kind::kAbsent, {}, 0, {}};
-    return;
-  }
-  const ZoneHistory before{*history, position, job.file_optional};
-  auto built = build_alone(store, job.path, &before);
-  if (!built && has_file && history->has_whole(job.apex))
-    return load_old(store, before, std::move(built.error().lines));
-  if (!built) return fail_with(std::move(built.error().lines));
-  zone.emplace(std::move(*built));
-}
-
-/// The file cannot be used, but the journal has all of the zone: it is served as it was, and the
-/// file waits for a reload.
-void ZoneLoader::Task::load_old(shm::Store& store, const ZoneHistory& history,
-                                std::vector<std::string> problems) {
-  const std::string no_file;
-  auto built = build_alone(store, no_file, &history);
-  if (!built) return fail_with(std::move(problems));
-  zone.emplace(std::move(*built));
-  zone->warnings = std::move(problems);
-  zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
-}
-
-/// Compares the file with the zone that is served while it is read. Only when it is to take the
-/// zone's place, or very much is new, it is read again and its zone built.
-void ZoneLoader::Task::compare(shm::Store& store) {
-  {
-    ++scanned;
-    auto file = compare_file(live(), job.apex, job.path, progress.get());
-    if (!file) return fail_with(std::move(file.error().lines));
-    if (*file && plan_difference(**file)) return;
-  }
-  progress->read_octets = 0;
-  warnings.clear();
-  compare_built(store);
-}
-
-/// False: the file's zone has to be built.
-bool ZoneLoader::Task::plan_difference(ComparedFile& file) {
-  warnings = std::move(file.warnings);
-  std::optional<Error> broken;
-  const FileZone fresh{std::move(file.soa.record), file.soa.is_signed,
-                       [&](const FileZone::Most& most) {
-                         auto difference = file.comparison->difference(most);
-                         if (!difference) broken = difference.error();
-                         return difference;
-                       }};
-  make_plan(fresh, file.source);
-  const bool is_refused = broken && broken->code == Errc::kInvalid;
-  if (is_refused) fail_with(problems_of(job.path, job.apex, *broken).lines);
-  const bool replaces = plan && plan->kind == MergePlan::Kind::kReplace;
-  if (is_refused || (!broken && !replaces)) return true;
-  plan.reset();
-  outcome.reset();
-  return false;
-}
-
-void ZoneLoader::Task::compare_built(shm::Store& store) {
-  auto built = build_alone(store, job.path, nullptr);
-  if (!built) return fail_with(std::move(built.error().lines));
-  zone.emplace(std::move(*built));
-  const BuiltView built_view(store, job.apex, *zone->built);
-  const auto view = built_view.zone();
-  if (!view) return fail_with({view.error().text});
-  auto fresh = file_zone(live(), *view);
-  if (!fresh) return fail_with({fresh.error().text});
-  make_plan(*fresh, zone->source);
-}
-
-/// Leaves a plan, an outcome, or `moved`.
-void ZoneLoader::Task::make_plan(const FileZone& fresh, const zone::ZoneSource& source) {
-  auto state = file_state();
-  if (!state) return fail_with({state.error().text});
-  if (moved) return;
-  if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
-    log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
-  auto planned = plan_merge(live(), fresh, source, std::move(*state));
-  if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
-  plan.emplace(std::move(*planned));
-  plan->serial_policy = job.serial_policy;
-  plan->now = static_cast<std::uint64_t>(std::time(nullptr));
-  plan->in_journal = in_journal;
-  if (plan->kind == MergePlan::Kind::kReplace && plan->file_serial == plan->compared)
-    warnings.push_back(
-        fmt::format("serial {} is the one that was served before: the file takes its place, as its "
-                    "SOA is signed, but secondaries do not see what changed",
-                    plan->compared.value));
-}
-
-/// What the journal says of the zone up to the version it is compared with. The batch's reading
-/// does when the zone's last record there is the version's; else it is read anew. If that does not
-/// help either, the journal was compacted meanwhile, or records are missing.
-Result<FileState> ZoneLoader::Task::file_state() {
-  const auto read = [&](const JournalHistory& history) -> Result<FileState> {
-    if (!history.problem().empty())
-      return fail(Errc::kIo, "the edited file is not merged, the journal cannot be read: {}",
-                  history.problem());
-    in_journal = history.knows(job.apex);
-    if (!in_journal && !may_have_updates(live())) return FileState{};
-    return history.file_state(job.apex, position);
-  };
-  const auto fits = [&](const FileState& state) { return state.serial == live().serial(); };
-  auto state = read(*batch->history->any(position));
-  if (state && !fits(*state)) state = read(*batch->history->get(position));
-  if (!state || !state->serial || fits(*state)) return state;
-  moved = tries == 1;
-  state->lose();
-  return state;
 }
 
 ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
@@ -336,6 +139,7 @@ std::vector<std::shared_ptr<ZoneLoader::Task>> ZoneLoader::next_tasks(
     tasks.push_back(std::make_shared<Task>());
     tasks.back()->job = std::move(*job);
     tasks.back()->batch = batch;
+    tasks.back()->history = batch->history;
   }
   return tasks;
 }
@@ -441,6 +245,7 @@ void ZoneLoader::build(const std::shared_ptr<Task>& task) {
   ++task->tries;
   if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
   task->look_at(committer_);
+  task->may_ask_again = task->tries == 1;
   task->pin = slots_.pin_own(task->version.version());
   asio::post(pool_, [this, task] {
     task->examine(store_);

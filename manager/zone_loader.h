@@ -8,42 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "config/zone_table.h"
 #include "manager/committer.h"
+#include "manager/file_look.h"
 #include "manager/large_changes.h"
 #include "manager/load_progress.h"
-#include "manager/zone_file.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
 
-/// Brings zone files into the store: reads and builds in pool threads, puts on the commit thread. A
-/// zone that has no data yet is put whole, with its updates from the journal. One that is being
-/// served is compared with its file and changed by what was edited there, beside the updates it had
-/// (file_merge.h), so that nothing acknowledged is lost, what did not change is shared, and
-/// secondaries get an IXFR.
+/// Brings zone files into the store: pool threads look at them (FileLook), and what comes of that
+/// is put on the commit thread. A zone that has no data yet is put whole, with its updates from the
+/// journal. One that is being served is compared with its file and changed by what was edited
+/// there, beside the updates it had (file_merge.h), so that nothing acknowledged is lost, what did
+/// not change is shared, and secondaries get an IXFR.
 class ZoneLoader {
  public:
-  struct Job {
-    dns::Name apex;
-    std::string path;            ///< empty: the journal alone
-    bool file_optional = false;  ///< a secondary's copy: its absence is no problem
-    config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
-  };
-  struct Outcome {
-    enum class Kind : std::uint8_t {
-      kLoaded,    ///< had no data before
-      kReplaced,  ///< the file's data took the place of other data
-      kChanged,   ///< changed by a difference
-      kUnchanged,
-      kAbsent,
-      kFailed,
-    };
-    Kind kind = Kind::kFailed;
-    dns::Serial serial;
-    std::uint64_t records = 0;
-    std::vector<std::string> problems;  ///< with kFailed: `file:line: reason`
-  };
+  using Job = LoadJob;
+  using Outcome = LoadOutcome;
   using Done = std::function<void(const Job&, const Outcome&)>;
   struct Counters {
     std::uint64_t hashed = 0;   ///< files read for their hash alone

@@ -1,0 +1,165 @@
+#include "manager/file_look.h"
+
+#include <ctime>
+
+#include "ipc/log.h"
+#include "manager/export_file.h"
+#include "manager/file_merge.h"
+
+namespace pando::manager {
+
+/// Whether the file is the noted one: nothing is scanned, built or compared then. One above
+/// `most_octets` is not read to find out.
+bool FileLook::is_merged(std::uint64_t most_octets) {
+  const FileCheck check = check_file(job.path, noted_source(live()), most_octets);
+  if (check.hashed) ++hashed;
+  if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
+  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
+}
+
+Result<BuiltZone, ZoneProblems> FileLook::build_alone(shm::Store& store, const std::string& path,
+                                                      const ZoneHistory* before) {
+  transaction.emplace(store.begin_private());
+  if (!path.empty()) ++scanned;
+  return build_zone(*transaction, job.apex, path, before, progress.get());
+}
+
+void FileLook::examine(shm::Store& store) {
+  const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
+  progress->read_octets = 0;
+  progress->file_octets = source ? source->file_octets : 0;
+  forget_findings();
+  served = live() && live().loaded();
+  if (!served) return load_new(store, source.has_value());
+  // What a secondary is served says its primary; the file is a copy.
+  if (job.file_optional || is_merged()) return unchanged();
+  // An export that was cut short; what it left is the file that is merged.
+  const auto finished = finish_export(native_files(), job.path, noted_source(live()));
+  if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
+  if (*finished || is_merged()) return unchanged();
+  compare(store);
+}
+
+void FileLook::forget_findings() {
+  zone.reset();
+  transaction.reset();
+  plan.reset();
+  warnings.clear();
+  touched.reset();
+  moved = false;
+}
+
+void FileLook::load_new(shm::Store& store, bool has_file) {
+  const auto journal = history->any(position);
+  if (!has_file && job.file_optional && !journal->has_whole(job.apex)) {
+    outcome = LoadOutcome{LoadOutcome::Kind::kAbsent, {}, 0, {}};
+    return;
+  }
+  const ZoneHistory before{*journal, position, job.file_optional};
+  auto built = build_alone(store, job.path, &before);
+  if (!built && has_file && journal->has_whole(job.apex))
+    return load_old(store, before, std::move(built.error().lines));
+  if (!built) return fail_with(std::move(built.error().lines));
+  zone.emplace(std::move(*built));
+}
+
+/// The file cannot be used, but the journal has all of the zone: it is served as it was, and the
+/// file waits for a reload.
+void FileLook::load_old(shm::Store& store, const ZoneHistory& before,
+                        std::vector<std::string> problems) {
+  const std::string no_file;
+  auto built = build_alone(store, no_file, &before);
+  if (!built) return fail_with(std::move(problems));
+  zone.emplace(std::move(*built));
+  zone->warnings = std::move(problems);
+  zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
+}
+
+/// Compares the file with the zone that is served while it is read. Only when it is to take the
+/// zone's place, or very much is new, it is read again and its zone built.
+void FileLook::compare(shm::Store& store) {
+  {
+    ++scanned;
+    auto file = compare_file(live(), job.apex, job.path, progress.get());
+    if (!file) return fail_with(std::move(file.error().lines));
+    if (*file && plan_difference(**file)) return;
+  }
+  progress->read_octets = 0;
+  warnings.clear();
+  compare_built(store);
+}
+
+/// False: the file's zone has to be built.
+bool FileLook::plan_difference(ComparedFile& file) {
+  warnings = std::move(file.warnings);
+  std::optional<Error> broken;
+  const FileZone fresh{std::move(file.soa.record), file.soa.is_signed,
+                       [&](const FileZone::Most& most) {
+                         auto difference = file.comparison->difference(most);
+                         if (!difference) broken = difference.error();
+                         return difference;
+                       }};
+  make_plan(fresh, file.source);
+  const bool is_refused = broken && broken->code == Errc::kInvalid;
+  if (is_refused) fail_with(problems_of(job.path, job.apex, *broken).lines);
+  const bool replaces = plan && plan->kind == MergePlan::Kind::kReplace;
+  if (is_refused || (!broken && !replaces)) return true;
+  plan.reset();
+  outcome.reset();
+  return false;
+}
+
+void FileLook::compare_built(shm::Store& store) {
+  auto built = build_alone(store, job.path, nullptr);
+  if (!built) return fail_with(std::move(built.error().lines));
+  zone.emplace(std::move(*built));
+  const BuiltView built_view(store, job.apex, *zone->built);
+  const auto view = built_view.zone();
+  if (!view) return fail_with({view.error().text});
+  auto fresh = file_zone(live(), *view);
+  if (!fresh) return fail_with({fresh.error().text});
+  make_plan(*fresh, zone->source);
+}
+
+/// Leaves a plan, an outcome, or `moved`.
+void FileLook::make_plan(const FileZone& fresh, const zone::ZoneSource& source) {
+  auto state = file_state();
+  if (!state) return fail_with({state.error().text});
+  if (moved) return;
+  if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
+    log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
+  auto planned = plan_merge(live(), fresh, source, std::move(*state));
+  if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
+  plan.emplace(std::move(*planned));
+  plan->serial_policy = job.serial_policy;
+  plan->now = static_cast<std::uint64_t>(std::time(nullptr));
+  plan->in_journal = in_journal;
+  if (plan->kind == MergePlan::Kind::kReplace && plan->file_serial == plan->compared)
+    warnings.push_back(
+        fmt::format("serial {} is the one that was served before: the file takes its place, as its "
+                    "SOA is signed, but secondaries do not see what changed",
+                    plan->compared.value));
+}
+
+/// What the journal says of the zone up to the version it is compared with. What was read of it
+/// does when the zone's last record there is the version's; else it is read anew. If that does not
+/// help either, the journal was compacted meanwhile, or records are missing.
+Result<FileState> FileLook::file_state() {
+  const auto read = [&](const JournalHistory& journal) -> Result<FileState> {
+    if (!journal.problem().empty())
+      return fail(Errc::kIo, "the edited file is not merged, the journal cannot be read: {}",
+                  journal.problem());
+    in_journal = journal.knows(job.apex);
+    if (!in_journal && !may_have_updates(live())) return FileState{};
+    return journal.file_state(job.apex, position);
+  };
+  const auto fits = [&](const FileState& state) { return state.serial == live().serial(); };
+  auto state = read(*history->any(position));
+  if (state && !fits(*state)) state = read(*history->get(position));
+  if (!state || !state->serial || fits(*state)) return state;
+  moved = may_ask_again;
+  state->lose();
+  return state;
+}
+
+}  // namespace pando::manager
