@@ -54,12 +54,13 @@ std::uint64_t fold_text(std::uint64_t fingerprint, std::string_view text) noexce
   return fingerprint == 0 ? 1 : fingerprint;
 }
 
-std::uint64_t fold_file(std::uint64_t fingerprint, const Fd& fd, std::string_view path) {
+Result<std::uint64_t> fold_file(std::uint64_t fingerprint, const Fd& fd, const std::string& path) {
   struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return 0;
+  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot stat " + path);
   return fold_text(fingerprint,
-                   fmt::format("{} {} {} {}.{:09}", path, status.st_ino, status.st_size,
-                               status.st_mtim.tv_sec, status.st_mtim.tv_nsec));
+                   fmt::format("{} {} {} {}.{:09} {}.{:09}", path, status.st_ino, status.st_size,
+                               status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+                               status.st_ctim.tv_nsec));
 }
 
 }  // namespace pando::config

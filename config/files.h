@@ -18,7 +18,8 @@ Result<std::string> read_open_file(const Fd& fd, const std::string& path);
 
 /// `fingerprint` with a text folded in, never 0. Not for telling what somebody wants to look alike.
 std::uint64_t fold_text(std::uint64_t fingerprint, std::string_view text) noexcept;
-/// The same with a file that is not read: its name, inode, size and time.
-std::uint64_t fold_file(std::uint64_t fingerprint, const Fd& fd, std::string_view path);
+/// The same with a file that is not read: its name, inode, size, and when it was modified and,
+/// which no tool can set back, changed.
+Result<std::uint64_t> fold_file(std::uint64_t fingerprint, const Fd& fd, const std::string& path);
 
 }  // namespace pando::config

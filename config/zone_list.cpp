@@ -97,7 +97,7 @@ void read_list_file(const Value& value, const std::string& file) {
   auto fd = open_regular_file(file);
   if (!fd) return value.fail(fd.error().text);
   // Before it is read: one that is changed meanwhile is another one for the next who looks.
-  context.fingerprint = fold_file(context.fingerprint, *fd, file);
+  if (!value.assign(fold_file(context.fingerprint, *fd, file), context.fingerprint)) return;
   if (context.options.lists_later) return leave_for_later(value, file, std::move(*fd));
   auto text = read_open_file(*fd, file);
   if (!text) return value.fail(text.error().text);

@@ -1,3 +1,6 @@
+#include <sys/stat.h>
+
+#include "config/files.h"
 #include "load_fixture.h"
 
 namespace pando::config {
@@ -168,6 +171,32 @@ TEST(ZoneLists, AreToldFromOthersWithoutBeingRead) {
   folder.write("lists/one.list", "two.example f\n");  // as long as before
   std::filesystem::last_write_time(list, time + std::chrono::seconds(1));
   EXPECT_NE(fingerprint(true), first);
+}
+
+/// As `cp -p` and rsync --times leave them.
+TEST(ZoneLists, AreToldFromOthersOfTheSameSizeAndTime) {
+  const TemporaryFolder folder;
+  const std::string list = folder.write("lists/one.list", "one.example f\n");
+  const std::string path = folder.write("p.yaml", "zone-lists: ['lists/*.list']\n");
+  const auto time = std::filesystem::last_write_time(list);
+  const std::uint64_t first = load(path).fingerprint;
+  const auto changed = [&] {
+    struct stat status{};
+    EXPECT_EQ(::stat(list.c_str(), &status), 0);
+    return std::pair(status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+  };
+  // The clock that change times are taken from has ticks.
+  for (const auto before = changed(); changed() == before;) {
+    folder.write("lists/one.list", "two.example f\n");
+    std::filesystem::last_write_time(list, time);
+  }
+  EXPECT_NE(load(path).fingerprint, first);
+}
+
+TEST(ZoneLists, ThatCannotBeLookedAtAreAnError) {
+  const auto folded = fold_file(7, Fd(), "one.list");
+  ASSERT_FALSE(folded);
+  EXPECT_THAT(folded.error().text, HasSubstr("cannot stat one.list"));
 }
 
 TEST(ZoneLists, HoldManyZones) {
