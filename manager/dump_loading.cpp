@@ -72,8 +72,11 @@ class DumpLoading {
     const auto kind = static_cast<RecordKind>(note.kind);
     if (kind != RecordKind::kOverlay && kind != RecordKind::kSource)
       return fail(Errc::kCorrupt, "a note of kind {}", note.kind);
-    notes_.push_back({zone_.name, note.from, note.to, std::move(note.payload), kind});
-    return check_note(notes_.back());
+    JournalEntry entry{zone_.name, note.from, note.to, std::move(note.payload), kind};
+    if (kind == RecordKind::kSource) return take_source(std::move(entry));
+    notes_.push_back(std::move(entry));
+    Overlay overlay;
+    return decode_overlay(notes_.back().payload, overlay);
   }
 
   Status take(zone::DumpZoneEnd&&) {
@@ -149,13 +152,20 @@ class DumpLoading {
     return view().loaded() ? draft_->unload_zone(zone_.name) : Status();
   }
 
-  static Status check_note(const JournalEntry& entry) {
-    if (entry.kind == RecordKind::kSource) {
-      auto source = decode_source(entry.payload);
-      return source ? Status() : Status(pass(source));
+  /// The noted file again, now with its stamp. For the journal it is something to know only beside
+  /// an overlay.
+  Status take_source(JournalEntry&& entry) {
+    auto source = decode_source(entry.payload);
+    if (!source) return pass(source);
+    if (!notes_.empty() && notes_.back().zone == zone_.name) {
+      entry.payload = encode(*source);
+      notes_.push_back(std::move(entry));
     }
-    Overlay overlay;
-    return decode_overlay(entry.payload, overlay);
+    zone::ZoneSource stamped = zone_.source;
+    stamped.stamp = source->stamp;
+    if (source->stamp == 0 || !(stamped == *source)) return {};
+    zone_.source = stamped;
+    return has_data_ ? draft_->put_zone_source(zone_.name, stamped) : Status();
   }
 
   shm::Store& store_;

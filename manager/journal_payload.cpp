@@ -9,6 +9,7 @@ constexpr std::uint8_t kLost = 1;  // not known
 constexpr std::uint8_t kOwn = 2;   // FileState::own
 constexpr std::size_t kSourceOctets = 24;
 constexpr std::size_t kSourceOctetsOnce = 16;  // without the hash
+constexpr std::size_t kStampedOctets = 28;
 
 Overlay::Entries entries_of(const Steps& steps) {
   Overlay::Entries entries;
@@ -78,8 +79,8 @@ Status decode_overlay(ByteView bytes, Overlay& overlay) {
   return {};
 }
 
-//  0                   8        16     24
-//  | modification time | octets | hash |
+//  0                   8        16     24      28
+//  | modification time | octets | hash | stamp |
 Bytes encode(const zone::ZoneSource& source) {
   Bytes out(kSourceOctets);
   store_be64(out.data(), static_cast<std::uint64_t>(source.file_mtime_ns));
@@ -88,12 +89,19 @@ Bytes encode(const zone::ZoneSource& source) {
   return out;
 }
 
+Bytes encode_stamped(const zone::ZoneSource& source) {
+  Bytes out = encode(source);
+  append_be32(out, source.stamp);
+  return out;
+}
+
 Result<zone::ZoneSource> decode_source(ByteView bytes) {
   if (bytes.size() < kSourceOctets && bytes.size() != kSourceOctetsOnce)
     return fail(Errc::kCorrupt, "stored file's identity is cut off");
   return zone::ZoneSource{static_cast<std::int64_t>(load_be64(bytes.data())),
                           load_be64(bytes.data() + 8),
-                          bytes.size() < kSourceOctets ? 0 : load_be64(bytes.data() + 16)};
+                          bytes.size() < kSourceOctets ? 0 : load_be64(bytes.data() + 16),
+                          bytes.size() < kStampedOctets ? 0 : load_be32(bytes.data() + 24)};
 }
 
 bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept {

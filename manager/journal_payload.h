@@ -60,6 +60,10 @@ Bytes encode(const dns::Name& zone, const Overlay& overlay, bool own = false);
 Status decode_overlay(ByteView bytes, Overlay& overlay);
 /// Payload of RecordKind::kSource.
 Bytes encode(const zone::ZoneSource& source);
+/// The same with the file's stamp, for dumps: a journal has no use for it, as it is worth nothing
+/// on another disk. Earlier builds pass it over.
+Bytes encode_stamped(const zone::ZoneSource& source);
+/// Of either.
 Result<zone::ZoneSource> decode_source(ByteView bytes);
 /// By their hashes; by time and size where one is not known.
 [[nodiscard]] bool same_source(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept;

@@ -41,21 +41,34 @@ zone::DumpNote note_of(JournalEntry&& entry) {
   return {static_cast<std::uint8_t>(entry.kind), entry.from, entry.to, std::move(entry.payload)};
 }
 
-/// The records that a snapshot of the journal would have behind the zone (journal_snapshot.cpp).
+/// The noted file, with its stamp: else who loads the dump has to read each zone's file to see that
+/// it is still that one.
+zone::DumpNote file_note(const zone::ZoneView& zone, const zone::ZoneSource& source) {
+  JournalEntry entry = source_entry(dns::Name(zone.apex()), zone.serial(), source);
+  entry.payload = encode_stamped(source);
+  return note_of(std::move(entry));
+}
+
+/// The records that a snapshot of the journal would have behind the zone (journal_snapshot.cpp). Of
+/// a zone that the journal does not know, at most the noted file.
 std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::ZoneView& zone,
                                      std::uint64_t position) {
   std::vector<zone::DumpNote> notes;
   if (!zone.loaded()) return notes;
   const FileState state = served_file_state(history, zone, position);
-  if (!history.knows(zone.apex()) && state.overlay.known()) return notes;
+  const zone::ZoneSource noted = noted_source(zone);
+  if (!history.knows(zone.apex()) && state.overlay.known()) {
+    if (noted.stamp != 0) notes.push_back(file_note(zone, noted));
+    return notes;
+  }
   const dns::Name name(zone.apex());
   const dns::Serial file = state.file_serial.value_or(zone.serial());
   notes.push_back(note_of(overlay_entry(name, file, zone.serial(), state.overlay)));
   if (state.own)
     notes.push_back(note_of(overlay_entry(name, file, zone.serial(), *state.own, true)));
   auto source = state.source;
-  if (zone.source_mtime_ns() != 0) source = noted_source(zone);
-  if (source) notes.push_back(note_of(source_entry(name, zone.serial(), *source)));
+  if (zone.source_mtime_ns() != 0) source = noted;
+  if (source) notes.push_back(file_note(zone, *source));
   return notes;
 }
 

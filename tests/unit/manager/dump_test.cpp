@@ -466,6 +466,32 @@ TEST(CraftedDump, WhatNoServerCouldServeIsRefused) {
               HasSubstr("damaged"));
 }
 
+TEST(CraftedDump, AStampIsThatOfTheFileThatTheZoneNames) {
+  const std::vector<std::string> sound{soa(10), "@ 60 NS a"};
+  const zone::ZoneSource noted{12, 34, 56, 78};
+  const auto stamp_of = [&](const Bytes& note, bool with_history) {
+    zone::DumpZone head;
+    head.name = name("@");
+    head.loaded = true;
+    head.records = 2;
+    head.serial = {10};
+    head.source = noted;
+    Crafted crafted;
+    crafted.add(head).part(sound);
+    if (with_history) crafted.difference(9, 10);
+    Target target;
+    must(target.load(crafted.add(zone::DumpNote{9, {10}, {10}, note})
+                         .end()
+                         .finish({1, 2, with_history ? 1U : 0U})));
+    return noted_source(target.zone("@")).stamp;
+  };
+  for (const bool with_history : {false, true}) {
+    EXPECT_EQ(stamp_of(encode_stamped(noted), with_history), 78U);
+    EXPECT_EQ(stamp_of(encode(noted), with_history), 0U) << "as earlier builds wrote it";
+    EXPECT_EQ(stamp_of(encode_stamped({12, 34, 57, 78}), with_history), 0U) << "another file";
+  }
+}
+
 TEST(CraftedDump, ALengthThatLiesTakesNoMemory) {
   Bytes octets = encode(zone::DumpHeader{{1, 2}, 3, 4, 5, 6});
   zone::append_dump_record(octets, zone::DumpZoneEnd{}, 1, 6);
@@ -571,6 +597,27 @@ TEST_F(DumpFile, BringsWhatCameByUpdateToAnotherJournal) {
   EXPECT_EQ(state.serial, dns::Serial{12});
   EXPECT_EQ(state.file_serial, dns::Serial{10});
   EXPECT_TRUE(must(start.find())->is_own());
+}
+
+/// So that the first start on it does not read every zone's file for its hash.
+TEST_F(DumpFile, TellsHowTheNotedFileLay) {
+  const zone::ZoneSource noted{12, 34, 56, 78};
+  for (const bool updated : {false, true}) {
+    if (updated) update(10, {}, {"new 60 A 192.0.2.1"});
+    bool done = false;
+    parts_.committer.edit(
+        [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); },
+        [&](const Status& status) { done = status.has_value(); });
+    ASSERT_TRUE(parts_.run_until([&] { return done; }));
+    const std::string journal = path(updated ? "updated" : "other");
+    Start start(journal);
+    must(write(PlacedDump::path_in(journal)));
+    must(start.run());
+    EXPECT_EQ(noted_source(start.target.zone("@")), noted) << updated;
+    ASSERT_EQ(start.history->knows(name("@")), updated) << "else nobody asks the journal";
+    const FileState state = must(start.history->file_state(name("@"), UINT64_MAX));
+    if (updated) EXPECT_EQ(state.source, (zone::ZoneSource{12, 34, 56, 0})) << "of another disk";
+  }
 }
 
 TEST_F(DumpFile, OfAnotherJournalIsRefusedBesideRecords) {

@@ -209,6 +209,9 @@ TEST(FileState, KnowsTheMergedFileByItsHashWhateverItsTime) {
   EXPECT_FALSE(state.is_merged({10}, {6, 123, 77}));
   old.resize(15);
   EXPECT_FALSE(take(old).has_value());
+  // As dumps have it.
+  ASSERT_TRUE(take(encode_stamped(zone::ZoneSource{5, 123, 77, 99})).has_value());
+  EXPECT_EQ(state.source, (zone::ZoneSource{5, 123, 77, 99}));
 }
 
 /// A record of a zone at serial `from` that adds "NAME 60 A 192.0.2.1".
