@@ -42,9 +42,10 @@ struct ScanReport {
   std::uint64_t records = 0;
   std::vector<std::string> errors;
   std::vector<std::string> warnings;  ///< at most 100
-  /// Of the file's octets (base/content_hash.h). 0: they are not all that the records depend on, as
-  /// other files were included; or not all were read; or there was no file.
+  /// Of the file's octets (base/content_hash.h) and, if it includes others, of theirs. 0: not all
+  /// were read, or there was no file.
   std::uint64_t content_hash = 0;
+  bool has_included = false;  ///< the records depend on other files, too
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
 };
 

@@ -89,7 +89,15 @@ void ZoneScanner::scan_file(const std::string& path) {
   }
   File file{path, nullptr, source.identity(), {}};
   scan_source(file, source);
-  if (!has_included()) report_.content_hash = source.content_hash();
+  report_.content_hash = content_hash(source.content_hash());
+  report_.has_included = has_included();
+}
+
+std::uint64_t ZoneScanner::content_hash(std::uint64_t file) const {
+  if (!has_included() || file == 0) return file;
+  ContentHash all;
+  for (const std::uint64_t part : {file, included_hashes_.value()}) all.add(&part, sizeof part);
+  return all.value();
 }
 
 void ZoneScanner::scan_text(std::string_view text, std::string_view label) {
@@ -350,6 +358,8 @@ Status ZoneScanner::scan_included(const std::string& path, const PaddedName& ori
   ++depth_;
   File file{path, file_, source.identity(), {}};
   scan_source(file, source);
+  const std::uint64_t hash = source.content_hash();
+  included_hashes_.add(&hash, sizeof hash);
   --depth_;
   // RFC 1035 §5.1: "a $INCLUDE entry never changes the relative origin of the parent file".
   origin_ = saved_origin;

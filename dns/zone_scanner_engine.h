@@ -30,6 +30,9 @@ class ZoneScanner {
   [[nodiscard]] ScanReport take_report() noexcept { return std::move(report_); }
   /// The records depend on other files as well.
   [[nodiscard]] bool has_included() const noexcept { return included_ != 0; }
+  /// Of all that the records depend on: `file`, the hash of the scanned file's own octets, and the
+  /// files that it included, in their order. 0 when `file` is.
+  [[nodiscard]] std::uint64_t content_hash(std::uint64_t file) const;
   /// What text behind the end of the scanned one inherits.
   [[nodiscard]] ScanState state() const;
 
@@ -84,6 +87,7 @@ class ZoneScanner {
   File* file_ = nullptr;
   std::uint32_t depth_ = 0;
   std::uint32_t included_ = 0;
+  ContentHash included_hashes_;  // of the hashes of the files that were included
   bool stopped_ = false;
 
   // ScanState, in the forms that the hot path wants.

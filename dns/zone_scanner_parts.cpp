@@ -313,7 +313,8 @@ class PartScan {
     scanner.scan_rest(path_, source_.identity(), rest);
     ScanReport report = scanner.take_report();
     report.records += report_.records;
-    if (!scanner.has_included()) report.content_hash = source_.content_hash();
+    report.content_hash = scanner.content_hash(source_.content_hash());
+    report.has_included = scanner.has_included();
     return report;
   }
 

@@ -5,24 +5,9 @@
 #include "ipc/log.h"
 #include "manager/export_file.h"
 #include "manager/file_merge.h"
+#include "manager/zone_diff.h"
 
 namespace pando::manager {
-
-/// Whether the file is the noted one: nothing is scanned, built or compared then. One above
-/// `most_octets` is not read to find out.
-bool FileLook::is_merged(std::uint64_t most_octets) {
-  const FileCheck check = check_file(job.path, noted_source(live()), most_octets);
-  if (check.hashed) ++hashed;
-  if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
-  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
-}
-
-Result<BuiltZone, ZoneProblems> FileLook::build_alone(shm::Store& store, const std::string& path,
-                                                      const ZoneHistory* before) {
-  transaction.emplace(store.begin_private());
-  if (!path.empty()) ++scanned;
-  return build_zone(*transaction, job.apex, path, before, progress.get());
-}
 
 void FileLook::examine(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
@@ -32,8 +17,9 @@ void FileLook::examine(shm::Store& store) {
   served = live() && live().loaded();
   if (!served) return load_new(store, source.has_value());
   // What a secondary is served says its primary; the file is a copy.
-  if (job.file_optional || is_merged()) return unchanged();
-  // An export that was cut short; what it left is the file that is merged.
+  if (job.file_optional || is_merged(0)) return unchanged();
+  // An export that was cut short; what it left is the file that is merged. Or one that is just
+  // coming to its end: so the file is read behind that.
   const auto finished = finish_export(native_files(), job.path, noted_source(live()));
   if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
   if (*finished || is_merged()) return unchanged();
@@ -46,7 +32,16 @@ void FileLook::forget_findings() {
   plan.reset();
   warnings.clear();
   touched.reset();
-  moved = false;
+  in_journal = moved = false;
+  outcome.reset();
+}
+
+bool FileLook::is_merged(std::uint64_t most_octets) {
+  const FileCheck check = check_file(job.path, noted_source(live()), most_octets, read_before_);
+  if (check.hashed) ++hashed;
+  if (check.hashed) read_before_ = check.now;
+  if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
+  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
 void FileLook::load_new(shm::Store& store, bool has_file) {
@@ -73,6 +68,13 @@ void FileLook::load_old(shm::Store& store, const ZoneHistory& before,
   zone.emplace(std::move(*built));
   zone->warnings = std::move(problems);
   zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
+}
+
+Result<BuiltZone, ZoneProblems> FileLook::build_alone(shm::Store& store, const std::string& path,
+                                                      const ZoneHistory* before) {
+  transaction.emplace(store.begin_private());
+  if (!path.empty()) ++scanned;
+  return build_zone(*transaction, job.apex, path, before, progress.get());
 }
 
 /// Compares the file with the zone that is served while it is read. Only when it is to take the

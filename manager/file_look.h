@@ -101,6 +101,8 @@ class FileLook {
   void fail_with(std::vector<std::string> lines) {
     outcome = LoadOutcome{LoadOutcome::Kind::kFailed, {}, 0, std::move(lines)};
   }
+
+  zone::ZoneSource read_before_;  // the file as it was when it was read for its hash last
 };
 
 }  // namespace pando::manager

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <string_view>
 
+#include "dns/zone_scanner.h"
 #include "dns/zone_scanner_source.h"
 
 namespace pando::manager {
@@ -29,7 +32,49 @@ std::uint32_t stamp_of(const struct stat& file) noexcept {
   const std::array<std::uint64_t, 2> words{static_cast<std::uint64_t>(changed),
                                            std::uint64_t{file.st_ino}};
   const auto stamp = static_cast<std::uint32_t>(XXH3_64bits(words.data(), sizeof words));
-  return stamp == 0 ? 1 : stamp;
+  return std::max(stamp, kIncludesOthers + 1);
+}
+
+/// Finds `$INCLUDE` in text that comes piece by piece, be it a directive or not.
+class IncludeFinder {
+ public:
+  /// Whether it was in this piece, or in one before.
+  bool find_in(std::string_view text) noexcept {
+    while (at_ < kWord.size() && !text.empty()) {
+      if (at_ == 0) text.remove_prefix(std::min(text.find(kWord[0]), text.size()));
+      if (text.empty()) break;
+      const bool fits = in_capitals(text[0]) == kWord[at_];
+      if (fits) text.remove_prefix(1);  // else it may be where the word begins
+      at_ = fits ? at_ + 1 : 0;
+    }
+    return at_ == kWord.size();
+  }
+
+ private:
+  static constexpr std::string_view kWord = "$INCLUDE";
+  static char in_capitals(char c) noexcept {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  std::size_t at_ = 0;  // so many of its letters were the last that came
+};
+
+/// Scans a file for what it includes. The names of its records do not matter here, so they are
+/// those of the root zone.
+FileContent scan_content(const std::string& path, std::uint64_t most_octets) {
+  std::atomic<std::uint64_t> octets = 0;
+  dns::ScanOptions options;
+  options.max_errors = 1;
+  options.octets_read = &octets;
+  const auto report = dns::scan_zone_file(path, options, [&](const dns::ScannedRecord&) -> Status {
+    if (octets <= most_octets) return {};
+    return fail(Errc::kFull, "more than {} octets", most_octets);
+  });
+  if (!report.ok()) return {};
+  return {report.content_hash, report.has_included};
+}
+
+bool same_state(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept {
+  return a.file_mtime_ns == b.file_mtime_ns && a.file_octets == b.file_octets && a.stamp == b.stamp;
 }
 
 }  // namespace
@@ -48,37 +93,44 @@ std::optional<zone::ZoneSource> stat_source(const std::string& path) {
   return source_from(status);
 }
 
-std::uint64_t hash_file(const std::string& path) {
+FileContent read_content(const std::string& path, std::uint64_t most_octets) {
   constexpr std::size_t kBlock = std::size_t{256} << 10;
   dns::FileSource file;
-  if (!file.open(path)) return 0;
+  if (!file.open(path)) return {};
   // One more, so that a small file is seen to be whole at once.
   const std::size_t size = std::min(kBlock, file.size_hint()) + 1;
   const auto block = std::make_unique_for_overwrite<char[]>(size);
+  IncludeFinder finder;
   for (;;) {
     const auto got = file.read(block.get(), size);
-    if (!got) return 0;
-    if (*got < size) return file.content_hash();
+    if (!got) return {};
+    if (finder.find_in({block.get(), *got})) return scan_content(path, most_octets);
+    if (*got < size) return {file.content_hash(), false};
   }
 }
 
+void note_content(zone::ZoneSource& source, const FileContent& content) noexcept {
+  source.hash = content.hash;
+  if (content.has_included) source.stamp = kIncludesOthers;
+}
+
 FileCheck check_file(const std::string& path, const zone::ZoneSource& noted,
-                     std::uint64_t most_octets) {
+                     std::uint64_t most_octets, const zone::ZoneSource& read_before) {
   using Kind = FileCheck::Kind;
   const auto found = stat_source(path);
   if (!found) return {};
   FileCheck check{Kind::kOther, *found};
-  const auto same = [&] { return FileCheck{Kind::kSame, noted, check.hashed}; };
-  const bool same_time = found->file_mtime_ns == noted.file_mtime_ns;
-  const bool same_stamp = noted.stamp != 0 && found->stamp == noted.stamp;
-  if (found->file_octets != noted.file_octets) return check;
-  if (same_time && same_stamp) return same();
-  if (noted.hash == 0) return same_time && noted.stamp == 0 ? same() : check;
-  if (found->file_octets > most_octets) return check;
-  check.hashed = true;
-  check.now.hash = hash_file(path);
+  if (found->file_octets != noted.file_octets || noted.hash == 0) return check;
+  if (noted.stamp != 0 && same_state(*found, noted)) return {Kind::kSame, noted};
+  if (read_before.hash != 0 && same_state(*found, read_before)) {
+    check.now = read_before;
+  } else if (found->file_octets <= most_octets) {
+    check.hashed = true;
+    note_content(check.now, read_content(path, most_octets));
+  }
   if (check.now.hash != noted.hash) return check;
-  if (same_time && found->stamp == noted.stamp) return same();  // both 0: too near still
+  // With the same stamp it is too near still, or includes others: there is nothing to note.
+  if (same_state(check.now, noted)) return {Kind::kSame, noted, check.hashed};
   check.kind = Kind::kTouched;
   return check;
 }

@@ -73,7 +73,7 @@ class Builder {
     zone::ZoneSource source = source_from(file.status());  // with the clock as it is now
     scanner.scan_rest(path_, file.identity(), file);
     if (auto lines = take(scanner.take_report()); !lines.empty()) return problem(std::move(lines));
-    source.hash = scanner.has_included() ? 0 : file.content_hash();
+    note_content(source, {scanner.content_hash(file.content_hash()), scanner.has_included()});
     return finish(source);
   }
 
@@ -90,7 +90,7 @@ class Builder {
     } else if (auto lines = add_file(source ? source->file_octets : 0); !lines.empty()) {
       return problem(std::move(lines));
     }
-    if (source && !replay_.from_snapshot) source->hash = content_hash_;
+    if (source && !replay_.from_snapshot) note_content(*source, content_);
     if (recovery_)
       if (auto added = add_updates(source.value_or(zone::ZoneSource{}), history->is_copy); !added)
         return problem({added.error().text});
@@ -111,7 +111,7 @@ class Builder {
     }
     becomes_primary_ = source && state_.own && !history.is_copy;
     // Before it is scanned, since what it is decides what to do with it.
-    if (becomes_primary_) source->hash = hash_file(path_);
+    if (becomes_primary_) note_content(*source, read_content(path_));
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     if (becomes_primary_) state_.become_primary(serial && state_.is_noted(*serial, *source));
     beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
@@ -150,7 +150,7 @@ class Builder {
   /// The scan's errors.
   std::vector<std::string> take(dns::ScanReport&& report) {
     warnings_ = std::move(report.warnings);
-    content_hash_ = report.content_hash;
+    content_ = {report.content_hash, report.has_included};
     return std::move(report.errors);
   }
 
@@ -235,7 +235,7 @@ class Builder {
   bool beside_file_ = false;
   bool becomes_primary_ = false;  // transfers fed it so far
   bool signed_soa_ = false;
-  std::uint64_t content_hash_ = 0;  // of the file, as it was scanned
+  FileContent content_;  // of the file, as it was scanned
   std::optional<ZoneRecovery> recovery_;
   std::vector<JournalEntry> journal_;
   std::size_t updated_ = 0;
@@ -280,7 +280,7 @@ Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneV
   if (is_too_much) return std::nullopt;
   if (!report.errors.empty()) return problem(std::move(report.errors));
   file.warnings = std::move(report.warnings);
-  file.source.hash = report.content_hash;
+  note_content(file.source, {report.content_hash, report.has_included});
   auto soa = file.comparison->finish();
   if (!soa && soa.error().code != Errc::kInvalid) return std::nullopt;
   if (!soa) return Problem(problems_of(path, apex, soa.error()));

@@ -241,8 +241,10 @@ class ExportHost : public Host {
     must(write_file_atomically(disk, path_,
                                {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
     bool done = false;
+    zone::ZoneSource noted = *stat_source(path_);
+    note_content(noted, read_content(path_));
     parts->committer.edit(
-        [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), *stat_source(path_)); },
+        [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); },
         [&](const Status& status) { done = status.has_value(); });
     EXPECT_TRUE(parts->run_until([&] { return done; }));
     exports_.emplace(

@@ -144,6 +144,30 @@ def test_an_edit_that_keeps_size_and_time_is_noticed(zone):
     assert zone.served() == {"www 60 A 192.0.2.18", "old 60 A 192.0.2.11", "dyn 60 A 192.0.2.20"}
 
 
+def test_an_edit_of_an_included_file_alone_is_noticed(zone):
+    included = zone.path.with_name("included")
+
+    def include(host):
+        """Always of the same size and time."""
+        included.write_text(f"inner 60 A 192.0.2.{host}\n")
+        os.utime(included, ns=(10**18, 10**18))
+    include(30)
+    zone.write("$INCLUDE included")
+    zone.reload()
+    assert zone.served() == {"inner 60 A 192.0.2.30"}
+    for host, again in (31, zone.reload), (32, zone.restart), (33, zone.reload), (34, zone.restart_host):
+        include(host)
+        again()
+        assert zone.served() == {f"inner 60 A 192.0.2.{host}"}
+    serial = zone.live_serial()
+    for again in (zone.reload, zone.restart):
+        again()
+        assert zone.live_serial() == serial
+    included.unlink()
+    assert zone.reload()["zones_failed"] == 1
+    assert zone.served() == {"inner 60 A 192.0.2.34"}
+
+
 @pytest.mark.parametrize("serial", [None, 100])
 def test_an_edit_goes_beside_updates(zone, serial):
     zone.update(add=["dyn 60 A 192.0.2.20"], delete=["old 60 A 192.0.2.11"])

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "base/content_hash.h"
 #include "dns/rdata.h"
@@ -76,6 +77,7 @@ class ZoneScannerParts : public ::testing::Test {
         if (found.report.ok()) {
           ASSERT_EQ(found.octets, whole.octets) << what;
           ASSERT_EQ(found.report.content_hash, whole.report.content_hash) << what;
+          ASSERT_EQ(found.report.has_included, whole.report.has_included) << what;
         }
       }
   }
@@ -89,7 +91,7 @@ TEST_F(ZoneScannerParts, OrdinaryFileIsScannedInParts) {
   expect_same(write("zone", text), text);
 }
 
-TEST_F(ZoneScannerParts, AFileIsHashedUnlessItIncludesOthers) {
+TEST_F(ZoneScannerParts, AFileIsHashedWithWhatItIncludes) {
   std::string text = "$TTL 60\n@ SOA ns m 1 2 3 4 5\n@ NS ns\n";
   for (int i = 0; i < 300; ++i) text += fmt::format("n{} A 192.0.2.{}\n", i, i % 256);
   ContentHash expected;
@@ -98,9 +100,19 @@ TEST_F(ZoneScannerParts, AFileIsHashedUnlessItIncludesOthers) {
   EXPECT_EQ(scan(write("zone", text)).report.content_hash, expected.value());
   EXPECT_NE(scan(write("zone", text + ";\n")).report.content_hash, expected.value());
   expect_same(write("zone", text + ";\n"), text);
+  EXPECT_FALSE(scan(write("zone", text)).report.has_included);
   text += "$INCLUDE included\n";
-  EXPECT_EQ(scan(write("zone", text)).report.content_hash, 0U);
+  const ScanReport before = scan(write("zone", text)).report;
+  EXPECT_TRUE(before.has_included);
   expect_same(write("zone", text), text);
+  write("included", "i 5 A 192.0.2.201\n$TTL 77\n");
+  const ScanReport after = scan(write("zone", text)).report;
+  expect_same(write("zone", text), text);
+  expected.add("$INCLUDE included\n", 18);
+  EXPECT_EQ((std::set{before.content_hash, after.content_hash, expected.value(), std::uint64_t{0}})
+                .size(),
+            4U)
+      << "neither of its own octets alone";
 }
 
 TEST_F(ZoneScannerParts, RandomTextIsScannedAsInOneGo) {

@@ -32,7 +32,7 @@ class NotedFile : public ::testing::Test {
       found = *stat_source(path_);
     }
     EXPECT_NE(found.stamp, 0U);
-    found.hash = hash_file(path_);
+    note_content(found, read_content(path_));
     return found;
   }
   FileCheck check(const zone::ZoneSource& noted, std::uint64_t most_octets = UINT64_MAX) {
@@ -53,7 +53,7 @@ TEST_F(NotedFile, IsNotReadWhileNothingSaysThatItChanged) {
 
 TEST_F(NotedFile, ThatWasJustChangedHasNoStampAndIsReadEachTime) {
   zone::ZoneSource noted = *stat_source(path_);
-  noted.hash = hash_file(path_);
+  note_content(noted, read_content(path_));
   noted.stamp = 0;  // had the machine been slow
   const FileCheck found = check(noted);
   EXPECT_TRUE(found.hashed);
@@ -88,25 +88,117 @@ TEST_F(NotedFile, EditedWithinItsSizeAndTimeIsAnother) {
   EXPECT_FALSE(check(noted).hashed) << "the size says enough";
 }
 
-/// Files that include others, and those that an earlier build noted.
-TEST_F(NotedFile, WithoutAHashIsJudgedByItsTimeAndStamp) {
+TEST_F(NotedFile, ThatWasTooNearIsSettledByTheNextLook) {
+  zone::ZoneSource noted = settled();
+  noted.stamp = 0;  // had it been noted at once
+  FileCheck found = check(noted);
+  EXPECT_EQ(found.kind, Kind::kTouched);
+  EXPECT_NE(found.now.stamp, 0U);
+  found = check(found.now);
+  EXPECT_EQ(found.kind, Kind::kSame);
+  EXPECT_FALSE(found.hashed);
+}
+
+/// As earlier builds noted files that include others: neither time nor stamp says what these are.
+TEST_F(NotedFile, WithoutAHashIsLookedInto) {
   zone::ZoneSource noted = settled();
   noted.hash = 0;
-  EXPECT_EQ(check(noted).kind, Kind::kSame);
-  write("two");
   EXPECT_EQ(check(noted).kind, Kind::kOther);
   noted.stamp = 0;
-  EXPECT_EQ(check(noted).kind, Kind::kSame) << "nothing speaks against it";
-  noted.file_mtime_ns += 1;
   EXPECT_EQ(check(noted).kind, Kind::kOther);
+  EXPECT_FALSE(check(noted).hashed) << "there is nothing to compare it with";
+}
+
+TEST_F(NotedFile, ThatWasReadBeforeIsNotReadAgain) {
+  const zone::ZoneSource noted = settled();
+  write("two");
+  const FileCheck first = check(noted);
+  ASSERT_TRUE(first.hashed);
+  FileCheck again = check_file(path_, noted, UINT64_MAX, settled());
+  EXPECT_EQ(again.kind, Kind::kOther);
+  EXPECT_FALSE(again.hashed);
+  const zone::ZoneSource read_before = settled();
+  write("one");
+  settled();
+  again = check_file(path_, noted, UINT64_MAX, read_before);
+  EXPECT_EQ(again.kind, Kind::kTouched) << "it was written since";
+  EXPECT_TRUE(again.hashed);
+}
+
+/// A file that includes one that includes another; each as long as it was before.
+class IncludingFile : public NotedFile {
+ protected:
+  IncludingFile() {
+    include("inner", "$INCLUDE sub/innermost\n");
+    include("sub/innermost", "a 5 A 192.0.2.1\n");
+    write("@ 5 NS a\n$INCLUDE inner\n");
+  }
+  /// Keeps the modification time.
+  void include(const std::string& leaf, const std::string& text) const {
+    const std::filesystem::path path = folder_.path() + "/" + leaf;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type(std::chrono::hours(1)));
+  }
+};
+
+TEST_F(IncludingFile, IsHashedWithAllThatItIncludes) {
+  const zone::ZoneSource noted = settled();
+  EXPECT_EQ(noted.stamp, kIncludesOthers) << "its own inode does not tell";
+  EXPECT_NE(noted.hash, 0U);
+  FileCheck found = check(noted);
+  EXPECT_EQ(found.kind, Kind::kSame);
+  EXPECT_TRUE(found.hashed);
+  EXPECT_EQ(found.now, noted);
+  include("sub/innermost", "a 5 A 192.0.2.2\n");
+  EXPECT_EQ(check(noted).kind, Kind::kOther);
+  include("sub/innermost", "a 5 A 192.0.2.1\n");
+  EXPECT_EQ(check(noted).kind, Kind::kSame);
+  include("inner", "$INCLUDE sub/innermosT\n");
+  EXPECT_EQ(check(noted).kind, Kind::kOther) << "there is no such file";
+}
+
+TEST_F(IncludingFile, ThatIsNotedByItsHashAloneIsToldByIt) {
+  zone::ZoneSource noted = settled();
+  noted.stamp = 0;  // as a journal has it
+  const FileCheck found = check(noted);
+  EXPECT_EQ(found.kind, Kind::kTouched);
+  EXPECT_EQ(found.now.stamp, kIncludesOthers);
+  include("sub/innermost", "a 5 A 192.0.2.2\n");
+  EXPECT_EQ(check(noted).kind, Kind::kOther);
+}
+
+TEST_F(IncludingFile, IsNotReadWhereItIsTooLargeWithWhatItIncludes) {
+  include("sub/innermost", "a 5 A 192.0.2.1\n" + std::string(5000, '\n') + "b 5 A 192.0.2.1\n");
+  const zone::ZoneSource noted = settled();
+  EXPECT_EQ(check(noted, 10'000).kind, Kind::kSame);
+  EXPECT_EQ(check(noted, 4'000).kind, Kind::kOther);
+}
+
+TEST_F(IncludingFile, IsFoundWhereverTheDirectiveStands) {
+  const std::string line = "; no directive: $INCLUDE other, $$INCLUDE\n";
+  for (const std::size_t before : {0U, 262'130U, 262'134U, 262'138U, 262'144U, 262'145U}) {
+    write(std::string(before, '\n') + "@ 5 NS a\n$include inner\n");
+    EXPECT_TRUE(read_content(path_).has_included) << before;
+    write(std::string(before, '\n') + line);
+    EXPECT_FALSE(read_content(path_).has_included) << before;
+    EXPECT_NE(read_content(path_).hash, 0U) << before;
+  }
+}
+
+TEST_F(NotedFile, WithTheWordInACommentIsAnOrdinaryOne) {
+  write("; $INCLUDE other\n");
+  const zone::ZoneSource noted = settled();
+  EXPECT_NE(noted.stamp, kIncludesOthers);
+  EXPECT_FALSE(check(noted).hashed);
 }
 
 TEST_F(NotedFile, ThatIsGoneOrNoFileIsToldFromOthers) {
   EXPECT_EQ(check_file(path_ + ".none", {}).kind, Kind::kMissing);
-  EXPECT_EQ(hash_file(path_ + ".none"), 0U);
-  EXPECT_EQ(hash_file(folder_.path()), 0U);
+  EXPECT_EQ(read_content(path_ + ".none").hash, 0U);
+  EXPECT_EQ(read_content(folder_.path()).hash, 0U);
   write("");
-  EXPECT_NE(hash_file(path_), 0U);
+  EXPECT_NE(read_content(path_).hash, 0U);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class Exports : public ::testing::Test {
  protected:
   Exports() {
     std::ofstream(path_) << "; as the operator wrote it\n";
-    note(*stat_source(path_));
+    note(state_of_file());
     config::Settings settings;
     settings.zones = config::ZoneTable(parts_.folder.path());
     EXPECT_TRUE(settings.zones.add(name("@"), "example.zone", settings.zones.add_options({})));
@@ -37,6 +37,11 @@ class Exports : public ::testing::Test {
   }
   ~Exports() override { parts_.pool.join(); }
 
+  zone::ZoneSource state_of_file() const {
+    zone::ZoneSource source = *stat_source(path_);
+    note_content(source, read_content(path_));
+    return source;
+  }
   void note(const zone::ZoneSource& source) {
     const auto put = [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); };
     EXPECT_TRUE(parts_.edit(put).has_value());

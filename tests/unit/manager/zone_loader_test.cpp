@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <thread>
 
 #include "manager/journal_snapshot.h"
 #include "manager/journal_upkeep.h"
@@ -44,17 +45,32 @@ class Loader : public ::testing::Test {
         path_, std::filesystem::file_time_type(std::chrono::seconds(1'000'000 + ++writes_)));
   }
   ZoneLoader::Outcome load(bool optional = false) {
-    bool given = false, done = false;
+    return load_all({{name("@"), path_, optional, serial_policy_}});
+  }
+  /// Beside a secondary's copy of a zone that nobody has configured.
+  ZoneLoader::Outcome load_among_others() {
+    const std::string other = parts_.folder.path() + "/other.zone";
+    std::ofstream(other) << kFile;
+    return load_all({{name("@"), path_, false, serial_policy_}, {name("other."), other, true}});
+  }
+  /// What became of the first.
+  ZoneLoader::Outcome load_all(std::deque<ZoneLoader::Job> jobs) {
+    bool done = false;
     ZoneLoader::Outcome outcome;
     auto history = std::make_shared<HistorySource>(
         native_files(), parts_.journal,
         [this](const JournalNote& note) { notes_.push_back(note.text); });
     loader_.run(
         [&]() -> std::optional<ZoneLoader::Job> {
-          if (std::exchange(given, true)) return std::nullopt;
-          return ZoneLoader::Job{name("@"), path_, optional, serial_policy_};
+          if (jobs.empty()) return std::nullopt;
+          ZoneLoader::Job job = std::move(jobs.front());
+          jobs.pop_front();
+          return job;
         },
-        history, [&](const ZoneLoader::Job&, const ZoneLoader::Outcome& found) { outcome = found; },
+        history,
+        [&](const ZoneLoader::Job& job, const ZoneLoader::Outcome& found) {
+          if (job.apex == name("@")) outcome = found;
+        },
         [&] { done = true; });
     EXPECT_TRUE(parts_.run_until([&] { return done; }));
     return outcome;
@@ -252,17 +268,97 @@ TEST_F(Loader, AnEditThatKeepsSizeAndTimeIsSeenWhenTheStoreIsLost) {
   expect_stable();
 }
 
-/// Its own octets do not say whether what it includes was edited: touching it is how to tell.
-TEST_F(Loader, AFileThatIncludesOthersIsReadWhenItWasTouched) {
-  const std::string included = parts_.folder.path() + "/included";
-  std::ofstream(included) << "inner A 192.0.2.30\n";
-  write(std::string(kFile) + "$INCLUDE included\n");
+TEST_F(Loader, AnEditedFileOfTheSameSizeIsReadForItsHashOnce) {
+  write(kFile);
   load();
-  EXPECT_EQ(noted_source(parts_.zone.zone()).hash, 0U);
-  std::ofstream(included) << "inner A 192.0.2.31\n";
-  write(std::string(kFile) + "$INCLUDE included\n");
+  std::string text = kFile;
+  text.replace(text.find("192.0.2.10"), 10, "192.0.2.99");
+  for (const bool among : {false, true}) {
+    write(text);
+    while (stat_source(path_)->stamp == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto before = loader_.counters();
+    EXPECT_EQ((among ? load_among_others() : load()).kind, Kind::kChanged);
+    EXPECT_EQ(loader_.counters().hashed, before.hashed + 1);
+    EXPECT_EQ(loader_.counters().built, before.built + 1 + (among ? 1 : 0)) << "and the other's";
+    text = kFile;
+  }
+}
+
+/// A file that includes another, which is edited without a trace in its size and time.
+class LoaderOfIncluded : public Loader {
+ protected:
+  LoaderOfIncluded() {
+    include(30);
+    write(std::string(kFile) + "$INCLUDE included\n");
+  }
+  void include(int host) {
+    const std::string path = parts_.folder.path() + "/included";
+    std::ofstream(path) << fmt::format("inner A 192.0.2.{}\n", host);
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type(std::chrono::seconds(1'000'000)));
+  }
+  void expect_inner(int host) {
+    EXPECT_THAT(parts_.zone.at("inner"), ElementsAre(fmt::format("300 A 192.0.2.{}", host)));
+  }
+};
+
+TEST_F(LoaderOfIncluded, AnEditOfTheIncludedFileAloneIsMerged) {
+  load();
+  for (int host = 31; host < 34; ++host) {
+    include(host);
+    EXPECT_EQ(load().kind, Kind::kChanged);
+    expect_inner(host);
+    EXPECT_EQ(serial(), static_cast<std::uint32_t>(host - 20));
+  }
+}
+
+TEST_F(LoaderOfIncluded, UnchangedItIsReadForItsHashAndNothingIsNoted) {
+  load();
+  for (const bool among : {false, true}) {
+    const auto before = loader_.counters();
+    EXPECT_EQ((among ? load_among_others() : load()).kind, Kind::kUnchanged);
+    EXPECT_EQ(loader_.counters().hashed, before.hashed + 1);
+    EXPECT_EQ(loader_.counters().renewed, before.renewed);
+  }
+  EXPECT_EQ(serial(), 10U);
+}
+
+TEST_F(LoaderOfIncluded, AmongOthersItIsLoadedAndMergedAsWell) {
+  EXPECT_EQ(load_among_others().kind, Kind::kLoaded);
+  EXPECT_EQ(load_among_others().kind, Kind::kUnchanged);
+  include(31);
+  EXPECT_EQ(load_among_others().kind, Kind::kChanged);
+  expect_inner(31);
+}
+
+TEST_F(LoaderOfIncluded, AnEditIsSeenWhenTheStoreIsLost) {
+  load();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  include(31);
+  lose_store();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  expect_inner(31);
+  EXPECT_EQ(serial(), 12U) << "secondaries must not miss it";
+  expect_stable();
+}
+
+/// It knew of no edit of what a file includes.
+TEST_F(LoaderOfIncluded, WhatAnEarlierBuildNotedIsComparedOnce) {
+  load();
+  zone::ZoneSource noted = noted_source(parts_.zone.zone());
+  noted.hash = 0;
+  noted.stamp = stat_source(path_)->stamp;
+  bool done = false;
+  parts_.committer.edit([&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); },
+                        [&](const Status&) { done = true; });
+  ASSERT_TRUE(parts_.run_until([&] { return done; }));
+  include(31);
   EXPECT_EQ(load().kind, Kind::kChanged);
-  EXPECT_THAT(parts_.zone.at("inner"), ElementsAre("300 A 192.0.2.31"));
+  expect_inner(31);
+  const auto before = loader_.counters();
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  EXPECT_EQ(loader_.counters().built, before.built);
 }
 
 // Edited files and updates: the merge's rules are in overlay_test and file_merge_test. -----------
