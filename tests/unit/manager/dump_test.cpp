@@ -616,7 +616,9 @@ TEST_F(DumpFile, TellsHowTheNotedFileLay) {
     EXPECT_EQ(noted_source(start.target.zone("@")), noted) << updated;
     ASSERT_EQ(start.history->knows(name("@")), updated) << "else nobody asks the journal";
     const FileState state = must(start.history->file_state(name("@"), UINT64_MAX));
-    if (updated) EXPECT_EQ(state.source, (zone::ZoneSource{12, 34, 56, 0})) << "of another disk";
+    if (updated) {
+      EXPECT_EQ(state.source, (zone::ZoneSource{12, 34, 56, 0})) << "of another disk";
+    }
   }
 }
 
