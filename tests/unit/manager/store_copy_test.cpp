@@ -20,15 +20,15 @@ using testing::name;
 using testing::Parts;
 using testing::record;
 
-class Copies : public ::testing::Test {
+class StoreCopies : public ::testing::Test {
  protected:
-  Copies() {
+  StoreCopies() {
     disk.fail = [this](FakeDisk::Call call, const std::string&) {
       if (call == FakeDisk::Call::kWrite) ++writes;
       return Status();
     };
   }
-  ~Copies() override { *ended = true; }
+  ~StoreCopies() override { *ended = true; }
 
   /// A few MiB, hence many writes.
   void fill() {
@@ -72,7 +72,7 @@ class Copies : public ::testing::Test {
   Parts parts;
 };
 
-TEST_F(Copies, ACopyIsAnImageOfTheVersion) {
+TEST_F(StoreCopies, ACopyIsAnImageOfTheVersion) {
   fill();
   copy(WritePace::kOctetsPerSecond);
   ASSERT_TRUE(parts.run_until([&] { return done.has_value(); }));
@@ -83,13 +83,13 @@ TEST_F(Copies, ACopyIsAnImageOfTheVersion) {
   EXPECT_EQ(image.index()->state.version, parts.zone.store().current().number);
 }
 
-TEST_F(Copies, ACopyHoldsItsPaceAndEndsWithTheManager) {
+TEST_F(StoreCopies, ACopyHoldsItsPaceAndEndsWithTheManager) {
   fill();
   copy(1);
   give_up_after(2);  // the file's name, and the first part
 }
 
-TEST_F(Copies, ADumpHoldsItsPaceAndEndsWithTheManager) {
+TEST_F(StoreCopies, ADumpHoldsItsPaceAndEndsWithTheManager) {
   fill();
   dump(1);
   give_up_after(1);
