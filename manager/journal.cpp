@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "base/crash_point.h"
@@ -20,6 +21,8 @@ constexpr std::string_view kSnapshotSuffix = ".snapshot";
 constexpr std::string_view kPartialSuffix = ".partial";
 constexpr std::string_view kDamagedSuffix = ".damaged";
 constexpr std::size_t kNameDigits = 16;
+/// Records begin at multiples of it.
+constexpr std::size_t kRecordPadding = 8;
 /// Files of one name that are kept aside, before somebody has to look after them.
 constexpr unsigned kMostDamaged = 1000;
 
@@ -90,6 +93,14 @@ struct Journal::Impl {
 
   bool names_synced = false;  // since the directory was opened
 
+  /// What the process before had in its last segment, while that could not be made durable again. A
+  /// crash of the host may still take it away, and what stood behind it would not fit any more.
+  struct Tail {
+    std::string file;
+    Bytes octets;
+  };
+  std::optional<Tail> tail;
+
   std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
   std::uint64_t active_octets = 0;    // of it, preallocated
   std::uint64_t written = 0;          // offset for the next group
@@ -108,8 +119,9 @@ struct Journal::Impl {
   Status take_segment(const std::string& name, std::uint64_t first);
   Status put_aside(const std::string& file, std::uint64_t first);
   Status recover_last_segment();
-  Status rewrite(const std::string& file, std::uint64_t octets);
-  void recover_tail(const std::string& file, const SegmentReader& reader);
+  [[nodiscard]] Status rewrite(const Tail& from) const;
+  Status secure_tail();
+  Status recover_tail(const std::string& file, const SegmentReader& reader);
   void drop_replaced();
   void remove_replaced(const std::string& file);
   void recount();
@@ -181,29 +193,56 @@ Status Journal::Impl::scan_directory() {
   return {};
 }
 
-/// Copies the first `octets` of the segment to a new file that takes its name.
-Status Journal::Impl::rewrite(const std::string& file, std::uint64_t octets) {
-  auto old = disk.open(file, OpenMode::kRead);
-  if (!old) return pass(old);
-  Bytes bytes(octets);
-  auto got = (*old)->read_at(0, bytes);
-  if (!got) return pass(got);
-  crash_point("journal-recovering");
-  return write_file_atomically(disk, file, bytes);
+/// Copies it to a file of fresh blocks that takes its name. The room is reserved first: a full disk
+/// says so before anything is written.
+Status Journal::Impl::rewrite(const Tail& from) const {
+  const std::string partial = from.file + std::string(kPartialSuffix);
+  auto opened = disk.open(partial, OpenMode::kCreate);
+  Status made = opened ? (*opened)->preallocate(from.octets.size()) : pass(opened);
+  if (made) made = (*opened)->write_at(0, from.octets);
+  if (made) made = (*opened)->sync();
+  if (made) made = disk.rename(partial, from.file);
+  if (made) made = disk.sync_directory(options.directory);
+  if (!made) static_cast<void>(disk.remove(partial));  // its blocks may be what the next try lacks
+  return made;
+}
+
+/// Nothing is appended before this has succeeded.
+Status Journal::Impl::secure_tail() {
+  if (!tail) return {};
+  if (auto done = rewrite(*tail); !done)
+    return fail(done.error().code, "journal file {}: could not be made durable again: {}",
+                tail->file, done.error().text);
+  tail.reset();
+  return {};
 }
 
 /// Zeros behind the last record are the preallocated rest; anything else was never synced.
-void Journal::Impl::recover_tail(const std::string& file, const SegmentReader& reader) {
+Status Journal::Impl::recover_tail(const std::string& file, const SegmentReader& reader) {
   if (reader.torn())
     note({false, fmt::format("journal file {}: torn tail cut off at octet {}", file,
                              reader.valid_octets())});
   // What proves that damaged records had been synced may be in the tail; readers drop it each time.
   const std::uint64_t kept =
       reader.damaged_places() != 0 ? reader.file_octets() : reader.valid_octets();
-  if (auto done = rewrite(file, kept); !done)
-    note({true, fmt::format("journal file {}: could not be made durable again: {}", file,
-                            done.error().text)});
+  auto old = disk.open(file, OpenMode::kRead);
+  if (!old) return pass(old);
+  tail = Tail{file, Bytes(kept)};
+  auto got = (*old)->read_at(0, tail->octets);
+  if (!got) return pass(got);
+  // A record's padding may lack in the file.
+  if (*got + kRecordPadding <= kept)
+    return fail(Errc::kIo, "journal file {}: cut off at octet {}", file, *got);
+  crash_point("journal-recovering");
+  auto done = secure_tail();
+  if (!done && done.error().code == Errc::kFull) {
+    // The room that was reserved for more records may be what the copy lacks.
+    old = disk.open(file, OpenMode::kWrite);
+    if (old && (*old)->truncate(kept)) done = secure_tail();
+  }
+  if (!done) note({true, done.error().text + "; updates are refused until it is"});
   crash_point("journal-recovered");
+  return {};
 }
 
 Status Journal::Impl::recover_last_segment() {
@@ -231,7 +270,7 @@ Status Journal::Impl::recover_last_segment() {
   if (reader->damaged_places() != 0)
     note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                             reader->damaged_places())});
-  recover_tail(segment.path, *reader);
+  if (auto kept = recover_tail(segment.path, *reader); !kept) return kept;
   // Nothing is written to it any more, but an empty one's name may become the next one's.
   listing.segments.back().octets =
       reader->damaged_places() != 0 ? reader->file_octets() : reader->valid_octets();
@@ -293,6 +332,7 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
 /// segment that a kill left without records has the same name: what it voids stays void. A `group`
 /// that it begins with is there when its name is.
 Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEntry> group) {
+  if (auto secured = secure_tail(); !secured) return secured;
   SegmentHeader header;
   header.first = last + 1;
   header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
@@ -443,6 +483,11 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
             return old.path == segment.path && old.header.nonce == segment.header.nonce;
           });
     });
+    const auto& left = journal.listing.segments;
+    if (journal.tail && std::none_of(left.begin(), left.end(), [&](const auto& segment) {
+          return segment.path == journal.tail->file;
+        }))
+      journal.tail.reset();  // the snapshot has it
   }
   for (const JournalFiles::Segment& segment : sealed.segments) {
     if (auto removed = journal.disk.remove(segment.path); !removed) return removed;

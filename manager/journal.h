@@ -65,8 +65,8 @@ struct JournalFiles {
 class Journal {
  public:
   /// Opens or makes the directory. A torn tail of the last segment is cut off and told to `note`.
-  /// What is left of that segment is copied to fresh blocks and synced: records of a killed process
-  /// may be in the page cache only, and after a sync error not even a second sync would save them.
+  /// What is left of it is copied to fresh blocks and synced, since records of a killed process may
+  /// be in the page cache only. While that fails (told, too) groups are refused; each tries again.
   static Result<Journal> open(const JournalOptions& options, Files& files, NoteSink note);
   Journal(Journal&&) noexcept;
   Journal& operator=(Journal&&) noexcept;

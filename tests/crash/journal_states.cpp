@@ -71,7 +71,7 @@ class Host {
   /// From a start to a crash, and what is there afterwards.
   void live() {
     crash_in(random_() % (random_() % 4 == 0 ? 12 : 90));
-    start();
+    start_on_a_full_disk();
     for (int step = 0; step < 60 && !crashed_; ++step) take_step();
     journal_.reset();
     cut();
@@ -85,16 +85,22 @@ class Host {
   }
 
  private:
+  struct Killed {};
+
   // The host ---------------------------------------------------------------------------------
 
   /// Calls on the disk until nothing reaches it any more.
   void crash_in(std::uint64_t calls) {
     left_ = calls;
     crashed_ = false;
-    failing_ = 0;
+    failing_ = full_ = 0;
     disk_.fail = [this](FakeDisk::Call call, const std::string&) -> Status {
       crashed_ = crashed_ || left_-- == 0;
       if (crashed_) return fail(Errc::kIo, "the host has crashed");
+      if (killing_ && call == FakeDisk::Call::kSync) throw Killed();
+      const bool takes_room =
+          call == FakeDisk::Call::kWrite || call == FakeDisk::Call::kPreallocate;
+      if (takes_room && full_ != 0 && full_-- != 0) return fail(Errc::kFull, "the disk is full");
       if (failing_ == 0 || --failing_ != 0) return {};
       return fail(call == FakeDisk::Call::kPreallocate ? Errc::kFull : Errc::kIo, "as told");
     };
@@ -102,13 +108,18 @@ class Host {
   void cut() {
     disk_.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
     crashed_ = false;
+    full_ = 0;
     disk_.power_cut(random_);
   }
   void start() {
     journal_.reset();
-    auto opened = Journal::open({kFolder, kSegment}, disk_, [](const JournalNote& note) {
-      EXPECT_FALSE(note.severe && note.text.find("could not be made durable") == std::string::npos)
+    undurable_ = false;
+    auto opened = Journal::open({kFolder, kSegment}, disk_, [this](const JournalNote& note) {
+      if (!note.severe) return;
+      EXPECT_TRUE((crashed_ || full_before_) &&
+                  note.text.find("could not be made durable") != std::string::npos)
           << note.text;
+      undurable_ = true;
     });
     if (opened) journal_.emplace(std::move(*opened));
     if (!opened) crashed_ = true;  // the manager does not start, so somebody resets the host
@@ -131,15 +142,35 @@ class Host {
         // The process alone: what it had written is in the page cache.
         if (random_() % 2 == 0) return restart();
         return journal_->seal();
+      case 5:
+        return be_killed();
       default:
         return commit(false);
     }
   }
 
+  /// Between a group's write and its sync, and somebody starts the manager again.
+  void be_killed() {
+    killing_ = true;
+    commit(false);
+    killing_ = false;
+    if (!crashed_) restart();
+  }
+
   void restart() {
     failing_ = 0;
-    start();
+    start_on_a_full_disk();
+    // What cannot be made durable yet is served, and nothing is taken behind it: whether it counts
+    // is only known when there is room again.
+    while (undurable_ && !crashed_) undurable_ = !journal_->begin_segment();
     if (!crashed_) catch_up();
+  }
+  /// One that has room again soon, perhaps after some updates were tried.
+  void start_on_a_full_disk() {
+    full_ = random_() % 3 == 0 ? random_() % 6 : 0;
+    full_before_ = full_ != 0;
+    start();
+    full_before_ = false;
   }
 
   /// A group of differences, as the committer takes it. `lost`: it is synced, and then the store is
@@ -160,7 +191,7 @@ class Host {
       group.push_back({apex, applied.from, applied.to, zone::encode(applied.effective)});
     }
     const std::uint64_t first = journal_->last_position() + 1;
-    const auto position = journal_->append(group);
+    const auto position = append(group);
     KeptGroup kept;
     for (const JournalEntry& entry : group)
       kept.push_back(
@@ -174,6 +205,14 @@ class Host {
     acknowledged_.insert(acknowledged_.end(), kept.begin(), kept.end());
     unsure_.clear();  // there is something behind them
     for (const std::string& zone : noted) noted_[zone] = true;
+  }
+
+  Result<std::uint64_t> append(const std::vector<JournalEntry>& group) {
+    try {
+      return journal_->append(group);
+    } catch (const Killed&) {
+      return fail(Errc::kIo, "killed");
+    }
   }
 
   zone::Changes next_change(const zone::ZoneView& before, const std::string& zone) {
@@ -327,6 +366,10 @@ class Host {
   std::optional<Journal> journal_;
   std::uint64_t left_ = 0;     // calls until the crash
   std::uint64_t failing_ = 0;  // the call of that number from here fails, and only that; 0 = none
+  std::uint64_t full_ = 0;     // calls that want room and find none, from here on
+  bool killing_ = false;       // the process, at its next sync
+  bool full_before_ = false;   // the start found it so
+  bool undurable_ = false;     // the start told that its last segment may be lost again
   bool crashed_ = false;
   std::map<std::string, bool> noted_;  // the journal has the zone's file, in this life
   int number_ = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "manager/journal_history.h"
 #include "tests/unit/manager/fake_disk.h"
@@ -28,7 +29,7 @@ class JournalTest : public ::testing::Test {
  protected:
   Journal open(std::uint64_t segment_octets = 4096) {
     auto journal = Journal::open({kFolder, segment_octets}, disk, sink());
-    EXPECT_TRUE(journal.has_value());
+    EXPECT_TRUE(journal.has_value()) << journal.error().text;
     return std::move(*journal);
   }
   NoteSink sink() {
@@ -150,6 +151,108 @@ TEST_F(JournalTest, RecordsAfterATornTailAreAppendedAndFound) {
   Journal again = open();
   append(again, "new");
   EXPECT_THAT(payloads(open()), ElementsAre("whole", "new"));
+}
+
+/// A process is killed between write and sync, and the next one finds a disk that fails. What it
+/// appended behind records that are in the page cache only would not fit to what a crash of the
+/// host leaves.
+class UndurableTail : public JournalTest {
+ protected:
+  struct Killed {};
+  using Call = FakeDisk::Call;
+
+  void fail_on(std::set<Call> calls) {
+    disk.fail = [calls = std::move(calls)](Call call, const std::string&) -> Status {
+      return calls.contains(call) ? fail(Errc::kFull, "injected") : Status();
+    };
+  }
+  /// Leaves "good", and "written", which is not known to be on the disk.
+  void live_and_be_killed() {
+    disk = FakeDisk();
+    severe.clear();
+    Journal journal = open();
+    append(journal, "good");
+    disk.fail = [](Call call, const std::string&) -> Status {
+      if (call == Call::kSync) throw Killed();
+      return {};
+    };
+    EXPECT_THROW(static_cast<void>(try_append(journal, "written")), Killed);
+  }
+  Journal open_with_failing(Call call) {
+    fail_on({call});
+    Journal journal = open();
+    EXPECT_THAT(severe, ElementsAre(HasSubstr("could not be made durable again: injected")));
+    return journal;
+  }
+};
+
+TEST_F(UndurableTail, NothingIsTakenBehindIt) {
+  for (const Call call :
+       {Call::kPreallocate, Call::kWrite, Call::kSync, Call::kRename, Call::kSyncDirectory})
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      SCOPED_TRACE(fmt::format("call {} seed {}", static_cast<int>(call), seed));
+      live_and_be_killed();
+      {
+        Journal journal = open_with_failing(call);
+        EXPECT_THAT(payloads(journal), ElementsAre("good", "written")) << "zones are served";
+        for (int i = 0; i < 2; ++i) {
+          const auto refused = try_append(journal, "refused");
+          ASSERT_FALSE(refused);
+          EXPECT_THAT(refused.error().text, HasSubstr("could not be made durable again"));
+          EXPECT_FALSE(journal.begin_segment());
+        }
+        EXPECT_THAT(disk.paths(), ElementsAre(last_segment(journal)));
+        fail_on({});
+        EXPECT_EQ(append(journal, "acknowledged"), 3U) << "no position was used";
+      }
+      std::mt19937_64 random(seed);
+      disk.power_cut(random);
+      severe.clear();
+      EXPECT_THAT(payloads(open()), ElementsAre("good", "written", "acknowledged"));
+      EXPECT_THAT(severe, IsEmpty());
+    }
+}
+
+TEST_F(UndurableTail, OneThatCannotEvenBeReadIsLeftToALaterStart) {
+  live_and_be_killed();
+  int opened = 0;
+  const std::string last = fmt::format("{}/{:016x}.journal", kFolder, 1);
+  // The first two read what it has.
+  disk.fail = [&](Call call, const std::string& path) -> Status {
+    return call == Call::kOpen && path == last && ++opened == 3 ? fail(Errc::kIo, "EIO") : Status();
+  };
+  EXPECT_FALSE(Journal::open({kFolder, 4096}, disk, sink()).has_value());
+  fail_on({});
+  EXPECT_THAT(payloads(open()), ElementsAre("good", "written"));
+}
+
+TEST_F(UndurableTail, HasTheRoomThatWasReservedForMoreRecords) {
+  live_and_be_killed();
+  const std::string last = fmt::format("{}/{:016x}.journal", kFolder, 1);
+  disk.fail = [&](Call call, const std::string& path) -> Status {
+    if (call != Call::kPreallocate || path != last + ".partial") return {};
+    return disk.contents(last).size() < 1000 ? Status() : fail(Errc::kFull, "ENOSPC");
+  };
+  Journal journal = open();
+  EXPECT_THAT(severe, IsEmpty());
+  append(journal, "acknowledged");
+  EXPECT_THAT(payloads(open()), ElementsAre("good", "written", "acknowledged"));
+}
+
+/// It is in the snapshot, and its file must not come back.
+TEST_F(UndurableTail, ASnapshotThatHasItTakesItsPlace) {
+  live_and_be_killed();
+  Journal journal = open_with_failing(Call::kPreallocate);
+  fail_on({});
+  const JournalFiles sealed = journal.sealed_files();
+  const std::string partial = std::string(kFolder) + "/snapshot.partial";
+  Bytes bytes = encode_segment_header({FileKind::kSnapshot, 2, 0, 42});
+  append_record(bytes, {1, 1, RecordKind::kFileEnd, dns::Name(), {}, {}, {}}, 42);
+  ASSERT_TRUE(write_file_atomically(disk, partial, bytes));
+  ASSERT_TRUE(journal.replace_by_snapshot(partial, 2, sealed));
+  append(journal, "acknowledged");
+  EXPECT_FALSE(disk.has(sealed.segments.back().path));
+  EXPECT_THAT(payloads(open(), 2), ElementsAre("acknowledged"));
 }
 
 TEST_F(JournalTest, DamageInSyncedDataIsReportedAndLaterGroupsAreStillRead) {
