@@ -39,6 +39,15 @@ Bytes name_block(std::uint64_t name) {
   return block;
 }
 
+/// Whether what was to be written to `path` has come there, for all that can be found out.
+bool may_hold(Files& files, const std::string& path, const Bytes& bytes) {
+  auto file = files.open(path, OpenMode::kRead);
+  if (!file) return file.error().code != Errc::kNotFound;
+  Bytes found(bytes.size());
+  auto got = (*file)->read_at(0, found);
+  return !got || found == bytes;
+}
+
 }  // namespace
 
 class Image::Source final : public shm::ImageSource {
@@ -334,10 +343,10 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
 
 Status Image::put_index(ImageIndex&& index, Written& written) {
   const Bytes bytes = encode_image_index(index);
-  named_ = true;
-  if (auto put = write_file_atomically(files_, options_.path, bytes); !put)
-    // Which of the two indexes the disk has is not known: neither may lose what it refers to.
-    return fail(Errc::kIo, "{}", put.error().text);
+  auto put = write_file_atomically(files_, options_.path, bytes);
+  // When it has the name, but perhaps not yet on the disk, both indexes must keep what they name.
+  named_ = named_ || put || may_hold(files_, options_.path, bytes);
+  if (!put) return fail(Errc::kIo, "{}", put.error().text);
   crash_point("image-index-written");
   written.octets += bytes.size();
   index_ = std::move(index);

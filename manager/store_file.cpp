@@ -155,16 +155,22 @@ Files& native_files() noexcept {
   return files;
 }
 
+static Status write_whole(Files& files, const std::string& path, ByteView bytes) {
+  auto file = files.open(path, OpenMode::kCreate);
+  if (!file) return pass(file);
+  TrickledFile trickled(**file);
+  if (auto written = trickled.write_at(0, bytes); !written) return written;
+  return trickled.sync();
+}
+
 Status write_file_atomically(Files& files, const std::string& path, ByteView bytes) {
   const std::string partial = path + ".partial";
-  {
-    auto file = files.open(partial, OpenMode::kCreate);
-    if (!file) return pass(file);
-    TrickledFile trickled(**file);
-    if (auto written = trickled.write_at(0, bytes); !written) return written;
-    if (auto synced = trickled.sync(); !synced) return synced;
+  Status made = write_whole(files, partial, bytes);
+  if (made) made = files.rename(partial, path);
+  if (!made) {
+    static_cast<void>(files.remove(partial));  // its blocks may be what the next try lacks
+    return made;
   }
-  if (auto renamed = files.rename(partial, path); !renamed) return renamed;
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   return files.sync_directory(parent.empty() ? "." : parent.string());
 }
