@@ -162,7 +162,7 @@ class Host {
  public:
   explicit Host(std::uint64_t seed) : random(seed) {
     disk.disk.whole_renames = true;
-    disk.disk.sectors = {512};
+    disk.disk.sectors = {512, 4096};
   }
 
   void crash_in(std::uint64_t calls) {

@@ -65,6 +65,7 @@ using KeptGroup = std::vector<Kept>;
 class Host {
  public:
   explicit Host(std::uint64_t seed) : random_(seed), store_(make_store()) {
+    disk_.sectors = {64, 512, 4096};
     for (const std::string& zone : kZones) load(zone);
   }
 
