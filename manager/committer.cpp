@@ -8,8 +8,28 @@
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/journal_payload.h"
+#include "shm/reserve.h"
 
 namespace pando::manager {
+
+namespace {
+
+/// While the reserve is in use, only what needs it goes on: blocks that fit behind others would
+/// lead to root blocks that do not, and use it up. Of deletes some is kept for compaction.
+Status leaves_reserve(shm::Store& store, bool deletes) {
+  if (!store.is_tight()) return {};
+  const auto has_room = [&] {
+    const shm::StoreStats stats = store.stats();
+    const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
+    const std::uint64_t least =
+        deletes ? shm::compaction_chunks(limit) : shm::reserve_chunks(limit);
+    return stats.chunks_in_use + least <= limit;
+  };
+  if (has_room() || (store.reclaim() > 0 && has_room())) return {};
+  return fail(Errc::kFull, "the store has reached its size limit");
+}
+
+}  // namespace
 
 /// A version being made.
 struct Committer::Group {
@@ -247,9 +267,11 @@ Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& c
   if (!changes) return pass(changes);
   if (changes->empty()) return zone::Applied{};
   // Deleting works when the store is full; in a group it would lend the reserve to others.
-  if (stage.alone && changes->added.size() <= changes->removed.size())
-    stage.transaction.use_reserve();
+  const bool deletes = stage.alone && changes->added.size() <= changes->removed.size();
+  if (deletes) stage.transaction.use_reserve();
   auto result = stage.draft.apply(*changes, limits);
+  if (result && !result->effective.empty())
+    if (auto left = leaves_reserve(store_, deletes); !left) return pass(left);
   if (result && !result->effective.empty()) note_difference(stage, *result, RecordKind::kDelta);
   return result;
 }

@@ -15,13 +15,21 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLeastPerStep = 32;
 constexpr std::size_t kMostPerStep = 16384;
-/// Zones whose history one step looks at.
+/// Zones whose history one step looks at, unless there is no room for so many.
 constexpr std::size_t kHistoriesPerStep = 8;
+/// Small gains add up in the chunk that is being filled: only then has a walk brought nothing.
+constexpr unsigned kWalksInVain = 4;
 /// Garbage of this many percent makes steps longer: updates must not outrun the walk.
 constexpr std::uint64_t kUrgentPercent = 33;
 constexpr int kUrgentFactor = 4;
 /// After a step that failed, or a walk that could not help, nothing is tried for this long.
 constexpr std::chrono::seconds kPause{1};
+
+std::uint64_t milliseconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
 
 /// Processor time of this thread: on a busy host the wall clock would make steps ever shorter just
 /// when they fall behind.
@@ -69,17 +77,34 @@ StoreUpkeep::Garbage StoreUpkeep::garbage() const {
   const std::uint64_t elsewhere = stats.waiting_chunks + stats.lent_chunks;
   const std::uint64_t chunks = stats.chunks_in_use - std::min(stats.chunks_in_use, elsewhere);
   const std::uint64_t octets = chunks * shm::kChunkOctets;
-  if (octets <= stats.live_octets) return {};
+  const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
+  const std::uint64_t free = limit - std::min(limit, stats.chunks_in_use);
+  if (octets <= stats.live_octets) return {chunks, 0, 0, 0, free};
   const std::uint64_t dead = octets - stats.live_octets;
-  return {chunks, dead / shm::kChunkOctets, dead * 100 / octets};
+  return {chunks, dead / shm::kChunkOctets, dead * 100 / octets, dead, free};
 }
 
 bool StoreUpkeep::wants_walk() {
   const Garbage now = garbage();
-  if (now.chunks < options_.least_chunks || now.percent < options_.garbage_percent) return false;
-  if (store_.choose_victims(options_.victim_percent, now.used / 2 + 1) > 0) return true;
-  pause_until_ = Clock::now() + kPause;
+  const bool tight = store_.is_tight();
+  if (now.chunks < options_.least_chunks) return false;
+  if (tight ? rests(now) : now.percent < options_.garbage_percent) return false;
+  if (store_.choose_victims(options_.victim_percent, now.used / 2 + 1) > 0) {
+    before_walk_ = now;
+    return true;
+  }
+  if (tight)
+    rests_ = now;
+  else
+    pause_until_ = Clock::now() + kPause;
   return false;
+}
+
+/// Nothing has happened since that another walk could gain from.
+bool StoreUpkeep::rests(const Garbage& now) const {
+  if (!rests_ || now.used != rests_->used || now.free != rests_->free) return false;
+  const std::uint64_t more = std::max(now.octets, rests_->octets);
+  return more - std::min(now.octets, rests_->octets) < shm::kChunkOctets;
 }
 
 std::optional<CommitRequest> StoreUpkeep::next_step() {
@@ -89,7 +114,7 @@ std::optional<CommitRequest> StoreUpkeep::next_step() {
     shortening_ = true;
     history_before_ = committer_.current().history_octets();
   }
-  if (!walking_ && !retired && !shortening_) {
+  if (!walking_ && (starved_ || (!retired && !shortening_))) {
     walking_ = wants_walk();
     if (walking_) ++counters_.walks;
   }
@@ -108,9 +133,10 @@ bool StoreUpkeep::wants_shorter_histories() const {
 }
 
 void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
-  const auto slice = options_.slice * (garbage().percent >= kUrgentPercent ? kUrgentFactor : 1);
+  const bool urgent = garbage().percent >= kUrgentPercent || store_.is_tight();
+  const auto slice = options_.slice * (urgent ? kUrgentFactor : 1);
   if (spent > slice)
-    amount = std::max(amount / 2, kLeastPerStep);
+    amount = std::max(amount / 2, std::min(amount, kLeastPerStep));
   else if (spent * 2 < slice)
     amount = std::min(amount * 2, kMostPerStep);
 }
@@ -138,7 +164,7 @@ CommitRequest StoreUpkeep::shorten_step() {
   CommitRequest request;
   request.stage = [this, progress](Stage& stage) -> Status {
     progress->cursor = shortened_;
-    auto done = stage.draft.shorten_histories(progress->cursor, kHistoriesPerStep);
+    auto done = stage.draft.shorten_histories(progress->cursor, histories_);
     if (!done) return pass(done);
     progress->finished = *done;
     return {};
@@ -146,6 +172,8 @@ CommitRequest StoreUpkeep::shorten_step() {
   request.done = [this, progress](const Result<std::uint64_t>& version) {
     if (version) shortened_ = progress->cursor;
     if (version && progress->finished) shortened_all();
+    histories_ = version ? std::min(histories_ * 2, kHistoriesPerStep)
+                         : std::max<std::size_t>(histories_ / 2, 1);
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;
@@ -180,19 +208,40 @@ CommitRequest StoreUpkeep::compact_step() {
   request.done = [this, progress](const Result<std::uint64_t>& version) {
     crash_point("store-compact-published");
     if (version) cursor_ = progress->cursor;
-    if (!version || progress->finished) {
-      walking_ = false;
-      cursor_ = {};
-      store_.forget_victims();
-      reclaim();
-      crash_point("store-compact-ended");
-      left_walks_ = left_alone_ ? left_walks_ + 1 : 0;
-      // The garbage is still there, and the next walk might not help either.
-      if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;
-    }
+    const bool full = !version && version.error().code == Errc::kFull;
+    if (full && shrink_steps()) return step_done({});
+    if (!version || progress->finished) walk_done();
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;
+}
+
+void StoreUpkeep::walk_done() {
+  walking_ = false;
+  cursor_ = {};
+  store_.forget_victims();
+  reclaim();
+  crash_point("store-compact-ended");
+  left_walks_ = left_alone_ ? left_walks_ + 1 : 0;
+  // The garbage is still there, and the next walk might not help either.
+  if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;
+  const Garbage now = garbage();
+  const bool gained = now.used < before_walk_.used;
+  walks_in_vain_ = gained ? 0 : walks_in_vain_ + 1;
+  if (gained) starved_ = false;
+  rests_.reset();
+  if (walks_in_vain_ < kWalksInVain) return;
+  walks_in_vain_ = 0;
+  rests_ = now;
+}
+
+/// What a step moves must find room before what it frees is any: a shorter one needs less. False
+/// when there is none.
+bool StoreUpkeep::shrink_steps() {
+  constexpr std::size_t kShortest = 2;
+  if (names_ <= kShortest) return false;
+  names_ = std::max(names_ / 2, kShortest);
+  return true;
 }
 
 /// Room is worth more than work that is done again.
@@ -206,7 +255,9 @@ bool StoreUpkeep::is_left_alone(dns::NameView apex) {
 void StoreUpkeep::step_done(const Status& status) {
   step_running_ = false;
   if (!status) {
-    log::warning("store_upkeep_failed", "reason", status.error().text);
+    if (auto times = failed_.one_more(milliseconds_now()))
+      log::warning("store_upkeep_failed", "reason", status.error().text, "times", *times);
+    starved_ = starved_ || status.error().code == Errc::kFull;
     pause_until_ = Clock::now() + kPause;
     return;
   }

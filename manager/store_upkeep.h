@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "manager/committer.h"
+#include "manager/rare_line.h"
 
 namespace pando::manager {
 
@@ -13,6 +14,9 @@ namespace pando::manager {
 /// replaced zones, and shortens the zones' histories when all together are too large or the store
 /// is nearly full, one short step at a time. Steps ride along with groups of updates; when there
 /// are none they run on their own.
+///
+/// In a store that is nearly full walks start for less garbage and take what there is room for;
+/// those that gain nothing are not repeated before something changed.
 class StoreUpkeep {
  public:
   struct Options {
@@ -50,6 +54,8 @@ class StoreUpkeep {
     std::uint64_t used = 0;     ///< chunks in use
     std::uint64_t chunks = 0;   ///< worth of garbage in them
     std::uint64_t percent = 0;  ///< the share
+    std::uint64_t octets = 0;
+    std::uint64_t free = 0;  ///< chunks below the limit that are not in use
   };
   [[nodiscard]] Garbage garbage() const;
   bool wants_walk();
@@ -58,6 +64,9 @@ class StoreUpkeep {
   CommitRequest shorten_step();
   void shortened_all();
   CommitRequest compact_step();
+  void walk_done();
+  [[nodiscard]] bool rests(const Garbage& now) const;
+  bool shrink_steps();
   void step_done(const Status& status);
   void tick();
   void adapt(std::size_t& amount, std::chrono::nanoseconds spent);
@@ -74,6 +83,12 @@ class StoreUpkeep {
   std::uint64_t history_before_ = 0;  // when the walk that shortens them began
   std::uint64_t history_needed_ = 0;  // by saved versions, as the last walk left it; or 0
   std::size_t names_ = 256;
+  std::size_t histories_ = 8;  // zones whose history one step looks at
+  bool starved_ = false;       // the other steps found no room: a walk goes first
+  Garbage before_walk_;
+  unsigned walks_in_vain_ = 0;    // in a row
+  std::optional<Garbage> rests_;  // as it was when a walk was not worth it, or several in vain
+  RareLine failed_{60'000};
   std::size_t blocks_ = 1024;
   zone::Draft::CompactCursor cursor_;
   zone::Draft::LeaveAlone leave_alone_;

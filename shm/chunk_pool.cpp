@@ -7,6 +7,7 @@
 
 #include "base/crash_point.h"
 #include "shm/image.h"
+#include "shm/reserve.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25  // Linux 6.1; Debian 12's C library does not name it yet
@@ -16,10 +17,6 @@ namespace pando::shm {
 
 namespace {
 
-/// Deletes and compaction must work in a full store: 1 % of it, at most 64 MiB, at least the two
-/// chunks that one small update with its root block can need.
-constexpr std::uint32_t kReserveMin = 2;
-constexpr std::uint32_t kReserveMax = (64U << 20) / kChunkOctets;
 /// The file grows in steps of 1/32 of what is in use, at most 64 MiB: few system calls, and a small
 /// zone's store stays small.
 constexpr std::uint32_t kGrowthShare = 32;
@@ -30,10 +27,6 @@ constexpr std::uint32_t kSpares = 8;
 constexpr std::size_t kTailsMax = 1024;
 /// How many rests are tried for one allocation.
 constexpr std::size_t kTailTries = 16;
-
-std::uint32_t reserve_for(std::uint32_t limit) noexcept {
-  return std::clamp(limit / 100, kReserveMin, kReserveMax);
-}
 
 /// Chunk numbers that a pool may use. Behind borrowed chunks all of the quota has to find room.
 std::uint32_t limit_for(const LiveFile& file, std::uint32_t quota) noexcept {
@@ -49,7 +42,7 @@ ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
       quota_(quota),
       borrowed_(file.borrowed_chunks()),
       limit_(limit_for(file, quota)),
-      reserve_(reserve_for(quota)),
+      reserve_(static_cast<std::uint32_t>(reserve_chunks(quota))),
       free_(limit_),
       backed_(limit_),
       collapsed_(limit_ / kChunksPerRegion + 1),
@@ -428,15 +421,33 @@ std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t ma
         std::uint64_t{live_octets(count)} * 100 < kChunkOctets * threshold_percent)
       thin.push_back(chunk);
   }
-  const std::size_t chosen = std::min(thin.size(), max_chunks);
+  const std::size_t most = std::min(thin.size(), max_chunks);
   // The emptiest give back the most memory for the least copying.
-  std::partial_sort(thin.begin(), thin.begin() + static_cast<std::ptrdiff_t>(chosen), thin.end(),
+  std::partial_sort(thin.begin(), thin.begin() + static_cast<std::ptrdiff_t>(most), thin.end(),
                     [this](std::uint32_t a, std::uint32_t b) { return live(a) < live(b); });
+  const std::size_t chosen = affordable(std::span(thin).first(most));
   for (std::size_t i = 0; i < chosen; ++i) {
     drop_tail(thin[i]);
     victims_[thin[i] / 64].fetch_or(std::uint64_t{1} << (thin[i] % 64), std::memory_order_relaxed);
   }
   return chosen;
+}
+
+/// How many of `thin`, the emptiest first, can be emptied together. The caller walks its data in
+/// another order, so none of them may be free before all that lives in them was copied; half of
+/// the room is for what refers to it. In a store that is nearly full, none when that would give
+/// little for a walk through everything.
+std::size_t ChunkPool::affordable(std::span<const std::uint32_t> thin) const noexcept {
+  const std::uint32_t left = quota_ > in_use_ ? quota_ - in_use_ : 0;
+  const std::uint64_t room = std::uint64_t{left} * kChunkOctets;
+  std::uint64_t copied = 0;
+  std::size_t chosen = 0;
+  for (; chosen < thin.size() && copied + live(thin[chosen]) <= room / 2; ++chosen)
+    copied += live(thin[chosen]);
+  const bool tight = in_use_ + quota_ / 16 >= quota_;
+  const std::uint64_t worth =
+      left < reserve_ ? kChunkOctets / 8 : std::max<std::uint64_t>(room / 8, kChunkOctets);
+  return tight && chosen * kChunkOctets - copied < worth ? 0 : chosen;
 }
 
 void ChunkPool::forget_victims() noexcept {

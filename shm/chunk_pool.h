@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -127,6 +128,7 @@ class ChunkPool {
   void punch_unsure();
   void trim();
   bool punch(std::uint32_t first, std::uint32_t count);
+  [[nodiscard]] std::size_t affordable(std::span<const std::uint32_t> thin) const noexcept;
 
   mutable std::mutex mutex_;
   LiveFile& file_;

@@ -16,13 +16,22 @@ namespace pando::zone {
 namespace {
 
 constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deeper means damage
+/// What one step in a store that is nearly full may copy before it stops: what it replaces gives
+/// no room before it is published.
+constexpr std::uint64_t kTightStepOctets = shm::kChunkOctets / 2;
+
+/// What is left of one step.
+struct Budget {
+  std::size_t names;
+  std::uint64_t octets;  // that the transaction may have allocated
+};
 
 /// Walks one trie from a key on and gives each leaf to `move(ref) -> Result<new ref>`; branches in
 /// victim chunks and those with moved children are rewritten. Stops when `budget` is used up.
 template <class Move>
 class TrieMover {
  public:
-  TrieMover(shm::Transaction& transaction, LeafKind kind, std::size_t& budget, Move& move)
+  TrieMover(shm::Transaction& transaction, LeafKind kind, Budget& budget, Move& move)
       : transaction_(transaction), kind_(kind), budget_(budget), move_(move) {}
 
   /// `from`: leaves below this key are passed over (and the key itself, unless `inclusive`).
@@ -56,11 +65,11 @@ class TrieMover {
   }
 
   Result<std::uint32_t> visit_leaf(std::uint32_t ref) {
-    if (budget_ == 0) {
+    if (budget_.names == 0 || transaction_.allocated_octets() >= budget_.octets) {
       stopped_ = true;
       return ref;
     }
-    --budget_;
+    --budget_.names;
     return move_(ref);
   }
 
@@ -95,7 +104,7 @@ class TrieMover {
 
   shm::Transaction& transaction_;
   LeafKind kind_;
-  std::size_t& budget_;
+  Budget& budget_;
   Move& move_;
   const TrieKey* from_ = nullptr;
   bool inclusive_ = false;
@@ -106,7 +115,7 @@ class TrieMover {
 /// Moves one zone's entry and data.
 class ZoneMover {
  public:
-  ZoneMover(shm::Transaction& transaction, std::size_t& budget, Draft::CompactCursor& cursor,
+  ZoneMover(shm::Transaction& transaction, Budget& budget, Draft::CompactCursor& cursor,
             const Draft::LeaveAlone& leave_alone)
       : transaction_(transaction), budget_(budget), cursor_(cursor), leave_alone_(leave_alone) {}
 
@@ -252,7 +261,7 @@ class ZoneMover {
   }
 
   shm::Transaction& transaction_;
-  std::size_t& budget_;
+  Budget& budget_;
   Draft::CompactCursor& cursor_;
   const Draft::LeaveAlone& leave_alone_;
 };
@@ -272,22 +281,25 @@ Result<std::uint32_t> move_octets(shm::Transaction& transaction, std::uint32_t r
 
 }  // namespace
 
+/// Nothing is written, and no version needed, when all of it can stay where it is.
 Status Draft::compact_fixed_blocks() {
   const auto* old = transaction_.window().at(root_.as<RootData>());
   if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
+  RootData data = *old;
+  auto server = move_octets(transaction_, data.server_settings, data.server_settings_octets);
+  if (!server) return pass(server);
+  data.server_settings = *server;
+  if (auto settings = compact_settings(data); !settings) return settings;
+  const auto* retired = transaction_.window().at(shm::Ref<RetiredStack>{data.retired});
+  if (retired != nullptr) {
+    auto moved = move_octets(transaction_, data.retired, RetiredStack::octets(retired->count));
+    if (!moved) return pass(moved);
+    data.retired = *moved;
+  }
+  if (std::memcmp(&data, old, sizeof data) == 0 && !transaction_.in_victim(root_)) return {};
   auto root = writable_root();
   if (!root) return pass(root);
-  auto server =
-      move_octets(transaction_, (*root)->server_settings, (*root)->server_settings_octets);
-  if (!server) return pass(server);
-  (*root)->server_settings = *server;
-  if (auto settings = compact_settings(**root); !settings) return settings;
-  const auto* retired = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
-  if (retired != nullptr) {
-    auto moved = move_octets(transaction_, (*root)->retired, RetiredStack::octets(retired->count));
-    if (!moved) return pass(moved);
-    (*root)->retired = *moved;
-  }
+  **root = data;
   return {};
 }
 
@@ -319,9 +331,9 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
   if (!root_) return true;
   transaction_.use_reserve();
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
-  auto root = writable_root();
-  if (!root) return pass(root);
-  std::size_t budget = std::max<std::size_t>(names, 2);  // a zone and a name: progress
+  const std::uint32_t before = transaction_.window().at(root_.as<RootData>())->zones;
+  Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};  // a zone and a name: progress
+  if (transaction_.is_tight()) budget.octets = transaction_.allocated_octets() + kTightStepOctets;
   ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
   const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
   const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));
@@ -330,14 +342,17 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
     if (zone_unfinished) return ref;
     auto moved = zone_mover(ref);
     zone_unfinished = moved && cursor.phase != ZoneMover::kDone;
-    if (zone_unfinished) budget = 0;
+    if (zone_unfinished) budget.names = 0;
     return moved;
   };
   TrieMover<decltype(move)> mover(transaction_, LeafKind::kZone, budget, move);
-  auto zones = mover.run((*root)->zones, cursor.phase == 0 ? nullptr : &from, in_zone);
+  auto zones = mover.run(before, cursor.phase == 0 ? nullptr : &from, in_zone);
   if (!zones) return pass(zones);
-  // writable_root() may have been called below: read it again.
-  transaction_.writable(root_.as<RootData>())->zones = *zones;
+  if (*zones != before) {
+    auto root = writable_root();
+    if (!root) return pass(root);
+    (*root)->zones = *zones;
+  }
   if (mover.stopped() || zone_unfinished) return false;
   cursor = {};
   return true;

@@ -83,6 +83,33 @@ def test_a_store_at_its_limit_takes_deletes_and_comes_back_after_a_host_restart(
     assert missing(server, names[1:]) == []
 
 
+def test_a_store_at_its_limit_takes_deletes_until_it_is_empty_and_is_filled_again(pando, zone):
+    """One by one and scattered: each copies a path of the trie, all together many times the reserve. A client that
+    is refused tries again; within a short time compaction has made room."""
+    with open(zone["file"], "a") as file:
+        file.writelines(f"h{i} A 192.0.2.2\n" for i in range(60_000))
+    server = pando([zone], size_limit="4MiB", limits="{history: 0}").start("example")
+
+    def add_small(i):
+        return send(server, lambda update: [update.add(f"n{i}x{k}", 60, "A", "192.0.2.1") for k in range(300)])
+
+    def delete(names):
+        servers.wait_until(f"{names[0]} is deleted", lambda: send(
+            server, lambda update: [update.delete(name) for name in names]) == dns.rcode.NOERROR)
+
+    added = next(i for i in range(1000) if add_small(i) != dns.rcode.NOERROR)
+    for i in range(1500):
+        delete([f"h{i * 7919 % 60_000}"])
+    assert server.control("status")["counters"]["upkeep_walks"] > 0
+    assert server.log().count("store_upkeep_failed") <= 2
+    for i in range(0, 60_000, 250):
+        delete([f"h{k}" for k in range(i, i + 250)])
+    again = next(i for i in range(added, 2000) if add_small(i) != dns.rcode.NOERROR) - added
+    assert again > 100
+    assert missing(server, []) == [] and not server.ask("h1.example").answer
+    assert server.ask(f"n{added}x7.example").answer
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     folder = tmp_path / "disk"

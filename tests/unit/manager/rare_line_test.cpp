@@ -16,6 +16,13 @@ TEST(RareLine, IsDueAtOnceAndThenOnceASecondForAllThatCameMeanwhile) {
   EXPECT_FALSE(line.one_more(kNow + 1001));
 }
 
+TEST(RareLine, HasThePauseThatItIsGiven) {
+  RareLine line(60'000);
+  EXPECT_EQ(line.one_more(kNow), 1U);
+  EXPECT_FALSE(line.one_more(kNow + 59'999));
+  EXPECT_EQ(line.one_more(kNow + 60'000), 2U);
+}
+
 TEST(RareLine, IsNotSilentForAnHourWhenTheClockIsSetBack) {
   RareLine line;
   EXPECT_TRUE(line.one_more(kNow));

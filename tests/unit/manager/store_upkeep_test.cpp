@@ -4,6 +4,7 @@
 
 #include "manager/soa.h"
 #include "manager/zone_diff.h"
+#include "shm/reserve.h"
 #include "tests/unit/manager/parts.h"
 
 namespace pando::manager {
@@ -163,6 +164,127 @@ TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
   EXPECT_EQ(upkeep.counters().steps, steps);
   EXPECT_EQ(parts.committer.current().history_octets(), needed);
   upkeep.stop();
+}
+
+/// A store that its clients have filled to the limit, and what they then do.
+class FullStore : public ::testing::Test {
+ protected:
+  explicit FullStore(std::uint64_t size_limit = 4 << 20)
+      : parts_(size_limit), upkeep_(parts_.io, parts_.zone.store(), parts_.committer, {}) {
+    upkeep_.start();
+  }
+  ~FullStore() override { upkeep_.stop(); }
+
+  bool submit(zone::Changes changes) {
+    auto result = parts_.submit(std::move(changes));
+    EXPECT_TRUE(parts_.run_until([&] { return result->has_value(); }));
+    if (!**result) EXPECT_EQ((*result)->error().code, Errc::kFull) << (*result)->error().text;
+    return result->has_value() && (*result)->has_value();
+  }
+  /// As a client that tries again and again; false when that leads nowhere.
+  bool delete_steadily(const zone::Changes& changes) {
+    for (int tries = 0; tries < 1000; ++tries) {
+      if (submit(changes)) return true;
+      parts_.io.restart();
+      parts_.io.run_one_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  /// Adds groups of `group` records that `line` gives until there is no room; returns how many.
+  int fill_up(int from, int group, const std::function<std::string(int)>& line) {
+    for (int number = from;; number += group) {
+      zone::Changes changes{name("@"), {}, {}};
+      for (int i = 0; i < group; ++i) changes.added.push_back(record(line(number + i)));
+      if (!submit(std::move(changes))) return number - from;
+    }
+  }
+  void expect_rest() {
+    for (int i = 0; i < 60; ++i) parts_.io.run_one_for(std::chrono::milliseconds(30));
+    const std::uint64_t steps = upkeep_.counters().steps;
+    for (int i = 0; i < 60; ++i) parts_.io.run_one_for(std::chrono::milliseconds(30));
+    EXPECT_EQ(upkeep_.counters().steps, steps);
+    EXPECT_TRUE(parts_.zone.store().check().has_value());
+  }
+
+  Parts parts_;
+  StoreUpkeep upkeep_;
+};
+
+std::string small_line(int number) {
+  return fmt::format("host{} 300 A 10.{}.{}.{}", number, number >> 16, number >> 8 & 255,
+                     number & 255);
+}
+
+std::string large_line(int number, int octets) {
+  std::string line = fmt::format("large{} 300 TXT", number);
+  for (int i = 0; i < octets / 250; ++i) line += fmt::format(" \"{:0>249}\"", number);
+  return line;
+}
+
+TEST_F(FullStore, OfSmallRecordsTakesScatteredDeletesOneByOneAndThenAll) {
+  const int names = fill_up(0, 100, small_line);
+  ASSERT_GT(names, 10'000);
+  expect_rest();
+  std::vector<bool> there(static_cast<std::size_t>(names), true);
+  // Each copies a path of the trie: some times what the reserve has.
+  for (int i = 0; i < 3000; ++i) {
+    const int number = static_cast<int>(i * 7919LL % names);
+    ASSERT_TRUE(delete_steadily({name("@"), {record(small_line(number))}, {}})) << i;
+    there[static_cast<std::size_t>(number)] = false;
+  }
+  EXPECT_GT(upkeep_.counters().walks, 0U);
+  zone::Changes rest{name("@"), {}, {}};
+  for (int number = 0; number < names; ++number) {
+    if (there[static_cast<std::size_t>(number)]) rest.removed.push_back(record(small_line(number)));
+    if (rest.removed.size() < 50 && number + 1 < names) continue;
+    ASSERT_TRUE(delete_steadily(std::exchange(rest, {name("@"), {}, {}}))) << number;
+  }
+  EXPECT_TRUE(parts_.run_until([&] { return octets_in_use(parts_) < 8 * shm::kChunkOctets; }));
+  EXPECT_GT(fill_up(names, 100, small_line), names * 9 / 10);
+  expect_rest();
+}
+
+TEST_F(FullStore, OfLargeRecordsGivesBackWhatEverySecondDeleteLeft) {
+  const auto line = [](int number) { return large_line(number, 14'000); };
+  const int names = fill_up(0, 1, line);
+  ASSERT_GT(names, 100);
+  for (int number = 0; number < names; number += 2)
+    ASSERT_TRUE(delete_steadily({name("@"), {record(line(number))}, {}})) << number;
+  // Half of each chunk is free, and all of that is to be had again.
+  EXPECT_TRUE(
+      parts_.run_until([&] { return octets_in_use(parts_) < (std::uint64_t{4} << 20) * 3 / 4; }));
+  EXPECT_GT(fill_up(names, 1, line), names / 3);
+  for (int number = 1; number < names; number += 2)
+    ASSERT_TRUE(delete_steadily({name("@"), {record(line(number))}, {}})) << number;
+  expect_rest();
+}
+
+TEST_F(FullStore, WithoutGarbageIsNotWalkedAgainAndAgain) {
+  ASSERT_GT(fill_up(0, 1000, small_line), 10'000);
+  expect_rest();
+  // What is refused changes nothing.
+  for (int i = 0; i < 20; ++i) {
+    zone::Changes changes{name("@"), {}, {}};
+    for (int k = 0; k < 1000; ++k) changes.added.push_back(record(small_line(1'000'000 + k)));
+    EXPECT_FALSE(submit(std::move(changes)));
+  }
+  expect_rest();
+}
+
+/// Small additions that find room behind others must not use up what deletes need.
+TEST_F(FullStore, KeepsItsReserveFromSmallAdditions) {
+  ASSERT_GT(fill_up(0, 100, small_line), 10'000);
+  upkeep_.stop();
+  while (fill_up(1'000'000 + static_cast<int>(parts_.committer.counters().requests), 1,
+                 small_line) > 0) {
+  }
+  const auto stats = parts_.zone.store().stats();
+  const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
+  // A root block may take one.
+  EXPECT_GE(limit - stats.chunks_in_use + 1, shm::reserve_chunks(limit));
+  for (int number = 0; number < 50; ++number)
+    EXPECT_TRUE(submit({name("@"), {record(small_line(number))}, {}})) << number;
+  EXPECT_GE(limit - parts_.zone.store().stats().chunks_in_use + 1, shm::compaction_chunks(limit));
 }
 
 }  // namespace
