@@ -126,7 +126,10 @@ class ImageReplay {
 /// not those that left the configuration and came again.
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
   if (present.snapshot_position > position || present.damaged > position) return true;
-  return !present.segments.empty() && present.segments.front().header.first > position + 1;
+  if (present.segments.empty()) return false;
+  // What the first segment says never took place is not missing.
+  const SegmentHeader& head = present.segments.front().header;
+  return std::min(head.first, head.void_from) > position + 1;
 }
 
 }  // namespace
