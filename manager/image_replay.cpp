@@ -14,10 +14,37 @@ namespace {
 
 /// A version for each record would cost a root block each.
 constexpr std::size_t kRecordsPerVersion = 256;
+/// So many while less than an eighth of the store is free: where only half of that is, drafts give
+/// up histories and snapshots.
+constexpr std::size_t kRecordsPerSmallVersion = 8;
+constexpr std::uint64_t kCrowdedPart = 8;
+/// A crowded store is compacted when so much of what is in use is garbage.
+constexpr std::uint64_t kGarbagePercent = 25;
+constexpr unsigned kVictimPercent = 85;
+/// Few: what a step moves has to find room before the next one can use what it left.
+constexpr std::size_t kNamesPerStep = 32;
+constexpr std::size_t kBlocksPerStep = 1024;
+
+bool is_crowded(const shm::StoreStats& stats) noexcept {
+  const std::uint64_t octets = stats.chunks_in_use * shm::kChunkOctets;
+  return octets + stats.limit_octets / kCrowdedPart >= stats.limit_octets;
+}
+
+bool is_wasteful(const shm::StoreStats& stats) noexcept {
+  const std::uint64_t octets = stats.chunks_in_use * shm::kChunkOctets;
+  return octets > stats.live_octets &&
+         (octets - stats.live_octets) * 100 >= octets * kGarbagePercent;
+}
 
 class ImageReplay {
  public:
-  explicit ImageReplay(shm::Store& store) : store_(store) { begin(); }
+  ImageReplay(shm::Store& store, const zone::DataLimits& limits) : store_(store) {
+    // Records were within the limits when they were accepted, and these may have changed since.
+    limits_.history = limits.history;
+    limits_.history_total = limits.history_total;
+    limits_.saved = UINT64_MAX;
+    begin();
+  }
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
@@ -28,7 +55,10 @@ class ImageReplay {
     }
     if (!zone || !zone.loaded()) return {};
     if (auto done = apply(zone, record); !done) return done;
-    return ++pending_ < kRecordsPerVersion ? Status() : publish();
+    const bool crowded = is_crowded(store_.stats());
+    if (++pending_ < (crowded ? kRecordsPerSmallVersion : kRecordsPerVersion)) return {};
+    if (auto published = publish(); !published) return published;
+    return crowded ? make_room() : Status();
   }
 
   Status lose(const dns::Name& zone) {
@@ -63,6 +93,45 @@ class ImageReplay {
   [[nodiscard]] const std::vector<dns::Name>& lost() const noexcept { return lost_; }
 
  private:
+  /// What a version does not need any more is room for the next one. Nobody waits for less than all
+  /// of this, so it is one walk.
+  Status make_room() {
+    store_.reclaim();
+    if (!is_crowded(store_.stats())) return {};
+    Status done = draft_->snapshot().has_retired() ? dismantle() : Status();
+    if (done) done = compact();
+    store_.forget_victims();
+    store_.reclaim();
+    if (done || done.error().code != Errc::kFull) return done;
+    begin();  // no room even for this: the next record tells whether it fits
+    return {};
+  }
+
+  Status dismantle() {
+    for (;;) {
+      auto finished = draft_->dismantle_retired(kBlocksPerStep);
+      if (!finished) return pass(finished);
+      if (auto published = publish(); !published) return published;
+      store_.reclaim();
+      if (*finished) return {};
+    }
+  }
+
+  Status compact() {
+    const shm::StoreStats stats = store_.stats();
+    if (!is_crowded(stats) || !is_wasteful(stats) ||
+        store_.choose_victims(kVictimPercent, stats.chunks_in_use / 2 + 1) == 0)
+      return {};
+    zone::Draft::CompactCursor cursor;
+    for (;;) {
+      auto finished = draft_->compact(cursor, kNamesPerStep, {});
+      if (!finished) return pass(finished);
+      if (auto published = publish(); !published) return published;
+      store_.reclaim();
+      if (*finished) return {};
+    }
+  }
+
   void begin() {
     const shm::VersionInfo base = store_.current();
     last_ = std::max(last_, base.journal_position);
@@ -102,10 +171,7 @@ class ImageReplay {
     if (!(zone.serial() == record.from)) return lose(record.zone);
     auto changes = served_changes(record);
     if (!changes) return pass(changes);
-    // It was within the limits when it was accepted, and they may have changed since.
-    zone::DataLimits limits = zone::DataLimits::none();
-    limits.saved = UINT64_MAX;
-    auto done = draft_->apply(*changes, limits);
+    auto done = draft_->apply(*changes, limits_);
     if (!done && done.error().code == Errc::kInvalid) return lose(record.zone);
     if (!done) return pass(done);
     ++applied_;
@@ -113,6 +179,7 @@ class ImageReplay {
   }
 
   shm::Store& store_;
+  zone::DataLimits limits_ = zone::DataLimits::none();
   std::optional<shm::Transaction> transaction_;
   std::optional<zone::Draft> draft_;
   std::size_t pending_ = 0;
@@ -135,10 +202,11 @@ bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept
 }  // namespace
 
 Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
-                                                 Files& files, const NoteSink& note) {
+                                                 Files& files, const zone::DataLimits& limits,
+                                                 const NoteSink& note) {
   const std::uint64_t position = store.current().journal_position;
   const JournalFiles present = journal.files();
-  ImageReplay replay(store);
+  ImageReplay replay(store, limits);
   if (has_forgotten(present, position))
     if (auto lost = replay.lose_all(); !lost) return pass(lost);
   bool damaged = false;

@@ -4,6 +4,7 @@
 
 #include "manager/journal.h"
 #include "shm/store.h"
+#include "zone/draft.h"
 
 namespace pando::manager {
 
@@ -15,8 +16,9 @@ namespace pando::manager {
 /// compacted behind the image, or is damaged. What is served is therefore never older than an
 /// acknowledged update.
 ///
-/// Returns the zones that were unloaded.
+/// Of `limits` those of histories count alone. Returns the zones that were unloaded.
 Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
-                                                 Files& files, const NoteSink& note);
+                                                 Files& files, const zone::DataLimits& limits,
+                                                 const NoteSink& note);
 
 }  // namespace pando::manager

@@ -61,7 +61,7 @@ Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::Dat
     journal.begin_behind(reader_.header().position);
   else
     journal.skip_to(reader_.header().position);
-  if (auto done = replay_onto_image(store, journal, files_, note); !done) return pass(done);
+  if (auto done = replay_onto_image(store, journal, files_, limits, note); !done) return pass(done);
   if (empty)
     if (auto noted = note_files(store, journal, loaded->notes); !noted) return noted;
   const auto spent = std::chrono::steady_clock::now() - start;

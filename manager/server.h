@@ -72,7 +72,7 @@ class Server {
   Status open_workers();
   Status open_control();
   std::unique_ptr<Image> make_image(const shm::StoreOptions& options) const;
-  void look_at_image(OpenedStore::From from);
+  void look_at_image(const OpenedStore& opened);
   std::unique_ptr<PlacedDump> find_dump(const shm::StoreOptions& options) const;
   void dump_done(OpenedStore::From from);
   bool image_is_in_line();

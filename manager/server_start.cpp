@@ -165,8 +165,8 @@ Status Server::open_data() {
 /// A store from the image takes what the journal has behind it. From then on the two belong
 /// together, and no copy of the image is to be taken under another journal.
 Status Server::bring_up(shm::Store& restored) {
-  if (auto done = replay_onto_image(restored, *journal_, native_files(), log_note); !done)
-    return pass(done);
+  auto done = replay_onto_image(restored, *journal_, native_files(), runtime_->limits, log_note);
+  if (!done) return pass(done);
   return image_->take_over();
 }
 
@@ -193,7 +193,7 @@ void Server::dump_done(OpenedStore::From from) {
 Status Server::take_store(OpenedStore& opened) {
   const OpenedStore::From from = opened.from;
   if (opened.lent) copying_image_ = std::make_unique<ImageCopying>(io_, std::move(*opened.lent));
-  look_at_image(from);
+  look_at_image(opened);
   store_->set_slots(&*slots_);
   if (zones_missing_) store_was_lost_ = journal_->last_position() > 0;
   // One that is live and has no list of zones has no zone's data either.
@@ -212,14 +212,16 @@ std::unique_ptr<Image> Server::make_image(const shm::StoreOptions& options) cons
 }
 
 /// A live store needs no image, but for what it has to keep for it.
-void Server::look_at_image(OpenedStore::From from) {
+void Server::look_at_image(const OpenedStore& opened) {
   if (!image_) return;
+  const OpenedStore::From from = opened.from;
   // What the image has of another line of versions is nothing to go on with.
   if (from != OpenedStore::From::kLive && from != OpenedStore::From::kImage) image_->forget();
   Status looked;
   if (from == OpenedStore::From::kLive) looked = image_->look();
   if (!looked && looked.error().code != Errc::kNotFound)
     log::warning("image_not_used", "reason", looked.error().text);
+  if (!opened.has_image_version) return image_->leave();
   // Before anything is reused that the image refers to.
   image_pin_ = Checkpointer::pin(*image_, *slots_);
 }

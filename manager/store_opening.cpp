@@ -62,6 +62,8 @@ class Restoration final : public shm::ImageSource {
   }
   /// Null: the store has all.
   std::unique_ptr<shm::Borrowing> take_borrowing() { return std::move(borrowing_); }
+  void used_again() override { is_whole_ = false; }
+  [[nodiscard]] bool is_whole() const noexcept { return is_whole_; }
   [[nodiscard]] std::uint32_t mapped() const noexcept { return mapped_; }
   Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t checksum) override {
     return chunks_.read(chunk, into, checksum);
@@ -73,6 +75,7 @@ class Restoration final : public shm::ImageSource {
   std::string path_;
   const BringUp& bring_up_;
   std::uint32_t mapped_ = 0;
+  bool is_whole_ = true;
   std::unique_ptr<shm::Borrowing> borrowing_;
 };
 
@@ -87,6 +90,7 @@ Result<OpenedStore> restore_from(const shm::StoreOptions& options, const StoreSe
   auto store = shm::Store::restore(options, state, source);
   if (!store) return pass(store);
   OpenedStore opened{std::move(*store), OpenedStore::From::kImage};
+  opened.has_image_version = source.is_whole();
   if (auto borrowing = source.take_borrowing())
     opened.lent = LentImage{std::move(*chunks), std::move(borrowing), image.chunks(),
                             source.mapped(),    image.path(),         options.path};

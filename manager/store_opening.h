@@ -17,6 +17,9 @@ struct OpenedStore {
   /// journal has behind them.
   enum class From : std::uint8_t { kLive, kEmpty, kImage, kDump } from = From::kLive;
   std::optional<LentImage> lent{};  ///< the image has yet to be copied
+  /// With kImage: each chunk of its version is as the image has it. Else what came behind it needed
+  /// the room, and the image is nothing to go on with.
+  bool has_image_version = true;
 };
 
 /// What brings a store up to the present before anybody else sees it: one that is attached to

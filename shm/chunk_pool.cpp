@@ -24,6 +24,9 @@ constexpr std::uint32_t kGrowthMax = (64U << 20) / kChunkOctets;
 /// Free chunks that keep their memory beside cushion and growth step: a steady flow of updates
 /// reuses them without a system call.
 constexpr std::uint32_t kSpares = 8;
+/// Less than so much of the quota is free.
+constexpr std::uint32_t kTightPart = 16;
+constexpr std::uint32_t kCrowdedPart = 8;
 constexpr std::size_t kTailsMax = 1024;
 /// How many rests are tried for one allocation.
 constexpr std::size_t kTailTries = 16;
@@ -144,7 +147,8 @@ Result<std::uint32_t> ChunkPool::take_chunks(std::uint32_t count, bool use_reser
   if (backed_free_ < count && reclaimed_at_ != version()) reclaim_locked();
   auto first = try_take(count, use_reserve);
   if (first || first.error().code != Errc::kFull || waiting_count_ == 0) return first;
-  if (reclaim_locked() == 0) return first;
+  if (reclaim_locked() != 0) first = try_take(count, use_reserve);
+  if (first || first.error().code != Errc::kFull || give_up_spared() == 0) return first;
   return try_take(count, use_reserve);
 }
 
@@ -315,6 +319,19 @@ bool ChunkPool::has_unsorted() const {
 /// The slots are looked at after the epoch was stored: waiting chunks came here under the mutex, by
 /// the thread that had stored it before. See shm/epoch.h for why that is enough.
 std::size_t ChunkPool::reclaim_locked() {
+  std::size_t freed = reclaim_waiting();
+  if (waiting_count_ != 0 && is_fuller_than(kCrowdedPart)) freed += give_up_spared();
+  return freed;
+}
+
+std::size_t ChunkPool::give_up_spared() {
+  if (spared_ == 0) return 0;
+  spared_ = 0;
+  has_spared_ = false;
+  return reclaim_waiting();
+}
+
+std::size_t ChunkPool::reclaim_waiting() {
   reclaimed_at_ = version();
   if (waiting_count_ == 0 || !collect_holds()) return 0;
   std::size_t freed = release_dropped_holds();
@@ -332,6 +349,7 @@ std::size_t ChunkPool::reclaim_locked() {
 bool ChunkPool::collect_holds() {
   holds_.clear();
   if (slots_ != nullptr) slots_->collect(version(), holds_);
+  if (spared_ != 0) holds_.exact.push_back(spared_);  // alone: there are no slots then
   return trust_;
 }
 
@@ -404,11 +422,26 @@ void ChunkPool::set_slots(SlotTable* slots) {
   const std::scoped_lock lock(mutex_);
   slots_ = slots;
   trust_ = true;
+  spared_ = 0;
 }
 
 void ChunkPool::distrust_readers() {
   const std::scoped_lock lock(mutex_);
   trust_ = false;
+  spared_ = 0;
+}
+
+void ChunkPool::spare(std::uint64_t version) {
+  const std::scoped_lock lock(mutex_);
+  PANDO_ASSERT(slots_ == nullptr);
+  trust_ = true;
+  spared_ = version;
+  has_spared_ = true;
+}
+
+bool ChunkPool::has_spared() const {
+  const std::scoped_lock lock(mutex_);
+  return has_spared_;
 }
 
 std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t max_chunks) {
@@ -483,9 +516,13 @@ bool ChunkPool::collapse(std::uint32_t region) {
   return done;
 }
 
+bool ChunkPool::is_fuller_than(std::uint32_t part) const noexcept {
+  return in_use_ + quota_ / part >= quota_;
+}
+
 bool ChunkPool::is_tight() const {
   const std::lock_guard lock(mutex_);
-  return in_use_ + quota_ / 16 >= quota_;
+  return is_fuller_than(kTightPart);
 }
 
 void ChunkPool::fill(StoreStats& stats) const {

@@ -72,6 +72,11 @@ class ChunkPool {
   void set_slots(SlotTable* slots);
   /// Until set_slots: no chunk becomes free (after attaching, readers may be there unseen).
   void distrust_readers();
+  /// Nobody can read until distrust_readers() or set_slots(): all chunks that wait become free, but
+  /// those of `version` only when there is little other room.
+  void spare(std::uint64_t version);
+  /// Whether all chunks of the version given to spare() are as they were.
+  [[nodiscard]] bool has_spared() const;
 
   /// What an image needs to know of each chunk; see ImageCapture.
   void capture(ImageCapture& capture);
@@ -123,6 +128,9 @@ class ChunkPool {
   void free_chunk(std::uint32_t chunk);
   std::size_t reclaim_locked();
   bool collect_holds();
+  std::size_t reclaim_waiting();
+  std::size_t give_up_spared();
+  [[nodiscard]] bool is_fuller_than(std::uint32_t part) const noexcept;
   std::size_t release_dropped_holds();
   std::size_t free_or_hold(std::uint32_t chunk);
   void punch_unsure();
@@ -157,6 +165,8 @@ class ChunkPool {
   std::vector<std::uint32_t> unsure_;  // freed just now, may have memory or not
   SlotTable* slots_ = nullptr;
   bool trust_ = true;
+  std::uint64_t spared_ = 0;  // version; 0: none
+  bool has_spared_ = false;
   Holds holds_;
   std::uint64_t reclaimed_at_ = 0;  // version of the last look at the slots
 

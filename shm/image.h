@@ -80,8 +80,11 @@ class ImageSource {
   /// The new store reads its chunks from file() until this is settled. Called last.
   virtual void lent(std::unique_ptr<Borrowing> /*borrowing*/) {}
   /// What else has to be done before the store gets its name: a process that dies on the way leaves
-  /// none. An error of this is one of restore().
+  /// none. An error of this is one of restore(). What its versions free can be used again at once,
+  /// as nobody sees the store; the image's own chunks last.
   virtual Status complete(Store& /*store*/) { return {}; }
+  /// complete() needed their room: pinning the image's version keeps no longer what the image has.
+  virtual void used_again() {}
 };
 
 }  // namespace pando::shm

@@ -80,6 +80,7 @@ struct Store::Impl {
   Status fill(const ImageState& image, ImageSource& source);
   Status fill_chunks(const ImageState& image, ImageSource& source);
   Status fill_side(const ImageState& image);
+  Status bring_up(Store& store, std::uint64_t version, ImageSource& source);
   Status check_counts() const;
 
   LiveFile file;
@@ -278,6 +279,16 @@ Status Store::Impl::fill_side(const ImageState& image) {
   return {};
 }
 
+/// The file is ours alone and has no name that anybody could open, whatever readers of another one
+/// hold: until it gets its name what is freed can be used again at once.
+Status Store::Impl::bring_up(Store& store, std::uint64_t version, ImageSource& source) {
+  pool.spare(version);
+  Status done = source.complete(store);
+  if (!pool.has_spared()) source.used_again();
+  pool.distrust_readers();
+  return done;
+}
+
 Status Store::Impl::check_counts() const {
   for (std::uint32_t chunk = 0; chunk < file.committed_chunks(); ++chunk) {
     const std::uint32_t live = live_octets(file.counts()[chunk]);
@@ -335,7 +346,7 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
   if (done) done = store.impl_->fill(image, source);
   crash_point("restore-filled");
   if (done) done = store.impl_->complete_publication();
-  if (done) done = source.complete(store);
+  if (done) done = store.impl_->bring_up(store, image.version, source);
   if (done) done = store.impl_->file.install(options);
   if (!done) {
     store.impl_->file.discard(options);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shm/image.h"
 #include "tests/unit/manager/parts.h"
 
 namespace pando::manager {
@@ -42,11 +43,12 @@ class ReplayOntoImage : public ::testing::Test {
     ASSERT_TRUE(parts_.journal.append(group).has_value());
   }
   std::vector<dns::Name> replay(shm::Store& store) {
-    return must(replay_onto_image(store, parts_.journal, native_files(), expect_silence));
+    return must(replay_onto_image(store, parts_.journal, native_files(), limits_, expect_silence));
   }
 
   static constexpr std::uint32_t kNames = 900;
   Parts parts_;
+  zone::DataLimits limits_{};
 };
 
 TEST_F(ReplayOntoImage, AppliesWhatCameBehindIt) {
@@ -70,6 +72,97 @@ TEST_F(ReplayOntoImage, WhatIsMissingBehindItUnloadsTheZones) {
   ASSERT_EQ(parts_.journal.files().segments.front().header.first, 3U);
   EXPECT_THAT(replay(parts_.zone.store()), SizeIs(1));
   EXPECT_FALSE(parts_.zone.zone().loaded());
+}
+
+/// A store's chunks and what is done with the new one before it gets its name.
+class Memory final : public shm::ImageSource {
+ public:
+  Memory(const shm::Window& window, std::function<void(shm::Store&)> complete)
+      : window_(window), complete_(std::move(complete)) {}
+  Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t) override {
+    const ByteView from =
+        shm::chunk_octets(window_, chunk, 0, static_cast<std::uint32_t>(into.size()));
+    std::copy(from.begin(), from.end(), into.begin());
+    return {};
+  }
+  Status complete(shm::Store& store) override {
+    complete_(store);
+    return {};
+  }
+  void used_again() override { is_whole = false; }
+
+  bool is_whole = true;
+
+ private:
+  shm::Window window_;
+  std::function<void(shm::Store&)> complete_;
+};
+
+class ReplayInLittleRoom : public ReplayOntoImage {
+ protected:
+  void append(std::uint32_t records) {
+    std::vector<JournalEntry> group;
+    for (std::uint32_t i = 0; i < records; ++i) group.push_back(text(serial_++));
+    journalled(group);
+  }
+  /// A store of so many octets at most, made from the present one and `records` behind it.
+  shm::Store restore(std::uint64_t size_limit, std::uint32_t records) {
+    shm::Store& old = parts_.zone.store();
+    const shm::ImageCapture capture = old.capture();
+    for (std::uint32_t done = 0; done < records; done += kGroup) append(kGroup);
+    Memory source(old.window(), [this](shm::Store& store) {
+      EXPECT_THAT(replay(store), IsEmpty());
+      must(store.check());
+    });
+    shm::StoreOptions options = shm::test::options(folder_, size_limit);
+    options.layout = zone::layout_fingerprint();
+    shm::Store made = must(shm::Store::restore(options, capture.state, source));
+    is_whole_ = source.is_whole;
+    must(made.check());
+    const shm::VersionInfo version = made.current();
+    const zone::Snapshot snapshot(made.window(), version.root, version.number);
+    EXPECT_EQ(snapshot.zone_at(name("@")).serial(), dns::Serial{serial_});
+    return made;
+  }
+
+  static constexpr std::uint32_t kGroup = 250;
+  std::uint32_t serial_ = 10;
+  bool is_whole_ = true;  // the image's version, in the last store that was made
+  shm::test::Folder folder_;
+};
+
+constexpr std::uint64_t kMiB = shm::test::kMiB;
+
+TEST_F(ReplayInLittleRoom, UsesAgainWhatItHasFreed) {
+  for (const std::uint64_t history : {std::uint64_t{0}, 16 * kMiB}) {
+    limits_.history = history;
+    const shm::Store made = restore(3 * kMiB, 5000);
+    EXPECT_LE(made.stats().peak_chunks * shm::kChunkOctets, 3 * kMiB);
+    std::filesystem::remove(folder_.store());
+  }
+}
+
+TEST_F(ReplayInLittleRoom, SparesTheImageAsLongAsItCan) {
+  append(kNames);
+  ASSERT_THAT(replay(parts_.zone.store()), IsEmpty());
+  restore(64 * kMiB, 1000);
+  EXPECT_TRUE(is_whole_);
+  std::filesystem::remove(folder_.store());
+  restore(3 * kMiB, 1000);
+  EXPECT_FALSE(is_whole_);
+}
+
+/// Whoever attaches from then on may hold any version: nothing is used again before that is known.
+TEST_F(ReplayInLittleRoom, FreesNothingOnceTheStoreHasItsName) {
+  append(kNames);
+  ASSERT_THAT(replay(parts_.zone.store()), IsEmpty());
+  limits_.history = 0;
+  shm::Store made = restore(64 * kMiB, 1000);
+  EXPECT_GT(made.stats().waiting_chunks, 0U);
+  EXPECT_EQ(made.reclaim(), 0U);
+  made.set_slots(nullptr);  // nobody reads
+  EXPECT_GT(made.reclaim(), 0U);
+  must(made.check());
 }
 
 }  // namespace

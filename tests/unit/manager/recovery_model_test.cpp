@@ -201,7 +201,7 @@ class Life {
     options.layout = layout();
     if (new_host) std::filesystem::remove(folder.store());
     const BringUp bring_up = [this](shm::Store& restored) -> Status {
-      whole_ = must(replay_onto_image(restored, journal_, native_files(), note)).empty();
+      whole_ = must(replay_onto_image(restored, journal_, native_files(), {}, note)).empty();
       return {};
     };
     OpenedStore opened = must(open_store(options, {{}, image_.get(), bring_up}));
