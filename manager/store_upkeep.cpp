@@ -18,7 +18,10 @@ constexpr std::size_t kMostPerStep = 16384;
 /// Zones whose history one step looks at, unless there is no room for so many.
 constexpr std::size_t kHistoriesPerStep = 8;
 /// Small gains add up in the chunk that is being filled: only then has a walk brought nothing.
-constexpr unsigned kWalksInVain = 4;
+constexpr unsigned kWalksInVain = 32;
+/// In a store that is nearly full also chunks with this much in them are emptied: what scattered
+/// deletes leave behind is small holes everywhere, together more than the reserve.
+constexpr unsigned kTightVictimPercent = 98;
 /// Garbage of this many percent makes steps longer: updates must not outrun the walk.
 constexpr std::uint64_t kUrgentPercent = 33;
 constexpr int kUrgentFactor = 4;
@@ -89,7 +92,8 @@ bool StoreUpkeep::wants_walk() {
   const bool tight = store_.is_tight();
   if (now.chunks < options_.least_chunks) return false;
   if (tight ? rests(now) : now.percent < options_.garbage_percent) return false;
-  if (store_.choose_victims(options_.victim_percent, now.used / 2 + 1) > 0) {
+  const unsigned most = tight ? kTightVictimPercent : options_.victim_percent;
+  if (store_.choose_victims(most, now.used / 2 + 1) > 0) {
     before_walk_ = now;
     return true;
   }

@@ -479,7 +479,7 @@ std::size_t ChunkPool::affordable(std::span<const std::uint32_t> thin) const noe
     copied += live(thin[chosen]);
   const bool tight = in_use_ + quota_ / 16 >= quota_;
   const std::uint64_t worth =
-      left < reserve_ ? kChunkOctets / 8 : std::max<std::uint64_t>(room / 8, kChunkOctets);
+      left <= reserve_ ? 1 : std::max<std::uint64_t>(room / 8, kChunkOctets);
   return tight && chosen * kChunkOctets - copied < worth ? 0 : chosen;
 }
 

@@ -8,11 +8,11 @@
 namespace pando::shm {
 
 /// Chunks of a store of `limit` chunks that additions leave alone, so that deletes and compaction
-/// work when it is full: 1 %, at most 64 MiB; of a small store a sixteenth, up to eight chunks, as
+/// work when it is full: 1 %, at most 64 MiB; of a small store a sixteenth, up to sixteen chunks, as
 /// compaction has to find room for what it moves before it gives anything back.
 [[nodiscard]] constexpr std::uint64_t reserve_chunks(std::uint64_t limit) noexcept {
   constexpr std::uint64_t kLeast = 2;  // one small update with its root block can need two
-  constexpr std::uint64_t kEnough = 8;
+  constexpr std::uint64_t kEnough = 16;
   constexpr std::uint64_t kMost = (std::uint64_t{64} << 20) / kChunkOctets;
   return std::clamp(limit / 100, std::clamp(limit / 16, kLeast, kEnough), kMost);
 }
