@@ -52,6 +52,7 @@ void print(const ipc::StatusResult& status, std::ostream& out) {
   add_counters(facts, "store ", status.store);
   add_counters(facts, "journal ", status.journal);
   add_counters(facts, "image ", status.image);
+  if (!status.image_refused.empty()) facts.add("image refused", status.image_refused);
   add_counters(facts, "", status.counters);
   facts.print(out);
 }
@@ -134,7 +135,7 @@ void print(const ipc::ExportResult& done, std::ostream& out) {
 void print(const ipc::SnapshotResult& taken, std::ostream& out) {
   out << fmt::format("{}: serial {} is '{}'\n", taken.zone, taken.serial, taken.label);
   if (!taken.in_image)
-    out << "store.image is not configured: a restart of the host loses the snapshot\n";
+    out << "no image is written (store.image): a restart of the host loses the snapshot\n";
 }
 
 void print(const ipc::SnapshotListResult& list, std::ostream& out) {

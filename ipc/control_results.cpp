@@ -31,6 +31,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("store", row.store);
   visit("journal", row.journal);
   visit("image", row.image);
+  visit("image_refused", row.image_refused);
   visit("counters", row.counters);
 }
 

@@ -156,7 +156,9 @@ Status Image::read_index() {
   if (!index) return fail(index.error().code, "{}: {}", options_.path, index.error().text);
   if (auto ours = check_head(*index); !ours) return ours;
   auto chunks = open_chunks(index->file, OpenMode::kWrite);
-  if (!chunks) return fail(Errc::kCorrupt, "{}", chunks.error().text);
+  if (!chunks && chunks.error().code == Errc::kNotFound)
+    return fail(Errc::kCorrupt, "{}", chunks.error().text);
+  if (!chunks) return pass(chunks);
   if (auto whole = check_length(**chunks, *index); !whole) return whole;
   file_ = std::move(*chunks);
   file_name_ = index->file;
@@ -191,15 +193,21 @@ Status Image::check_head(const ImageIndex& index) const {
   return {};
 }
 
-Status Image::look() {
-  auto file = files_.open(options_.path, OpenMode::kRead);
+Result<ImageIndex> Image::read_head(const std::string& path) const {
+  auto file = files_.open(path, OpenMode::kRead);
   if (!file) return pass(file);
   Bytes head(kImageHeadOctets);
   auto got = (*file)->read_at(0, head);
   if (!got) return pass(got);
   head.resize(*got);
   auto index = decode_image_head(head);
-  if (!index) return fail(index.error().code, "{}: {}", options_.path, index.error().text);
+  if (!index) return fail(index.error().code, "{}: {}", path, index.error().text);
+  return index;
+}
+
+Status Image::look() {
+  auto index = read_head(options_.path);
+  if (!index) return pass(index);
   if (auto ours = check_head(*index); !ours) return ours;
   index_ = std::move(*index);
   file_name_ = index_->file;
@@ -252,6 +260,30 @@ Status Image::take_over() {
   if (auto put = write_file_atomically(files_, options_.path, bytes); !put) return put;
   index_ = std::move(owned);
   return {};
+}
+
+bool Image::may_be_good(Errc why) noexcept {
+  return why != Errc::kCorrupt && why != Errc::kLayout && why != Errc::kNotFound;
+}
+
+/// The index alone is renamed: that is done or not, whenever the process dies, and undone by one
+/// command. What it refers to is found by its name, see remove_others().
+Status Image::set_aside() {
+  forget();
+  const std::string aside = refused_path();
+  if (auto index = read_head(options_.path); !index) return pass(index);
+  if (auto there = files_.open(aside, OpenMode::kRead); there)
+    return fail(Errc::kExists, "there is {} already", aside);
+  else if (there.error().code != Errc::kNotFound)
+    return pass(there);
+  if (auto renamed = files_.rename(options_.path, aside); !renamed) return renamed;
+  return files_.sync_directory(directory());
+}
+
+Status Image::remove() {
+  forget();
+  if (auto removed = files_.remove(options_.path); !removed) return removed;
+  return files_.sync_directory(directory());
 }
 
 void Image::forget() {
@@ -357,7 +389,13 @@ Status Image::put_index(ImageIndex&& index, Written& written) {
   return {};
 }
 
+/// Chunks that no index names any more. Those of an image that was set aside are its own.
 void Image::remove_others() {
+  std::string refused;
+  if (auto index = read_head(refused_path()); index)
+    refused = chunk_path(index->file);
+  else if (index.error().code != Errc::kNotFound && index.error().code != Errc::kCorrupt)
+    return;  // which they are is not known
   const std::filesystem::path path(options_.path);
   const std::string prefix = path.filename().string() + ".";
   const auto names = files_.list(directory());
@@ -368,7 +406,8 @@ void Image::remove_others() {
         name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos)
       continue;
     const std::string other = (path.parent_path() / name).string();
-    if (file_ == nullptr || other != chunk_path(file_name_)) (void)files_.remove(other);
+    if (other == refused || (file_ != nullptr && other == chunk_path(file_name_))) continue;
+    (void)files_.remove(other);
   }
 }
 

@@ -32,7 +32,8 @@ class Image {
   Image(Files& files, Options options);
 
   /// Reads the index. kNotFound: there is none; kLayout: another build's; kDenied: of another
-  /// journal; kCorrupt: damaged. In all these cases the next write() makes a new image.
+  /// journal; kCorrupt: damaged; kIo, kFull: it could not be read. In all these cases the next
+  /// write() makes a new image in its place; see set_aside().
   Status open();
   /// For a live store, which needs no more than index()->state.version: reads the index's head
   /// alone, and leaves the rest to prove(), or the first write(), which are no part of a start.
@@ -66,6 +67,17 @@ class Image {
   /// errors leave the image that was there. `configuration`: of that version, for the index.
   Result<Written> write(const shm::ImageCapture& capture, const shm::Window& window,
                         const Pace& pace, std::uint64_t configuration = 0);
+  /// Whether an image that was refused for this reason may be a good one: no room for it, an error
+  /// of the disk, one that belongs to somebody else.
+  [[nodiscard]] static bool may_be_good(Errc why) noexcept;
+  /// Gives the image that is there another name (refused_path()), its chunks stay beside it under
+  /// theirs, as long as it is there. So the next write() destroys nothing. kExists: there is
+  /// another one of that name. After an error the image must not be written.
+  Status set_aside();
+  /// Removes the index, durably: there is no image then.
+  Status remove();
+  [[nodiscard]] std::string refused_path() const { return options_.path + ".refused"; }
+  [[nodiscard]] bool has_refused() const { return read_head(refused_path()).has_value(); }
   /// What index() says cannot be trusted to be what the store has: the next write() begins anew.
   void forget();
   /// The next write() goes to a file of its own; what the disk has stays.
@@ -88,6 +100,7 @@ class Image {
   Result<Written> write_once(const shm::ImageCapture& capture, const shm::Window& window,
                              const Pace& pace, std::uint64_t configuration);
   Status put_index(ImageIndex&& index, Written& written);
+  [[nodiscard]] Result<ImageIndex> read_head(const std::string& path) const;
   void remove_others();
   void drop_file();
 

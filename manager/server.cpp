@@ -137,13 +137,11 @@ void Server::leave_workers() {
 void Server::leave_damaged_image(const Error& reason) {
   log::error("image_damaged", "reason", reason.text);
   const LentImage& lent = copying_image_->lent();
-  Files& files = native_files();
-  Status left = files.remove(lent.index_path);
-  const std::string folder = std::filesystem::path(lent.index_path).parent_path().string();
-  if (left) left = files.sync_directory(folder.empty() ? "." : folder);
+  Status left = RefusedImage::leave(native_files(), lent.index_path, reason);
   crash_point("image-damaged");
-  // A store that has not got all its chunks is not attached to in any case.
-  if (left) left = files.remove(lent.store_path);
+  // A store that has not got all its chunks is not attached to in any case. With it the next start
+  // would know that the image, which is still there, has to be read before it is served.
+  if (left) left = native_files().remove(lent.store_path);
   if (!left) log::error("image_not_removed", "reason", left.error().text);
   exit_code_ = 1;
   if (std::exchange(stopping_, true)) return;

@@ -28,6 +28,7 @@
 #include "manager/network.h"
 #include "manager/notifier.h"
 #include "manager/placed_dump.h"
+#include "manager/refused_image.h"
 #include "manager/request_gate.h"
 #include "manager/runtime.h"
 #include "manager/secondary_zones.h"
@@ -182,6 +183,7 @@ class Server {
   std::unique_ptr<PlacedDump> dump_;  // until the store is there
   std::unique_ptr<Image> image_;      // until the checkpointer has it
   shm::SlotTable::OwnPin image_pin_;
+  RefusedImage refused_image_;
   bool store_was_lost_ = false;  // the journal has records from before this store
   bool restored_ = false;        // the store was made from the image, or a dump
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
@@ -194,7 +196,7 @@ class Server {
   std::deque<std::function<void()>> waiting_commands_;  // with kReading
 
   std::unique_ptr<Committer> committer_;
-  std::unique_ptr<Checkpointer> checkpointer_;   // null: no image is configured
+  std::unique_ptr<Checkpointer> checkpointer_;   // null: no image is written
   std::vector<ZoneLoader::Job> copied_later_;    // what copy_again() is to write when it is copied
   std::unique_ptr<ImageCopying> copying_image_;  // null: the store has all of its chunks
   std::unique_ptr<StoreUpkeep> upkeep_;

@@ -73,6 +73,8 @@ void Server::export_zone(const ipc::ControlRequest& request, const ControlServer
 }
 
 void Server::write_checkpoint(const ControlServer::Reply& reply) {
+  if (!checkpointer_ && !refused_image_.text().empty())
+    return reply(fail(Errc::kUnsupported, "no image is written: {}", refused_image_.text()));
   if (!checkpointer_) return reply(fail(Errc::kUnsupported, "store.image is not configured"));
   checkpointer_->write_now([reply](const Status& status) {
     reply(status ? Result<json>(json::object())
@@ -332,6 +334,7 @@ ipc::StatusResult Server::status() const {
                     {"chunks_held", checkpointer_->held_chunks()},
                     {"octets_to_copy", copying_image_ ? copying_image_->octets_left() : 0}};
   }
+  result.image_refused = refused_image_.text();
   const Committer::Counters commits = committer_->counters();
   const UpdateService::Counters& service = service_->counters();
   const SecondaryVisits::Counters transfers = visits_->counters();

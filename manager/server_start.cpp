@@ -106,8 +106,7 @@ bool knows_zones(const shm::Store& store) {
 bool Server::image_is_in_line() {
   if (!image_) return false;
   if (auto opened = image_->open(); !opened) {
-    if (opened.error().code != Errc::kNotFound)
-      log::warning("image_not_used", "reason", opened.error().text);
+    if (opened.error().code != Errc::kNotFound) refused_image_.refuse(opened.error());
     return false;
   }
   const std::uint64_t configuration = image_->index()->configuration;
@@ -135,6 +134,11 @@ Status Server::open_data() {
       return dump_->bring_up(empty, *journal_, runtime_->limits, log_note);
     };
   seeds.image = image_.get();
+  seeds.image_refused = [this](const Error& why) { refused_image_.refuse(why); };
+  // Before a later start finds a live store, and takes the image for one of that.
+  seeds.begins_empty = [this] {
+    if (image_) refused_image_.lose(*image_);
+  };
   seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
   seeds.copy_first = settings.store.verify == config::Verify::kAlways;
   seeds.not_live = [this] {
@@ -219,8 +223,9 @@ void Server::look_at_image(const OpenedStore& opened) {
   if (from != OpenedStore::From::kLive && from != OpenedStore::From::kImage) image_->forget();
   Status looked;
   if (from == OpenedStore::From::kLive) looked = image_->look();
-  if (!looked && looked.error().code != Errc::kNotFound)
-    log::warning("image_not_used", "reason", looked.error().text);
+  if (!looked && looked.error().code != Errc::kNotFound) refused_image_.refuse(looked.error());
+  refused_image_.keep(*image_);
+  if (!refused_image_.may_write()) return image_.reset();
   if (!opened.has_image_version) return image_->leave();
   // Before anything is reused that the image refers to.
   image_pin_ = Checkpointer::pin(*image_, *slots_);

@@ -97,17 +97,19 @@ Result<OpenedStore> restore_from(const shm::StoreOptions& options, const StoreSe
   return opened;
 }
 
-/// The store as the image has it; an image that cannot be used is told and left out.
-std::optional<OpenedStore> restore_image(const shm::StoreOptions& options, const StoreSeeds& seeds,
-                                         bool copy_first) {
+/// The store as the image has it; an image that cannot be used is told of and left out. kExists:
+/// another manager runs.
+Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& options,
+                                                 const StoreSeeds& seeds, bool copy_first) {
   if (seeds.image == nullptr || seeds.image->index() == nullptr) return std::nullopt;
   Image& image = *seeds.image;
   const auto start = std::chrono::steady_clock::now();
   const shm::ImageState& state = image.index()->state;
   auto opened = restore_from(options, seeds, copy_first);
+  if (!opened && opened.error().code == Errc::kExists) return pass(opened);
   if (!opened) {
-    log::error("image_not_used", "reason", opened.error().text);
     image.forget();
+    if (seeds.image_refused) seeds.image_refused(opened.error());
     return std::nullopt;
   }
   const auto spent = std::chrono::steady_clock::now() - start;
@@ -115,7 +117,7 @@ std::optional<OpenedStore> restore_image(const shm::StoreOptions& options, const
             "octets", opened->store.stats().memory_octets, "octets_to_copy",
             opened->lent ? opened->lent->borrowing->octets() : 0, "ms",
             std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
-  return std::move(*opened);
+  return std::optional<OpenedStore>(std::move(*opened));
 }
 
 }  // namespace
@@ -138,8 +140,13 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
     if (made.error().code == Errc::kExists) return pass(made);
     log::error("dump_not_used", "reason", made.error().text);
   }
-  if (auto restored = restore_image(options, seeds, copy_first)) return std::move(*restored);
-  auto made = shm::Store::create(options);
+  auto restored = restore_image(options, seeds, copy_first);
+  if (!restored) return pass(restored);
+  if (*restored) return std::move(**restored);
+  auto made = shm::Store::create(options, [&seeds](shm::Store&) {
+    if (seeds.begins_empty) seeds.begins_empty();
+    return Status();
+  });
   if (!made) return pass(made);
   return OpenedStore{std::move(*made), OpenedStore::From::kEmpty};
 }

@@ -34,6 +34,9 @@ struct StoreSeeds {
   BringUp bring_up{};       ///< a store made from the image (replay_onto_image())
   bool copy_first = false;  ///< all of the image, whatever its size, before anything is served
   std::function<Status()> not_live{};  ///< before a store is made; an error ends the opening
+  std::function<void(const Error&)> image_refused{};  ///< it could not be used
+  /// Nothing could be used, and the empty store is about to get its name.
+  std::function<void()> begins_empty{};
 };
 
 /// Attaches to the live store. When there is none that this build can use, makes one from the dump,

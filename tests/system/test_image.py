@@ -406,6 +406,117 @@ def test_a_copy_is_not_put_under_a_journal_with_records(host, pando, tmp_path):
     assert other.logged("image_not_used") and other.has("own") and not other.has("dynamic")
 
 
+def index_and_chunks(host, name="zones.image"):
+    """An image's index, and the file of chunks that it names."""
+    index = host.image.with_name(name)
+    number = int.from_bytes(index.read_bytes()[40:48], "big")
+    return index, host.image.with_name(f"zones.image.{number:016x}")
+
+
+def contents(paths):
+    return [path.read_bytes() for path in paths]
+
+
+def test_a_copy_beside_a_journal_with_records_is_kept(host):
+    host.update("good")
+    host.server.control("store", "copy", str(host.server.folder / "backup.image"))
+    host.update("later")
+    host.lose_memory()
+    for path in host.image.parent.glob("zones.image*"):
+        path.unlink()
+    for path in host.image.parent.glob("backup.image*"):
+        path.rename(path.with_name(path.name.replace("backup", "zones")))
+    backup = contents(index_and_chunks(host))
+    host.start()
+    host.checkpoint()
+    assert host.logged("image_set_aside path=.*zones.image.refused") and host.has("later")
+    assert "and the journal has records of its own" in host.server.control("status")["image_refused"]
+    assert contents(index_and_chunks(host, "zones.image.refused")) == backup
+    # It stays kept, and what the server writes by itself is used.
+    host.lose_memory()
+    host.start()
+    host.checkpoint()
+    assert host.logged("image_restored") and host.has("later")
+    assert "by an earlier start" in host.server.control("status")["image_refused"]
+    assert contents(index_and_chunks(host, "zones.image.refused")) == backup
+
+
+def test_a_second_image_that_is_refused_is_not_written_over(host, tmp_path):
+    for journal in ("first", "second"):
+        host.checkpoint()
+        host.lose_memory()
+        shutil.move(host.server.folder / "journal", tmp_path / journal)
+        kept = contents(index_and_chunks(host))
+        host.start()
+    assert host.logged("image_not_written .*there is .*zones.image.refused already")
+    with pytest.raises(AssertionError, match="no image is written: .*belongs to another journal"):
+        host.checkpoint()
+    assert contents(index_and_chunks(host)) == kept
+    host.server.kill()
+    host.server.start(ZONE)
+    host.server.stop()
+    assert contents(index_and_chunks(host)) == kept
+
+
+def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, tmp_path):
+    host = Host(pando, tmp_path, size_limit="64MiB").start()
+    texts = " ".join(['"' + "x" * 250 + '"'] * 4)
+    for number in range(100):
+        update = dns.update.UpdateMessage(ZONE)
+        for part in range(20):
+            update.replace(f"t{part}", 300, "TXT", f'"{number}" ' + texts)
+        assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
+        if number == 50:
+            host.server.control("zone", "snapshot", ZONE, "good")
+    host.checkpoint()
+    for name in "ab":  # together more than the rest of a chunk
+        update = dns.update.UpdateMessage(ZONE)
+        for part in range(50):
+            update.add(f"{name}{part}", 300, "TXT", texts)
+        assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
+    host.update("behind")
+    kept = contents(index_and_chunks(host))
+    host.lose_memory()
+    host.server.size_limit = "2MiB"
+    host.server.write_config()
+    host.start()
+    assert host.logged("image_set_aside .*size limit") and len(host.logged("zone_snapshots_lost")) == 1
+    assert host.has("behind") and host.server.control("zone", "snapshots")["snapshots"] == []
+    host.checkpoint()
+    index, chunks = index_and_chunks(host, "zones.image.refused")
+    assert contents([index, chunks]) == kept
+    # Room again, and the image where it was: all is back, and what came behind it, too.
+    host.update("small")
+    host.lose_memory()
+    index.rename(host.image)
+    host.server.size_limit = "64MiB"
+    host.server.write_config()
+    host.start()
+    assert host.logged("image_restored") and host.chunk_file() == chunks
+    assert host.has("behind") and host.has("small")
+    assert [row["lost"] for row in host.server.control("zone", "snapshots")["snapshots"]] == [""]
+
+
+def test_a_long_journal_is_replayed_in_little_room(pando, tmp_path):
+    host = Host(pando, tmp_path, size_limit="4MiB", limits="{history: 0}").start()
+    host.checkpoint()
+    texts = " ".join(['"' + "x" * 250 + '"'] * 4)
+    for number in range(600):
+        update = dns.update.UpdateMessage(ZONE)
+        for part in range(10):
+            update.replace(f"t{(number * 7 + part * 131) % 1000}", 300, "TXT", f'"{number}" ' + texts)
+        assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
+    host.lose_memory()
+    host.start()
+    assert host.logged("image_replayed.*zones_unloaded=0") and not host.logged("image_not_used")
+    assert '"599"' in host.server.ask(f"t{599 * 7 % 1000}.{ZONE}", "TXT", tcp=True).answer[0].to_text()
+    host.server.control("store", "check")
+    host.checkpoint()
+    host.lose_memory()
+    host.start()
+    assert host.logged("image_restored") and host.server.ask(f"t0.{ZONE}", "TXT", tcp=True).answer
+
+
 def test_a_copy_has_to_go_somewhere_else(host):
     (host.server.folder / "alias").symlink_to(".")
     for path, reason in (("zones.image", "the server's own"), ("alias/zones.image", "the server's own"),

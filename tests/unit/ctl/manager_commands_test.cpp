@@ -112,6 +112,15 @@ TEST(StatusCommand, SaysWhenTheZoneListsAreNotRead) {
               HasSubstr("not read: /z.list:7: what"));
 }
 
+TEST(StatusCommand, SaysWhereAnImageIsThatWasRefused) {
+  const auto text = [](const ipc::StatusResult& status) {
+    return run(always(ipc::to_json(status)), [](Session& session) { return session.status(); }).out;
+  };
+  EXPECT_THAT(text({}), Not(HasSubstr("image refused")));
+  EXPECT_THAT(text({.image_refused = "/z.image.refused: no room"}),
+              HasSubstr("/z.image.refused: no room"));
+}
+
 TEST(StatusCommand, PrintsTheResultAsItIsForPrograms) {
   const json result{{"pid", 42}, {"something-new", {1, 2}}};
   const Outcome outcome =

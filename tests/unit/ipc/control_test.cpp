@@ -193,6 +193,7 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                             .store_version = 9,
                             .store = {{"live", 10}},
                             .journal = {{"position", 11}},
+                            .image_refused = "/i: no room",
                             .counters = {{"updates", 12}}};
   EXPECT_EQ(status_from_json(to_json(status)).value(), status);
   const ZoneRow zone{"a.",

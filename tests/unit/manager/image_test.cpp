@@ -319,6 +319,75 @@ TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
   EXPECT_EQ(host.blocks->contents(), saved);
 }
 
+TEST(Image, ThatWasSetAsideIsLeftAlone) {
+  Host host(7);
+  (void)host.boot();
+  for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  const Contents saved = host.blocks->contents();
+  const std::string chunks = host.image->chunks();
+  const auto begin_empty = [&host] {
+    must(host.image->open());
+    must(host.image->set_aside());
+    EXPECT_EQ(host.boot().error().code, Errc::kNotFound);
+  };
+  begin_empty();
+  for (int round = 0; round < 3; ++round) {  // each in a file of its own
+    for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
+    host.image->leave();
+    EXPECT_TRUE(must(host.checkpoint()).anew);
+  }
+  EXPECT_EQ(host.disk.paths().size(), 4U);  // two indexes, two files of chunks
+  must(host.boot());
+  EXPECT_NE(host.blocks->contents(), saved);
+
+  // There is one already: nothing is changed.
+  EXPECT_EQ(host.image->set_aside().error().code, Errc::kExists);
+  const Contents second = host.blocks->contents();
+  must(host.boot());
+  EXPECT_EQ(host.blocks->contents(), second);
+
+  // One command undoes it, and what is not named any more goes with the next start.
+  must(host.disk.rename(host.image->refused_path(), kPath));
+  must(host.boot());
+  EXPECT_EQ(host.blocks->contents(), saved);
+  EXPECT_EQ(host.image->chunks(), chunks);
+  EXPECT_EQ(host.disk.paths().size(), 2U);
+}
+
+TEST(Image, OfAnotherJournalIsLeftAlone) {
+  Host host(8);
+  (void)host.boot();
+  (void)must(host.checkpoint());
+  const auto paths = host.disk.paths();
+  Image other(host.disk, {kPath, shm::test::kLayout, {3, 4}});
+  const auto opened = other.open();
+  ASSERT_FALSE(opened);
+  EXPECT_TRUE(Image::may_be_good(opened.error().code));
+  EXPECT_EQ(host.disk.paths(), paths);
+}
+
+TEST(Image, ThatCannotBeReadIsNotCalledDamaged) {
+  Host host(9);
+  (void)host.boot();
+  (void)must(host.checkpoint());
+  const std::string chunks = host.image->chunks();
+  for (const std::string& broken : {std::string(kPath), chunks}) {
+    host.disk.fail = [&](FakeDisk::Call, const std::string& path) -> Status {
+      if (path == broken) return fail(Errc::kIo, "as told");
+      return {};
+    };
+    Image image(host.disk, host.image_options());
+    const auto opened = image.open();
+    ASSERT_FALSE(opened);
+    EXPECT_TRUE(Image::may_be_good(opened.error().code)) << opened.error().text;
+  }
+  host.disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  must(host.disk.remove(chunks));
+  Image image(host.disk, host.image_options());
+  EXPECT_FALSE(Image::may_be_good(image.open().error().code));
+}
+
 TEST(Image, DamageIsFoundWhereverItIs) {
   Host host(6);
   (void)host.boot();
