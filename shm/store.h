@@ -63,7 +63,7 @@ class Transaction {
   [[nodiscard]] bool in_victim(Ref<> ref) const noexcept;
   /// Takes over another transaction's blocks and releases (a zone built in a pool thread).
   void absorb(Transaction&& other);
-  /// Deletes and compaction may go below the reserve (1 % of the limit, at most 64 MiB).
+  /// Deletes and compaction may go below the reserve (shm/reserve.h).
   void use_reserve() noexcept;
   /// See Store::is_tight().
   [[nodiscard]] bool is_tight() const;
@@ -145,7 +145,7 @@ class Store {
   /// False when reclaim() could free nothing that the last look did not see held. Cheap.
   [[nodiscard]] bool may_reclaim() const;
   /// Marks chunks whose live part is below `threshold_percent` (not the open one) as victims;
-  /// returns how many. The caller then walks its data and copies what in_victim() reports.
+  /// as far as there is room to copy; returns how many. The caller copies what in_victim() says.
   std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept;
   void forget_victims() noexcept;
 
