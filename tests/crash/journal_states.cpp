@@ -1,8 +1,9 @@
-// The journal on a model of a disk that loses power at any call: groups, full segments, failing
-// calls, snapshots that fold segments, and starts. Whatever part of what was not synced is there
-// afterwards, in whatever order it came there, the journal has each acknowledged record, in order,
-// and of a group that was not acknowledged all or nothing; and a zone made from its file and the
-// journal is the one that was served.
+// The journal, and the image beside it, on a model of a disk that loses power at any call: groups,
+// full segments, failing calls, snapshots that fold segments, checkpoints, and starts. Whatever
+// part of what was not synced is there afterwards, in whatever order it came there, the journal has
+// each acknowledged record, in order, and of a group that was not acknowledged all or nothing; and
+// a zone made from its file and the journal, or from the image and what the journal has behind it,
+// is the one that was served.
 
 #include <gtest/gtest.h>
 
@@ -11,10 +12,13 @@
 #include <iostream>
 #include <random>
 
+#include "manager/image.h"
+#include "manager/image_replay.h"
 #include "manager/journal_snapshot.h"
 #include "manager/store_opening.h"
 #include "manager/zone_diff.h"
 #include "manager/zone_file.h"
+#include "shm/slots.h"
 #include "tests/unit/manager/fake_disk.h"
 #include "tests/unit/manager/zone_support.h"
 #include "zone/each_record.h"
@@ -60,14 +64,139 @@ struct Kept {
 };
 using KeptGroup = std::vector<Kept>;
 
-/// A store and its journal: the store is what the clients were told, the disk is what a crash
-/// leaves.
+shm::StoreOptions options_in(const shm::test::Folder& folder) {
+  shm::StoreOptions options = shm::test::options(folder, 64 << 20);
+  options.layout = zone::layout_fingerprint();
+  return options;
+}
+
+/// What a host has in its memory.
+class Memory {
+ public:
+  Memory() : store_(must(shm::Store::create(options_in(folder_)))) { open_slots(); }
+  /// As `image` has it with what the journal has behind that; `lost`: the zones that were unloaded.
+  Memory(Image& image, const Journal& journal, Files& files, const NoteSink& note,
+         std::vector<dns::Name>& lost)
+      : store_(restore(image, journal, files, note, lost)) {
+    must(store_.check());
+    open_slots();
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { store_.set_slots(nullptr); }
+
+  [[nodiscard]] shm::Store& store() noexcept { return store_; }
+  [[nodiscard]] shm::SlotTable& slots() noexcept { return *slots_; }
+  /// As it is now.
+  [[nodiscard]] zone::Snapshot version() const {
+    const shm::VersionInfo now = store_.current();
+    return {store_.window(), now.root, now.number};
+  }
+
+ private:
+  /// The image's chunks, and the replay before the store has its name, as open_store() does it.
+  class Source final : public shm::ImageSource {
+   public:
+    Source(shm::ImageSource& chunks, BringUp bring_up)
+        : chunks_(chunks), bring_up_(std::move(bring_up)) {}
+    Status read(std::uint32_t chunk, std::span<std::uint8_t> into,
+                std::uint32_t checksum) override {
+      return chunks_.read(chunk, into, checksum);
+    }
+    Status complete(shm::Store& store) override { return bring_up_(store); }
+
+   private:
+    shm::ImageSource& chunks_;
+    BringUp bring_up_;
+  };
+  shm::Store restore(Image& image, const Journal& journal, Files& files, const NoteSink& note,
+                     std::vector<dns::Name>& lost) const {
+    auto chunks = must(image.source());
+    Source source(*chunks, [&](shm::Store& store) -> Status {
+      auto done = replay_onto_image(store, journal, files, zone::DataLimits::none(), note);
+      if (!done) return pass(done);
+      lost = std::move(*done);
+      return {};
+    });
+    return must(shm::Store::restore(options_in(folder_), image.index()->state, source));
+  }
+  void open_slots() {
+    slots_.emplace(
+        must(shm::SlotTable::open(folder_.slots(), folder_.store(), zone::layout_fingerprint())));
+    store_.set_slots(&*slots_);
+  }
+
+  shm::test::Folder folder_;
+  shm::Store store_;
+  std::optional<shm::SlotTable> slots_;
+};
+
+/// The image of a host's store, as the checkpointer and the manager's start treat it.
+class ImageBeside {
+ public:
+  explicit ImageBeside(FakeDisk& disk) : disk_(disk) { begin_anew(); }
+
+  void checkpoint(Memory& memory) {
+    auto current = memory.slots().pin_own(memory.store().current().number);
+    const auto all = [](std::uint64_t) { return true; };
+    auto written = image_->write(memory.store().capture(), memory.store().window(), all);
+    if (written) {
+      pin_ = std::move(current);
+      durable_ = memory.store().current().journal_position;
+    } else if (!image_->in_place()) {
+      pin_ = {};
+    }
+  }
+  /// The process is started again beside the live store.
+  void attach(Memory& memory) {
+    begin_anew();
+    if (!image_->look()) return image_->forget();
+    pin_ = memory.slots().pin_own(image_->index()->state.version);
+  }
+  /// The store is lost. Null: there is no image.
+  std::unique_ptr<Memory> restore(const Journal& journal, const NoteSink& note,
+                                  std::vector<dns::Name>& lost) {
+    begin_anew();
+    if (auto opened = image_->open(); !opened) {
+      EXPECT_EQ(opened.error().code, Errc::kNotFound) << opened.error().text;
+      EXPECT_FALSE(durable_.has_value()) << "an image that was there";
+      return nullptr;
+    }
+    const std::uint64_t position = image_->index()->state.journal_position;
+    EXPECT_GE(position, durable_.value_or(0)) << "older than one that was there";
+    EXPECT_LE(position, journal.last_position());
+    auto memory = std::make_unique<Memory>(*image_, journal, disk_, note, lost);
+    pin_ = memory->slots().pin_own(image_->index()->state.version);
+    return memory;
+  }
+  /// Before the memory goes that it was pinned in.
+  void begin_anew() {
+    pin_ = {};
+    image_.emplace(disk_,
+                   Image::Options{"/disk/image/zones.image", zone::layout_fingerprint(), {1, 2}});
+    image_->forget();
+  }
+  [[nodiscard]] std::uint64_t position() const {
+    return image_->index() == nullptr ? 0 : image_->index()->state.journal_position;
+  }
+
+ private:
+  FakeDisk& disk_;
+  std::optional<Image> image_;
+  shm::SlotTable::OwnPin pin_;
+  std::optional<std::uint64_t> durable_;  // the journal's position of the last one written
+};
+
+/// A store, its image and its journal: the store is what the clients were told, the disk is what a
+/// crash leaves.
 class Host {
  public:
-  explicit Host(std::uint64_t seed) : random_(seed), store_(make_store()) {
+  explicit Host(std::uint64_t seed) : random_(seed) {
     disk_.sectors = {64, 512, 4096};
     for (const std::string& zone : kZones) load(zone);
   }
+  /// Starts from an image, of all hosts.
+  static int from_image;
 
   /// From a start to a crash, and what is there afterwards.
   void live() {
@@ -145,6 +274,9 @@ class Host {
         return journal_->seal();
       case 5:
         return be_killed();
+      case 6:
+      case 7:
+        return image_.checkpoint(*memory_);
       default:
         return commit(false);
     }
@@ -165,6 +297,7 @@ class Host {
     // is only known when there is room again.
     while (undurable_ && !crashed_) undurable_ = !journal_->begin_segment();
     if (!crashed_) catch_up();
+    if (!crashed_) image_.attach(*memory_);
   }
   /// One that has room again soon, perhaps after some updates were tried.
   void start_on_a_full_disk() {
@@ -177,8 +310,8 @@ class Host {
   /// A group of differences, as the committer takes it. `lost`: it is synced, and then the store is
   /// full.
   void commit(bool lost) {
-    shm::Transaction transaction = store_.begin();
-    zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
+    shm::Transaction transaction = store().begin();
+    zone::Draft draft(transaction, store().current().root, store().current().number + 1);
     std::vector<JournalEntry> group;
     std::vector<std::string> noted;
     for (std::uint64_t i = random_() % 4 + 1; i > 0; --i) {
@@ -202,7 +335,7 @@ class Host {
       if (position) journal_->abandon(first);
       return;
     }
-    must(store_.publish(std::move(transaction), draft.root(), *position));
+    must(store().publish(std::move(transaction), draft.root(), *position));
     acknowledged_.insert(acknowledged_.end(), kept.begin(), kept.end());
     unsure_.clear();  // there is something behind them
     for (const std::string& zone : noted) noted_[zone] = true;
@@ -236,14 +369,16 @@ class Host {
 
   /// As JournalUpkeep has it, with groups between its steps.
   void compact() {
-    const shm::VersionInfo now = store_.current();
-    const zone::Snapshot version(store_.window(), now.root, now.number);
+    const shm::VersionInfo now = store().current();
+    const zone::Snapshot version(store().window(), now.root, now.number);
     journal_->seal();
     const JournalFiles sealed = journal_->sealed_files();
     some_commits();
     const auto path = write_snapshot(disk_, kFolder, sealed, version, now.journal_position);
     some_commits();
     if (!path || crashed_) return;
+    // Without it, as on a full disk, the image is older than what the journal still tells.
+    if (random_() % 3 != 0) image_.checkpoint(*memory_);
     const auto done = journal_->replace_by_snapshot(*path, now.journal_position, sealed);
     static_cast<void>(done.has_value());  // when it fails, the journal goes on as it is
   }
@@ -259,7 +394,31 @@ class Host {
     ASSERT_TRUE(journal_.has_value());
     catch_up();
     compare_zones();
+    restore();
     journal_.reset();
+  }
+
+  /// What a host without the store makes of image and journal; it goes on with that.
+  void restore() {
+    std::vector<dns::Name> lost;
+    auto restored = image_.restore(*journal_, expect_none(), lost);
+    if (!restored) return image_.begin_anew();
+    const JournalFiles files = journal_->files();
+    const bool folded = files.snapshot_position > image_.position();
+    EXPECT_EQ(lost.size(), folded ? kZones.size() : 0)
+        << "image at " << image_.position() << "; files" << said(files);
+    const zone::Snapshot served = memory_->version();
+    const zone::Snapshot found = restored->version();
+    for (const std::string& zone : kZones) {
+      const dns::Name apex = name(zone);
+      if (std::find(lost.begin(), lost.end(), apex) != lost.end()) continue;
+      EXPECT_EQ(lines_of(found.zone_at(apex)), lines_of(served.zone_at(apex)))
+          << "image at " << image_.position() << "; files" << said(files);
+    }
+    // Zones that were unloaded come from their files then: compare_zones() has looked at that.
+    if (!lost.empty()) return image_.begin_anew();
+    ++from_image;
+    memory_ = std::move(restored);
   }
 
   /// Compares the records, and brings the store up to them, as a manager does that finds it.
@@ -284,12 +443,12 @@ class Host {
       with.insert(with.end(), group.begin(), group.end());
       if (found == with) acknowledged_ = std::move(with);
     }
-    EXPECT_TRUE(found == acknowledged_) << "found" << said(found) << "; acknowledged"
-                                        << said(acknowledged_) << "; unsure" << said(unsure_)
-                                        << "; files" << said(files);
+    EXPECT_TRUE(found == acknowledged_)
+        << "found" << said(found) << "; acknowledged" << said(acknowledged_) << "; unsure"
+        << said(unsure_) << "; files" << said(files);
     unsure_.clear();
-    journal_->skip_to(store_.current().journal_position);
-    const auto replayed = replay_journal(store_, *journal_, disk_, expect_none());
+    journal_->skip_to(store().current().journal_position);
+    const auto replayed = replay_journal(store(), *journal_, disk_, expect_none());
     EXPECT_TRUE(replayed || crashed_) << replayed.error().text;
   }
 
@@ -302,8 +461,8 @@ class Host {
   static std::string said(const JournalFiles& files) {
     std::string text = fmt::format(" snapshot {}", files.snapshot_position);
     for (const JournalFiles::Segment& segment : files.segments)
-      text += fmt::format(", from {} (void from {})", segment.header.first,
-                          segment.header.void_from);
+      text +=
+          fmt::format(", from {} (void from {})", segment.header.first, segment.header.void_from);
     return text;
   }
   static std::string said(const std::vector<KeptGroup>& groups) {
@@ -317,18 +476,17 @@ class Host {
     const auto history = JournalHistory::read(disk_, journal_->files(), expect_none());
     EXPECT_EQ(history->problem(), "");
     EXPECT_FALSE(history->damaged());
-    const shm::VersionInfo now = store_.current();
-    const zone::Snapshot version(store_.window(), now.root, now.number);
+    const zone::Snapshot version = memory_->version();
     for (const std::string& zone : kZones) {
       const dns::Name apex = name(zone);
       EXPECT_TRUE(must(history->file_state(apex, UINT64_MAX)).overlay.known()) << zone;
       if (random_() % 4 != 0) continue;  // takes as long as all the rest
-      shm::Transaction transaction = store_.begin_private();
+      shm::Transaction transaction = store().begin_private();
       const ZoneHistory before{*history, UINT64_MAX, false};
       const auto built = build_zone(transaction, apex, file_of(zone), &before);
       ASSERT_TRUE(built) << built.error().lines.front();
       EXPECT_EQ(built->skipped, 0U);
-      const BuiltView recovered(store_, apex, *built->built);
+      const BuiltView recovered(store(), apex, *built->built);
       EXPECT_EQ(lines_of(must(recovered.zone())), lines_of(version.zone_at(apex)));
     }
   }
@@ -338,33 +496,30 @@ class Host {
 
   // The store --------------------------------------------------------------------------------
 
+  [[nodiscard]] shm::Store& store() noexcept { return memory_->store(); }
   [[nodiscard]] std::string file_of(const std::string& zone) const {
     return folder_.path() + "/" + zone;
-  }
-  shm::Store make_store() {
-    shm::StoreOptions options = shm::test::options(folder_, 64 << 20);
-    options.layout = zone::layout_fingerprint();
-    return must(shm::Store::create(options));
   }
   void load(const std::string& zone) {
     std::ofstream(file_of(zone)) << "@ 60 SOA ns admin 10 3600 600 86400 300\n"
                                     "@ 60 NS ns\nns 60 A 192.0.2.1\n";
-    shm::Transaction built_in = store_.begin_private();
+    shm::Transaction built_in = store().begin_private();
     auto built = build_zone(built_in, name(zone), file_of(zone), nullptr);
     ASSERT_TRUE(built);
-    shm::Transaction transaction = store_.begin();
+    shm::Transaction transaction = store().begin();
     transaction.absorb(std::move(built_in));
-    zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
+    zone::Draft draft(transaction, store().current().root, store().current().number + 1);
     must(draft.put_zone_settings(name(zone), {}, zone == kZones[0] ? 0 : 1));
     must(draft.put_zone(name(zone), *built->built, built->source));
-    must(store_.publish(std::move(transaction), draft.root(), 0));
+    must(store().publish(std::move(transaction), draft.root(), 0));
   }
 
   std::mt19937_64 random_;
-  shm::test::Folder folder_;
-  shm::Store store_;
+  shm::test::Folder folder_;  // of zone files
+  std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
   FakeDisk disk_;
   std::optional<Journal> journal_;
+  ImageBeside image_{disk_};
   std::uint64_t left_ = 0;     // calls until the crash
   std::uint64_t failing_ = 0;  // the call of that number from here fails, and only that; 0 = none
   std::uint64_t full_ = 0;     // calls that want room and find none, from here on
@@ -377,6 +532,8 @@ class Host {
   KeptGroup acknowledged_;         // behind the last snapshot that was seen
   std::vector<KeptGroup> unsure_;  // groups that failed, and nothing was synced since
 };
+
+int Host::from_image = 0;
 
 TEST(JournalStates, HaveWhatWasAcknowledgedInOrder) {
   const char* const given = std::getenv("PANDO_SEED");
@@ -393,6 +550,8 @@ TEST(JournalStates, HaveWhatWasAcknowledgedInOrder) {
       host.live();
     if (::testing::Test::HasFailure()) return;
   }
+  EXPECT_GT(Host::from_image, 0);
+  std::cout << Host::from_image << " of the starts behind them from an image" << std::endl;
 }
 
 }  // namespace
