@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What single updates do to a large zone: memory, processor time per query and of an AXFR out, fresh, after a tenth of
-the names were changed one by one, and when compaction has rested since. Prints a Markdown table.
+the names were changed one by one, after as many more until compaction had to do something, and when it rests again.
+Prints a Markdown table.
 
   PANDO_BUILD=build/release bench/decay.py [NAMES]
 """
@@ -73,6 +74,10 @@ def row(what, server, queries, names, store):
           f"{history / 1e6:.1f} | {cost:.2f} | {transfer:.2f} |", flush=True)
 
 
+def walks(server):
+    return server.control("status")["counters"]["upkeep_walks"]
+
+
 def main():
     names = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
@@ -89,7 +94,13 @@ def main():
         row("fresh", server, queries, names, settled_store(server))
         change(server, names // 10, names)
         row("a tenth changed", server, queries, names, server.control("status")["store"])
-        row("and compacted", server, queries, names, settled_store(server))
+        changed = names // 10
+        while walks(server) == 0 and changed < 4 * names:
+            changed += names // 5  # from the first name on, over and over
+            change(server, changed, names)
+            settled_store(server)
+        row(f"{changed / names:.0%} changed, {walks(server)} walks of compaction", server, queries, names,
+            settled_store(server))
         peers.end(server)
 
 
