@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "manager/soa.h"
 #include "manager/zone_diff.h"
 #include "shm/reserve.h"
@@ -201,11 +203,16 @@ class FullStore : public ::testing::Test {
       if (!submit(std::move(changes))) return number - from;
     }
   }
+  /// That it comes to rest, and stays so for longer than its pauses are.
   void expect_rest() {
-    for (int i = 0; i < 60; ++i) parts_.io.run_one_for(std::chrono::milliseconds(30));
-    const std::uint64_t steps = upkeep_.counters().steps;
-    for (int i = 0; i < 60; ++i) parts_.io.run_one_for(std::chrono::milliseconds(30));
-    EXPECT_EQ(upkeep_.counters().steps, steps);
+    using Clock = std::chrono::steady_clock;
+    std::uint64_t steps = upkeep_.counters().steps;
+    auto since = Clock::now();
+    const bool rests = parts_.run_until([&] {
+      if (std::exchange(steps, upkeep_.counters().steps) != steps) since = Clock::now();
+      return Clock::now() - since > std::chrono::milliseconds(2500);
+    });
+    EXPECT_TRUE(rests);
     EXPECT_TRUE(parts_.zone.store().check().has_value());
   }
 
