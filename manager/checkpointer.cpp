@@ -90,6 +90,8 @@ bool Checkpointer::has_current() const {
 }
 
 bool Checkpointer::is_due(bool settled) const {
+  // An image must not be ahead of what the journal has on the disk.
+  if (!journal_.is_secured()) return false;
   // While it is brought in line with another one that is not worth a checkpoint: the next one is.
   const bool reconfigured = configuration_ != 0 && configuration_ != saved_configuration_;
   if (has_current() && !reconfigured) return settled && image_->unproven();
@@ -132,6 +134,8 @@ void Checkpointer::let_go(std::string_view reason) {
 
 void Checkpointer::write_now(Done done) {
   if (aborted_) return done(fail(Errc::kDenied, "the process is ending"));
+  if (!journal_.is_secured())
+    return done(fail(Errc::kIo, "the end of the journal could not be made durable again yet"));
   if (!running_ && has_current() && !image_->unproven()) return done({});
   waiting_.push_back(std::move(done));
   if (!running_ && !must_wait()) start();

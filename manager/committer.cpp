@@ -243,6 +243,18 @@ void Committer::fail_group(Group& group, const Error& error) {
   for (CommitRequest& request : group.staged) request.done(tl::unexpected<Error>(error));
 }
 
+void Committer::secure_journal() {
+  if (journal_.is_secured() || securing_) return;
+  securing_ = true;
+  journal_thread_.post([this] {
+    const bool secured = journal_.append({}).has_value();
+    asio::post(io_, [this, secured] {
+      securing_ = false;
+      if (secured) log::info("journal_durable_again");
+    });
+  });
+}
+
 void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied done) {
   auto applied = std::make_shared<zone::Applied>();
   CommitRequest request;
@@ -263,13 +275,19 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
 
 Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& compute,
                                                   const zone::DataLimits& limits) const {
+  // What has nothing to journal finds what it wants there; a crash of the host may still take that.
+  const auto unchanged = [this]() -> Result<zone::Applied> {
+    if (journal_.is_secured()) return zone::Applied{};
+    return fail(Errc::kIo, "the end of the journal could not be made durable again yet");
+  };
   auto changes = compute(stage.draft.snapshot());
   if (!changes) return pass(changes);
-  if (changes->empty()) return zone::Applied{};
+  if (changes->empty()) return unchanged();
   // Deleting works when the store is full; in a group it would lend the reserve to others.
   const bool deletes = stage.alone && changes->added.size() <= changes->removed.size();
   if (deletes) stage.transaction.use_reserve();
   auto result = stage.draft.apply(*changes, limits);
+  if (result && result->effective.empty() && !journal_.is_secured()) return unchanged();
   if (result && !result->effective.empty())
     if (auto left = leaves_reserve(store_, deletes); !left) return pass(left);
   if (result && !result->effective.empty()) note_difference(stage, *result, RecordKind::kDelta);

@@ -125,6 +125,10 @@ class Committer {
   /// could not be written then: it goes before the zone's next record, and is tried again by
   /// itself. A zone that is put anew or has gone owes nothing.
   void note_later(const dns::Name& apex, std::vector<JournalEntry> notes);
+  /// To be called every now and then: tries again to make the end of a journal durable that could
+  /// not be at the start (Journal::is_secured()). Each update tries again, too;
+  /// those that would change nothing are refused until then.
+  void secure_journal();
   /// Settings, removals and the like: what the zone files and the configuration say anyway.
   void edit(std::function<Status(zone::Draft&)> step, Finished done);
 
@@ -175,6 +179,7 @@ class Committer {
   std::size_t singly_ = 0;  ///< so many requests at the front are to be groups of one
   bool scheduled_ = false;
   bool in_flight_ = false;
+  bool securing_ = false;
   unsigned quick_in_a_row_ = 0;  ///< syncs; of whoever uses the journal
   std::uint64_t position_;
   Counters counters_;

@@ -136,6 +136,7 @@ class ImageReplay {
     const shm::VersionInfo base = store_.current();
     last_ = std::max(last_, base.journal_position);
     draft_.reset();
+    transaction_.reset();  // first: it has the chunk that is being filled
     transaction_.emplace(store_.begin());
     transaction_->use_reserve();
     draft_.emplace(*transaction_, base.root, base.number + 1);
@@ -194,9 +195,11 @@ class ImageReplay {
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
   if (present.snapshot_position > position || present.damaged > position) return true;
   if (present.segments.empty()) return false;
-  // What the first segment says never took place is not missing.
+  // What the first segment says never took place is not missing. One that says it of positions that
+  // the image has took them over from elsewhere: a dump, or another store.
   const SegmentHeader& head = present.segments.front().header;
-  return std::min(head.first, head.void_from) > position + 1;
+  return (head.void_from > position ? std::min(head.first, head.void_from) : head.first) >
+         position + 1;
 }
 
 }  // namespace

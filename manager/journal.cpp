@@ -100,6 +100,7 @@ struct Journal::Impl {
     Bytes octets;
   };
   std::optional<Tail> tail;
+  std::atomic<bool> secured{true};  // no tail; for other threads
 
   std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
   std::uint64_t active_octets = 0;    // of it, preallocated
@@ -210,10 +211,12 @@ Status Journal::Impl::rewrite(const Tail& from) const {
 /// Nothing is appended before this has succeeded.
 Status Journal::Impl::secure_tail() {
   if (!tail) return {};
+  secured = false;
   if (auto done = rewrite(*tail); !done)
     return fail(done.error().code, "journal file {}: could not be made durable again: {}",
                 tail->file, done.error().text);
   tail.reset();
+  secured = true;
   return {};
 }
 
@@ -332,7 +335,7 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
 /// segment that a kill left without records has the same name: what it voids stays void. A `group`
 /// that it begins with is there when its name is.
 Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEntry> group) {
-  if (auto secured = secure_tail(); !secured) return secured;
+  if (auto done = secure_tail(); !done) return done;
   SegmentHeader header;
   header.first = last + 1;
   header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
@@ -405,9 +408,14 @@ Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
   return bytes;
 }
 
+bool Journal::is_secured() const noexcept { return impl_->secured; }
+
 Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   Impl& journal = *impl_;
-  if (group.empty()) return journal.last.load();
+  if (group.empty()) {
+    if (auto done = journal.secure_tail(); !done) return pass(done);
+    return journal.last.load();
+  }
   const std::uint64_t need = room_for(group);
   if (journal.active && journal.written + need > journal.active_octets) seal();
   if (!journal.active) {
@@ -486,8 +494,10 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     const auto& left = journal.listing.segments;
     if (journal.tail && std::none_of(left.begin(), left.end(), [&](const auto& segment) {
           return segment.path == journal.tail->file;
-        }))
+        })) {
       journal.tail.reset();  // the snapshot has it
+      journal.secured = true;
+    }
   }
   for (const JournalFiles::Segment& segment : sealed.segments) {
     if (auto removed = journal.disk.remove(segment.path); !removed) return removed;

@@ -72,8 +72,12 @@ class Journal {
   Journal& operator=(Journal&&) noexcept;
   ~Journal();
 
+  /// False after a start that found records which it could not make durable again. Until they are
+  /// nothing may be promised that depends on them, nor an image be made that has them. Any thread.
+  [[nodiscard]] bool is_secured() const noexcept;
   /// Appends a group and syncs it once. On success each entry is durable and the last one's
-  /// position is returned. On error none of them counts.
+  /// position is returned. On error none of them counts. An empty one makes is_secured() true, or
+  /// fails.
   Result<std::uint64_t> append(std::span<const JournalEntry> group);
   /// The group that began at `from` was synced but not published: void it.
   void abandon(std::uint64_t from) noexcept;

@@ -59,6 +59,7 @@ void Server::watchdog() {
 }
 
 void Server::tick() {
+  committer_->secure_journal();
   if (journal_upkeep_) journal_upkeep_->check(!settled_ || !loader_->idle());
   if (checkpointer_) checkpointer_->check(settled_ && loader_->idle());
   // What grows while an image is copied has to be looked at when it is there.

@@ -106,6 +106,9 @@ Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& option
   const auto start = std::chrono::steady_clock::now();
   const shm::ImageState& state = image.index()->state;
   auto opened = restore_from(options, seeds, copy_first);
+  // Where chunks are the image's own, what is freed in them is no room for the journal's records.
+  if (!opened && opened.error().code == Errc::kFull && !copy_first)
+    opened = restore_from(options, seeds, true);
   if (!opened && opened.error().code == Errc::kExists) return pass(opened);
   if (!opened) {
     image.forget();

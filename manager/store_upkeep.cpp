@@ -154,6 +154,7 @@ CommitRequest StoreUpkeep::dismantle_step() {
     return {};
   };
   request.done = [this](const Result<std::uint64_t>& version) {
+    crash_point("store-retired-dismantled");
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;
@@ -195,6 +196,7 @@ CommitRequest StoreUpkeep::compact_step() {
   struct Progress {
     zone::Draft::CompactCursor cursor;
     bool finished = false;
+    std::chrono::nanoseconds spent{0};
   };
   auto progress = std::make_shared<Progress>();
   CommitRequest request;
@@ -205,7 +207,7 @@ CommitRequest StoreUpkeep::compact_step() {
                                     [this](dns::NameView apex) { return is_left_alone(apex); });
     if (!done) return pass(done);
     progress->finished = *done;
-    adapt(names_, processor_time() - start);
+    progress->spent = processor_time() - start;
     crash_point("store-compact-staged");
     return {};
   };
@@ -214,6 +216,7 @@ CommitRequest StoreUpkeep::compact_step() {
     if (version) cursor_ = progress->cursor;
     const bool full = !version && version.error().code == Errc::kFull;
     if (full && shrink_steps()) return step_done({});
+    if (version) adapt(names_, progress->spent);
     if (!version || progress->finished) walk_done();
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };

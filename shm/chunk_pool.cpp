@@ -477,7 +477,7 @@ std::size_t ChunkPool::affordable(std::span<const std::uint32_t> thin) const noe
   std::size_t chosen = 0;
   for (; chosen < thin.size() && copied + live(thin[chosen]) <= room / 2; ++chosen)
     copied += live(thin[chosen]);
-  const bool tight = in_use_ + quota_ / 16 >= quota_;
+  const bool tight = is_fuller_than(kTightPart);
   const std::uint64_t worth =
       left <= reserve_ ? 1 : std::max<std::uint64_t>(room / 8, kChunkOctets);
   return tight && chosen * kChunkOctets - copied < worth ? 0 : chosen;

@@ -283,6 +283,7 @@ Status Store::Impl::fill_side(const ImageState& image) {
 /// hold: until it gets its name what is freed can be used again at once.
 Status Store::Impl::bring_up(Store& store, std::uint64_t version, ImageSource& source) {
   pool.spare(version);
+  pool.reclaim();  // chunks that the image has empty: else the store looks fuller than it is
   Status done = source.complete(store);
   if (!pool.has_spared()) source.used_again();
   pool.distrust_readers();

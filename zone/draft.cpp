@@ -1,6 +1,5 @@
 #include "zone/draft.h"
 
-
 #include <algorithm>
 #include <cstring>
 

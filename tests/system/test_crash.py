@@ -47,13 +47,13 @@ ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_o
              "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted"}  # test_dump.py
 # Reached only on the way back from another crash: test_a_crash_during_replay.
 REPLAY = {"replay-staged", "replay-published"}
-# Need a store that grows and shrinks by megabytes: tests/unit/shm has them.
-LARGE = {"store-punch", "store-punched", "store-reclaimed", "store-grow-file", "store-grow-side",
-         "store-grow-counts", "store-grow-committed"}
+# Needs tens of thousands of zones: tests/crash/store_kill.cpp has it.
+LARGE = {"store-grow-side"}
+UPKEEP = {"store-retired-dismantled"}  # when a zone has gone: a test of its own, below
 # Reached with each update. The others are reached once or twice in a life, or as often as checkpoints have something to write.
 RECURRING = ("commit-", "journal-before-write", "journal-written", "journal-synced", "store-publish-")
 # Where it takes more octets: the journal's limit, or garbage in the store that is worth a walk.
-TAKES_MORE = ("journal-snapshot", "journal-segment-dropped", "store-compact")
+TAKES_MORE = ("journal-snapshot", "journal-segment-dropped", "store-compact", "store-grow", "store-punch", "store-reclaimed")
 
 
 @pytest.fixture
@@ -192,8 +192,10 @@ class Crashing:
 
 def turns():
     """Each point when it is reached first; what each update reaches also between updates."""
-    points = sorted(set(crash_points()) - REPLAY - LARGE - ELSEWHERE)
-    return [(1, point) for point in points] + [(4, point) for point in points if point.startswith(RECURRING)]
+    points = sorted(set(crash_points()) - REPLAY - LARGE - UPKEEP - ELSEWHERE)
+    often = [point for point in points if point.startswith(RECURRING)]
+    growing = ["store-grow-counts", "store-grow-file", "store-grow-committed"]  # behind those of the first start
+    return [(1, point) for point in points] + [(4, point) for point in often] + [(6, point) for point in growing]
 
 
 @pytest.mark.parametrize("turn, point", turns())
@@ -212,6 +214,30 @@ def test_no_acknowledged_update_is_lost(crashing, turn, point):
     crashing.restart_host()
     crashing.server.crash_at = None
     crashing.server.start(ZONE)
+    crashing.check()
+
+
+@pytest.mark.parametrize("turn", (1, 4))
+def test_a_crash_while_a_removed_zone_is_given_back_loses_nothing(crashing, tmp_path, turn):
+    server = crashing.server
+    large = tmp_path / "large.zone"
+    large.write_text(ZONE_FILE + "".join(f"n{number} A 192.0.2.1\n" for number in range(20_000)))
+    server.zones = server.zones + [{"name": "large.test", "file": str(large)}]
+    server.write_config()
+    crashing.live(f"store-retired-dismantled:{turn}")
+    servers.wait_until("it is loaded", lambda: server.serves("large.test"))
+    assert not crashing.dead()
+    server.zones = server.zones[:-1]
+    server.write_config()
+    server.control("reload", check=False)
+    servers.wait_until("it has died", crashing.dead)
+    crashing.live()
+    assert not crashing.dead(), server.log()
+    crashing.check()
+    server.control("store", "check")
+    crashing.restart_host()
+    server.crash_at = None
+    server.start(ZONE)
     crashing.check()
 
 

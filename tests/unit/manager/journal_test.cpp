@@ -213,6 +213,22 @@ TEST_F(UndurableTail, NothingIsTakenBehindIt) {
     }
 }
 
+TEST_F(UndurableTail, IsTriedAgainWithoutARecord) {
+  live_and_be_killed();
+  {
+    Journal journal = open_with_failing(Call::kPreallocate);
+    EXPECT_FALSE(journal.is_secured());
+    EXPECT_FALSE(journal.append({}));
+    EXPECT_FALSE(journal.is_secured());
+    fail_on({});
+    EXPECT_TRUE(journal.append({}));
+    EXPECT_TRUE(journal.is_secured());
+  }
+  std::mt19937_64 random(1);
+  disk.power_cut(random);
+  EXPECT_THAT(payloads(open()), ElementsAre("good", "written"));
+}
+
 TEST_F(UndurableTail, OneThatCannotEvenBeReadIsLeftToALaterStart) {
   live_and_be_killed();
   int opened = 0;
