@@ -6,6 +6,7 @@
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/image_lending.h"
+#include "manager/journal_end.h"
 
 namespace pando::manager {
 
@@ -134,8 +135,7 @@ void Checkpointer::let_go(std::string_view reason) {
 
 void Checkpointer::write_now(Done done) {
   if (aborted_) return done(fail(Errc::kDenied, "the process is ending"));
-  if (!journal_.is_secured())
-    return done(fail(Errc::kIo, "the end of the journal could not be made durable again yet"));
+  if (auto durable = check_end(journal_); !durable) return done(durable);
   if (!running_ && has_current() && !image_->unproven()) return done({});
   waiting_.push_back(std::move(done));
   if (!running_ && !must_wait()) start();

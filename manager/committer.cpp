@@ -7,6 +7,7 @@
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
+#include "manager/journal_end.h"
 #include "manager/journal_payload.h"
 #include "shm/reserve.h"
 
@@ -276,21 +277,21 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
 Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& compute,
                                                   const zone::DataLimits& limits) const {
   // What has nothing to journal finds what it wants there; a crash of the host may still take that.
-  const auto unchanged = [this]() -> Result<zone::Applied> {
-    if (journal_.is_secured()) return zone::Applied{};
-    return fail(Errc::kIo, "the end of the journal could not be made durable again yet");
+  const auto unchanged = [this](zone::Applied&& applied) -> Result<zone::Applied> {
+    if (auto durable = check_end(journal_); !durable) return pass(durable);
+    return std::move(applied);
   };
   auto changes = compute(stage.draft.snapshot());
   if (!changes) return pass(changes);
-  if (changes->empty()) return unchanged();
+  if (changes->empty()) return unchanged({});
   // Deleting works when the store is full; in a group it would lend the reserve to others.
   const bool deletes = stage.alone && changes->added.size() <= changes->removed.size();
   if (deletes) stage.transaction.use_reserve();
   auto result = stage.draft.apply(*changes, limits);
-  if (result && result->effective.empty() && !journal_.is_secured()) return unchanged();
-  if (result && !result->effective.empty())
-    if (auto left = leaves_reserve(store_, deletes); !left) return pass(left);
-  if (result && !result->effective.empty()) note_difference(stage, *result, RecordKind::kDelta);
+  if (!result) return result;
+  if (result->effective.empty()) return unchanged(std::move(*result));
+  if (auto left = leaves_reserve(store_, deletes); !left) return pass(left);
+  note_difference(stage, *result, RecordKind::kDelta);
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "manager/journal_end.h"
 #include "manager/record_steps.h"
 #include "manager/soa.h"
 #include "manager/zone_diff.h"
@@ -125,6 +126,45 @@ Result<zone::Changes> rollback_changes(const zone::ZoneView& zone,
     return zone::Changes{apex, {}, {}};
   return with_serial(apex, steps, std::move(*present), std::move(*soa),
                      next_serial(zone.serial(), policy, now));
+}
+
+Result<zone::Changes> RollbackTarget::changes(const zone::ZoneView& zone,
+                                              config::SerialPolicy policy,
+                                              std::uint64_t now) const {
+  if (label.empty()) return rollback_changes(zone, serial, policy, now);
+  const auto saved = zone::saved_versions(zone);
+  const zone::SavedVersion* version = zone::find_saved(saved, label);
+  if (version == nullptr)
+    return fail(Errc::kNotFound, "{} has no snapshot '{}'", to_text(zone.apex()), label);
+  return rollback_changes(zone, *version, policy, now);
+}
+
+std::uint64_t RollbackTarget::records(const zone::ZoneView& zone) const {
+  if (!zone || !zone.loaded()) return 0;
+  const auto saved = zone::saved_versions(zone);
+  const zone::SavedVersion* version = zone::find_saved(saved, label);
+  const zone::ZoneView data = version == nullptr ? zone : zone::data_of(zone, *version);
+  if (!data) return 0;
+  const dns::Serial from = version == nullptr ? serial : version->serial;
+  const auto history = zone::HistoryReader::from(data, from);
+  const bool aside = version != nullptr && version->aside != 0;
+  return (history ? history->records() : 0) +
+         (aside ? zone.record_count() + data.record_count() : 0);
+}
+
+Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,
+                      const dns::Name& name, const RollbackTarget& target,
+                      config::SerialPolicy policy, std::uint64_t now,
+                      const zone::DataLimits& limits) {
+  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
+  if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
+  auto changes = target.changes(zone, policy, now);
+  if (!changes) return pass(changes);
+  if (changes->empty()) return check_end(journal);
+  auto applied = stage.draft.apply(*changes, limits);
+  if (!applied) return pass(applied);
+  committer.note_difference(stage, *applied, RecordKind::kDelta);
+  return {};
 }
 
 }  // namespace pando::manager

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <string>
+
 #include "base/result.h"
 #include "config/zone_table.h"
 #include "dns/types.h"
+#include "manager/committer.h"
 #include "zone/changes.h"
 #include "zone/saved_versions.h"
 #include "zone/snapshot.h"
@@ -26,5 +29,25 @@ Result<zone::Changes> rollback_changes(const zone::ZoneView& zone,
 
 /// kInvalid: the zone is signed, and nobody here could sign what it would be made.
 Status check_rollback(const zone::ZoneView& zone);
+
+/// Where a zone is to be led back to: a label, or when that is empty a serial.
+struct RollbackTarget {
+  dns::Serial serial{};
+  std::string label{};
+
+  /// rollback_changes() of `zone`; kNotFound: it has no snapshot of that label.
+  [[nodiscard]] Result<zone::Changes> changes(const zone::ZoneView& zone,
+                                              config::SerialPolicy policy, std::uint64_t now) const;
+  /// Records that this changes, or looks at, at most about.
+  [[nodiscard]] std::uint64_t records(const zone::ZoneView& zone) const;
+};
+
+/// The step that leads the zone `name` back, with its record for the journal. kNotFound also when
+/// it is not loaded; kIo when it is there already and a crash of the host could take it away from
+/// there (check_end). Any thread.
+Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,
+                      const dns::Name& name, const RollbackTarget& target,
+                      config::SerialPolicy policy, std::uint64_t now,
+                      const zone::DataLimits& limits);
 
 }  // namespace pando::manager

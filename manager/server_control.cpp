@@ -14,7 +14,6 @@
 #include "manager/store_copy.h"
 #include "manager/store_dump.h"
 #include "shm/side_table.h"
-#include "zone/history.h"
 
 namespace pando::manager {
 
@@ -92,7 +91,7 @@ void Server::copy_store_to(const std::string& path, const ControlServer::Reply& 
   if (std::exchange(copying_, true))
     return reply(fail(Errc::kExists, "another copy is being written"));
   if (checkpointer_) checkpointer_->doubt();
-  copy_store(*store_, *slots_, io_, file_writers(), native_files(), {path, ending_},
+  copy_store(*store_, *slots_, *journal_, io_, file_writers(), native_files(), {path, ending_},
              [this, reply](const Status& status) {
                copying_ = false;
                reply(status ? Result<json>(json::object())
@@ -118,7 +117,7 @@ void Server::write_dump(const std::string& path, const DumpDone& done) {
   auto owner = journal_identity(native_files(), runtime_->settings.store.journal);
   if (!owner) return done(pass(owner));
   DumpRequest request{path, *owner, history(), ending_};
-  dump_store(*store_, *slots_, io_, file_writers(), native_files(), std::move(request),
+  dump_store(*store_, *slots_, *journal_, io_, file_writers(), native_files(), std::move(request),
              [this, done](const Result<WrittenDump>& written) {
                dumping_ = false;
                if (!written) return done(tl::unexpected<Error>(written.error()));
@@ -140,51 +139,6 @@ void Server::hand_over(const ControlServer::Reply& reply) {
 
 namespace {
 
-/// Where a zone is to be led back to: a label, or when that is empty a serial.
-struct Target {
-  dns::Serial serial{};
-  std::string label{};
-
-  [[nodiscard]] Result<zone::Changes> changes(const zone::ZoneView& zone,
-                                              config::SerialPolicy policy,
-                                              std::uint64_t now) const {
-    if (label.empty()) return rollback_changes(zone, serial, policy, now);
-    const auto saved = zone::saved_versions(zone);
-    const zone::SavedVersion* version = zone::find_saved(saved, label);
-    if (version == nullptr)
-      return fail(Errc::kNotFound, "{} has no snapshot '{}'", to_text(zone.apex()), label);
-    return rollback_changes(zone, *version, policy, now);
-  }
-
-  /// Records that this changes, or looks at, at most about.
-  [[nodiscard]] std::uint64_t records(const zone::ZoneView& zone) const {
-    if (!zone || !zone.loaded()) return 0;
-    const auto saved = zone::saved_versions(zone);
-    const zone::SavedVersion* version = zone::find_saved(saved, label);
-    const zone::ZoneView data = version == nullptr ? zone : zone::data_of(zone, *version);
-    if (!data) return 0;
-    const dns::Serial from = version == nullptr ? serial : version->serial;
-    const auto history = zone::HistoryReader::from(data, from);
-    const bool aside = version != nullptr && version->aside != 0;
-    return (history ? history->records() : 0) +
-           (aside ? zone.record_count() + data.record_count() : 0);
-  }
-};
-
-Status stage_rollback(const Committer& committer, Stage& stage, const dns::Name& name,
-                      const Target& target, config::SerialPolicy policy, std::uint64_t now,
-                      const zone::DataLimits& limits) {
-  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
-  if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
-  auto changes = target.changes(zone, policy, now);
-  if (!changes) return pass(changes);
-  if (changes->empty()) return {};
-  auto applied = stage.draft.apply(*changes, limits);
-  if (!applied) return pass(applied);
-  committer.note_difference(stage, *applied, RecordKind::kDelta);
-  return {};
-}
-
 /// The options of a primary zone; what a primary sends is not ours to change.
 Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings,
                                                 const dns::Name& name) {
@@ -204,14 +158,15 @@ void Server::roll_back(const ipc::ControlRequest& request, const ControlServer::
   if (!name) return reply(pass(name));
   auto options = primary_zone(runtime_->settings, *name);
   if (!options) return reply(pass(options));
-  const Target target{{request.serial}, request.label};
+  const RollbackTarget target{{request.serial}, request.label};
   ZoneChange change;
   change.zone = *name;
   change.records = target.records(committer_->current().zone_at(*name));
   change.stage = [this, zone = *name, target, runtime = runtime_,
                   policy = (*options)->serial_policy,
                   now = static_cast<std::uint64_t>(std::time(nullptr))](Stage& stage) {
-    return stage_rollback(*committer_, stage, zone, target, policy, now, runtime->limits);
+    return stage_rollback(*committer_, *journal_, stage, zone, target, policy, now,
+                          runtime->limits);
   };
   change.done = [this, reply, zone = *name](const Result<std::uint64_t>& version) {
     if (!version) return reply(tl::unexpected<Error>(version.error()));

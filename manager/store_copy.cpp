@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "manager/image.h"
+#include "manager/journal_end.h"
 #include "zone/draft.h"
 
 namespace pando::manager {
@@ -41,9 +42,10 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
   return {};
 }
 
-void copy_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
-                asio::thread_pool& pool, Files& files, CopyRequest request,
+void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
+                asio::io_context& io, asio::thread_pool& pool, Files& files, CopyRequest request,
                 std::function<void(const Status&)> done) {
+  if (auto durable = check_end(journal); !durable) return done(durable);
   auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots.pin_own(store.current().number));
   auto capture = std::make_shared<shm::ImageCapture>(store.capture());
   asio::post(pool, [=, &io, &files, window = store.window(), request = std::move(request),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "manager/journal.h"
 #include "manager/store_file.h"
 #include "manager/write_pace.h"
 #include "shm/slots.h"
@@ -32,10 +33,12 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
 /// own is empty starts on it, to seed a secondary or from a backup. In a thread of `pool`, pinned
 /// and paced, while the store goes on. Call on the commit thread, where `done` is called, too; all
 /// references outlive the pool's threads. kDenied: it was given up; what is at the path stays.
+/// kIo, at once, while `journal`'s end is not durable: a crash of the host could take back a serial
+/// that the copy has, and this server give it to other data.
 ///
 /// What the store has counted as written since the last checkpoint is forgotten by this.
-void copy_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
-                asio::thread_pool& pool, Files& files, CopyRequest request,
+void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
+                asio::io_context& io, asio::thread_pool& pool, Files& files, CopyRequest request,
                 std::function<void(const Status&)> done);
 
 }  // namespace pando::manager

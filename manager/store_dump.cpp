@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/crash_point.h"
+#include "manager/journal_end.h"
 #include "manager/journal_snapshot.h"
 #include "manager/trickled_file.h"
 #include "manager/zone_writing.h"
@@ -111,9 +112,10 @@ Result<WrittenDump> write_file(Files& files, shm::Store& store, const zone::Snap
 
 }  // namespace
 
-void dump_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
-                asio::thread_pool& pool, Files& files, DumpRequest request,
+void dump_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
+                asio::io_context& io, asio::thread_pool& pool, Files& files, DumpRequest request,
                 std::function<void(const Result<WrittenDump>&)> done) {
+  if (auto durable = check_end(journal); !durable) return done(pass(durable));
   const shm::VersionInfo now = store.current();
   auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots.pin_own(now.number));
   const zone::Snapshot version(store.window(), now.root, now.number);

@@ -35,9 +35,11 @@ struct DumpRequest {
 /// Writes the present version to `request.path`, which is there, whole and durable, when `done` is
 /// told so, and as it was before when it is not. In a thread of `pool`, from a pinned version,
 /// while the store goes on. Call on the commit thread, where `done` is called, too; all references
-/// outlive the pool's threads. The file is for its owner alone: it has all that is served.
-void dump_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
-                asio::thread_pool& pool, Files& files, DumpRequest request,
+/// outlive the pool's threads. The file is for its owner alone: it has all that is served. kIo, at
+/// once, while `journal`'s end is not durable: a crash of the host could take back a position that
+/// the dump has, and what the journal writes there then would be taken for what the dump says.
+void dump_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
+                asio::io_context& io, asio::thread_pool& pool, Files& files, DumpRequest request,
                 std::function<void(const Result<WrittenDump>&)> done);
 
 }  // namespace pando::manager

@@ -381,8 +381,8 @@ class DumpHost : public Host {
     request.history = std::make_shared<HistorySource>(disk, parts->journal, quiet);
     request.ended = std::make_shared<std::atomic<bool>>(false);
     std::optional<bool> done;
-    dump_store(parts->zone.store(), parts->slots, parts->io, parts->pool, disk, request,
-               [&](const Result<WrittenDump>& written) { done = written.has_value(); });
+    dump_store(parts->zone.store(), parts->slots, parts->journal, parts->io, parts->pool, disk,
+               request, [&](const Result<WrittenDump>& written) { done = written.has_value(); });
     EXPECT_TRUE(parts->run_until([&] { return done.has_value(); }));
     return *done;
   }

@@ -9,13 +9,11 @@
 #include <set>
 
 #include "manager/image.h"
-#include "manager/store_copy.h"
-#include "manager/store_dump.h"
 #include "manager/zone_copies.h"
 #include "manager/zone_exports.h"
 #include "manager/zone_file.h"
 #include "tests/unit/manager/fake_disk.h"
-#include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/parts_steps.h"
 #include "zone/dump_reader.h"
 
 namespace pando::manager {
@@ -108,9 +106,7 @@ class Writer : public ::testing::Test {
 
   void change() {
     const std::uint32_t serial = parts_.zone.zone().serial().value;
-    must(parts_.apply({fmt::format("@ 0 SOA ns1 admin {} 3600 600 86400 300", serial)},
-                      {fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial + 1),
-                       fmt::format("host{} 300 A 192.0.2.200", serial)}));
+    must(testing::update(parts_, {}, {fmt::format("host{} 300 A 192.0.2.200", serial)}));
     lines_[serial + 1] = parts_.zone.zone().record_count() + 2;  // a comment and $ORIGIN
   }
   /// Serial of a zone's text, by its comment.
@@ -303,19 +299,8 @@ TEST_F(ZoneExportedElsewhere, OutlivesEachFault) { each_call_fails(); }
 class DumpOfAStore : public Writer {
  protected:
   Status write() override {
-    DumpRequest request;
-    request.path = kPath;
-    request.owner = {5, 6};
-    request.history =
-        std::make_shared<HistorySource>(native_files(), parts_.journal, [](const JournalNote&) {});
-    request.ended = std::make_shared<std::atomic<bool>>(false);
-    std::optional<Status> outcome;
-    dump_store(parts_.zone.store(), parts_.slots, parts_.io, parts_.pool, disk_, request,
-               [&](const Result<WrittenDump>& written) {
-                 outcome = written ? Status() : Status(tl::unexpected<Error>(written.error()));
-               });
-    EXPECT_TRUE(parts_.run_until([&] { return outcome.has_value(); }));
-    return *outcome;
+    auto written = testing::write_dump(parts_, disk_, kPath);
+    return written ? Status() : Status(pass(written));
   }
   std::uint64_t found() override {
     if (!disk_.has(kPath)) return 0;
@@ -340,14 +325,7 @@ TEST_F(DumpOfAStore, OutlivesEachFault) { each_call_fails(); }
 
 class CopyOfAStore : public Writer {
  protected:
-  Status write() override {
-    std::optional<Status> outcome;
-    copy_store(parts_.zone.store(), parts_.slots, parts_.io, parts_.pool, disk_,
-               {kPath, std::make_shared<std::atomic<bool>>(false)},
-               [&](const Status& status) { outcome = status; });
-    EXPECT_TRUE(parts_.run_until([&] { return outcome.has_value(); }));
-    return *outcome;
-  }
+  Status write() override { return testing::write_copy(parts_, disk_, kPath); }
   std::uint64_t found() override {
     if (!disk_.has(kPath)) return 0;
     Image& image = opened();

@@ -11,10 +11,9 @@
 #include "manager/journal_identity.h"
 #include "manager/journal_payload.h"
 #include "manager/placed_dump.h"
-#include "manager/store_dump.h"
 #include "shm/inspection.h"
 #include "tests/unit/manager/fake_disk.h"
-#include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/parts_steps.h"
 #include "zone/audit.h"
 #include "zone/dump_writer.h"
 #include "zone/each_record.h"
@@ -28,10 +27,7 @@ using ::testing::HasSubstr;
 using testing::name;
 using testing::Parts;
 using testing::record;
-
-constexpr const char* kSoa = "@ 3600 SOA ns1 admin {} 3600 600 86400 300";
-
-std::string soa(std::uint32_t serial) { return fmt::format(fmt::runtime(kSoa), serial); }
+using testing::soa_line;
 
 /// What is read back from octets.
 zone::DumpReader::Source source_of(const Bytes& octets) {
@@ -105,8 +101,8 @@ class Dump : public ::testing::Test {
               const std::vector<std::string>& added) {
     auto out = removed;
     auto in = added;
-    out.push_back(soa(from));
-    in.push_back(soa(from + 1));
+    out.push_back(soa_line(from));
+    in.push_back(soa_line(from + 1));
     must(parts_.apply(out, in));
   }
   Bytes dump(std::vector<zone::DumpNote> notes = {}) {
@@ -241,9 +237,9 @@ class DumpOfSaved : public Dump {
     update(10, {}, {"a 60 A 192.0.2.1"});
     save("second");
     update(11, {"a 60 A 192.0.2.1"}, {"b 60 A 192.0.2.1"});
-    parts_.zone.put({soa(50), "@ 60 NS ns1", "ns1 60 A 192.0.2.1"});
+    parts_.zone.put({soa_line(50), "@ 60 NS ns1", "ns1 60 A 192.0.2.1"});
     save("third");
-    parts_.zone.put({soa(70), "@ 60 NS ns2", "ns2 60 A 192.0.2.1"});
+    parts_.zone.put({soa_line(70), "@ 60 NS ns2", "ns2 60 A 192.0.2.1"});
     update(70, {}, {"before 60 A 192.0.2.1"});
     save("fourth");
     update(71, {}, {"c 60 A 192.0.2.1"});
@@ -386,7 +382,7 @@ class Crafted {
   }
   Crafted& difference(std::uint32_t from, std::uint32_t to, bool last = true) {
     return add(zone::DumpDifference{
-        {from}, {to}, last, {name("@"), {record(soa(from))}, {record(soa(to))}}});
+        {from}, {to}, last, {name("@"), {record(soa_line(from))}, {record(soa_line(to))}}});
   }
   Crafted& saved(std::string_view label, std::uint32_t serial) {
     return add(zone::DumpSaved{{std::string(label), {serial}, 1, 2}});
@@ -406,7 +402,7 @@ class Crafted {
 };
 
 TEST(CraftedDump, IsReadInOneOrderOnly) {
-  const std::vector<std::string> sound{soa(10), "@ 60 NS a"};
+  const std::vector<std::string> sound{soa_line(10), "@ 60 NS a"};
   const auto good = [&] { return Crafted().zone("@", 2).part(sound); };
   EXPECT_TRUE(check(good().end().finish({1, 2, 0})));
   EXPECT_THAT(good().end().add(zone::DumpCounts{1, 3, 0}).error(), HasSubstr("counts"));
@@ -424,7 +420,7 @@ TEST(CraftedDump, IsReadInOneOrderOnly) {
 }
 
 TEST(CraftedDump, SavedVersionsStandWhereTheyBelong) {
-  const std::vector<std::string> sound{soa(10), "@ 60 NS a"};
+  const std::vector<std::string> sound{soa_line(10), "@ 60 NS a"};
   const auto good = [&] { return Crafted().zone("@", 2).part(sound); };
   const auto aside = zone::DumpAside{{10}, 2};
   EXPECT_TRUE(
@@ -449,7 +445,7 @@ TEST(CraftedDump, SavedVersionsStandWhereTheyBelong) {
 }
 
 TEST(CraftedDump, WhatNoServerCouldServeIsRefused) {
-  const std::vector<std::string> sound{soa(10), "@ 60 NS a"};
+  const std::vector<std::string> sound{soa_line(10), "@ 60 NS a"};
   EXPECT_THAT(Crafted().zone("@", 1).part({"www.other. 60 A 192.0.2.1"}).error(),
               HasSubstr("is not in"));
   zone::DumpPart part{{name("@"), {}, {{name("@"), dns::RRType::kA, {60}, {1, 2, 3}}}}};
@@ -467,7 +463,7 @@ TEST(CraftedDump, WhatNoServerCouldServeIsRefused) {
 }
 
 TEST(CraftedDump, AStampIsThatOfTheFileThatTheZoneNames) {
-  const std::vector<std::string> sound{soa(10), "@ 60 NS a"};
+  const std::vector<std::string> sound{soa_line(10), "@ 60 NS a"};
   const zone::ZoneSource noted{12, 34, 56, 78};
   const auto stamp_of = [&](const Bytes& note, bool with_history) {
     zone::DumpZone head;
@@ -514,17 +510,7 @@ class DumpFile : public Dump {
  protected:
   Result<WrittenDump> write(const std::string& path, Files& files = native_files(),
                             bool ended = false) {
-    DumpRequest request;
-    request.path = path;
-    request.owner = {5, 6};
-    request.history =
-        std::make_shared<HistorySource>(native_files(), parts_.journal, [](const JournalNote&) {});
-    request.ended = std::make_shared<std::atomic<bool>>(ended);
-    auto result = std::make_shared<std::optional<Result<WrittenDump>>>();
-    dump_store(parts_.zone.store(), parts_.slots, parts_.io, parts_.pool, files, request,
-               [result](const Result<WrittenDump>& written) { *result = written; });
-    EXPECT_TRUE(parts_.run_until([&] { return result->has_value(); }));
-    return std::move(**result);
+    return testing::write_dump(parts_, files, path, ended);
   }
   [[nodiscard]] std::string path(std::string_view leaf) const {
     return fmt::format("{}/{}", parts_.folder.path(), leaf);

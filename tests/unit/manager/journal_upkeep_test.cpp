@@ -5,7 +5,7 @@
 #include <asio/post.hpp>
 #include <latch>
 
-#include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/parts_steps.h"
 
 namespace pando::manager {
 namespace {
@@ -87,8 +87,7 @@ TEST_F(Upkeep, AnEmptySegmentsSuccessorIsNotFolded) {
   EXPECT_EQ(in_snapshot(), 1);
   EXPECT_EQ(behind_snapshot(), 1);
   // So it is for the next process.
-  parts_.journal = shm::test::must(Journal::open({parts_.folder.path() + "/journal", 64 << 10},
-                                                 native_files(), [](const JournalNote&) {}));
+  testing::open_journal_again(parts_);
   EXPECT_EQ(in_snapshot(), 1);
   EXPECT_EQ(behind_snapshot(), 1);
 }

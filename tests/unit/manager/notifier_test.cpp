@@ -9,7 +9,7 @@
 #include "dns/message.h"
 #include "manager/forwarded_request.h"
 #include "tests/unit/manager/loopback.h"
-#include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/parts_steps.h"
 #include "tests/unit/manager/runtime_from.h"
 
 namespace pando::manager {
@@ -101,11 +101,7 @@ class NotifierTest : public ::testing::Test {
     EXPECT_TRUE(parts_.run_until([&] { return !(message = secondary.receive()).empty(); }));
     return message;
   }
-  void change() {
-    const std::string from = fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial_);
-    const std::string to = fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", ++serial_);
-    ASSERT_TRUE(parts_.apply({from}, {to}).has_value());
-  }
+  void change() { ASSERT_TRUE(testing::update(parts_, {}, {}).has_value()); }
   void wait_for(const std::function<bool(const Notifier::Counters&)>& condition) {
     EXPECT_TRUE(parts_.run_until([&] { return condition(notifier_->counters()); }));
   }
@@ -116,7 +112,6 @@ class NotifierTest : public ::testing::Test {
   Parts parts_;
   RuntimePtr runtime_;
   std::unique_ptr<Notifier> notifier_;
-  int serial_ = 10;
   Network network_;  // ends first
 };
 

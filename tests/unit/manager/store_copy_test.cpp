@@ -41,14 +41,14 @@ class StoreCopies : public ::testing::Test {
     ASSERT_TRUE((*result)->has_value());
   }
   void copy(std::uint64_t octets_per_second) {
-    copy_store(parts.zone.store(), parts.slots, parts.io, parts.pool, disk,
+    copy_store(parts.zone.store(), parts.slots, parts.journal, parts.io, parts.pool, disk,
                {"/disk/copy", ended, octets_per_second},
                [this](const Status& status) { done = status; });
   }
   void dump(std::uint64_t octets_per_second) {
     auto history =
         std::make_shared<HistorySource>(native_files(), parts.journal, [](const JournalNote&) {});
-    dump_store(parts.zone.store(), parts.slots, parts.io, parts.pool, disk,
+    dump_store(parts.zone.store(), parts.slots, parts.journal, parts.io, parts.pool, disk,
                {"/disk/dump", {5, 6}, history, ended, octets_per_second},
                [this](const Result<WrittenDump>& written) {
                  done = written ? Status() : Status(tl::unexpected<Error>(written.error()));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "manager/journal_history.h"
-#include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/parts_steps.h"
 
 namespace pando::manager {
 namespace {
@@ -13,6 +13,7 @@ using ::testing::IsEmpty;
 using testing::name;
 using testing::Parts;
 using ::testing::SizeIs;
+using testing::soa_line;
 
 /// The last manager died after a group was journalled and before it was published.
 class Replay : public ::testing::Test {
@@ -27,10 +28,8 @@ class Replay : public ::testing::Test {
     ASSERT_TRUE(replayed.has_value());
   }
   JournalEntry delta(std::uint32_t from) {
-    const auto changes =
-        parts_.changes({fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", from)},
-                       {fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", from + 1),
-                        fmt::format("r{} 60 A 192.0.2.1", from)});
+    const auto changes = parts_.changes(
+        {soa_line(from)}, {soa_line(from + 1), fmt::format("r{} 60 A 192.0.2.1", from)});
     return {name("@"), {from}, {from + 1}, zone::encode(changes)};
   }
   std::shared_ptr<const JournalHistory> history() {

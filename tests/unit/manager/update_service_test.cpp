@@ -5,7 +5,7 @@
 
 #include "ipc/log.h"
 #include "tests/unit/manager/fake_disk.h"
-#include "tests/unit/manager/parts.h"
+#include "tests/unit/manager/parts_steps.h"
 #include "tests/unit/manager/runtime_from.h"
 #include "tests/unit/manager/update_builder.h"
 
@@ -315,6 +315,23 @@ TEST_F(Service, ForgedUpdatesDoNotDisplaceAnswersThatMayBeAskedForAgain) {
     EXPECT_EQ(rcode(update(std::move(forged))), Rcode::kNotAuth);
   }
   EXPECT_EQ(update(message), first);
+}
+
+TEST_F(Service, WhileTheJournalsEndIsNotDurableEachUpdateIsServfail) {
+  const Bytes there = sign(add().message(1), "ours.");
+  EXPECT_EQ(rcode(update(there)), Rcode::kNoError);
+  disk_.fail = [](testing::FakeDisk::Call call, const std::string&) -> Status {
+    return call == testing::FakeDisk::Call::kSync ? fail(Errc::kIo, "EIO") : Status();
+  };
+  testing::open_journal_again(parts_);
+  const Bytes known = sign(add().message(2), "ours.");
+  const Bytes other = signed_add("other");
+  EXPECT_EQ(rcode(update(known)), Rcode::kServFail) << "what it wants is there, but may be lost";
+  EXPECT_EQ(rcode(update(other)), Rcode::kServFail);
+  EXPECT_THAT(parts_.zone.at("other"), IsEmpty());
+  disk_.fail = [](testing::FakeDisk::Call, const std::string&) { return Status(); };
+  EXPECT_EQ(rcode(update(other)), Rcode::kNoError);
+  EXPECT_EQ(rcode(update(known)), Rcode::kNoError);
 }
 
 /// INFO-CODE and EXTRA-TEXT of the extended error in a response, as "21 text"; "" = there is none.
