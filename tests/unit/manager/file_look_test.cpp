@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/manager/parts.h"
+#include <thread>
+
+#include "tests/unit/manager/loader_fixture.h"
 
 namespace pando::manager {
 namespace {
@@ -12,8 +14,11 @@ using Kind = LoadOutcome::Kind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kBasicZone;
+using testing::kFile;
+using testing::Loader;
 using testing::name;
 using testing::Parts;
+using ::testing::SizeIs;
 
 /// A look at the file of "example.", which nobody follows up.
 class Look : public ::testing::Test {
@@ -39,8 +44,7 @@ class Look : public ::testing::Test {
   FileLook& look() {
     look_.job.apex = name("@");
     look_.job.path = path_;
-    look_.history =
-        std::make_shared<HistorySource>(native_files(), parts_.journal, [](const JournalNote&) {});
+    look_.history = testing::history_of(parts_);
     look_.version = parts_.zone.snapshot();
     look_.progress = std::make_shared<LoadProgress>();
     const std::uint64_t before = parts_.zone.store().current().number;
@@ -111,6 +115,162 @@ TEST_F(Look, ForgetsWhatAnEarlierOneFound) {
   ASSERT_TRUE(found.outcome);
   EXPECT_EQ(found.outcome->kind, Kind::kUnchanged);
   EXPECT_EQ(found.scanned, 1U) << "both together";
+}
+
+// What is noticed, where the loader follows it up.
+// --------------------------------------------------
+
+TEST_F(Loader, AnUnchangedFileIsNotReadAgain) {
+  write(kFile);
+  load();
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+}
+
+TEST_F(Loader, AMissingFileIsAProblemUnlessItIsOptional) {
+  EXPECT_EQ(load().kind, Kind::kFailed);
+  EXPECT_EQ(load(true).kind, Kind::kAbsent);
+}
+
+TEST_F(Loader, AFileTouchedButEqualIsReadForItsHashAloneAndNotedAnew) {
+  write(kFile);
+  load();
+  const auto before = loader_.counters();
+  EXPECT_EQ(before.built, 1U);
+  write(kFile);
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  EXPECT_EQ(serial(), 10U);
+  EXPECT_EQ(loader_.counters().built, before.built);
+  EXPECT_EQ(loader_.counters().hashed, before.hashed + 1);
+  EXPECT_EQ(loader_.counters().renewed, before.renewed + 1);
+  EXPECT_TRUE(parts_.run_until([&] {
+    return noted_source(parts_.zone.zone()).file_mtime_ns == stat_source(path_)->file_mtime_ns;
+  }));
+  EXPECT_NE(noted_source(parts_.zone.zone()).hash, 0U);
+}
+
+/// As `cp -p` and rsync --times leave it, or two edits within a tick of the clock.
+TEST_F(Loader, AnEditThatKeepsSizeAndTimeIsMergedAsWell) {
+  write(kFile);
+  load();
+  const auto time = std::filesystem::last_write_time(path_);
+  const std::uint64_t octets = std::filesystem::file_size(path_);
+  std::string text = kFile;
+  text.replace(text.find("192.0.2.10"), 10, "192.0.2.99");
+  write(text);
+  std::filesystem::last_write_time(path_, time);
+  ASSERT_EQ(std::filesystem::file_size(path_), octets);
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  EXPECT_THAT(parts_.zone.at("www"), ElementsAre("300 A 192.0.2.99"));
+  EXPECT_EQ(serial(), 11U);
+}
+
+TEST_F(Loader, AnEditThatKeepsSizeAndTimeIsSeenWhenTheStoreIsLost) {
+  write(kFile);
+  load();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  const auto time = std::filesystem::last_write_time(path_);
+  std::string text = kFile;
+  text.replace(text.find("192.0.2.10"), 10, "192.0.2.99");
+  write(text);
+  std::filesystem::last_write_time(path_, time);
+  lose_store();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  EXPECT_THAT(parts_.zone.at("www"), ElementsAre("300 A 192.0.2.99"));
+  EXPECT_EQ(serial(), 12U) << "secondaries must not miss it";
+  expect_stable();
+}
+
+TEST_F(Loader, AnEditedFileOfTheSameSizeIsReadForItsHashOnce) {
+  write(kFile);
+  load();
+  std::string text = kFile;
+  text.replace(text.find("192.0.2.10"), 10, "192.0.2.99");
+  for (const bool among : {false, true}) {
+    write(text);
+    while (stat_source(path_)->stamp == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto before = loader_.counters();
+    EXPECT_EQ((among ? load_among_others() : load()).kind, Kind::kChanged);
+    EXPECT_EQ(loader_.counters().hashed, before.hashed + 1);
+    EXPECT_EQ(loader_.counters().built, before.built + 1 + (among ? 1 : 0)) << "and the other's";
+    text = kFile;
+  }
+}
+
+/// A file that includes another, which is edited without a trace in its size and time.
+class LoaderOfIncluded : public Loader {
+ protected:
+  LoaderOfIncluded() {
+    include(30);
+    write(std::string(kFile) + "$INCLUDE included\n");
+  }
+  void include(int host) {
+    const std::string path = parts_.folder.path() + "/included";
+    std::ofstream(path) << fmt::format("inner A 192.0.2.{}\n", host);
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type(std::chrono::seconds(1'000'000)));
+  }
+  void expect_inner(int host) {
+    EXPECT_THAT(parts_.zone.at("inner"), ElementsAre(fmt::format("300 A 192.0.2.{}", host)));
+  }
+};
+
+TEST_F(LoaderOfIncluded, AnEditOfTheIncludedFileAloneIsMerged) {
+  load();
+  for (int host = 31; host < 34; ++host) {
+    include(host);
+    EXPECT_EQ(load().kind, Kind::kChanged);
+    expect_inner(host);
+    EXPECT_EQ(serial(), static_cast<std::uint32_t>(host - 20));
+  }
+}
+
+TEST_F(LoaderOfIncluded, UnchangedItIsReadForItsHashAndNothingIsNoted) {
+  load();
+  for (const bool among : {false, true}) {
+    const auto before = loader_.counters();
+    EXPECT_EQ((among ? load_among_others() : load()).kind, Kind::kUnchanged);
+    EXPECT_EQ(loader_.counters().hashed, before.hashed + 1);
+    EXPECT_EQ(loader_.counters().renewed, before.renewed);
+  }
+  EXPECT_EQ(serial(), 10U);
+}
+
+TEST_F(LoaderOfIncluded, AmongOthersItIsLoadedAndMergedAsWell) {
+  EXPECT_EQ(load_among_others().kind, Kind::kLoaded);
+  EXPECT_EQ(load_among_others().kind, Kind::kUnchanged);
+  include(31);
+  EXPECT_EQ(load_among_others().kind, Kind::kChanged);
+  expect_inner(31);
+}
+
+TEST_F(LoaderOfIncluded, AnEditIsSeenWhenTheStoreIsLost) {
+  load();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  include(31);
+  lose_store();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  expect_inner(31);
+  EXPECT_EQ(serial(), 12U) << "secondaries must not miss it";
+  expect_stable();
+}
+
+/// It knew of no edit of what a file includes.
+TEST_F(LoaderOfIncluded, WhatAnEarlierBuildNotedIsComparedOnce) {
+  load();
+  zone::ZoneSource noted = noted_source(parts_.zone.zone());
+  noted.hash = 0;
+  noted.stamp = stat_source(path_)->stamp;
+  bool done = false;
+  parts_.committer.edit([&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); },
+                        [&](const Status&) { done = true; });
+  ASSERT_TRUE(parts_.run_until([&] { return done; }));
+  include(31);
+  EXPECT_EQ(load().kind, Kind::kChanged);
+  expect_inner(31);
+  const auto before = loader_.counters();
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  EXPECT_EQ(loader_.counters().built, before.built);
 }
 
 }  // namespace
