@@ -80,6 +80,56 @@ def test_no_test_is_switched_off():
             assert "DISABLED" + "_" not in path.read_text(), relative(path)
 
 
+A_TEST = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.M)
+A_FIXTURE = re.compile(r"^(?:(?:class|struct)\s+(\w+)\s*(?:final\s*)?:|using\s+(\w+)\s*=)", re.M)
+
+
+def suite_clashes(program):
+    """What is wrong with the names of tests in one program, given as {file: text}. googletest knows a suite by its
+    plain name: two classes of one name end the program, and what a filter finds should stand in one place."""
+    tests, rooms, fixtures, found = {}, {}, {}, []
+    for file, text in program.items():
+        for names in A_FIXTURE.findall(text):
+            fixtures.setdefault(names[0] or names[1], []).append(file)
+        for kind, suite, name in A_TEST.findall(text):
+            tests.setdefault((suite, name), []).append(file)
+            rooms.setdefault(suite, {}).setdefault(kind, set()).add(file)
+    for suite, kinds in rooms.items():
+        files = sorted(set().union(*kinds.values()))
+        if len(kinds) > 1:
+            found.append(f"{suite} is a suite of {' and of '.join(sorted(kinds))}: {files}")
+        if "TEST" in kinds and len(files) > 1:
+            found.append(f"{suite} stands in {files}")
+        named = fixtures.get(suite, [])
+        shared = [file for file in named if file.endswith(".h")]
+        used = sorted({place for file in files for place in ([file] if file in named else shared)})
+        if "TEST" not in kinds and len(used) != 1:
+            found.append(f"{suite} is defined in {used}, and used in {files}")
+    return found + [f"{suite}.{name} is in {files}" for (suite, name), files in tests.items() if len(files) > 1]
+
+
+PROGRAMS = [sorted(folder.iterdir()) for folder in sorted((ROOT / "tests/unit").iterdir())]
+PROGRAMS += [[path] for kind in ("property", "crash", "scenario", "process") for path in sorted((ROOT / "tests" / kind).glob("*.cpp"))]
+
+
+def test_suites_have_names_of_their_own():
+    for program in PROGRAMS:
+        assert not suite_clashes({relative(path): path.read_text() for path in program})
+
+
+@pytest.mark.parametrize("program, clashes", [
+    ({"a.cpp": "class A : public T {\nTEST_F(A, One)\n", "b.cpp": "TEST(B, One)\nTEST(B, Two)\n"}, 0),
+    ({"f.h": "class A : public T {", "a.cpp": "TEST_F(A, One)\n", "b.cpp": "TEST_F(A, Two)\n"}, 0),
+    ({"f.h": "class A : public T {", "a.cpp": "TEST_F(A, One)\n", "b.cpp": "TEST_F(A, One)\n"}, 1),
+    ({"a.cpp": "class A : public T {\nTEST_F(A, One)\n", "b.cpp": "using A = T;\nTEST_F(A, Two)\n"}, 1),
+    ({"a.cpp": "class A : public T {\nTEST_F(A, One)\nTEST(A, Two)\n"}, 1),
+    ({"a.cpp": "TEST(A, One)\n", "b.cpp": "TEST(A, Two)\n"}, 1),
+    ({"a.cpp": "class A : public T {\nTEST_F(A, One)\n", "b.cpp": "using A = int;\nTEST(B, Two)\n"}, 0),
+])
+def test_a_clash_of_suites_is_found(program, clashes):
+    assert len(suite_clashes(program)) == clashes
+
+
 def test_files_stay_readable():
     """House style: few files above 800 lines."""
     long = [relative(path) for path in SOURCES if len(path.read_text().splitlines()) > 800]

@@ -227,7 +227,7 @@ TEST(DenialFields, NoPieceIsReadBeyondItsEnd) {
   }
 }
 
-TEST(Rdata, CanonicalFormFoldsTheNamesOfOldTypesOnly) {
+TEST(CanonicalRdata, FoldsTheNamesOfOldTypesOnly) {
   const auto canonical = [](RRType type, const char* text) {
     Bytes rdata, out;
     EXPECT_TRUE(rdata_from_text(type, text, NameView(), rdata));
