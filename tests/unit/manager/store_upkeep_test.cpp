@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "manager/soa.h"
@@ -165,6 +166,55 @@ TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
   for (int i = 0; i < 20; ++i) parts.io.run_one_for(std::chrono::milliseconds(30));
   EXPECT_EQ(upkeep.counters().steps, steps);
   EXPECT_EQ(parts.committer.current().history_octets(), needed);
+  upkeep.stop();
+}
+
+/// Takes all room that the group's version still has, so that no root block fits behind it.
+Status take_all_room(Stage& stage) {
+  stage.transaction.use_reserve();
+  for (std::size_t octets = shm::kChunkOctets; octets >= shm::kUnit; octets /= 2)
+    while (stage.transaction.allocate(octets)) {
+    }
+  return {};
+}
+
+TEST(StoreUpkeep, AStepWhoseVersionFindsNoRoomIsNotRepeatedAsItWas) {
+  constexpr int kNames = 10'000;
+  Parts parts(8 << 20);
+  fill(parts, kNames);
+  zone::Changes scattered{name("@"), {}, {}};
+  for (int i = 0; i < kNames; ++i)
+    if (i % 5 < 3)
+      scattered.removed.push_back(
+          record(fmt::format("host{} 300 A 10.0.{}.{}", i, i / 256, i % 256)));
+  const auto deleted = parts.submit(std::move(scattered));
+  ASSERT_TRUE(parts.run_until([&] { return deleted->has_value(); }));
+  ASSERT_TRUE((*deleted)->has_value());
+  const std::uint64_t before = octets_in_use(parts);
+  StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
+  upkeep.start();
+  // Upkeep begins its steps itself; what rides along with them comes behind, in the same version.
+  bool crowded = true;
+  std::vector<std::uint64_t> steps;  // octets that each moved
+  parts.committer.on_idle_room([&]() -> std::optional<CommitRequest> {
+    if (!crowded) return std::nullopt;
+    CommitRequest neighbour;
+    neighbour.stage = [&](Stage& stage) {
+      steps.push_back(stage.transaction.allocated_octets());
+      return take_all_room(stage);
+    };
+    neighbour.done = [](const Result<std::uint64_t>& version) { EXPECT_FALSE(version); };
+    return neighbour;
+  });
+  constexpr std::size_t kEndless = 50;
+  ASSERT_TRUE(
+      parts.run_until([&] { return upkeep.counters().walks > 1 || steps.size() >= kEndless; }));
+  EXPECT_LT(steps.size(), kEndless) << "the first walk does not end";
+  EXPECT_TRUE(std::is_sorted(steps.rbegin(), steps.rend())) << "a step grew that found no room";
+  EXPECT_LT(steps.back(), steps.front() / 4);
+  crowded = false;
+  EXPECT_TRUE(parts.run_until([&] { return octets_in_use(parts) < before * 3 / 4; }));
+  EXPECT_TRUE(parts.zone.store().check().has_value());
   upkeep.stop();
 }
 
