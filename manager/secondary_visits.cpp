@@ -15,17 +15,10 @@ namespace {
 
 std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
-SoaTimers timers_of(const zone::ZoneView& zone) {
-  return read_timers(zone && zone.loaded() ? zone.soa().first_rdata() : ByteView{});
-}
-
 using Due = std::pair<std::uint64_t, dns::Name>;
 bool due_before(const Due& a, const Due& b) {
   return a.first != b.first ? a.first < b.first : dns::compare_canonical(a.second, b.second) < 0;
 }
-
-/// Retry interval of a zone that never had data: doubles nothing, asks once a minute.
-constexpr std::uint64_t kRetryWithoutData = 60;
 
 /// An IXFR may have so many records, or twice as many as the zone, before the zone is asked for
 /// instead: differences are kept in memory until they are complete. However large the zone is,
@@ -61,6 +54,7 @@ SecondaryVisits::SecondaryVisits(asio::io_context& commit_loop, Network& network
       committer_(committer),
       changes_(changes),
       zone_put_(std::move(zone_put)),
+      timers_(store, committer),
       due_(&due_before),
       timer_(commit_loop),
       last_look_(now_seconds()) {}
@@ -76,6 +70,7 @@ void SecondaryVisits::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
   const config::Limits& limits = runtime->settings.limits;
   places_.set_limits({limits.transfers_in, limits.transfers_in_per_primary});
+  timers_.set_range(limits.refresh);
 }
 
 void SecondaryVisits::put(const dns::Name& name, Primaries primaries) {
@@ -86,7 +81,7 @@ void SecondaryVisits::put(const dns::Name& name, Primaries primaries) {
   zone = {};
   zone.primaries = std::move(primaries);
   zone.generation = ++generations_;
-  zone.due = fresh ? first_due(at->first) : now_seconds();
+  zone.due = fresh ? timers_.first_look(at->first, now_seconds()) : now_seconds();
   due_.emplace(zone.due, at->first);
 }
 
@@ -110,24 +105,12 @@ void SecondaryVisits::go_on() {
   run_due();
 }
 
-/// When the timers kept in the store say, as far as they are to be believed. A zone that came from
-/// its copy on disk has none: it counts as confirmed now.
-std::uint64_t SecondaryVisits::first_due(const dns::Name& name) {
-  const std::uint64_t now = now_seconds();
-  const zone::ZoneView view = committer_.current().zone_at(name);
-  auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
-  if (side == nullptr) return now;
-  const SoaTimers timers = timers_of(view);
-  side->expires_at.store(believed_expiry(side->expires_at.load(), now, kept_for(timers)));
-  return believed_look(side->next_refresh.load(), now, jittered(clamped(timers.refresh)));
-}
-
 /// The clock was ahead and has been put back: what it set would hold for as long as it was ahead.
 void SecondaryVisits::doubt_timers(std::uint64_t before, std::uint64_t now) {
   log::warning("clock_went_back", "seconds", before - now);
   due_.clear();
   for (auto& [name, zone] : zones_) {
-    zone.due = zone.due <= before ? now : first_due(name);
+    zone.due = zone.due <= before ? now : timers_.first_look(name, now);
     if (!zone.running && !zone.waiting) due_.emplace(zone.due, name);
   }
 }
@@ -211,17 +194,12 @@ void SecondaryVisits::run_due() {
   arm_timer();
 }
 
-bool SecondaryVisits::expired(const zone::ZoneView& zone) const {
-  const auto* side = store_.side(zone.side_index());
-  const std::uint64_t at = side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
-  return at != 0 && at <= now_seconds();
-}
-
 /// RFC 1996 §3.11: a NOTIFY's serial is a hint; what we have already needs no look at the primary.
 /// What has expired we have not.
 bool SecondaryVisits::is_news(const dns::Name& zone, dns::Serial serial) const {
   const zone::ZoneView view = committer_.current().zone_at(zone);
-  return !view || !view.loaded() || expired(view) || serial.ahead_of(view.serial());
+  return !view || !view.loaded() || timers_.expired(view, now_seconds()) ||
+         serial.ahead_of(view.serial());
 }
 
 TransferJob SecondaryVisits::job_for(const Attempt& attempt, const Zone& zone) const {
@@ -239,7 +217,7 @@ TransferJob SecondaryVisits::job_for(const Attempt& attempt, const Zone& zone) c
   if (view)
     job.limits.difference_records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
   // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
-  if (view && view.loaded() && !expired(view)) job.current = view.serial();
+  if (view && view.loaded() && !timers_.expired(view, now_seconds())) job.current = view.serial();
   job.told = zone.hint && zone.hint->primary == zone.turn() && job.current &&
              zone.hint->serial.ahead_of(*job.current);
   return job;
@@ -319,7 +297,7 @@ asio::awaitable<std::optional<ServedZone>> SecondaryVisits::served(dns::Name nam
   if (!*alive) co_return std::nullopt;
   const zone::Snapshot version = committer_.current();
   const zone::ZoneView zone = version.zone_at(name);
-  if (!zone || !zone.loaded() || expired(zone)) co_return std::nullopt;
+  if (!zone || !zone.loaded() || timers_.expired(zone, now_seconds())) co_return std::nullopt;
   co_return ServedZone{zone, slots_.pin_own(version.version())};
 }
 
@@ -412,48 +390,6 @@ void SecondaryVisits::drop(const std::shared_ptr<Attempt>& attempt) {
   run_due();
 }
 
-std::uint64_t SecondaryVisits::jittered(std::uint64_t seconds) {
-  // Up to a tenth earlier, so that zones that came together do not stay together.
-  return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
-}
-
-std::uint64_t SecondaryVisits::clamped(std::uint64_t seconds) const {
-  return within(runtime_->settings.limits.refresh, seconds);
-}
-
-std::uint64_t SecondaryVisits::kept_for(const SoaTimers& timers) const {
-  return time_to_keep(timers, runtime_->settings.limits.refresh);
-}
-
-void SecondaryVisits::put_off_expiry(const Attempt& attempt, bool brought_zone) {
-  const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
-  auto* side = view ? store_.side(view.side_index()) : nullptr;
-  if (side == nullptr) return;
-  const std::uint64_t before = brought_zone ? 0 : side->expires_at.load();
-  side->expires_at.store(
-      expiry_after_contact(before, attempt.expire, now_seconds(), kept_for(timers_of(view))));
-}
-
-void SecondaryVisits::set_timers(const dns::Name& name, bool ok) {
-  const zone::ZoneView view = committer_.current().zone_at(name);
-  const auto zone = zones_.find(name);
-  const SoaTimers timers = timers_of(view);
-  const std::uint64_t now = now_seconds();
-  const bool loaded = view && view.loaded();
-  std::uint64_t wait =
-      jittered(!loaded ? clamped(kRetryWithoutData) : clamped(ok ? timers.refresh : timers.retry));
-  if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
-    if (ok) side->last_ok.store(now);
-    const std::uint64_t kept = side->expires_at.load();
-    const std::uint64_t expires = loaded ? believed_expiry(kept, now, kept_for(timers)) : kept;
-    side->expires_at.store(expires);
-    // What would expire before the next look is looked at sooner.
-    if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
-    side->next_refresh.store(now + wait);
-  }
-  if (zone != zones_.end()) schedule(zone, now + wait);
-}
-
 /// What this primary has is no newer than ours; another one's may be. Another serial than ours
 /// confirms nothing, be it behind or at the distance of 2^31 where neither is (RFC 1982 §3.2).
 void SecondaryVisits::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
@@ -472,7 +408,7 @@ void SecondaryVisits::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::
   } else {
     ++counters_.refreshes;
     at->second.confirmed = true;
-    put_off_expiry(*attempt, false);
+    timers_.confirm(attempt->zone, attempt->expire, false, now_seconds());
     log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
                to_text(attempt->primary.endpoint), "serial", serial.value);
   }
@@ -488,7 +424,7 @@ void SecondaryVisits::transferred(const std::shared_ptr<Attempt>& attempt, const
             attempt->records, "octets", attempt->octets);
   if (at == zones_.end()) return run_due();
   at->second.damaged = false;
-  put_off_expiry(*attempt, true);
+  timers_.confirm(attempt->zone, attempt->expire, true, now_seconds());
   end_round(at, true);
 }
 
@@ -525,7 +461,7 @@ void SecondaryVisits::end_round(Zones::iterator at, bool ok) {
   zone.visited = 0;
   zone.confirmed = false;
   zone.whole_zone = false;
-  set_timers(at->first, ok);
+  schedule(at, timers_.next_look(at->first, ok, now_seconds()));
   const std::optional<Hint> hint =
       zone.hint && is_news(at->first, zone.hint->serial) ? zone.hint : std::nullopt;
   zone.hint = hint;
@@ -576,11 +512,9 @@ std::optional<SecondaryStatus> SecondaryVisits::status(const dns::Name& name) co
     status.primaries.push_back(primary.endpoint);
   status.next_refresh = zone->second.due;
   status.problem = zone->second.problem;
-  const zone::ZoneView view = committer_.current().zone_at(name);
-  if (const auto* side = view ? store_.side(view.side_index()) : nullptr) {
-    status.expires_at = side->expires_at.load();
-    status.last_ok = side->last_ok.load();
-  }
+  const KeptTimers::Kept kept = timers_.kept(name);
+  status.expires_at = kept.expires_at;
+  status.last_ok = kept.last_ok;
   return status;
 }
 

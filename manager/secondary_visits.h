@@ -7,17 +7,16 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "manager/committer.h"
+#include "manager/kept_timers.h"
 #include "manager/large_changes.h"
 #include "manager/network.h"
 #include "manager/notify_handler.h"
 #include "manager/runtime.h"
-#include "manager/secondary_timers.h"
 #include "manager/transfer_in.h"
 #include "manager/visit_places.h"
 #include "shm/slots.h"
@@ -42,10 +41,9 @@ struct SecondaryStatus {
   std::string problem;  ///< why the last try failed; empty = it did not
 };
 
-/// Keeps the zones that it is given up to date (RFC 1034 §4.3.5, RFC 1996 §3.11): SOA timers with
-/// clamps and jitter, NOTIFY, IXFR with AXFR as the way out of every inconsistency, one primary
-/// after another. Timers live in the store's side table, so they outlast the process. Which zones
-/// these are is SecondaryZones' to say.
+/// Keeps the zones that it is given up to date (RFC 1034 §4.3.5, RFC 1996 §3.11): by the timers
+/// that KeptTimers has and by NOTIFY, with IXFR, AXFR as the way out of every inconsistency, and
+/// one primary after another. Which zones these are is SecondaryZones' to say.
 ///
 /// Lives on the commit thread; connections run on the network's.
 class SecondaryVisits {
@@ -133,13 +131,6 @@ class SecondaryVisits {
   void start_waiting();
   void start_or_wait(Zones::iterator zone);
   void doubt_timers(std::uint64_t before, std::uint64_t now);
-  std::uint64_t first_due(const dns::Name& name);
-  void put_off_expiry(const Attempt& attempt, bool brought_zone);
-  void set_timers(const dns::Name& name, bool ok);
-  std::uint64_t clamped(std::uint64_t seconds) const;  // within limits.refresh
-  std::uint64_t kept_for(const SoaTimers& timers) const;
-  std::uint64_t jittered(std::uint64_t seconds);
-  bool expired(const zone::ZoneView& zone) const;
   bool is_news(const dns::Name& zone, dns::Serial serial) const;
   void heed(Zones::iterator zone, const NotifyRequest& request);
 
@@ -173,6 +164,7 @@ class SecondaryVisits {
   ZonePut zone_put_;
   RuntimePtr runtime_;
   Zones zones_;
+  KeptTimers timers_;
   // A zone whose primary is busy waits in places_ instead.
   std::set<std::pair<std::uint64_t, dns::Name>,
            bool (*)(const std::pair<std::uint64_t, dns::Name>&,
@@ -183,7 +175,6 @@ class SecondaryVisits {
   bool timer_set_ = false;
   bool look_posted_ = false;
   std::uint64_t last_look_;  // of run_due(), by the clock
-  std::mt19937 random_{std::random_device{}()};
   std::uint64_t generations_ = 0;
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
