@@ -137,6 +137,34 @@ def test_a_full_journal_disk_refuses_updates_until_there_is_room(pando, zone, sm
     assert missing(server, names + ["later"]) == []
 
 
+def test_a_start_that_cannot_make_the_journals_end_durable_promises_nothing_until_it_can(pando, zone, small_disk):
+    """A process was killed, so its last records may be in the page cache only, and the disk has no room for a copy of them.
+    What was done stays done; but whoever finds it there must not be told so, nor get a copy of it that outlives the host."""
+    server = pando([zone], journal=str(small_disk / "journal")).start("example")
+    names = fill(server)
+    server.kill()
+    with open(small_disk / "filler", "wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
+        while True:
+            filler.write(bytes(4096))
+    server.start("example")
+    assert "could not be made durable again" in server.log()
+    assert missing(server, names) == []
+    assert add(server, names[-1]) == dns.rcode.SERVFAIL, "it is there, and may be gone again"
+    assert add(server, "refused") == dns.rcode.SERVFAIL
+    copies = {"dump": server.folder / "dump", "copy": server.folder / "copy"}
+    for words in [("store", what, str(path)) for what, path in copies.items()] + [("hand-over",)]:
+        with pytest.raises(AssertionError, match="could not be made durable again yet"):
+            server.control(*words)
+    assert not any(path.exists() for path in copies.values())
+    assert "journal_durable_again" not in server.log()
+    subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
+    servers.wait_until("it is tried again without an update", lambda: "journal_durable_again" in server.log())
+    assert add(server, names[-1]) == dns.rcode.NOERROR
+    for what, path in copies.items():
+        server.control("store", what, str(path))
+        assert path.exists()
+
+
 def test_an_edited_zone_comes_back_beside_a_full_journal_disk(pando, zone, small_disk):
     """What the zone is beside its file cannot be noted at once; it is before the next update is."""
     server = pando([zone], journal=str(small_disk / "journal")).start("example")
