@@ -6,8 +6,7 @@
 #include <random>
 
 #include "manager/signature_check.h"
-#include "manager/update_request.h"
-#include "tests/unit/manager/zone_signer.h"
+#include "tests/unit/manager/signed_store.h"
 
 namespace pando::manager {
 namespace {
@@ -15,85 +14,21 @@ namespace {
 using dns::Rcode;
 using dns::RRClass;
 using dns::RRType;
-using testing::all_records;
 using testing::difference;
+using testing::edited;
 using ::testing::HasSubstr;
 using testing::kSigningTime;
+using testing::kZone;
+using testing::Lines;
 using testing::name;
 using testing::record;
 using testing::RecordTexts;
 using testing::sign;
+using testing::SignedStore;
+using testing::SignedUpdate;
 using testing::Signing;
 using testing::TestKey;
 using testing::ZoneStore;
-using Lines = std::vector<std::string>;
-
-/// Serial 10; names of every kind: plain, alias, wildcard, below empty non-terminals, delegations
-/// with and without DS and glue, DNAME.
-const Lines kZone = {
-    "@ 3600 SOA ns1 admin 10 3600 600 86400 300",
-    "@ 3600 NS ns1",
-    "ns1 3600 A 192.0.2.1",
-    "www 300 A 192.0.2.10",
-    "www 300 AAAA 2001:db8::10",
-    "alias 300 CNAME www",
-    "a.b.deep 300 TXT below",
-    "*.wild 300 MX 10 WWW",
-    "plain 300 NS ns.plain",
-    "ns.plain 300 A 192.0.2.53",
-    "secure 300 NS ns.elsewhere.test.",
-    "secure 300 DS 1 8 2 0123456789012345678901234567890123456789012345678901234567890123",
-    "dn 300 DNAME elsewhere.test.",
-    "x.y.ent 300 NS ns.elsewhere.test.",
-};
-
-/// The zone after one more edit, with the next serial.
-Lines edited(Lines lines, const Lines& out, const Lines& in) {
-  for (const std::string& line : out) EXPECT_EQ(std::erase(lines, line), 1U) << line;
-  lines.insert(lines.end(), in.begin(), in.end());
-  std::erase_if(lines, [](const std::string& line) { return line.starts_with("@ 3600 SOA"); });
-  lines.push_back("@ 3600 SOA ns1 admin 11 3600 600 86400 300");
-  return lines;
-}
-
-zone::Record first_of(const RecordTexts& records, const std::string& prefix) {
-  const auto found = records.lower_bound(prefix);
-  EXPECT_TRUE(found != records.end() && found->first.starts_with(prefix)) << prefix;
-  return found->second;
-}
-
-/// A store with a signed zone.
-class SignedStore {
- public:
-  explicit SignedStore(const RecordTexts& records) : store_(apex_lines(records)) {
-    zone::Changes changes{name("@"), {}, {}};
-    for (const auto& [text, one] : records) changes.added.push_back(one);
-    store_.apply(changes);
-  }
-  UpdateOutcome compute(const UpdateMessage& message, const zone::Acl& acl = {zone::AclRule{}},
-                        std::uint64_t now = kSigningTime) {
-    UpdateRules rules;
-    rules.allow_update = &acl;
-    rules.now = now;
-    return compute_update(store_.snapshot(), message, rules);
-  }
-  Rcode run(const UpdateMessage& message) {
-    const UpdateOutcome outcome = compute(message);
-    reason_ = outcome.reason;
-    if (outcome.rcode == Rcode::kNoError && !outcome.changes.empty()) store_.apply(outcome.changes);
-    return outcome.rcode;
-  }
-  [[nodiscard]] RecordTexts records() const { return all_records(store_.zone()); }
-  [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
-
- private:
-  static Lines apex_lines(const RecordTexts& records) {
-    const zone::Record soa = first_of(records, "example. SOA");
-    return {"@ 3600 SOA " + dns::rdata_to_text(RRType::kSOA, soa.rdata), "@ 3600 NS ns1"};
-  }
-  ZoneStore store_;
-  std::string reason_;
-};
 
 /// Glue is not signed, so nobody sees that it is missing; nor, with opt-out, that a delegation is.
 bool is_unsigned_data(const UpdateRecord& record, bool opt_out) {
@@ -101,46 +36,6 @@ bool is_unsigned_data(const UpdateRecord& record, bool opt_out) {
   if (opt_out && record.type == RRType::kNS) return true;
   return owner == "ns.plain.example." || owner == "ns.sub.example.";
 }
-
-/// NSEC, NSEC3 and NSEC3 with opt-out.
-class SignedUpdate : public ::testing::TestWithParam<int> {
- protected:
-  SignedUpdate() {
-    how_.nsec3 = GetParam() > 0;
-    how_.opt_out = GetParam() > 1;
-    if (how_.nsec3) how_.salt = "aabb";
-    how_.iterations = how_.nsec3 ? 1 : 0;
-  }
-  [[nodiscard]] RecordTexts signed_zone(const Lines& lines) const { return sign(lines, how_); }
-  /// The message that edits kZone.
-  [[nodiscard]] UpdateMessage edit(const Lines& out, const Lines& in) const {
-    return difference(signed_zone(kZone), signed_zone(edited(kZone, out, in)));
-  }
-  /// What the store says to the message that edits kZone after `spoil` has changed it.
-  template <class Spoil>
-  std::string refused(const Lines& out, const Lines& in, Spoil&& spoil) const {
-    SignedStore store(signed_zone(kZone));
-    UpdateMessage message = edit(out, in);
-    spoil(message);
-    const UpdateOutcome outcome = store.compute(message);
-    EXPECT_EQ(outcome.rcode, Rcode::kRefused);
-    EXPECT_EQ(outcome.code, dns::ExtendedError::kNotSupported);
-    EXPECT_TRUE(outcome.changes.empty());
-    return outcome.reason;
-  }
-  /// Adds a TXT to www, after `spoil` has changed how the new zone is signed.
-  template <class Spoil>
-  std::string refused_when_signed(Spoil&& spoil) const {
-    Signing other = how_;
-    spoil(other);
-    SignedStore store(signed_zone(kZone));
-    const UpdateMessage message =
-        difference(signed_zone(kZone), sign(edited(kZone, {}, {"www 300 TXT new"}), other));
-    return store.run(message) == Rcode::kRefused ? store.reason() : "accepted";
-  }
-
-  Signing how_;
-};
 
 INSTANTIATE_TEST_SUITE_P(Denial, SignedUpdate, ::testing::Values(0, 1, 2),
                          [](const ::testing::TestParamInfo<int>& chosen) -> std::string {
@@ -346,126 +241,6 @@ TEST_P(SignedUpdate, TheWayOfDenyingStays) {
   EXPECT_THAT(store.reason(), HasSubstr("cannot change"));
 }
 
-// Keys ------------------------------------------------------------------------------------------
-
-TEST_P(SignedUpdate, KeysRollOver) {
-  const TestKey old(1), fresh(2, 256);
-  Signing published = how_, both = how_, swapped = how_, gone = how_;
-  published.published = {old, fresh};
-  both.published = {old, fresh};
-  both.signing = {old, fresh};
-  gone.published = {fresh};
-  gone.signing = {fresh};
-  const RecordTexts zero = signed_zone(kZone);
-  const Lines next = edited(kZone, {}, {});
-  const auto at = [&](const Signing& how, int serial) {
-    Lines lines = next;
-    lines.back() = fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
-    return sign(lines, how);
-  };
-  SignedStore store(zero);
-  EXPECT_EQ(store.run(difference(zero, at(gone, 11))), Rcode::kRefused) << "all at once";
-  EXPECT_THAT(store.reason(), HasSubstr("no DNSKEY would be left that signed"));
-  EXPECT_EQ(store.run(difference(zero, at(published, 11))), Rcode::kNoError) << store.reason();
-  EXPECT_EQ(store.run(difference(at(published, 11), at(gone, 12))), Rcode::kRefused);
-  EXPECT_EQ(store.run(difference(at(published, 11), at(both, 12))), Rcode::kNoError)
-      << store.reason();
-  EXPECT_EQ(store.run(difference(at(both, 12), at(gone, 13))), Rcode::kNoError) << store.reason();
-}
-
-/// RFC 6781 §4.1.4: the signatures of an algorithm come before its keys and go after them.
-TEST_P(SignedUpdate, AlgorithmsRollOver) {
-  const TestKey old(1), fresh(2, 257, 16);
-  const auto at = [&](int serial, std::vector<TestKey> published, std::vector<TestKey> signing) {
-    Signing how = how_;
-    how.published = std::move(published);
-    how.signing = std::move(signing);
-    Lines lines = edited(kZone, {}, {fmt::format("www 300 TXT {}", serial)});
-    lines.back() = fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
-    return sign(lines, how);
-  };
-  RecordTexts now = at(11, {old}, {old});
-  SignedStore store(now);
-  EXPECT_EQ(store.run(difference(now, at(12, {old}, {fresh}))), Rcode::kRefused);
-  EXPECT_THAT(store.reason(), HasSubstr("has no RRSIG of algorithm 15"));
-  const std::vector<RecordTexts> steps = {at(12, {old}, {old, fresh}),
-                                          at(13, {old, fresh}, {old, fresh}),
-                                          at(14, {fresh}, {old, fresh}), at(15, {fresh}, {fresh})};
-  for (const RecordTexts& next : steps) {
-    EXPECT_EQ(store.run(difference(now, next)), Rcode::kNoError) << store.reason();
-    EXPECT_EQ(store.records().size(), next.size());
-    now = next;
-  }
-}
-
-TEST_P(SignedUpdate, ADigestOfTheZoneIsOfItsSerial) {
-  const std::string digest(96, 'A');
-  const Lines with = [&] {
-    Lines lines = kZone;
-    lines.push_back("@ 3600 ZONEMD 10 1 1 " + digest);
-    return lines;
-  }();
-  const auto answer = [&](const Lines& after) {
-    SignedStore store(signed_zone(with));
-    return store.run(difference(signed_zone(with), signed_zone(after))) == Rcode::kNoError
-               ? "accepted"
-               : store.reason();
-  };
-  EXPECT_THAT(answer(edited(with, {}, {})), HasSubstr("no ZONEMD would be of serial 11"));
-  EXPECT_EQ(answer(edited(with, {with.back()}, {"@ 3600 ZONEMD 11 1 1 " + digest})), "accepted");
-  EXPECT_EQ(answer(edited(with, {with.back()}, {})), "accepted");
-}
-
-/// Validators come to the keys by one that the parent names.
-TEST_P(SignedUpdate, AKeyThatSignedTheKeysHasToSignThemStill) {
-  const TestKey entry(1), working(2, 256);
-  Signing both = how_;
-  both.published = both.signing = {entry, working};
-  const auto at = [&](int serial, const TestKey& signer_of_keys) {
-    Lines lines = kZone;
-    lines.front() = fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
-    RecordTexts records = sign(lines, both);
-    std::erase_if(records, [&](const auto& entry_of) {
-      const zone::Record& one = entry_of.second;
-      return one.type == RRType::kRRSIG && dns::rrsig_covered(one.rdata) == RRType::kDNSKEY &&
-             dns::parse_rrsig(one.rdata)->key_tag != dns::key_tag(signer_of_keys.dnskey());
-    });
-    return records;
-  };
-  SignedStore store(at(10, entry));
-  EXPECT_EQ(store.run(difference(at(10, entry), at(11, working))), Rcode::kRefused);
-  EXPECT_THAT(store.reason(), HasSubstr("no key that signed example. DNSKEY before"));
-  EXPECT_EQ(store.run(difference(at(10, entry), at(11, entry))), Rcode::kNoError) << store.reason();
-}
-
-TEST_P(SignedUpdate, ARevokedKeyCountsForNothing) {
-  const TestKey revoked(1, 257 | 0x80), fresh(2);
-  Signing both = how_, after = how_;
-  both.published = both.signing = {TestKey(1), fresh};
-  after.published = {revoked, fresh};
-  after.signing = {revoked};
-  const RecordTexts before = sign(kZone, both);
-  SignedStore store(before);
-  EXPECT_EQ(store.run(difference(before, sign(edited(kZone, {}, {}), after))), Rcode::kRefused);
-}
-
-TEST_P(SignedUpdate, AKeyOfAnUnknownAlgorithmDemandsNothing) {
-  SignedStore store(signed_zone(kZone));
-  Lines lines = edited(kZone, {}, {"@ 3600 DNSKEY 256 3 200 AAAA"});
-  EXPECT_EQ(store.run(difference(signed_zone(kZone), signed_zone(lines))), Rcode::kNoError)
-      << store.reason();
-}
-
-TEST_P(SignedUpdate, MalformedKeysAreNoKeys) {
-  for (const char* key : {"@ 3600 DNSKEY 256 3 15 AAAA", "@ 3600 DNSKEY 256 3 8 AAAA",
-                          "@ 3600 DNSKEY 256 3 13 AAAA", "@ 3600 DNSKEY 256 3 5 AQ=="}) {
-    SignedStore store(signed_zone(kZone));
-    EXPECT_EQ(store.run(difference(signed_zone(kZone), signed_zone(edited(kZone, {}, {key})))),
-              Rcode::kNoError)
-        << key << store.reason();
-  }
-}
-
 // Limits and permission -------------------------------------------------------------------------
 
 TEST_P(SignedUpdate, NamesBelowANewCutLeaveTheChain) {
@@ -535,31 +310,6 @@ TEST(ChangedZone, LooksAtNoMoreThanItMay) {
   const ChangedZone limited(store.zone(), overlay, 50);
   EXPECT_TRUE(limited.exhausted());
   EXPECT_LE(limited.affected().size(), 51U);
-}
-
-TEST(ZoneKeys, VerifiesNoMoreThanItMay) {
-  const RecordTexts records = sign(kZone, Signing());
-  const ZoneOverlay::RRset dnskey{{3600}, {TestKey(1).dnskey()}};
-  const ZoneOverlay::RRset soa{{3600}, {first_of(records, "example. SOA").rdata}};
-  const Bytes signature = first_of(records, "example. RRSIG SOA").rdata;
-  ZoneKeys keys(&dnskey);
-  for (std::size_t i = 0; i < ZoneKeys::kMaxVerifications; ++i)
-    ASSERT_EQ(keys.verify(*dns::parse_rrsig(signature), name("@"), soa),
-              ZoneKeys::Verdict::kVerified);
-  EXPECT_EQ(keys.verify(*dns::parse_rrsig(signature), name("@"), soa), ZoneKeys::Verdict::kTooMany);
-}
-
-TEST(ZoneKeys, HashesNoMoreThanItMay) {
-  const RecordTexts records = sign(kZone, Signing());
-  const ZoneOverlay::RRset dnskey{{3600}, {TestKey(1).dnskey()}};
-  const ZoneOverlay::RRset soa{{3600}, {first_of(records, "example. SOA").rdata}};
-  const Bytes rdata = first_of(records, "example. RRSIG SOA").rdata;
-  const auto signature = dns::parse_rrsig(rdata);
-  const std::size_t octets = dns::signed_octets(*signature, name("@"), soa.rdatas).size();
-  ZoneKeys keys(&dnskey, 2 * octets + 1);
-  EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kVerified);
-  EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kVerified);
-  EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kTooMany);
 }
 
 /// The most iterations there are, with a salt that makes each one five times as dear.
