@@ -186,7 +186,7 @@ class CommandLine {
           return with_session(arguments_, [](auto& s) { return s.store_check(); });
         })
         ->add_option("--file", arguments_.file,
-                     "a store that no manager has, instead of the live one");
+                     "a store that no manager has, or an image, instead of the live one");
   }
 
   void add_worker_commands() {

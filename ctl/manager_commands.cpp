@@ -53,6 +53,9 @@ void print(const ipc::StatusResult& status, std::ostream& out) {
   add_counters(facts, "journal ", status.journal);
   add_counters(facts, "image ", status.image);
   if (!status.image_refused.empty()) facts.add("image refused", status.image_refused);
+  if (!status.image_kept.empty())
+    facts.add("image kept", status.image_kept + " (remove that file when nobody needs it: its " +
+                                "chunks go with a later start)");
   add_counters(facts, "", status.counters);
   facts.print(out);
 }

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "ctl/progress.h"
+#include "shm/image_inspection.h"
 #include "shm/inspection.h"
 #include "zone/audit.h"
 #include "zone/draft.h"
@@ -24,14 +27,64 @@ void print_snapshots(const ipc::StoreAudit& audit, std::ostream& out) {
 }
 
 /// On a terminal with a bar: a walk over gigabytes takes a while.
-zone::Audit audit_file(const shm::Inspection& file, Output output) {
-  const auto occupied = shm::occupancy(file.window());
+zone::Audit audit_version(const shm::Window& window, shm::Ref<> root, Output output) {
+  const auto occupied = shm::occupancy(window);
   const auto octets = std::accumulate(occupied.begin(), occupied.end(), std::uint64_t{0});
   ProgressBar bar(output.err, !output.json && stderr_is_terminal(), octets);
-  zone::Audit audit =
-      zone::audit(file.window(), file.version().root, [&bar](std::uint64_t met) { bar.at(met); });
+  zone::Audit audit = zone::audit(window, root, [&bar](std::uint64_t met) { bar.at(met); });
   zone::compare_chunks(audit, occupied);
   return audit;
+}
+
+int tell(const Error& error, Output output) {
+  output.err << "pandoctl: " << error.text << '\n';
+  return kFailed;
+}
+
+int print_audit(zone::Audit&& audit, std::uint64_t version, const std::string& path,
+                Output output) {
+  ipc::StoreAudit result;
+  result.version = version;
+  result.zones = audit.zones;
+  result.names = audit.names;
+  result.records = audit.records;
+  result.octets = audit.usage.by_name();
+  result.faults_found = audit.fault_count;
+  result.faults = std::move(audit.faults);
+  for (zone::SavedUsage& one : audit.saved)
+    result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
+  if (output.json) output.out << ipc::to_json(result).dump() << '\n';
+  const int code = print_verdict(result, path, output);
+  if (!output.json) print_snapshots(result, output.out);
+  return code;
+}
+
+/// Whether the file is an image's index. What cannot be read is found out by whoever opens it next.
+bool is_image(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  Bytes head(shm::kImageMagicOctets);
+  file.read(reinterpret_cast<char*>(head.data()), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return shm::looks_like_image_index(head);
+}
+
+Result<shm::ImageInspection> open_image(const std::string& path, Output output) {
+  std::optional<ProgressBar> bar;
+  return shm::ImageInspection::open(
+      path, zone::layout_fingerprint(), [&](std::uint64_t done, std::uint64_t total) {
+        if (!bar) bar.emplace(output.err, !output.json && stderr_is_terminal(), total);
+        bar->at(done);
+      });
+}
+
+int check_image(const std::string& path, Output output) {
+  auto image = open_image(path, output);
+  if (!image) return tell(image.error(), output);
+  const shm::VersionInfo& version = image->version();
+  zone::Audit audit = audit_version(image->window(), version.root, output);
+  if (audit.fault_count != 0 && !image->is_current())
+    return tell({Errc::kExists, path + ": replaced by its manager meanwhile, try again"}, output);
+  return print_audit(std::move(audit), version.number, path, output);
 }
 
 }  // namespace
@@ -73,26 +126,11 @@ int print_verdict(const ipc::StoreAudit& audit, const std::string& what, Output 
 }
 
 int check_store_file(const std::string& path, Output output) {
+  if (is_image(path)) return check_image(path, output);
   auto file = shm::Inspection::open(path, zone::layout_fingerprint());
-  if (!file) {
-    output.err << "pandoctl: " << file.error().text << '\n';
-    return kFailed;
-  }
-  zone::Audit audit = audit_file(*file, output);
-  ipc::StoreAudit result;
-  result.version = file->version().number;
-  result.zones = audit.zones;
-  result.names = audit.names;
-  result.records = audit.records;
-  result.octets = audit.usage.by_name();
-  result.faults_found = audit.fault_count;
-  result.faults = std::move(audit.faults);
-  for (zone::SavedUsage& one : audit.saved)
-    result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
-  if (output.json) output.out << ipc::to_json(result).dump() << '\n';
-  const int code = print_verdict(result, path, output);
-  if (!output.json) print_snapshots(result, output.out);
-  return code;
+  if (!file) return tell(file.error(), output);
+  zone::Audit audit = audit_version(file->window(), file->version().root, output);
+  return print_audit(std::move(audit), file->version().number, path, output);
 }
 
 }  // namespace pando::ctl

@@ -32,6 +32,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("journal", row.journal);
   visit("image", row.image);
   visit("image_refused", row.image_refused);
+  visit("image_kept", row.image_kept);
   visit("counters", row.counters);
 }
 

@@ -166,6 +166,11 @@ void Checkpointer::prove() {
 
 void Checkpointer::end_proof(const Status& proven) {
   running_ = false;
+  if (!proven && image_->unproven()) {
+    problem_ = proven.error().text;
+    pause_until_ = Clock::now() + options_.again;
+    return tell_waiting(proven);
+  }
   if (!proven) {
     // What it refers to is nothing to keep.
     durable_ = {};
@@ -216,6 +221,7 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
     counters_.last_ms = ms;
     durable_ = std::move(run->pin);
     problem_.clear();
+    refused_ = written->refused;
     note_index();
     log::info("checkpoint", "version", version_, "journal_position", position_, "chunks",
               written->chunks, "octets", written->octets, "anew", written->anew, "ms", ms);

@@ -78,6 +78,9 @@ class Checkpointer {
   /// Chunks that are kept only because the image's version is pinned.
   [[nodiscard]] std::uint64_t held_chunks() const;
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  /// Whether there was an image beside it that had been set aside, at the last checkpoint of this
+  /// process; true before the first.
+  [[nodiscard]] bool has_refused() const noexcept { return refused_; }
 
  private:
   struct Run;
@@ -106,6 +109,7 @@ class Checkpointer {
   bool running_ = false;
   bool doubtful_ = false;
   bool held_ = false;
+  bool refused_ = true;
   std::chrono::steady_clock::time_point patient_until_{};  // with who has the image mapped
   std::vector<Done> waiting_;                              // for the next one
   std::atomic<bool> hurry_{false};

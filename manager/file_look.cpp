@@ -131,6 +131,15 @@ void FileLook::make_plan(const FileZone& fresh, const zone::ZoneSource& source) 
   if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
     log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
   auto planned = plan_merge(live(), fresh, source, std::move(*state));
+  if (!planned && planned.error().code == Errc::kNotFound && is_noted_unhashed(source)) {
+    warnings.push_back(fmt::format(
+        "{}: has records that the zone has not, or the other way round; as its size and time are "
+        "those of the file that was merged last, that is taken for the work of updates, of which "
+        "the journal no longer tells, and the zone stays as it is",
+        job.path));
+    touched = {noted_source(live()), source};
+    return unchanged();
+  }
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
   plan->serial_policy = job.serial_policy;
@@ -141,6 +150,17 @@ void FileLook::make_plan(const FileZone& fresh, const zone::ZoneSource& source) 
         fmt::format("serial {} is the one that was served before: the file takes its place, as its "
                     "SOA is signed, but secondaries do not see what changed",
                     plan->compared.value));
+}
+
+/// Whether the file was noted without its hash, by an earlier build, and nothing that was noted
+/// says that it is another one since. What it includes may be.
+bool FileLook::is_noted_unhashed(const zone::ZoneSource& source) const {
+  const zone::ZoneSource noted = noted_source(live());
+  const auto now = stat_source(job.path);
+  return noted.hash == 0 && noted.file_octets != 0 && source.hash != 0 && now &&
+         now->file_mtime_ns == source.file_mtime_ns &&
+         source.file_mtime_ns == noted.file_mtime_ns && source.file_octets == noted.file_octets &&
+         (noted.stamp <= kIncludesOthers || now->stamp == noted.stamp);
 }
 
 /// What the journal says of the zone up to the version it is compared with. What was read of it

@@ -97,6 +97,7 @@ class FileLook {
   bool plan_difference(ComparedFile& file);
   void compare_built(shm::Store& store);
   void make_plan(const FileZone& fresh, const zone::ZoneSource& source);
+  [[nodiscard]] bool is_noted_unhashed(const zone::ZoneSource& source) const;
   Result<FileState> file_state();
   void fail_with(std::vector<std::string> lines) {
     outcome = LoadOutcome{LoadOutcome::Kind::kFailed, {}, 0, std::move(lines)};

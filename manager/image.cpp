@@ -15,28 +15,16 @@ namespace pando::manager {
 
 namespace {
 
-constexpr std::uint64_t kChunksMagic = 0x50414E444F494D43U;  // "PANDOIMC"
-/// The file's first chunk-sized part names it; chunk n is the one behind it and n others.
-constexpr std::size_t kNameOctets = 16;
 /// Chunks in a row go to the disk in writes of up to so many octets.
 constexpr std::size_t kWriteOctets = std::size_t{1} << 20;
+/// An image that cannot be read so many times, a minute apart, is not going to be.
+constexpr int kMostProofs = 3;
 
 std::uint64_t random_name() noexcept {
   std::uint64_t name = 0;
   while (::getrandom(&name, sizeof name, 0) != sizeof name) {
   }
   return name;
-}
-
-constexpr std::uint64_t file_offset(std::uint32_t chunk) noexcept {
-  return (std::uint64_t{chunk} + 1) * shm::kChunkOctets;
-}
-
-Bytes name_block(std::uint64_t name) {
-  Bytes block(kNameOctets);
-  store_be64(block.data(), kChunksMagic);
-  store_be64(block.data() + 8, name);
-  return block;
 }
 
 /// Whether what was to be written to `path` has come there, for all that can be found out.
@@ -55,11 +43,11 @@ class Image::Source final : public shm::ImageSource {
   explicit Source(std::unique_ptr<StoreFile> file) : file_(std::move(file)) {}
 
   Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t checksum) override {
-    auto got = file_->read_at(file_offset(chunk), into);
+    auto got = file_->read_at(shm::image_chunk_offset(chunk), into);
     if (!got) return pass(got);
     if (*got != into.size() || shm::chunk_checksum(into) != checksum)
       return fail(Errc::kCorrupt, "chunk {} of the image, at octet {} of its file, is damaged",
-                  chunk, file_offset(chunk));
+                  chunk, shm::image_chunk_offset(chunk));
     return {};
   }
 
@@ -83,7 +71,7 @@ class Image::Round {
     }
     if (auto written = flush(); !written) return written;
     pending_ = part;
-    offset_ = file_offset(chunk) + from;
+    offset_ = shm::image_chunk_offset(chunk) + from;
     return {};
   }
 
@@ -121,7 +109,7 @@ class Image::Round {
 Image::Image(Files& files, Options options) : files_(files), options_(std::move(options)) {}
 
 std::string Image::chunk_path(std::uint64_t file) const {
-  return fmt::format("{}.{:016x}", options_.path, file);
+  return shm::image_chunks_path(options_.path, file);
 }
 
 std::string Image::directory() const {
@@ -142,17 +130,11 @@ Status Image::open() {
 }
 
 Status Image::read_index() {
-  auto file = files_.open(options_.path, OpenMode::kRead);
-  if (!file) return pass(file);
-  auto octets = (*file)->size();
-  if (!octets) return pass(octets);
-  if (*octets > kMaxIndexOctets)
+  auto bytes = read_octets(options_.path, shm::kMaxIndexOctets + 1);
+  if (!bytes) return pass(bytes);
+  if (bytes->size() > shm::kMaxIndexOctets)
     return fail(Errc::kCorrupt, "{}: too large for an image's index", options_.path);
-  Bytes bytes(*octets);
-  auto got = (*file)->read_at(0, bytes);
-  if (!got) return pass(got);
-  bytes.resize(*got);
-  auto index = decode_image_index(bytes);
+  auto index = shm::decode_image_index(*bytes);
   if (!index) return fail(index.error().code, "{}: {}", options_.path, index.error().text);
   if (auto ours = check_head(*index); !ours) return ours;
   auto chunks = open_chunks(index->file, OpenMode::kWrite);
@@ -172,14 +154,9 @@ Status Image::read_index() {
 Status Image::check_length(StoreFile& chunks, const ImageIndex& index) const {
   auto octets = chunks.size();
   if (!octets) return pass(octets);
-  const auto& all = index.state.chunks;
-  for (auto number = static_cast<std::uint32_t>(all.size()); number-- > 0;) {
-    if (all[number].count == 0) continue;
-    if (*octets >= file_offset(number) + all[number].used) return {};
-    return fail(Errc::kCorrupt, "{} is damaged: cut off at octet {}", chunk_path(index.file),
-                *octets);
-  }
-  return {};
+  if (*octets >= shm::image_chunks_octets(index.state)) return {};
+  return fail(Errc::kCorrupt, "{} is damaged: cut off at octet {}", chunk_path(index.file),
+              *octets);
 }
 
 /// Whether this build may use it beside this journal.
@@ -193,22 +170,34 @@ Status Image::check_head(const ImageIndex& index) const {
   return {};
 }
 
-Result<ImageIndex> Image::read_head(const std::string& path) const {
+/// The first octets of a file, all of a shorter one.
+Result<Bytes> Image::read_octets(const std::string& path, std::uint64_t most) const {
   auto file = files_.open(path, OpenMode::kRead);
   if (!file) return pass(file);
-  Bytes head(kImageHeadOctets);
-  auto got = (*file)->read_at(0, head);
+  auto octets = (*file)->size();
+  if (!octets) return pass(octets);
+  Bytes bytes(std::min(*octets, most));
+  auto got = (*file)->read_at(0, bytes);
   if (!got) return pass(got);
-  head.resize(*got);
-  auto index = decode_image_head(head);
+  bytes.resize(*got);
+  return bytes;
+}
+
+Result<ImageIndex> Image::read_head(const std::string& path) const {
+  auto head = read_octets(path, shm::kImageHeadOctets);
+  if (!head) return pass(head);
+  auto index = shm::decode_image_head(*head);
   if (!index) return fail(index.error().code, "{}: {}", path, index.error().text);
   return index;
 }
 
-Status Image::look() {
+Status Image::look(std::uint64_t line) {
   auto index = read_head(options_.path);
   if (!index) return pass(index);
   if (auto ours = check_head(*index); !ours) return ours;
+  // What wrote it, or an earlier build's store, may not have had one.
+  if (const std::uint64_t its = index->state.line; its != 0 && line != 0 && its != line)
+    return fail(Errc::kDenied, "{}: of another store than the live one", options_.path);
   index_ = std::move(*index);
   file_name_ = index_->file;
   own_index_ = named_ = true;
@@ -218,10 +207,18 @@ Status Image::look() {
 
 /// The version that is pinned since look() must be the index's, or what that refers to may be gone.
 Status Image::prove() {
-  if (!std::exchange(looked_at_, false)) return {};
+  if (!looked_at_) return {};
   const std::uint64_t version = index_->state.version;
+  const std::uint64_t line = index_->state.line;
   auto read = open();
-  if (read && index_->state.version != version)
+  const bool may_pass =
+      !read && (read.error().code == Errc::kIo || read.error().code == Errc::kFull);
+  if (may_pass && ++proofs_failed_ < kMostProofs) {
+    log::warning("image_not_read", "path", options_.path, "reason", read.error().text);
+    return read;
+  }
+  looked_at_ = false;
+  if (read && (index_->state.version != version || index_->state.line != line))
     read = fail(Errc::kCorrupt, "{}: another index than at the start", options_.path);
   if (read) {
     index_->state.side = {};
@@ -236,10 +233,11 @@ Result<std::unique_ptr<StoreFile>> Image::open_chunks(std::uint64_t file, OpenMo
   const std::string path = chunk_path(file);
   auto opened = files_.open(path, mode);
   if (!opened) return opened;
-  Bytes block(kNameOctets);
+  Bytes block(shm::kImageChunksHeadOctets);
   auto got = (*opened)->read_at(0, block);
   if (!got) return pass(got);
-  if (block != name_block(file)) return fail(Errc::kCorrupt, "{}: not an image's chunks", path);
+  if (block != shm::encode_image_chunks_head(file))
+    return fail(Errc::kCorrupt, "{}: not an image's chunks", path);
   return opened;
 }
 
@@ -256,7 +254,7 @@ Status Image::take_over() {
   if (!index_ || index_->owner == options_.owner) return {};
   ImageIndex owned = *index_;
   owned.owner = options_.owner;
-  const Bytes bytes = encode_image_index(owned);
+  const Bytes bytes = shm::encode_image_index(owned);
   if (auto put = write_file_atomically(files_, options_.path, bytes); !put) return put;
   index_ = std::move(owned);
   return {};
@@ -272,12 +270,38 @@ Status Image::set_aside() {
   forget();
   const std::string aside = refused_path();
   if (auto index = read_head(options_.path); !index) return pass(index);
-  if (auto there = files_.open(aside, OpenMode::kRead); there)
+  if (auto there = check_readable(aside); there)
     return fail(Errc::kExists, "there is {} already", aside);
+  else if (there.error().code == Errc::kCorrupt)
+    log::warning("refused_image_replaced", "path", aside, "reason", there.error().text);
   else if (there.error().code != Errc::kNotFound)
-    return pass(there);
+    return there;
   if (auto renamed = files_.rename(options_.path, aside); !renamed) return renamed;
   return files_.sync_directory(directory());
+}
+
+/// Whether a build, this one or another, may have a use for the image of that index. kCorrupt: none
+/// has; kNotFound, or the file cannot be read now.
+Status Image::check_readable(const std::string& path) {
+  auto bytes = read_octets(path, shm::kMaxIndexOctets + 1);
+  if (!bytes) return pass(bytes);
+  const auto file = shm::image_file_of(*bytes);
+  if (!file) return fail(Errc::kCorrupt, "not an image of a zone store");
+  auto index = shm::decode_image_index(*bytes);
+  // The checksum stands at the end in all versions; but how long another one's index may be is not
+  // known here.
+  const bool whole = bytes->size() <= shm::kMaxIndexOctets;
+  if (!index && index.error().code == Errc::kCorrupt && whole) return pass(index);
+  auto chunks = open_chunks(*file, OpenMode::kRead);
+  if (!chunks && chunks.error().code == Errc::kNotFound)
+    return fail(Errc::kCorrupt, "{}", chunks.error().text);
+  if (!chunks) return pass(chunks);
+  return index ? check_length(**chunks, *index) : Status();
+}
+
+bool Image::has_refused() const {
+  const auto head = read_octets(refused_path(), shm::kImageHeadOctets);
+  return head && shm::image_file_of(*head);
 }
 
 Status Image::remove() {
@@ -306,12 +330,13 @@ Status Image::begin_anew() {
   auto made = files_.open(chunk_path(file_name_), OpenMode::kCreate);
   if (!made) return pass(made);
   file_ = std::move(*made);
-  return file_->write_at(0, name_block(file_name_));
+  return file_->write_at(0, shm::encode_image_chunks_head(file_name_));
 }
 
 Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm::Window& window,
                                     const Pace& pace, std::uint64_t configuration) {
-  static_cast<void>(prove());  // without an index it begins anew
+  // Without an index it begins anew.
+  if (auto proven = prove(); !proven && looked_at_) return pass(proven);
   auto written = write_once(capture, window, pace, configuration);
   // The store is not the one that the index was made from.
   if (!written && written.error().code == Errc::kCorrupt && own_index_) {
@@ -374,7 +399,7 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
 }
 
 Status Image::put_index(ImageIndex&& index, Written& written) {
-  const Bytes bytes = encode_image_index(index);
+  const Bytes bytes = shm::encode_image_index(index);
   auto put = write_file_atomically(files_, options_.path, bytes);
   // When it has the name, but perhaps not yet on the disk, both indexes must keep what they name.
   named_ = named_ || put || may_hold(files_, options_.path, bytes);
@@ -386,16 +411,18 @@ Status Image::put_index(ImageIndex&& index, Written& written) {
   own_index_ = true;
   unsure_ = false;
   if (written.anew) remove_others();
+  written.refused = has_refused();
   return {};
 }
 
 /// Chunks that no index names any more. Those of an image that was set aside are its own.
 void Image::remove_others() {
   std::string refused;
-  if (auto index = read_head(refused_path()); index)
-    refused = chunk_path(index->file);
-  else if (index.error().code != Errc::kNotFound && index.error().code != Errc::kCorrupt)
+  if (auto head = read_octets(refused_path(), shm::kImageHeadOctets); head) {
+    if (const auto file = shm::image_file_of(*head)) refused = chunk_path(*file);
+  } else if (head.error().code != Errc::kNotFound) {
     return;  // which they are is not known
+  }
   const std::filesystem::path path(options_.path);
   const std::string prefix = path.filename().string() + ".";
   const auto names = files_.list(directory());

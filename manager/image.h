@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "manager/image_format.h"
 #include "manager/store_file.h"
 #include "shm/image.h"
+#include "shm/image_format.h"
 
 namespace pando::manager {
+
+using shm::ImageIndex;
 
 /// The store's image on disk: the file of chunks, which grows and changes in place, and an *index*
 /// that says what of it counts, replaced by rename. Chunks that the index refers to are never
@@ -35,14 +37,16 @@ class Image {
   /// journal; kCorrupt: damaged; kIo, kFull: it could not be read. In all these cases the next
   /// write() makes a new image in its place; see set_aside().
   Status open();
-  /// For a live store, which needs no more than index()->state.version: reads the index's head
-  /// alone, and leaves the rest to prove(), or the first write(), which are no part of a start.
-  /// Errors as those of open().
-  Status look();
+  /// For a live store of that line (Store::line()), which needs no more than
+  /// index()->state.version: reads the index's head alone, and leaves the rest to prove(), or the
+  /// first write(), which are no part of a start. Errors as those of open(); kDenied, too: it is of
+  /// another line, so it may have what the live store has not.
+  Status look(std::uint64_t line);
   /// True after look(): whether there is an image behind the index's head is not known.
   [[nodiscard]] bool unproven() const noexcept { return looked_at_; }
   /// Reads what look() has left out; nothing otherwise. An error, as those of open(), is in the log
-  /// too: then there is no index(), and the next write() makes a new image.
+  /// too. One that says nothing against the image (kIo, kFull) leaves it unproven(), a few times;
+  /// after any other there is no index(), and the next write() makes a new image.
   Status prove();
   /// What the disk has; nullptr before open(), look() or write() succeeded. After look() it has no
   /// chunks.
@@ -50,6 +54,10 @@ class Image {
   /// The chunks of index(), each checked as it is read. kNotFound, kIo, kCorrupt.
   Result<std::unique_ptr<shm::ImageSource>> source();
   [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
+  /// index() is of our journal, at its very beginning: no update is in it.
+  [[nodiscard]] bool is_of_no_update() const noexcept {
+    return index_ && index_->owner == options_.owner && index_->state.journal_position == 0;
+  }
   /// Path of their file; empty: there is no index().
   [[nodiscard]] std::string chunks() const;
 
@@ -57,6 +65,7 @@ class Image {
     std::uint64_t chunks = 0;  ///< written, whole or a part
     std::uint64_t octets = 0;  ///< of chunks and index
     bool anew = false;         ///< to a new file
+    bool refused = false;      ///< there is an image that was set aside
   };
   /// Makes a copy of no journal that of ours, durably.
   Status take_over();
@@ -64,7 +73,8 @@ class Image {
   using Pace = std::function<bool(std::uint64_t octets)>;
   /// A checkpoint: brings what changed to the disk and the index up to it. The captured version is
   /// pinned by the caller, and so is that of index() until this has succeeded. kFull and other
-  /// errors leave the image that was there. `configuration`: of that version, for the index.
+  /// errors leave the image that was there, also one that cannot be proven now. `configuration`: of
+  /// that version, for the index.
   Result<Written> write(const shm::ImageCapture& capture, const shm::Window& window,
                         const Pace& pace, std::uint64_t configuration = 0);
   /// Whether an image that was refused for this reason may be a good one: no room for it, an error
@@ -72,12 +82,14 @@ class Image {
   [[nodiscard]] static bool may_be_good(Errc why) noexcept;
   /// Gives the image that is there another name (refused_path()), its chunks stay beside it under
   /// theirs, as long as it is there. So the next write() destroys nothing. kExists: there is
-  /// another one of that name. After an error the image must not be written.
+  /// another one of that name, which takes its place only if no build can read it any more. After
+  /// an error the image must not be written.
   Status set_aside();
   /// Removes the index, durably: there is no image then.
   Status remove();
   [[nodiscard]] std::string refused_path() const { return options_.path + ".refused"; }
-  [[nodiscard]] bool has_refused() const { return read_head(refused_path()).has_value(); }
+  /// Of whatever version; false as well when it cannot be read.
+  [[nodiscard]] bool has_refused() const;
   /// What index() says cannot be trusted to be what the store has: the next write() begins anew.
   void forget();
   /// The next write() goes to a file of its own; what the disk has stays.
@@ -93,6 +105,8 @@ class Image {
   Status read_index();
   [[nodiscard]] Status check_head(const ImageIndex& index) const;
   [[nodiscard]] Status check_length(StoreFile& chunks, const ImageIndex& index) const;
+  [[nodiscard]] Status check_readable(const std::string& path);
+  [[nodiscard]] Result<Bytes> read_octets(const std::string& path, std::uint64_t most) const;
   [[nodiscard]] std::string chunk_path(std::uint64_t file) const;
   [[nodiscard]] std::string directory() const;
   Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);
@@ -113,6 +127,7 @@ class Image {
   bool named_ = false;      // an index on the disk may speak of file_
   bool unsure_ = true;      // which chunks changed is not known
   bool looked_at_ = false;  // only the head of the index was read
+  int proofs_failed_ = 0;   // for reasons that may pass
 };
 
 }  // namespace pando::manager

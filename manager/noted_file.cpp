@@ -77,6 +77,20 @@ bool same_state(const zone::ZoneSource& a, const zone::ZoneSource& b) noexcept {
   return a.file_mtime_ns == b.file_mtime_ns && a.file_octets == b.file_octets && a.stamp == b.stamp;
 }
 
+/// What was noted without a hash, by an earlier build, is the same file when its stamp says so;
+/// whether it includes others, which that build did not look for, takes reading it.
+FileCheck check_unhashed(const std::string& path, const zone::ZoneSource& found,
+                         const zone::ZoneSource& noted, std::uint64_t most_octets) {
+  FileCheck check{FileCheck::Kind::kOther, found};
+  if (noted.stamp <= kIncludesOthers || !same_state(found, noted)) return check;
+  if (found.file_octets > most_octets) return check;
+  check.hashed = true;
+  const FileContent content = read_content(path, most_octets);
+  if (content.hash != 0 && !content.has_included) check.kind = FileCheck::Kind::kTouched;
+  note_content(check.now, content);
+  return check;
+}
+
 }  // namespace
 
 zone::ZoneSource source_from(const struct stat& status) {
@@ -120,7 +134,8 @@ FileCheck check_file(const std::string& path, const zone::ZoneSource& noted,
   const auto found = stat_source(path);
   if (!found) return {};
   FileCheck check{Kind::kOther, *found};
-  if (found->file_octets != noted.file_octets || noted.hash == 0) return check;
+  if (found->file_octets != noted.file_octets) return check;
+  if (noted.hash == 0) return check_unhashed(path, *found, noted, most_octets);
   if (noted.stamp != 0 && same_state(*found, noted)) return {Kind::kSame, noted};
   if (read_before.hash != 0 && same_state(*found, read_before)) {
     check.now = read_before;

@@ -58,7 +58,8 @@ struct FileCheck {
 
 /// Compares. A file above `most_octets`, with what it includes, is not read: it is kOther where its
 /// hash would decide. Nor is one that is as it was in `read_before`, an earlier look's `now`. One
-/// that was noted without a hash, by an earlier build, is kOther.
+/// that was noted without a hash, by an earlier build, is kTouched when its stamp is the noted one
+/// and it includes no others; else kOther.
 FileCheck check_file(const std::string& path, const zone::ZoneSource& noted,
                      std::uint64_t most_octets = UINT64_MAX,
                      const zone::ZoneSource& read_before = {});

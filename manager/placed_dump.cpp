@@ -52,7 +52,7 @@ bool has_records(Files& files, const Journal& journal) {
 }  // namespace
 
 Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::DataLimits& limits,
-                            const NoteSink& note) {
+                            const NoteSink& note, const TakingOver& taking_over) {
   const auto start = std::chrono::steady_clock::now();
   const bool empty = !has_records(files_, journal);
   auto loaded = load_dump(store, reader_, limits);
@@ -62,6 +62,8 @@ Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::Dat
   else
     journal.skip_to(reader_.header().position);
   if (auto done = replay_onto_image(store, journal, files_, limits, note); !done) return pass(done);
+  if (taking_over && !is_own())
+    if (auto ready = taking_over(); !ready) return ready;
   if (empty)
     if (auto noted = note_files(store, journal, loaded->notes); !noted) return noted;
   const auto spent = std::chrono::steady_clock::now() - start;

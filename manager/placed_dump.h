@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,10 +27,13 @@ class PlacedDump {
                                                   const shm::StoreOwner& owner);
   static std::string path_in(const std::string& journal);
 
+  /// Called when a dump of another journal has been loaded, and before anything says that it is
+  /// ours; an error is one of bring_up().
+  using TakingOver = std::function<Status()>;
   /// Makes an empty store that nobody sees yet what the dump says, and brings it up to the
   /// journal's end. The dump is read once.
   Status bring_up(shm::Store& store, Journal& journal, const zone::DataLimits& limits,
-                  const NoteSink& note);
+                  const NoteSink& note, const TakingOver& taking_over = {});
   /// It is of this journal: a live store has all that it has.
   [[nodiscard]] bool is_own() const noexcept { return reader_.header().owner == owner_; }
   Status remove();

@@ -15,8 +15,15 @@ class RefusedImage {
  public:
   /// Logs it. What happens to the image is decided by keep(), when there is another store.
   void refuse(const Error& why);
-  /// What the image alone had is in no store now: logs that, and does what keep() does.
+  /// A later try of the same start could use it.
+  void forgive() noexcept { why_.reset(); }
+  /// What the image alone had is in no store now: logs that, and does what keep() does; a damaged
+  /// one is removed, so that nobody takes it for an image of the store that is made instead.
   void lose(Image& image);
+  /// A dump of another journal is about to become ours: no later start may take the image for one
+  /// of what we have from then on. One without any update, or that no build of ours can use, is
+  /// removed, any other one set aside. After an error it is still there.
+  Status give_way(Image& image);
   /// Before the first checkpoint, and without effect when nothing was refused or it is done.
   void keep(Image& image);
   /// The same for an image that was served already, at the end of the process: no later start uses
@@ -24,13 +31,18 @@ class RefusedImage {
   static Status leave(Files& files, const std::string& path, const Error& why);
   /// False: the image must not be written.
   [[nodiscard]] bool may_write() const noexcept { return may_write_; }
-  /// For people: where there is one, and why. Empty: nowhere.
+  /// For people: where the one is that this start refused, and why. Empty: none was refused, or it
+  /// was damaged. Once there is an image again this is nothing to complain of, unless may_write()
+  /// is false.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  /// Where one is that was set aside, by this start or by an earlier one, and why. Empty: nowhere.
+  [[nodiscard]] const std::string& kept() const noexcept { return kept_; }
 
  private:
   std::optional<Error> why_;  // of one that keep() has not seen
   bool may_write_ = true;
   std::string text_;
+  std::string kept_;
 };
 
 }  // namespace pando::manager

@@ -78,6 +78,7 @@ class Server {
   void dump_done(OpenedStore::From from);
   bool image_is_in_line();
   Status bring_up(shm::Store& restored);
+  Status load_dump_into(shm::Store& empty);
   Status take_store(OpenedStore& opened);
   Status first_version();
   void make_parts();

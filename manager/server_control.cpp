@@ -289,7 +289,9 @@ ipc::StatusResult Server::status() const {
                     {"chunks_held", checkpointer_->held_chunks()},
                     {"octets_to_copy", copying_image_ ? copying_image_->octets_left() : 0}};
   }
-  result.image_refused = refused_image_.text();
+  // One that is written has what the refused one has not; that one is only named from then on.
+  if (!checkpointer_ || checkpointer_->version() == 0) result.image_refused = refused_image_.text();
+  if (!checkpointer_ || checkpointer_->has_refused()) result.image_kept = refused_image_.kept();
   const Committer::Counters commits = committer_->counters();
   const UpdateService::Counters& service = service_->counters();
   const SecondaryVisits::Counters transfers = visits_->counters();

@@ -109,6 +109,7 @@ bool Server::image_is_in_line() {
     if (opened.error().code != Errc::kNotFound) refused_image_.refuse(opened.error());
     return false;
   }
+  refused_image_.forgive();
   const std::uint64_t configuration = image_->index()->configuration;
   return configuration != 0 && configuration == options_.configuration;
 }
@@ -129,10 +130,7 @@ Status Server::open_data() {
   journal_.emplace(std::move(*journal));
   dump_ = find_dump(options);
   StoreSeeds seeds;
-  if (dump_)
-    seeds.dump = [this](shm::Store& empty) {
-      return dump_->bring_up(empty, *journal_, runtime_->limits, log_note);
-    };
+  if (dump_) seeds.dump = [this](shm::Store& empty) { return load_dump_into(empty); };
   seeds.image = image_.get();
   seeds.image_refused = [this](const Error& why) { refused_image_.refuse(why); };
   // Before a later start finds a live store, and takes the image for one of that.
@@ -172,6 +170,16 @@ Status Server::bring_up(shm::Store& restored) {
   auto done = replay_onto_image(restored, *journal_, native_files(), runtime_->limits, log_note);
   if (!done) return pass(done);
   return image_->take_over();
+}
+
+/// A store from a dump. What lies where the image does is not of it, and must not be taken for that
+/// when there is a store of that name, by whichever start.
+Status Server::load_dump_into(shm::Store& empty) {
+  auto done = dump_->bring_up(empty, *journal_, runtime_->limits, log_note, [this] {
+    return image_ ? refused_image_.give_way(*image_) : Status();
+  });
+  if (done && image_) refused_image_.keep(*image_);
+  return done;
 }
 
 std::unique_ptr<PlacedDump> Server::find_dump(const shm::StoreOptions& options) const {
@@ -222,7 +230,10 @@ void Server::look_at_image(const OpenedStore& opened) {
   // What the image has of another line of versions is nothing to go on with.
   if (from != OpenedStore::From::kLive && from != OpenedStore::From::kImage) image_->forget();
   Status looked;
-  if (from == OpenedStore::From::kLive) looked = image_->look();
+  if (from == OpenedStore::From::kLive) looked = image_->look(store_->line());
+  // What an earlier try said of the image, before the store was there, is no reason any more.
+  if (from == OpenedStore::From::kLive || from == OpenedStore::From::kImage)
+    refused_image_.forgive();
   if (!looked && looked.error().code != Errc::kNotFound) refused_image_.refuse(looked.error());
   refused_image_.keep(*image_);
   if (!refused_image_.may_write()) return image_.reset();

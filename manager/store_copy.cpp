@@ -31,12 +31,12 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
       return fail(Errc::kInvalid, "{}: the server's own", path);
   auto there = files.open(path, OpenMode::kRead);
   if (!there) return there.error().code == Errc::kNotFound ? Status() : Status(pass(there));
-  Bytes head(kImageMagicOctets);
+  Bytes head(shm::kImageMagicOctets);
   auto got = (*there)->read_at(0, head);
   if (!got) return pass(got);
   head.resize(*got);
   const bool image = may_replace == nullptr;
-  if (!(image ? looks_like_image_index(head) : may_replace(head)))
+  if (!(image ? shm::looks_like_image_index(head) : may_replace(head)))
     return fail(Errc::kDenied, "{}: there is something else than {}", path,
                 image ? "an image" : "a dump");
   return {};

@@ -55,7 +55,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   Steps to_file = steps_of(*difference);
   plan.settles = to_file.empty() && !state.overlay.empty();
   if (!plan.overlay_known && !plan.settles)
-    return fail(Errc::kInvalid,
+    return fail(Errc::kNotFound,
                 "the edited file is not merged: the journal no longer tells which of the zone's "
                 "records came by update; save the zone as it is served (AXFR) in the file, reload, "
                 "and edit then");

@@ -52,8 +52,8 @@ struct FileZone {
 Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fresh);
 
 /// Compares a served zone with its file (`fresh`, in the state `source`), given what the journal
-/// says of the zone up to this version. kInvalid: the edit cannot be told from updates, in one line
-/// for the operator; or an error of the difference.
+/// says of the zone up to this version. kNotFound: the edit cannot be told from updates, in one
+/// line for the operator; or an error of the difference.
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneSource& source, FileState state);
 

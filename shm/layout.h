@@ -57,8 +57,8 @@ inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkOct
 
 //   0     8      16     20    24     32     40    48    56          64        72    88  128
 //   |magic|layout|format|unit |chunk |device|inode|nonce|size_limit |committed|owner|borrowed|
-//   128           192
-//   | root, epoch | side…
+//   96     128           192
+//   | line | root, epoch | side…
 /// First page of the file. Everything before `committed`, and `owner`, is written once, before the
 /// file gets its name; so it may be read without any order.
 struct Header {
@@ -82,6 +82,9 @@ struct Header {
   /// to one that was used again (release); read after the root (acquire). After a crash that left
   /// another number than 0 the store is made anew: its chunks are not here.
   std::atomic<std::uint32_t> borrowed;
+  /// Names the line of versions (Store::line()). Written once, before the file gets its name; 0 in
+  /// a store of an earlier build, which left zeros here.
+  std::uint64_t line;
   Publication publication;
   /// One bit per granule of the side table that has memory (release after fallocate; acquire): a
   /// reader must not touch a hole, because reading one allocates it, or is SIGBUS on a full tmpfs.
@@ -90,8 +93,8 @@ struct Header {
 static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageOctets,
               "the header's one page is backed first; a field beyond it would be SIGBUS");
 static_assert(offsetof(Header, committed) == 64 && offsetof(Header, owner) == 72 &&
-                  offsetof(Header, borrowed) == 88 && offsetof(Header, publication) == 128 &&
-                  offsetof(Header, side_backed) == 192,
+                  offsetof(Header, borrowed) == 88 && offsetof(Header, line) == 96 &&
+                  offsetof(Header, publication) == 128 && offsetof(Header, side_backed) == 192,
               "a shared line would make each growth of the file a miss in every worker");
 static_assert(std::is_standard_layout_v<Header>, "offsets are read by processes of other builds");
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&

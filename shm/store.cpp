@@ -250,6 +250,7 @@ Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
   for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
     file.counts()[chunk] = image.chunks[chunk].count;
   if (auto filled = fill_side(image); !filled) return filled;
+  if (image.line != 0) file.header().line = image.line;  // versions go on behind the image's
   words().root.store(image.root_block, std::memory_order_relaxed);
   words().epoch.store(image.version, std::memory_order_relaxed);
   // Versions go on in the open chunk, which may have no live block.
@@ -373,6 +374,8 @@ VersionInfo Store::current() const noexcept {
   return VersionInfo{block->version, Ref<>{block->root}, block->journal_position};
 }
 
+std::uint64_t Store::line() const noexcept { return impl_->file.header().line; }
+
 Window Store::window() const noexcept { return impl_->file.window(); }
 
 ImageCapture Store::capture() {
@@ -380,6 +383,7 @@ ImageCapture Store::capture() {
   ImageCapture capture;
   capture.state.version = block.version;
   capture.state.journal_position = block.journal_position;
+  capture.state.line = line();
   capture.state.root_block = impl_->words().root.load(std::memory_order_relaxed);
   impl_->pool.capture(capture);
   return capture;

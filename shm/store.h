@@ -132,6 +132,10 @@ class Store {
   Result<std::uint64_t> publish(Transaction&& transaction, Ref<> root,
                                 std::uint64_t journal_position);
   [[nodiscard]] VersionInfo current() const noexcept;
+  /// Names the line of versions: a random number that a new store gets, and one that is restored
+  /// has from its image. So an image of this line is of a version that this store has had, and
+  /// equal numbers of versions say nothing across lines. 0: not known, an earlier build made it.
+  [[nodiscard]] std::uint64_t line() const noexcept;
   [[nodiscard]] Window window() const noexcept;
   /// The current version for a checkpoint. Its chunks stay as they are as long as it is pinned
   /// (SlotTable::pin_own). Commit thread; a few nanoseconds per chunk.

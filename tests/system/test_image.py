@@ -430,15 +430,25 @@ def test_a_copy_beside_a_journal_with_records_is_kept(host):
     host.start()
     host.checkpoint()
     assert host.logged("image_set_aside path=.*zones.image.refused") and host.has("later")
-    assert "and the journal has records of its own" in host.server.control("status")["image_refused"]
+    # There is an image again, so this is nothing to complain of any more.
+    status = host.server.control("status")
+    assert status["image_refused"] == "" and "and the journal has records of its own" in status["image_kept"]
     assert contents(index_and_chunks(host, "zones.image.refused")) == backup
     # It stays kept, and what the server writes by itself is used.
     host.lose_memory()
     host.start()
     host.checkpoint()
     assert host.logged("image_restored") and host.has("later")
-    assert "by an earlier start" in host.server.control("status")["image_refused"]
-    assert contents(index_and_chunks(host, "zones.image.refused")) == backup
+    assert "by an earlier start" in host.server.control("status")["image_kept"]
+    index, chunks = index_and_chunks(host, "zones.image.refused")
+    assert contents([index, chunks]) == backup
+    # Who removes it is rid of it, and of its chunks with the next start.
+    index.unlink()
+    host.server.kill()
+    host.server.start(ZONE)
+    host.checkpoint()
+    assert host.server.control("status")["image_kept"] == ""
+    assert host.chunk_file() != chunks
 
 
 def test_a_second_image_that_is_refused_is_not_written_over(host, tmp_path):
@@ -458,8 +468,9 @@ def test_a_second_image_that_is_refused_is_not_written_over(host, tmp_path):
     assert contents(index_and_chunks(host)) == kept
 
 
-def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, tmp_path):
-    host = Host(pando, tmp_path, size_limit="64MiB").start()
+def outgrow(host):
+    """Has the host lose its memory, and begin with less of it than its image and the journal behind that take. Returns
+    what that image is."""
     texts = " ".join(['"' + "x" * 250 + '"'] * 4)
     for number in range(100):
         update = dns.update.UpdateMessage(ZONE)
@@ -480,12 +491,11 @@ def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, t
     host.server.size_limit = "2MiB"
     host.server.write_config()
     host.start()
-    assert host.logged("image_set_aside .*size limit") and len(host.logged("zone_snapshots_lost")) == 1
-    assert host.has("behind") and host.server.control("zone", "snapshots")["snapshots"] == []
-    host.checkpoint()
-    index, chunks = index_and_chunks(host, "zones.image.refused")
-    assert contents([index, chunks]) == kept
-    # Room again, and the image where it was: all is back, and what came behind it, too.
+    return kept
+
+
+def expect_all_back(host, index, chunks):
+    """Room again, and the image where it was: all is back, and what came behind it, too."""
     host.update("small")
     host.lose_memory()
     index.rename(host.image)
@@ -495,6 +505,47 @@ def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, t
     assert host.logged("image_restored") and host.chunk_file() == chunks
     assert host.has("behind") and host.has("small")
     assert [row["lost"] for row in host.server.control("zone", "snapshots")["snapshots"]] == [""]
+
+
+def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, tmp_path):
+    host = Host(pando, tmp_path, size_limit="64MiB").start()
+    kept = outgrow(host)
+    assert host.logged("image_set_aside .*size limit") and len(host.logged("zone_snapshots_lost")) == 1
+    assert host.has("behind") and host.server.control("zone", "snapshots")["snapshots"] == []
+    host.checkpoint()
+    index, chunks = index_and_chunks(host, "zones.image.refused")
+    assert contents([index, chunks]) == kept
+    expect_all_back(host, index, chunks)
+
+
+def test_a_second_one_for_which_there_is_no_room_outlives_restarts_of_the_process(pando, tmp_path):
+    """It stays where it is, and is not taken for an image of the store that was made instead of it."""
+    host = Host(pando, tmp_path, size_limit="64MiB").start()
+    host.lose_memory(clean=True)
+    host.image.rename(host.image.with_name("zones.image.refused"))
+    host.start()
+    kept = outgrow(host)
+    for restarts in range(3):
+        assert host.logged("image_not_written .*there is .*zones.image.refused already"), restarts
+        status = host.server.control("status")
+        assert str(host.image) + ": " in status["image_refused"] and "by an earlier start" in status["image_kept"]
+        with pytest.raises(AssertionError, match="no image is written: "):
+            host.checkpoint()
+        host.update(f"more{restarts}")
+        assert contents(index_and_chunks(host)) == kept
+        host.server.kill()
+        os.truncate(host.server.log_path, 0)
+        if restarts == 2:
+            host.image.with_name("zones.image.refused").unlink()
+        host.server.start(ZONE)
+    # There is room for it now, and then for one of the store that serves.
+    assert host.logged("image_set_aside .*of another store than the live one")
+    host.checkpoint()
+    index, chunks = index_and_chunks(host, "zones.image.refused")
+    assert contents([index, chunks]) == kept
+    assert host.has("behind") and host.has("more1")
+    expect_all_back(host, index, chunks)
+    assert host.has("more1")
 
 
 def test_a_long_journal_is_replayed_in_little_room(pando, tmp_path):

@@ -157,3 +157,63 @@ def test_damage_is_found_in_a_copy(server, tmp_path):
     shutil.copy(server.config, copy)
     code, _, errors = check_file(copy)
     assert code == 1 and "not a zone store" in errors
+
+
+def test_an_image_is_checked_in_its_files(server, tmp_path):
+    """A copy, and the image of a server that runs."""
+    for number in range(30):
+        assert update(server, f"host{number}", "10.1.2.3") == 0
+    server.control("zone", "snapshot", ZONE, "first")
+    copy = tmp_path / "backup.image"
+    server.control("store", "copy", str(copy))
+    told = server.control("store", "check")
+    code, text, errors = check_file(copy)
+    assert (code, errors) == (0, "") and "2 zones" in text and "no faults" in text and "first" in text
+    done = subprocess.run([str(servers.build_folder() / "pandoctl"), "--json", "store", "check", "--file", str(copy)],
+                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=True)
+    found = json.loads(done.stdout)
+    assert (found["records"], found["names"], found["faults_found"]) == (told["records"], told["names"], 0)
+    assert found["snapshots"] == told["snapshots"]
+    server.stop()
+    server.store_extra = "  image: zones.image\n"
+    server.write_config()
+    server.start(ZONE)
+    server.control("store", "checkpoint")
+    code, text, errors = check_file(server.folder / "zones.image")
+    assert (code, errors) == (0, "") and "no faults" in text
+
+
+def flip(path, at):
+    octets = bytearray(path.read_bytes())
+    octets[at] ^= 1
+    path.write_bytes(octets)
+
+
+def test_damage_of_an_image_is_one_line_with_the_file_and_the_cause(server, tmp_path):
+    for harm in ("index", "chunk", "cut index", "cut chunks", "no chunks"):
+        folder = tmp_path / harm.replace(" ", "-")
+        folder.mkdir()
+        folder.chmod(0o777)
+        copy = folder / "backup.image"
+        server.control("store", "copy", str(copy))
+        chunks, = folder.glob("backup.image.*")
+        assert check_file(copy)[0] == 0
+        wrong, cause = copy, "wrong checksum"
+        if harm == "index":
+            flip(copy, 120)
+        elif harm == "cut index":
+            os.truncate(copy, copy.stat().st_size - 12)
+        else:
+            wrong = chunks
+        if harm == "chunk":
+            flip(chunks, CHUNK + 200)
+            cause = f"1 of its chunks are damaged, the first one at octet {CHUNK}"
+        elif harm == "cut chunks":
+            os.truncate(chunks, CHUNK + 200)
+            cause = f"cut off at octet {CHUNK + 200}"
+        elif harm == "no chunks":
+            chunks.unlink()
+            cause = "no such file"
+        code, text, errors = check_file(copy)
+        assert (code, text) == (1, "") and errors.count("\n") == 1, errors
+        assert errors.startswith(f"pandoctl: {wrong}: ") and cause in errors, errors

@@ -119,6 +119,10 @@ TEST(StatusCommand, SaysWhereAnImageIsThatWasRefused) {
   EXPECT_THAT(text({}), Not(HasSubstr("image refused")));
   EXPECT_THAT(text({.image_refused = "/z.image.refused: no room"}),
               HasSubstr("/z.image.refused: no room"));
+  EXPECT_THAT(text({}), Not(HasSubstr("image kept")));
+  EXPECT_THAT(text({.image_kept = "/z.image.refused: by an earlier start"}),
+              AllOf(HasSubstr("/z.image.refused: by an earlier start (remove that file"),
+                    Not(HasSubstr("image refused"))));
 }
 
 TEST(StatusCommand, PrintsTheResultAsItIsForPrograms) {

@@ -33,7 +33,7 @@ class LookedAt : public ::testing::Test {
   void start() {
     auto image =
         std::make_unique<Image>(disk, Image::Options{kPath, zone::layout_fingerprint(), {1, 2}});
-    const Status looked = image->look();
+    const Status looked = image->look(parts.zone.store().line());
     ASSERT_TRUE(looked || looked.error().code == Errc::kNotFound) << looked.error().text;
     auto pin = Checkpointer::pin(*image, parts.slots);
     checkpointer_.emplace(parts.io, parts.zone.store(), parts.slots, parts.journal,
@@ -127,6 +127,25 @@ TEST_F(LookedAt, WhileItCannotBeReplacedItIsTriedAgain) {
   disk.fail = [](Call, const std::string&) { return Status(); };
   tick();
   expect_replaced(old_chunks);
+}
+
+/// Neither too many open files nor an error of the disk says anything against the image.
+TEST_F(LookedAt, OneThatCannotBeReadNowIsReadAgainAndNotReplaced) {
+  const std::string old_chunks = chunks();
+  const std::uint64_t version = checkpointer().version();
+  disk.fail = [](Call call, const std::string&) {
+    return call == Call::kOpen ? Status(fail(Errc::kIo, "too many open files")) : Status();
+  };
+  tick();
+  EXPECT_EQ(checkpoint().error().code, Errc::kIo) << "nobody is told that there is one";
+  EXPECT_EQ(checkpointer().version(), version) << "and it stays pinned";
+  EXPECT_EQ(checkpointer().problem(), "too many open files");
+  disk.fail = [](Call, const std::string&) { return Status(); };
+  tick();
+  EXPECT_EQ(disk.calls[Call::kWrite], 0);
+  EXPECT_EQ(chunks(), old_chunks);
+  must(checkpoint());
+  EXPECT_EQ(checkpointer().counters().checkpoints, 0U);
 }
 
 TEST_F(LookedAt, WhoeverAsksForACheckpointHasASoundOne) {

@@ -46,6 +46,7 @@ class Look : public ::testing::Test {
     look_.job.path = path_;
     look_.history = testing::history_of(parts_);
     look_.version = parts_.zone.snapshot();
+    look_.position = parts_.journal.last_position();
     look_.progress = std::make_shared<LoadProgress>();
     const std::uint64_t before = parts_.zone.store().current().number;
     look_.examine(parts_.zone.store());
@@ -115,6 +116,50 @@ TEST_F(Look, ForgetsWhatAnEarlierOneFound) {
   ASSERT_TRUE(found.outcome);
   EXPECT_EQ(found.outcome->kind, Kind::kUnchanged);
   EXPECT_EQ(found.scanned, 1U) << "both together";
+}
+
+/// A file that an earlier build noted by size and time alone, beside updates that nobody knows.
+class LookWithoutHash : public Look {
+ protected:
+  LookWithoutHash() {
+    write(with("edited 300 A 192.0.2.12"));  // or a record that an update has removed
+    zone::ZoneSource source = *stat_source(path_);
+    source.stamp = 0;
+    parts_.zone.commit(
+        [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); });
+    Overlay lost;
+    lost.lose();
+    const std::vector notes{overlay_entry(name("@"), {10}, {10}, lost)};
+    EXPECT_TRUE(parts_.journal.append(notes).has_value());
+  }
+  void expect_refused() {
+    const FileLook& found = look();
+    ASSERT_TRUE(found.outcome);
+    EXPECT_EQ(found.outcome->kind, Kind::kFailed);
+    EXPECT_THAT(found.outcome->problems, ElementsAre(HasSubstr("no longer tells")));
+    EXPECT_FALSE(found.touched);
+  }
+};
+
+TEST_F(LookWithoutHash, TakesItForTheOneThatWasMergedAndHasItNoted) {
+  const FileLook& found = look();
+  ASSERT_TRUE(found.outcome);
+  EXPECT_EQ(found.outcome->kind, Kind::kUnchanged);
+  EXPECT_FALSE(found.plan || found.zone);
+  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("the zone stays as it is")));
+  ASSERT_TRUE(found.touched);
+  EXPECT_EQ(found.touched->before, noted_source(parts_.zone.zone()));
+  EXPECT_EQ(found.touched->now.hash, read_content(path_).hash);
+}
+
+TEST_F(LookWithoutHash, RefusesAnEditThatShows) {
+  write(with("edited 300 A 192.0.2.120"));
+  expect_refused();
+}
+
+TEST_F(LookWithoutHash, RefusesOneWithAnotherTime) {
+  std::filesystem::last_write_time(path_, std::filesystem::file_time_type(std::chrono::hours(1)));
+  expect_refused();
 }
 
 // What is noticed, where the loader follows it up.
@@ -271,6 +316,31 @@ TEST_F(LoaderOfIncluded, WhatAnEarlierBuildNotedIsComparedOnce) {
   const auto before = loader_.counters();
   EXPECT_EQ(load().kind, Kind::kUnchanged);
   EXPECT_EQ(loader_.counters().built, before.built);
+}
+
+/// Else it would be "edited" at each reload for ever: the journal does not tell the updates.
+TEST_F(Loader, WhatAnEarlierBuildNotedBesideUnknownUpdatesIsWarnedOfOnce) {
+  write(kFile);
+  load();
+  update({}, {"one 60 A 192.0.2.9"});
+  update({}, {"two 60 A 192.0.2.9"});
+  damage("\3one");
+  zone::ZoneSource noted = noted_source(parts_.zone.zone());
+  noted.hash = 0;
+  noted.stamp = 0;
+  ASSERT_TRUE(
+      parts_.edit([&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); }));
+  const std::vector<std::string> before = parts_.zone.lines();
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  ASSERT_TRUE(parts_.run_until([&] { return noted_source(parts_.zone.zone()).hash != 0; }));
+  const auto counted = loader_.counters();
+  EXPECT_EQ(load().kind, Kind::kUnchanged);
+  EXPECT_EQ(loader_.counters().built, counted.built);
+  EXPECT_EQ(parts_.zone.lines(), before);
+  // What is edited from now on is one.
+  write(std::string(kFile) + "added A 192.0.2.12\n");
+  EXPECT_EQ(load().kind, Kind::kFailed);
+  EXPECT_EQ(parts_.zone.lines(), before);
 }
 
 }  // namespace

@@ -74,6 +74,19 @@ TEST_F(ReplayOntoImage, WhatIsMissingBehindItUnloadsTheZones) {
   EXPECT_FALSE(parts_.zone.zone().loaded());
 }
 
+/// Another server's line of positions: what the image has up to 2 is not what those were there.
+TEST_F(ReplayOntoImage, AnImageFromBeforeADumpThatWasTakenOverIsOfNoUse) {
+  shm::Store& store = parts_.zone.store();
+  (void)must(store.publish(store.begin(), store.current().root, 2));
+  parts_.journal.begin_behind(5);
+  journalled({text(10)});  // which would fit
+  ASSERT_EQ(parts_.journal.files().segments.front().header.first, 6U);
+  ASSERT_EQ(parts_.journal.files().segments.front().header.void_from, 1U);
+  EXPECT_THAT(replay(store), SizeIs(1));
+  EXPECT_FALSE(parts_.zone.zone().loaded());
+  EXPECT_EQ(store.current().journal_position, 6U);
+}
+
 /// A store's chunks and what is done with the new one before it gets its name.
 class Memory final : public shm::ImageSource {
  public:

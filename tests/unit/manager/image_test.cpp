@@ -4,6 +4,7 @@
 #include "manager/image.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <cstdlib>
 #include <deque>
@@ -139,8 +140,8 @@ class Host {
   void restart() {
     stop();
     image.emplace(disk, image_options());
-    const bool known = image->look().has_value();
     shm::Store store = must(shm::Store::attach(options()));
+    const bool known = image->look(store.line()).has_value();
     if (!known) image->forget();
     begin(std::move(store));
   }
@@ -298,6 +299,60 @@ TEST(Image, ThatBecameAnotherOneSinceItWasLookedAtIsReplaced) {
   EXPECT_EQ(host.blocks->contents(), saved);
 }
 
+/// The octets with the checksum that they ought to have.
+Bytes sealed(Bytes index) {
+  index.resize(index.size() - 8);
+  append_be32(index, 0);
+  append_be32(index, 0);
+  store_be64(index.data() + index.size() - 8, XXH3_64bits(index.data(), index.size() - 8));
+  return index;
+}
+
+/// An index as version 1 had it, without a line.
+Bytes of_first_version(Bytes index) {
+  store_be32(index.data() + 8, 1);
+  index.erase(index.begin() + 88, index.begin() + 96);
+  return sealed(std::move(index));
+}
+
+TEST(Image, OfTheFirstVersionIsRead) {
+  Host host(12);
+  (void)host.boot();
+  for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  const Contents saved = host.blocks->contents();
+  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
+  must(host.boot());
+  EXPECT_EQ(host.blocks->contents(), saved);
+  EXPECT_EQ(host.image->index()->state.line, 0U);
+  EXPECT_NE(host.blocks->store().line(), 0U);
+  // Beside a live store, too, and its line is known from the next checkpoint on.
+  host.restart();
+  ASSERT_NE(host.image->index(), nullptr);
+  EXPECT_FALSE(must(host.checkpoint()).anew);
+  EXPECT_EQ(host.image->index()->state.line, host.blocks->store().line());
+}
+
+TEST(Image, OfAnotherLineIsNotTakenForOneOfTheLiveStore) {
+  Host host(13);
+  (void)host.boot();
+  for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  const std::uint64_t line = host.blocks->store().line();
+  Image image(host.disk, host.image_options());
+  must(image.look(line));
+  Image other(host.disk, host.image_options());
+  const auto paths = host.disk.paths();
+  const Status looked = other.look(line + 1);
+  ASSERT_FALSE(looked);
+  EXPECT_TRUE(Image::may_be_good(looked.error().code));
+  EXPECT_EQ(other.index(), nullptr) << "nothing is pinned for it";
+  EXPECT_EQ(host.disk.paths(), paths);
+  // A store that is made from the image goes on with its line.
+  must(host.boot());
+  EXPECT_EQ(host.blocks->store().line(), line);
+}
+
 TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
   Host host(4);
   (void)host.boot();
@@ -311,7 +366,10 @@ TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
   for (int i = 0; i < 50; ++i) other.blocks->change(other.random);
   (void)must(other.checkpoint());
   host.disk = other.disk;
+  // Else it would be told by its line.
+  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
   host.restart();
+  ASSERT_NE(host.image->index(), nullptr);
   const Image::Written written = must(host.checkpoint());
   EXPECT_TRUE(written.anew);
   const Contents saved = host.blocks->contents();
@@ -353,6 +411,134 @@ TEST(Image, ThatWasSetAsideIsLeftAlone) {
   EXPECT_EQ(host.blocks->contents(), saved);
   EXPECT_EQ(host.image->chunks(), chunks);
   EXPECT_EQ(host.disk.paths().size(), 2U);
+}
+
+/// A disk with an image at PATH and another one that was set aside; the paths of the latter's
+/// files.
+std::vector<std::string> set_one_aside(Host& host) {
+  (void)host.boot();
+  for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  must(host.image->open());
+  const std::string chunks = host.image->chunks();
+  must(host.image->set_aside());
+  EXPECT_EQ(host.boot().error().code, Errc::kNotFound);
+  for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
+  EXPECT_TRUE(must(host.checkpoint()).refused);
+  return {host.image->refused_path(), chunks};
+}
+
+TEST(Image, OneThatNobodyCanReadDoesNotKeepItsPlace) {
+  enum class Harm { kBit, kMagic, kShort, kEmpty, kNoChunks, kCutChunks };
+  for (const Harm harm :
+       {Harm::kBit, Harm::kMagic, Harm::kShort, Harm::kEmpty, Harm::kNoChunks, Harm::kCutChunks}) {
+    Host host(14);
+    const auto kept = set_one_aside(host);
+    Bytes& index = host.disk.contents(kept[0]);
+    switch (harm) {
+      case Harm::kBit:
+        index[100] ^= 1;
+        break;
+      case Harm::kMagic:
+        index[0] ^= 1;
+        break;
+      case Harm::kShort:
+        index.resize(60);
+        break;
+      case Harm::kEmpty:
+        index.clear();
+        break;
+      case Harm::kNoChunks:
+        must(host.disk.remove(kept[1]));
+        break;
+      case Harm::kCutChunks:
+        host.disk.contents(kept[1]).resize(70'000);
+        break;
+    }
+    must(host.image->open());
+    const Bytes sound = host.disk.contents(kPath);
+    const std::string chunks = host.image->chunks();
+    must(host.image->set_aside());
+    EXPECT_EQ(host.disk.contents(kept[0]), sound);
+    EXPECT_FALSE(host.disk.has(kPath));
+    EXPECT_EQ(host.boot().error().code, Errc::kNotFound);
+    EXPECT_EQ(host.disk.paths(), (std::vector<std::string>{chunks, kept[0]}));
+  }
+}
+
+TEST(Image, OneThatCannotBeReadNowKeepsItsPlace) {
+  Host host(15);
+  const auto kept = set_one_aside(host);
+  for (const std::string& broken : kept) {
+    must(host.image->open());
+    host.disk.fail = [&](FakeDisk::Call call, const std::string& path) -> Status {
+      if (call == FakeDisk::Call::kRead && path == broken) return fail(Errc::kIo, "as told");
+      return {};
+    };
+    EXPECT_EQ(host.image->set_aside().error().code, Errc::kIo);
+    host.disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+    EXPECT_TRUE(host.disk.has(kPath) && host.disk.has(kept[0]) && host.disk.has(kept[1]));
+  }
+}
+
+/// Which chunks it has is known of any version, so no others are kept because of it.
+TEST(Image, OneOfALaterVersionIsKeptWithItsOwnChunksAlone) {
+  Host host(16);
+  const auto kept = set_one_aside(host);
+  Bytes& index = host.disk.contents(kept[0]);
+  store_be32(index.data() + 8, shm::kImageVersion + 1);
+  index = sealed(index);
+  EXPECT_TRUE(host.image->has_refused());
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
+    host.image->leave();
+    EXPECT_TRUE(must(host.checkpoint()).anew);
+    EXPECT_EQ(host.disk.paths().size(), 4U) << "two indexes, two files of chunks";
+    EXPECT_TRUE(host.disk.has(kept[1]));
+  }
+  EXPECT_EQ(host.image->set_aside().error().code, Errc::kExists);
+  must(host.disk.remove(kept[0]));
+  must(host.boot());
+  EXPECT_EQ(host.disk.paths().size(), 2U);
+}
+
+TEST(Image, OfALiveStoreThatCannotBeReadNowIsProvenLater) {
+  Host host(17);
+  (void)host.boot();
+  for (int i = 0; i < 100; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  host.restart();
+  const auto paths = host.disk.paths();
+  host.disk.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    return call == FakeDisk::Call::kRead ? Status(fail(Errc::kIo, "too many open files"))
+                                         : Status();
+  };
+  EXPECT_FALSE(host.image->prove());
+  EXPECT_FALSE(host.checkpoint());
+  EXPECT_TRUE(host.image->unproven() && host.image->in_place());
+  EXPECT_EQ(host.disk.paths(), paths) << "nothing is written anew";
+  host.disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  host.blocks->change(host.random);
+  EXPECT_FALSE(must(host.checkpoint()).anew);
+}
+
+TEST(Image, OfALiveStoreThatCannotBeReadAtAllIsReplaced) {
+  Host host(18);
+  (void)host.boot();
+  for (int i = 0; i < 100; ++i) host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  host.restart();
+  host.disk.fail = [](FakeDisk::Call call, const std::string& path) -> Status {
+    return call == FakeDisk::Call::kRead && path == kPath ? Status(fail(Errc::kIo, "a bad sector"))
+                                                          : Status();
+  };
+  EXPECT_FALSE(host.image->prove());
+  EXPECT_FALSE(host.image->prove());
+  EXPECT_TRUE(must(host.checkpoint()).anew) << "the third try is the last";
+  host.disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  const Contents saved = host.blocks->contents();
+  must(host.boot());
+  EXPECT_EQ(host.blocks->contents(), saved);
 }
 
 TEST(Image, OfAnotherJournalIsLeftAlone) {

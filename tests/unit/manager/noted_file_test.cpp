@@ -99,11 +99,24 @@ TEST_F(NotedFile, ThatWasTooNearIsSettledByTheNextLook) {
   EXPECT_FALSE(found.hashed);
 }
 
-/// As earlier builds noted files that include others: neither time nor stamp says what these are.
-TEST_F(NotedFile, WithoutAHashIsLookedInto) {
+/// As earlier builds noted files: its stamp says that it is the same, and it is read once for the
+/// hash that it gets.
+TEST_F(NotedFile, WithoutAHashIsTheSameWhenItsStampIsAndGetsOne) {
+  zone::ZoneSource noted = settled();
+  const zone::ZoneSource whole = noted;
+  noted.hash = 0;
+  EXPECT_EQ(check(noted, 2).kind, Kind::kOther) << "too large to be read now";
+  const FileCheck found = check(noted);
+  EXPECT_EQ(found.kind, Kind::kTouched);
+  EXPECT_TRUE(found.hashed);
+  EXPECT_EQ(found.now, whole);
+  ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
+  EXPECT_EQ(check(noted).kind, Kind::kOther) << "who knows";
+}
+
+TEST_F(NotedFile, WithoutHashAndStampIsLookedInto) {
   zone::ZoneSource noted = settled();
   noted.hash = 0;
-  EXPECT_EQ(check(noted).kind, Kind::kOther);
   noted.stamp = 0;
   EXPECT_EQ(check(noted).kind, Kind::kOther);
   EXPECT_FALSE(check(noted).hashed) << "there is nothing to compare it with";
@@ -165,6 +178,15 @@ TEST_F(IncludingFile, ThatIsNotedByItsHashAloneIsToldByIt) {
   EXPECT_EQ(found.kind, Kind::kTouched);
   EXPECT_EQ(found.now.stamp, kIncludesOthers);
   include("sub/innermost", "a 5 A 192.0.2.2\n");
+  EXPECT_EQ(check(noted).kind, Kind::kOther);
+}
+
+/// Neither time nor stamp says what these are.
+TEST_F(IncludingFile, WithoutAHashIsLookedInto) {
+  zone::ZoneSource noted = settled();
+  noted.hash = 0;
+  zone::ZoneSource own = *stat_source(path_);
+  noted.stamp = own.stamp;  // earlier builds did not look for $INCLUDE
   EXPECT_EQ(check(noted).kind, Kind::kOther);
 }
 

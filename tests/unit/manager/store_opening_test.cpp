@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "manager/journal_history.h"
+#include "shm/layout.h"
 #include "tests/unit/manager/parts_steps.h"
 
 namespace pando::manager {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::name;
 using testing::Parts;
@@ -148,6 +150,95 @@ TEST_F(Replay, ANoteOfTheZoneAsItIsStays) {
   ASSERT_TRUE(state.has_value());
   EXPECT_TRUE(state->overlay.empty());
   EXPECT_EQ(state->file_serial, dns::Serial{5});
+}
+
+/// An image that is large enough to be served before it is copied, of a store that is lost.
+class LargeImage : public ::testing::Test {
+ protected:
+  LargeImage() {
+    shm::Store store = must(shm::Store::create(options_));
+    shm::Transaction transaction = store.begin();
+    for (int i = 0; i < kBlocks; ++i)
+      blocks_.push_back(shm::test::put(transaction, shm::test::kMiB, i));
+    must(store.publish(std::move(transaction), blocks_.front(), 1));
+    version_ = store.current().number;
+    Image written(native_files(), image_options());
+    must(written.write(store.capture(), store.window(), [](std::uint64_t) { return true; }));
+  }
+  void SetUp() override {
+    std::filesystem::remove(options_.path);
+    must(image_.open());
+  }
+  template <class T>
+  static T must(Result<T> result) {
+    return shm::test::must(std::move(result));
+  }
+  static void must(Status status) { shm::test::must(std::move(status)); }
+  [[nodiscard]] Image::Options image_options() const {
+    return {folder_.path() + "/zones.image", options_.layout, options_.owner};
+  }
+  /// What comes behind the image fails with `errors`, one after the other, then succeeds.
+  Result<OpenedStore> open(std::vector<Errc> errors) {
+    StoreSeeds seeds;
+    seeds.image = &image_;
+    seeds.bring_up = [this, errors](shm::Store& store) -> Status {
+      const auto* header = reinterpret_cast<const shm::Header*>(store.window().base());
+      borrowed_.push_back(header->borrowed != 0);
+      if (borrowed_.size() > errors.size()) return {};
+      return fail(errors[borrowed_.size() - 1], "as told");
+    };
+    seeds.image_refused = [this](const Error& why) { refused_.push_back(why.code); };
+    return open_store(options_, seeds);
+  }
+
+  static constexpr int kBlocks = 66;
+  shm::test::Folder folder_;
+  shm::StoreOptions options_ = [this] {
+    shm::StoreOptions options = shm::test::options(folder_, 256 << 20);
+    options.owner = {1, 2};
+    return options;
+  }();
+  std::vector<shm::Ref<>> blocks_;
+  std::uint64_t version_ = 0;
+  Image image_{native_files(), image_options()};
+  std::vector<bool> borrowed_;  // of the tries
+  std::vector<Errc> refused_;
+};
+
+TEST_F(LargeImage, IsServedBeforeItIsCopied) {
+  const auto opened = must(open({}));
+  EXPECT_TRUE(opened.lent.has_value());
+  EXPECT_THAT(borrowed_, ElementsAre(true));
+}
+
+/// Where chunks are the image's own, what is freed in them is no room for the journal's records.
+TEST_F(LargeImage, BesideWhichThereIsNoRoomIsTriedAgainWithAllOfItCopiedFirst) {
+  auto opened = must(open({Errc::kFull}));
+  EXPECT_THAT(borrowed_, ElementsAre(true, false));
+  EXPECT_EQ(opened.from, OpenedStore::From::kImage);
+  EXPECT_FALSE(opened.lent.has_value());
+  EXPECT_TRUE(opened.has_image_version);
+  EXPECT_THAT(refused_, IsEmpty());
+  EXPECT_EQ(opened.store.current().number, version_);
+  for (int i = 0; i < kBlocks; ++i)
+    ASSERT_TRUE(shm::test::filled(opened.store.window(), blocks_[static_cast<std::size_t>(i)],
+                                  shm::test::kMiB, i));
+  must(opened.store.check());
+}
+
+TEST_F(LargeImage, IsRefusedWhenThereIsNoRoomEitherWay) {
+  const auto opened = must(open({Errc::kFull, Errc::kFull}));
+  EXPECT_THAT(borrowed_, ElementsAre(true, false));
+  EXPECT_EQ(opened.from, OpenedStore::From::kEmpty);
+  EXPECT_THAT(refused_, ElementsAre(Errc::kFull));
+  EXPECT_EQ(image_.index(), nullptr);
+}
+
+TEST_F(LargeImage, ThatFailsForAnotherReasonIsNotTriedAgain) {
+  const auto opened = must(open({Errc::kIo}));
+  EXPECT_THAT(borrowed_, ElementsAre(true));
+  EXPECT_EQ(opened.from, OpenedStore::From::kEmpty);
+  EXPECT_THAT(refused_, ElementsAre(Errc::kIo));
 }
 
 }  // namespace
