@@ -346,7 +346,10 @@ int Session::store_stats(const std::string& zone) {
   const auto found = audit(zone);
   if (!found) return fail(found.error());
   if (!output_.json) print_usage(*found, output_.out);
-  return kDone;
+  if (found->faults_found == 0) return kDone;
+  output_.err << fmt::format("pandoctl: the store has {} faults: pandoctl store check tells them\n",
+                             found->faults_found);
+  return kFailed;
 }
 
 int Session::store_check() {

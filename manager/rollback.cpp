@@ -66,9 +66,15 @@ void go_on(Steps& steps, Steps&& then) {
   }
 }
 
-/// The steps, and the present SOA replaced by `soa` under the next serial.
-zone::Changes with_serial(const dns::Name& apex, const Steps& steps, zone::Record present,
-                          zone::Record soa, dns::Serial next) {
+/// The steps, and the present SOA replaced by `soa` under the next serial. kInvalid: the zone would
+/// be signed again, with a signature of the SOA's old serial.
+Result<zone::Changes> with_serial(const dns::Name& apex, const Steps& steps, zone::Record present,
+                                  zone::Record soa, dns::Serial next) {
+  for (const auto& [key, step] : steps)
+    if (step.after && key.type() == dns::RRType::kRRSIG &&
+        dns::rrsig_covered(key.rdata()) == dns::RRType::kSOA)
+      return fail(Errc::kInvalid, "{} was signed then: nobody here can sign a serial for it",
+                  to_text(apex));
   set_soa_serial(soa.rdata, next);
   zone::Changes changes = changes_of(apex, steps);
   changes.removed.push_back(std::move(present));
@@ -161,7 +167,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   auto changes = target.changes(zone, policy, now);
   if (!changes) return pass(changes);
   if (changes->empty()) return check_end(journal);
-  auto applied = stage.draft.apply(*changes, limits);
+  auto applied = stage.draft.apply(*changes, limits.of_history());
   if (!applied) return pass(applied);
   committer.note_difference(stage, *applied, RecordKind::kDelta);
   return {};

@@ -15,7 +15,7 @@ namespace pando::manager {
 /// What turns a zone back into what it was at `serial`, under a serial ahead of the present one, so
 /// that secondaries follow by IXFR. Empty when the zone has that serial. kNotFound: its change
 /// history (zone/history.h) does not reach back so far; kCorrupt: the history is damaged;
-/// kInvalid: the zone is signed.
+/// kInvalid: the zone is signed, or was.
 /// `now` is seconds since 1970, for the policy.
 Result<zone::Changes> rollback_changes(const zone::ZoneView& zone, dns::Serial serial,
                                        config::SerialPolicy policy, std::uint64_t now);
@@ -42,7 +42,8 @@ struct RollbackTarget {
   [[nodiscard]] std::uint64_t records(const zone::ZoneView& zone) const;
 };
 
-/// The step that leads the zone `name` back, with its record for the journal. kNotFound also when
+/// The step that leads the zone `name` back, with its record for the journal. What was served once
+/// may be served again: of `limits` those of history hold. kNotFound also when
 /// it is not loaded; kIo when it is there already and a crash of the host could take it away from
 /// there (check_end). Any thread.
 Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,

@@ -78,7 +78,8 @@ void Server::tick_later() {
 }
 
 /// Memory that is held back for readers of old versions has a bound: whoever holds the oldest one
-/// is asked for it, and ended when that does not help.
+/// is asked for it, and ended when that does not help; at once when there is twice as much. Looked
+/// at with each version, as nothing else adds to it, and each second for the sake of who was asked.
 void Server::check_pinned() {
   // Nobody holds what waits now: it has to wait for the image.
   if (copying_image_) return;
@@ -90,12 +91,17 @@ void Server::check_pinned() {
       waiting -= std::min<std::uint64_t>(waiting, store_->chunks_held_by(version));
     return waiting * shm::kChunkOctets;
   };
-  if (held() <= limit) return;
+  if (store_->stats().waiting_chunks * shm::kChunkOctets <= limit || held() <= limit) return;
   upkeep_->reclaim();
-  if (held() <= limit) return;
-  log::warning("memory_pinned", "octets", held(), "limit", limit);
+  const std::uint64_t octets = held();
+  if (octets <= limit) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - pinned_told_ >= kTick) {
+    pinned_told_ = now;
+    log::warning("memory_pinned", "octets", octets, "limit", limit);
+  }
   // Who reads the present version holds nothing, however long it has been the present one.
-  workers_->release_oldest(store_->current().number);
+  workers_->release_oldest(store_->current().number, octets / 2 > limit);
 }
 
 void Server::stop() {

@@ -201,6 +201,7 @@ class Server {
   std::vector<ZoneLoader::Job> copied_later_;    // what copy_again() is to write when it is copied
   std::unique_ptr<ImageCopying> copying_image_;  // null: the store has all of its chunks
   std::unique_ptr<StoreUpkeep> upkeep_;
+  std::chrono::steady_clock::time_point pinned_told_{};  // that too much memory is held back
   std::unique_ptr<HugePages> huge_pages_;
   std::unique_ptr<HeapUpkeep> heap_upkeep_;
   std::unique_ptr<JournalUpkeep> journal_upkeep_;

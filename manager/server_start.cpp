@@ -551,6 +551,7 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
 void Server::published(std::uint64_t) {
   journal_upkeep_->check(!settled_ || !loader_->idle());
   snapshots_->tell_losses();
+  if (settled_ && !stopping_) check_pinned();
 }
 
 /// The files of a start are told with all zones, when they have been looked at.

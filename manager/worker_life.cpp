@@ -28,7 +28,10 @@ constexpr auto kSurvivorDeadline = seconds(3);
 /// A dead worker's queue is read by another one after this time (design §1).
 constexpr auto kAbsenceLimit = seconds(1);
 constexpr auto kTick = seconds(1);
+/// Who is asked to let go of a version looks at each message's border; so long it may take, and so
+/// long when memory runs away meanwhile.
 constexpr auto kOldestGrace = seconds(10);
+constexpr milliseconds kUrgentGrace{100};
 
 /// The `index`-th processor this process may use, counted round.
 std::uint32_t processor(std::uint32_t index) {
@@ -276,7 +279,7 @@ void WorkerPool::Impl::check_pins(Slot& slot) {
   kill(slot);
 }
 
-void WorkerPool::Impl::release_oldest(std::uint64_t before) {
+void WorkerPool::Impl::release_oldest(std::uint64_t before, bool urgent) {
   std::uint64_t oldest = UINT64_MAX;
   for (auto& [number, slot] : workers_)
     if (auto* page = slots_.page(number); page != nullptr)
@@ -284,7 +287,7 @@ void WorkerPool::Impl::release_oldest(std::uint64_t before) {
   if (oldest >= before) return;
   const auto now = std::chrono::steady_clock::now();
   if (oldest_.epoch != oldest) oldest_ = {oldest, now};
-  const bool patience_over = now - oldest_.since > kOldestGrace;
+  const bool patience_over = now - oldest_.since > (urgent ? kUrgentGrace : kOldestGrace);
   for (auto& [number, slot] : workers_) {
     auto* page = slots_.page(number);
     if (page == nullptr || PinWatch::oldest(*page) != oldest) continue;

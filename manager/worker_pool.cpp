@@ -436,7 +436,9 @@ Result<std::uint32_t> WorkerPool::add() { return impl_->add(); }
 Status WorkerPool::remove(std::uint32_t slot, std::function<void()> done) {
   return impl_->remove(slot, std::move(done));
 }
-void WorkerPool::release_oldest(std::uint64_t before) { impl_->release_oldest(before); }
+void WorkerPool::release_oldest(std::uint64_t before, bool urgent) {
+  impl_->release_oldest(before, urgent);
+}
 void WorkerPool::stop(std::function<void()> done) { impl_->stop(std::move(done)); }
 void WorkerPool::abandon() { impl_->abandon(); }
 std::vector<WorkerStatus> WorkerPool::status() const { return impl_->status(); }

@@ -94,8 +94,9 @@ class WorkerPool {
   Status remove(std::uint32_t slot, std::function<void()> done = {});
 
   /// Asks back the leases on the oldest version that any worker holds (`pinned-bytes` is passed);
-  /// a worker that still holds it after ten seconds is ended when this is called again.
-  void release_oldest(std::uint64_t before);
+  /// a worker that still holds it after ten seconds, or when it is `urgent` after a tenth of one, is
+  /// ended when this is called again.
+  void release_oldest(std::uint64_t before, bool urgent);
 
   /// Stops all workers; `done` when all have gone (by force after the grace). External workers are
   /// left alone.

@@ -80,7 +80,7 @@ class WorkerPool::Impl {
   void set_count(std::uint32_t count);
   Result<std::uint32_t> add();
   Status remove(std::uint32_t number, std::function<void()> done);
-  void release_oldest(std::uint64_t before);
+  void release_oldest(std::uint64_t before, bool urgent);
   [[nodiscard]] bool has_predecessors();
   void stop(std::function<void()> done);
   void abandon();

@@ -117,7 +117,7 @@ Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan,
   auto changes = served_part(live, *soa, plan);
   if (!changes) return pass(changes);
   if (!changes->empty()) {
-    auto done = stage.draft.apply(*changes, limits);
+    auto done = stage.draft.apply(*changes, limits.of_history());
     if (!done && done.error().code == Errc::kInvalid)
       return fail(Errc::kInvalid,
                   "the edited file is not merged, it contradicts records that came by update: {}",

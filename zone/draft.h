@@ -31,6 +31,10 @@ struct DataLimits {
   std::uint64_t saved = std::uint64_t{64} << 20;
 
   static constexpr DataLimits none() noexcept { return {0, 0, 0}; }
+  /// The same of history alone: records that come from the operator, not from a client, have none.
+  [[nodiscard]] constexpr DataLimits of_history() const noexcept {
+    return {0, 0, 0, history, history_total, saved};
+  }
 };
 
 /// Builds a whole zone in a transaction of its own while its records come. Those in canonical order

@@ -1,5 +1,6 @@
 """Memory that readers of old versions hold back has a bound: limits.pinned-bytes."""
 
+import contextlib
 import itertools
 import os
 import signal
@@ -18,6 +19,7 @@ ZONE = "example"
 NAMES = 4000  # two megabytes
 LIMIT = 1 << 20
 CHUNK = 64 * 1024
+MOST = 2 * LIMIT + LIMIT // 2  # beyond twice the limit a worker has a tenth of a second, and an update is under way
 
 
 @pytest.fixture
@@ -64,6 +66,13 @@ def send(server, message):
     raise AssertionError("no worker takes an update")
 
 
+def replace_names(server, first, turn):
+    message = dns.update.UpdateMessage(ZONE)
+    for number in range(first, first + 100):
+        message.replace(f"host{number}", 300, "TXT", f'"{turn}" "{"z" * 250}" "{"z" * 200}"')
+    send(server, message)
+
+
 def hold_too_much(server):
     """Replaces names until more than the limit is held back."""
     turns = itertools.count(1)
@@ -71,12 +80,48 @@ def hold_too_much(server):
     def more():
         turn = next(turns)
         for first in range(0, NAMES, 100):
-            message = dns.update.UpdateMessage(ZONE)
-            for number in range(first, first + 100):
-                message.replace(f"host{number}", 300, "TXT", f'"{turn}" "{"z" * 250}" "{"z" * 200}"')
-            send(server, message)
+            replace_names(server, first, turn)
         return "memory_pinned" in log(server)
     servers.wait_until("too much is held back", more, 120)
+
+
+def write_until(server, done):
+    """Replaces names until then; the most octets that were held back after any of these updates."""
+    steps, most = itertools.count(), 0
+
+    def more():
+        nonlocal most
+        step = next(steps)
+        replace_names(server, step * 100 % NAMES, step)
+        most = max(most, waiting(server))
+        return done()
+    servers.wait_until("it is done", more, 120)
+    return most
+
+
+def is_replaced(server, slot, pid):
+    row = server.workers()[slot]
+    return row["pid"] not in (0, pid) and row["state"] == "serving"
+
+
+def stop_in_a_batch(server, pid):
+    """Stops the worker where it holds a version without a lease: in the middle of answers."""
+    query = dns.message.make_query(f"rest1.{ZONE}", "TXT").to_wire()
+    with contextlib.ExitStack() as open_sockets:
+        clients = [open_sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(16)]
+        for client in clients:
+            client.connect(("127.0.0.1", server.port))
+        for _ in range(100):
+            for _ in range(40):
+                for client in clients:
+                    client.send(query)
+            os.kill(pid, signal.SIGSTOP)
+            replace_names(server, 0, "probe")
+            replace_names(server, 0, "again")
+            if waiting(server) > 0:
+                return
+            os.kill(pid, signal.SIGCONT)
+    raise AssertionError("it was never in a batch")
 
 
 def test_a_transfer_that_holds_too_much_is_ended(server):
@@ -99,13 +144,26 @@ def test_a_worker_that_does_not_let_go_is_ended(server):
         pid = server.workers()[slot]["pid"]
         os.kill(pid, signal.SIGSTOP)
         try:
-            hold_too_much(server)
-            servers.wait_until("the worker is replaced",
-                               lambda: server.workers()[slot]["pid"] not in (0, pid) and server.workers()[slot]["state"] == "serving", 60)
+            assert write_until(server, lambda: is_replaced(server, slot, pid)) <= MOST
         finally:
             if os.path.exists(f"/proc/{pid}"):
                 os.kill(pid, signal.SIGCONT)
     assert "worker_holds_memory" in log(server)
     servers.wait_until("nothing is held back", lambda: waiting(server) <= LIMIT and not holders(server))
+    for _ in range(20):
+        assert server.ask(f"rest1.{ZONE}", "TXT", tcp=True).answer, "both workers answer"
+
+
+def test_a_worker_that_is_stopped_in_a_batch_is_ended(server):
+    slot, pid = next((slot, row["pid"]) for slot, row in server.workers().items())
+    stop_in_a_batch(server, pid)
+    try:
+        assert not holders(server)
+        assert write_until(server, lambda: is_replaced(server, slot, pid)) <= MOST
+    finally:
+        if os.path.exists(f"/proc/{pid}"):
+            os.kill(pid, signal.SIGCONT)
+    assert "worker_holds_memory" in log(server)
+    servers.wait_until("nothing is held back", lambda: waiting(server) <= LIMIT)
     for _ in range(20):
         assert server.ask(f"rest1.{ZONE}", "TXT", tcp=True).answer, "both workers answer"

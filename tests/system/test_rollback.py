@@ -75,3 +75,36 @@ def test_the_serial_that_is_served_changes_nothing(server):
     serial = server.serial(ZONE)
     assert server.control("zone", "rollback", ZONE, str(serial))["serial"] == serial
     assert server.serial(ZONE) == serial
+
+
+def test_what_a_file_may_have_a_rollback_and_an_edit_may_bring(pando, tmp_path):
+    """limits.rrset-records is for clients: a zone does not depend on how its file came to be served."""
+    head = "@ 300 SOA ns1 admin 7 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
+    path = tmp_path / "back.zone"
+    path.write_text(head + "".join(f"many 300 A 192.0.2.{number}\n" for number in range(150)))
+    server = pando([{"name": ZONE, "file": str(path), "allow-update": [{"address": "127.0.0.0/8"}]}], workers=1)
+    server.start(ZONE)
+    change(server, ("delete", "many"))
+    server.control("zone", "rollback", ZONE, "7")
+    assert len(server.ask(f"many.{ZONE}", tcp=True).answer[0]) == 150
+    path.write_text(path.read_text() + "".join(f"more 300 A 192.0.2.{number}\n" for number in range(150)))
+    server.control("reload")
+    assert len(server.ask(f"more.{ZONE}", tcp=True).answer[0]) == 150
+    update = dns.update.UpdateMessage(ZONE)
+    update.add("more", 300, "A", "198.51.100.1")
+    assert dns.query.tcp(update, "127.0.0.1", port=server.port, timeout=10).rcode() == dns.rcode.REFUSED
+
+
+def test_a_signed_version_is_not_brought_back(pando, tmp_path):
+    """Its SOA would be signed under another serial than it gets."""
+    path = tmp_path / "back.zone"
+    unsigned = "@ 300 SOA ns1 admin {} 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
+    path.write_text(unsigned.format(7) + "@ 300 RRSIG SOA 13 2 300 20370101000000 20250101000000 1 @ AAAA\n")
+    server = pando([{"name": ZONE, "file": str(path)}], workers=1)
+    server.start(ZONE)
+    path.write_text(unsigned.format(8))
+    server.control("reload")
+    assert server.serial(ZONE) == 8
+    with pytest.raises(AssertionError, match="was signed then"):
+        server.control("zone", "rollback", ZONE, "7")
+    assert server.serial(ZONE) == 8
