@@ -36,8 +36,14 @@ void TcpConnection::close() noexcept {
   host_.ended(*this);
 }
 
-bool TcpConnection::idle() const noexcept {
-  return output_.empty() && input_.empty() && forwards_ == 0 && !transfer_;
+bool TcpConnection::idle() noexcept {
+  return output_.empty() && input_.empty() && forwards_ == 0 && !transfer_ && !has_unread();
+}
+
+/// A request may have arrived while others kept this thread: to close then would lose it.
+bool TcpConnection::has_unread() noexcept {
+  std::uint8_t octet = 0;
+  return ::recv(socket_.native_handle(), &octet, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 /// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed. Progress is a whole request received or

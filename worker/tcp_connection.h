@@ -34,7 +34,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void start();
   void close() noexcept;
   /// Nothing of the client's is under way.
-  [[nodiscard]] bool idle() const noexcept;
+  [[nodiscard]] bool idle() noexcept;
   [[nodiscard]] std::chrono::steady_clock::time_point last_activity() const noexcept {
     return last_activity_;
   }
@@ -64,6 +64,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void respond(ByteView message);
   void flush();
   void wait_writable();
+  [[nodiscard]] bool has_unread() noexcept;
   void watch_progress();
   void pump_later();
   [[nodiscard]] bool may_take_request() const noexcept;

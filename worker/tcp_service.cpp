@@ -155,7 +155,7 @@ std::size_t TcpService::close_idle(std::chrono::milliseconds quiet) {
   const auto before = std::chrono::steady_clock::now() - quiet;
   std::vector<std::shared_ptr<TcpConnection>> idle;
   for (const auto& [key, connection] : connections_)
-    if (connection->idle() && connection->last_activity() < before) idle.push_back(connection);
+    if (connection->last_activity() < before && connection->idle()) idle.push_back(connection);
   for (const auto& connection : idle) connection->close();
   return connections_.size();
 }
