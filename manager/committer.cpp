@@ -9,7 +9,6 @@
 #include "ipc/log.h"
 #include "manager/journal_end.h"
 #include "manager/journal_payload.h"
-#include "shm/reserve.h"
 
 namespace pando::manager {
 
@@ -17,16 +16,9 @@ namespace {
 
 /// While the reserve is in use, only what needs it goes on: blocks that fit behind others would
 /// lead to root blocks that do not, and use it up. Of deletes some is kept for compaction.
-Status leaves_reserve(shm::Store& store, bool deletes) {
-  if (!store.is_tight()) return {};
-  const auto has_room = [&] {
-    const shm::StoreStats stats = store.stats();
-    const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
-    const std::uint64_t least =
-        deletes ? shm::compaction_chunks(limit) : shm::reserve_chunks(limit);
-    return stats.chunks_in_use + least <= limit;
-  };
-  if (has_room() || (store.reclaim() > 0 && has_room())) return {};
+Status leaves_reserve(shm::Store& store, shm::Reserve use) {
+  if (use == shm::Reserve::kAll || store.leaves_reserve(use)) return {};
+  if (store.reclaim() > 0 && store.leaves_reserve(use)) return {};
   return fail(Errc::kFull, "the store has reached its size limit");
 }
 
@@ -139,11 +131,8 @@ void Committer::run_next() {
 void Committer::stage_group(Group& group) {
   std::vector<CommitRequest> requests = std::exchange(group.staged, {});
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    Stage stage{group.transaction, group.draft, group.entries, requests.size() == 1};
     const std::size_t entries = group.entries.size();
-    auto staged = requests[i].stage(stage);
-    ++counters_.requests;
-    crash_point("commit-staged");
+    auto staged = stage_one(group, requests[i], requests.size() == 1);
     if (staged) {
       group.staged.push_back(std::move(requests[i]));
       continue;
@@ -158,6 +147,17 @@ void Committer::stage_group(Group& group) {
     ++counters_.failed;
     requests[i].done(pass(staged));
   }
+}
+
+/// A step that needed no room cannot have taken it from others.
+Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
+  Stage stage{group.transaction, group.draft, group.entries, alone};
+  const std::uint64_t before = group.transaction.allocated_octets();
+  auto staged = request.stage(stage);
+  ++counters_.requests;
+  crash_point("commit-staged");
+  if (!staged || group.transaction.allocated_octets() == before) return staged;
+  return leaves_reserve(store_, stage.reserve);
 }
 
 /// All go back to the queue's front and become groups of one, so that each is judged for itself.
@@ -284,13 +284,10 @@ Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& c
   auto changes = compute(stage.draft.snapshot());
   if (!changes) return pass(changes);
   if (changes->empty()) return unchanged({});
-  // Deleting works when the store is full; in a group it would lend the reserve to others.
-  const bool deletes = stage.alone && changes->added.size() <= changes->removed.size();
-  if (deletes) stage.transaction.use_reserve();
+  stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto result = stage.draft.apply(*changes, limits);
   if (!result) return result;
   if (result->effective.empty()) return unchanged(std::move(*result));
-  if (auto left = leaves_reserve(store_, deletes); !left) return pass(left);
   note_difference(stage, *result, RecordKind::kDelta);
   return result;
 }
@@ -429,6 +426,7 @@ void Committer::put_zone(ZonePut put, Finished done) {
   request.stage = [zone](Stage& stage) -> Status {
     if (zone->check)
       if (auto ok = zone->check(stage.draft.snapshot().zone_at(zone->apex)); !ok) return ok;
+    stage.use_reserve(zone->built_in.reserve_use());
     stage.transaction.absorb(std::move(zone->built_in));
     if (auto placed = stage.draft.put_zone(zone->apex, *zone->built, zone->source); !placed)
       return placed;
@@ -452,6 +450,7 @@ void Committer::put_new_zones(NewZones zones, Finished done) {
       if (!before || before.loaded())
         return fail(Errc::kExists, "{} is not a zone without data", to_text(zone.apex));
     }
+    stage.use_reserve(together->built_in.reserve_use());
     stage.transaction.absorb(std::move(together->built_in));
     for (const NewZones::Zone& zone : together->zones)
       if (auto placed = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !placed)
@@ -466,9 +465,12 @@ void Committer::put_new_zones(NewZones zones, Finished done) {
   submit(std::move(request));
 }
 
-void Committer::edit(std::function<Status(zone::Draft&)> step, Finished done) {
+void Committer::edit(std::function<Status(zone::Draft&)> step, Finished done, shm::Reserve use) {
   CommitRequest request;
-  request.stage = [step = std::move(step)](Stage& stage) { return step(stage.draft); };
+  request.stage = [step = std::move(step), use](Stage& stage) {
+    stage.use_reserve(use);
+    return step(stage.draft);
+  };
   request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
     done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };

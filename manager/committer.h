@@ -27,6 +27,19 @@ struct Stage {
   bool alone = false;                  ///< nothing else is in the group
   /// Committer::source_noted() of the zone; set in other threads, which cannot ask.
   std::optional<bool> source_noted{};
+  /// How far the step may have gone into the store's reserve when it is done: the committer looks.
+  shm::Reserve reserve = shm::Reserve::kKept;
+
+  /// Room that only some may take, for a step that is alone: in a group others would take it too.
+  void use_reserve(shm::Reserve use) {
+    if (!alone) return;
+    reserve = use;
+    transaction.use_reserve(use);
+  }
+  /// The same, if the step takes out as many records as it brings in.
+  void use_reserve_for(std::size_t removed, std::size_t added) {
+    if (added <= removed) use_reserve(shm::Reserve::kHalf);
+  }
 };
 
 /// One step towards the next version. `stage` may be called more than once (when a group is put
@@ -42,7 +55,8 @@ struct CommitRequest {
   Kind kind = Kind::kGroup;
 };
 
-/// The one door to the store. Requests queue; a group of them is staged into one draft, its
+/// The one door to the store, and the one that keeps the store's reserve (shm/reserve.h) from what
+/// is added. Requests queue; a group of them is staged into one draft, its
 /// differences are journalled and synced, the version is published, and only then are the requests
 /// answered. While a group syncs in the journal's thread, the next one queues.
 ///
@@ -129,8 +143,10 @@ class Committer {
   /// not be at the start (Journal::is_secured()). Each update tries again, too;
   /// those that would change nothing are refused until then.
   void secure_journal();
-  /// Settings, removals and the like: what the zone files and the configuration say anyway.
-  void edit(std::function<Status(zone::Draft&)> step, Finished done);
+  /// Settings, removals and the like: what the zone files and the configuration say anyway. What
+  /// adds nothing may `use` the store's reserve.
+  void edit(std::function<Status(zone::Draft&)> step, Finished done,
+            shm::Reserve use = shm::Reserve::kKept);
 
   /// Called after each publication, before the requests are answered.
   void on_published(std::function<void(std::uint64_t version)> hook);
@@ -155,6 +171,7 @@ class Committer {
   void run_next();
   std::vector<CommitRequest> take_group();
   void stage_group(Group& group);
+  Status stage_one(Group& group, CommitRequest& request, bool alone);
   [[nodiscard]] bool syncs_here(const Group& group) const;
   Result<std::uint64_t> append(Group& group);
   void write_journal(std::shared_ptr<Group> group);

@@ -5,6 +5,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
+#include "manager/garbage.h"
 #include "manager/journal_payload.h"
 #include "zone/draft.h"
 
@@ -18,9 +19,6 @@ constexpr std::size_t kRecordsPerVersion = 256;
 /// up histories and snapshots.
 constexpr std::size_t kRecordsPerSmallVersion = 8;
 constexpr std::uint64_t kCrowdedPart = 8;
-/// A crowded store is compacted when so much of what is in use is garbage.
-constexpr std::uint64_t kGarbagePercent = 25;
-constexpr unsigned kVictimPercent = 85;
 /// Few: what a step moves has to find room before the next one can use what it left.
 constexpr std::size_t kNamesPerStep = 32;
 constexpr std::size_t kBlocksPerStep = 1024;
@@ -102,17 +100,28 @@ class ImageReplay {
     if (done) done = compact();
     store_.forget_victims();
     store_.reclaim();
-    if (done || done.error().code != Errc::kFull) return done;
-    begin();  // no room even for this: the next record tells whether it fits
+    // No room even for this? The next record tells whether it fits.
+    if (!done && done.error().code != Errc::kFull) return done;
+    begin();
     return {};
   }
 
   Status dismantle() {
+    return in_steps([this] { return draft_->dismantle_retired(kBlocksPerStep); });
+  }
+
+  /// One step after the other until one says that it was the last. Those that changed something are
+  /// versions: what they freed is room for the next.
+  template <class Step>
+  Status in_steps(const Step& step) {
     for (;;) {
-      auto finished = draft_->dismantle_retired(kBlocksPerStep);
+      const shm::Ref<> before = draft_->root();
+      auto finished = step();
       if (!finished) return pass(finished);
-      if (auto published = publish(); !published) return published;
-      store_.reclaim();
+      const bool changed = !(draft_->root() == before);
+      if (changed)
+        if (auto published = publish(); !published) return published;
+      if (changed) store_.reclaim();
       if (*finished) return {};
     }
   }
@@ -123,13 +132,10 @@ class ImageReplay {
         store_.choose_victims(kVictimPercent, stats.chunks_in_use / 2 + 1) == 0)
       return {};
     zone::Draft::CompactCursor cursor;
-    for (;;) {
-      auto finished = draft_->compact(cursor, kNamesPerStep, {});
-      if (!finished) return pass(finished);
-      if (auto published = publish(); !published) return published;
-      store_.reclaim();
-      if (*finished) return {};
-    }
+    return in_steps([&]() -> Result<bool> {
+      if (!store_.narrow_victims()) return true;
+      return draft_->compact(cursor, kNamesPerStep, {});
+    });
   }
 
   void begin() {

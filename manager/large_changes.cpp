@@ -20,6 +20,7 @@ struct LargeChanges::Work {
   std::unique_ptr<zone::DetachedDraft> draft;
   std::vector<JournalEntry> journal;
   Status staged;
+  shm::Reserve reserve = shm::Reserve::kKept;  // as Stage has it
 
   /// What takes a while to be freed: blocks that go back to the store, a hundred thousand records.
   void let_go(asio::thread_pool& pool) {
@@ -38,6 +39,7 @@ struct LargeChanges::Work {
   void work_out() {
     Stage stage{draft->transaction(), draft->draft(), journal, true, source_noted};
     staged = change.stage(stage);
+    reserve = stage.reserve;
     crash_point("change-worked-out");
   }
 };
@@ -106,8 +108,10 @@ Status LargeChanges::adopt(Work& work, Stage& stage) {
                work.source_noted != committer_.source_noted(work.change.zone);
   if (work.moved) return fail(Errc::kExists, "zone moved");
   if (!work.staged) return work.staged;
-  // A few blocks; the draft has been allowed its own.
-  stage.transaction.use_reserve();
+  // A few blocks more. Whether all leave enough is seen behind this, now that others have taken
+  // room, too.
+  stage.transaction.use_reserve(shm::Reserve::kHalf);
+  stage.reserve = work.reserve;
   if (auto adopted = work.draft->adopt(stage.transaction, stage.draft); !adopted) return adopted;
   stage.journal = std::move(work.journal);
   crash_point("change-adopted");

@@ -167,6 +167,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   auto changes = target.changes(zone, policy, now);
   if (!changes) return pass(changes);
   if (changes->empty()) return check_end(journal);
+  stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto applied = stage.draft.apply(*changes, limits.of_history());
   if (!applied) return pass(applied);
   committer.note_difference(stage, *applied, RecordKind::kDelta);

@@ -16,6 +16,13 @@ constexpr std::size_t kLargeBlock = 60'000;
 
 Status stage_differences(Stage& stage, const std::vector<zone::Changes>& differences,
                          const zone::DataLimits& limits, const Committer* journal) {
+  std::size_t removed = 0;
+  std::size_t added = 0;
+  for (const zone::Changes& changes : differences) {
+    removed += changes.removed.size();
+    added += changes.added.size();
+  }
+  stage.use_reserve_for(removed, added);
   for (const zone::Changes& changes : differences) {
     const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
     if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");

@@ -11,7 +11,8 @@
 namespace pando::manager {
 
 /// Stages what a primary sent: one difference behind the other. With `journal` each is noted there
-/// as a transfer. kInvalid when they do not fit what we have: not only must the result be a zone,
+/// as a transfer. Those that add no more than they remove may use what the store keeps for deletes.
+/// kInvalid when they do not fit what we have: not only must the result be a zone,
 /// all that they remove must be there.
 Status stage_differences(Stage& stage, const std::vector<zone::Changes>& differences,
                          const zone::DataLimits& limits, const Committer* journal);

@@ -6,6 +6,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
+#include "shm/reserve.h"
 
 namespace pando::manager {
 
@@ -22,6 +23,9 @@ constexpr unsigned kWalksInVain = 32;
 /// In a store that is nearly full also chunks with this much in them are emptied: what scattered
 /// deletes leave behind is small holes everywhere, together more than the reserve.
 constexpr unsigned kTightVictimPercent = 98;
+/// Of what is free beyond the reserve, this part may change before another walk is looked for:
+/// that is a pass over all chunks, too.
+constexpr std::uint64_t kSlackPart = 16;
 /// Garbage of this many percent makes steps longer: updates must not outrun the walk.
 constexpr std::uint64_t kUrgentPercent = 33;
 constexpr int kUrgentFactor = 4;
@@ -82,16 +86,22 @@ StoreUpkeep::Garbage StoreUpkeep::garbage() const {
   const std::uint64_t octets = chunks * shm::kChunkOctets;
   const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
   const std::uint64_t free = limit - std::min(limit, stats.chunks_in_use);
-  if (octets <= stats.live_octets) return {chunks, 0, 0, 0, free};
+  // Inside the reserve deletes may be waiting for any chunk; and it is there at the latest when all
+  // that lies before it has changed.
+  const std::uint64_t beyond = free - std::min(free, shm::reserve_chunks(limit));
+  const std::uint64_t slack = std::max<std::uint64_t>(beyond / kSlackPart, 1);
+  if (octets <= stats.live_octets) return {chunks, 0, 0, 0, free, slack};
   const std::uint64_t dead = octets - stats.live_octets;
-  return {chunks, dead / shm::kChunkOctets, dead * 100 / octets, dead, free};
+  return {chunks, dead / shm::kChunkOctets, dead * 100 / octets, dead, free, slack};
 }
 
 bool StoreUpkeep::wants_walk() {
+  if (store_.is_borrowing()) return false;  // nothing can be chosen, which says nothing of later
   const Garbage now = garbage();
   const bool tight = store_.is_tight();
   if (now.chunks < options_.least_chunks) return false;
   if (tight ? rests(now) : now.percent < options_.garbage_percent) return false;
+  ++counters_.searches;
   const unsigned most = tight ? kTightVictimPercent : options_.victim_percent;
   if (store_.choose_victims(most, now.used / 2 + 1) > 0) {
     before_walk_ = now;
@@ -106,9 +116,13 @@ bool StoreUpkeep::wants_walk() {
 
 /// Nothing has happened since that another walk could gain from.
 bool StoreUpkeep::rests(const Garbage& now) const {
-  if (!rests_ || now.used != rests_->used || now.free != rests_->free) return false;
-  const std::uint64_t more = std::max(now.octets, rests_->octets);
-  return more - std::min(now.octets, rests_->octets) < shm::kChunkOctets;
+  if (!rests_) return false;
+  const std::uint64_t slack = rests_->slack;
+  const auto same = [](std::uint64_t a, std::uint64_t b, std::uint64_t within) {
+    return std::max(a, b) - std::min(a, b) < within;
+  };
+  return same(now.used, rests_->used, slack) && same(now.free, rests_->free, slack) &&
+         same(now.octets, rests_->octets, slack * shm::kChunkOctets);
 }
 
 std::optional<CommitRequest> StoreUpkeep::next_step() {
@@ -148,6 +162,7 @@ void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
 CommitRequest StoreUpkeep::dismantle_step() {
   CommitRequest request;
   request.stage = [this](Stage& stage) -> Status {
+    stage.reserve = shm::Reserve::kAll;
     const auto start = processor_time();
     if (auto done = stage.draft.dismantle_retired(blocks_); !done) return pass(done);
     adapt(blocks_, processor_time() - start);
@@ -168,6 +183,7 @@ CommitRequest StoreUpkeep::shorten_step() {
   auto progress = std::make_shared<Progress>();
   CommitRequest request;
   request.stage = [this, progress](Stage& stage) -> Status {
+    stage.reserve = shm::Reserve::kAll;
     progress->cursor = shortened_;
     auto done = stage.draft.shorten_histories(progress->cursor, histories_);
     if (!done) return pass(done);
@@ -201,6 +217,7 @@ CommitRequest StoreUpkeep::compact_step() {
   auto progress = std::make_shared<Progress>();
   CommitRequest request;
   request.stage = [this, progress](Stage& stage) -> Status {
+    stage.reserve = shm::Reserve::kAll;
     const auto start = processor_time();
     progress->cursor = cursor_;
     auto done = stage.draft.compact(progress->cursor, names_,
@@ -217,7 +234,7 @@ CommitRequest StoreUpkeep::compact_step() {
     const bool full = !version && version.error().code == Errc::kFull;
     if (full && shrink_steps()) return step_done({});
     if (version) adapt(names_, progress->spent);
-    if (!version || progress->finished) walk_done();
+    if (!version || progress->finished || !store_.narrow_victims()) walk_done();
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "manager/committer.h"
+#include "manager/garbage.h"
 #include "manager/rare_line.h"
 
 namespace pando::manager {
@@ -20,14 +21,15 @@ namespace pando::manager {
 class StoreUpkeep {
  public:
   struct Options {
-    unsigned garbage_percent = 20;          ///< of the chunks in use: more starts a walk
-    unsigned victim_percent = 85;           ///< chunks with a smaller live part are emptied
-    std::uint64_t least_chunks = 2;         ///< garbage below this is left alone
-    std::chrono::microseconds slice{1000};  ///< how long one step may keep the commit thread
+    unsigned garbage_percent = kGarbagePercent;  ///< of the chunks in use: more starts a walk
+    unsigned victim_percent = kVictimPercent;    ///< chunks with a smaller live part are emptied
+    std::uint64_t least_chunks = 2;              ///< garbage below this is left alone
+    std::chrono::microseconds slice{1000};       ///< how long one step may keep the commit thread
     std::chrono::milliseconds interval{100};
     unsigned patience = 30;  ///< walks in a row, a second apart, that pass over zones at work
   };
   struct Counters {
+    std::uint64_t searches = 0;  ///< for chunks to empty, each a pass over all of them
     std::uint64_t walks = 0;
     std::uint64_t steps = 0;
     std::uint64_t chunks_reclaimed = 0;
@@ -55,7 +57,8 @@ class StoreUpkeep {
     std::uint64_t chunks = 0;   ///< worth of garbage in them
     std::uint64_t percent = 0;  ///< the share
     std::uint64_t octets = 0;
-    std::uint64_t free = 0;  ///< chunks below the limit that are not in use
+    std::uint64_t free = 0;   ///< chunks below the limit that are not in use
+    std::uint64_t slack = 1;  ///< so many chunks more or less make no other walk of it
   };
   [[nodiscard]] Garbage garbage() const;
   bool wants_walk();

@@ -117,7 +117,10 @@ void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& wr
 /// A journal that cannot be written does not keep the store from knowing the copy.
 void ZoneCopies::note(const Written& copy) {
   CommitRequest request;
-  request.stage = [this, copy](Stage& stage) { return stage_note(stage, copy); };
+  request.stage = [this, copy](Stage& stage) {
+    stage.use_reserve(shm::Reserve::kHalf);
+    return stage_note(stage, copy);
+  };
   request.done = [this, copy](const Result<std::uint64_t>& version) {
     if (version) return;
     log::warning("copy_not_noted", "zone", to_text(copy.zone), "reason", version.error().text);
@@ -127,7 +130,7 @@ void ZoneCopies::note(const Written& copy) {
             return {};
           return draft.put_zone_source(copy.zone, copy.source);
         },
-        [](const Status&) {});
+        [](const Status&) {}, shm::Reserve::kHalf);
   };
   committer_.submit(std::move(request));
 }

@@ -355,7 +355,10 @@ Status ZoneExports::Run::stage_note(Stage& stage) {
 
 void ZoneExports::note(const RunPtr& run) {
   CommitRequest request;
-  request.stage = [run](Stage& stage) { return run->stage_note(stage); };
+  request.stage = [run](Stage& stage) {
+    stage.use_reserve(shm::Reserve::kHalf);
+    return run->stage_note(stage);
+  };
   request.done = [this, run](const Result<std::uint64_t>& version) {
     crash_point("export-noted");
     if (version) return take_name(run);

@@ -401,7 +401,8 @@ void ZoneLoader::renew(const Task& task) {
       [apex = task.job.apex](const Status& status) {
         if (!status)
           log::warning("file_not_noted", "zone", to_text(apex), "reason", status.error().text);
-      });
+      },
+      shm::Reserve::kHalf);
 }
 
 void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {

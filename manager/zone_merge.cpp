@@ -116,6 +116,7 @@ Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan,
   applied.effective.zone = plan.zone;
   auto changes = served_part(live, *soa, plan);
   if (!changes) return pass(changes);
+  stage.use_reserve_for(changes->removed.size(), changes->added.size());
   if (!changes->empty()) {
     auto done = stage.draft.apply(*changes, limits.of_history());
     if (!done && done.error().code == Errc::kInvalid)

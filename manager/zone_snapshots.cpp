@@ -51,13 +51,16 @@ void ZoneSnapshots::forget(const dns::Name& zone, const std::string& label,
                            const zone::DataLimits& limits,
                            std::function<void(const Status&)> done) {
   const auto step = [=](zone::Draft& draft) { return draft.forget_version(zone, label, limits); };
-  committer_.edit(step, [this, zone, label, done = std::move(done)](const Status& status) {
-    if (status) {
-      told_.erase({to_text(zone.folded()), label});
-      log::info("zone_snapshot_deleted", "zone", to_text(zone), "snapshot", label);
-    }
-    done(status);
-  });
+  committer_.edit(
+      step,
+      [this, zone, label, done = std::move(done)](const Status& status) {
+        if (status) {
+          told_.erase({to_text(zone.folded()), label});
+          log::info("zone_snapshot_deleted", "zone", to_text(zone), "snapshot", label);
+        }
+        done(status);
+      },
+      shm::Reserve::kHalf);
 }
 
 Result<ipc::SnapshotListResult> ZoneSnapshots::list(const dns::Name& zone) const {

@@ -37,6 +37,7 @@ void ZoneTableSync::remove_next() {
   auto slice = std::make_shared<Slice>();
   CommitRequest request;
   request.stage = [self = shared_from_this(), slice](Stage& stage) -> Status {
+    stage.use_reserve(shm::Reserve::kHalf);
     auto removed = self->remove_slice(stage.draft, *slice);
     if (removed && self->noting_)
       stage.journal.insert(stage.journal.end(), slice->gone.begin(), slice->gone.end());
@@ -95,25 +96,32 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Slice& slice) {
 
 void ZoneTableSync::put_next() {
   auto slice = std::make_shared<Slice>();
-  committer_.edit([self = shared_from_this(),
-                   slice](zone::Draft& draft) { return self->put_slice(draft, *slice); },
-                  [self = shared_from_this(), slice](const Status& status) {
-                    if (!status) return self->not_put(status);
-                    self->next_zone_ = slice->next_zone;
-                    self->counts_.added += slice->counts.added;
-                    self->counts_.changed += slice->counts.changed;
-                    if (slice->last)
-                      self->finish({});
-                    else
-                      self->put_next();
-                  });
+  CommitRequest request;
+  request.stage = [self = shared_from_this(), slice](Stage& stage) -> Status {
+    stage.use_reserve(shm::Reserve::kHalf);
+    auto put = self->put_slice(stage.draft, *slice);
+    if (slice->counts.added > 0) stage.reserve = shm::Reserve::kKept;
+    return put;
+  };
+  request.done = [self = shared_from_this(), slice](const Result<std::uint64_t>& version) {
+    if (!version) return self->not_put(tl::unexpected<Error>(version.error()));
+    self->next_zone_ = slice->next_zone;
+    self->counts_.added += slice->counts.added;
+    self->counts_.changed += slice->counts.changed;
+    if (slice->last)
+      self->finish({});
+    else
+      self->put_next();
+  };
+  committer_.submit(std::move(request));
 }
 
 /// What fits of the list is served all the same, by the server's own rules.
 void ZoneTableSync::not_put(const Status& status) {
   committer_.edit(
       [self = shared_from_this()](zone::Draft& draft) { return self->put_server_settings(draft); },
-      [self = shared_from_this(), status](const Status&) { self->finish(status); });
+      [self = shared_from_this(), status](const Status&) { self->finish(status); },
+      shm::Reserve::kHalf);
 }
 
 Status ZoneTableSync::put_server_settings(zone::Draft& draft) const {

@@ -27,14 +27,24 @@ constexpr std::uint32_t kSpares = 8;
 /// Less than so much of the quota is free.
 constexpr std::uint32_t kTightPart = 16;
 constexpr std::uint32_t kCrowdedPart = 8;
+constexpr std::uint32_t kLeastBeyond = 16;
 constexpr std::size_t kTailsMax = 1024;
 /// How many rests are tried for one allocation.
 constexpr std::size_t kTailTries = 16;
 
-/// Chunk numbers that a pool may use. Behind borrowed chunks all of the quota has to find room.
+/// What deletes and compaction have in a store that started above its limit, or with no room for
+/// deletes. The gain of one is not room for the next there, so it has to be enough to go on with at
+/// any time.
+std::uint32_t beyond(std::uint32_t quota) noexcept {
+  return std::max(static_cast<std::uint32_t>(reserve_chunks(quota)), kLeastBeyond);
+}
+
+/// Chunk numbers that a pool may use. Behind borrowed chunks all of the quota has to find room,
+/// behind those of a store that is too full the reserve.
 std::uint32_t limit_for(const LiveFile& file, std::uint32_t quota) noexcept {
   const std::uint32_t there = file.committed_chunks();
-  if (file.borrowed_chunks() == 0) return std::max(quota, there);
+  if (file.borrowed_chunks() == 0)
+    return std::max(quota, std::min(there + beyond(quota), kMaxChunks));
   return std::min(there + quota, kMaxChunks);
 }
 
@@ -43,6 +53,7 @@ std::uint32_t limit_for(const LiveFile& file, std::uint32_t quota) noexcept {
 ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
     : file_(file),
       quota_(quota),
+      ceiling_(quota),
       borrowed_(file.borrowed_chunks()),
       limit_(limit_for(file, quota)),
       reserve_(static_cast<std::uint32_t>(reserve_chunks(quota))),
@@ -57,8 +68,10 @@ ChunkPool::ChunkPool(LiveFile& file, std::uint32_t quota)
 void ChunkPool::adopt(Span open, std::uint64_t version) {
   const std::scoped_lock lock(mutex_);
   const std::uint32_t end = file_.committed_chunks();
+  std::uint32_t taken = 0;
   for (std::uint32_t chunk = 0; chunk < end; ++chunk) {
     const bool used = live(chunk) != 0;
+    if (used || chunk == open.chunk) ++taken;
     if (borrowed_ != 0 && !used) {
       if (chunk >= borrowed_) continue;
       become(info(chunk), State::kBlocked);
@@ -74,6 +87,8 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     become(info(chunk), State::kUsed);
     if (!used) wait(chunk, version);
   }
+  if (taken + compaction_chunks(quota_) > quota_) beyond_ = beyond(quota_);
+  ceiling_ = std::max(quota_, in_use_ + beyond_);
 }
 
 void ChunkPool::settle_borrowed() {
@@ -108,18 +123,18 @@ ChunkPool::Chunk& ChunkPool::info(std::uint32_t chunk) {
   return chunks_[chunk];
 }
 
-Result<Span> ChunkPool::take(std::uint32_t octets, bool use_reserve) {
+Result<Span> ChunkPool::take(std::uint32_t octets, Reserve use) {
   const std::scoped_lock lock(mutex_);
   Span span;
   if (take_tail(octets, span)) return span;
-  auto chunk = take_chunks(1, use_reserve);
+  auto chunk = take_chunks(1, use);
   if (!chunk) return pass(chunk);
   return Span{*chunk, 0};
 }
 
-Result<std::uint32_t> ChunkPool::take_run(std::uint32_t count, bool use_reserve) {
+Result<std::uint32_t> ChunkPool::take_run(std::uint32_t count, Reserve use) {
   const std::scoped_lock lock(mutex_);
-  return take_chunks(count, use_reserve);
+  return take_chunks(count, use);
 }
 
 bool ChunkPool::take_tail(std::uint32_t octets, Span& span) {
@@ -142,22 +157,39 @@ void ChunkPool::drop_tail(std::uint32_t chunk) {
   std::erase_if(tails_, [chunk](const Span& tail) { return tail.chunk == chunk; });
 }
 
-Result<std::uint32_t> ChunkPool::take_chunks(std::uint32_t count, bool use_reserve) {
+Result<std::uint32_t> ChunkPool::take_chunks(std::uint32_t count, Reserve use) {
   // Before the file grows, look once per version whether readers have moved on.
   if (backed_free_ < count && reclaimed_at_ != version()) reclaim_locked();
-  auto first = try_take(count, use_reserve);
+  auto first = try_take(count, use);
   if (first || first.error().code != Errc::kFull || waiting_count_ == 0) return first;
-  if (reclaim_locked() != 0) first = try_take(count, use_reserve);
+  if (reclaim_locked() != 0) first = try_take(count, use);
   if (first || first.error().code != Errc::kFull || give_up_spared() == 0) return first;
-  return try_take(count, use_reserve);
+  return try_take(count, use);
 }
 
-Result<std::uint32_t> ChunkPool::try_take(std::uint32_t count, bool use_reserve) {
-  const std::uint32_t left = quota_ > in_use_ ? quota_ - in_use_ : 0;
-  if (left < count || (!use_reserve && left - count < reserve_))
-    return fail(Errc::kFull, "the store has reached its size limit");
-  const std::uint32_t wanted = (count == 1 ? 1 : 0) + (use_reserve ? 0 : cushion());
-  if (auto grown = grow(wanted); !grown && !use_reserve) return pass(grown);
+/// Whether `more` chunks can be taken so that what has to be left is.
+bool ChunkPool::leaves(std::uint32_t more, Reserve use) const noexcept {
+  const std::uint64_t taken = std::uint64_t{in_use_} + more;
+  const std::uint64_t least = compaction_chunks(quota_);
+  switch (use) {
+    case Reserve::kKept:
+      return taken + reserve_ <= quota_;
+    case Reserve::kHalf:
+      return taken + (ceiling_ > quota_ ? std::max<std::uint64_t>(beyond_ / 2, least) : least) <=
+             ceiling_;
+    case Reserve::kAllButLast:
+      return taken + kLastChunks <= ceiling_;
+    case Reserve::kAll:
+      break;
+  }
+  return taken <= ceiling_;
+}
+
+Result<std::uint32_t> ChunkPool::try_take(std::uint32_t count, Reserve use) {
+  if (!leaves(count, use)) return fail(Errc::kFull, "the store has reached its size limit");
+  const bool keeps = use == Reserve::kKept;
+  const std::uint32_t wanted = (count == 1 ? 1 : 0) + (keeps ? cushion() : 0);
+  if (auto grown = grow(wanted); !grown && keeps) return pass(grown);
   std::uint32_t first = count == 1 ? free_.find_both(backed_, 0) : free_.find_run(count);
   if (first == Bitmap::kNone && count == 1) first = free_.find_set(0);
   if (first == Bitmap::kNone)
@@ -167,12 +199,14 @@ Result<std::uint32_t> ChunkPool::try_take(std::uint32_t count, bool use_reserve)
   return first;
 }
 
-/// Makes `wanted` free chunks have memory, lowest first, in steps.
+/// Makes `wanted` free chunks have memory, lowest first, in steps that keep to the limit.
 Status ChunkPool::grow(std::uint32_t wanted) {
   for (std::uint32_t from = 0; backed_free_ < wanted;) {
     const std::uint32_t first = free_.find_only(backed_, from);
     if (first == Bitmap::kNone) return {};  // all have it; the caller looks at what is left
-    const std::uint32_t aim = std::max(growth_step(), wanted - backed_free_);
+    const std::uint32_t there = in_use_ + backed_free_;
+    const std::uint32_t room = ceiling_ - std::min(ceiling_, there);
+    const std::uint32_t aim = std::max(std::min(growth_step(), room), wanted - backed_free_);
     std::uint32_t count = 1;
     while (count < aim && first + count < limit_ && free_.test(first + count) &&
            !backed_.test(first + count))
@@ -296,7 +330,8 @@ void ChunkPool::wait(std::uint32_t chunk, std::uint64_t freed_at) {
 
 void ChunkPool::free_chunk(std::uint32_t chunk) {
   --in_use_;
-  victims_[chunk / 64].fetch_and(~(std::uint64_t{1} << (chunk % 64)), std::memory_order_relaxed);
+  ceiling_ = std::max(quota_, std::min(ceiling_, in_use_ + beyond_));
+  set_victim(chunk, false);
   if (chunk < borrowed_) return become(chunks_[chunk], State::kBlocked);
   become(chunks_[chunk], State::kFree);
   free_.set(chunk);
@@ -444,50 +479,6 @@ bool ChunkPool::has_spared() const {
   return has_spared_;
 }
 
-std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t max_chunks) {
-  const std::scoped_lock lock(mutex_);
-  if (borrowed_ != 0) return 0;  // emptying a chunk gives no memory back yet
-  std::vector<std::uint32_t> thin;
-  for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
-    const std::uint32_t count = file_.counts()[chunk];
-    if (chunks_[chunk].state == State::kUsed && (count & kRunFlag) == 0 &&
-        std::uint64_t{live_octets(count)} * 100 < kChunkOctets * threshold_percent)
-      thin.push_back(chunk);
-  }
-  const std::size_t most = std::min(thin.size(), max_chunks);
-  // The emptiest give back the most memory for the least copying.
-  std::partial_sort(thin.begin(), thin.begin() + static_cast<std::ptrdiff_t>(most), thin.end(),
-                    [this](std::uint32_t a, std::uint32_t b) { return live(a) < live(b); });
-  const std::size_t chosen = affordable(std::span(thin).first(most));
-  for (std::size_t i = 0; i < chosen; ++i) {
-    drop_tail(thin[i]);
-    victims_[thin[i] / 64].fetch_or(std::uint64_t{1} << (thin[i] % 64), std::memory_order_relaxed);
-  }
-  return chosen;
-}
-
-/// How many of `thin`, the emptiest first, can be emptied together. The caller walks its data in
-/// another order, so none of them may be free before all that lives in them was copied; half of
-/// the room is for what refers to it. In a store that is nearly full, none when that would give
-/// little for a walk through everything.
-std::size_t ChunkPool::affordable(std::span<const std::uint32_t> thin) const noexcept {
-  const std::uint32_t left = quota_ > in_use_ ? quota_ - in_use_ : 0;
-  const std::uint64_t room = std::uint64_t{left} * kChunkOctets;
-  std::uint64_t copied = 0;
-  std::size_t chosen = 0;
-  for (; chosen < thin.size() && copied + live(thin[chosen]) <= room / 2; ++chosen)
-    copied += live(thin[chosen]);
-  const bool tight = is_fuller_than(kTightPart);
-  const std::uint64_t worth =
-      left <= reserve_ ? 1 : std::max<std::uint64_t>(room / 8, kChunkOctets);
-  return tight && chosen * kChunkOctets - copied < worth ? 0 : chosen;
-}
-
-void ChunkPool::forget_victims() noexcept {
-  for (std::uint32_t word = 0; word < (limit_ + 63) / 64; ++word)
-    victims_[word].store(0, std::memory_order_relaxed);
-}
-
 std::vector<std::uint32_t> ChunkPool::pick_full_regions(std::size_t max_regions) {
   const std::scoped_lock lock(mutex_);
   std::vector<std::uint32_t> regions;
@@ -520,9 +511,18 @@ bool ChunkPool::is_fuller_than(std::uint32_t part) const noexcept {
   return in_use_ + quota_ / part >= quota_;
 }
 
+bool ChunkPool::tight() const noexcept {
+  return is_fuller_than(kTightPart) || in_use_ + reserve_ >= quota_;
+}
+
 bool ChunkPool::is_tight() const {
   const std::lock_guard lock(mutex_);
-  return is_fuller_than(kTightPart);
+  return tight();
+}
+
+bool ChunkPool::leaves_reserve(Reserve use) const {
+  const std::scoped_lock lock(mutex_);
+  return leaves(0, use);
 }
 
 void ChunkPool::fill(StoreStats& stats) const {
@@ -555,6 +555,8 @@ Status ChunkPool::check() const {
     if (state == State::kLent) ++lent;
     if (state == State::kFree && backed_.test(chunk)) ++backed_free;
   }
+  if (in_use > ceiling_)
+    return fail(Errc::kCorrupt, "{} chunks are in use, of {} at most", in_use, ceiling_);
   if (in_use != in_use_ || lent != lent_ || backed_free != backed_free_)
     return fail(Errc::kCorrupt, "chunks in use: {} counted, {} expected", in_use, in_use_);
   return {};

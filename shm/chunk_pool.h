@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -51,9 +50,9 @@ class ChunkPool {
 
   /// A chunk with room for `octets`: rather the rest of one in use than an empty one, rather one
   /// with memory than one without, rather a low one than a high one.
-  Result<Span> take(std::uint32_t octets, bool use_reserve);
+  Result<Span> take(std::uint32_t octets, Reserve use);
   /// `count` consecutive empty chunks.
-  Result<std::uint32_t> take_run(std::uint32_t count, bool use_reserve);
+  Result<std::uint32_t> take_run(std::uint32_t count, Reserve use);
   /// A lent chunk that was not published; `span.from` as it was lent.
   void give_back(Span span);
 
@@ -82,8 +81,13 @@ class ChunkPool {
   void capture(ImageCapture& capture);
   [[nodiscard]] std::size_t held_by(std::uint64_t version) const;
 
-  std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks);
+  /// See Store. `open_rest`: room in the chunk that versions go on in. One pass over the chunks,
+  /// two when some are chosen.
+  std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks,
+                             std::uint32_t open_rest);
+  bool narrow_victims(std::uint32_t open_rest);
   void forget_victims() noexcept;
+  [[nodiscard]] bool is_borrowing() const;
   /// Huge-page regions whose chunks are all in use and that were not picked before.
   std::vector<std::uint32_t> pick_full_regions(std::size_t max_regions);
   /// Asks for a huge page under a region, once; false when there is none.
@@ -93,8 +97,10 @@ class ChunkPool {
            (victims_[chunk / 64].load(std::memory_order_relaxed) >> (chunk % 64) & 1) != 0;
   }
 
-  /// Less than a sixteenth of the quota is free.
+  /// Less than a sixteenth of the quota is free, or no more than the reserve.
   [[nodiscard]] bool is_tight() const;
+  /// See Store.
+  [[nodiscard]] bool leaves_reserve(Reserve use) const;
   void fill(StoreStats& stats) const;
   [[nodiscard]] Status check() const;
 
@@ -117,8 +123,9 @@ class ChunkPool {
 
   bool take_tail(std::uint32_t octets, Span& span);
   void drop_tail(std::uint32_t chunk);
-  Result<std::uint32_t> take_chunks(std::uint32_t count, bool use_reserve);
-  Result<std::uint32_t> try_take(std::uint32_t count, bool use_reserve);
+  [[nodiscard]] bool leaves(std::uint32_t more, Reserve use) const noexcept;
+  Result<std::uint32_t> take_chunks(std::uint32_t count, Reserve use);
+  Result<std::uint32_t> try_take(std::uint32_t count, Reserve use);
   Status grow(std::uint32_t wanted);
   Status back_range(std::uint32_t first, std::uint32_t count);
   void lend(std::uint32_t chunk);
@@ -131,16 +138,27 @@ class ChunkPool {
   std::size_t reclaim_waiting();
   std::size_t give_up_spared();
   [[nodiscard]] bool is_fuller_than(std::uint32_t part) const noexcept;
+  [[nodiscard]] bool tight() const noexcept;
   std::size_t release_dropped_holds();
   std::size_t free_or_hold(std::uint32_t chunk);
   void punch_unsure();
   void trim();
   bool punch(std::uint32_t first, std::uint32_t count);
-  [[nodiscard]] std::size_t affordable(std::span<const std::uint32_t> thin) const noexcept;
+  struct Selection;
+  template <class Candidate>
+  [[nodiscard]] Selection select_emptiest(const Candidate& candidate, std::size_t most,
+                                          std::uint64_t room) const noexcept;
+  [[nodiscard]] bool is_worth(const Selection& selection, std::uint64_t room) const noexcept;
+  [[nodiscard]] std::uint64_t room_to_copy(std::uint32_t open_rest) const noexcept;
+  void set_victim(std::uint32_t chunk, bool victim) noexcept;
 
   mutable std::mutex mutex_;
   LiveFile& file_;
   const std::uint32_t quota_;
+  // Deletes and compaction have more in a store that started with no room for them: so many chunks
+  // beyond what is in use.
+  std::uint32_t ceiling_;
+  std::uint32_t beyond_ = 0;
   std::uint32_t borrowed_;     // chunks that are an image's
   const std::uint32_t limit_;  // of chunk numbers; above the quota when that was lowered, or when
                                // empty chunks between others cannot be used yet
@@ -171,6 +189,7 @@ class ChunkPool {
   std::uint64_t reclaimed_at_ = 0;  // version of the last look at the slots
 
   std::unique_ptr<std::atomic<std::uint64_t>[]> victims_;
+  std::uint64_t walk_room_ = 0;  // octets that there were for copying when victims were chosen
 };
 
 }  // namespace pando::shm

@@ -67,6 +67,11 @@ struct Store::Impl {
     const Ref<RootBlock> ref{file.header().publication.root.load(std::memory_order_relaxed)};
     return root_block_at(file.window(), ref);
   }
+  /// Octets behind the last version, in the chunk that versions go on in.
+  [[nodiscard]] std::uint32_t open_rest() const noexcept {
+    return open.span.chunk == kNoChunk ? 0
+                                       : static_cast<std::uint32_t>(kChunkOctets) - open.span.from;
+  }
   std::unique_ptr<Transaction::Impl> begin(bool in_open_chunk);
   Result<std::uint64_t> publish(Transaction::Impl& transaction, Ref<> root, std::uint64_t journal);
   Result<Ref<RootBlock>> build_root(Transaction::Impl& transaction, Ref<> root,
@@ -121,9 +126,9 @@ Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::ui
   if (size > kChunkOctets) size += spanned_chunks(size) * sizeof(CountChange);
   octets = static_cast<std::uint32_t>(block_octets(size));
   // Without a root block not even deletes could be published, so it may always use the reserve.
-  const bool use_reserve = std::exchange(transaction.use_reserve, true);
+  const Reserve reserve = std::exchange(transaction.reserve, Reserve::kAll);
   auto ref = transaction.allocate(octets);
-  transaction.use_reserve = use_reserve;
+  transaction.reserve = reserve;
   return ref;
 }
 
@@ -397,8 +402,11 @@ std::size_t Store::reclaim() noexcept { return impl_->pool.reclaim(); }
 bool Store::may_reclaim() const { return impl_->pool.has_unsorted(); }
 
 std::size_t Store::choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept {
-  return impl_->pool.choose_victims(threshold_percent, max_chunks);
+  return impl_->pool.choose_victims(threshold_percent, max_chunks, impl_->open_rest());
 }
+
+bool Store::narrow_victims() noexcept { return impl_->pool.narrow_victims(impl_->open_rest()); }
+bool Store::is_borrowing() const { return impl_->pool.is_borrowing(); }
 
 std::size_t Store::collapse(std::size_t max_regions) noexcept {
   std::size_t done = 0;
@@ -411,6 +419,7 @@ void Store::forget_victims() noexcept { impl_->pool.forget_victims(); }
 void Store::set_slots(SlotTable* slots) noexcept { impl_->pool.set_slots(slots); }
 
 bool Store::is_tight() const { return impl_->pool.is_tight(); }
+bool Store::leaves_reserve(Reserve use) const { return impl_->pool.leaves_reserve(use); }
 
 StoreStats Store::stats() const noexcept {
   StoreStats stats;

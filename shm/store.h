@@ -32,6 +32,14 @@ struct StoreOptions {
   std::string foreign{};  ///< says so and what to do; the path is put before it
 };
 
+/// How far a step may go into the chunks that are kept for deletes and compaction (shm/reserve.h).
+enum class Reserve : std::uint8_t {
+  kKept,        ///< not at all: what adds
+  kHalf,        ///< as far as the part that is compaction's: deletes
+  kAllButLast,  ///< compaction: a chunk is left to what only releases
+  kAll,         ///< what only releases, and what was promised room
+};
+
 class Store;
 struct ImageState;
 struct ImageCapture;
@@ -63,8 +71,9 @@ class Transaction {
   [[nodiscard]] bool in_victim(Ref<> ref) const noexcept;
   /// Takes over another transaction's blocks and releases (a zone built in a pool thread).
   void absorb(Transaction&& other);
-  /// Deletes and compaction may go below the reserve (shm/reserve.h).
-  void use_reserve() noexcept;
+  /// Blocks may be allocated out of the reserve from now on, as far as `use` says.
+  void use_reserve(Reserve use = Reserve::kAll) noexcept;
+  [[nodiscard]] Reserve reserve_use() const noexcept;
   /// See Store::is_tight().
   [[nodiscard]] bool is_tight() const;
   [[nodiscard]] std::uint64_t allocated_octets() const noexcept;  ///< by this transaction so far
@@ -151,7 +160,12 @@ class Store {
   /// Marks chunks whose live part is below `threshold_percent` (not the open one) as victims;
   /// as far as there is room to copy; returns how many. The caller copies what in_victim() says.
   std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept;
+  /// Between two steps of the caller's walk: when half of the room that there was for it is gone,
+  /// only so many victims as the rest suffices for stay some. False when that is none.
+  bool narrow_victims() noexcept;
   void forget_victims() noexcept;
+  /// No victims are chosen as long as chunks are borrowed from an image (shm/borrowing.h).
+  [[nodiscard]] bool is_borrowing() const;
 
   /// Asks the kernel for huge pages under 2 MiB regions that are in use from end to end: they serve
   /// all processes, whose page tables shrink to 1/8 (64 workers on 16 GB: 2 GB of page tables
@@ -164,8 +178,14 @@ class Store {
   /// is until replaced. Null: nobody reads. After attach() nothing is reused before this call.
   void set_slots(class SlotTable* slots) noexcept;
   [[nodiscard]] StoreStats stats() const noexcept;
-  /// Less than a sixteenth of the limit is free: what one can do without is not to be written.
+  /// Less than a sixteenth of the limit is free, or no more than the reserve: what one can do
+  /// without is not to be written.
   [[nodiscard]] bool is_tight() const;
+  /// Whether what is in use now, by transactions under way too, leaves of the reserve what a step
+  /// of that kind has to leave. In a store that had more in use than its limit leaves deletes
+  /// room beside when this process took it over, these and compaction have a reserve beyond that;
+  /// it comes down to the limit with what is in use.
+  [[nodiscard]] bool leaves_reserve(Reserve use) const;
   /// Walk-independent check of the header, chunk table and counters; for tests and `store check`.
   Status check() const;
 

@@ -80,7 +80,7 @@ Status Transaction::Impl::find_room(std::size_t octets) {
     go_on_in(span);
     return {};
   }
-  auto span = pool.take(static_cast<std::uint32_t>(octets), use_reserve);
+  auto span = pool.take(static_cast<std::uint32_t>(octets), reserve);
   if (!span) return pass(span);
   const std::uint32_t left = current().chunk;
   leave_current();
@@ -104,7 +104,7 @@ void Transaction::Impl::collapse_region_of(std::uint32_t chunk) {
 /// A block above 64 KiB has consecutive chunks to itself; the rest of the last one stays empty.
 Result<Ref<>> Transaction::Impl::allocate_run(std::size_t octets) {
   const auto count = static_cast<std::uint32_t>((octets + kChunkOctets - 1) / kChunkOctets);
-  auto first = pool.take_run(count, use_reserve);
+  auto first = pool.take_run(count, reserve);
   if (!first) return pass(first);
   for (std::uint32_t chunk = *first; chunk < *first + count; ++chunk) {
     LedgerEntry& entry = ledger.at(chunk);
@@ -181,7 +181,8 @@ bool Transaction::in_victim(Ref<> ref) const noexcept {
   return impl_->pool.is_victim(chunk_at(ref.offset()));
 }
 void Transaction::absorb(Transaction&& other) { impl_->absorb(*other.impl_); }
-void Transaction::use_reserve() noexcept { impl_->use_reserve = true; }
+void Transaction::use_reserve(Reserve use) noexcept { impl_->reserve = use; }
+Reserve Transaction::reserve_use() const noexcept { return impl_->reserve; }
 bool Transaction::is_tight() const { return impl_->pool.is_tight(); }
 std::uint64_t Transaction::allocated_octets() const noexcept { return impl_->allocated; }
 Window Transaction::window() const noexcept { return impl_->live_file.window(); }

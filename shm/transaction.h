@@ -46,7 +46,7 @@ struct Transaction::Impl {
   std::uint64_t end = 0;            // 0 = no chunk yet
   std::uint64_t counted = 0;        // octets before it are in the ledger
   std::uint64_t allocated = 0;
-  bool use_reserve = false;
+  Reserve reserve = Reserve::kKept;
   bool damaged = false;  // a release of something that is no block: must not be published
 
  private:

@@ -329,7 +329,7 @@ Status Draft::compact_settings(RootData& root) {
 Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
                             const LeaveAlone& leave_alone) {
   if (!root_) return true;
-  transaction_.use_reserve();
+  transaction_.use_reserve(shm::Reserve::kAllButLast);
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
   const std::uint32_t before = transaction_.window().at(root_.as<RootData>())->zones;
   Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};  // a zone and a name: progress

@@ -110,6 +110,30 @@ def test_a_store_at_its_limit_takes_deletes_until_it_is_empty_and_is_filled_agai
     assert server.ask(f"n{added}x7.example").answer
 
 
+def test_a_limit_lowered_below_what_is_in_use_is_reached_by_deletes(pando, zone):
+    server = pando([zone], size_limit="8MiB").start("example")
+    names = fill(server)
+    server.stop()
+    server.size_limit = "4MiB"
+    server.write_config()
+    server.start("example")
+    assert missing(server, names) == []
+
+    def in_use():
+        return server.control("status")["store"]["chunks_in_use"] << 16
+
+    assert in_use() > 6 << 20
+    assert add(server, "refused") == dns.rcode.SERVFAIL
+    kept = names[::3]
+    for name in names:
+        if name not in kept:
+            servers.wait_until(f"{name} is deleted", lambda: send(
+                server, lambda update: update.delete(name)) == dns.rcode.NOERROR)
+    servers.wait_until("the store is below its limit", lambda: in_use() < 4 << 20)
+    servers.wait_until("updates are taken again", lambda: add(server, "later") == dns.rcode.NOERROR)
+    assert missing(server, kept + ["later"]) == []
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     folder = tmp_path / "disk"

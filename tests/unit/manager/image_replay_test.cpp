@@ -149,7 +149,9 @@ constexpr std::uint64_t kMiB = shm::test::kMiB;
 TEST_F(ReplayInLittleRoom, UsesAgainWhatItHasFreed) {
   for (const std::uint64_t history : {std::uint64_t{0}, 16 * kMiB}) {
     limits_.history = history;
+    const std::uint64_t before = parts_.zone.store().current().number;
     const shm::Store made = restore(3 * kMiB, 5000);
+    EXPECT_LT(made.current().number - before, 1500U) << "steps that move nothing are no versions";
     EXPECT_LE(made.stats().peak_chunks * shm::kChunkOctets, 3 * kMiB);
     std::filesystem::remove(folder_.store());
   }
@@ -163,6 +165,15 @@ TEST_F(ReplayInLittleRoom, SparesTheImageAsLongAsItCan) {
   std::filesystem::remove(folder_.store());
   restore(3 * kMiB, 1000);
   EXPECT_FALSE(is_whole_);
+}
+
+TEST_F(ReplayInLittleRoom, GoesOnAboveALimitThatWasLowered) {
+  append(kNames);
+  ASSERT_THAT(replay(parts_.zone.store()), IsEmpty());
+  limits_.history = 0;
+  constexpr std::uint64_t kLowered = 16;  // chunks
+  const shm::Store made = restore(kLowered * shm::kChunkOctets, 250);
+  EXPECT_GT(made.stats().chunks_in_use, kLowered);
 }
 
 /// Whoever attaches from then on may hold any version: nothing is used again before that is known.

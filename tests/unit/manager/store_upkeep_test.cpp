@@ -1,12 +1,19 @@
 #include "manager/store_upkeep.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "manager/soa.h"
+#include "manager/staged_differences.h"
 #include "manager/zone_diff.h"
+#include "shm/borrowing.h"
+#include "shm/image.h"
+#include "shm/inspection.h"
 #include "shm/reserve.h"
 #include "tests/unit/manager/parts.h"
 
@@ -171,7 +178,8 @@ TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
 
 /// Takes all room that the group's version still has, so that no root block fits behind it.
 Status take_all_room(Stage& stage) {
-  stage.transaction.use_reserve();
+  stage.reserve = shm::Reserve::kAll;
+  stage.transaction.use_reserve(shm::Reserve::kAll);
   for (std::size_t octets = shm::kChunkOctets; octets >= shm::kUnit; octets /= 2)
     while (stage.transaction.allocate(octets)) {
     }
@@ -215,6 +223,89 @@ TEST(StoreUpkeep, AStepWhoseVersionFindsNoRoomIsNotRepeatedAsItWas) {
   crowded = false;
   EXPECT_TRUE(parts.run_until([&] { return octets_in_use(parts) < before * 3 / 4; }));
   EXPECT_TRUE(parts.zone.store().check().has_value());
+  upkeep.stop();
+}
+
+/// Each search is a pass over all chunks, on the commit thread.
+TEST(StoreUpkeep, OfATightStoreLooksForVictimsAgainWhenMuchHasChanged) {
+  Parts parts(128 << 20);
+  fill(parts, 8000);
+  shm::Transaction others = parts.zone.store().begin_private();
+  while (!parts.zone.store().is_tight()) ASSERT_TRUE(others.allocate(60'000));
+  const std::uint64_t before = octets_in_use(parts);
+  StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
+  upkeep.start();
+  Churn churn(parts, 8000, 3000);
+  churn.run(1);
+  upkeep.stop();
+  const std::uint64_t chunks = (octets_in_use(parts) - before) / shm::kChunkOctets;
+  ASSERT_GT(chunks, 8U);
+  EXPECT_EQ(upkeep.counters().walks, 0U) << "they would gain little";
+  EXPECT_GT(upkeep.counters().searches, 0U);
+  EXPECT_LT(upkeep.counters().searches, chunks);
+}
+
+/// An image as manager/image has it, in a file that is lent.
+class LentImage final : public shm::ImageSource {
+ public:
+  explicit LentImage(std::string path) : path_(std::move(path)) {}
+
+  void write(shm::Store& store) {
+    state = store.capture().state;
+    std::ofstream file(path_, std::ios::binary);
+    for (std::uint32_t chunk = 0; chunk < state.chunks.size(); ++chunk) {
+      if (state.chunks[chunk].count == 0) continue;
+      const ByteView octets = shm::chunk_octets(store.window(), chunk, 0, state.chunks[chunk].used);
+      file.seekp(static_cast<std::streamoff>((chunk + 1) * shm::kChunkOctets));
+      file.write(reinterpret_cast<const char*>(octets.data()),
+                 static_cast<std::streamsize>(octets.size()));
+    }
+    file.close();
+    std::filesystem::resize_file(path_, (state.chunks.size() + 1) * shm::kChunkOctets);
+  }
+  Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t) override {
+    std::ifstream file(path_, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>((chunk + 1) * shm::kChunkOctets));
+    file.read(reinterpret_cast<char*>(into.data()), static_cast<std::streamsize>(into.size()));
+    return file ? Status() : fail(Errc::kIo, "chunk {}", chunk);
+  }
+  Result<shm::ImageFile> file(std::uint32_t) override {
+    return shm::ImageFile{Fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC))};
+  }
+  void lent(std::unique_ptr<shm::Borrowing> given) override { borrowing = std::move(given); }
+
+  shm::ImageState state;
+  std::unique_ptr<shm::Borrowing> borrowing;
+
+ private:
+  std::string path_;
+};
+
+TEST(StoreUpkeep, OfATightStoreThatBorrowedItsChunksWalksWhenItHasItsOwn) {
+  Parts parts(4 << 20);
+  fill(parts, 5000);
+  Churn(parts, 5000, 1000).run(1);
+  LentImage image(parts.folder.path() + "/image");
+  image.write(parts.zone.store());
+  parts.zone.reopen(4 << 20, [&](const shm::StoreOptions& options) {
+    std::filesystem::remove(options.path);
+    return shm::Store::restore(options, image.state, image);
+  });
+  shm::Store& store = parts.zone.store();
+  store.set_slots(nullptr);
+  ASSERT_TRUE(store.is_borrowing());
+  shm::Transaction others = store.begin_private();
+  others.use_reserve();
+  while (!store.is_tight()) ASSERT_TRUE(others.allocate(60'000));
+  StoreUpkeep upkeep(parts.io, store, parts.committer, {.least_chunks = 0});
+  upkeep.start();
+  // Some updates take upkeep along.
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(parts.edit([](zone::Draft&) { return Status(); }));
+  EXPECT_EQ(upkeep.counters().walks, 0U);
+  ASSERT_TRUE(image.borrowing->copy(image, [] { return true; }));
+  ASSERT_TRUE(image.borrowing->settle());
+  image.borrowing.reset();
+  EXPECT_TRUE(parts.run_until([&] { return upkeep.counters().walks > 0; }));
   upkeep.stop();
 }
 
@@ -265,6 +356,21 @@ class FullStore : public ::testing::Test {
     EXPECT_TRUE(rests);
     EXPECT_TRUE(parts_.zone.store().check().has_value());
   }
+
+  /// Does `what` until it is refused for want of room.
+  void until_refused(const std::function<Status(int)>& what) {
+    for (int i = 0; i < 100'000; ++i) {
+      const Status done = what(i);
+      if (done) continue;
+      EXPECT_EQ(done.error().code, Errc::kFull) << done.error().text;
+      return;
+    }
+    ADD_FAILURE() << "never refused";
+  }
+  [[nodiscard]] std::uint64_t limit() {
+    return parts_.zone.store().stats().limit_octets / shm::kChunkOctets;
+  }
+  [[nodiscard]] std::uint64_t left() { return limit() - parts_.zone.store().stats().chunks_in_use; }
 
   Parts parts_;
   StoreUpkeep upkeep_;
@@ -327,6 +433,33 @@ TEST_F(FullStore, WithoutGarbageIsNotWalkedAgainAndAgain) {
   expect_rest();
 }
 
+/// Names that come in no order lie all over the trie, so that what is copied takes a multiple of it
+/// in paths.
+TEST_F(FullStore, OfNamesThatCameInNoOrderTakesDeletesUntilItIsEmpty) {
+  constexpr int kPrime = 99'991;
+  const auto line = [](int number) {
+    return small_line(static_cast<int>(number * 7919LL % kPrime));
+  };
+  const int names = fill_up(0, 5, line);
+  ASSERT_GT(names, 10'000);
+  expect_rest();
+  // In yet another order.
+  const auto nth = [names](int i) { return static_cast<int>(i * 104'729LL % names); };
+  std::vector<bool> there(static_cast<std::size_t>(names), true);
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(delete_steadily({name("@"), {record(line(nth(i)))}, {}})) << i;
+    there[static_cast<std::size_t>(nth(i))] = false;
+  }
+  zone::Changes rest{name("@"), {}, {}};
+  for (int number = 0; number < names; ++number) {
+    if (there[static_cast<std::size_t>(number)]) rest.removed.push_back(record(line(number)));
+    if (rest.removed.size() < 50 && number + 1 < names) continue;
+    ASSERT_TRUE(delete_steadily(std::exchange(rest, {name("@"), {}, {}}))) << number;
+  }
+  EXPECT_TRUE(parts_.run_until([&] { return octets_in_use(parts_) < 8 * shm::kChunkOctets; }));
+  expect_rest();
+}
+
 /// Small additions that find room behind others must not use up what deletes need.
 TEST_F(FullStore, KeepsItsReserveFromSmallAdditions) {
   ASSERT_GT(fill_up(0, 100, small_line), 10'000);
@@ -334,13 +467,121 @@ TEST_F(FullStore, KeepsItsReserveFromSmallAdditions) {
   while (fill_up(1'000'000 + static_cast<int>(parts_.committer.counters().requests), 1,
                  small_line) > 0) {
   }
-  const auto stats = parts_.zone.store().stats();
-  const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
   // A root block may take one.
-  EXPECT_GE(limit - stats.chunks_in_use + 1, shm::reserve_chunks(limit));
+  EXPECT_GE(left() + 1, shm::reserve_chunks(limit()));
   for (int number = 0; number < 50; ++number)
     EXPECT_TRUE(submit({name("@"), {record(small_line(number))}, {}})) << number;
-  EXPECT_GE(limit - parts_.zone.store().stats().chunks_in_use + 1, shm::compaction_chunks(limit));
+  EXPECT_GE(left() + 1, shm::compaction_chunks(limit()));
+}
+
+/// As it is when the last update was refused.
+class FullStoreAtRest : public FullStore {
+ protected:
+  FullStoreAtRest() {
+    const Status put = parts_.edit(
+        [](zone::Draft& draft) { return draft.put_zone_settings(name("tiny"), {}, 1); });
+    EXPECT_TRUE(put.has_value());
+    fill_up(0, 100, small_line);
+    upkeep_.stop();
+  }
+  Status bring(const zone::Changes& difference) {
+    return parts_.commit([&](Stage& stage) {
+      return stage_differences(stage, {difference}, {}, &parts_.committer);
+    });
+  }
+  Status put_tiny_zone() {
+    shm::Transaction transaction = parts_.zone.store().begin_private();
+    zone::ZoneBuilder builder(name("tiny"), transaction);
+    for (const char* line : {"tiny 300 SOA ns1 admin 1 2 3 4 5", "tiny 300 NS ns1"}) {
+      const zone::Record one = record(line);
+      if (auto added = builder.add(one.owner, one.type, one.ttl, one.rdata); !added) return added;
+    }
+    auto built = builder.finish();
+    if (!built) return pass(built);
+    std::optional<Status> result;
+    parts_.committer.put_zone(name("tiny"), *built, std::move(transaction), {},
+                              [&](const Status& status) { result = status; });
+    EXPECT_TRUE(parts_.run_until([&] { return result.has_value(); }));
+    return *result;
+  }
+  void expect_reserve() { EXPECT_GE(left() + 1, shm::reserve_chunks(limit())); }
+};
+
+TEST_F(FullStoreAtRest, KeepsItsReserveFromDifferencesThatAdd) {
+  until_refused([&](int i) { return bring({name("@"), {}, {record(small_line(1'000'000 + i))}}); });
+  expect_reserve();
+  for (int i = 0; i < 50; ++i) {
+    const Status done = bring({name("@"), {record(small_line(i))}, {}});
+    EXPECT_TRUE(done.has_value()) << i;
+  }
+}
+
+TEST_F(FullStoreAtRest, KeepsItsReserveFromZonesThatAreAdded) {
+  until_refused([&](int i) {
+    return parts_.edit([i](zone::Draft& draft) {
+      return draft.put_zone_settings(name(fmt::format("sub{}", i)), {},
+                                     static_cast<std::uint32_t>(2 + i));
+    });
+  });
+  expect_reserve();
+  std::optional<Status> gone;
+  parts_.committer.edit([](zone::Draft& draft) { return draft.remove_zone(name("sub0")); },
+                        [&](const Status& status) { gone = status; }, shm::Reserve::kHalf);
+  ASSERT_TRUE(parts_.run_until([&] { return gone.has_value(); }));
+  EXPECT_TRUE(gone->has_value());
+}
+
+TEST_F(FullStoreAtRest, KeepsItsReserveFromZonesThatComeWhole) {
+  until_refused([&](int) { return put_tiny_zone(); });
+  expect_reserve();
+}
+
+/// What was acknowledged before, and is built anew, may have all.
+TEST_F(FullStoreAtRest, TakesBackWhatItHad) {
+  until_refused([&](int i) { return bring({name("@"), {}, {record(small_line(1'000'000 + i))}}); });
+  shm::Transaction others = parts_.zone.store().begin_private();
+  others.use_reserve();
+  while (left() > 1) ASSERT_TRUE(others.allocate(60'000));
+  EXPECT_FALSE(put_tiny_zone().has_value());
+  shm::Transaction transaction = parts_.zone.store().begin_private();
+  transaction.use_reserve();
+  zone::ZoneBuilder builder(name("tiny"), transaction);
+  for (const char* line : {"tiny 300 SOA ns1 admin 1 2 3 4 5", "tiny 300 NS ns1"}) {
+    const zone::Record one = record(line);
+    ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata));
+  }
+  auto built = builder.finish();
+  ASSERT_TRUE(built.has_value());
+  std::optional<Status> result;
+  parts_.committer.put_zone(name("tiny"), *built, std::move(transaction), {},
+                            [&](const Status& status) { result = status; });
+  ASSERT_TRUE(parts_.run_until([&] { return result.has_value(); }));
+  EXPECT_TRUE(result->has_value());
+}
+
+/// A restart with less than is in use.
+TEST_F(FullStore, OfALimitThatWasLoweredComesDownToItByDeletes) {
+  const int names = fill_up(0, 100, small_line);
+  ASSERT_GT(names, 10'000);
+  upkeep_.stop();
+  constexpr std::uint64_t kLowered = 2 << 20;
+  parts_.zone.reopen(kLowered,
+                     [](const shm::StoreOptions& options) { return shm::Store::attach(options); });
+  parts_.zone.store().set_slots(&parts_.slots);
+  StoreUpkeep upkeep(parts_.io, parts_.zone.store(), parts_.committer, {});
+  upkeep.start();
+  ASSERT_GT(octets_in_use(parts_), kLowered * 3 / 2);
+  EXPECT_FALSE(submit({name("@"), {}, {record("more 300 A 192.0.2.1")}}));
+  zone::Changes some{name("@"), {}, {}};
+  for (int i = 0; i < names * 3 / 4; ++i) {
+    some.removed.push_back(record(small_line(static_cast<int>(i * 7919LL % names))));
+    if (some.removed.size() < 50) continue;
+    ASSERT_TRUE(delete_steadily(std::exchange(some, {name("@"), {}, {}}))) << i;
+  }
+  EXPECT_TRUE(parts_.run_until([&] { return octets_in_use(parts_) < kLowered; }));
+  EXPECT_TRUE(
+      parts_.run_until([&] { return submit({name("@"), {}, {record("more 300 A 192.0.2.1")}}); }));
+  upkeep.stop();
 }
 
 }  // namespace

@@ -94,6 +94,17 @@ class ZoneStore {
     ASSERT_TRUE(store_.publish(std::move(transaction), draft.root(), 0).has_value());
   }
 
+  /// As after a restart: what `make(options)` gives takes the store's place. Nobody reads it yet.
+  template <class Make>
+  void reopen(std::uint64_t size_limit, Make&& make) {
+    shm::StoreOptions options = shm::test::options(folder_, size_limit);
+    options.layout = zone::layout_fingerprint();
+    {
+      const shm::Store gone(std::move(store_));
+    }
+    store_ = shm::test::must(make(options));
+  }
+
   /// All records as "owner ttl TYPE rdata", sorted.
   [[nodiscard]] std::vector<std::string> lines() const {
     std::vector<std::string> all;
