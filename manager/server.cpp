@@ -40,7 +40,7 @@ void Server::await_signals() {
   signals_.async_wait([this](const asio::error_code& error, int number) {
     if (error) return;
     if (number == SIGHUP)
-      reload([](Result<ipc::ReloadResult>) {});
+      reload_or_put_off();
     else
       stop();
     await_signals();

@@ -125,11 +125,13 @@ class Server {
   struct Reload;
   using ReloadDone = std::function<void(Result<ipc::ReloadResult>)>;
   void reload(ReloadDone done);
+  void reload_or_put_off();
   void start_reload(const std::shared_ptr<Reload>& reload);
   void reload_read(const std::shared_ptr<Reload>& reload);
   void reload_settings(const std::shared_ptr<Reload>& reload);
   void reload_zones(const std::shared_ptr<Reload>& reload);
   void reload_end(const std::shared_ptr<Reload>& reload, const Status& status);
+  void tell_reload(const Reload& reload, const Status& status);
   // server.cpp
   void await_signals();
   void watchdog();
@@ -234,6 +236,7 @@ class Server {
   bool workers_later_ = false;  // they wait for all zones
   bool in_line_ = false;        // the store's list of zones was compared with the configuration
   bool reloading_ = false;
+  bool reload_again_ = false;               // a SIGHUP came meanwhile
   std::shared_ptr<Reload> waiting_reload_;  // for that
   bool copying_ = false;
   bool dumping_ = false;

@@ -1,6 +1,7 @@
 #include <asio/post.hpp>
 #include <ctime>
 
+#include "base/pause_point.h"
 #include "config/load.h"
 #include "ipc/log.h"
 #include "manager/log_options.h"
@@ -33,6 +34,14 @@ void Server::reload(ReloadDone done) {
     waiting_reload_ = reload;
 }
 
+/// Nobody waits for an answer to SIGHUP, so it is never refused: what was edited before it came is
+/// served in the end. One more reload does for all that come while one is under way.
+void Server::reload_or_put_off() {
+  if (!reloading_ || stopping_) return reload([](const Result<ipc::ReloadResult>&) {});
+  if (std::exchange(reload_again_, true)) return;
+  log::info("reload_put_off", "until", "the one that is under way has ended");
+}
+
 void Server::start_reload(const std::shared_ptr<Reload>& reload) {
   asio::post(pool_, [this, reload] { reload_read(reload); });
 }
@@ -40,6 +49,7 @@ void Server::start_reload(const std::shared_ptr<Reload>& reload) {
 /// Pool thread: a million zones take a second to read.
 void Server::reload_read(const std::shared_ptr<Reload>& reload) {
   config::LoadResult loaded = config::load(options_.config_path);
+  pause_point("configuration-read");
   reload->result.warnings = std::move(loaded.warnings);
   reload->fingerprint = loaded.fingerprint;
   if (!loaded.ok()) {
@@ -122,9 +132,14 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
 
 void Server::reload_end(const std::shared_ptr<Reload>& reload, const Status& status) {
   reloading_ = false;
-  for (const std::string& text : reload->result.warnings)
+  tell_reload(*reload, status);
+  if (std::exchange(reload_again_, false)) reload_or_put_off();
+}
+
+void Server::tell_reload(const Reload& reload, const Status& status) {
+  for (const std::string& text : reload.result.warnings)
     log::warning("configuration", "text", text);
-  for (const std::string& key : reload->result.restart_needed)
+  for (const std::string& key : reload.result.restart_needed)
     log::warning("restart_needed", "key", key);
   const bool lists_failed = list_state_ == ListState::kFailed;
   if (!status && lists_failed) list_problem_ = status.error().text;
@@ -133,12 +148,12 @@ void Server::reload_end(const std::shared_ptr<Reload>& reload, const Status& sta
                                 : fmt::format("{} zones", committer_->current().zone_count()));
   if (!status) {
     log::error("reload_failed", "reason", status.error().text);
-    return reload->done(tl::unexpected<Error>(status.error()));
+    return reload.done(tl::unexpected<Error>(status.error()));
   }
-  log::info("reload_finished", "added", reload->result.zones_added, "removed",
-            reload->result.zones_removed, "changed", reload->result.zones_changed, "failed",
-            reload->result.zones_failed);
-  reload->done(reload->result);
+  log::info("reload_finished", "added", reload.result.zones_added, "removed",
+            reload.result.zones_removed, "changed", reload.result.zones_changed, "failed",
+            reload.result.zones_failed);
+  reload.done(reload.result);
 }
 
 }  // namespace pando::manager

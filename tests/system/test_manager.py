@@ -101,6 +101,32 @@ def test_zones_come_and_go_by_sighup(pando, tmp_path):
                        lambda: server.ask("www.one.test").rcode() == dns.rcode.REFUSED)
 
 
+def test_a_sighup_during_a_reload_brings_one_more_reload(pando, tmp_path):
+    one, two = zone_file(tmp_path, "one.test"), zone_file(tmp_path, "two.test")
+    held = tmp_path / "held"
+    server = pando([one])
+    server.pause_at = ("configuration-read", held)
+    server.start("one.test")
+    held.touch()
+    server.process.send_signal(signal.SIGHUP)
+    servers.wait_until("a reload is under way", lambda: "reload_started" in server.log())
+    server.zones = [one, two]
+    server.write_config()
+    for _ in range(3):
+        server.process.send_signal(signal.SIGHUP)
+        servers.wait_until("it is remembered", lambda: "reload_put_off" in server.log())
+        assert server.control("status")["zones"] == 1  # so that no two of them are one
+    refused = subprocess.run(
+        [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "reload"],
+        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert refused.returncode == 1 and "a reload or the end of the process is under way" in refused.stderr
+    held.unlink()
+    servers.wait_until("both reloads are done", lambda: server.log().count("reload_finished") >= 2)
+    assert address(server, "www.two.test") == ["192.0.2.10"]
+    reload(server)
+    assert server.log().count("reload_started") == 3 and server.log().count("reload_put_off") == 1
+
+
 def test_a_broken_configuration_is_refused_and_the_old_one_stays(pando, tmp_path):
     server = pando([zone_file(tmp_path, "one.test")]).start("one.test")
     server.config.write_text("server: {udp-payload: 1}\n")
