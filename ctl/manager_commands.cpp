@@ -161,13 +161,41 @@ auto shown_by(Parse parse, const Output& output) {
   };
 }
 
-Table zone_table() {
-  return Table({{"SERIAL", true, 10},
-                {"RECORDS", true, 10},
-                {"KIND", false, 9},
-                {"STATE", false, 10},
-                {"ZONE"}});
+/// Every list of zones begins so.
+std::vector<Table::Column> zone_columns() {
+  return {{"SERIAL", true, 10},
+          {"RECORDS", true, 10},
+          {"KIND", false, 9},
+          {"STATE", false, 10},
+          {"ZONE"}};
 }
+
+std::vector<std::string> zone_words(const ipc::ZoneRow& row) {
+  return {number(row.serial), number(row.records), row.kind, row.state, row.name};
+}
+
+/// Counts zones as they are listed.
+struct ZoneCounts {
+  std::uint64_t all = 0;
+  std::uint64_t ok = 0;
+  std::uint64_t loading = 0;  // of the others, those of which nothing worse is known
+
+  /// True: the zone is ok.
+  bool add(const ipc::ZoneRow& row) {
+    const bool is_ok = row.state == "ok" && row.problem.empty();
+    ++all;
+    if (is_ok) ++ok;
+    if (row.state == "loading" && row.problem.empty()) ++loading;
+    return is_ok;
+  }
+  [[nodiscard]] std::string text() const {
+    std::string line = fmt::format("{} of {} ok", ok, counted(all, "zone"));
+    if (const std::uint64_t bad = all - ok - loading; bad > 0)
+      line += fmt::format(", {} with problems", bad);
+    if (loading > 0) line += fmt::format(", {} loading", loading);
+    return line;
+  }
+};
 
 }  // namespace
 
@@ -212,16 +240,16 @@ Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& vi
   }
 }
 
-int Session::print_zones(const std::function<bool(const ipc::ZoneRow&)>& wanted,
-                         std::uint64_t& shown) {
-  Table table = zone_table();
+int Session::print_zones(Table table, const Words& words) {
+  std::uint64_t shown = 0;
   const auto visit = [&](const ipc::ZoneRow& row) {
-    if (!wanted(row)) return;
+    auto line = words(row);
+    if (line.empty()) return;
     ++shown;
     if (output_.json)  // one array, written as it comes
       output_.out << (shown == 1 ? "" : ",\n") << dump(ipc::to_json(row));
     else
-      table.add({number(row.serial), number(row.records), row.kind, row.state, row.name});
+      table.add(std::move(line));
   };
   const auto page_done = [&] {
     if (!output_.json && shown != 0) table.flush(output_.out);
@@ -232,23 +260,22 @@ int Session::print_zones(const std::function<bool(const ipc::ZoneRow&)>& wanted,
   return done ? kDone : fail(done.error());
 }
 
-int Session::zone_list() {
-  std::uint64_t shown = 0;
-  return print_zones([](const ipc::ZoneRow&) { return true; }, shown);
-}
+int Session::zone_list() { return print_zones(Table(zone_columns()), zone_words); }
 
 int Session::zone_problems() {
-  std::uint64_t total = 0;
-  std::uint64_t shown = 0;
-  const auto wanted = [&](const ipc::ZoneRow& row) {
-    ++total;
-    return row.state != "ok";
+  std::vector<Table::Column> columns = zone_columns();
+  columns.push_back({"PROBLEM"});
+  ZoneCounts counts;
+  const auto words = [&](const ipc::ZoneRow& row) {
+    if (counts.add(row)) return std::vector<std::string>();
+    std::vector<std::string> line = zone_words(row);
+    line.push_back(row.problem);
+    return line;
   };
-  const int code = print_zones(wanted, shown);
+  const int code = print_zones(Table(std::move(columns)), words);
   if (code != kDone) return code;
-  if (!output_.json)
-    output_.out << fmt::format("{} of {} ok\n", total - shown, counted(total, "zone"));
-  return shown == 0 ? kDone : kFailed;
+  if (!output_.json) output_.out << counts.text() << '\n';
+  return counts.ok == counts.all ? kDone : kFailed;
 }
 
 int Session::zone_status(const std::string& name) {

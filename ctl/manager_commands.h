@@ -28,7 +28,8 @@ class Session {
   int zone_snapshot_delete(const std::string& name, const std::string& label);
   /// Of all zones when `name` is empty.
   int zone_snapshots(const std::string& name);
-  /// Only the zones that are not served as they should be.
+  /// Only the zones that are not served as they should be, or whose last load, transfer or export
+  /// failed.
   int zone_problems();
   /// Where the octets of the store, or of one zone, are.
   int store_stats(const std::string& zone);
@@ -57,7 +58,9 @@ class Session {
   /// Calls `visit(row)` for every zone, page by page.
   Status for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
                        const std::function<void()>& page_done);
-  int print_zones(const std::function<bool(const ipc::ZoneRow&)>& wanted, std::uint64_t& shown);
+  /// Prints the rows that `words` makes columns of; none = the zone is left out.
+  using Words = std::function<std::vector<std::string>(const ipc::ZoneRow&)>;
+  int print_zones(Table table, const Words& words);
   /// One request, its reply's result.
   Result<nlohmann::json> exchange(const ipc::ControlRequest& request);
   int fail(const Error& error) const;

@@ -45,7 +45,7 @@ struct ZoneRow {
   std::string state{};  ///< "ok", "loading", "not-loaded", "expired"
   std::uint32_t serial = 0;
   std::uint64_t records = 0;
-  // From here on: in zone-status only.
+  // From here on, but for the beginning of `problem`: in zone-status only.
   std::uint64_t names = 0;
   std::uint64_t history = 0;  ///< octets of differences kept for IXFR
   std::string file{};
@@ -55,7 +55,7 @@ struct ZoneRow {
   std::uint64_t refresh_at = 0;
   std::uint64_t expires_at = 0;
   std::uint64_t last_ok = 0;      ///< last successful check with a primary
-  std::string problem{};          ///< why the last load or transfer failed
+  std::string problem{};          ///< why the last load, transfer or export failed
   std::uint64_t file_octets = 0;  ///< while its file is being read: its size,
   std::uint64_t read_octets = 0;  ///< and how far that is; with files that it includes
   bool operator==(const ZoneRow&) const = default;

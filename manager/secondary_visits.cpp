@@ -504,6 +504,11 @@ void SecondaryVisits::heed(Zones::iterator at, const NotifyRequest& request) {
   if (between_rounds) schedule(at, now_seconds());
 }
 
+std::string SecondaryVisits::problem(const dns::Name& name) const {
+  const auto zone = zones_.find(name);
+  return zone == zones_.end() ? std::string() : zone->second.problem;
+}
+
 std::optional<SecondaryStatus> SecondaryVisits::status(const dns::Name& name) const {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return std::nullopt;

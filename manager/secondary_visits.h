@@ -86,6 +86,8 @@ class SecondaryVisits {
   /// False: it is for no zone of these.
   bool notified(const NotifyRequest& request);
   [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
+  /// SecondaryStatus::problem alone; empty for a zone that is none of these.
+  [[nodiscard]] std::string problem(const dns::Name& zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// Nothing comes in any more.
   void stop();

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "manager/image_copying.h"
 #include "manager/journal_upkeep.h"
 #include "manager/large_changes.h"
+#include "manager/load_problems.h"
 #include "manager/network.h"
 #include "manager/notifier.h"
 #include "manager/placed_dump.h"
@@ -99,6 +99,7 @@ class Server {
   void copy_again(const ZoneLoader::Job& secondary);
   void zone_transferred(const dns::Name& zone, bool had_data);
   void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
+  void forget_problem(const dns::Name& name);
   void announce(std::string_view why);
   std::shared_ptr<HistorySource> history();
   void forget_zones();
@@ -163,6 +164,7 @@ class Server {
   Result<nlohmann::json> query(const ipc::ControlRequest& request);
   ipc::StatusResult status() const;
   ipc::ZoneRow zone_row(const zone::ZoneView& zone, bool every_field);
+  std::string problem_of(const zone::ZoneView& zone, bool secondary) const;
   Result<nlohmann::json> zone_list(const ipc::ControlRequest& request);
   Result<nlohmann::json> zone_status(const ipc::ControlRequest& request);
   ipc::WorkerListResult worker_list();
@@ -229,9 +231,9 @@ class Server {
   asio::steady_timer tick_timer_{io_};
   asio::steady_timer checkpoint_timer_{io_};
   asio::steady_timer lists_timer_{io_};
-  std::map<std::string, std::string> problems_;  // zone → why it is not loaded, bounded
-  std::uint64_t loaded_ = 0;                     // zones that have data
-  bool settled_ = false;  // each zone of the configuration has been looked at once
+  LoadProblems problems_;
+  std::uint64_t loaded_ = 0;  // zones that have data
+  bool settled_ = false;      // each zone of the configuration has been looked at once
   bool announced_ = false;
   bool workers_later_ = false;  // they wait for all zones
   bool in_line_ = false;        // the store's list of zones was compared with the configuration

@@ -324,6 +324,11 @@ ipc::StatusResult Server::status() const {
   return result;
 }
 
+namespace {
+/// Of a problem's text in a list's row: of a thousand in a page each may have one.
+constexpr std::size_t kMostProblemOctets = 200;
+}  // namespace
+
 ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   ipc::ZoneRow row;
   row.name = to_text(zone.apex());
@@ -335,15 +340,20 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   const shm::Store::SideEntry* side = shm::known_side(store_->window(), zone.side_index());
   const std::uint64_t expires =
       side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
-  const auto problem = problems_.find(to_text(dns::Name(zone.apex()).folded()));
   const bool expired = expires != 0 && expires <= static_cast<std::uint64_t>(std::time(nullptr));
   if (!zone.loaded())
-    row.state = problem == problems_.end() && !loader_->idle() ? "loading" : "not-loaded";
+    row.state = !loader_->idle() && !problems_.has(zone.apex(), zone.side_index()) ? "loading"
+                                                                                   : "not-loaded";
   else
     row.state = expired ? "expired" : "ok";
   row.serial = zone.loaded() ? zone.serial().value : 0;
   row.records = zone.record_count();
-  if (!every_field) return row;
+  row.problem = problem_of(zone, secondary);
+  if (!every_field) {
+    if (row.problem.size() > kMostProblemOctets)
+      row.problem.replace(kMostProblemOctets, std::string::npos, "...");
+    return row;
+  }
   if (const auto load = loader_->progress(zone.apex())) {
     row.file_octets = load->file_octets;
     row.read_octets = std::min<std::uint64_t>(load->read_octets, row.file_octets);
@@ -362,14 +372,18 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
     row.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
     row.last_ok = side->last_ok.load(std::memory_order_relaxed);
   }
-  if (problem != problems_.end()) row.problem = problem->second;
-  if (row.problem.empty()) row.problem = exports_->problem(zone.apex());
   const auto refresh = secondary ? visits_->status(dns::Name(zone.apex())) : std::nullopt;
-  if (refresh) {
-    row.refresh_at = refresh->next_refresh;
-    if (!refresh->problem.empty()) row.problem = refresh->problem;
-  }
+  if (refresh) row.refresh_at = refresh->next_refresh;
   return row;
+}
+
+/// Of its primaries, of its file, or of its export; a zone may have one and be served all the same.
+std::string Server::problem_of(const zone::ZoneView& zone, bool secondary) const {
+  std::string text;
+  if (secondary) text = visits_->problem(dns::Name(zone.apex()));
+  if (text.empty()) text = problems_.text(zone.apex(), zone.side_index());
+  if (text.empty()) text = exports_->problem(zone.apex());
+  return text;
 }
 
 Result<json> Server::zone_list(const ipc::ControlRequest& request) {

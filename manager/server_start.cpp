@@ -20,9 +20,6 @@ namespace pando::manager {
 
 namespace {
 
-/// Zones whose problem is remembered for `zone-status`; the log has all.
-constexpr std::size_t kMaxProblems = 10'000;
-
 std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
 std::uint64_t now_milliseconds() {
@@ -530,12 +527,12 @@ void Server::LoadCounts::add_failure(const ZoneLoader::Job& job,
 void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
   crash_point("zone-loaded");
   if (outcome.kind == ZoneLoader::Outcome::Kind::kFailed) {
-    const std::string name = to_text(job.apex.folded());
-    if (problems_.size() < kMaxProblems || problems_.contains(name))
-      problems_[name] = outcome.problems.empty() ? "" : outcome.problems.front();
+    if (const zone::ZoneView zone = committer_->current().zone_at(job.apex))
+      problems_.put(job.apex, zone.side_index(),
+                    outcome.problems.empty() ? "" : outcome.problems.front());
     return;
   }
-  if (!problems_.empty()) problems_.erase(to_text(job.apex.folded()));
+  forget_problem(job.apex);
   if (outcome.kind == ZoneLoader::Outcome::Kind::kLoaded) ++loaded_;
 }
 
@@ -545,7 +542,13 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   // A zone without data may have had some before the store was lost.
   if (const auto index = zones.find(zone))
     copies_->write(zone, copies_->path_of(zones, *index), had_data || store_was_lost_);
-  problems_.erase(to_text(zone.folded()));
+  forget_problem(zone);
+}
+
+void Server::forget_problem(const dns::Name& name) {
+  if (problems_.empty()) return;
+  if (const zone::ZoneView zone = committer_->current().zone_at(name))
+    problems_.remove(name, zone.side_index());
 }
 
 void Server::published(std::uint64_t) {

@@ -416,6 +416,7 @@ void ZoneExports::tell(const Run& run, const Status& status) {
 }
 
 std::string ZoneExports::problem(dns::NameView zone) const {
+  if (problems_.empty()) return {};
   const auto found = problems_.find(dns::folded_key(zone));
   return found == problems_.end() ? "" : found->second;
 }

@@ -152,6 +152,35 @@ def test_a_reload_tells_which_files_could_not_be_loaded(pando, tmp_path):
     assert address(server, "www.one.test") == ["192.0.2.10"]
 
 
+def test_zone_status_shows_zones_whose_edit_is_not_served(pando, tmp_path):
+    def status():
+        done = subprocess.run(
+            [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "zone", "status"],
+            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout
+
+    folder = tmp_path / (200 * "d")  # so that the reason is longer than what a list has of it
+    folder.mkdir()
+    server = pando([zone_file(folder, "one.test"), zone_file(tmp_path, "two.test"),
+                    {"name": "copy.test", "primaries": ["nobody"]}],
+                   remotes=[{"name": "nobody", "address": ["127.0.0.1@1"]}]).start("one.test")
+    zone_file(folder, "one.test", more="bad A 1.2.3\n")
+    reload(server)
+    servers.wait_until("the primary is asked in vain", lambda: "127.0.0.1@1" in status()[1])
+    code, text = status()
+    assert code == 1 and text.splitlines()[-1] == "1 of 3 zones ok, 2 with problems"
+    [row] = [line.split() for line in text.splitlines() if " one.test." in line]
+    assert row[3] == "ok" and row[5].startswith(str(tmp_path)) and row[5].endswith("d...")
+    assert address(server, "www.one.test") == ["192.0.2.10"]
+    rows = {row["name"]: row["problem"] for row in server.control("zone", "list")}
+    whole = server.control("zone", "status", "one.test")["problem"]
+    assert rows["two.test."] == "" and whole.startswith(rows["one.test."].removesuffix("..."))
+    assert "one.test.zone:6:" in whole
+    zone_file(folder, "one.test", address="192.0.2.30")
+    reload(server)
+    assert status()[1].splitlines()[-1] == "2 of 3 zones ok, 1 with problems"
+
+
 def test_settings_change_with_a_reload(pando, tmp_path):
     zone = zone_file(tmp_path, "one.test")
     server = pando([zone]).start("one.test")

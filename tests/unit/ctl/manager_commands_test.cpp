@@ -239,7 +239,21 @@ TEST(ZoneStatusCommand, WithoutANameShowsTheZonesWithProblems) {
   EXPECT_EQ(outcome.code, kFailed) << "for scripts";
   EXPECT_THAT(outcome.out, HasSubstr("expired     z000002.example."));
   EXPECT_THAT(outcome.out, Not(HasSubstr("z000001.example.")));
-  EXPECT_THAT(outcome.out, HasSubstr("2 of 3 zones ok\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("2 of 3 zones ok, 1 with problems\n"));
+}
+
+TEST(ZoneStatusCommand, WithoutANameShowsProblemsOfZonesThatAreServed) {
+  ipc::ZoneRow broken = row(2);
+  broken.problem = "a.zone:3: no such type";
+  const ipc::ZoneListResult page{{row(1), broken, row(3, "loading"), row(4, "not-loaded")}, ""};
+  const auto command = [](Session& session) { return session.zone_problems(); };
+  const Outcome outcome = run(always(ipc::to_json(page)), command);
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("ok          z000002.example.  a.zone:3: no such type\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("1 of 4 zones ok, 2 with problems, 1 loading\n"));
+  const json rows = json::parse(run(always(ipc::to_json(page)), command, true).out);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0]["problem"], "a.zone:3: no such type");
 }
 
 TEST(ZoneStatusCommand, WithoutANameIsQuietWhenAllIsWell) {
