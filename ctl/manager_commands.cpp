@@ -206,7 +206,11 @@ int Session::fail(const Error& error) const {
 
 Result<json> Session::exchange(const ControlRequest& request) {
   connected_ = false;  // until the reply is here
-  auto reply = ipc::exchange(fd_.get(), request, timeout_);
+  auto reply = ipc::exchange(fd_.get(), request, timeout_, &connected_);
+  if (!reply && connected_)
+    return pando::fail(Errc::kIo,
+                       "no answer in {} s: what was asked for is still under way (--timeout)",
+                       std::chrono::duration<double>(timeout_).count());
   if (!reply) return pass(reply);
   connected_ = true;
   return ipc::take_result(std::move(*reply));

@@ -73,6 +73,13 @@ Result<std::size_t> receive_packet(int fd, std::string& buffer, Clock::time_poin
   }
 }
 
+/// The peer has neither closed the connection nor ended.
+bool is_connected(int fd) noexcept {
+  char octet;
+  const auto size = ::recv(fd, &octet, 1, MSG_DONTWAIT | MSG_PEEK);
+  return size > 0 || (size < 0 && try_again(errno));
+}
+
 Result<sockaddr_un> control_address(const std::string& run_directory) {
   const std::string path = fmt::format("{}/{}", run_directory, kControlSocketName);
   sockaddr_un address{};
@@ -196,10 +203,14 @@ Result<json> receive_json(int fd, std::size_t max_octets, std::chrono::milliseco
   }
 }
 
-Result<json> exchange(int fd, const ControlRequest& request, std::chrono::milliseconds timeout) {
+Result<json> exchange(int fd, const ControlRequest& request, std::chrono::milliseconds timeout,
+                      bool* under_way) {
+  const auto deadline = Clock::now() + timeout;
   const auto sent = send_json(fd, to_json(request), timeout);
   // Whoever is refused is told why, and may have been before the request was sent.
   auto reply = receive_json(fd, kMaxReplyOctets, sent ? timeout : std::chrono::milliseconds(0));
+  if (under_way != nullptr)
+    *under_way = sent && !reply && Clock::now() >= deadline && is_connected(fd);
   if (!reply) return tl::unexpected<Error>(sent ? reply.error() : sent.error());
   return reply;
 }

@@ -129,9 +129,11 @@ Result<Fd> connect_control(const std::string& run_directory);
 Status send_json(int fd, const nlohmann::json& message, std::chrono::milliseconds timeout);
 Result<nlohmann::json> receive_json(int fd, std::size_t max_octets,
                                     std::chrono::milliseconds timeout);
-/// One request and its whole reply; a refusal that came before the request is that reply.
+/// One request and its whole reply; a refusal that came before the request is that reply. After an
+/// error `under_way` (may be null) says that the time is up, but the peer has the request and is
+/// still connected.
 Result<nlohmann::json> exchange(int fd, const ControlRequest& request,
-                                std::chrono::milliseconds timeout);
+                                std::chrono::milliseconds timeout, bool* under_way = nullptr);
 /// One request and its reply's result.
 Result<nlohmann::json> call(int fd, const ControlRequest& request,
                             std::chrono::milliseconds timeout);

@@ -23,9 +23,6 @@ constexpr std::uint64_t kTogetherOctets = std::uint64_t{256} << 10;
 /// How often a batch that takes long says how far it is.
 constexpr std::chrono::seconds kTellEvery{10};
 
-/// A batch says this much about single zones; behind that each gets a line at debug level only.
-constexpr std::uint64_t kMaxZoneLines = 1000;
-
 std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
   const auto spent = std::chrono::steady_clock::now() - start;
   return static_cast<std::uint64_t>(
@@ -117,6 +114,7 @@ void ZoneLoader::fill() {
     }
     if (!batch->drained || batch->running > 0) return;
     batches_.pop_front();
+    tell_left_out(*batch);
     if (batch->all_done) batch->all_done();
   }
 }
@@ -314,8 +312,8 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   });
 }
 
-void ZoneLoader::log_loaded(const Task& task, const zone::ZoneView& live) const {
-  const auto level = task.batch->finished < kMaxZoneLines ? log::Level::kInfo : log::Level::kDebug;
+void ZoneLoader::log_loaded(const Task& task, const zone::ZoneView& live) {
+  const auto level = task.batch->loaded.level_of_next(log::Level::kInfo);
   if (!log::enabled(level)) return;
   log::detail::event(level, "zone_loaded", "zone", to_text(task.job.apex), "serial",
                      live.serial().value, "records", live.record_count(), "ms",
@@ -429,23 +427,35 @@ void ZoneLoader::tell_progress(LoadProgress::Clock::time_point now) {
 }
 
 void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcome) {
+  Batch& batch = *task->batch;
   const auto warn = [&](const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings)
-      log::warning("zone_file", "zone", to_text(task->job.apex), "text", warning);
+      log::detail::event(batch.warnings.level_of_next(log::Level::kWarning), "zone_file", "zone",
+                         to_text(task->job.apex), "text", warning);
   };
   warn(task->warnings);
   if (task->zone) warn(task->zone->warnings);
   for (const std::string& line : outcome.problems)
-    log::error("zone_not_loaded", "zone", to_text(task->job.apex), "reason", line);
+    log::detail::event(batch.problems.level_of_next(log::Level::kError), "zone_not_loaded", "zone",
+                       to_text(task->job.apex), "reason", line);
+  if (outcome.kind == Outcome::Kind::kFailed) ++batch.failed;
   counters_.hashed += task->hashed;
   counters_.built += task->scanned;
   if (task->touched) {
     ++counters_.renewed;
     renew(*task);
   }
-  --task->batch->running;
-  ++task->batch->finished;
-  if (task->batch->done) task->batch->done(task->job, outcome);
+  --batch.running;
+  ++batch.finished;
+  if (batch.done) batch.done(task->job, outcome);
+}
+
+void ZoneLoader::tell_left_out(const Batch& batch) {
+  if (batch.problems.left_out() > 0)
+    log::error("zones_not_loaded", "zones", batch.failed, "lines_left_out",
+               batch.problems.left_out());
+  if (batch.warnings.left_out() > 0)
+    log::warning("zone_files", "lines_left_out", batch.warnings.left_out());
 }
 
 }  // namespace pando::manager

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ipc/log.h"
 #include "manager/committer.h"
 #include "manager/file_look.h"
 #include "manager/large_changes.h"
@@ -60,6 +61,21 @@ class ZoneLoader {
  private:
   struct Task;
   struct Merged;
+  /// Lines of one kind about single zones. Behind the first ones they are at debug level, so that a
+  /// million zones with one problem do not fill the disk; their number is told at the end.
+  class Lines {
+   public:
+    log::Level level_of_next(log::Level level) noexcept {
+      return count_++ < kMost ? level : log::Level::kDebug;
+    }
+    [[nodiscard]] std::uint64_t left_out() const noexcept {
+      return count_ > kMost ? count_ - kMost : 0;
+    }
+
+   private:
+    static constexpr std::uint64_t kMost = 1000;
+    std::uint64_t count_ = 0;
+  };
   struct Together;
   struct Batch {
     Source source;
@@ -70,6 +86,10 @@ class ZoneLoader {
     bool drained = false;
     std::size_t running = 0;  ///< taken from the source and not finished
     std::uint64_t finished = 0;
+    std::uint64_t failed = 0;
+    Lines loaded{};  ///< in the log
+    Lines problems{};
+    Lines warnings{};
     LoadProgress::Clock::time_point told = LoadProgress::Clock::now();  ///< in the log
   };
   void fill();
@@ -86,7 +106,8 @@ class ZoneLoader {
   void put(const std::shared_ptr<Task>& task);
   void merge(const std::shared_ptr<Task>& task);
   void renew(const Task& task);
-  void log_loaded(const Task& task, const zone::ZoneView& live) const;
+  static void log_loaded(const Task& task, const zone::ZoneView& live);
+  static void tell_left_out(const Batch& batch);
   void finish(const std::shared_ptr<Task>& task, Outcome outcome);
   void report(const std::shared_ptr<Task>& task, const Outcome& outcome);
 

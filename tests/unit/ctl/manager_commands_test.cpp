@@ -153,6 +153,19 @@ TEST(AnyCommand, SaysWhenTheManagerGoesAway) {
   EXPECT_NE(err.str(), "");
 }
 
+TEST(AnyCommand, FailsWhenTheManagerIsThereButNotDoneInTime) {
+  int fds[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+  const Fd manager{fds[1]};
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, 20ms).reload(), kFailed);
+  EXPECT_THAT(err.str(), HasSubstr("no answer in 0.02 s"));
+  EXPECT_THAT(err.str(), HasSubstr("still under way"));
+  EXPECT_TRUE(ipc::receive_json(manager.get(), ipc::kMaxRequestOctets, kPatience))
+      << "it has the request";
+}
+
 TEST(AnyCommand, RefusesAResultOfTheWrongShape) {
   const Outcome outcome =
       run(always(json::array()), [](Session& session) { return session.worker_list(); });

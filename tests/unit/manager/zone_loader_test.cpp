@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kFile;
 using testing::Loader;
+using testing::name;
 using ::testing::SizeIs;
 
 TEST_F(Loader, AFileIsLoadedAndServed) {
@@ -31,6 +32,25 @@ TEST_F(Loader, ABadFileIsReportedWithItsLinesAndLeavesTheZoneUnloaded) {
   EXPECT_EQ(outcome.kind, Kind::kFailed);
   EXPECT_THAT(outcome.problems, Contains(HasSubstr("example.zone:6:")));
   EXPECT_FALSE(parts_.zone.zone().loaded());
+}
+
+TEST_F(Loader, ManyBadFilesFillTheLogWithAThousandLinesAndTheirNumber) {
+  std::string text = kFile;
+  for (int i = 0; i < 10; ++i) text += "broken A 300.1.2.3\n";
+  write(text);
+  std::deque<ZoneLoader::Job> jobs;
+  for (int i = 0; i < 110; ++i) jobs.push_back({name(fmt::format("z{}.", i)), path_});
+  ::testing::internal::CaptureStderr();
+  log::start({});
+  load_all(std::move(jobs));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const auto count = [&](const std::string& event) {
+    std::size_t found = 0;
+    for (auto at = log.find(event); at != std::string::npos; at = log.find(event, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(" zone_not_loaded "), 1000U);
+  EXPECT_EQ(count(" zones_not_loaded zones=110 lines_left_out=100\n"), 1U);
 }
 
 TEST_F(Loader, ABadFileLeavesTheOldVersionServing) {
