@@ -31,6 +31,11 @@ std::shared_ptr<const LoadProgress> LoadsUnderWay::find(dns::NameView zone) cons
   return nullptr;
 }
 
+void LoadsUnderWay::give_up() {
+  for (const auto& one : loads_)
+    if (const auto load = one.lock()) load->given_up.store(true, std::memory_order_relaxed);
+}
+
 std::vector<std::shared_ptr<const LoadProgress>> LoadsUnderWay::due(
     LoadProgress::Clock::time_point now) {
   std::vector<std::shared_ptr<const LoadProgress>> found;

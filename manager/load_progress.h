@@ -10,7 +10,7 @@
 
 namespace pando::manager {
 
-/// How far the thread that loads a zone has read its file.
+/// How far the thread that loads a zone has read its file, and whether it is to go on.
 struct LoadProgress {
   using Clock = std::chrono::steady_clock;
 
@@ -19,9 +19,33 @@ struct LoadProgress {
   Clock::time_point told;                     ///< commit thread: the last line in the log
   std::atomic<std::uint64_t> file_octets{0};  ///< without what it includes; 0 = not known yet
   std::atomic<std::uint64_t> read_octets{0};  ///< with that
+  /// Nobody wants the zone any more. Set by the commit thread, once; the loading thread ends with
+  /// an error soon after. Nothing else is read by it, so no order is needed.
+  std::atomic<bool> given_up{false};
 
   /// 0 to 100. At 100 the zone is being built, or compared with what is served.
   [[nodiscard]] unsigned percent() const noexcept;
+};
+
+/// Asked for each record of a load, looks at LoadProgress::given_up every few thousand of them:
+/// milliseconds apart.
+class GivingUp {
+ public:
+  /// `progress` may be null: then it never is.
+  explicit GivingUp(const LoadProgress* progress) noexcept : progress_(progress) {}
+  [[nodiscard]] bool at_next_record() noexcept {
+    if (++records_ % kRecordsPerLook == 0) given_up_ = now();
+    return given_up_;
+  }
+  [[nodiscard]] bool now() const noexcept {
+    return progress_ != nullptr && progress_->given_up.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint64_t kRecordsPerLook = 4096;
+  const LoadProgress* progress_;
+  std::uint64_t records_ = 0;
+  bool given_up_ = false;
 };
 
 /// Zones that are being loaded, each by a thread of its own: the large ones. Lives on the commit
@@ -32,6 +56,7 @@ class LoadsUnderWay {
   std::shared_ptr<LoadProgress> begin(const dns::Name& zone, LoadProgress::Clock::time_point now);
   /// Null: the zone is not being loaded.
   [[nodiscard]] std::shared_ptr<const LoadProgress> find(dns::NameView zone) const;
+  void give_up();
   /// Those of which the log should say something, each once in ten seconds.
   std::vector<std::shared_ptr<const LoadProgress>> due(LoadProgress::Clock::time_point now);
 

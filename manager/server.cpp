@@ -108,6 +108,7 @@ void Server::stop() {
   if (std::exchange(stopping_, true)) return;
   log::info("manager_stopping");
   systemd::stopping();
+  loader_->stop();  // at once: the process ends no earlier than its threads
   write_last_checkpoint([this] { stop_parts(); });
 }
 
@@ -166,6 +167,7 @@ void Server::stop_parts() {
 
 void Server::end_parts() {
   *ending_ = true;
+  loader_->stop();
   give_up_waiting();
   upkeep_->stop();
   exports_->stop();

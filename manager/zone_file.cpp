@@ -20,6 +20,8 @@ using Problem = tl::unexpected<ZoneProblems>;
 
 Problem problem(std::vector<std::string> lines) { return Problem(ZoneProblems{std::move(lines)}); }
 
+constexpr const char* kGivenUp = "the load was given up";
+
 dns::ScanOptions options_for(const dns::Name& apex) {
   dns::ScanOptions options;
   options.origin = apex;
@@ -63,6 +65,7 @@ class Builder {
       : apex_(apex),
         path_(path),
         progress_(progress),
+        giving_up_(progress),
         transaction_(transaction),
         builder_(apex, transaction_) {}
 
@@ -127,6 +130,7 @@ class Builder {
   }
 
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
+    if (giving_up_.at_next_record()) return fail(Errc::kExists, kGivenUp);
     if (recovery_ && recovery_->take(owner, type, ttl, rdata)) return {};
     return put(owner, type, ttl, rdata);
   }
@@ -207,6 +211,7 @@ class Builder {
   }
 
   Result<BuiltZone, ZoneProblems> finish(const zone::ZoneSource& source) {
+    if (giving_up_.now()) return problem({kGivenUp});
     const std::uint64_t records = builder_.record_count();
     auto built = builder_.finish();
     if (!built) {
@@ -228,6 +233,7 @@ class Builder {
   const dns::Name& apex_;
   const std::string& path_;
   LoadProgress* progress_;
+  GivingUp giving_up_;
   shm::Transaction& transaction_;
   zone::ZoneBuilder builder_;
   FileState state_;                // of a zone that the journal knows
@@ -270,13 +276,16 @@ Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneV
   file.source = stat_source(path).value_or(zone::ZoneSource{});
   file.comparison = std::make_unique<zone::Comparison>(live);
   bool is_too_much = false;
+  GivingUp giving_up(progress);
   auto report =
       scan(path, apex, file.source.file_octets, progress,
            [&](const dns::ScannedRecord& record) -> Status {
+             if (giving_up.at_next_record()) return fail(Errc::kExists, kGivenUp);
              is_too_much = is_too_much || file.comparison->is_too_much();
              if (is_too_much) return fail(Errc::kFull, "too much is new");
              return file.comparison->add(record.owner, record.type, record.ttl, record.rdata);
            });
+  if (giving_up.now()) return problem({kGivenUp});
   if (is_too_much) return std::nullopt;
   if (!report.errors.empty()) return problem(std::move(report.errors));
   file.warnings = std::move(report.warnings);

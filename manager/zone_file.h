@@ -44,7 +44,8 @@ struct ZoneHistory {
 /// came by update (zone_recovery.h), else those whose serials fit. For a pool thread.
 ///
 /// It is written to `transaction`, a private one. After an error that has what was written so far,
-/// so it should be dropped. `progress` (may be null) is told how far the file has been read.
+/// so it should be dropped. `progress` (may be null) is told how far the file has been read, and
+/// may say that the zone is not wanted any more, which is an error.
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history,
                                            LoadProgress* progress = nullptr);

@@ -103,8 +103,14 @@ void ZoneLoader::run(Source source, std::shared_ptr<HistorySource> history, Done
   asio::post(io_, [this] { fill(); });
 }
 
+void ZoneLoader::stop() {
+  stopped_ = true;
+  loads_.give_up();
+}
+
 /// Starts jobs while threads are free; ends batches that have nothing left.
 void ZoneLoader::fill() {
+  if (stopped_) return;
   while (!batches_.empty()) {
     const std::shared_ptr<Batch> batch = batches_.front();
     while (running_ < threads_) {
@@ -197,6 +203,7 @@ void ZoneLoader::look_together(const std::shared_ptr<Together>& together) {
 }
 
 void ZoneLoader::looked_together(const std::shared_ptr<Together>& together) {
+  if (stopped_) return;
   together->pin = {};
   const bool built = std::any_of(together->tasks.begin(), together->tasks.end(),
                                  [](const auto& task) { return task->zone.has_value(); });
@@ -240,6 +247,7 @@ void ZoneLoader::finish_together(Together& together) {
 // -----------------------------------------------------------------------------------------
 
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
+  if (stopped_) return;
   ++task->tries;
   if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
   task->look_at(committer_);
@@ -252,6 +260,7 @@ void ZoneLoader::build(const std::shared_ptr<Task>& task) {
 }
 
 void ZoneLoader::built(const std::shared_ptr<Task>& task) {
+  if (stopped_) return;
   task->pin = {};
   if (task->moved) return build(task);
   if (task->outcome) return finish(task, std::move(*task->outcome));
@@ -427,6 +436,7 @@ void ZoneLoader::tell_progress(LoadProgress::Clock::time_point now) {
 }
 
 void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcome) {
+  if (stopped_) return;
   Batch& batch = *task->batch;
   const auto warn = [&](const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings)

@@ -48,6 +48,9 @@ class ZoneLoader {
   /// or whose file changed.
   void run(Source source, std::shared_ptr<HistorySource> history, Done done,
            std::function<void()> all_done);
+  /// The process ends: nothing is put any more, nobody is told, and threads that load a zone give
+  /// it up.
+  void stop();
   [[nodiscard]] bool idle() const noexcept { return batches_.empty(); }
   /// Of all jobs that are finished.
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
@@ -122,6 +125,7 @@ class ZoneLoader {
   std::deque<std::shared_ptr<Batch>> batches_;
   LoadsUnderWay loads_;
   Counters counters_;
+  bool stopped_ = false;
   std::size_t running_ = 0;  ///< threads at work: each has one task, or many together
 };
 

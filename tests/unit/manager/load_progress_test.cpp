@@ -36,6 +36,19 @@ TEST(LoadProgress, AZoneIsUnderWayUntilItsLoadIsLetGo) {
   EXPECT_EQ(loads.find(kZone), nullptr);
 }
 
+TEST(LoadProgress, WhoeverLoadsSeesSoonThatItWasGivenUp) {
+  LoadsUnderWay loads;
+  const auto load = loads.begin(kZone, kStart);
+  GivingUp giving_up(load.get());
+  for (int i = 0; i < 10'000; ++i) ASSERT_FALSE(giving_up.at_next_record());
+  loads.give_up();
+  EXPECT_TRUE(giving_up.now());
+  int records = 0;
+  while (!giving_up.at_next_record()) ASSERT_LT(++records, 4096);
+  EXPECT_TRUE(giving_up.at_next_record()) << "from then on";
+  EXPECT_FALSE(GivingUp(nullptr).now());
+}
+
 TEST(LoadProgress, WhatTakesLongIsToldEveryTenSeconds) {
   LoadsUnderWay loads;
   const auto load = loads.begin(kZone, kStart);

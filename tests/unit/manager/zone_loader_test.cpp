@@ -91,6 +91,57 @@ TEST_F(Loader, AnEditedFileWithASerialAheadGivesThatSerial) {
   EXPECT_EQ(serial(), 77U);
 }
 
+/// A stop does not wait for the rest of a large file, whether it is small enough to be scanned in
+/// one go or not; and a small one is not put either.
+TEST_F(Loader, ALoadThatIsGivenUpReadsNoFurtherAndHasNoZone) {
+  std::string text = kFile;
+  std::uint32_t records = 0;
+  const auto fill = [&](std::size_t octets) {
+    for (; text.size() < octets; ++records)
+      text += fmt::format("n{:07} TXT \"{:0100}\"\n", records, records);
+    write(text);
+  };
+  shm::Transaction transaction = parts_.zone.store().begin_private();
+  LoadProgress progress;
+  progress.given_up = true;
+  for (const std::size_t octets : {1U, 6U << 20, 12U << 20}) {
+    fill(octets);
+    progress.read_octets = 0;
+    const auto built = build_zone(transaction, name("@"), path_, nullptr, &progress);
+    ASSERT_FALSE(built);
+    EXPECT_THAT(built.error().lines.back(), HasSubstr("the load was given up"));
+    EXPECT_LE(progress.read_octets.load(), 2U << 20) << "of " << text.size();
+    write(kFile);
+    if (octets == 1) load();
+    fill(octets);
+    const auto compared = compare_file(parts_.zone.zone(), name("@"), path_, &progress);
+    ASSERT_FALSE(compared);
+    EXPECT_THAT(compared.error().lines.back(), HasSubstr("the load was given up"));
+  }
+}
+
+TEST_F(Loader, NothingIsPutOrToldOnceItIsStopped) {
+  write(kFile);
+  bool told = false;
+  auto jobs = std::make_shared<int>(1);
+  loader_.run(
+      [&]() -> std::optional<ZoneLoader::Job> {
+        if ((*jobs)-- <= 0) return std::nullopt;
+        return ZoneLoader::Job{name("@"), path_};
+      },
+      std::make_shared<HistorySource>(native_files(), parts_.journal, [](const JournalNote&) {}),
+      [&](const ZoneLoader::Job&, const ZoneLoader::Outcome&) { told = true; },
+      [&] { told = true; });
+  ASSERT_TRUE(parts_.run_until([&] { return loader_.progress(name("@")) != nullptr; }));
+  loader_.stop();
+  EXPECT_TRUE(loader_.progress(name("@"))->given_up);
+  parts_.pool.join();
+  parts_.io.restart();
+  parts_.io.poll();
+  EXPECT_FALSE(told);
+  EXPECT_FALSE(parts_.zone.zone().loaded());
+}
+
 /// Whatever the order of its lines: two for each name, so that shuffling takes names apart.
 TEST_F(Loader, AnEditOfALargeFileMakesNoSecondZone) {
   std::vector<std::string> lines;
