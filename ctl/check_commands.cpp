@@ -21,35 +21,22 @@ using nlohmann::json;
 
 namespace {
 
-/// A store for one check: a file in a folder of its own that goes away with it.
-class ScratchStore {
- public:
-  ScratchStore() = default;
-  ScratchStore(const ScratchStore&) = delete;
-  ScratchStore& operator=(const ScratchStore&) = delete;
-  ~ScratchStore() {
-    if (folder_.empty()) return;
-    ::unlink(path().c_str());
-    ::rmdir(folder_.c_str());
-  }
-
-  Result<shm::Store> create() {
-    const char* temporary = ::getenv("TMPDIR");
-    std::string pattern = fmt::format("{}/pandoctl-XXXXXX", temporary ? temporary : "/tmp");
-    if (::mkdtemp(pattern.data()) == nullptr) return fail_errno("cannot create " + pattern);
-    folder_ = pattern;
-    shm::StoreOptions options;
-    options.path = path();
-    options.layout = zone::layout_fingerprint();
-    options.mode = 0600;
-    options.allow_any_filesystem = true;
-    return shm::Store::create(options);
-  }
-
- private:
-  [[nodiscard]] std::string path() const { return folder_ + "/zone.store"; }
-  std::string folder_;
-};
+/// A store for one check. Its file has lost its name when it is returned, so that nothing is left
+/// however the process ends.
+Result<shm::Store> scratch_store() {
+  const char* temporary = ::getenv("TMPDIR");
+  std::string folder = fmt::format("{}/pandoctl-XXXXXX", temporary ? temporary : "/tmp");
+  if (::mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
+  shm::StoreOptions options;
+  options.path = folder + "/zone.store";
+  options.layout = zone::layout_fingerprint();
+  options.mode = 0600;
+  options.allow_any_filesystem = true;
+  auto store = shm::Store::create(options);
+  ::unlink(options.path.c_str());
+  ::rmdir(folder.c_str());
+  return store;
+}
 
 struct ZoneFacts {
   std::uint32_t serial = 0;
@@ -144,8 +131,7 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
     output.err << "pandoctl: " << apex.error().text << '\n';
     return kUsage;
   }
-  ScratchStore scratch;
-  auto store = scratch.create();
+  auto store = scratch_store();
   if (!store) {
     output.err << "pandoctl: " << store.error().text << '\n';
     return kFailed;

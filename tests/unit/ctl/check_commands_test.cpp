@@ -81,6 +81,31 @@ TEST_F(Checks, AGoodZonePasses) {
   EXPECT_EQ(out_.str(), "example.com.: ok, serial 7, 3 records at 2 names\n");
 }
 
+/// Looks, when the verdict is written, for what the check has put beside its file.
+class Look : public std::stringbuf {
+ public:
+  explicit Look(std::string folder) : folder_(std::move(folder)) {}
+  std::size_t files = 0;
+
+ protected:
+  std::streamsize xsputn(const char* octets, std::streamsize count) override {
+    const auto entries = std::filesystem::directory_iterator(folder_);
+    files = static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+    return std::stringbuf::xsputn(octets, count);
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(Checks, AProcessThatIsKilledLeavesNoFileBehind) {
+  const std::string path = write("zone", kZone);
+  Look look(folder_);
+  std::ostream out(&look);
+  EXPECT_EQ(check_zone("example.com", path, {out, err_}), kDone) << err_.str();
+  EXPECT_EQ(look.files, 1U) << "the zone file";
+}
+
 TEST_F(Checks, SyntaxErrorsOfAZoneHaveALine) {
   EXPECT_EQ(check_zone_text(std::string(kZone) + "x A 192.0.2.999\n"), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr(folder_ + "/zone:5: "));
