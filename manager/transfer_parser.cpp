@@ -176,7 +176,7 @@ Status TransferParser::begin_difference(zone::Record&& soa, dns::Serial expected
 Status TransferParser::keep(std::vector<zone::Record>& list, zone::Record&& record) {
   if (records_ > limits_.difference_records)
     return fail(Errc::kFull, "differences of more than {} records", limits_.difference_records);
-  kept_octets_ += sizeof(zone::Record) + record.rdata.size();
+  kept_octets_ += sizeof(zone::Record) + record.owner.size() + record.rdata.size();
   if (kept_octets_ > limits_.difference_octets)
     return fail(Errc::kFull, "differences of more than {} octets", limits_.difference_octets);
   list.push_back(std::move(record));

@@ -5,18 +5,21 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dns/heap_name.h"
 #include "dns/name.h"
 #include "dns/types.h"
 
 namespace pando::zone {
 
-/// One resource record of class IN; RDATA is uncompressed, checked wire format.
+/// One resource record of class IN; RDATA is uncompressed, checked wire format. Small, since a
+/// large edit has millions of them.
 struct Record {
-  dns::Name owner;
+  dns::HeapName owner;
   dns::RRType type{};
   dns::Ttl ttl{};
   Bytes rdata;
 };
+static_assert(sizeof(Record) <= 40, "each changed record takes as much several times");
 
 /// A difference between two versions of one zone: what every update becomes (RFC 2136 update, IXFR,
 /// edited file, control transaction, journal replay). Order does not matter: all of `removed` goes
@@ -31,6 +34,8 @@ struct Changes {
 
 /// Flat form for the journal and for other stores: u16 zone name, counts, records.
 Bytes encode(const Changes& changes);
+/// The same behind what is in `out`.
+void encode(const Changes& changes, Bytes& out);
 Result<Changes> decode_changes(ByteView bytes);
 
 }  // namespace pando::zone

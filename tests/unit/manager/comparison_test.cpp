@@ -141,7 +141,7 @@ class RandomEdits {
   void arrange(Lines& lines) {
     const unsigned order = pick(4);
     if (order == 0) return std::shuffle(lines.begin(), lines.end(), random_);
-    std::vector<std::pair<dns::Name, std::string>> sorted;
+    std::vector<std::pair<dns::HeapName, std::string>> sorted;
     for (std::string& line : lines) sorted.emplace_back(record(line).owner, std::move(line));
     std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
       return dns::compare_canonical(a.first, b.first) < 0;

@@ -131,7 +131,7 @@ TEST_P(SignedUpdate, NobodySignsForTheClient) {
   UpdateMessage message;
   message.zone = {name("@"), RRType::kSOA, RRClass::kIN};
   const zone::Record one = record("new 300 A 192.0.2.9");
-  message.updates.push_back({one.owner, one.type, RRClass::kIN, 300, one.rdata, true});
+  message.updates.push_back({dns::Name(one.owner), one.type, RRClass::kIN, 300, one.rdata, true});
   EXPECT_EQ(store.run(message), Rcode::kRefused);
   EXPECT_THAT(store.reason(), HasSubstr("SOA with a later serial"));
 }
@@ -141,7 +141,7 @@ TEST_P(SignedUpdate, WhatIsSoAlreadyNeedsNoSignature) {
   UpdateMessage message;
   message.zone = {name("@"), RRType::kSOA, RRClass::kIN};
   const zone::Record one = record("www 300 A 192.0.2.10");
-  message.updates.push_back({one.owner, one.type, RRClass::kIN, 300, one.rdata, true});
+  message.updates.push_back({dns::Name(one.owner), one.type, RRClass::kIN, 300, one.rdata, true});
   EXPECT_EQ(store.run(message), Rcode::kNoError) << store.reason();
 }
 
@@ -228,7 +228,7 @@ TEST_P(SignedUpdate, AZoneStaysSigned) {
     message.updates.push_back({name("@"), type, RRClass::kANY, 0, {}, false});
   EXPECT_EQ(store.run(message), Rcode::kRefused);
   const zone::Record soa = record("@ 3600 SOA ns1 admin 11 3600 600 86400 300");
-  message.updates.push_back({soa.owner, soa.type, RRClass::kIN, 3600, soa.rdata, true});
+  message.updates.push_back({dns::Name(soa.owner), soa.type, RRClass::kIN, 3600, soa.rdata, true});
   EXPECT_EQ(store.run(message), Rcode::kRefused);
 }
 

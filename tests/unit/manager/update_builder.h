@@ -21,13 +21,15 @@ class UpdateBuilder {
   }
   UpdateBuilder& has(const std::string& line) {
     const zone::Record one = record(line);
-    prerequisites_.push_back({one.owner, one.type, dns::RRClass::kIN, one.ttl.seconds, one.rdata});
+    prerequisites_.push_back(
+        {dns::Name(one.owner), one.type, dns::RRClass::kIN, one.ttl.seconds, one.rdata});
     return *this;
   }
   // Updates (§2.5).
   UpdateBuilder& add(const std::string& line) {
     const zone::Record one = record(line);
-    updates_.push_back({one.owner, one.type, dns::RRClass::kIN, one.ttl.seconds, one.rdata});
+    updates_.push_back(
+        {dns::Name(one.owner), one.type, dns::RRClass::kIN, one.ttl.seconds, one.rdata});
     return *this;
   }
   UpdateBuilder& remove(const std::string& owner_type_rdata) {
@@ -36,7 +38,7 @@ class UpdateBuilder {
     words >> owner;
     std::getline(words >> std::ws, rest);
     const zone::Record one = record(owner + " 0 " + rest);
-    updates_.push_back({one.owner, one.type, dns::RRClass::kNONE, 0, one.rdata});
+    updates_.push_back({dns::Name(one.owner), one.type, dns::RRClass::kNONE, 0, one.rdata});
     return *this;
   }
   UpdateBuilder& remove_set(std::string_view owner, std::string_view type) {

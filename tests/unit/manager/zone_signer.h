@@ -75,7 +75,7 @@ inline constexpr std::uint64_t kSigningTime = 1'700'000'000;
 using RecordTexts = std::map<std::string, zone::Record>;
 
 inline void put(RecordTexts& out, zone::Record one) {
-  one.owner = one.owner.folded();
+  one.owner = dns::Name(one.owner).folded();
   std::string text = fmt::format("{} {} {}", to_text(one.owner), to_text(one.type),
                                  dns::rdata_to_text(one.type, one.rdata));
   out.insert_or_assign(std::move(text), std::move(one));
@@ -119,7 +119,7 @@ class ZoneSigner {
   using Names = std::map<dns::Name, ZoneOverlay::RRsets, CanonicalOrder>;
 
   void add(const zone::Record& one) {
-    RRset& rrset = names_[one.owner][one.type];
+    RRset& rrset = names_[dns::Name(one.owner)][one.type];
     rrset.ttl = one.ttl;
     ZoneOverlay::insert(rrset, one.type, one.rdata);
   }
@@ -233,12 +233,13 @@ inline UpdateMessage difference(const RecordTexts& before, const RecordTexts& af
   message.zone = {name("@"), dns::RRType::kSOA, dns::RRClass::kIN};
   for (const auto& [text, one] : before)
     if (!after.contains(text))
-      message.updates.push_back({one.owner, one.type, dns::RRClass::kNONE, 0, one.rdata, true});
+      message.updates.push_back(
+          {dns::Name(one.owner), one.type, dns::RRClass::kNONE, 0, one.rdata, true});
   for (const auto& [text, one] : after) {
     const auto had = before.find(text);
     if (had == before.end() || had->second.ttl != one.ttl)
       message.updates.push_back(
-          {one.owner, one.type, dns::RRClass::kIN, one.ttl.seconds, one.rdata, true});
+          {dns::Name(one.owner), one.type, dns::RRClass::kIN, one.ttl.seconds, one.rdata, true});
   }
   return message;
 }
