@@ -38,7 +38,7 @@ Result<Applied> ZoneEdit::run() {
            steps_[end].record->owner == steps_[at].record->owner)
       ++end;
     if (is_given_up()) return given_up();
-    auto done = work_out(steps_.data() + at, steps_.data() + end);
+    auto done = work_out(at, end);
     if (!done && done.error().code != Errc::kInvalid) return pass(done);
     if (!done) note_broken(done.error());
     at = end;
@@ -52,11 +52,16 @@ Result<Applied> ZoneEdit::run() {
     return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
                 dns::to_text(changes_.zone), limits_.zone_records);
   if (auto copied = draft_.copy_aside(entry_, applied_, limits_); !copied) return pass(copied);
-  for (const NameEdit& edit : edits_) {
+  // The steps are counted when names are put together: once is enough.
+  const auto missing = applied_.missing_removals;
+  const auto redundant = applied_.redundant_additions;
+  for (const ChangedName& name : names_) {
     if (is_given_up()) return given_up();
-    if (auto written = write(edit); !written) return pass(written);
+    if (auto written = write(name); !written) return pass(written);
   }
-  if (!edits_.empty()) {
+  applied_.missing_removals = missing;
+  applied_.redundant_additions = redundant;
+  if (!names_.empty()) {
     applied_.to = {entry_.serial};
     entry_.data_version = draft_.version_;
     if (auto noted = draft_.note_history(entry_, applied_, limits_); !noted) return pass(noted);
@@ -88,6 +93,7 @@ Status ZoneEdit::collect_steps() {
     }
     return {};
   };
+  steps_.reserve(changes_.removed.size() + changes_.added.size());
   if (auto out = collect(changes_.removed, false); !out) return out;
   if (auto in = collect(changes_.added, true); !in) return in;
   // Stable, so that at each name the removals stay before the additions.
@@ -98,17 +104,21 @@ Status ZoneEdit::collect_steps() {
   return {};
 }
 
-Status ZoneEdit::work_out(const Step* begin, const Step* end) {
+/// The record of the step's name as it is, 0 = none.
+std::uint32_t ZoneEdit::find(const Step& step) const {
+  const ByteView labels = relative_labels(step.record->owner, changes_.zone);
+  if (labels.empty() && !step.in_nsec3) return entry_.apex;
+  const Trie trie(draft_.transaction_.window(), step.in_nsec3 ? entry_.nsec3 : entry_.names,
+                  LeafKind::kRecord);
+  return trie.find(TrieKey(labels), labels).ref.units;
+}
+
+Result<ZoneEdit::NameEdit> ZoneEdit::put_together(const ChangedName& name) {
+  const Step& first = steps_[name.first];
   NameEdit edit;
-  edit.in_nsec3 = begin->in_nsec3;
-  edit.labels = relative_labels(begin->record->owner, changes_.zone);
-  if (edit.labels.empty() && !edit.in_nsec3) {
-    edit.old_ref = entry_.apex;
-  } else {
-    const Trie trie(draft_.transaction_.window(), edit.in_nsec3 ? entry_.nsec3 : entry_.names,
-                    LeafKind::kRecord);
-    edit.old_ref = trie.find(TrieKey(edit.labels), edit.labels).ref.units;
-  }
+  edit.in_nsec3 = first.in_nsec3;
+  edit.labels = relative_labels(first.record->owner, changes_.zone);
+  edit.old_ref = name.old_ref;
   if (edit.old_ref != 0) {
     const RecordView old = record_view(draft_.transaction_.window(), edit.old_ref, changes_.zone);
     if (!old) return fail(Errc::kCorrupt, "name record is damaged");
@@ -117,10 +127,18 @@ Status ZoneEdit::work_out(const Step* begin, const Step* end) {
   }
   edit.after = edit.before;
   edit.after.labels = edit.labels;
-  for (const Step* step = begin; step < end; ++step) change_record(edit, *step);
+  for (std::size_t at = name.first; at < name.end; ++at) change_record(edit, steps_[at]);
   edit.after.drop_empty();
   for (RRsetDraft& rrset : edit.after.rrsets) normalise(rrset);
+  return edit;
+}
 
+Status ZoneEdit::work_out(std::size_t first, std::size_t end) {
+  const ChangedName name{static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(end),
+                         find(steps_[first])};
+  auto made = put_together(name);
+  if (!made) return pass(made);
+  const NameEdit& edit = *made;
   const std::size_t removed = applied_.effective.removed.size();
   const std::size_t added = applied_.effective.added.size();
   note_effect(edit);
@@ -129,7 +147,7 @@ Status ZoneEdit::work_out(const Step* begin, const Step* end) {
   if (auto ok = check_name(edit.after, changes_.zone); !ok) return ok;
   if (auto ok = check_limits(edit.before, edit.after, limits_, changes_.zone); !ok) return ok;
   entry_.record_count += edit.after.record_count() - edit.before.record_count();
-  edits_.push_back(std::move(edit));
+  names_.push_back(name);
   return {};
 }
 
@@ -165,7 +183,10 @@ void ZoneEdit::note_effect(const NameEdit& edit) {
   append_difference(owner, edit.before, edit.after, SoaRecord::kCompared, applied_.effective);
 }
 
-Status ZoneEdit::write(const NameEdit& edit) {
+Status ZoneEdit::write(const ChangedName& name) {
+  auto made = put_together(name);
+  if (!made) return pass(made);
+  const NameEdit& edit = *made;
   std::uint32_t ref = 0;
   if (!edit.after.rrsets.empty()) {
     auto written = write_record(draft_.transaction_, changes_.zone, edit.after);

@@ -9,7 +9,9 @@
 namespace pando::zone {
 
 /// Applies one Changes to one zone in two phases: work out and check every changed name without
-/// touching anything, then write. So a difference that breaks a rule leaves no trace.
+/// touching anything, then write. So a difference that breaks a rule leaves no trace. Of a name
+/// that was worked out only its steps are kept, and it is worked out again when it is written: kept
+/// as a draft each would take more memory than all else.
 class ZoneEdit {
  public:
   ZoneEdit(Draft& draft, const Changes& changes, const DataLimits& limits);
@@ -21,6 +23,12 @@ class ZoneEdit {
     const Record* record;
     bool add;
     bool in_nsec3;
+  };
+  /// A name that changes: [first, end) of the steps, and its record so far, 0 = none.
+  struct ChangedName {
+    std::uint32_t first = 0;
+    std::uint32_t end = 0;
+    std::uint32_t old_ref = 0;
   };
   /// A name before and after.
   struct NameEdit {
@@ -37,10 +45,12 @@ class ZoneEdit {
   Status collect_steps();
   [[nodiscard]] bool is_given_up() const noexcept;
   void note_broken(const Error& error);
-  Status work_out(const Step* begin, const Step* end);
+  [[nodiscard]] std::uint32_t find(const Step& step) const;
+  Result<NameEdit> put_together(const ChangedName& name);
+  Status work_out(std::size_t first, std::size_t end);
   void change_record(NameEdit& edit, const Step& step);
   void note_effect(const NameEdit& edit);
-  Status write(const NameEdit& edit);
+  Status write(const ChangedName& name);
   Status write_leaf(const NameEdit& edit, std::uint32_t ref);
 
   Draft& draft_;
@@ -49,7 +59,7 @@ class ZoneEdit {
   ZoneEntry entry_{};
   ZoneView zone_;
   std::vector<Step> steps_;
-  std::vector<NameEdit> edits_;
+  std::vector<ChangedName> names_;
   Applied applied_;
   std::string broken_;
   std::uint64_t broken_names_ = 0;
