@@ -287,6 +287,7 @@ Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& c
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto result = stage.draft.apply(*changes, limits);
   if (!result) return result;
+  *changes = {};  // what has become of them is in the result
   if (result->effective.empty()) return unchanged(std::move(*result));
   note_difference(stage, *result, RecordKind::kDelta);
   return result;

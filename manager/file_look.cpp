@@ -98,6 +98,7 @@ bool FileLook::plan_difference(ComparedFile& file) {
   const FileZone fresh{std::move(file.soa.record), file.soa.is_signed,
                        [&](const FileZone::Most& most) {
                          auto difference = file.comparison->difference(most);
+                         file.comparison.reset();  // what it kept is in the difference
                          if (!difference) broken = difference.error();
                          return difference;
                        }};

@@ -22,14 +22,19 @@ Overlay::Entries entries_of(const Steps& steps) {
 
 //  0             4                        8
 //  | file serial | octets of the first    | changes of the zone | changes held back |
-Bytes encode(const FileEdit& edit) {
-  const Bytes live = zone::encode(edit.live);
+Bytes encode_file_edit(dns::Serial file_serial, const zone::Changes& live,
+                       const zone::Changes& held) {
   Bytes out;
-  append_be32(out, edit.file_serial.value);
-  append_be32(out, static_cast<std::uint32_t>(live.size()));
-  append(out, live);
-  append(out, zone::encode(edit.held));
+  append_be32(out, file_serial.value);
+  append_be32(out, 0);
+  zone::encode(live, out);
+  store_be32(out.data() + 4, static_cast<std::uint32_t>(out.size() - 8));
+  zone::encode(held, out);
   return out;
+}
+
+Bytes encode(const FileEdit& edit) {
+  return encode_file_edit(edit.file_serial, edit.live, edit.held);
 }
 
 Result<FileEdit> decode_file_edit(ByteView bytes) {
@@ -64,7 +69,7 @@ Bytes encode(const dns::Name& zone, const Overlay& overlay, bool own) {
     steps.emplace(key, Step{entry.file, entry.live});
   Bytes out;
   out.push_back(static_cast<std::uint8_t>((overlay.known() ? 0 : kLost) | (own ? kOwn : 0)));
-  append(out, zone::encode(changes_of(zone, steps)));
+  append(out, zone::encode(changes_of(zone, std::move(steps))));
   return out;
 }
 
@@ -75,7 +80,7 @@ Status decode_overlay(ByteView bytes, Overlay& overlay) {
   if ((bytes[0] & kLost) != 0)
     overlay.lose();
   else
-    overlay.assign(entries_of(steps_of(*changes)));
+    overlay.assign(entries_of(steps_of(std::move(*changes))));
   return {};
 }
 
@@ -181,7 +186,7 @@ void FileState::settle(dns::Serial file) {
 Status FileState::take_delta(const JournalRecord& record, bool follows) {
   auto changes = zone::decode_changes(record.payload);
   if (!changes) return pass(changes);
-  const Steps steps = steps_of(*changes);
+  const Steps steps = steps_of(std::move(*changes));
   if (!follows) lose();
   overlay.updated(steps);
   if (own) own->updated(steps);
@@ -197,7 +202,7 @@ Status FileState::take_transfer(const JournalRecord& record, bool follows) {
     overlay.lose();
     source.reset();
   }
-  overlay.updated(steps_of(*changes));
+  overlay.updated(steps_of(std::move(*changes)));
   own.emplace();
   return {};
 }
@@ -207,7 +212,7 @@ Status FileState::take_edit(const JournalRecord& record, bool follows) {
   if (!edit) return pass(edit);
   settle(edit->file_serial);
   if (!follows) overlay.lose();
-  overlay.edited(steps_of(edit->live), steps_of(edit->held));
+  overlay.edited(steps_of(std::move(edit->live)), steps_of(std::move(edit->held)));
   return {};
 }
 

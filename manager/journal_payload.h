@@ -15,6 +15,9 @@ struct FileEdit {
   zone::Changes held;       ///< how the file changed where the served zone did not follow
 };
 Bytes encode(const FileEdit& edit);
+/// The same of parts that are elsewhere.
+Bytes encode_file_edit(dns::Serial file_serial, const zone::Changes& live,
+                       const zone::Changes& held);
 Result<FileEdit> decode_file_edit(ByteView bytes);
 
 /// Whether a record stands for a difference in the served zone.

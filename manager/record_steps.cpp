@@ -20,7 +20,7 @@ RecordKey::RecordKey(dns::NameView owner, dns::RRType type, ByteView rdata)
 
 zone::Record RecordKey::record(dns::Ttl ttl) const {
   const ByteView data = rdata();
-  return {dns::Name(owner()), type_, ttl, Bytes(data.begin(), data.end())};
+  return {dns::HeapName(owner()), type_, ttl, Bytes(data.begin(), data.end())};
 }
 
 bool RecordKeyLess::operator()(const RecordKey& a, const RecordKey& b) const noexcept {
@@ -43,21 +43,55 @@ bool operator==(const RecordKey& a, const RecordKey& b) noexcept {
   return a.same_set(b) && dns::compare_rdata_canonical(a.type(), a.rdata(), b.rdata()) == 0;
 }
 
+namespace {
+
+void drop_same(Steps& steps) {
+  std::erase_if(steps, [](const auto& entry) { return entry.second.before == entry.second.after; });
+}
+
+void append_step(const RecordKey& key, const Step& step, zone::Changes& out) {
+  if (step.before) out.removed.push_back(key.record(*step.before));
+  if (step.after) out.added.push_back(key.record(*step.after));
+}
+
+}  // namespace
+
 Steps steps_of(const zone::Changes& changes) {
   Steps steps;
   for (const zone::Record& record : changes.removed)
     steps[{record.owner, record.type, record.rdata}].before = record.ttl;
   for (const zone::Record& record : changes.added)
     steps[{record.owner, record.type, record.rdata}].after = record.ttl;
-  std::erase_if(steps, [](const auto& entry) { return entry.second.before == entry.second.after; });
+  drop_same(steps);
+  return steps;
+}
+
+Steps steps_of(zone::Changes&& changes) {
+  Steps steps;
+  const auto take = [&](std::vector<zone::Record>& records, std::optional<dns::Ttl> Step::* side) {
+    for (zone::Record& place : records) {
+      const zone::Record record = std::move(place);
+      steps[{record.owner, record.type, record.rdata}].*side = record.ttl;
+    }
+    records = {};
+  };
+  take(changes.removed, &Step::before);
+  take(changes.added, &Step::after);
+  drop_same(steps);
   return steps;
 }
 
 zone::Changes changes_of(const dns::Name& zone, const Steps& steps) {
   zone::Changes changes{zone, {}, {}};
-  for (const auto& [key, step] : steps) {
-    if (step.before) changes.removed.push_back(key.record(*step.before));
-    if (step.after) changes.added.push_back(key.record(*step.after));
+  for (const auto& [key, step] : steps) append_step(key, step, changes);
+  return changes;
+}
+
+zone::Changes changes_of(const dns::Name& zone, Steps&& steps) {
+  zone::Changes changes{zone, {}, {}};
+  while (!steps.empty()) {
+    const auto first = steps.extract(steps.begin());
+    append_step(first.key(), first.mapped(), changes);
   }
   return changes;
 }

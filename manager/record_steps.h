@@ -54,9 +54,11 @@ struct Step {
 using Steps = std::map<RecordKey, Step, RecordKeyLess>;
 
 /// A difference record by record. What goes out and comes in again the same is left out, a SOA that
-/// only gets another serial with it.
+/// only gets another serial with it. Given the difference itself, its records go as steps come.
 Steps steps_of(const zone::Changes& changes);
-/// The other way round.
+Steps steps_of(zone::Changes&& changes);
+/// The other way round, with the same meaning.
 zone::Changes changes_of(const dns::Name& zone, const Steps& steps);
+zone::Changes changes_of(const dns::Name& zone, Steps&& steps);
 
 }  // namespace pando::manager

@@ -35,7 +35,7 @@ class WayBack {
  private:
   void take_soa(const zone::HistoryRecord& record) {
     if (soa_ || record.added) return;
-    soa_ = zone::Record{dns::Name(record.owner), record.type, record.ttl,
+    soa_ = zone::Record{dns::HeapName(record.owner), record.type, record.ttl,
                         Bytes(record.rdata.begin(), record.rdata.end())};
   }
 
@@ -58,25 +58,25 @@ Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
 
 /// Adds what is done after `steps`.
 void go_on(Steps& steps, Steps&& then) {
-  for (auto& [key, step] : then) {
-    const auto [at, fresh] = steps.try_emplace(key, step);
-    if (fresh) continue;
-    at->second.after = step.after;
-    if (at->second.before == at->second.after) steps.erase(at);
+  while (!then.empty()) {
+    const auto moved = steps.insert(then.extract(then.begin()));
+    if (moved.inserted) continue;
+    Step& step = moved.position->second;
+    step.after = moved.node.mapped().after;
+    if (step.before == step.after) steps.erase(moved.position);
   }
 }
 
-/// The steps, and the present SOA replaced by `soa` under the next serial. kInvalid: the zone would
+/// The changes, and the present SOA replaced by `soa` under the next serial. kInvalid: the zone would
 /// be signed again, with a signature of the SOA's old serial.
-Result<zone::Changes> with_serial(const dns::Name& apex, const Steps& steps, zone::Record present,
-                                  zone::Record soa, dns::Serial next) {
-  for (const auto& [key, step] : steps)
-    if (step.after && key.type() == dns::RRType::kRRSIG &&
-        dns::rrsig_covered(key.rdata()) == dns::RRType::kSOA)
+Result<zone::Changes> with_serial(zone::Changes changes, zone::Record present, zone::Record soa,
+                                  dns::Serial next) {
+  for (const zone::Record& record : changes.added)
+    if (record.type == dns::RRType::kRRSIG &&
+        dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
       return fail(Errc::kInvalid, "{} was signed then: nobody here can sign a serial for it",
-                  to_text(apex));
+                  to_text(changes.zone));
   set_soa_serial(soa.rdata, next);
-  zone::Changes changes = changes_of(apex, steps);
   changes.removed.push_back(std::move(present));
   changes.added.push_back(std::move(soa));
   return changes;
@@ -100,7 +100,7 @@ Result<zone::Changes> rollback_changes(const zone::ZoneView& zone, dns::Serial s
   auto present = soa_record(zone);
   if (!present) return fail(Errc::kCorrupt, "{} has no SOA record", to_text(apex));
   zone::Record soa = *way.soa();
-  return with_serial(apex, std::move(way).steps(), std::move(*present), std::move(soa),
+  return with_serial(changes_of(apex, std::move(way).steps()), std::move(*present), std::move(soa),
                      next_serial(zone.serial(), policy, now));
 }
 
@@ -118,19 +118,20 @@ Result<zone::Changes> rollback_changes(const zone::ZoneView& zone,
   auto present = soa_record(zone);
   if (!soa || !present)
     return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", version.label, to_text(apex));
-  const auto difference = diff_zones(zone, data, UINT64_MAX);
-  Steps steps = steps_of(*difference);
+  zone::Changes changes = *diff_zones(zone, data, UINT64_MAX);
   if (!(data.serial() == version.serial)) {
     WayBack way;
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
     soa = way.soa();
+    Steps steps = steps_of(std::move(changes));
     go_on(steps, std::move(way).steps());
+    changes = changes_of(apex, std::move(steps));
   }
   Bytes same = soa->rdata;
   set_soa_serial(same, zone.serial());
-  if (steps.empty() && soa->ttl == present->ttl && same == present->rdata)
+  if (changes.empty() && soa->ttl == present->ttl && same == present->rdata)
     return zone::Changes{apex, {}, {}};
-  return with_serial(apex, steps, std::move(*present), std::move(*soa),
+  return with_serial(std::move(changes), std::move(*present), std::move(*soa),
                      next_serial(zone.serial(), policy, now));
 }
 
@@ -170,6 +171,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto applied = stage.draft.apply(*changes, limits.of_history());
   if (!applied) return pass(applied);
+  *changes = {};  // what has become of them is in `applied`
   committer.note_difference(stage, *applied, RecordKind::kDelta);
   return {};
 }

@@ -52,7 +52,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   }
   difference->removed.push_back(*live_soa);
   difference->added.push_back(fresh.soa);
-  Steps to_file = steps_of(*difference);
+  Steps to_file = steps_of(std::move(*difference));
   plan.settles = to_file.empty() && !state.overlay.empty();
   if (!plan.overlay_known && !plan.settles)
     return fail(Errc::kNotFound,
@@ -91,9 +91,11 @@ void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone
   const std::size_t before = stage.journal.size();
   if (plan.with_noted_file)
     stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_noted_file));
-  const FileEdit edit{plan.file_serial, applied.effective, changes_of(plan.zone, held)};
-  if (!edit.live.empty() || !edit.held.empty() || (plan.note_file_serial && !settles))
-    stage.journal.push_back({plan.zone, applied.from, applied.to, encode(edit), RecordKind::kEdit});
+  if (!applied.effective.empty() || !held.empty() || (plan.note_file_serial && !settles))
+    stage.journal.push_back(
+        {plan.zone, applied.from, applied.to,
+         encode_file_edit(plan.file_serial, applied.effective, changes_of(plan.zone, held)),
+         RecordKind::kEdit});
   if (settles)
     stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
   if (plan.in_journal || stage.journal.size() > before)
@@ -125,6 +127,7 @@ Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan,
                   done.error().text);
     if (!done) return pass(done);
     applied = std::move(*done);
+    *changes = {};  // what has become of them is in `applied`
   }
   const bool settles = plan.settles && !moved;
   const Steps held = settles ? Steps() : held_back(plan.edit, steps_of(applied.effective));

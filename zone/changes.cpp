@@ -18,6 +18,15 @@ void put_records(Bytes& out, const std::vector<Record>& records) {
   }
 }
 
+/// Large ones would else be copied as they grow.
+std::size_t encoded_octets(const Changes& changes) {
+  std::size_t octets = changes.zone.size() + 4 + 4;
+  for (const auto* list : {&changes.removed, &changes.added})
+    for (const Record& record : *list)
+      octets += record.owner.size() + 2 + 4 + 2 + record.rdata.size();
+  return octets;
+}
+
 /// Takes fields off the front; `ok` turns false at the first that is cut off.
 struct Source {
   ByteView left;
@@ -64,13 +73,18 @@ bool take_records(Source& source, std::uint32_t count, std::vector<Record>& out)
 
 }  // namespace
 
-Bytes encode(const Changes& changes) {
-  Bytes out;
+void encode(const Changes& changes, Bytes& out) {
+  out.reserve(out.size() + encoded_octets(changes));
   append(out, changes.zone.view().bytes());
   append_be32(out, static_cast<std::uint32_t>(changes.removed.size()));
   append_be32(out, static_cast<std::uint32_t>(changes.added.size()));
   put_records(out, changes.removed);
   put_records(out, changes.added);
+}
+
+Bytes encode(const Changes& changes) {
+  Bytes out;
+  encode(changes, out);
   return out;
 }
 
