@@ -113,11 +113,13 @@ Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, By
   return SoaAnswer{*serial, read_expire(reader, unsigned{header->nscount} + header->arcount)};
 }
 
+/// Larger differences than an IXFR of a small zone may have are not kept in memory.
+constexpr std::uint64_t kMostRecords = 100'000;
+
 /// What makes `live` the zone that came, SOA records included; nullopt when that is more than half
 /// of the zone, or more than should be kept in memory.
 Result<std::optional<zone::Changes>> difference_to(const zone::ZoneView& live,
                                                    zone::Comparison& fresh) {
-  constexpr std::uint64_t kMostRecords = 100'000;  // as many as an IXFR of a small zone may have
   auto soa = fresh.finish();
   if (!soa) return pass(soa);
   const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostRecords);
@@ -301,8 +303,9 @@ asio::awaitable<Status> Visit::go_on(TransferParser& parser, bool is_last) {
     co_return parser.go_on(served_ ? &served_->zone : nullptr);
   }
   const bool builds = parser.comparison() == nullptr;
-  const bool goes_on =
-      !builds && !parser.comparison()->is_too_much() && Clock::now() < pinned_until_;
+  const bool goes_on = !builds && !parser.comparison()->is_too_much() &&
+                       parser.comparison()->kept_count() <= kMostRecords &&
+                       Clock::now() < pinned_until_;
   if (is_last || builds || goes_on) co_return Status{};
   const Status built = co_await run_in(pool_, [&]() -> Status { return parser.build_instead(); });
   served_.reset();

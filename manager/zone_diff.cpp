@@ -59,12 +59,28 @@ std::vector<Bytes> signatures_of(const RRsetView& rrset) {
 
 class Differ {
  public:
-  Differ(const zone::ZoneView& before, const zone::ZoneView& after, std::uint64_t max_records)
-      : before_(before), after_(after), max_records_(max_records) {
+  Differ(const zone::ZoneView& before, const zone::ZoneView& after)
+      : before_(before), after_(after) {
     changes_.zone = dns::Name(before.apex());
   }
 
-  std::optional<zone::Changes> run() {
+  bool has_more_than(std::uint64_t max_records) {
+    collects_ = false;
+    max_records_ = max_records;
+    return !walk();
+  }
+
+  zone::Changes changes() {
+    collects_ = true;
+    max_records_ = UINT64_MAX;
+    walk();
+    return std::move(changes_);
+  }
+
+ private:
+  /// False: more than max_records_ change.
+  bool walk() {
+    count_ = 0;
     auto old_cursor = before_.begin();
     auto new_cursor = after_.begin();
     Place old_place = Place::next(old_cursor, before_);
@@ -74,12 +90,11 @@ class Differ {
       diff_names(order <= 0 ? old_place : Place(), order >= 0 ? new_place : Place());
       if (order <= 0) old_place = Place::next(old_cursor, before_);
       if (order >= 0) new_place = Place::next(new_cursor, after_);
-      if (changes_.removed.size() + changes_.added.size() > max_records_) return std::nullopt;
+      if (count_ > max_records_) return false;
     }
-    return std::move(changes_);
+    return true;
   }
 
- private:
   void diff_names(const Place& before, const Place& after) {
     if (before.record) {
       before.record.for_each_rrset([&](const RRsetView& rrset) {
@@ -124,6 +139,8 @@ class Differ {
       std::set_difference(new_list.begin(), new_list.end(), old_list.begin(), old_list.end(),
                           std::back_inserter(in), less);
     }
+    count_ += out.size() + in.size();
+    if (!collects_) return;
     for (Bytes& rdata : out)
       changes_.removed.push_back({owner, type, before.ttl(), std::move(rdata)});
     for (Bytes& rdata : in) changes_.added.push_back({owner, type, after.ttl(), std::move(rdata)});
@@ -131,7 +148,9 @@ class Differ {
 
   const zone::ZoneView& before_;
   const zone::ZoneView& after_;
-  std::uint64_t max_records_;
+  std::uint64_t max_records_ = UINT64_MAX;
+  bool collects_ = true;
+  std::uint64_t count_ = 0;
   zone::Changes changes_;
 };
 
@@ -139,7 +158,9 @@ class Differ {
 
 std::optional<zone::Changes> diff_zones(const zone::ZoneView& before, const zone::ZoneView& after,
                                         std::uint64_t max_records) {
-  return Differ(before, after, max_records).run();
+  Differ differ(before, after);
+  if (max_records != UINT64_MAX && differ.has_more_than(max_records)) return std::nullopt;
+  return differ.changes();
 }
 
 BuiltView::BuiltView(shm::Store& store, const dns::Name& apex,

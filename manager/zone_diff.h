@@ -11,7 +11,8 @@ namespace pando::manager {
 
 /// What turns the data of `before` into that of `after` (same apex). Both are walked once, side by
 /// side. The SOA pair is left out: the caller decides the serial. Nullopt when more than
-/// `max_records` records would change: then replacing the zone is cheaper than changing it.
+/// `max_records` records would change: then replacing the zone is cheaper than changing it. Where
+/// there is such a limit they are walked once more before, so that nothing is collected in vain.
 std::optional<zone::Changes> diff_zones(const zone::ZoneView& before, const zone::ZoneView& after,
                                         std::uint64_t max_records);
 

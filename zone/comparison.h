@@ -35,6 +35,8 @@ class Comparison {
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata);
   /// Records added, duplicates too.
   [[nodiscard]] std::uint64_t record_count() const noexcept { return added_; }
+  /// Those of them that are kept.
+  [[nodiscard]] std::uint64_t kept_count() const noexcept;
   /// So much is new that a second zone in the store would take less memory.
   [[nodiscard]] bool is_too_much() const noexcept;
 
