@@ -67,13 +67,12 @@ void go_on(Steps& steps, Steps&& then) {
   }
 }
 
-/// The changes, and the present SOA replaced by `soa` under the next serial. kInvalid: the zone would
-/// be signed again, with a signature of the SOA's old serial.
+/// The changes, and the present SOA replaced by `soa` under the next serial. kInvalid: the zone
+/// would be signed again, with a signature of the SOA's old serial.
 Result<zone::Changes> with_serial(zone::Changes changes, zone::Record present, zone::Record soa,
                                   dns::Serial next) {
   for (const zone::Record& record : changes.added)
-    if (record.type == dns::RRType::kRRSIG &&
-        dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
+    if (record.type == dns::RRType::kRRSIG && dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
       return fail(Errc::kInvalid, "{} was signed then: nobody here can sign a serial for it",
                   to_text(changes.zone));
   set_soa_serial(soa.rdata, next);
