@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "base/pause_point.h"
 #include "ipc/log.h"
 #include "manager/export_file.h"
 #include "manager/file_merge.h"
@@ -18,6 +19,8 @@ void FileLook::examine(shm::Store& store) {
   if (!served) return load_new(store, source.has_value());
   // What a secondary is served says its primary; the file is a copy.
   if (job.file_optional || is_merged(0)) return unchanged();
+  // It was made a secondary after this job was given: the file is another configuration's.
+  if (is_secondary(live())) return unchanged();
   // An export that was cut short; what it left is the file that is merged. Or one that is just
   // coming to its end: so the file is read behind that.
   const auto finished = finish_export(native_files(), job.path, noted_source(live()));
@@ -74,6 +77,7 @@ Result<BuiltZone, ZoneProblems> FileLook::build_alone(shm::Store& store, const s
                                                       const ZoneHistory* before) {
   transaction.emplace(store.begin_private());
   if (!path.empty()) ++scanned;
+  if (!job.file_optional) pause_point("zone-file");
   return build_zone(*transaction, job.apex, path, before, progress.get());
 }
 

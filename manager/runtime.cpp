@@ -55,6 +55,10 @@ Result<RuntimePtr> make_runtime(config::Settings settings) {
                      limits.history,
                      limits.history_total.of(runtime->settings.store.size_limit),
                      limits.snapshots};
+  const config::ZoneTable& zones = runtime->settings.zones;
+  for (std::size_t i = 0; i < zones.size(); ++i)
+    if (zones[i].options->is_secondary())
+      runtime->secondaries.push_back(static_cast<std::uint32_t>(i));
   return RuntimePtr(std::move(runtime));
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "config/settings.h"
 #include "dns/tsig.h"
@@ -17,6 +18,7 @@ struct Runtime {
   dns::TsigKeyring keys;
   WorkerKeys worker_keys;
   zone::DataLimits limits;
+  std::vector<std::uint32_t> secondaries;  ///< their places in the table of zones, ascending
 };
 using RuntimePtr = std::shared_ptr<const Runtime>;
 

@@ -470,13 +470,14 @@ void SecondaryVisits::end_round(Zones::iterator at, bool ok) {
   run_due();
 }
 
-void SecondaryVisits::refresh_now(const dns::Name& name) {
+bool SecondaryVisits::refresh_now(const dns::Name& name) {
   const auto zone = zones_.find(name);
-  if (zone == zones_.end()) return;
+  if (zone == zones_.end()) return false;
   if (zone->second.running || zone->second.visited > 0)
     zone->second.again = true;
   else
     schedule(zone, now_seconds());
+  return true;
 }
 
 bool SecondaryVisits::notified(const NotifyRequest& request) {
@@ -493,12 +494,18 @@ void SecondaryVisits::heed(Zones::iterator at, const NotifyRequest& request) {
   const auto speaker = std::find_if(
       zone.primaries.begin(), zone.primaries.end(),
       [&](const Primary& one) { return one.endpoint.address == request.client.address; });
-  if (speaker == zone.primaries.end()) return refresh_now(request.zone);
+  if (speaker == zone.primaries.end()) {
+    refresh_now(request.zone);
+    return;
+  }
   // The primary that spoke knows best: ask it first.
   const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
   const bool between_rounds = !zone.running && zone.visited == 0;
   if (between_rounds) zone.first_primary = place;
-  if (!request.serial) return refresh_now(request.zone);
+  if (!request.serial) {
+    refresh_now(request.zone);
+    return;
+  }
   if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
     zone.hint = Hint{*request.serial, place};
   if (between_rounds) schedule(at, now_seconds());

@@ -79,10 +79,12 @@ class SecondaryVisits {
   bool forget_others(std::optional<dns::Name>& after, std::size_t most, const Stays& stays);
   /// Begins what is due, after zones were put and by the limits that hold now.
   void go_on();
+  /// The same for zones that were put one by one, when what is under way now has been done.
+  void look_soon();
 
-  /// Looks at a zone's primaries now, or once more after the round that is under way. Nothing
-  /// happens for one that is none of these.
-  void refresh_now(const dns::Name& zone);
+  /// Looks at a zone's primaries now, or once more after the round that is under way. False: it is
+  /// none of these.
+  bool refresh_now(const dns::Name& zone);
   /// False: it is for no zone of these.
   bool notified(const NotifyRequest& request);
   [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
@@ -128,7 +130,6 @@ class SecondaryVisits {
   // When zones are due.
   void schedule(Zones::iterator zone, std::uint64_t due);
   void arm_timer();
-  void look_soon();
   void run_due();
   void start_waiting();
   void start_or_wait(Zones::iterator zone);

@@ -34,15 +34,18 @@ bool has(const config::Settings& settings, const dns::Name& zone, const Primarie
 }  // namespace
 
 SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network,
-                               SecondaryVisits& visits)
-    : commit_loop_(commit_loop), network_(network), visits_(visits) {}
+                               SecondaryVisits& visits, HasData has_data)
+    : commit_loop_(commit_loop),
+      network_(network),
+      visits_(visits),
+      has_data_(std::move(has_data)) {}
 
 SecondaryZones::~SecondaryZones() { stop(); }
 
 void SecondaryZones::stop() { *alive_ = false; }
 
 void SecondaryZones::let_go(const RuntimePtr& next, std::function<void()> done) {
-  taking_over_ = true;
+  let_go_ = taking_over_ = true;
   // A configuration that is still being taken over would bring some back.
   forget_slice(++round_, next, std::nullopt, std::move(done));
 }
@@ -50,8 +53,30 @@ void SecondaryZones::let_go(const RuntimePtr& next, std::function<void()> done) 
 void SecondaryZones::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
   visits_.configure(runtime);
+  let_go_ = false;
   taking_over_ = true;
   take_over_slice(++round_, 0);
+}
+
+void SecondaryZones::put(const config::ZoneRef& zone) {
+  visits_.put(dns::Name(zone.name), primaries_of(runtime_->settings, *zone.options));
+}
+
+std::optional<config::ZoneRef> SecondaryZones::secondary(const dns::Name& zone) const {
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  const auto index = zones.find(zone);
+  if (!index || !zones[*index].options->is_secondary()) return std::nullopt;
+  return zones[*index];
+}
+
+void SecondaryZones::looked_at(const dns::Name& zone) {
+  if (let_go_ || !*alive_) return;
+  const auto found = secondary(zone);
+  if (!found) return;
+  put(*found);
+  if (taking_over_) return;  // taken_over() has the rest
+  if (early_.erase(zone) > 0) visits_.refresh_now(zone);
+  visits_.look_soon();
 }
 
 void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
@@ -61,8 +86,8 @@ void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
   std::size_t at = from;
   for (; at < zones.size() && at - from < kPrimarySlice && taken < kSlice; ++at) {
     if (!zones[at].options->is_secondary()) continue;
-    visits_.put(dns::Name(zones[at].name), primaries_of(runtime_->settings, *zones[at].options));
     ++taken;
+    if (has_data_(dns::Name(zones[at].name))) put(zones[at]);
   }
   if (at == zones.size())
     return forget_slice(round, runtime_, std::nullopt, [this, round] {
@@ -92,7 +117,9 @@ void SecondaryZones::forget_slice(std::uint64_t round, const RuntimePtr& configu
 void SecondaryZones::taken_over() {
   taking_over_ = false;
   // What was said before anybody knew who the primaries are.
-  for (const dns::Name& name : std::exchange(early_, {})) visits_.refresh_now(name);
+  std::erase_if(early_, [this](const dns::Name& name) {
+    return visits_.refresh_now(name) || !secondary(name);  // others are to be looked at yet
+  });
   tell_network();
   visits_.go_on();
 }
@@ -111,7 +138,8 @@ void SecondaryZones::tell_network() const {
 
 void SecondaryZones::notified(const NotifyRequest& request) {
   const bool known = visits_.notified(request);
-  if (!known && taking_over_ && early_.size() < kMostEarly) early_.insert(request.zone);
+  if (known || early_.size() >= kMostEarly) return;
+  if (taking_over_ || secondary(request.zone)) early_.insert(request.zone);
 }
 
 }  // namespace pando::manager

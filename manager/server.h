@@ -95,7 +95,14 @@ class Server {
     std::vector<std::string> problems;  ///< the first of them
     void add_failure(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
   };
+  using LoadCountsPtr = std::shared_ptr<LoadCounts>;
   void load_zones(std::function<void(const LoadCounts&)> done);
+  void load_copies(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
+                   std::function<void()> done);
+  void load_files(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
+                  std::function<void()> done);
+  void file_looked_at(LoadCounts& counts, const ZoneLoader::Job& job,
+                      const ZoneLoader::Outcome& outcome);
   void copy_again(const ZoneLoader::Job& secondary);
   void zone_transferred(const dns::Name& zone, bool had_data);
   void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
@@ -194,7 +201,6 @@ class Server {
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date
   bool serves_first_ = false;   // the store has the list of zones: workers start before all else
   UnreadLists lists_;           // until they are read
-  bool letting_go_ = false;     // a reload has let secondary zones go, and will configure
   bool lists_are_wrong_ = false;  // so that there is no start
   ListState list_state_ = ListState::kRead;
   std::string list_problem_;                            // with kFailed

@@ -71,7 +71,6 @@ void Server::reload_read(const std::shared_ptr<Reload>& reload) {
 void Server::reload_settings(const std::shared_ptr<Reload>& reload) {
   reload->result.restart_needed =
       config::restart_needed(runtime_->settings, reload->runtime->settings);
-  letting_go_ = true;
   secondaries_->let_go(reload->runtime, [this, reload] { reload_zones(reload); });
 }
 
@@ -81,10 +80,11 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
   ZoneTableSync::run(
       *store_, *committer_, reload->runtime,
       [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
-        letting_go_ = false;
         if (!status) {
           if (checkpointer_) checkpointer_->set_configuration(0);
           secondaries_->configure(runtime_);
+          // Once more those that were looked at since they were let go.
+          load_copies(history(), std::make_shared<LoadCounts>(), nullptr);
           return reload_end(reload, status);
         }
         loaded_ = counts.loaded;
@@ -117,8 +117,8 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
         workers_->sockets_changed(change);
         if (settings.server.workers.mode != config::Workers::Mode::kExternal)
           workers_->set_count(worker_count());
+        secondaries_->configure(runtime_);
         load_zones([this, reload](const LoadCounts& files) {
-          secondaries_->configure(runtime_);
           copies_->keep_only(runtime_);
           configure_exports();
           settle();

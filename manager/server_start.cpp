@@ -50,7 +50,7 @@ Server::Server(Options options, RuntimePtr runtime, Host host, UnreadLists lists
       host_(std::move(host)),
       started_(now_seconds()),
       configured_(started_),
-      background_(usable_processors()),
+      background_(usable_processors() + 1),  // as the loader wants it
       lists_(std::move(lists)) {}
 
 Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host,
@@ -290,7 +290,11 @@ void Server::make_parts() {
   visits_ = std::make_unique<SecondaryVisits>(
       io_, *network_, *store_, *slots_, *committer_, *changes_,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
-  secondaries_ = std::make_unique<SecondaryZones>(io_, *network_, *visits_);
+  secondaries_ =
+      std::make_unique<SecondaryZones>(io_, *network_, *visits_, [this](const dns::Name& name) {
+        const zone::ZoneView zone = committer_->current().zone_at(name);
+        return zone && zone.loaded();
+      });
   notifier_ = std::make_unique<Notifier>(io_, *network_, *committer_, Notifier::Options{});
   service_ =
       std::make_unique<UpdateService>(*committer_, runtime_, secondaries_.get(), now_milliseconds);
@@ -419,12 +423,11 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   if (status && checkpointer_) checkpointer_->set_configuration(options_.configuration);
   if (!serves_first_ && !workers_later_) start_workers();
   if (restored_) announce("serving what the store was made from");
-  if (!zones_missing_) secondaries_->configure(runtime_);
+  secondaries_->configure(runtime_);
   load_zones([this](const LoadCounts&) {
     if (workers_later_) start_workers();
     copies_->keep_only(runtime_);
     configure_exports();
-    if (zones_missing_ && !letting_go_) secondaries_->configure(runtime_);
     if (zones_missing_) forget_zones();
     settle();
     announce("all zones loaded");
@@ -491,29 +494,63 @@ void Server::copy_again(const ZoneLoader::Job& secondary) {
 }
 
 void Server::load_zones(std::function<void(const LoadCounts&)> done) {
-  auto next = std::make_shared<std::size_t>(0);
   auto counts = std::make_shared<LoadCounts>();
-  auto source = [this, runtime = runtime_, next]() -> std::optional<ZoneLoader::Job> {
+  auto left = std::make_shared<int>(2);
+  const std::function<void()> ended = [counts, left, done = std::move(done)] {
+    if (--*left == 0) done(*counts);
+  };
+  const auto journal = history();
+  load_copies(journal, counts, ended);
+  load_files(journal, counts, ended);
+}
+
+/// The secondaries': their primaries are asked as soon as each has been looked at.
+void Server::load_copies(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
+                         std::function<void()> done) {
+  auto source = [this, runtime = runtime_,
+                 next = std::size_t{0}]() mutable -> std::optional<ZoneLoader::Job> {
+    if (next == runtime->secondaries.size()) return std::nullopt;
     const config::ZoneTable& zones = runtime->settings.zones;
-    if (*next >= zones.size()) return std::nullopt;
-    const std::size_t index = (*next)++;
-    const config::ZoneRef zone = zones[index];
-    const bool secondary = zone.options->is_secondary();
-    return ZoneLoader::Job{dns::Name(zone.name),
-                           secondary ? copies_->path_of(zones, index) : zones.path(index),
-                           secondary, zone.options->serial_policy};
+    const std::size_t index = runtime->secondaries[next++];
+    return ZoneLoader::Job{dns::Name(zones[index].name), copies_->path_of(zones, index), true,
+                           zones[index].options->serial_policy};
   };
-  auto one_done = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
-    using Kind = ZoneLoader::Outcome::Kind;
-    if (job.file_optional && outcome.kind == Kind::kUnchanged) copy_again(job);
-    if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
-        outcome.kind == Kind::kReplaced)
-      ++counts->changed;
-    if (outcome.kind == Kind::kFailed) counts->add_failure(job, outcome);
-    zone_loaded(job, outcome);
+  auto looked_at = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
+    if (outcome.kind == ZoneLoader::Outcome::Kind::kUnchanged) copy_again(job);
+    file_looked_at(*counts, job, outcome);
+    secondaries_->looked_at(job.apex);
   };
-  loader_->run(std::move(source), history(), std::move(one_done),
-               [counts, done = std::move(done)] { done(*counts); });
+  loader_->run(ZoneLoader::Lane::kCopies, std::move(source), std::move(history),
+               std::move(looked_at), std::move(done));
+}
+
+void Server::load_files(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
+                        std::function<void()> done) {
+  auto source = [runtime = runtime_, next = std::size_t{0},
+                 passed = std::size_t{0}]() mutable -> std::optional<ZoneLoader::Job> {
+    const config::ZoneTable& zones = runtime->settings.zones;
+    const std::vector<std::uint32_t>& secondaries = runtime->secondaries;
+    for (; passed < secondaries.size() && secondaries[passed] == next; ++passed) ++next;
+    if (next == zones.size()) return std::nullopt;
+    const std::size_t index = next++;
+    return ZoneLoader::Job{dns::Name(zones[index].name), zones.path(index), false,
+                           zones[index].options->serial_policy};
+  };
+  auto looked_at = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
+    file_looked_at(*counts, job, outcome);
+  };
+  loader_->run(ZoneLoader::Lane::kFiles, std::move(source), std::move(history),
+               std::move(looked_at), std::move(done));
+}
+
+void Server::file_looked_at(LoadCounts& counts, const ZoneLoader::Job& job,
+                            const ZoneLoader::Outcome& outcome) {
+  using Kind = ZoneLoader::Outcome::Kind;
+  if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
+      outcome.kind == Kind::kReplaced)
+    ++counts.changed;
+  if (outcome.kind == Kind::kFailed) counts.add_failure(job, outcome);
+  zone_loaded(job, outcome);
 }
 
 void Server::LoadCounts::add_failure(const ZoneLoader::Job& job,

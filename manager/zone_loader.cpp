@@ -1,5 +1,6 @@
 #include "manager/zone_loader.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <chrono>
 
@@ -92,14 +93,15 @@ ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_
       changes_(changes),
       limits_(limits) {}
 
-void ZoneLoader::run(Source source, std::shared_ptr<HistorySource> history, Done done,
+void ZoneLoader::run(Lane lane, Source source, std::shared_ptr<HistorySource> history, Done done,
                      std::function<void()> all_done) {
   auto batch = std::make_shared<Batch>();
+  batch->lane = lane;
   batch->source = std::move(source);
   batch->history = std::move(history);
   batch->done = std::move(done);
   batch->all_done = std::move(all_done);
-  batches_.push_back(std::move(batch));
+  batches(lane).push_back(std::move(batch));
   asio::post(io_, [this] { fill(); });
 }
 
@@ -108,27 +110,56 @@ void ZoneLoader::stop() {
   loads_.give_up();
 }
 
-/// Starts jobs while threads are free; ends batches that have nothing left.
 void ZoneLoader::fill() {
   if (stopped_) return;
-  while (!batches_.empty()) {
-    const std::shared_ptr<Batch> batch = batches_.front();
-    while (running_ < threads_) {
-      auto tasks = next_tasks(batch);
-      if (tasks.empty()) break;
-      start(std::move(tasks));
-    }
-    if (!batch->drained || batch->running > 0) return;
-    batches_.pop_front();
+  fill(Lane::kCopies);
+  fill(Lane::kFiles);
+}
+
+/// A lane always has one thread at least, so that what is large in the other one holds up nobody.
+bool ZoneLoader::has_room(Lane lane) {
+  return running_[0] + running_[1] < threads_ || running(lane) == 0;
+}
+
+/// Starts jobs while threads are free; ends batches that have nothing left.
+void ZoneLoader::fill(Lane lane) {
+  Batches& batches = this->batches(lane);
+  for (std::size_t i = 0; i < batches.size() && start_all(batches[i]); ++i) {
+  }
+  while (!batches.empty() && batches.front()->drained && batches.front()->running == 0) {
+    const std::shared_ptr<Batch> batch = batches.front();
+    batches.pop_front();
     tell_left_out(*batch);
     if (batch->all_done) batch->all_done();
   }
+}
+
+/// True: all that there is was started, and threads may be free.
+bool ZoneLoader::start_all(const std::shared_ptr<Batch>& batch) {
+  while (has_room(batch->lane)) {
+    auto tasks = next_tasks(batch);
+    if (tasks.empty()) return true;
+    start(std::move(tasks));
+  }
+  return false;
+}
+
+/// Two loads of one zone would get in each other's way: the second one would begin again.
+bool ZoneLoader::must_wait(const Task& task) const {
+  return batch_count() > 1 && loads_.find(task.job.apex) != nullptr;
 }
 
 /// Those of one look: one that is to be alone, or up to kTogether.
 std::vector<std::shared_ptr<ZoneLoader::Task>> ZoneLoader::next_tasks(
     const std::shared_ptr<Batch>& batch) const {
   std::vector<std::shared_ptr<Task>> tasks;
+  const auto free =
+      std::ranges::find_if(batch->waiting, [this](const auto& task) { return !must_wait(*task); });
+  if (free != batch->waiting.end()) {
+    tasks.push_back(std::move(*free));
+    batch->waiting.erase(free);
+    return tasks;
+  }
   while (!batch->again.empty() && tasks.size() < kTogether) {
     if (batch->again.front()->alone && !tasks.empty()) return tasks;
     tasks.push_back(std::move(batch->again.front()));
@@ -140,10 +171,11 @@ std::vector<std::shared_ptr<ZoneLoader::Task>> ZoneLoader::next_tasks(
     batch->drained = !job;
     if (!job) break;
     ++batch->running;
-    tasks.push_back(std::make_shared<Task>());
-    tasks.back()->job = std::move(*job);
-    tasks.back()->batch = batch;
-    tasks.back()->history = batch->history;
+    auto task = std::make_shared<Task>();
+    task->job = std::move(*job);
+    task->batch = batch;
+    task->history = batch->history;
+    (must_wait(*task) ? batch->waiting.emplace_back() : tasks.emplace_back()) = std::move(task);
   }
   return tasks;
 }
@@ -163,7 +195,7 @@ struct ZoneLoader::Together {
 };
 
 void ZoneLoader::start(std::vector<std::shared_ptr<Task>> tasks) {
-  ++running_;
+  ++running(tasks.front()->batch->lane);
   if (tasks.size() == 1) return build(tasks.front());
   auto together = std::make_shared<Together>();
   together->tasks = std::move(tasks);
@@ -238,8 +270,8 @@ void ZoneLoader::finish_together(Together& together) {
     }
     report(task, *task->outcome);
   }
+  --running(together.tasks.front()->batch->lane);
   asio::post(pool_, [tasks = std::move(together.tasks)] {});  // built zones take time to be freed
-  --running_;
   fill();
 }
 
@@ -418,7 +450,7 @@ void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
   // The file's zone and what was found in it may take a while to be freed.
   asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan),
                      built_in = std::move(task->transaction)] {});
-  --running_;
+  --running(task->batch->lane);
   fill();
 }
 
@@ -428,11 +460,12 @@ void ZoneLoader::tell_progress(LoadProgress::Clock::time_point now) {
   for (const auto& load : loads_.due(now))
     log::info("zone_loading", "zone", to_text(load->zone), "percent", load->percent(), "octets",
               load->file_octets.load(), "s", duration_cast<seconds>(now - load->start).count());
-  for (const auto& batch : batches_) {
-    if (now - batch->told < kTellEvery) continue;
-    batch->told = now;
-    log::info("zones_loading", "finished", batch->finished, "under_way", batch->running);
-  }
+  for (const Batches& batches : lanes_)
+    for (const auto& batch : batches) {
+      if (now - batch->told < kTellEvery) continue;
+      batch->told = now;
+      log::info("zones_loading", "finished", batch->finished, "under_way", batch->running);
+    }
 }
 
 void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcome) {

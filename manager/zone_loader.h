@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
 #include <deque>
@@ -33,8 +34,13 @@ class ZoneLoader {
     std::uint64_t renewed = 0;  ///< files found the same under another time or stamp
   };
 
-  /// `threads` jobs run at once. References outlive the loader, and the pool is joined before it
-  /// goes. Its methods belong to the commit thread.
+  /// What a lane has at work is not waited for by the other one: secondaries, whose primaries are
+  /// asked when their copies have been looked at, and everything else.
+  enum class Lane : std::uint8_t { kCopies, kFiles };
+
+  /// `threads` jobs run at once, and one more when it is the only one of its lane: the pool should
+  /// have as many threads. References outlive the loader, and the pool is joined before it goes.
+  /// Its methods belong to the commit thread.
   ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
              shm::SlotTable& slots, Committer& committer, LargeChanges& changes,
              zone::DataLimits limits);
@@ -43,15 +49,16 @@ class ZoneLoader {
   /// Where jobs come from: asked for some whenever a thread is free, so that a million zones cost
   /// no list here. Nullopt = none left.
   using Source = std::function<std::optional<Job>()>;
-  /// Runs all jobs of `source`; `done` for each, `all_done` after the last. Sources run one after
-  /// the other. `history`: the journal, for zones that are not in the store yet
-  /// or whose file changed.
-  void run(Source source, std::shared_ptr<HistorySource> history, Done done,
+  /// Runs all jobs of `source`; `done` for each, `all_done` after the last. Of a lane's sources one
+  /// is drained after the other and ends after the other; a zone that an earlier one is still
+  /// loading waits for that. `history`: the journal, for zones that are not in the store yet or
+  /// whose file changed.
+  void run(Lane lane, Source source, std::shared_ptr<HistorySource> history, Done done,
            std::function<void()> all_done);
   /// The process ends: nothing is put any more, nobody is told, and threads that load a zone give
   /// it up.
   void stop();
-  [[nodiscard]] bool idle() const noexcept { return batches_.empty(); }
+  [[nodiscard]] bool idle() const noexcept { return batch_count() == 0; }
   /// Of all jobs that are finished.
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// Null: the zone's file is not being read, or is a small one.
@@ -81,11 +88,13 @@ class ZoneLoader {
   };
   struct Together;
   struct Batch {
+    Lane lane = Lane::kFiles;
     Source source;
     std::shared_ptr<HistorySource> history;
     Done done;
     std::function<void()> all_done;
-    std::deque<std::shared_ptr<Task>> again{};  ///< taken from the source, looked at in vain
+    std::deque<std::shared_ptr<Task>> again{};    ///< taken from the source, looked at in vain
+    std::deque<std::shared_ptr<Task>> waiting{};  ///< of zones that another batch is loading
     bool drained = false;
     std::size_t running = 0;  ///< taken from the source and not finished
     std::uint64_t finished = 0;
@@ -95,7 +104,17 @@ class ZoneLoader {
     Lines warnings{};
     LoadProgress::Clock::time_point told = LoadProgress::Clock::now();  ///< in the log
   };
+  using Batches = std::deque<std::shared_ptr<Batch>>;
+  [[nodiscard]] std::size_t batch_count() const noexcept {
+    return lanes_[0].size() + lanes_[1].size();
+  }
+  [[nodiscard]] Batches& batches(Lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
+  [[nodiscard]] std::size_t& running(Lane lane) { return running_[static_cast<std::size_t>(lane)]; }
+  [[nodiscard]] bool has_room(Lane lane);
   void fill();
+  void fill(Lane lane);
+  bool start_all(const std::shared_ptr<Batch>& batch);
+  bool must_wait(const Task& task) const;
   std::vector<std::shared_ptr<Task>> next_tasks(const std::shared_ptr<Batch>& batch) const;
   void start(std::vector<std::shared_ptr<Task>> tasks);
 
@@ -122,11 +141,11 @@ class ZoneLoader {
   Committer& committer_;
   LargeChanges& changes_;
   zone::DataLimits limits_;
-  std::deque<std::shared_ptr<Batch>> batches_;
+  std::array<Batches, 2> lanes_;
   LoadsUnderWay loads_;
   Counters counters_;
   bool stopped_ = false;
-  std::size_t running_ = 0;  ///< threads at work: each has one task, or many together
+  std::array<std::size_t, 2> running_{};  ///< threads at work: each has one task, or many together
 };
 
 }  // namespace pando::manager

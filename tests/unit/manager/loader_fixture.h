@@ -56,6 +56,7 @@ class Loader : public ::testing::Test {
         native_files(), parts_.journal,
         [this](const JournalNote& note) { notes_.push_back(note.text); });
     loader_.run(
+        ZoneLoader::Lane::kFiles,
         [&]() -> std::optional<ZoneLoader::Job> {
           if (jobs.empty()) return std::nullopt;
           ZoneLoader::Job job = std::move(jobs.front());

@@ -54,6 +54,7 @@ class Life {
   void load() {
     bool given = false, done = false;
     loader_.run(
+        ZoneLoader::Lane::kFiles,
         [&]() -> std::optional<ZoneLoader::Job> {
           if (std::exchange(given, true)) return std::nullopt;
           return ZoneLoader::Job{name("@"), zone_file_, false};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <set>
 
 #include "tests/unit/manager/parts.h"
 
@@ -68,7 +69,10 @@ class Secondaries : public ::testing::Test {
                         parts_.slots, parts_.committer,    {}};
   SecondaryVisits visits_{parts_.io,        network_, parts_.zone.store(),          parts_.slots,
                           parts_.committer, changes_, [](const dns::Name&, bool) {}};
-  SecondaryZones zones_{parts_.io, network_, visits_};
+  std::set<std::string> waiting_;  // zones whose copies were not looked at
+  SecondaryZones zones_{parts_.io, network_, visits_, [this](const dns::Name& zone) {
+                          return !waiting_.contains(to_text(zone));
+                        }};
   std::uint64_t saved_ = 0;
 };
 
@@ -160,6 +164,47 @@ TEST_F(Secondaries, ANotifyForAZoneThatIsNoSecondaryIsNotKept) {
   zones_.configure(configuration({{"@", {"one"}}}));
   run();
   EXPECT_EQ(due("@"), saved_);
+}
+
+TEST_F(Secondaries, WithoutDataAreKnownWhenTheirCopiesWereLookedAt) {
+  waiting_ = {"a1.example.", "a2.example."};
+  zones_.configure(configuration({{"a0", {"one"}}, {"a1", {"one"}}, {"a2", {"one"}}, {"p", {}}}));
+  zones_.looked_at(name("a2"));  // while the configuration is taken over
+  run();
+  EXPECT_TRUE(knows("a0"));
+  EXPECT_FALSE(knows("a1"));
+  EXPECT_TRUE(knows("a2"));
+  zones_.looked_at(name("a1"));
+  zones_.looked_at(name("p"));
+  zones_.looked_at(name("gone"));
+  EXPECT_TRUE(knows("a1"));
+  EXPECT_FALSE(knows("p"));
+  EXPECT_FALSE(knows("gone"));
+}
+
+TEST_F(Secondaries, ThatWereLetGoComeBackWithTheNextConfigurationOnly) {
+  waiting_ = {"a0.example."};
+  zones_.configure(configuration({{"a0", {"one"}}}));
+  run();
+  const RuntimePtr next = configuration({{"a0", {}}});
+  zones_.let_go(next, [] {});
+  run();
+  zones_.looked_at(name("a0"));  // by the configuration before
+  EXPECT_FALSE(knows("a0"));
+  zones_.configure(next);
+  run();
+  zones_.looked_at(name("a0"));
+  EXPECT_FALSE(knows("a0"));
+}
+
+TEST_F(Secondaries, ANotifyForOneThatIsToBeLookedAtIsHeededThen) {
+  save_timer();
+  waiting_ = {to_text(name("@"))};
+  zones_.configure(configuration({{"@", {"one"}}}));
+  run();
+  zones_.notified({name("@"), *Endpoint::from_text("192.0.2.1@4711"), dns::Serial{11}});
+  zones_.looked_at(name("@"));  // its copy has it, and its timer half an hour
+  EXPECT_LE(due("@"), now());
 }
 
 }  // namespace
