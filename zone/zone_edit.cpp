@@ -55,9 +55,9 @@ Result<Applied> ZoneEdit::run() {
   // The steps are counted when names are put together: once is enough.
   const auto missing = applied_.missing_removals;
   const auto redundant = applied_.redundant_additions;
-  for (const ChangedName& name : names_) {
+  for (std::size_t at = 0; at < names_.size(); ++at) {
     if (is_given_up()) return given_up();
-    if (auto written = write(name); !written) return pass(written);
+    if (auto written = write(at); !written) return pass(written);
   }
   applied_.missing_removals = missing;
   applied_.redundant_additions = redundant;
@@ -148,6 +148,7 @@ Status ZoneEdit::work_out(std::size_t first, std::size_t end) {
   if (auto ok = check_limits(edit.before, edit.after, limits_, changes_.zone); !ok) return ok;
   entry_.record_count += edit.after.record_count() - edit.before.record_count();
   names_.push_back(name);
+  if (drafts_.size() < kMostDrafts) drafts_.push_back(std::move(*made));
   return {};
 }
 
@@ -183,10 +184,13 @@ void ZoneEdit::note_effect(const NameEdit& edit) {
   append_difference(owner, edit.before, edit.after, SoaRecord::kCompared, applied_.effective);
 }
 
-Status ZoneEdit::write(const ChangedName& name) {
-  auto made = put_together(name);
-  if (!made) return pass(made);
-  const NameEdit& edit = *made;
+Status ZoneEdit::write(std::size_t at) {
+  if (at < drafts_.size()) return write(drafts_[at]);
+  const auto made = put_together(names_[at]);
+  return made ? write(*made) : Status(pass(made));
+}
+
+Status ZoneEdit::write(const NameEdit& edit) {
   std::uint32_t ref = 0;
   if (!edit.after.rrsets.empty()) {
     auto written = write_record(draft_.transaction_, changes_.zone, edit.after);

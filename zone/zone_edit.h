@@ -9,9 +9,9 @@
 namespace pando::zone {
 
 /// Applies one Changes to one zone in two phases: work out and check every changed name without
-/// touching anything, then write. So a difference that breaks a rule leaves no trace. Of a name
-/// that was worked out only its steps are kept, and it is worked out again when it is written: kept
-/// as a draft each would take more memory than all else.
+/// touching anything, then write. So a difference that breaks a rule leaves no trace. Behind the
+/// first names only the steps of one that was worked out are kept, and it is worked out again when
+/// it is written: drafts of all would take more memory than all else.
 class ZoneEdit {
  public:
   ZoneEdit(Draft& draft, const Changes& changes, const DataLimits& limits);
@@ -41,6 +41,8 @@ class ZoneEdit {
 
   /// So many names that break a rule are named in the error.
   static constexpr std::uint64_t kBrokenNamed = 10;
+  /// So many names are not worked out twice: what one update changes.
+  static constexpr std::size_t kMostDrafts = 64;
 
   Status collect_steps();
   [[nodiscard]] bool is_given_up() const noexcept;
@@ -50,7 +52,8 @@ class ZoneEdit {
   Status work_out(std::size_t first, std::size_t end);
   void change_record(NameEdit& edit, const Step& step);
   void note_effect(const NameEdit& edit);
-  Status write(const ChangedName& name);
+  Status write(std::size_t at);
+  Status write(const NameEdit& edit);
   Status write_leaf(const NameEdit& edit, std::uint32_t ref);
 
   Draft& draft_;
@@ -60,6 +63,7 @@ class ZoneEdit {
   ZoneView zone_;
   std::vector<Step> steps_;
   std::vector<ChangedName> names_;
+  std::vector<NameEdit> drafts_;  // of the first names
   Applied applied_;
   std::string broken_;
   std::uint64_t broken_names_ = 0;

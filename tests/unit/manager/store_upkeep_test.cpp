@@ -228,7 +228,7 @@ TEST(StoreUpkeep, AStepWhoseVersionFindsNoRoomIsNotRepeatedAsItWas) {
 
 /// Each search is a pass over all chunks, on the commit thread.
 TEST(StoreUpkeep, OfATightStoreLooksForVictimsAgainWhenMuchHasChanged) {
-  Parts parts(128 << 20);
+  Parts parts(256 << 20);  // so that what churn leaves is little of what is free
   fill(parts, 8000);
   shm::Transaction others = parts.zone.store().begin_private();
   while (!parts.zone.store().is_tight()) ASSERT_TRUE(others.allocate(60'000));
