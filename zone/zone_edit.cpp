@@ -186,8 +186,9 @@ void ZoneEdit::note_effect(const NameEdit& edit) {
 
 Status ZoneEdit::write(std::size_t at) {
   if (at < drafts_.size()) return write(drafts_[at]);
-  const auto made = put_together(names_[at]);
-  return made ? write(*made) : Status(pass(made));
+  auto made = put_together(names_[at]);
+  if (!made) return pass(made);
+  return write(*made);
 }
 
 Status ZoneEdit::write(const NameEdit& edit) {

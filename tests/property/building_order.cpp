@@ -61,7 +61,7 @@ class ModelZone {
   void add(const Record& record) {
     const Placed placed = place(record.type, record.rdata);
     auto& list = placed.set == dns::RRType::kNSEC3 ? nsec3_ : names_;
-    ModelName& owner = list[record.owner];
+    ModelName& owner = list[dns::Name(record.owner)];
     if (owner.spelt.empty()) owner.spelt = dns::to_text(record.owner);
     owner.sets[placed.set].add(record, placed);
   }

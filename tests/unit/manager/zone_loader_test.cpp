@@ -125,11 +125,12 @@ TEST_F(Loader, NothingIsPutOrToldOnceItIsStopped) {
   bool told = false;
   auto jobs = std::make_shared<int>(1);
   loader_.run(
+      ZoneLoader::Lane::kFiles,
       [&]() -> std::optional<ZoneLoader::Job> {
         if ((*jobs)-- <= 0) return std::nullopt;
         return ZoneLoader::Job{name("@"), path_};
       },
-      std::make_shared<HistorySource>(native_files(), parts_.journal, [](const JournalNote&) {}),
+      testing::history_of(parts_),
       [&](const ZoneLoader::Job&, const ZoneLoader::Outcome&) { told = true; },
       [&] { told = true; });
   ASSERT_TRUE(parts_.run_until([&] { return loader_.progress(name("@")) != nullptr; }));
