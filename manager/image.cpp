@@ -195,8 +195,8 @@ Status Image::look(std::uint64_t line) {
   auto index = read_head(options_.path);
   if (!index) return pass(index);
   if (auto ours = check_head(*index); !ours) return ours;
-  // What wrote it, or an earlier build's store, may not have had one.
-  if (const std::uint64_t its = index->state.line; its != 0 && line != 0 && its != line)
+  // An earlier build's store, and what was made from its image, has none: 0, as has that image.
+  if (index->state.line != line)
     return fail(Errc::kDenied, "{}: of another store than the live one", options_.path);
   index_ = std::move(*index);
   file_name_ = index_->file;

@@ -73,7 +73,7 @@ Steps steps_of(zone::Changes&& changes) {
       const zone::Record record = std::move(place);
       steps[{record.owner, record.type, record.rdata}].*side = record.ttl;
     }
-    records = {};
+    records = std::vector<zone::Record>();  // gives the memory back
   };
   take(changes.removed, &Step::before);
   take(changes.added, &Step::after);

@@ -487,6 +487,7 @@ void Server::note_gone(std::vector<dns::Name> names) {
 void Server::copy_again(const ZoneLoader::Job& secondary) {
   const zone::ZoneView zone = committer_->current().zone_at(secondary.apex);
   if (!zone || !zone.loaded() || zone.source_mtime_ns() != 0) return;
+  if (!is_secondary(zone)) return;  // a reload has made the file what counts
   if (copying_image_)
     copied_later_.push_back(secondary);
   else

@@ -296,6 +296,7 @@ void WorkerPool::Impl::release_oldest(std::uint64_t before, bool urgent) {
     log::error("worker_holds_memory", "slot", number, "pid", slot.pid, "version", oldest);
     kill(slot);
   }
+  if (patience_over) oldest_.since = now;  // a process takes some time to end
 }
 
 }  // namespace pando::manager

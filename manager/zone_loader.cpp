@@ -105,6 +105,15 @@ void ZoneLoader::run(Lane lane, Source source, std::shared_ptr<HistorySource> hi
   asio::post(io_, [this] { fill(); });
 }
 
+/// Tasks own their batch, and those that wait are owned by it.
+ZoneLoader::~ZoneLoader() {
+  for (Batches& lane : lanes_)
+    for (const std::shared_ptr<Batch>& batch : lane) {
+      batch->again.clear();
+      batch->waiting.clear();
+    }
+}
+
 void ZoneLoader::stop() {
   stopped_ = true;
   loads_.give_up();
@@ -112,8 +121,9 @@ void ZoneLoader::stop() {
 
 void ZoneLoader::fill() {
   if (stopped_) return;
-  fill(Lane::kCopies);
-  fill(Lane::kFiles);
+  const bool copies_first = running(Lane::kCopies) <= running(Lane::kFiles);
+  fill(copies_first ? Lane::kCopies : Lane::kFiles);
+  fill(copies_first ? Lane::kFiles : Lane::kCopies);
 }
 
 /// A lane always has one thread at least, so that what is large in the other one holds up nobody.
@@ -296,8 +306,11 @@ void ZoneLoader::built(const std::shared_ptr<Task>& task) {
   task->pin = {};
   if (task->moved) return build(task);
   if (task->outcome) return finish(task, std::move(*task->outcome));
-  if (!committer_.current().zone_at(task->job.apex))
-    return finish(task, {Outcome::Kind::kFailed, {}, 0, {"zone is no longer configured"}});
+  const zone::ZoneView now = committer_.current().zone_at(task->job.apex);
+  if (!now) return finish(task, {Outcome::Kind::kFailed, {}, 0, {"zone is no longer configured"}});
+  // A reload has made it one meanwhile: what it is served says its primary.
+  if (!task->job.file_optional && now.loaded() && is_secondary(now))
+    return finish(task, {Outcome::Kind::kUnchanged, now.serial(), now.record_count(), {}});
   if (task->plan && task->plan->kind == MergePlan::Kind::kMerge)
     merge(task);
   else

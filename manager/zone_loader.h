@@ -44,6 +44,9 @@ class ZoneLoader {
   ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
              shm::SlotTable& slots, Committer& committer, LargeChanges& changes,
              zone::DataLimits limits);
+  ZoneLoader(const ZoneLoader&) = delete;
+  ZoneLoader& operator=(const ZoneLoader&) = delete;
+  ~ZoneLoader();
 
   void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
   /// Where jobs come from: asked for some whenever a thread is free, so that a million zones cost

@@ -88,7 +88,8 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     if (!used) wait(chunk, version);
   }
   if (taken + compaction_chunks(quota_) > quota_) beyond_ = beyond(quota_);
-  ceiling_ = std::max(quota_, in_use_ + beyond_);
+  // Where there are no more chunk numbers, deletes have to leave compaction its part all the same.
+  ceiling_ = std::max(quota_, std::min(in_use_ + beyond_, limit_));
 }
 
 void ChunkPool::settle_borrowed() {

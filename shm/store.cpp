@@ -255,7 +255,7 @@ Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
   for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
     file.counts()[chunk] = image.chunks[chunk].count;
   if (auto filled = fill_side(image); !filled) return filled;
-  if (image.line != 0) file.header().line = image.line;  // versions go on behind the image's
+  file.header().line = image.line;  // versions go on behind the image's; 0: an earlier build's
   words().root.store(image.root_block, std::memory_order_relaxed);
   words().epoch.store(image.version, std::memory_order_relaxed);
   // Versions go on in the open chunk, which may have no live block.

@@ -325,12 +325,26 @@ TEST(Image, OfTheFirstVersionIsRead) {
   must(host.boot());
   EXPECT_EQ(host.blocks->contents(), saved);
   EXPECT_EQ(host.image->index()->state.line, 0U);
-  EXPECT_NE(host.blocks->store().line(), 0U);
-  // Beside a live store, too, and its line is known from the next checkpoint on.
+  EXPECT_EQ(host.blocks->store().line(), 0U);
+  // Beside a live store, too.
   host.restart();
   ASSERT_NE(host.image->index(), nullptr);
   EXPECT_FALSE(must(host.checkpoint()).anew);
-  EXPECT_EQ(host.image->index()->state.line, host.blocks->store().line());
+  EXPECT_EQ(host.image->index()->state.line, 0U);
+}
+
+/// One of an earlier build that a start had no use for, beside the store that was made instead.
+TEST(Image, OfTheFirstVersionIsNoneOfAStoreThatWasMadeSince) {
+  Host host(14);
+  (void)host.boot();
+  host.blocks->change(host.random);
+  (void)must(host.checkpoint());
+  ASSERT_NE(host.blocks->store().line(), 0U);
+  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
+  Image image(host.disk, host.image_options());
+  const Status looked = image.look(host.blocks->store().line());
+  ASSERT_FALSE(looked);
+  EXPECT_TRUE(Image::may_be_good(looked.error().code));
 }
 
 TEST(Image, OfAnotherLineIsNotTakenForOneOfTheLiveStore) {
@@ -358,6 +372,9 @@ TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
   (void)host.boot();
   for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
   (void)must(host.checkpoint());
+  // Without lines, which would tell.
+  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
+  must(host.boot());
   Host other(5);
   other.disk = host.disk;
   (void)other.boot();
@@ -366,8 +383,6 @@ TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
   for (int i = 0; i < 50; ++i) other.blocks->change(other.random);
   (void)must(other.checkpoint());
   host.disk = other.disk;
-  // Else it would be told by its line.
-  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
   host.restart();
   ASSERT_NE(host.image->index(), nullptr);
   const Image::Written written = must(host.checkpoint());
