@@ -91,10 +91,10 @@ void ZoneCopies::begin(const dns::Name& zone, const Copy& copy) {
   auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots_.pin_own(version->version()));
   asio::post(pool_, [this, zone, path = copy.path, version, pin] {
     const zone::ZoneView view = version->zone_at(zone);
-    const bool copied = is_copied(view);
-    const dns::Serial serial = copied ? view.serial() : dns::Serial{};
-    Copied written = fail(Errc::kNotFound, "the zone is no secondary any more");
-    if (copied) written = write_copy(files_, view, path);
+    const bool loaded = view && view.loaded();
+    const dns::Serial serial = loaded ? view.serial() : dns::Serial{};
+    Copied written = fail(Errc::kNotFound, "the zone has gone");
+    if (loaded) written = write_copy(files_, view, path);
     asio::post(io_, [this, zone, pin, serial, written] { end(zone, serial, written); });
   });
 }
