@@ -480,11 +480,12 @@ def outgrow(host):
         if number == 50:
             host.server.control("zone", "snapshot", ZONE, "good")
     host.checkpoint()
-    for name in "ab":  # together more than the rest of a chunk
-        update = dns.update.UpdateMessage(ZONE)
-        for part in range(50):
-            update.add(f"{name}{part}", 300, "TXT", texts)
-        assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
+    for verb, words in (("add", (300, "TXT", texts)), ("delete", ())):  # more than the lower limit leaves an image's journal
+        for name in range(64):
+            update = dns.update.UpdateMessage(ZONE)
+            for part in range(50):
+                getattr(update, verb)(f"n{name}-{part}", *words)
+            assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
     host.update("behind")
     kept = contents(index_and_chunks(host))
     host.lose_memory()
