@@ -373,7 +373,7 @@ def test_a_notify_that_comes_meanwhile_is_heeded(listed):
         listed.write(listed.lines + ["copy.test -  copy"])
         listed.start("copy.test")
         servers.wait_until("it has come", lambda: listed.server.serial("copy.test") == 1)
-        servers.wait_until("its copy is noted", lambda: "zone_copied" in listed.server.log())
+        servers.wait_until("its copy is noted", lambda: "zone_copied" in (listed.server.folder / "log").read_text())
         listed.kill_all()
         primary.serial = 2
         asked = len(primary.asked)
