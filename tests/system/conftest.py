@@ -8,7 +8,7 @@ TOGETHER = ("test_isolation", "test_systemd_boot", "differential")  # what they 
 
 
 def pytest_collection_modifyitems(items):
-    """Tests run side by side in two processes; those of one group stay in one."""
+    """Tests run side by side in three processes, as they wait half of the time; those of one group stay in one."""
     for item in items:
         for group in TOGETHER:
             if group in item.nodeid:
