@@ -95,7 +95,7 @@ def write_until(server, done):
         replace_names(server, step * 100 % NAMES, step)
         most = max(most, waiting(server))
         return done()
-    servers.wait_until("it is done", more, 120)
+    servers.wait_until("it is done", more, 300)
     return most
 
 
