@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/progress.h"
 #include "config/load.h"
 #include "ctl/progress.h"
 #include "ctl/zone_lint.h"
@@ -109,18 +109,44 @@ int check_config(const std::string& path, Output output) {
 
 namespace {
 
+struct ZoneCheck {
+  dns::ScanReport scan;
+  ZoneFacts facts;
+};
+
 dns::ScanReport read_file(const std::string& path, dns::ScanOptions options,
-                          zone::ZoneBuilder& builder, const Output& output) {
+                          zone::ZoneBuilder& builder, Progress& progress) {
   std::error_code unknown;
   const auto octets = std::filesystem::file_size(path, unknown);
-  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : octets);
-  std::atomic<std::uint64_t> read = 0;
-  std::uint64_t shown = 0;
-  options.octets_read = &read;
+  progress.begin(Progress::Phase::kReading, unknown ? 0 : octets);
+  options.octets_read = &progress.done();
   return dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) {
-    if (read != shown) bar.at(shown = read);
     return builder.add(record.owner, record.type, record.ttl, record.rdata);
   });
+}
+
+/// Reads the file, ends the zone and looks at it, or finds out what is wrong.
+ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& store,
+                const Output& output) {
+  Progress progress;
+  const Progress::Scope scope(&progress);
+  const ProgressWatch watch(output.err, !output.json && stderr_is_terminal(), progress);
+  shm::Transaction transaction = store.begin();
+  zone::ZoneBuilder builder(apex, transaction);
+  dns::ScanOptions options;
+  options.origin = apex;
+  ZoneCheck checked{read_file(path, options, builder, progress), {}};
+  dns::ScanReport& scan = checked.scan;
+  if (!scan.ok()) return checked;  // half a zone would only give errors that follow from the first
+  auto built = look_at(apex, builder, transaction);
+  if (built) {
+    checked.facts = std::move(*built);
+    return checked;
+  }
+  progress.begin(Progress::Phase::kChecking, 0);
+  scan.errors = zone::find_broken_rules(path, options);
+  if (scan.errors.empty()) scan.errors.push_back(fmt::format("{}: {}", path, built.error().text));
+  return checked;
 }
 
 }  // namespace
@@ -136,22 +162,8 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
     output.err << "pandoctl: " << store.error().text << '\n';
     return kFailed;
   }
-  shm::Transaction transaction = store->begin();
-  zone::ZoneBuilder builder(*apex, transaction);
-  dns::ScanOptions options;
-  options.origin = *apex;
-  dns::ScanReport scan = read_file(path, options, builder, output);
-  ZoneFacts facts;
-  if (scan.ok()) {  // half a zone would only give errors that follow from the first ones
-    auto built = look_at(*apex, builder, transaction);
-    if (built)
-      facts = std::move(*built);
-    else
-      scan.errors = zone::find_broken_rules(path, options);
-    if (!built && scan.errors.empty())
-      scan.errors.push_back(fmt::format("{}: {}", path, built.error().text));
-  }
-  return report(*apex, std::move(scan), facts, output);
+  ZoneCheck checked = check(*apex, path, *store, output);
+  return report(*apex, std::move(checked.scan), checked.facts, output);
 }
 
 }  // namespace pando::ctl

@@ -1,6 +1,7 @@
 #include "ctl/manager_commands.h"
 
 #include <sys/socket.h>
+#include <algorithm>
 
 #include <charconv>
 #include <filesystem>
@@ -66,15 +67,28 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+/// How far a load is: without a percentage when the whole is not known, as with $INCLUDE.
+std::string progress_text(const ipc::ZoneRow& zone) {
+  const auto amount = [&](std::uint64_t count) {
+    return zone.load_phase == "reading" ? octets_text(count) : number(count);
+  };
+  if (zone.load_total != 0) {
+    const double share = static_cast<double>(std::min(zone.load_done, zone.load_total)) /
+                         static_cast<double>(zone.load_total);
+    return fmt::format("{}, {}% of {}", zone.load_phase, static_cast<unsigned>(share * 100.0),
+                       amount(zone.load_total));
+  }
+  return zone.load_done == 0 ? zone.load_phase
+                             : fmt::format("{}, {}", zone.load_phase, amount(zone.load_done));
+}
+
 void print(const ipc::ZoneRow& zone, std::ostream& out) {
   const bool secondary = zone.kind == "secondary";
   Facts facts;
   facts.add("zone", zone.name);
   facts.add("kind", zone.kind);
   facts.add("state", zone.state);
-  if (zone.file_octets != 0)
-    facts.add("loading", fmt::format("{}% of {} read", zone.read_octets * 100 / zone.file_octets,
-                                     octets_text(zone.file_octets)));
+  if (!zone.load_phase.empty()) facts.add("loading", progress_text(zone));
   facts.add("serial", number(zone.serial));
   facts.add("records", number(zone.records));
   facts.add("names", number(zone.names));

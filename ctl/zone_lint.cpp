@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/progress.h"
 #include "dns/rdata.h"
 
 namespace pando::ctl {
@@ -22,10 +23,12 @@ class Linter {
   explicit Linter(const zone::ZoneView& zone) : zone_(zone) {}
 
   std::vector<std::string> run() {
+    ProgressCount count(Progress::Phase::kChecking, zone_.name_count());
     auto cursor = zone_.begin();
     while (lines_.size() < kMaxLintLines) {
       const RecordView record = cursor.next();
       if (!record) break;
+      count.add();
       look_at(record);
     }
     return std::move(lines_);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/pause_point.h"
+#include "base/progress.h"
 #include "dns/text.h"
 #include "dns/ttl_text.h"
 #include "dns/zone_scanner_generate.h"
@@ -355,6 +357,9 @@ Status ZoneScanner::scan_included(const std::string& path, const PaddedName& ori
   const PaddedName saved_origin = std::exchange(origin_, origin);
   const PaddedName saved_owner = *owner_;
   const bool saved_owner_known = owner_known_;
+  // How much there is to read is known of the first file only.
+  if (Progress* const progress = Progress::here()) progress->lose_total();
+  pause_point("zone-include");
   ++depth_;
   File file{path, file_, source.identity(), {}};
   scan_source(file, source);

@@ -54,8 +54,9 @@ void visit_fields(Visitor& visit, Row& row)
   visit("expires_at", row.expires_at);
   visit("last_ok", row.last_ok);
   visit("problem", row.problem);
-  visit("file_octets", row.file_octets);
-  visit("read_octets", row.read_octets);
+  visit("load_phase", row.load_phase);
+  visit("load_done", row.load_done);
+  visit("load_total", row.load_total);
 }
 
 template <class Visitor, class Row>

@@ -56,8 +56,11 @@ struct ZoneRow {
   std::uint64_t expires_at = 0;
   std::uint64_t last_ok = 0;      ///< last successful check with a primary
   std::string problem{};          ///< why the last load, transfer or export failed
-  std::uint64_t file_octets = 0;  ///< while its file is being read: its size,
-  std::uint64_t read_octets = 0;  ///< and how far that is; with files that it includes
+  /// While a large file is loaded: "looking", "reading" (counts octets), "sorting", "building"
+  /// (records), "comparing" (names), "checking", "putting".
+  std::string load_phase{};
+  std::uint64_t load_done = 0;   ///< of that phase
+  std::uint64_t load_total = 0;  ///< 0 = not known
   bool operator==(const ZoneRow&) const = default;
 };
 

@@ -12,8 +12,8 @@ namespace pando::manager {
 
 void FileLook::examine(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
-  progress->read_octets = 0;
-  progress->file_octets = source ? source->file_octets : 0;
+  const Progress::Scope scope(progress.get());
+  progress->begin(Progress::Phase::kLooking, 0);
   forget_findings();
   served = live() && live().loaded();
   if (!served) return load_new(store, source.has_value());
@@ -90,7 +90,6 @@ void FileLook::compare(shm::Store& store) {
     if (!file) return fail_with(std::move(file.error().lines));
     if (*file && plan_difference(**file)) return;
   }
-  progress->read_octets = 0;
   warnings.clear();
   compare_built(store);
 }

@@ -1,19 +1,10 @@
 #include "manager/load_progress.h"
 
-#include <algorithm>
-
 namespace pando::manager {
 
 namespace {
 constexpr std::chrono::seconds kTellEvery{10};
 }  // namespace
-
-unsigned LoadProgress::percent() const noexcept {
-  const std::uint64_t whole = file_octets.load(std::memory_order_relaxed);
-  if (whole == 0) return 0;
-  const std::uint64_t read = std::min(read_octets.load(std::memory_order_relaxed), whole);
-  return static_cast<unsigned>(static_cast<double>(read) / static_cast<double>(whole) * 100.0);
-}
 
 std::shared_ptr<LoadProgress> LoadsUnderWay::begin(const dns::Name& zone,
                                                    LoadProgress::Clock::time_point now) {

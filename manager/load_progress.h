@@ -1,30 +1,24 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/progress.h"
 #include "dns/name.h"
 
 namespace pando::manager {
 
-/// How far the thread that loads a zone has read its file, and whether it is to go on.
-struct LoadProgress {
+/// How far the thread that loads a zone has come, and whether it is to go on.
+struct LoadProgress : Progress {
   using Clock = std::chrono::steady_clock;
 
   dns::Name zone;
   Clock::time_point start;
-  Clock::time_point told;                     ///< commit thread: the last line in the log
-  std::atomic<std::uint64_t> file_octets{0};  ///< without what it includes; 0 = not known yet
-  std::atomic<std::uint64_t> read_octets{0};  ///< with that
+  Clock::time_point told;  ///< commit thread: the last line in the log
   /// Nobody wants the zone any more. Set by the commit thread, once; the loading thread ends with
   /// an error soon after. Nothing else is read by it, so no order is needed.
   std::atomic<bool> given_up{false};
-
-  /// 0 to 100. At 100 the zone is being built, or compared with what is served.
-  [[nodiscard]] unsigned percent() const noexcept;
 };
 
 /// Asked for each record of a load, looks at LoadProgress::given_up every few thousand of them:

@@ -355,8 +355,10 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
     return row;
   }
   if (const auto load = loader_->progress(zone.apex())) {
-    row.file_octets = load->file_octets;
-    row.read_octets = std::min<std::uint64_t>(load->read_octets, row.file_octets);
+    const Progress::Seen seen = load->seen();
+    row.load_phase = to_text(seen.phase);
+    row.load_done = seen.done;
+    row.load_total = seen.total;
   }
   row.names = zone.name_count();
   row.history = zone.history_octets();

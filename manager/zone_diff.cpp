@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/progress.h"
 #include "dns/rdata.h"
 
 namespace pando::manager {
@@ -85,9 +86,11 @@ class Differ {
     auto new_cursor = after_.begin();
     Place old_place = Place::next(old_cursor, before_);
     Place new_place = Place::next(new_cursor, after_);
+    ProgressCount count(Progress::Phase::kComparing, before_.name_count() + after_.name_count());
     while (old_place.record || new_place.record) {
       const int order = compare(old_place, new_place);
       diff_names(order <= 0 ? old_place : Place(), order >= 0 ? new_place : Place());
+      count.add(order == 0 ? 2 : 1);
       if (order <= 0) old_place = Place::next(old_cursor, before_);
       if (order >= 0) new_place = Place::next(new_cursor, after_);
       if (count_ > max_records_) return false;

@@ -39,7 +39,10 @@ dns::PartOptions part_options() {
 dns::ScanReport scan(const std::string& path, const dns::Name& apex, std::uint64_t octets,
                      LoadProgress* progress, const dns::RecordSink& sink) {
   dns::ScanOptions options = options_for(apex);
-  if (progress != nullptr) options.octets_read = &progress->read_octets;
+  if (progress != nullptr) {
+    progress->begin(Progress::Phase::kReading, octets);
+    options.octets_read = &progress->done();
+  }
   const dns::PartOptions parts = part_options();
   return octets < parts.least_octets ? dns::scan_zone_file(path, options, sink)
                                      : dns::scan_zone_file_in_parts(path, options, parts, sink);
@@ -159,7 +162,9 @@ class Builder {
   }
 
   Status add_snapshot(const JournalHistory& history) {
-    return history.for_each_base_record(apex_, [this](const zone::Record& record) {
+    ProgressCount count(Progress::Phase::kBuilding, 0);
+    return history.for_each_base_record(apex_, [this, &count](const zone::Record& record) {
+      count.add();
       return add(record.owner, record.type, record.ttl, record.rdata);
     });
   }
@@ -262,6 +267,7 @@ Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const 
 }
 
 ZoneProblems problems_of(const std::string& path, const dns::Name& apex, const Error& error) {
+  if (Progress* const progress = Progress::here()) progress->begin(Progress::Phase::kChecking, 0);
   if (error.code == Errc::kInvalid)
     if (auto lines = zone::find_broken_rules(path, options_for(apex)); !lines.empty())
       return {std::move(lines)};

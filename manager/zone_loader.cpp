@@ -311,6 +311,7 @@ void ZoneLoader::built(const std::shared_ptr<Task>& task) {
   // A reload has made it one meanwhile: what it is served says its primary.
   if (!task->job.file_optional && now.loaded() && is_secondary(now))
     return finish(task, {Outcome::Kind::kUnchanged, now.serial(), now.record_count(), {}});
+  task->progress->begin(Progress::Phase::kPutting, 0);
   if (task->plan && task->plan->kind == MergePlan::Kind::kMerge)
     merge(task);
   else
@@ -470,9 +471,16 @@ void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
 void ZoneLoader::tell_progress(LoadProgress::Clock::time_point now) {
   using std::chrono::duration_cast;
   using std::chrono::seconds;
-  for (const auto& load : loads_.due(now))
-    log::info("zone_loading", "zone", to_text(load->zone), "percent", load->percent(), "octets",
-              load->file_octets.load(), "s", duration_cast<seconds>(now - load->start).count());
+  for (const auto& load : loads_.due(now)) {
+    const Progress::Seen seen = load->seen();
+    const auto spent = duration_cast<seconds>(now - load->start).count();
+    if (const auto percent = seen.percent())
+      log::info("zone_loading", "zone", to_text(load->zone), "phase", to_text(seen.phase),
+                "percent", *percent, "done", seen.done, "total", seen.total, "s", spent);
+    else
+      log::info("zone_loading", "zone", to_text(load->zone), "phase", to_text(seen.phase), "done",
+                seen.done, "s", spent);
+  }
   for (const Batches& batches : lanes_)
     for (const auto& batch : batches) {
       if (now - batch->told < kTellEvery) continue;

@@ -1,7 +1,11 @@
 #include "zone/collected.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+
+#include "base/pause_point.h"
+#include "base/progress.h"
 
 namespace pando::zone {
 
@@ -104,7 +108,18 @@ int LateRecords::compare_names(const Entry& a, const Entry& b) const noexcept {
   return order != 0 ? order : static_cast<int>(key_a.size()) - static_cast<int>(key_b.size());
 }
 
+namespace {
+
+/// So often std::sort() compares, about: it is for those who wait.
+std::uint64_t comparisons_for(std::size_t count) {
+  return count * static_cast<std::uint64_t>(std::bit_width(count)) * 6 / 5;
+}
+
+}  // namespace
+
 void LateRecords::sort() {
+  ProgressCount compared(Progress::Phase::kSorting, size_, comparisons_for(size_));
+  pause_point("zone-sort");
   sorted_.reserve(size_);
   sorted_.assign(first_.begin(), first_.end());
   for (auto& block : blocks_) {  // each goes once it is copied, so that memory has all just once
@@ -112,7 +127,8 @@ void LateRecords::sort() {
     sorted_.insert(sorted_.end(), block.get(), block.get() + count);
     block.reset();
   }
-  std::sort(sorted_.begin(), sorted_.end(), [this](const Entry& a, const Entry& b) {
+  std::sort(sorted_.begin(), sorted_.end(), [this, &compared](const Entry& a, const Entry& b) {
+    compared.add();
     const int order = compare_names(a, b);
     return order != 0 ? order < 0 : a.record < b.record;
   });

@@ -255,7 +255,7 @@ Status Comparison::sort() {
 /// more has changed than may; ref 0: the name is new, late null: nothing was kept of it. The leaf
 /// at or before each late name is looked up, so that the keys of all others need not be made.
 template <class Visit>
-Status Comparison::walk(Stream& stream, Visit&& visit) {
+Status Comparison::walk(Stream& stream, ProgressCount& count, Visit&& visit) {
   std::optional<Group> late;
   LeafBlock stop;  // the late name's own leaf, or the one that it is behind
   const auto next_late = [&] {
@@ -273,6 +273,7 @@ Status Comparison::walk(Stream& stream, Visit&& visit) {
     if (auto visited = visit(0, &*late); !visited) return visited;
   TrieWalk leaves(stream.trie);
   for (LeafBlock leaf = leaves.next(); leaf && !is_above(most_at_all_); leaf = leaves.next()) {
+    count.add();
     const bool is_stop = late && stop.ref == leaf.ref;
     const TrieKey key(is_stop ? stream.trie.labels_of(leaf) : ByteView());
     const bool is_late = is_stop && same_octets(late->key, {key.data(), key.length()});
@@ -370,8 +371,10 @@ Result<Comparison::Soa> Comparison::finish() {
   auto name = put_together(names_, live_.entry_->apex, is_late ? &*first : nullptr);
   if (!name) return pass(name);
   if (name->after.rrsets.empty()) {  // whatever else is wrong comes first
-    auto walked = walk(
-        names_, [&](std::uint32_t ref, const Group* late) { return judge(names_, ref, late); });
+    ProgressCount count(Progress::Phase::kComparing, live_.name_count());
+    auto walked = walk(names_, count, [&](std::uint32_t ref, const Group* late) {
+      return judge(names_, ref, late);
+    });
     if (!walked) return pass(walked);
     return fail(Errc::kInvalid, "{}: no SOA record", dns::to_text(apex_));
   }
@@ -386,9 +389,11 @@ Result<std::optional<Changes>> Comparison::difference(const Most& most) {
   if (auto sorted = sort(); !sorted) return pass(sorted);
   // No zone that comes out of this has more records, so what is too much for it is too much.
   most_at_all_ = most(live_.record_count() + names_.late.size() + nsec3_.late.size());
+  ProgressCount count(Progress::Phase::kComparing, live_.name_count());
   for (Stream* stream : {&names_, &nsec3_}) {
-    auto walked = walk(
-        *stream, [&](std::uint32_t ref, const Group* late) { return judge(*stream, ref, late); });
+    auto walked = walk(*stream, count, [&](std::uint32_t ref, const Group* late) {
+      return judge(*stream, ref, late);
+    });
     if (!walked) return pass(walked);
   }
   if (is_above(most_at_all_) || is_above(most(records_))) return std::nullopt;
@@ -417,8 +422,9 @@ Status Comparison::give_to(ZoneBuilder& builder) {
   if (auto sorted = sort(); !sorted) return sorted;
   changes_ = {};
   most_at_all_ = UINT64_MAX;
+  ProgressCount count(Progress::Phase::kComparing, live_.name_count());
   for (Stream* stream : {&names_, &nsec3_}) {
-    auto walked = walk(*stream, [&](std::uint32_t ref, const Group* late) -> Status {
+    auto walked = walk(*stream, count, [&](std::uint32_t ref, const Group* late) -> Status {
       if (late == nullptr && !marks_.has_some(ref)) return {};
       auto name = put_together(*stream, ref, late);
       if (!name) return pass(name);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/progress.h"
 #include "zone/changes.h"
 #include "zone/collected.h"
 #include "zone/draft.h"
@@ -103,7 +104,7 @@ class Comparison {
 
   Status sort();
   template <class Visit>
-  Status walk(Stream& stream, Visit&& visit);
+  Status walk(Stream& stream, ProgressCount& count, Visit&& visit);
   Status judge(const Stream& stream, std::uint32_t ref, const Group* late);
   [[nodiscard]] bool is_as_it_was(std::uint32_t ref);
   Result<Pair> put_together(const Stream& stream, std::uint32_t ref, const Group* late);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/pause_point.h"
+#include "base/progress.h"
+
 namespace pando::zone {
 
 namespace {
@@ -47,7 +50,9 @@ Result<std::uint32_t> LateMerge::write(const LateRecords::Group& group, std::uin
 }
 
 Result<std::uint32_t> LateMerge::put_each() {
+  ProgressCount count(Progress::Phase::kBuilding, late_.size());
   while (const auto group = late_.next()) {
+    count.add(group->entries.size());
     const TrieKey key(group->labels);
     const Trie trie(transaction_.window(), root_, LeafKind::kRecord);
     const bool at_apex = group->labels.empty();
@@ -61,11 +66,14 @@ Result<std::uint32_t> LateMerge::put_each() {
   return root_;
 }
 
-Result<std::uint32_t> LateMerge::rebuild() {
+Result<std::uint32_t> LateMerge::rebuild(std::uint64_t leaves) {
+  ProgressCount count(Progress::Phase::kBuilding, late_.size() + leaves);
+  pause_point("zone-build");
   TrieBuilder trie(transaction_);
   LeafRow row(Trie(transaction_.window(), root_, LeafKind::kRecord));
   while (const auto group = late_.next()) {
-    for (; row.is_before(group->key); row.advance())
+    count.add(group->entries.size());
+    for (; row.is_before(group->key); row.advance(), count.add())
       if (auto kept = trie.add(row.ref(), row.key()); !kept) return pass(kept);
     const bool at_apex = group->labels.empty();
     const bool is_there = !at_apex && row.is_at(group->key);
@@ -75,7 +83,7 @@ Result<std::uint32_t> LateMerge::rebuild() {
     if (auto put = trie.add(*ref, group->key); !put) return pass(put);
     if (is_there) row.advance();
   }
-  for (; !row.ended(); row.advance())
+  for (; !row.ended(); row.advance(), count.add())
     if (auto kept = trie.add(row.ref(), row.key()); !kept) return pass(kept);
   release_branches(transaction_, root_);
   return trie.finish();

@@ -21,8 +21,9 @@ class LateMerge {
   /// Changes the trie name by name: for few late names. Gives the root. The first name in
   /// canonical order that breaks a rule or limit is the error: kInvalid, kFull; kCorrupt.
   Result<std::uint32_t> put_each();
-  /// Builds the trie anew from its leaves and the late names, side by side. As put_each().
-  Result<std::uint32_t> rebuild();
+  /// Builds the trie anew from its leaves, of which it has so many, and the late names, side by
+  /// side. As put_each().
+  Result<std::uint32_t> rebuild(std::uint64_t leaves);
 
  private:
   Result<std::uint32_t> write(const LateRecords::Group& group, std::uint32_t old);

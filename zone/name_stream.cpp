@@ -117,7 +117,7 @@ Result<std::uint32_t> NameStream::finish() {
   if (!root || late_.size() == 0) return root;
   late_.sort();
   LateMerge merge(writer_, transaction_, late_, *root, apex_);
-  return late_.size() * kLeavesPerLate < leaves_ ? merge.put_each() : merge.rebuild();
+  return late_.size() * kLeavesPerLate < leaves_ ? merge.put_each() : merge.rebuild(leaves_);
 }
 
 }  // namespace pando::zone

@@ -2,6 +2,7 @@
 held at a pause point, so nothing here depends on how long anything takes."""
 
 import os
+import pty
 import subprocess
 
 import dns.rcode
@@ -104,3 +105,70 @@ def test_a_zone_made_secondary_while_its_file_is_loaded_becomes_what_its_primary
     held.let_go(reload)
     held.serves("large.test", 7)
     assert held.server.records("large.test") == held.up.records("large.test")
+
+
+SHUFFLED = SMALL.format(serial=1) + "".join(
+    f"host{number * 7919 % 10_000} TXT \"{'x' * 40}\"\n" for number in range(10_000))
+
+
+@pytest.mark.parametrize("place, phase, total", [
+    ("zone-include", "reading", 0), ("zone-sort", "sorting", 10_003), ("zone-build", "building", 10_003)])
+def test_a_long_load_tells_its_phase_in_status_and_log(pando, tmp_path, place, phase, total):
+    hold = tmp_path / "hold"
+    hold.touch()
+    (tmp_path / "more").write_text("included A 192.0.2.2\n")
+    (tmp_path / "large.zone").write_text(SHUFFLED + ("$INCLUDE more\n" if place == "zone-include" else ""))
+    server = pando([{"name": "large.test", "file": str(tmp_path / "large.zone")}], workers=1)
+    server.pause_at = (place, hold)
+    server.start()
+    row = servers.wait_until("it is there", lambda: (
+        lambda row: row if row["load_phase"] == phase else None)(server.control("zone", "status", "large.test")))
+    assert row["load_total"] == total
+    # What has been read so far is known; nothing of the other phases has been done where they are held.
+    assert row["load_done"] == ((tmp_path / "large.zone").stat().st_size if phase == "reading" else 0)
+    share = "" if phase == "reading" else "percent=0 "
+    line = f"zone_loading zone=large.test. phase={phase} {share}done={row['load_done']}"
+    servers.wait_until(line, lambda: line in server.log(), 60)
+    hold.unlink()
+    servers.wait_until("it is served", lambda: server.serial("large.test") == 1)
+    row = server.control("zone", "status", "large.test")
+    assert (row["load_phase"], row["load_done"], row["load_total"]) == ("", 0, 0)
+
+
+def on_a_terminal(command, environment):
+    """The process, and a function that gives what it has written so far to the terminal that its stderr is."""
+    terminal, its_end = pty.openpty()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=its_end, text=True,
+                               env={**os.environ, **environment})
+    os.close(its_end)
+    os.set_blocking(terminal, False)
+    seen = bytearray()
+
+    def written():
+        try:
+            while octets := os.read(terminal, 65536):
+                seen.extend(octets)
+        except (BlockingIOError, OSError):  # nothing yet, or nobody has the other end any more
+            pass
+        return seen.decode()
+
+    return process, written
+
+
+@pytest.mark.parametrize("place, shown", [
+    ("zone-include", "reading, "), ("zone-sort", "  0% sorting"), ("zone-build", "  0% building")])
+def test_the_bar_of_a_check_goes_through_the_phases(tmp_path, place, shown):
+    hold = tmp_path / "hold"
+    hold.touch()
+    (tmp_path / "more").write_text("included A 192.0.2.2\n")
+    file = tmp_path / "large.zone"
+    file.write_text(SHUFFLED + ("$INCLUDE more\n" if place == "zone-include" else ""))
+    process, written = on_a_terminal(
+        [str(servers.build_folder() / "pandoctl"), "zone", "check", "large.test", str(file)],
+        {"PANDO_PAUSE_AT": place, "PANDO_PAUSE_WHILE": str(hold)})
+    servers.wait_until(shown, lambda: shown in written())
+    assert "100%" not in written().rsplit("\r", 1)[-1]
+    hold.unlink()
+    out = process.communicate(timeout=120)[0]
+    assert process.returncode == 0 and "ok, serial 1" in out
+    assert written().endswith(" \r"), "it is gone at the end"

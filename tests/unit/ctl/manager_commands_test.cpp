@@ -432,5 +432,23 @@ TEST(StopCommand, SaysWhenTheManagerDoesNotEnd) {
   EXPECT_EQ(err.str(), "pandoctl: the manager is still there\n");
 }
 
+TEST(ZoneStatusCommand, TellsHowFarALoadIs) {
+  const auto told = [](const std::string& phase, std::uint64_t done, std::uint64_t total) {
+    ipc::ZoneRow zone = row(7);
+    zone.load_phase = phase;
+    zone.load_done = done;
+    zone.load_total = total;
+    return run(always(ipc::to_json(zone)),
+               [](Session& session) { return session.zone_status("Z000007.example"); })
+        .out;
+  };
+  EXPECT_THAT(told("", 0, 0), Not(HasSubstr("loading")));
+  EXPECT_THAT(told("reading", 1 << 20, 4 << 20),
+              HasSubstr("reading, 25% of " + octets_text(4 << 20)));
+  EXPECT_THAT(told("reading", 4 << 20, 0), HasSubstr("reading, " + octets_text(4 << 20)));
+  EXPECT_THAT(told("sorting", 3, 4), HasSubstr("sorting, 75% of 4\n"));
+  EXPECT_THAT(told("putting", 0, 0), HasSubstr("putting\n"));
+}
+
 }  // namespace
 }  // namespace pando::ctl

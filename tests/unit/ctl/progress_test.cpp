@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "ctl/output.h"
+
 namespace pando::ctl {
 namespace {
 
@@ -39,6 +41,23 @@ TEST(ProgressBar, NothingIsDrawnWhereNobodyLooks) {
     unknown.at(100, kStart + milliseconds(900));
   }
   EXPECT_EQ(err.str(), "");
+}
+
+TEST(ProgressBar, SaysWhichPhaseItIsAndCountsWhereTheWholeIsNotKnown) {
+  std::ostringstream err;
+  {
+    ProgressBar bar(err, true, kStart);
+    bar.at({Progress::Phase::kReading, 1, 2}, kStart + milliseconds(499));
+    EXPECT_EQ(err.str(), "");
+    bar.at({Progress::Phase::kBuilding, 1, 2}, kStart + milliseconds(500));
+    EXPECT_EQ(err.str(), "\r[" + std::string(20, '=') + std::string(20, ' ') + "]  50% building");
+    bar.at({Progress::Phase::kReading, 3 << 20, 0}, kStart + milliseconds(600));
+    EXPECT_THAT(err.str(), HasSubstr("\rreading, " + octets_text(3 << 20) + "   "));
+    EXPECT_THAT(err.str(), EndsWith(std::string(20, ' '))) << "over what was longer";
+    bar.at({Progress::Phase::kChecking, 0, 0}, kStart + milliseconds(700));
+    EXPECT_THAT(err.str(), HasSubstr("\rchecking   "));
+  }
+  EXPECT_THAT(err.str(), EndsWith("\r" + std::string(56, ' ') + "\r"));
 }
 
 }  // namespace

@@ -210,7 +210,10 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                      4,
                      5,
                      6,
-                     "timeout"};
+                     "timeout",
+                     "reading",
+                     7,
+                     8};
   EXPECT_EQ(zone_row_from_json(to_json(zone)).value(), zone);
   const ZoneListResult zones{{zone, ZoneRow{.name = "b."}}, "b."};
   EXPECT_EQ(zone_list_from_json(to_json(zones)).value(), zones);
@@ -225,8 +228,9 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
 
 TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
   const json row = to_json(ZoneRow{.name = "a."});
-  for (const char* key : {"name", "kind", "state", "serial", "records", "names", "history", "file",
-                          "primaries", "refresh_at", "expires_at", "last_ok", "problem"})
+  for (const char* key :
+       {"name", "kind", "state", "serial", "records", "names", "history", "file", "primaries",
+        "refresh_at", "expires_at", "last_ok", "problem", "load_phase", "load_done", "load_total"})
     EXPECT_TRUE(row.contains(key)) << key;
   EXPECT_EQ(row["serial"], 0);
   EXPECT_EQ(to_json(WorkerRow{})["restarts"], 0);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <random>
 #include <thread>
 
 #include "tests/unit/manager/loader_fixture.h"
@@ -37,6 +40,9 @@ class Look : public ::testing::Test {
     note_content(source, read_content(path_));
     parts_.zone.commit(
         [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); });
+  }
+  [[nodiscard]] std::string folder_file(const std::string& name) const {
+    return parts_.folder.path() + "/" + name;
   }
   void unload() {
     parts_.zone.commit([](zone::Draft& draft) { return draft.unload_zone(name("@")); });
@@ -341,6 +347,58 @@ TEST_F(Loader, WhatAnEarlierBuildNotedBesideUnknownUpdatesIsWarnedOfOnce) {
   write(std::string(kFile) + "added A 192.0.2.12\n");
   EXPECT_EQ(load().kind, Kind::kFailed);
   EXPECT_EQ(parts_.zone.lines(), before);
+}
+
+TEST_F(Look, TellsHowManyRecordsItHasBuilt) {
+  constexpr int kNames = 5000;
+  std::vector<std::string> shuffled = kBasicZone;
+  for (int i = 0; i < kNames; ++i)
+    shuffled.push_back("n" + std::to_string(100'000 + i) + " 300 A 192.0.2.1");
+  std::shuffle(shuffled.begin() + 1, shuffled.end(), std::minstd_rand(1));
+  unload();
+  write(shuffled);
+  look();
+  const Progress::Seen seen = look_.progress->seen();
+  EXPECT_TRUE(look_.zone);
+  EXPECT_EQ(seen.phase, Progress::Phase::kBuilding);
+  EXPECT_EQ(seen.total, shuffled.size()) << "none is written before all are known";
+  EXPECT_EQ(seen.done, seen.total);
+}
+
+TEST_F(Look, TellsHowManyNamesItHasCompared) {
+  write(with("added 300 A 192.0.2.12"));
+  look();
+  ASSERT_TRUE(look_.plan);
+  const Progress::Seen seen = look_.progress->seen();
+  EXPECT_EQ(seen.phase, Progress::Phase::kComparing);
+  EXPECT_GT(seen.done, 0U);
+  EXPECT_LE(seen.done, seen.total);
+  EXPECT_EQ(seen.total, parts_.zone.zone().name_count());
+}
+
+TEST_F(Look, TellsOctetsAndNoShareOfAFileThatIncludesOthers) {
+  unload();
+  std::ofstream more(folder_file("more"));
+  for (int i = 0; i < 5000; ++i) more << "p" << 100'000 + i << " 300 A 192.0.2.1\n";
+  more.close();
+  std::vector<std::string> lines = {kBasicZone.front(), "@ 300 NS ns.elsewhere.test."};
+  for (int i = 0; i < 100; ++i)  // in order, so that reading them is all
+    lines.push_back("n" + std::to_string(100 + i) + " 300 A 192.0.2.1");
+  write(lines);
+  const std::uint64_t alone = std::filesystem::file_size(path_);
+  look();
+  EXPECT_EQ(look_.progress->seen().phase, Progress::Phase::kReading);
+  EXPECT_EQ(look_.progress->seen().total, alone);
+  EXPECT_EQ(look_.progress->seen().done, alone);
+  lines.push_back("$INCLUDE " + folder_file("more"));
+  write(lines);
+  look();
+  ASSERT_TRUE(look_.zone);
+  const Progress::Seen seen = look_.progress->seen();
+  EXPECT_EQ(seen.phase, Progress::Phase::kReading);
+  EXPECT_EQ(seen.percent(), std::nullopt);
+  EXPECT_EQ(seen.done,
+            std::filesystem::file_size(path_) + std::filesystem::file_size(folder_file("more")));
 }
 
 }  // namespace

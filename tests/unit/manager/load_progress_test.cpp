@@ -13,20 +13,6 @@ using ::testing::IsEmpty;
 const dns::Name kZone = dns::Name::from_text("example.com.").value();
 constexpr LoadProgress::Clock::time_point kStart{seconds(1000)};
 
-TEST(LoadProgress, IsAShareOfTheFile) {
-  LoadsUnderWay loads;
-  const auto load = loads.begin(kZone, kStart);
-  EXPECT_EQ(load->percent(), 0U) << "its size is not known yet";
-  load->file_octets = 200;
-  load->read_octets = 199;
-  EXPECT_EQ(load->percent(), 99U);
-  load->read_octets = 5000;  // with what it includes
-  EXPECT_EQ(load->percent(), 100U);
-  load->file_octets = UINT64_MAX;
-  load->read_octets = UINT64_MAX / 2;
-  EXPECT_EQ(load->percent(), 50U);
-}
-
 TEST(LoadProgress, AZoneIsUnderWayUntilItsLoadIsLetGo) {
   LoadsUnderWay loads;
   auto load = loads.begin(kZone, kStart);

@@ -106,11 +106,11 @@ TEST_F(Loader, ALoadThatIsGivenUpReadsNoFurtherAndHasNoZone) {
   progress.given_up = true;
   for (const std::size_t octets : {1U, 6U << 20, 12U << 20}) {
     fill(octets);
-    progress.read_octets = 0;
+    progress.at(0);
     const auto built = build_zone(transaction, name("@"), path_, nullptr, &progress);
     ASSERT_FALSE(built);
     EXPECT_THAT(built.error().lines.back(), HasSubstr("the load was given up"));
-    EXPECT_LE(progress.read_octets.load(), 2U << 20) << "of " << text.size();
+    EXPECT_LE(progress.seen().done, 2U << 20) << "of " << text.size();
     write(kFile);
     if (octets == 1) load();
     fill(octets);

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/progress.h"
+
 namespace pando::zone {
 namespace {
 
@@ -72,6 +74,20 @@ TEST(LateRecords, AreTakenOutFromTheEnd) {
     EXPECT_FALSE(late.came_before_mark(late.next()->entries[0]));
     EXPECT_FALSE(late.next());
   }
+}
+
+TEST(LateRecords, TellHowFarTheyAreSorted) {
+  constexpr int kNames = 50'000;
+  Progress progress;
+  const Progress::Scope scope(&progress);
+  LateRecords late;
+  for (int i = 0; i < kNames; ++i) add(late, i * 7919 % kNames);
+  late.sort();
+  const Progress::Seen seen = progress.seen();
+  EXPECT_EQ(seen.phase, Progress::Phase::kSorting);
+  EXPECT_EQ(seen.total, std::uint64_t{kNames});
+  EXPECT_GE(seen.done, seen.total / 2) << "as many comparisons as are thought to be needed, about";
+  EXPECT_LE(seen.done, seen.total);
 }
 
 }  // namespace
