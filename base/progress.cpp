@@ -51,6 +51,7 @@ ProgressCount::ProgressCount(Progress::Phase phase, std::uint64_t total,
 
 void ProgressCount::tell() noexcept {
   if (progress_ == nullptr) return;
+  given_up_ = progress_->is_given_up();
   if (steps_ == 0) return progress_->at(count_);
   const double part = std::min(static_cast<double>(count_) / static_cast<double>(steps_), 1.0);
   progress_->at(static_cast<std::uint64_t>(static_cast<double>(total_) * part));

@@ -7,7 +7,7 @@
 
 namespace pando {
 
-/// How far a thread has come with long work on a zone. That thread alone writes it, in phases that
+/// How far a thread has come with long work on a zone. That thread alone tells it, in phases that
 /// may come more than once; others look at it every now and then. A look between two phases may see
 /// numbers of both.
 class Progress {
@@ -40,6 +40,13 @@ class Progress {
   [[nodiscard]] std::atomic<std::uint64_t>& done() noexcept { return done_; }
   [[nodiscard]] Seen seen() const noexcept;
 
+  /// Nobody wants what comes of the work any more: it ends with an error soon after. By any thread,
+  /// once; nothing else is read by it, so no order is needed.
+  void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_given_up() const noexcept {
+    return given_up_.load(std::memory_order_relaxed);
+  }
+
   /// That of the calling thread's work, which is told by who does a part of it, however deep; null:
   /// nobody looks.
   [[nodiscard]] static Progress* here() noexcept;
@@ -60,13 +67,14 @@ class Progress {
   std::atomic<Phase> phase_{Phase::kLooking};
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::uint64_t> total_{0};
+  std::atomic<bool> given_up_{false};
 };
 
 /// "reading" and so on.
 [[nodiscard]] std::string_view to_text(Progress::Phase phase) noexcept;
 
 /// Counts the steps of a phase and tells the thread's progress of every 4,096th or so, if there is
-/// one: a step costs an addition.
+/// one, and looks whether the work is given up: a step costs an addition.
 class ProgressCount {
  public:
   /// `steps`: so many make up the `total`, if that is another number.
@@ -79,6 +87,8 @@ class ProgressCount {
     count_ += steps;
     if ((before ^ count_) >= kTellEvery) tell();
   }
+  /// As of the last look.
+  [[nodiscard]] bool is_given_up() const noexcept { return given_up_; }
 
  private:
   static constexpr std::uint64_t kTellEvery = 4096;  // a power of two
@@ -88,6 +98,10 @@ class ProgressCount {
   std::uint64_t total_;
   std::uint64_t steps_;
   std::uint64_t count_ = 0;
+  bool given_up_ = false;
 };
+
+/// What work that was given up ends with.
+inline constexpr const char* kGivenUp = "the work was given up";
 
 }  // namespace pando

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Figures beside NSD, Knot and BIND in one run: CPU per query on the root zone, or loading a zone of one of the
-profiles in profiles.py and the memory it takes. Prints a Markdown table.
+profiles in profiles.py, the memory it takes, and CPU per query of it. Prints Markdown tables.
 
   PANDO_BUILD=build/release bench/peers.py query [SECONDS] [SERVER]...
   PANDO_BUILD=build/release bench/peers.py root|addresses|sorted|delegations|tld|tld-nsec [SCALE] [SERVER]...
+
+Queries of a profile's zone are for A of 300,000 of its owners at random, every twentieth for a name that is not there.
 """
 
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -69,6 +72,35 @@ def end(server):
     (server.clean if isinstance(server, servers.Pando) else server.stop)()
 
 
+def answer_cost(server, queries, seconds, mode):
+    """User and system microseconds of CPU per query of all processes, and queries per second."""
+    pids = family(server.process.pid)
+    before = cpu(pids)
+    output = subprocess.run(
+        ["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(queries), "-l", str(seconds), "-c", "8"] +
+        (["-D"] if mode == "DO" else []), capture_output=True, text=True).stdout
+    after = cpu(pids)
+    count = int(re.search(r"Queries completed:\s+(\d+)", output)[1])
+    rate = float(re.search(r"Queries per second:\s+([\d.]+)", output)[1])
+    return (after[0] - before[0]) / count * 1e6, (after[1] - before[1]) / count * 1e6, rate
+
+
+def questions(path, zone, origin, count=300_000):
+    """Writes a file for dnsperf with owners of the zone file in random order."""
+    owners = set()
+    with open(zone) as file:
+        for line in file:
+            if line[0] not in " $@\n":
+                owners.add(line.split(None, 1)[0])
+    source = random.Random(6)
+    owners = sorted(owners)
+    owners = source.sample(owners, min(count, len(owners)))
+    with open(path, "w") as file:
+        for i, owner in enumerate(owners):
+            name = owner if owner.endswith(".") else f"{owner}.{origin}"
+            file.write(f"{owner}0x.{origin} A\n" if i % 20 == 7 and name != owner else f"{name} A\n")
+
+
 def query_costs(folder, kinds, seconds):
     zone = servers.SHARED_DATA / "root-2021-05-19.zone"
     queries = servers.SHARED_DATA / "root-queries-2001.txt"
@@ -79,16 +111,7 @@ def query_costs(folder, kinds, seconds):
     for mode in ("plain", "DO"):
         for _ in range(3):  # in turn, so that a noisy minute hits all of them
             for kind, server in running.items():
-                pids = [p for p in family(server.process.pid)]
-                before = cpu(pids)
-                output = subprocess.run(
-                    ["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(queries), "-l", str(seconds),
-                     "-c", "8"] + (["-D"] if mode == "DO" else []), capture_output=True, text=True).stdout
-                after = cpu(pids)
-                count = int(re.search(r"Queries completed:\s+(\d+)", output)[1])
-                rate = float(re.search(r"Queries per second:\s+([\d.]+)", output)[1])
-                rows.setdefault((mode, kind), []).append(
-                    ((after[0] - before[0]) / count * 1e6, (after[1] - before[1]) / count * 1e6, rate))
+                rows.setdefault((mode, kind), []).append(answer_cost(server, queries, seconds, mode))
     print("| queries | server | user µs/query | system µs/query | queries/s |\n|---|---|---:|---:|---:|")
     for (mode, kind), values in rows.items():
         user, system, rate = sorted(values)[len(values) // 2]
@@ -103,7 +126,10 @@ def load_costs(folder, profile, scale, kinds):
         path, origin, records = servers.SHARED_DATA / "root-2021-05-19.zone", ".", ROOT_RECORDS
     else:
         origin, records = profiles.write(profile, path, scale)
-    print(f"| {profile}: {records:,} records | CPU s to serving | wall s | octets per record |\n|---|---:|---:|---:|")
+    queries = folder / "queries"
+    questions(queries, path, origin)
+    print(f"| {profile}: {records:,} records | CPU s to serving | wall s | octets per record "
+          "| user, system µs per query: plain | DO |\n|---|---:|---:|---:|---:|---:|")
     for kind in kinds:
         server = make(kind, folder / f"load-{kind}", {origin: path})
         started = time.monotonic()
@@ -111,11 +137,17 @@ def load_costs(folder, profile, scale, kinds):
         wall = time.monotonic() - started
         pids = family(server.process.pid)
         user, system = cpu(pids)
-        print(f"| {kind} (all processes) | {user + system:.2f} | {wall:.2f} | {memory(pids) / records:.0f} |")
+        octets = memory(pids)
+        costs = []
+        for mode in ("plain", "DO"):
+            answer_cost(server, queries, 1, mode)
+            costs.append(sorted(answer_cost(server, queries, 3, mode) for _ in range(3))[1])
+        print(f"| {kind} (all processes) | {user + system:.2f} | {wall:.2f} | {octets / records:.0f} | " +
+              " | ".join(f"{cost[0]:.2f}, {cost[1]:.2f}" for cost in costs) + " |", flush=True)
         if kind == "pando":
             store = server.control("status")["store"]
-            print(f"| pando, the store alone: live | | | {store['live'] / records:.1f} |")
-            print(f"| pando, the store alone: chunks in use | | | {store['chunks_in_use'] * 65536 / records:.1f} |")
+            print(f"| pando, the store alone: live | | | {store['live'] / records:.1f} | | |")
+            print(f"| pando, the store alone: chunks in use | | | {store['chunks_in_use'] * 65536 / records:.1f} | | |")
         end(server)
 
 

@@ -55,7 +55,7 @@ void FileLook::load_new(shm::Store& store, bool has_file) {
   }
   const ZoneHistory before{*journal, position, job.file_optional};
   auto built = build_alone(store, job.path, &before);
-  if (!built && has_file && !progress->given_up && journal->has_whole(job.apex))
+  if (!built && has_file && !progress->is_given_up() && journal->has_whole(job.apex))
     return load_old(store, before, std::move(built.error().lines));
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));

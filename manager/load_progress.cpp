@@ -24,7 +24,7 @@ std::shared_ptr<const LoadProgress> LoadsUnderWay::find(dns::NameView zone) cons
 
 void LoadsUnderWay::give_up() {
   for (const auto& one : loads_)
-    if (const auto load = one.lock()) load->given_up.store(true, std::memory_order_relaxed);
+    if (const auto load = one.lock()) load->give_up();
 }
 
 std::vector<std::shared_ptr<const LoadProgress>> LoadsUnderWay::due(

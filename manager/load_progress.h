@@ -9,19 +9,16 @@
 
 namespace pando::manager {
 
-/// How far the thread that loads a zone has come, and whether it is to go on.
+/// How far the thread that loads a zone has come; given up by the commit thread.
 struct LoadProgress : Progress {
   using Clock = std::chrono::steady_clock;
 
   dns::Name zone;
   Clock::time_point start;
   Clock::time_point told;  ///< commit thread: the last line in the log
-  /// Nobody wants the zone any more. Set by the commit thread, once; the loading thread ends with
-  /// an error soon after. Nothing else is read by it, so no order is needed.
-  std::atomic<bool> given_up{false};
 };
 
-/// Asked for each record of a load, looks at LoadProgress::given_up every few thousand of them:
+/// Asked for each record of a load, looks whether it is given up every few thousand of them:
 /// milliseconds apart.
 class GivingUp {
  public:
@@ -32,7 +29,7 @@ class GivingUp {
     return given_up_;
   }
   [[nodiscard]] bool now() const noexcept {
-    return progress_ != nullptr && progress_->given_up.load(std::memory_order_relaxed);
+    return progress_ != nullptr && progress_->is_given_up();
   }
 
  private:

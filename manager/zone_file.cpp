@@ -20,8 +20,6 @@ using Problem = tl::unexpected<ZoneProblems>;
 
 Problem problem(std::vector<std::string> lines) { return Problem(ZoneProblems{std::move(lines)}); }
 
-constexpr const char* kGivenUp = "the load was given up";
-
 dns::ScanOptions options_for(const dns::Name& apex) {
   dns::ScanOptions options;
   options.origin = apex;

@@ -115,9 +115,12 @@ std::uint64_t comparisons_for(std::size_t count) {
   return count * static_cast<std::uint64_t>(std::bit_width(count)) * 6 / 5;
 }
 
+/// Thrown by a comparison: std::sort() has no other way out.
+struct GivenUp {};
+
 }  // namespace
 
-void LateRecords::sort() {
+Status LateRecords::sort() {
   ProgressCount compared(Progress::Phase::kSorting, size_, comparisons_for(size_));
   pause_point("zone-sort");
   sorted_.reserve(size_);
@@ -127,11 +130,18 @@ void LateRecords::sort() {
     sorted_.insert(sorted_.end(), block.get(), block.get() + count);
     block.reset();
   }
-  std::sort(sorted_.begin(), sorted_.end(), [this, &compared](const Entry& a, const Entry& b) {
+  const auto is_before = [this, &compared](const Entry& a, const Entry& b) {
     compared.add();
+    if (compared.is_given_up()) throw GivenUp{};
     const int order = compare_names(a, b);
     return order != 0 ? order < 0 : a.record < b.record;
-  });
+  };
+  try {
+    std::sort(sorted_.begin(), sorted_.end(), is_before);
+  } catch (const GivenUp&) {
+    return fail(Errc::kExists, kGivenUp);
+  }
+  return {};
 }
 
 std::optional<LateRecords::Group> LateRecords::next() {

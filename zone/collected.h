@@ -99,8 +99,8 @@ class LateRecords {
   /// Takes out what came from the `first`-th record on; its octets stay.
   std::vector<Entry> take_from(std::size_t first);
 
-  /// Puts all in canonical order; nothing is added after this.
-  void sort();
+  /// Puts all in canonical order; nothing is added after this. kExists: the work was given up.
+  Status sort();
   /// The next name in that order, once.
   std::optional<Group> next();
   /// From the first one again.

@@ -246,9 +246,8 @@ Status Comparison::sort() {
   is_sorted_ = true;
   if (auto closed = close(names_); !closed) return closed;
   if (auto closed = close(nsec3_); !closed) return closed;
-  names_.late.sort();
-  nsec3_.late.sort();
-  return {};
+  if (auto sorted = names_.late.sort(); !sorted) return sorted;
+  return nsec3_.late.sort();
 }
 
 /// Calls `visit(ref, late)` for each name of a trie and each that is new, in canonical order, until
@@ -274,6 +273,7 @@ Status Comparison::walk(Stream& stream, ProgressCount& count, Visit&& visit) {
   TrieWalk leaves(stream.trie);
   for (LeafBlock leaf = leaves.next(); leaf && !is_above(most_at_all_); leaf = leaves.next()) {
     count.add();
+    if (count.is_given_up()) return fail(Errc::kExists, kGivenUp);
     const bool is_stop = late && stop.ref == leaf.ref;
     const TrieKey key(is_stop ? stream.trie.labels_of(leaf) : ByteView());
     const bool is_late = is_stop && same_octets(late->key, {key.data(), key.length()});

@@ -53,6 +53,7 @@ Result<std::uint32_t> LateMerge::put_each() {
   ProgressCount count(Progress::Phase::kBuilding, late_.size());
   while (const auto group = late_.next()) {
     count.add(group->entries.size());
+    if (count.is_given_up()) return fail(Errc::kExists, kGivenUp);
     const TrieKey key(group->labels);
     const Trie trie(transaction_.window(), root_, LeafKind::kRecord);
     const bool at_apex = group->labels.empty();
@@ -73,6 +74,7 @@ Result<std::uint32_t> LateMerge::rebuild(std::uint64_t leaves) {
   LeafRow row(Trie(transaction_.window(), root_, LeafKind::kRecord));
   while (const auto group = late_.next()) {
     count.add(group->entries.size());
+    if (count.is_given_up()) return fail(Errc::kExists, kGivenUp);
     for (; row.is_before(group->key); row.advance(), count.add())
       if (auto kept = trie.add(row.ref(), row.key()); !kept) return pass(kept);
     const bool at_apex = group->labels.empty();

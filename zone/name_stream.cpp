@@ -115,7 +115,7 @@ Result<std::uint32_t> NameStream::finish() {
   if (auto closed = close(); !closed) return pass(closed);
   auto root = trie_.finish();
   if (!root || late_.size() == 0) return root;
-  late_.sort();
+  if (auto sorted = late_.sort(); !sorted) return pass(sorted);
   LateMerge merge(writer_, transaction_, late_, *root, apex_);
   return late_.size() * kLeavesPerLate < leaves_ ? merge.put_each() : merge.rebuild(leaves_);
 }

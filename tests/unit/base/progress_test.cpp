@@ -69,6 +69,17 @@ TEST(ProgressCount, TurnsStepsIntoWhatTheyAreFor) {
   EXPECT_EQ(progress.seen().done, 1000U) << "more than were thought to be needed";
 }
 
+TEST(ProgressCount, LooksWhetherTheWorkIsGivenUp) {
+  Progress progress;
+  const Progress::Scope scope(&progress);
+  ProgressCount count(Phase::kBuilding, 10'000);
+  progress.give_up();
+  count.add(4095);
+  EXPECT_FALSE(count.is_given_up());
+  count.add();
+  EXPECT_TRUE(count.is_given_up());
+}
+
 TEST(ProgressCount, OfNobodyWhoLooksIsNothing) {
   Progress progress;
   ProgressCount count(Phase::kSorting, 1000);

@@ -384,6 +384,25 @@ TEST(Comparison, TakesLittleMemoryInAnyOrder) {
   }
 }
 
+TEST(Comparison, EndsWhenTheWorkIsGivenUp) {
+  ZoneStore store(testing::kBasicZone, 256 << 20);
+  const Lines lines = large_zone(10'000);
+  store.put(lines);
+  zone::Comparison comparison(store.zone());
+  for (const std::string& line : lines) {
+    const zone::Record one = record(line);
+    ASSERT_TRUE(comparison.add(one.owner, one.type, one.ttl, one.rdata));
+  }
+  ASSERT_TRUE(comparison.finish());
+  Progress progress;
+  const Progress::Scope scope(&progress);
+  progress.give_up();
+  const auto difference = comparison.difference([](std::uint64_t) { return 0; });
+  ASSERT_FALSE(difference);
+  EXPECT_EQ(difference.error().text, kGivenUp);
+  EXPECT_EQ(progress.seen().phase, Progress::Phase::kComparing);
+}
+
 TEST(Comparison, TellsWhenASecondZoneWouldTakeLess) {
   ZoneStore store(testing::kBasicZone, 256 << 20);
   store.put(large_zone(100));

@@ -103,20 +103,20 @@ TEST_F(Loader, ALoadThatIsGivenUpReadsNoFurtherAndHasNoZone) {
   };
   shm::Transaction transaction = parts_.zone.store().begin_private();
   LoadProgress progress;
-  progress.given_up = true;
+  progress.give_up();
   for (const std::size_t octets : {1U, 6U << 20, 12U << 20}) {
     fill(octets);
     progress.at(0);
     const auto built = build_zone(transaction, name("@"), path_, nullptr, &progress);
     ASSERT_FALSE(built);
-    EXPECT_THAT(built.error().lines.back(), HasSubstr("the load was given up"));
+    EXPECT_THAT(built.error().lines.back(), HasSubstr(kGivenUp));
     EXPECT_LE(progress.seen().done, 2U << 20) << "of " << text.size();
     write(kFile);
     if (octets == 1) load();
     fill(octets);
     const auto compared = compare_file(parts_.zone.zone(), name("@"), path_, &progress);
     ASSERT_FALSE(compared);
-    EXPECT_THAT(compared.error().lines.back(), HasSubstr("the load was given up"));
+    EXPECT_THAT(compared.error().lines.back(), HasSubstr(kGivenUp));
   }
 }
 
@@ -135,7 +135,7 @@ TEST_F(Loader, NothingIsPutOrToldOnceItIsStopped) {
       [&] { told = true; });
   ASSERT_TRUE(parts_.run_until([&] { return loader_.progress(name("@")) != nullptr; }));
   loader_.stop();
-  EXPECT_TRUE(loader_.progress(name("@"))->given_up);
+  EXPECT_TRUE(loader_.progress(name("@"))->is_given_up());
   parts_.pool.join();
   parts_.io.restart();
   parts_.io.poll();

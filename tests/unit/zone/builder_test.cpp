@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/progress.h"
 #include "tests/unit/zone/zone_fixture.h"
 
 namespace pando::zone {
@@ -273,6 +274,23 @@ TEST_F(ZoneBuilderTest, AZoneThatIsGivenUpLeavesNothing) {
   }
   EXPECT_EQ(store_->stats().chunks_in_use, before.chunks_in_use);
   EXPECT_EQ(store_->stats().live_octets, before.live_octets);
+}
+
+/// So few come late that their sorting does not look.
+TEST_F(ZoneBuilderTest, PuttingTogetherEndsWhenTheWorkIsGivenUp) {
+  Lines lines = kApex, late;
+  for (int i = 0; i < 4120; ++i) (i % 8 == 4 ? late : lines).push_back(host(i) + " 60 A 192.0.2.1");
+  std::reverse(late.begin(), late.end());  // takes std::sort() the fewest comparisons
+  shm::Transaction transaction = store_->begin_private();
+  Progress progress;
+  const Progress::Scope scope(&progress);
+  ZoneBuilder builder(name("example."), transaction);
+  add(builder, with(lines, late));
+  progress.give_up();
+  const auto built = builder.finish();
+  ASSERT_FALSE(built);
+  EXPECT_EQ(built.error().text, kGivenUp);
+  EXPECT_EQ(progress.seen().phase, Progress::Phase::kBuilding);
 }
 
 TEST_F(ZoneBuilderTest, AFullStoreIsToldAtTheEnd) {

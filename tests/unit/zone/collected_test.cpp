@@ -33,7 +33,7 @@ TEST(LateRecords, ComeBackInOrderHoweverMany) {
   LateRecords late;
   for (int number = kNames; number-- > 0;) add(late, number);
   EXPECT_EQ(late.size(), std::size_t{kNames});
-  late.sort();
+  ASSERT_TRUE(late.sort());
   for (int number = 0; number < kNames; ++number) {
     const auto group = late.next();
     ASSERT_TRUE(group);
@@ -49,7 +49,7 @@ TEST(LateRecords, OfOneNameKeepTheOrderInWhichTheyCame) {
   for (const int number : {5, 3, 5, 4, 5}) add(late, number, 65'535);
   ASSERT_TRUE(late.ends_with(labels_of(5)));
   ASSERT_TRUE(late.add_to_last(record_of(6)));
-  late.sort();
+  ASSERT_TRUE(late.sort());
   EXPECT_TRUE(same_octets(late.next()->labels, labels_of(3)));
   EXPECT_TRUE(same_octets(late.next()->labels, labels_of(4)));
   const auto last = late.next();
@@ -68,7 +68,7 @@ TEST(LateRecords, AreTakenOutFromTheEnd) {
     EXPECT_TRUE(same_octets(late.labels(taken.front()), labels_of(static_cast<int>(left))));
     EXPECT_FALSE(late.ends_with(labels_of(999))) << "it is not there any more";
     add(late, 2000);
-    late.sort();
+    ASSERT_TRUE(late.sort());
     for (std::size_t at = 0; at < left; ++at)
       ASSERT_TRUE(late.came_before_mark(late.next()->entries[0]));
     EXPECT_FALSE(late.came_before_mark(late.next()->entries[0]));
@@ -82,12 +82,24 @@ TEST(LateRecords, TellHowFarTheyAreSorted) {
   const Progress::Scope scope(&progress);
   LateRecords late;
   for (int i = 0; i < kNames; ++i) add(late, i * 7919 % kNames);
-  late.sort();
+  ASSERT_TRUE(late.sort());
   const Progress::Seen seen = progress.seen();
   EXPECT_EQ(seen.phase, Progress::Phase::kSorting);
   EXPECT_EQ(seen.total, std::uint64_t{kNames});
   EXPECT_GE(seen.done, seen.total / 2) << "as many comparisons as are thought to be needed, about";
   EXPECT_LE(seen.done, seen.total);
+}
+
+TEST(LateRecords, AreNotSortedForNobody) {
+  Progress progress;
+  const Progress::Scope scope(&progress);
+  LateRecords late;
+  for (int i = 0; i < 50'000; ++i) add(late, i * 7919 % 50'000);
+  progress.give_up();
+  const auto sorted = late.sort();
+  ASSERT_FALSE(sorted);
+  EXPECT_EQ(sorted.error().text, kGivenUp);
+  EXPECT_LT(progress.seen().done, 1000U);
 }
 
 }  // namespace
