@@ -341,6 +341,9 @@ Status Server::open_workers() {
   };
   hooks.serving = [this](std::uint32_t) { lists_timer_.cancel(); };
   hooks.pins_cleared = [this] { upkeep_->reclaim(); };
+  hooks.no_predecessors = [this] {
+    if (std::exchange(workers_later_, false) && (serves_first_ || in_line_)) start_workers();
+  };
   hooks.image = [this]() -> Result<shm::ImageFile> {
     return copying_image_ ? copying_image_->lend() : shm::ImageFile();
   };

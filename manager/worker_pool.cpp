@@ -155,6 +155,7 @@ void WorkerPool::Impl::greet(const std::shared_ptr<WorkerLink>& link, const ipc:
   auto admitted = admission_.admit(hello, link->peer(), place_of(hello.slot));
   if (!admitted) return refuse(*link, hello, admitted.error());
   Slot& slot = slot_at(hello.slot);
+  is_ours(slot, link->peer().pid);
   if (!slot.process || slot.awaited) {
     slot.adopted = true;
     slot.told_to_stop = false;

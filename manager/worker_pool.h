@@ -57,6 +57,8 @@ class WorkerPool {
     std::function<Result<shm::ImageFile>()> image;
     /// A worker has said Hello and got its sockets.
     std::function<void(std::uint32_t slot)> serving;
+    /// All that has_predecessors() took for workers of another build are of this one.
+    std::function<void()> no_predecessors;
   };
 
   /// Opens the listening socket for workers in the run directory. `launcher` may be null: then the
@@ -77,7 +79,8 @@ class WorkerPool {
   /// query to make them look.
   void store_settled();
 
-  /// Workers of another layout serve in this run directory (manager/worker_succession.cpp).
+  /// Workers of another layout serve in this run directory (manager/worker_succession.cpp), or may
+  /// do so: one that was started before this manager listened is told from them by its Hello.
   [[nodiscard]] bool has_predecessors();
 
   /// Call once, when the store has a version to serve. Slots whose worker outlived the last manager
@@ -94,8 +97,8 @@ class WorkerPool {
   Status remove(std::uint32_t slot, std::function<void()> done = {});
 
   /// Asks back the leases on the oldest version that any worker holds (`pinned-bytes` is passed);
-  /// a worker that still holds it after ten seconds, or when it is `urgent` after a tenth of one, is
-  /// ended when this is called again.
+  /// a worker that still holds it after ten seconds, or when it is `urgent` after a tenth of one,
+  /// is ended when this is called again.
   void release_oldest(std::uint64_t before, bool urgent);
 
   /// Stops all workers; `done` when all have gone (by force after the grace). External workers are

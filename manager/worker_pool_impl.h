@@ -133,6 +133,7 @@ class WorkerPool::Impl {
   // worker_succession.cpp: workers of another layout
   [[nodiscard]] bool is_recorded(const FoundWorker& found) const;
   void await_predecessors();
+  void is_ours(Slot& slot, pid_t pid);
   void follow(Slot& slot, Child process);
   void greet_predecessor(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
                          std::vector<Listeners::Socket>&& adopted);
@@ -180,7 +181,9 @@ class WorkerPool::Impl {
   WorkerKeys keys_;
   ipc::CookieSecret random_secret_{};
   bool started_ = false;
-  bool none_before_ = false;  ///< no worker of another build was there when it was looked
+  /// Workers that no page named when it was looked, and that have not said Hello with our layout.
+  std::set<pid_t> strange_;
+  bool none_before_ = false;  ///< there are none of these
   /// All survivors have handed back their sockets. Until then none is opened and nothing is
   /// steered: the order of the SO_REUSEPORT groups is not known.
   bool settled_ = false;

@@ -1,5 +1,7 @@
 #include <fcntl.h>
 
+#include <asio/post.hpp>
+
 #include <algorithm>
 
 #include "ipc/log.h"
@@ -32,10 +34,22 @@ bool WorkerPool::Impl::is_recorded(const FoundWorker& found) const {
 /// Where there are none, none can come: who started them has ended. So all processes of the host
 /// are looked through once.
 bool WorkerPool::Impl::has_predecessors() {
-  const auto found = find_workers(options_.run_directory);
-  none_before_ = std::all_of(found.begin(), found.end(),
-                             [this](const FoundWorker& worker) { return is_recorded(worker); });
+  for (const FoundWorker& worker : find_workers(options_.run_directory))
+    if (!is_recorded(worker)) strange_.insert(worker.process.pid);
+  none_before_ = strange_.empty();
   return !none_before_;
+}
+
+/// A Hello of our layout: one that a unit started when there was no manager, and no page named it.
+void WorkerPool::Impl::is_ours(Slot& slot, pid_t pid) {
+  if (slot.predecessor && slot.predecessor->pid == pid) {
+    slot.succession.cancel();
+    slot.predecessor.reset();
+  }
+  if (strange_.erase(pid) == 0 || !strange_.empty()) return;
+  none_before_ = true;
+  if (hooks_.no_predecessors)
+    asio::post(io_, [told = guarded([this] { hooks_.no_predecessors(); })] { told({}); });
 }
 
 /// Whoever runs as a worker of this run directory and is not in the slots' pages.

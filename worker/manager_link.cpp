@@ -12,6 +12,9 @@ namespace pando::worker {
 
 namespace {
 
+/// A manager that was killed is back within moments, and nobody may have a socket until then.
+constexpr auto kFirstRetry = std::chrono::milliseconds(10);
+constexpr std::uint32_t kFirstRetries = 200;
 constexpr auto kRetry = std::chrono::milliseconds(100);
 constexpr std::chrono::milliseconds kExpiryTick{1000};
 /// What 256 forwards of 64 KiB could take.
@@ -44,11 +47,12 @@ void ManagerLink::connect() {
   channel_->start({[this](ipc::Packet&& packet) { take_packet(std::move(packet)); },
                    [this](const Error& error) { lost(error); }});
   connected_ = true;
+  retries_ = 0;
   say_hello();
 }
 
 void ManagerLink::connect_later() {
-  retry_.expires_after(kRetry);
+  retry_.expires_after(++retries_ < kFirstRetries ? kFirstRetry : kRetry);
   retry_.async_wait([this](const asio::error_code& error) {
     if (!error) connect();
   });

@@ -97,6 +97,7 @@ class ManagerLink {
   Handlers handlers_;
   std::chrono::milliseconds patience_;
   asio::steady_timer retry_;
+  std::uint32_t retries_ = 0;  ///< since the last connection
   asio::steady_timer expiry_;
   std::shared_ptr<ipc::Channel> channel_;
   bool connected_ = false;

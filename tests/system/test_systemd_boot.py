@@ -99,6 +99,18 @@ until_true answers
 until_true serving
 ask ns.example.com
 
+step all_killed
+for turn in 1 2 3; do
+  old="$(main_pid pando-worker@0) $(main_pid pando-worker@1)"
+  systemctl kill -s KILL pando-manager pando-worker@0 pando-worker@1
+  until_true answers
+  until_true serving
+  new="$(main_pid pando-worker@0) $(main_pid pando-worker@1)"
+  sleep 4  # those of another build are ended when they have been silent for 3 s
+  [ "$new" = "$(main_pid pando-worker@0) $(main_pid pando-worker@1)" ] && [ "$new" != "$old" ] && echo new workers
+done
+journalctl -b --no-pager | grep -c -e worker_silent -e "followed by another build"
+
 step update
 printf '%s\n' 'server 127.0.0.1' 'zone example.com.' 'update add new.example.com. 60 A 192.0.2.77' send |
   nsupdate -y hmac-sha256:update-key:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=
@@ -223,6 +235,10 @@ def test_workers_serve_on_when_the_manager_is_restarted(results):
 
 def test_killed_workers_come_back(results):
     assert lines(results, "workers_killed") == ["192.0.2.53"]
+
+
+def test_units_of_workers_may_come_back_before_the_managers(results):
+    assert lines(results, "all_killed") == ["new workers"] * 3 + ["0"]
 
 
 def test_updates_are_taken_through_a_worker(results):

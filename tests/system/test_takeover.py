@@ -1,5 +1,7 @@
 """A build of another layout takes over from one that runs: no query is lost, nor an acknowledged update."""
 
+import os
+import signal
 import socket
 import subprocess
 import threading
@@ -325,3 +327,24 @@ def test_the_manager_of_units_has_left_before(external):
     external.await_successors(old)
     external.end()
     assert external.has("before")
+
+
+def test_workers_that_were_started_before_their_manager_are_its_own(external):
+    """All were killed, and the units of the workers were the quicker ones. No page names them then, as those of another
+    build are not named."""
+    server = external.server
+    external.load.end()
+    for _ in range(3):
+        old = set(server.left_over())
+        server.process.kill()
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+        server.process.wait()
+        servers.wait_until("two that wait for a manager", lambda: len(set(server.left_over()) - old) == 2)
+        began = set(server.left_over()) - old
+        external.run(Programs.this)
+        servers.wait_until("both serve", lambda: [row["state"] for row in server.workers().values()] == ["serving"] * 2)
+        assert {row["pid"] for row in server.workers().values()} == began == set(server.left_over())
+    log = server.log()
+    assert "worker_silent" not in log and "followed by another build's" not in log
+    external.update("behind")
