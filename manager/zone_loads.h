@@ -32,7 +32,7 @@ class ZoneLoads {
   using Done = std::function<void(const Counts&)>;
   using CopyLookedAt = std::function<void(const dns::Name& secondary)>;
 
-  /// References outlive the object, and so does all that the loader still has of it.
+  /// References outlive the object, which the loader calls for as long as the event loop runs.
   /// `copy_looked_at`: what a secondary's copy and the journal have of it is in the store now.
   ZoneLoads(ZoneLoader& loader, ZoneCopies& copies, const Committer& committer,
             CopyLookedAt copy_looked_at);
