@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "ctl/progress.h"
+#include "ipc/store_audit.h"
 #include "shm/image_inspection.h"
 #include "shm/inspection.h"
 #include "zone/audit.h"
@@ -43,16 +44,7 @@ int tell(const Error& error, Output output) {
 
 int print_audit(zone::Audit&& audit, std::uint64_t version, const std::string& path,
                 Output output) {
-  ipc::StoreAudit result;
-  result.version = version;
-  result.zones = audit.zones;
-  result.names = audit.names;
-  result.records = audit.records;
-  result.octets = audit.usage.by_name();
-  result.faults_found = audit.fault_count;
-  result.faults = std::move(audit.faults);
-  for (zone::SavedUsage& one : audit.saved)
-    result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
+  const ipc::StoreAudit result = ipc::store_audit(std::move(audit), version);
   if (output.json) output.out << ipc::to_json(result).dump() << '\n';
   const int code = print_verdict(result, path, output);
   if (!output.json) print_snapshots(result, output.out);

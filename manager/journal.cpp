@@ -4,27 +4,19 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
+#include "manager/journal_names.h"
+#include "manager/journal_recovery.h"
+#include "manager/journal_tail.h"
 #include "manager/segment_reader.h"
 
 namespace pando::manager {
 
 namespace {
-
-constexpr std::string_view kSegmentSuffix = ".journal";
-constexpr std::string_view kSnapshotSuffix = ".snapshot";
-constexpr std::string_view kPartialSuffix = ".partial";
-constexpr std::string_view kDamagedSuffix = ".damaged";
-constexpr std::size_t kNameDigits = 16;
-/// Records begin at multiples of it.
-constexpr std::size_t kRecordPadding = 8;
-/// Files of one name that are kept aside, before somebody has to look after them.
-constexpr unsigned kMostDamaged = 1000;
 
 std::uint64_t random_nonce() {
   std::uint64_t nonce = 0;
@@ -32,47 +24,13 @@ std::uint64_t random_nonce() {
   return nonce;
 }
 
-/// "00000000000000a1.journal" → 0xa1; false for names of another form.
-bool parse_name(std::string_view name, std::string_view suffix, std::uint64_t& number) {
-  if (name.size() != kNameDigits + suffix.size() || !name.ends_with(suffix)) return false;
-  const char* const end = name.data() + kNameDigits;
-  return std::from_chars(name.data(), end, number, 16).ptr == end;
-}
-
-std::string file_name(std::uint64_t number, std::string_view suffix) {
-  return fmt::format("{:016x}{}", number, suffix);
-}
-
-/// "00000000000000a1.journal.damaged" or "00000000000000a1.journal.damaged.2" → 0xa1.
-bool parse_damaged_name(std::string_view name, std::uint64_t& number) {
-  const auto end = name.find(kDamagedSuffix);
-  if (end == std::string_view::npos) return false;
-  const std::string_view behind = name.substr(end + kDamagedSuffix.size());
-  return (behind.empty() || behind.front() == '.') &&
-         parse_name(name.substr(0, end), kSegmentSuffix, number);
-}
-
-/// The name under which a damaged segment is kept. One that has it already came before, and is the
-/// only trace of what is missing since then.
-Result<std::string> damaged_name(Files& disk, const std::string& file) {
-  const std::string first = file + std::string(kDamagedSuffix);
-  std::string name = first;
-  for (unsigned i = 1; i < kMostDamaged; name = fmt::format("{}.{}", first, i++)) {
-    const auto there = disk.open(name, OpenMode::kRead);
-    if (!there && there.error().code == Errc::kNotFound) return name;
-  }
-  return fail(Errc::kExists, "{} files of the name {} are kept: look into them, and remove them",
-              kMostDamaged, first);
-}
-
 }  // namespace
 
 bool has_segments(Files& files, const std::string& directory) {
   const auto names = files.list(directory);
-  std::uint64_t number = 0;
-  return names && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
-           return parse_name(name, kSegmentSuffix, number) ||
-                  parse_name(name, kSnapshotSuffix, number);
+  return names && std::any_of(names->begin(), names->end(), [](const std::string& name) {
+           return journal_file_number(name, kSegmentSuffix) ||
+                  journal_file_number(name, kSnapshotSuffix);
          });
 }
 
@@ -86,21 +44,11 @@ bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
 struct Journal::Impl {
   JournalOptions options;
   Files& disk;
-  NoteSink note;
 
   mutable std::mutex mutex;  // guards `listing`
   JournalFiles listing;
 
-  bool names_synced = false;  // since the directory was opened
-
-  /// What the process before had in its last segment, while that could not be made durable again. A
-  /// crash of the host may still take it away, and what stood behind it would not fit any more.
-  struct Tail {
-    std::string file;
-    Bytes octets;
-  };
-  std::optional<Tail> tail;
-  std::atomic<bool> secured{true};  // no tail; for other threads
+  JournalTail tail;
 
   std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
   std::uint64_t active_octets = 0;    // of it, preallocated
@@ -109,22 +57,12 @@ struct Journal::Impl {
   std::atomic<std::uint64_t> last{0};
   std::atomic<std::uint64_t> total{0};
 
-  Impl(JournalOptions o, Files& f, NoteSink n)
-      : options(std::move(o)), disk(f), note(std::move(n)) {}
+  Impl(JournalOptions o, Files& f)
+      : options(std::move(o)), disk(f), tail(disk, options.directory) {}
 
   std::string path(std::uint64_t number, std::string_view suffix) const {
-    return options.directory + "/" + file_name(number, suffix);
+    return options.directory + "/" + journal_file_name(number, suffix);
   }
-  Status scan_directory();
-  Status take_name(const std::string& name);
-  Status take_segment(const std::string& name, std::uint64_t first);
-  Status put_aside(const std::string& file, std::uint64_t first);
-  Status recover_last_segment();
-  [[nodiscard]] Status rewrite(const Tail& from) const;
-  Status secure_tail();
-  Status recover_tail(const std::string& file, const SegmentReader& reader);
-  void drop_replaced();
-  void remove_replaced(const std::string& file);
   void recount();
   Result<std::unique_ptr<StoreFile>> make_segment(const std::string& file, std::uint64_t room,
                                                   std::uint64_t& octets);
@@ -133,161 +71,6 @@ struct Journal::Impl {
                                            std::uint64_t segment_nonce) const;
   void poison(std::uint64_t group_first) noexcept;
 };
-
-/// A segment gets its name after its header was synced, so a header that says something else is
-/// damage. One that cannot be read for now is none: to go on without what it has would be to write
-/// over it.
-Status Journal::Impl::take_segment(const std::string& name, std::uint64_t first) {
-  const std::string file = options.directory + "/" + name;
-  auto reader = SegmentReader::open(disk, file);
-  if (!reader && reader.error().code != Errc::kCorrupt)
-    return fail(reader.error().code, "journal file {}: {}", file, reader.error().text);
-  if (!reader || reader->header().first != first) return put_aside(file, first);
-  listing.segments.push_back({file, reader->header()});
-  return {};
-}
-
-/// Its name is that of the next segment, perhaps, and somebody may want to look into it.
-Status Journal::Impl::put_aside(const std::string& file, std::uint64_t first) {
-  auto kept = damaged_name(disk, file);
-  if (!kept) return pass(kept);
-  if (auto renamed = disk.rename(file, *kept); !renamed) return renamed;
-  crash_point("journal-put-aside");
-  note({true,
-        fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *kept)});
-  listing.damaged = std::max(listing.damaged, first);
-  return disk.sync_directory(options.directory);
-}
-
-Status Journal::Impl::take_name(const std::string& name) {
-  std::uint64_t number = 0;
-  if (name.ends_with(kPartialSuffix)) return disk.remove(options.directory + "/" + name);
-  if (parse_name(name, kSegmentSuffix, number)) return take_segment(name, number);
-  if (parse_damaged_name(name, number)) {
-    listing.damaged = std::max(listing.damaged, number);
-    return {};
-  }
-  if (!parse_name(name, kSnapshotSuffix, number)) return {};
-  // Names come in ascending order: a second snapshot is newer, the first was being removed.
-  const std::string older = std::exchange(listing.snapshot, options.directory + "/" + name);
-  listing.snapshot_position = number;
-  if (!older.empty()) remove_replaced(older);
-  return {};
-}
-
-/// The snapshot's name may not be on the disk yet, when the last process was killed before that:
-/// what it replaces goes after that. One that stays is removed by a later start.
-void Journal::Impl::remove_replaced(const std::string& file) {
-  Status done;
-  if (!names_synced) done = disk.sync_directory(options.directory);
-  names_synced = names_synced || done;
-  if (done) done = disk.remove(file);
-  if (!done) note({false, done.error().text});
-}
-
-Status Journal::Impl::scan_directory() {
-  auto names = disk.list(options.directory);
-  if (!names) return pass(names);
-  for (const std::string& name : *names) {
-    if (auto taken = take_name(name); !taken) return taken;
-  }
-  return {};
-}
-
-/// Copies it to a file of fresh blocks that takes its name. The room is reserved first: a full disk
-/// says so before anything is written.
-Status Journal::Impl::rewrite(const Tail& from) const {
-  const std::string partial = from.file + std::string(kPartialSuffix);
-  auto opened = disk.open(partial, OpenMode::kCreate);
-  Status made = opened ? (*opened)->preallocate(from.octets.size()) : pass(opened);
-  if (made) made = (*opened)->write_at(0, from.octets);
-  if (made) made = (*opened)->sync();
-  if (made) made = disk.rename(partial, from.file);
-  if (made) made = disk.sync_directory(options.directory);
-  if (!made) static_cast<void>(disk.remove(partial));  // its blocks may be what the next try lacks
-  return made;
-}
-
-/// Nothing is appended before this has succeeded.
-Status Journal::Impl::secure_tail() {
-  if (!tail) return {};
-  secured = false;
-  if (auto done = rewrite(*tail); !done)
-    return fail(done.error().code, "journal file {}: could not be made durable again: {}",
-                tail->file, done.error().text);
-  tail.reset();
-  secured = true;
-  return {};
-}
-
-/// Zeros behind the last record are the preallocated rest; anything else was never synced.
-Status Journal::Impl::recover_tail(const std::string& file, const SegmentReader& reader) {
-  if (reader.torn())
-    note({false, fmt::format("journal file {}: torn tail cut off at octet {}", file,
-                             reader.valid_octets())});
-  // What proves that damaged records had been synced may be in the tail; readers drop it each time.
-  const std::uint64_t kept =
-      reader.damaged_places() != 0 ? reader.file_octets() : reader.valid_octets();
-  auto old = disk.open(file, OpenMode::kRead);
-  if (!old) return pass(old);
-  tail = Tail{file, Bytes(kept)};
-  auto got = (*old)->read_at(0, tail->octets);
-  if (!got) return pass(got);
-  // A record's padding may lack in the file.
-  if (*got + kRecordPadding <= kept)
-    return fail(Errc::kIo, "journal file {}: cut off at octet {}", file, *got);
-  crash_point("journal-recovering");
-  auto done = secure_tail();
-  if (!done && done.error().code == Errc::kFull) {
-    // The room that was reserved for more records may be what the copy lacks.
-    old = disk.open(file, OpenMode::kWrite);
-    if (old && (*old)->truncate(kept)) done = secure_tail();
-  }
-  if (!done) note({true, done.error().text + "; updates are refused until it is"});
-  crash_point("journal-recovered");
-  return {};
-}
-
-Status Journal::Impl::recover_last_segment() {
-  last = listing.snapshot_position;
-  if (listing.segments.empty()) return {};
-  const JournalFiles::Segment& segment = listing.segments.back();
-  auto reader = SegmentReader::open(disk, segment.path);
-  if (!reader) return pass(reader);
-  last = std::max(last.load(), segment.header.first - 1);
-  bool is_replaced = segment.header.first <= listing.snapshot_position;
-  for (;;) {
-    auto record = reader->next();
-    if (!record) return pass(record);
-    if (!*record) break;
-    last = std::max(last.load(), (*record)->position);
-    is_replaced = (*record)->position <= listing.snapshot_position;
-  }
-  // Left when the crash came before the removals reached the disk, and nothing was appended since:
-  // no segment behind it says that the snapshot has all of it.
-  if (is_replaced) {
-    remove_replaced(segment.path);
-    listing.segments.pop_back();
-    return {};
-  }
-  if (reader->damaged_places() != 0)
-    note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
-                            reader->damaged_places())});
-  if (auto kept = recover_tail(segment.path, *reader); !kept) return kept;
-  // Nothing is written to it any more, but an empty one's name may become the next one's.
-  listing.segments.back().octets =
-      reader->damaged_places() != 0 ? reader->file_octets() : reader->valid_octets();
-  return {};
-}
-
-/// Removes segments that a snapshot holds; they are left when a crash came between.
-void Journal::Impl::drop_replaced() {
-  auto& segments = listing.segments;
-  while (segments.size() > 1 && segments[1].header.void_from <= listing.snapshot_position + 1) {
-    remove_replaced(segments.front().path);
-    segments.erase(segments.begin());
-  }
-}
 
 /// Sizes as they are on disk; the segment being written counts as far as it is written.
 void Journal::Impl::recount() {
@@ -305,11 +88,12 @@ void Journal::Impl::recount() {
 }
 
 Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteSink note) {
-  auto impl = std::make_unique<Impl>(options, files, std::move(note));
+  auto impl = std::make_unique<Impl>(options, files);
   if (auto made = files.make_directory(options.directory); !made) return pass(made);
-  if (auto scanned = impl->scan_directory(); !scanned) return pass(scanned);
-  impl->drop_replaced();
-  if (auto recovered = impl->recover_last_segment(); !recovered) return pass(recovered);
+  auto recovered = recover_journal(files, options.directory, impl->tail, note);
+  if (!recovered) return pass(recovered);
+  impl->listing = std::move(recovered->files);
+  impl->last = recovered->last;
   impl->recount();
   return Journal(std::move(impl));
 }
@@ -335,7 +119,7 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
 /// segment that a kill left without records has the same name: what it voids stays void. A `group`
 /// that it begins with is there when its name is.
 Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEntry> group) {
-  if (auto done = secure_tail(); !done) return done;
+  if (auto done = tail.secure(); !done) return done;
   SegmentHeader header;
   header.first = last + 1;
   header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
@@ -408,12 +192,12 @@ Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
   return bytes;
 }
 
-bool Journal::is_secured() const noexcept { return impl_->secured; }
+bool Journal::is_secured() const noexcept { return impl_->tail.is_secured(); }
 
 Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   Impl& journal = *impl_;
   if (group.empty()) {
-    if (auto done = journal.secure_tail(); !done) return pass(done);
+    if (auto done = journal.tail.secure(); !done) return pass(done);
     return journal.last.load();
   }
   const std::uint64_t need = room_for(group);
@@ -492,12 +276,9 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
           });
     });
     const auto& left = journal.listing.segments;
-    if (journal.tail && std::none_of(left.begin(), left.end(), [&](const auto& segment) {
-          return segment.path == journal.tail->file;
-        })) {
-      journal.tail.reset();  // the snapshot has it
-      journal.secured = true;
-    }
+    if (std::none_of(left.begin(), left.end(),
+                     [&](const auto& segment) { return journal.tail.is_in(segment.path); }))
+      journal.tail.forget();  // the snapshot has it
   }
   for (const JournalFiles::Segment& segment : sealed.segments) {
     if (auto removed = journal.disk.remove(segment.path); !removed) return removed;

@@ -4,6 +4,7 @@
 
 #include "base/crash_point.h"
 #include "manager/journal_history.h"
+#include "manager/journal_names.h"
 #include "manager/trickled_file.h"
 #include "zone/changes.h"
 #include "zone/each_record.h"
@@ -169,7 +170,8 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
   if (history->damaged())
     version.for_each_zone(
         [&](const zone::ZoneView& zone) { names.insert(dns::Name(zone.apex())); });
-  const std::string path = fmt::format("{}/{:016x}.snapshot.partial", directory, position);
+  const std::string path = fmt::format(
+      "{}/{}{}", directory, journal_file_name(position, kSnapshotSuffix), kPartialSuffix);
   auto file = files.open(path, OpenMode::kCreate);
   if (!file) return pass(file);
   SnapshotWriter writer(**file, position);

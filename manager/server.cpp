@@ -60,8 +60,8 @@ void Server::watchdog() {
 
 void Server::tick() {
   committer_->secure_journal();
-  if (journal_upkeep_) journal_upkeep_->check(!settled_ || !loader_->idle());
-  if (checkpointer_) checkpointer_->check(settled_ && loader_->idle());
+  if (journal_upkeep_) journal_upkeep_->check(loads_->under_way());
+  if (checkpointer_) checkpointer_->check(!loads_->under_way());
   // What grows while an image is copied has to be looked at when it is there.
   if (!copying_image_) huge_pages_->check();
   check_pinned();
@@ -115,7 +115,7 @@ void Server::stop() {
 /// Updates that come meanwhile are in the journal, as ever.
 void Server::write_last_checkpoint(std::function<void()> done) {
   // Before the image is copied, it and the journal have everything.
-  if (!checkpointer_ || !settled_ || copying_image_) return done();
+  if (!checkpointer_ || !loads_->settled() || copying_image_) return done();
   checkpointer_->hurry();
   checkpoint_timer_.expires_after(kLastCheckpoint);
   checkpoint_timer_.async_wait([this](const asio::error_code& error) {

@@ -24,7 +24,6 @@
 #include "manager/image_copying.h"
 #include "manager/journal_upkeep.h"
 #include "manager/large_changes.h"
-#include "manager/load_problems.h"
 #include "manager/network.h"
 #include "manager/notifier.h"
 #include "manager/placed_dump.h"
@@ -39,6 +38,7 @@
 #include "manager/zone_copies.h"
 #include "manager/zone_exports.h"
 #include "manager/zone_loader.h"
+#include "manager/zone_loads.h"
 #include "manager/zone_snapshots.h"
 
 namespace pando::manager {
@@ -87,26 +87,7 @@ class Server {
   void configure_exports();
   void bring_in_line();
   void in_line(const Status& status, std::uint64_t zones_with_data);
-  void settle();
-  /// What became of the zone files.
-  struct LoadCounts {
-    std::uint64_t changed = 0;
-    std::uint64_t failed = 0;
-    std::vector<std::string> problems;  ///< the first of them
-    void add_failure(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
-  };
-  using LoadCountsPtr = std::shared_ptr<LoadCounts>;
-  void load_zones(std::function<void(const LoadCounts&)> done);
-  void load_copies(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
-                   std::function<void()> done);
-  void load_files(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
-                  std::function<void()> done);
-  void file_looked_at(LoadCounts& counts, const ZoneLoader::Job& job,
-                      const ZoneLoader::Outcome& outcome);
-  void copy_again(const ZoneLoader::Job& secondary);
   void zone_transferred(const dns::Name& zone, bool had_data);
-  void zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome);
-  void forget_problem(const dns::Name& name);
   void announce(std::string_view why);
   std::shared_ptr<HistorySource> history();
   void forget_zones();
@@ -208,7 +189,6 @@ class Server {
 
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<Checkpointer> checkpointer_;   // null: no image is written
-  std::vector<ZoneLoader::Job> copied_later_;    // what copy_again() is to write when it is copied
   std::unique_ptr<ImageCopying> copying_image_;  // null: the store has all of its chunks
   std::unique_ptr<StoreUpkeep> upkeep_;
   std::chrono::steady_clock::time_point pinned_told_{};  // that too much memory is held back
@@ -219,6 +199,7 @@ class Server {
   std::unique_ptr<ZoneSnapshots> snapshots_;
   std::unique_ptr<ZoneLoader> loader_;
   std::unique_ptr<ZoneCopies> copies_;
+  std::unique_ptr<ZoneLoads> loads_;
   std::unique_ptr<ZoneExports> exports_;
   std::unique_ptr<SecondaryVisits> visits_;
   std::unique_ptr<SecondaryZones> secondaries_;
@@ -237,9 +218,6 @@ class Server {
   asio::steady_timer tick_timer_{io_};
   asio::steady_timer checkpoint_timer_{io_};
   asio::steady_timer lists_timer_{io_};
-  LoadProblems problems_;
-  std::uint64_t loaded_ = 0;  // zones that have data
-  bool settled_ = false;      // each zone of the configuration has been looked at once
   bool announced_ = false;
   bool workers_later_ = false;  // they wait for all zones
   bool in_line_ = false;        // the store's list of zones was compared with the configuration

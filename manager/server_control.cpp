@@ -58,7 +58,7 @@ Status Server::check_whole() const {
 void Server::export_zone(const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return reply(pass(name));
-  if (!settled_) return reply(fail(Errc::kExists, "the zones are still being loaded"));
+  if (!loads_->settled()) return reply(fail(Errc::kExists, "the zones are still being loaded"));
   if (auto whole = check_whole(); !whole) return reply(pass(whole));
   const auto done = [reply, zone = *name](const Result<ZoneExports::Exported>& exported) {
     if (!exported) return reply(tl::unexpected<Error>(exported.error()));
@@ -110,7 +110,7 @@ void Server::dump_store_to(const std::string& path, const ControlServer::Reply& 
 }
 
 void Server::write_dump(const std::string& path, const DumpDone& done) {
-  if (!settled_) return done(fail(Errc::kExists, "the zones are still being loaded"));
+  if (!loads_->settled()) return done(fail(Errc::kExists, "the zones are still being loaded"));
   if (auto whole = check_whole(); !whole) return done(pass(whole));
   if (std::exchange(dumping_, true))
     return done(fail(Errc::kExists, "another dump is being written"));
@@ -260,7 +260,7 @@ ipc::StatusResult Server::status() const {
   for (const WorkerStatus& worker : workers_->status())
     if (worker.state == WorkerStatus::State::kServing) ++result.workers_running;
   result.zones = current.zone_count();
-  result.zones_loaded = loaded_;
+  result.zones_loaded = loads_->loaded();
   result.store_version = current.version();
   const shm::StoreStats stats = store_->stats();
   result.store = {{"memory", stats.memory_octets},
@@ -342,8 +342,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
       side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
   const bool expired = expires != 0 && expires <= static_cast<std::uint64_t>(std::time(nullptr));
   if (!zone.loaded())
-    row.state = !loader_->idle() && !problems_.has(zone.apex(), zone.side_index()) ? "loading"
-                                                                                   : "not-loaded";
+    row.state = !loader_->idle() && !loads_->has_problem(zone) ? "loading" : "not-loaded";
   else
     row.state = expired ? "expired" : "ok";
   row.serial = zone.loaded() ? zone.serial().value : 0;
@@ -383,7 +382,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
 std::string Server::problem_of(const zone::ZoneView& zone, bool secondary) const {
   std::string text;
   if (secondary) text = visits_->problem(dns::Name(zone.apex()));
-  if (text.empty()) text = problems_.text(zone.apex(), zone.side_index());
+  if (text.empty()) text = loads_->problem(zone);
   if (text.empty()) text = exports_->problem(zone.apex());
   return text;
 }

@@ -115,7 +115,7 @@ void Server::count_loaded() {
     while (const zone::ZoneView zone = walk.next()) count += zone.loaded() ? 1 : 0;
     pin.reset();
     asio::post(io_, [this, count] {
-      if (list_state_ == ListState::kFailed) loaded_ = count;
+      if (list_state_ == ListState::kFailed) loads_->recounted(count);
     });
   });
 }

@@ -84,10 +84,10 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
           if (checkpointer_) checkpointer_->set_configuration(0);
           secondaries_->configure(runtime_);
           // Once more those that were looked at since they were let go.
-          load_copies(history(), std::make_shared<LoadCounts>(), nullptr);
+          loads_->load_copies(runtime_, history());
           return reload_end(reload, status);
         }
-        loaded_ = counts.loaded;
+        loads_->recounted(counts.loaded);
         reload->result.zones_added = counts.added;
         reload->result.zones_removed = counts.removed;
         reload->result.zones_changed = counts.changed;
@@ -118,10 +118,10 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
         if (settings.server.workers.mode != config::Workers::Mode::kExternal)
           workers_->set_count(worker_count());
         secondaries_->configure(runtime_);
-        load_zones([this, reload](const LoadCounts& files) {
+        loads_->load(runtime_, history(), [this, reload](const ZoneLoads::Counts& files) {
           copies_->keep_only(runtime_);
           configure_exports();
-          settle();
+          if (files.is_first) notifier_->tell_all();
           reload->result.zones_changed += files.changed;
           reload->result.zones_failed = files.failed;
           reload->result.problems = files.problems;

@@ -5,7 +5,6 @@
 #include <ctime>
 #include <thread>
 
-#include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/image_replay.h"
 #include "manager/journal_beginning.h"
@@ -283,6 +282,10 @@ void Server::make_parts() {
                                          *committer_, *changes_, runtime_->limits);
   copies_ = std::make_unique<ZoneCopies>(io_, pool_, native_files(), *committer_, *slots_,
                                          runtime_->settings.store.journal + "/secondary");
+  loads_ = std::make_unique<ZoneLoads>(
+      *loader_, *copies_, *committer_,
+      [this](const dns::Name& secondary) { secondaries_->looked_at(secondary); });
+  if (copying_image_) loads_->hold_copies();
   exports_ = std::make_unique<ZoneExports>(
       io_, pool_, native_files(), *committer_, *slots_, [this] { return history(); },
       ZoneExports::Options{});
@@ -402,9 +405,9 @@ void Server::image_copied(const Status& status) {
   // Not here: it is what calls.
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(copying_image_))] {});
   workers_->store_settled();
-  for (const ZoneLoader::Job& secondary : std::exchange(copied_later_, {})) copy_again(secondary);
+  loads_->release_copies();
   if (checkpointer_) checkpointer_->go_on();
-  if (settled_) configure_exports();
+  if (loads_->settled()) configure_exports();
 }
 
 /// What a damaged image says is not to become a zone's file.
@@ -421,28 +424,22 @@ void Server::bring_in_line() {
 }
 
 void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
-  loaded_ = zones_with_data;
+  loads_->recounted(zones_with_data);
   if (!status) log::error("zone_table_failed", "reason", status.error().text);
   if (status && checkpointer_) checkpointer_->set_configuration(options_.configuration);
   if (!serves_first_ && !workers_later_) start_workers();
   if (restored_) announce("serving what the store was made from");
   secondaries_->configure(runtime_);
-  load_zones([this](const LoadCounts&) {
+  loads_->load(runtime_, history(), [this](const ZoneLoads::Counts& counts) {
     if (workers_later_) start_workers();
     copies_->keep_only(runtime_);
     configure_exports();
     if (zones_missing_) forget_zones();
-    settle();
+    if (counts.is_first) notifier_->tell_all();
     announce("all zones loaded");
   });
   in_line_ = true;
   if (waiting_reload_) start_reload(std::exchange(waiting_reload_, nullptr));
-}
-
-/// Each zone of the configuration has been looked at.
-void Server::settle() {
-  if (std::exchange(settled_, true)) return;
-  notifier_->tell_all();
 }
 
 /// READY=1 once: when the live store is served again, or when each zone of a new one is served or
@@ -486,121 +483,23 @@ void Server::note_gone(std::vector<dns::Name> names) {
   committer_->submit(std::move(request));
 }
 
-/// The process was killed, or the disk full, before there was a copy that it could count on.
-void Server::copy_again(const ZoneLoader::Job& secondary) {
-  const zone::ZoneView zone = committer_->current().zone_at(secondary.apex);
-  if (!zone || !zone.loaded() || zone.source_mtime_ns() != 0) return;
-  if (!is_secondary(zone)) return;  // a reload has made the file what counts
-  if (copying_image_)
-    copied_later_.push_back(secondary);
-  else
-    copies_->write(secondary.apex, secondary.path, true);
-}
-
-void Server::load_zones(std::function<void(const LoadCounts&)> done) {
-  auto counts = std::make_shared<LoadCounts>();
-  auto left = std::make_shared<int>(2);
-  const std::function<void()> ended = [counts, left, done = std::move(done)] {
-    if (--*left == 0) done(*counts);
-  };
-  const auto journal = history();
-  load_copies(journal, counts, ended);
-  load_files(journal, counts, ended);
-}
-
-/// The secondaries': their primaries are asked as soon as each has been looked at.
-void Server::load_copies(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
-                         std::function<void()> done) {
-  auto source = [this, runtime = runtime_,
-                 next = std::size_t{0}]() mutable -> std::optional<ZoneLoader::Job> {
-    if (next == runtime->secondaries.size()) return std::nullopt;
-    const config::ZoneTable& zones = runtime->settings.zones;
-    const std::size_t index = runtime->secondaries[next++];
-    return ZoneLoader::Job{dns::Name(zones[index].name), copies_->path_of(zones, index), true,
-                           zones[index].options->serial_policy};
-  };
-  auto looked_at = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
-    if (outcome.kind == ZoneLoader::Outcome::Kind::kUnchanged) copy_again(job);
-    file_looked_at(*counts, job, outcome);
-    secondaries_->looked_at(job.apex);
-  };
-  loader_->run(ZoneLoader::Lane::kCopies, std::move(source), std::move(history),
-               std::move(looked_at), std::move(done));
-}
-
-void Server::load_files(std::shared_ptr<HistorySource> history, const LoadCountsPtr& counts,
-                        std::function<void()> done) {
-  auto source = [runtime = runtime_, next = std::size_t{0},
-                 passed = std::size_t{0}]() mutable -> std::optional<ZoneLoader::Job> {
-    const config::ZoneTable& zones = runtime->settings.zones;
-    const std::vector<std::uint32_t>& secondaries = runtime->secondaries;
-    for (; passed < secondaries.size() && secondaries[passed] == next; ++passed) ++next;
-    if (next == zones.size()) return std::nullopt;
-    const std::size_t index = next++;
-    return ZoneLoader::Job{dns::Name(zones[index].name), zones.path(index), false,
-                           zones[index].options->serial_policy};
-  };
-  auto looked_at = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
-    file_looked_at(*counts, job, outcome);
-  };
-  loader_->run(ZoneLoader::Lane::kFiles, std::move(source), std::move(history),
-               std::move(looked_at), std::move(done));
-}
-
-void Server::file_looked_at(LoadCounts& counts, const ZoneLoader::Job& job,
-                            const ZoneLoader::Outcome& outcome) {
-  using Kind = ZoneLoader::Outcome::Kind;
-  if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
-      outcome.kind == Kind::kReplaced)
-    ++counts.changed;
-  if (outcome.kind == Kind::kFailed) counts.add_failure(job, outcome);
-  zone_loaded(job, outcome);
-}
-
-void Server::LoadCounts::add_failure(const ZoneLoader::Job& job,
-                                     const ZoneLoader::Outcome& outcome) {
-  constexpr std::size_t kMaxTold = 20;
-  ++failed;
-  if (problems.size() < kMaxTold && !outcome.problems.empty())
-    problems.push_back(fmt::format("{}: {}", to_text(job.apex), outcome.problems.front()));
-}
-
-void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
-  crash_point("zone-loaded");
-  if (outcome.kind == ZoneLoader::Outcome::Kind::kFailed) {
-    if (const zone::ZoneView zone = committer_->current().zone_at(job.apex))
-      problems_.put(job.apex, zone.side_index(),
-                    outcome.problems.empty() ? "" : outcome.problems.front());
-    return;
-  }
-  forget_problem(job.apex);
-  if (outcome.kind == ZoneLoader::Outcome::Kind::kLoaded) ++loaded_;
-}
-
 void Server::zone_transferred(const dns::Name& zone, bool had_data) {
-  if (!had_data) ++loaded_;
+  loads_->transferred(zone, had_data);
   const config::ZoneTable& zones = runtime_->settings.zones;
   // A zone without data may have had some before the store was lost.
   if (const auto index = zones.find(zone))
     copies_->write(zone, copies_->path_of(zones, *index), had_data || store_was_lost_);
-  forget_problem(zone);
-}
-
-void Server::forget_problem(const dns::Name& name) {
-  if (problems_.empty()) return;
-  if (const zone::ZoneView zone = committer_->current().zone_at(name))
-    problems_.remove(name, zone.side_index());
 }
 
 void Server::published(std::uint64_t) {
-  journal_upkeep_->check(!settled_ || !loader_->idle());
+  journal_upkeep_->check(loads_->under_way());
   snapshots_->tell_losses();
-  if (settled_ && !stopping_) check_pinned();
+  if (loads_->settled() && !stopping_) check_pinned();
 }
 
 /// The files of a start are told with all zones, when they have been looked at.
 void Server::zone_changed(const dns::Name& zone, bool whole) {
-  if (!whole || settled_) notifier_->zone_changed(zone);
+  if (!whole || loads_->settled()) notifier_->zone_changed(zone);
 }
 
 }  // namespace pando::manager

@@ -4,6 +4,7 @@
 #include <asio/post.hpp>
 #include <memory>
 
+#include "ipc/store_audit.h"
 #include "shm/inspection.h"
 #include "zone/audit.h"
 #include "zone/snapshot.h"
@@ -14,21 +15,6 @@ namespace {
 
 /// So that the answer stays below what a client takes.
 constexpr std::size_t kMostSnapshots = 10'000;
-
-ipc::StoreAudit result_of(zone::Audit&& audit, std::uint64_t version) {
-  ipc::StoreAudit result;
-  result.version = version;
-  result.zones = audit.zones;
-  result.names = audit.names;
-  result.records = audit.records;
-  result.octets = audit.usage.by_name();
-  result.faults_found = audit.fault_count;
-  result.faults = std::move(audit.faults);
-  for (zone::SavedUsage& one : audit.saved)
-    if (result.snapshots.size() < kMostSnapshots)
-      result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
-  return result;
-}
 
 /// What the file holds beside blocks: room in chunks that are in use (the root block of some hundred
 /// octets counts as that), whole chunks that are free, wait for readers or belong to what is not
@@ -72,7 +58,7 @@ void audit_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
     zone::Audit audit =
         zone ? zone::audit_zone(window, version.root, *zone) : zone::audit(window, version.root);
     if (!zone) zone::compare_chunks(audit, occupied);
-    auto result = result_of(std::move(audit), version.number);
+    auto result = ipc::store_audit(std::move(audit), version.number, kMostSnapshots);
     if (!zone) add_room(result.octets, stats, occupied);
     asio::post(io, [pin = std::move(pin), result = std::move(result), done = std::move(done)] {
       done(result);

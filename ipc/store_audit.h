@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "ipc/control_results.h"
+
+namespace pando::ipc {
+
+/// What a walk found, as a result: of its snapshots the first `most_snapshots`. `Audit` is
+/// zone::Audit; a template since this folder is not above zone/, and manager/ and ctl/, which both
+/// walk stores, are not above each other.
+template <class Audit>
+[[nodiscard]] StoreAudit store_audit(
+    Audit audit, std::uint64_t version,
+    std::size_t most_snapshots = std::numeric_limits<std::size_t>::max()) {
+  StoreAudit result;
+  result.version = version;
+  result.zones = audit.zones;
+  result.names = audit.names;
+  result.records = audit.records;
+  result.octets = audit.usage.by_name();
+  result.faults_found = audit.fault_count;
+  result.faults = std::move(audit.faults);
+  for (auto& one : audit.saved) {
+    if (result.snapshots.size() >= most_snapshots) break;
+    result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
+  }
+  return result;
+}
+
+}  // namespace pando::ipc
