@@ -1,6 +1,7 @@
 #include "manager/pin_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ipc/counters.h"
 
@@ -64,6 +65,13 @@ std::uint64_t PinWatch::oldest(const shm::SlotPage& page) noexcept {
   consider(page.epoch.load(std::memory_order_relaxed));
   for (const auto& lease : page.leases) consider(lease.epoch.load(std::memory_order_relaxed));
   return oldest;
+}
+
+bool OldestHold::overdue(std::uint64_t epoch, Clock::time_point now, bool urgent) {
+  if (std::exchange(epoch_, epoch) != epoch) since_ = now;
+  const bool is_overdue = now - since_ > (urgent ? kUrgentGrace : kGrace);
+  if (is_overdue) since_ = now;
+  return is_overdue;
 }
 
 }  // namespace pando::manager

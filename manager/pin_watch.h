@@ -33,4 +33,23 @@ class PinWatch {
   Clock::time_point since_{};
 };
 
+/// How long whoever holds the oldest version has been asked for it, while too much memory waits.
+class OldestHold {
+ public:
+  using Clock = PinWatch::Clock;
+
+  /// Who is asked to let go of a version looks at each message's border; so long it may take, and
+  /// so long when memory runs away meanwhile.
+  static constexpr std::chrono::seconds kGrace{10};
+  static constexpr std::chrono::milliseconds kUrgentGrace{100};
+
+  /// True: who holds `epoch`, the oldest one that is held at `now`, must be killed. That has its
+  /// time again from then on, as a process takes some to end.
+  bool overdue(std::uint64_t epoch, Clock::time_point now, bool urgent);
+
+ private:
+  std::uint64_t epoch_ = 0;
+  Clock::time_point since_{};
+};
+
 }  // namespace pando::manager

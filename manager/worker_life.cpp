@@ -28,10 +28,6 @@ constexpr auto kSurvivorDeadline = seconds(3);
 /// A dead worker's queue is read by another one after this time (design §1).
 constexpr auto kAbsenceLimit = seconds(1);
 constexpr auto kTick = seconds(1);
-/// Who is asked to let go of a version looks at each message's border; so long it may take, and so
-/// long when memory runs away meanwhile.
-constexpr auto kOldestGrace = seconds(10);
-constexpr milliseconds kUrgentGrace{100};
 
 /// The `index`-th processor this process may use, counted round.
 std::uint32_t processor(std::uint32_t index) {
@@ -285,18 +281,15 @@ void WorkerPool::Impl::release_oldest(std::uint64_t before, bool urgent) {
     if (auto* page = slots_.page(number); page != nullptr)
       oldest = std::min(oldest, PinWatch::oldest(*page));
   if (oldest >= before) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (oldest_.epoch != oldest) oldest_ = {oldest, now};
-  const bool patience_over = now - oldest_.since > (urgent ? kUrgentGrace : kOldestGrace);
+  const bool is_overdue = oldest_.overdue(oldest, std::chrono::steady_clock::now(), urgent);
   for (auto& [number, slot] : workers_) {
     auto* page = slots_.page(number);
     if (page == nullptr || PinWatch::oldest(*page) != oldest) continue;
     PinWatch::revoke_up_to(*page, oldest);
-    if (!patience_over) continue;
+    if (!is_overdue) continue;
     log::error("worker_holds_memory", "slot", number, "pid", slot.pid, "version", oldest);
     kill(slot);
   }
-  if (patience_over) oldest_.since = now;  // a process takes some time to end
 }
 
 }  // namespace pando::manager

@@ -191,10 +191,7 @@ class WorkerPool::Impl {
   bool retry_open_ = false;  ///< a listening socket could not be opened
   std::function<void()> on_stopped_;
   Status first_opening_;  ///< first failure to open a listening socket
-  struct Oldest {
-    std::uint64_t epoch = 0;
-    std::chrono::steady_clock::time_point since{};
-  } oldest_;
+  OldestHold oldest_;
 };
 
 }  // namespace pando::manager

@@ -349,3 +349,35 @@ def test_a_small_image_is_copied_first(pando, tmp_path):
     host.lose_memory()
     host.start()
     assert host.logged("image_restored.*octets_to_copy=0") and not host.logged("image_copied")
+
+
+def test_a_zone_made_primary_before_the_image_is_copied_keeps_its_file(pando, tmp_path):
+    """The copy of a secondary that could not be written is to be written when the image is copied. By then the zone is
+    a primary, and the file is what its operator has, finished or not."""
+    sent = tmp_path / "sent.zone"
+    sent.write_text(zone_text(1, ["a"]))
+    upstream = pando([{"name": "sent.test", "file": str(sent), "allow-transfer": [{"address": "127.0.0.0/8"}]}],
+                     workers=1)
+    upstream.start("sent.test")
+    own = tmp_path / "copies" / "sent.zone"
+    own.parent.touch()  # no folder
+    host = HeldHost(pando, tmp_path / "host", zones=[{"name": "sent.test", "primaries": ["up"], "file": str(own)}],
+                    remotes=[{"name": "up", "address": [f"127.0.0.1@{upstream.port}"]}])
+    host.start()
+    servers.wait_until("it cannot be copied", lambda: host.logged("zone_not_copied zone=sent.test"))
+    host.checkpoint()
+    host.lose_memory()
+    host.start()
+    host.server.control("reload")  # ends when all zones have been looked at
+    own.parent.unlink()
+    own.parent.mkdir()
+    own.write_text("@ 300 SOA ns1 admin 2 3600 600\n")
+    host.server.zones[1] = {"name": "sent.test", "file": str(own)}
+    host.server.write_config()
+    assert host.server.control("reload")["zones_failed"] == 1
+    assert host.server.serial("sent.test") == 1 and host.octets_to_copy() > 0
+    host.let_go()
+    servers.wait_until("the image is copied", host.is_whole)
+    host.server.stop()  # what was begun is finished
+    assert own.read_text() == "@ 300 SOA ns1 admin 2 3600 600\n" and list(own.parent.iterdir()) == [own]
+    assert not host.logged("zone_copied zone=sent.test")

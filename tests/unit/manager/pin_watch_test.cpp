@@ -67,5 +67,41 @@ TEST_F(PinWatchTest, KnowsTheOldestVersionThatIsHeld) {
   EXPECT_EQ(page_->leases[1].revoke.load(), 0U);
 }
 
+class OldestHoldTest : public ::testing::Test {
+ protected:
+  bool look(std::uint64_t epoch, milliseconds at, bool urgent = false) {
+    return hold_.overdue(epoch, begin_ + at, urgent);
+  }
+  OldestHold hold_;
+  PinWatch::Clock::time_point begin_{seconds(1000)};
+};
+
+TEST_F(OldestHoldTest, HasTenSeconds) {
+  EXPECT_FALSE(look(7, milliseconds(0)));
+  EXPECT_FALSE(look(7, milliseconds(10'000)));
+  EXPECT_TRUE(look(7, milliseconds(10'001)));
+}
+
+TEST_F(OldestHoldTest, HasATenthOfOneWhenMemoryRunsAway) {
+  EXPECT_FALSE(look(7, milliseconds(0)));
+  EXPECT_FALSE(look(7, milliseconds(100), true));
+  EXPECT_FALSE(look(7, milliseconds(101)));
+  EXPECT_TRUE(look(7, milliseconds(101), true));
+}
+
+TEST_F(OldestHoldTest, HasItsTimeAgainWhenAnotherVersionIsTheOldest) {
+  EXPECT_FALSE(look(7, milliseconds(0)));
+  EXPECT_FALSE(look(8, milliseconds(10'001)));
+  EXPECT_FALSE(look(8, milliseconds(20'001)));
+  EXPECT_TRUE(look(8, milliseconds(20'002)));
+}
+
+TEST_F(OldestHoldTest, IsNotKilledAgainWhileItsProcessEnds) {
+  EXPECT_FALSE(look(7, milliseconds(0)));
+  EXPECT_TRUE(look(7, milliseconds(101), true));
+  EXPECT_FALSE(look(7, milliseconds(102), true));
+  EXPECT_TRUE(look(7, milliseconds(202), true));
+}
+
 }  // namespace
 }  // namespace pando::manager
