@@ -28,6 +28,7 @@ MOST = 2 * LIMIT + LIMIT // 2  # beyond twice the limit a worker has a tenth of 
 def server(tmp_path, pando):
     path = tmp_path / "example.zone"
     path.write_text("$ORIGIN example.\n$TTL 300\n@ SOA ns admin 1 3600 600 1209600 300\n@ NS ns\nns A 192.0.2.1\n" +
+                    "".join(f"long MX {number} mail.of.{number}.example.net.\n" for number in range(40)) +
                     "".join(f"host{number} TXT {'x' * 250} {'y' * 250}\n" for number in range(NAMES)) +
                     "".join(f"rest{number} TXT {'x' * 250} {'y' * 250}\n" for number in range(30000)))
     local = [{"address": "127.0.0.0/8"}]
@@ -122,8 +123,9 @@ def pinned_version(server, slot):
 
 def stop_in_a_batch(server, slot, pid):
     """Stops the worker where it holds a version without a lease: in the middle of answers. Each time it goes on it
-    finds many requests, and is stopped again a little later than the time before, until it is met there."""
-    query = dns.message.make_query(f"rest1.{ZONE}", "TXT").to_wire()
+    finds many requests for names that take long to compress, and is stopped again a little later than the time before,
+    until it is met there."""
+    query = dns.message.make_query(f"long.{ZONE}", "MX", use_edns=0, payload=4096).to_wire()
     with contextlib.ExitStack() as open_sockets:
         clients = [open_sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(32)]
         for client in clients:
@@ -132,7 +134,7 @@ def stop_in_a_batch(server, slot, pid):
             for client in clients * 8:
                 client.send(query)
             os.kill(pid, signal.SIGCONT)
-            time.sleep(tries % 50 * 1e-4)
+            time.sleep(tries % 20 * 1e-4)
             os.kill(pid, signal.SIGSTOP)
             while not is_stopped(pid):
                 time.sleep(1e-4)
