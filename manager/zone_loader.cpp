@@ -409,7 +409,7 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
   auto merged = std::make_shared<Merged>();
   ZoneChange change;
   change.zone = task->job.apex;
-  change.records = task->plan->edit.size();
+  change.records = task->plan->record_count();
   change.stage = [task, merged, limits = limits_](Stage& stage) -> Status {
     auto staged = stage_merge(stage, *task->plan, limits);
     merged->moved = !staged && staged.error().code == Errc::kExists;

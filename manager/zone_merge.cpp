@@ -1,5 +1,9 @@
 #include "manager/zone_merge.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "manager/file_merge.h"
 #include "manager/soa.h"
 #include "manager/zone_diff.h"
@@ -15,6 +19,18 @@ Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fre
                         diff_zones(live, fresh, most(fresh.record_count())));
                   }};
 }
+
+namespace {
+
+/// Room for these and a SOA, and no more.
+void fit(std::vector<zone::Record>& records) {
+  std::vector<zone::Record> fitting;
+  fitting.reserve(records.size() + 1);
+  std::ranges::move(records, std::back_inserter(fitting));
+  records = std::move(fitting);
+}
+
+}  // namespace
 
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneSource& source, FileState state) {
@@ -50,6 +66,12 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
     plan.kind = MergePlan::Kind::kReplace;
     return plan;
   }
+  const bool is_plain = state.overlay.empty();
+  if (is_plain && !difference->empty()) {
+    plan.plain = std::exchange(*difference, {plan.zone, {}, {}});
+    fit(plan.plain->removed);
+    fit(plan.plain->added);
+  }
   difference->removed.push_back(*live_soa);
   difference->added.push_back(fresh.soa);
   Steps to_file = steps_of(std::move(*difference));
@@ -60,20 +82,28 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                 "records came by update; save the zone as it is served (AXFR) in the file, reload, "
                 "and edit then");
   plan.edit = file_steps(std::move(to_file), state.overlay);
-  if (may_replace && signed_again && !plan.edit.empty()) plan.kind = MergePlan::Kind::kReplace;
+  if (may_replace && signed_again && plan.record_count() > 0) {
+    plan.kind = MergePlan::Kind::kReplace;
+    plan.plain.reset();
+  }
   return plan;
 }
 
 namespace {
 
-/// The edit as changes of the zone as it is now, with the SOA pair when anything changes. kInvalid:
-/// they need a serial that the file's SOA is not signed with.
-Result<zone::Changes> served_part(const zone::ZoneView& live, const zone::Record& soa,
-                                  const MergePlan& plan) {
-  zone::Changes changes = merge_edit(live, plan.edit);
+struct SoaPair {
+  zone::Record before;
+  zone::Record after;
+};
+
+/// The SOA pair with which `changes`, which come of the edit, are served; nullopt: nothing changed.
+/// kInvalid: they need a serial that the file's SOA is not signed with.
+Result<std::optional<SoaPair>> soa_pair(const zone::ZoneView& live, const zone::Record& soa,
+                                        const MergePlan& plan, const zone::Changes& changes) {
   zone::Record next = merged_soa(soa, plan.edit);
   const bool ahead = plan.file_serial.ahead_of(live.serial());
-  if (changes.empty() && !ahead && next.rdata == soa.rdata && next.ttl == soa.ttl) return changes;
+  if (changes.empty() && !ahead && next.rdata == soa.rdata && next.ttl == soa.ttl)
+    return std::nullopt;
   if (plan.signed_soa && !ahead)
     return fail(Errc::kInvalid,
                 "the edited file is not merged: its SOA is signed, with serial {}, which is not "
@@ -81,9 +111,40 @@ Result<zone::Changes> served_part(const zone::ZoneView& live, const zone::Record
                 plan.file_serial.value, live.serial().value);
   set_soa_serial(next.rdata, ahead ? plan.file_serial
                                    : next_serial(live.serial(), plan.serial_policy, plan.now));
-  changes.removed.push_back(soa);
-  changes.added.push_back(std::move(next));
-  return changes;
+  return SoaPair{soa, std::move(next)};
+}
+
+/// Applies the changes with the SOA pair, which does not stay with them.
+Result<zone::Applied> apply(Stage& stage, zone::Changes& changes, SoaPair&& soa,
+                            const zone::DataLimits& limits) {
+  changes.removed.push_back(std::move(soa.before));
+  changes.added.push_back(std::move(soa.after));
+  stage.use_reserve_for(changes.removed.size(), changes.added.size());
+  auto applied = stage.draft.apply(changes, limits.of_history());
+  changes.removed.pop_back();
+  changes.added.pop_back();
+  if (!applied && applied.error().code == Errc::kInvalid)
+    return fail(Errc::kInvalid,
+                "the edited file is not merged, it contradicts records that came by update: {}",
+                applied.error().text);
+  return applied;
+}
+
+/// Brings the edit into the next version: the difference itself while the zone is as it was
+/// compared, else what the steps come to in the zone as it is now.
+Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const zone::Record& soa,
+                                 MergePlan& plan, const zone::DataLimits& limits) {
+  zone::Changes merged{plan.zone, {}, {}};
+  if (!plan.plain) merged = merge_edit(live, plan.edit);
+  zone::Changes& changes = plan.plain ? *plan.plain : merged;
+  auto pair = soa_pair(live, soa, plan, changes);
+  if (!pair) return pass(pair);
+  if (*pair) return apply(stage, changes, std::move(**pair), limits);
+  zone::Applied nothing;
+  nothing.from = nothing.to = live.serial();
+  nothing.effective.zone = plan.zone;
+  stage.use_reserve_for(0, 0);
+  return nothing;
 }
 
 void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone::Applied& applied,
@@ -104,8 +165,7 @@ void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone
 
 }  // namespace
 
-Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan,
-                               const zone::DataLimits& limits) {
+Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLimits& limits) {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(plan.zone);
   const auto soa = soa_record(live);
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
@@ -113,28 +173,16 @@ Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan,
   // An export that came between has made another file the one that the edit starts from.
   if (!same_source(noted_source(live), plan.beside)) return fail(Errc::kExists, "zone moved");
   if (moved && !plan.overlay_known) return fail(Errc::kExists, "zone moved");
-  zone::Applied applied;
-  applied.from = applied.to = live.serial();
-  applied.effective.zone = plan.zone;
-  auto changes = served_part(live, *soa, plan);
-  if (!changes) return pass(changes);
-  stage.use_reserve_for(changes->removed.size(), changes->added.size());
-  if (!changes->empty()) {
-    auto done = stage.draft.apply(*changes, limits.of_history());
-    if (!done && done.error().code == Errc::kInvalid)
-      return fail(Errc::kInvalid,
-                  "the edited file is not merged, it contradicts records that came by update: {}",
-                  done.error().text);
-    if (!done) return pass(done);
-    applied = std::move(*done);
-    *changes = {};  // what has become of them is in `applied`
-  }
+  if (moved && plan.plain) plan.edit.merge(steps_of(*std::exchange(plan.plain, std::nullopt)));
+  auto applied = apply_edit(stage, live, *soa, plan, limits);
+  if (!applied) return pass(applied);
   const bool settles = plan.settles && !moved;
-  const Steps held = settles ? Steps() : held_back(plan.edit, steps_of(applied.effective));
-  journal_merge(stage, plan, settles, applied, held);
+  const bool follows = settles || plan.plain;  // in everything
+  const Steps held = follows ? Steps() : held_back(plan.edit, steps_of(applied->effective));
+  journal_merge(stage, plan, settles, *applied, held);
   if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
   const zone::ZoneView now = stage.draft.snapshot().zone_at(plan.zone);
-  return MergedFile{std::move(applied), not_followed(now, held)};
+  return MergedFile{std::move(*applied), not_followed(now, held)};
 }
 
 }  // namespace pando::manager

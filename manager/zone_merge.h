@@ -22,6 +22,9 @@ struct MergePlan {
   Kind kind = Kind::kMerge;
   dns::Name zone;
   Steps edit;  ///< how the file changed since it was last merged
+  /// Nothing came by update: as long as the zone does not move its difference from the file is the
+  /// edit, but for the SOA. It is kept as it is, since steps of a large one take as much again.
+  std::optional<zone::Changes> plain;
   dns::Serial file_serial;
   dns::Serial compared;  ///< the version's serial that the file was compared with
   bool settles = false;  ///< the file holds exactly that version
@@ -37,6 +40,11 @@ struct MergePlan {
   /// The next serial where the file's is not ahead.
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
   std::uint64_t now = 0;  ///< seconds since 1970
+
+  /// Of the edit, about.
+  [[nodiscard]] std::size_t record_count() const noexcept {
+    return edit.size() + (plain ? plain->removed.size() + plain->added.size() : 0);
+  }
 };
 
 /// What a file has beside the zone that is served.
@@ -65,7 +73,7 @@ struct MergedFile {
 };
 
 /// Brings the plan into the next version: the difference with its journal record, and the note that
-/// the file is merged. kExists: the zone moved, plan again.
-Result<MergedFile> stage_merge(Stage& stage, const MergePlan& plan, const zone::DataLimits& limits);
+/// the file is merged. kExists: the zone moved, plan again. May be called again with the same plan.
+Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLimits& limits);
 
 }  // namespace pando::manager

@@ -32,6 +32,8 @@ Result<Applied> ZoneEdit::run() {
   applied_.from = applied_.to = {entry_.serial};
   applied_.effective.zone = changes_.zone;
   if (auto collected = collect_steps(); !collected) return pass(collected);
+  applied_.effective.removed.reserve(changes_.removed.size());
+  applied_.effective.added.reserve(changes_.added.size());
   for (std::size_t at = 0; at < steps_.size();) {
     std::size_t end = at + 1;
     while (end < steps_.size() && steps_[end].in_nsec3 == steps_[at].in_nsec3 &&

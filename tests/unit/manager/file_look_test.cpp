@@ -83,11 +83,54 @@ TEST_F(Look, PlansWhatWasEdited) {
   const FileLook& found = look();
   ASSERT_TRUE(found.plan);
   EXPECT_EQ(found.plan->kind, MergePlan::Kind::kMerge);
-  EXPECT_EQ(found.plan->edit.size(), 1U);
+  EXPECT_EQ(found.plan->record_count(), 1U);
   EXPECT_EQ(found.plan->source.hash, read_content(path_).hash);
   EXPECT_EQ(found.plan->beside, noted_source(parts_.zone.zone()));
   EXPECT_FALSE(found.outcome || found.zone || found.moved);
   EXPECT_EQ(found.scanned, 1U);
+}
+
+/// Steps would take as much memory again.
+TEST_F(Look, KeepsAnEditAsTheDifferenceThatItIs) {
+  write(kBasicZone);
+  note_file();
+  write(with("added 300 A 192.0.2.12"));
+  MergePlan& plan = *look().plan;
+  ASSERT_TRUE(plan.plain);
+  EXPECT_TRUE(plan.edit.empty());
+  const auto put = [&](Stage& stage) -> Status {
+    auto merged = stage_merge(stage, plan, zone::DataLimits::none());
+    if (!merged) return pass(merged);
+    EXPECT_TRUE(merged->apart.empty());
+    EXPECT_EQ(merged->applied.effective.added.size(), 2U) << "with the SOA";
+    return {};
+  };
+  EXPECT_FALSE(parts_.commit([&](Stage& stage) -> Status {
+    EXPECT_TRUE(put(stage));
+    return fail(Errc::kFull, "no room");
+  }));
+  EXPECT_EQ(plan.record_count(), 1U) << "it can be put again";
+  ASSERT_TRUE(parts_.commit(put));
+  EXPECT_THAT(parts_.zone.at("added"), ElementsAre("300 A 192.0.2.12"));
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{11});
+}
+
+TEST_F(Look, MergesAnEditStepByStepIntoAZoneThatHasMovedMeanwhile) {
+  write(kBasicZone);
+  note_file();
+  write(with("www 300 A 192.0.2.12"));
+  MergePlan& plan = *look().plan;
+  ASSERT_TRUE(plan.plain);
+  ASSERT_TRUE(testing::update(parts_, {"www 300 A 192.0.2.11"}, {"dyn 60 A 192.0.2.9"}));
+  ASSERT_TRUE(parts_.commit([&](Stage& stage) -> Status {
+    auto merged = stage_merge(stage, plan, zone::DataLimits::none());
+    return merged ? Status() : Status(pass(merged));
+  }));
+  EXPECT_FALSE(plan.plain);
+  EXPECT_EQ(plan.record_count(), 1U);
+  EXPECT_THAT(parts_.zone.at("www"),
+              ElementsAre("300 A 192.0.2.10", "300 A 192.0.2.12", "300 AAAA 2001:db8::10"));
+  EXPECT_THAT(parts_.zone.at("dyn"), ElementsAre("60 A 192.0.2.9"));
 }
 
 TEST_F(Look, BuildsAZoneWithoutDataInATransactionOfItsOwn) {
