@@ -519,7 +519,8 @@ void Server::load_copies(std::shared_ptr<HistorySource> history, const LoadCount
   auto looked_at = [this, counts](const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
     if (outcome.kind == ZoneLoader::Outcome::Kind::kUnchanged) copy_again(job);
     file_looked_at(*counts, job, outcome);
-    secondaries_->looked_at(job.apex);
+    // One that there was no room for would be transferred in vain.
+    if (committer_->current().zone_at(job.apex)) secondaries_->looked_at(job.apex);
   };
   loader_->run(ZoneLoader::Lane::kCopies, std::move(source), std::move(history),
                std::move(looked_at), std::move(done));
@@ -564,6 +565,10 @@ void Server::LoadCounts::add_failure(const ZoneLoader::Job& job,
 
 void Server::zone_loaded(const ZoneLoader::Job& job, const ZoneLoader::Outcome& outcome) {
   crash_point("zone-loaded");
+  // A copy says nothing of a zone that a reload has made primary meanwhile.
+  if (job.file_optional)
+    if (const zone::ZoneView zone = committer_->current().zone_at(job.apex))
+      if (!is_secondary(zone)) return;
   if (outcome.kind == ZoneLoader::Outcome::Kind::kFailed) {
     if (const zone::ZoneView zone = committer_->current().zone_at(job.apex))
       problems_.put(job.apex, zone.side_index(),
