@@ -22,6 +22,11 @@ Status leaves_reserve(shm::Store& store, shm::Reserve use) {
   return fail(Errc::kFull, "the store has reached its size limit");
 }
 
+/// Whatever the disk calls it: kFull is said of the store.
+Error not_journalled(const Error& error) {
+  return {Errc::kIo, fmt::format("the journal cannot be written: {}", error.text)};
+}
+
 }  // namespace
 
 /// A version being made.
@@ -204,7 +209,7 @@ void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint
   if (position)
     publish(*group, *position);
   else
-    fail_group(*group, position.error());
+    fail_group(*group, not_journalled(position.error()));
   schedule();
 }
 

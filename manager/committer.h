@@ -44,7 +44,9 @@ struct Stage {
 
 /// One step towards the next version. `stage` may be called more than once (when a group is put
 /// together again after the store was full); `done` is called exactly once, on the commit thread,
-/// with the version that contains the step or with the reason why there is none.
+/// with the version that contains the step or with the reason why there is none: kFull, the store
+/// has no room for it; kIo, the journal cannot be written, for this step or another one of its
+/// group; or what `stage` said.
 struct CommitRequest {
   enum class Kind : std::uint8_t {
     kGroup,  ///< may share a version with others

@@ -80,7 +80,7 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
   ZoneTableSync::run(
       *store_, *committer_, reload->runtime,
       [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
-        if (!status) {
+        if (!status && !counts.but_for_some) {
           if (checkpointer_) checkpointer_->set_configuration(0);
           secondaries_->configure(runtime_);
           // Once more those that were looked at since they were let go.
@@ -91,8 +91,10 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
         reload->result.zones_added = counts.added;
         reload->result.zones_removed = counts.removed;
         reload->result.zones_changed = counts.changed;
-        options_.configuration = reload->fingerprint;
-        if (checkpointer_) checkpointer_->set_configuration(reload->fingerprint);
+        reload->problem = status;
+        // A store that has not all zones is not in line with any.
+        options_.configuration = status ? reload->fingerprint : 0;
+        if (checkpointer_) checkpointer_->set_configuration(options_.configuration);
         runtime_ = reload->runtime;
         configured_ = static_cast<std::uint64_t>(std::time(nullptr));
         const config::Settings& settings = runtime_->settings;
@@ -125,7 +127,7 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
           reload->result.zones_changed += files.changed;
           reload->result.zones_failed = files.failed;
           reload->result.problems = files.problems;
-          reload_end(reload, {});
+          reload_end(reload, reload->problem);
         });
       });
 }

@@ -61,7 +61,9 @@ bool ZoneLoader::Task::opens_simply(dns::FileSource& file) const {
 /// look `alone`. An error when the transaction is spoilt.
 Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
   const zone::ZoneView now = live();
-  served = now && now.loaded();
+  alone = !now;
+  if (alone) return {};
+  served = now.loaded();
   // What a secondary is served says its primary; the file is a copy.
   if (served && job.file_optional) {
     unchanged();
@@ -290,6 +292,9 @@ void ZoneLoader::finish_together(Together& together) {
 
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
   if (stopped_) return;
+  // There was no room for it, or it has left; whoever found that has told it.
+  if (!committer_.current().zone_at(task->job.apex))
+    return finish(task, {Outcome::Kind::kAbsent, {}, 0, {}});
   ++task->tries;
   if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
   task->look_at(committer_);
@@ -305,17 +310,30 @@ void ZoneLoader::built(const std::shared_ptr<Task>& task) {
   if (stopped_) return;
   task->pin = {};
   if (task->moved) return build(task);
-  if (task->outcome) return finish(task, std::move(*task->outcome));
   const zone::ZoneView now = committer_.current().zone_at(task->job.apex);
-  if (!now) return finish(task, {Outcome::Kind::kFailed, {}, 0, {"zone is no longer configured"}});
-  // A reload has made it one meanwhile: what it is served says its primary.
-  if (!task->job.file_optional && now.loaded() && is_secondary(now))
-    return finish(task, {Outcome::Kind::kUnchanged, now.serial(), now.record_count(), {}});
+  if (auto outcome = overtaken(*task, now)) return finish(task, std::move(*outcome));
+  if (task->outcome) return finish(task, std::move(*task->outcome));
   task->progress->begin(Progress::Phase::kPutting, 0);
   if (task->plan && task->plan->kind == MergePlan::Kind::kMerge)
     merge(task);
   else
     put(task);
+}
+
+/// What is to be said of a zone that has become another one while it was looked at.
+std::optional<LoadOutcome> ZoneLoader::overtaken(const Task& task, const zone::ZoneView& now) {
+  using Kind = Outcome::Kind;
+  if (!now) return Outcome{Kind::kAbsent, {}, 0, {}};
+  const bool secondary = is_secondary(now);
+  // A reload has made it primary: what it is says its own file, which has a job, too.
+  if (task.job.file_optional && !secondary) return Outcome{Kind::kAbsent, {}, 0, {}};
+  const Outcome unchanged{Kind::kUnchanged, now.serial(), now.record_count(), {}};
+  const bool failed = task.outcome && task.outcome->kind == Kind::kFailed;
+  // Its primary has sent it: it is served without the copy that cannot be read.
+  if (task.job.file_optional && now.loaded() && failed) return unchanged;
+  // What a secondary is served says its primary.
+  if (!task.job.file_optional && now.loaded() && secondary && !task.outcome) return unchanged;
+  return std::nullopt;
 }
 
 /// Puts the file's zone whole, if the zone is still as it was when that was decided.
@@ -326,9 +344,11 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   Committer::ZonePut put{
       task->job.apex, task->zone->built, std::move(*task->transaction), task->zone->source, {}, {}};
   auto moved = std::make_shared<bool>(false);
-  put.check = [expected, beside, moved](const zone::ZoneView& before) -> Status {
+  put.check = [expected, beside, moved,
+               copy = task->job.file_optional](const zone::ZoneView& before) -> Status {
     const bool loaded = before && before.loaded();
-    *moved = loaded != expected.has_value() || (loaded && !(before.serial() == *expected)) ||
+    *moved = (copy && before && !is_secondary(before)) || loaded != expected.has_value() ||
+             (loaded && !(before.serial() == *expected)) ||
              (loaded && !same_source(noted_source(before), beside));
     return *moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };

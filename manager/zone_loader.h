@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,7 @@ class ZoneLoader {
 
   void build(const std::shared_ptr<Task>& task);
   void built(const std::shared_ptr<Task>& task);
+  static std::optional<Outcome> overtaken(const Task& task, const zone::ZoneView& now);
   void put(const std::shared_ptr<Task>& task);
   void merge(const std::shared_ptr<Task>& task);
   void renew(const Task& task);

@@ -57,7 +57,8 @@ void ZoneLoads::run_copies(const RuntimePtr& runtime, const std::shared_ptr<Hist
   auto looked_at = [this, load](const Job& job, const Outcome& outcome) {
     if (outcome.kind == Outcome::Kind::kUnchanged) copy_again(job);
     this->looked_at(*load, job, outcome);
-    copy_looked_at_(job.apex);
+    // One that there was no room for would be transferred in vain.
+    if (committer_.current().zone_at(job.apex)) copy_looked_at_(job.apex);
   };
   loader_.run(ZoneLoader::Lane::kCopies, std::move(source), history, std::move(looked_at),
               std::move(ended));
@@ -98,6 +99,10 @@ void ZoneLoads::looked_at(Load& load, const Job& job, const Outcome& outcome) {
 
 void ZoneLoads::zone_loaded(const Job& job, const Outcome& outcome) {
   crash_point("zone-loaded");
+  // A copy says nothing of a zone that a reload has made primary meanwhile.
+  if (job.file_optional)
+    if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))
+      if (!is_secondary(zone)) return;
   if (outcome.kind == Outcome::Kind::kFailed) {
     if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))
       problems_.put(job.apex, zone.side_index(),

@@ -11,14 +11,45 @@ namespace {
 constexpr std::size_t kSlice = 256;
 }  // namespace
 
-/// What one step did; counts only when its version was published.
-struct ZoneTableSync::Slice {
-  Counts counts;
-  dns::Name after;
-  std::size_t next_zone = 0;
-  bool last = false;
+// What one step did counts only when its version was published.
+
+struct ZoneTableSync::Removal {
   std::vector<JournalEntry> gone;  ///< the notes that zones have left
+  Refused kept;                    ///< zones that find no room to leave
+  dns::Name after;                 ///< the last zone that is dealt with
+  std::uint64_t loaded = 0;
+  bool cut = false;  ///< there is one to remove behind it, for the next try
+  bool last = false;
 };
+
+struct ZoneTableSync::Putting {
+  std::uint64_t added = 0;  ///< begun with, when the step failed
+  std::uint64_t changed = 0;
+  std::uint32_t next_side = 0;
+  Refused passed;                ///< new zones that were not tried
+  std::size_t first_passed = 0;  ///< index of the first of them
+  bool last = false;
+};
+
+void ZoneTableSync::Refused::add(dns::NameView zone, const std::string& why) {
+  if (zones == 0) {
+    first = dns::Name(zone);
+    reason = why;
+  }
+  ++zones;
+}
+
+void ZoneTableSync::Refused::add(const Refused& more) {
+  if (zones == 0) {
+    first = more.first;
+    reason = more.reason;
+  }
+  zones += more.zones;
+}
+
+std::string ZoneTableSync::Refused::text(std::string_view what) const {
+  return fmt::format("{} {} ({} first): {}", zones, what, to_text(first), reason);
+}
 
 ZoneTableSync::ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done)
     : store_(store), committer_(committer), runtime_(std::move(runtime)), done_(std::move(done)) {}
@@ -29,98 +60,186 @@ void ZoneTableSync::run(shm::Store& store, Committer& committer, RuntimePtr runt
   sync->remove_next();
 }
 
-void ZoneTableSync::finish(const Status& status) { done_(status, counts_); }
-
-// First the zones that are there: which entries of the side table they use, and which must go. ----
-
-void ZoneTableSync::remove_next() {
-  auto slice = std::make_shared<Slice>();
+void ZoneTableSync::submit(std::function<Status(Stage&)> stage,
+                           std::function<void(const Status&)> done) {
   CommitRequest request;
-  request.stage = [self = shared_from_this(), slice](Stage& stage) -> Status {
-    stage.use_reserve(shm::Reserve::kHalf);
-    auto removed = self->remove_slice(stage.draft, *slice);
-    if (removed && self->noting_)
-      stage.journal.insert(stage.journal.end(), slice->gone.begin(), slice->gone.end());
-    return removed;
+  if (alone_) request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [stage = std::move(stage)](Stage& step) {
+    step.use_reserve(shm::Reserve::kHalf);
+    return stage(step);
   };
-  request.done = [self = shared_from_this(), slice](const Result<std::uint64_t>& version) {
-    if (!version) return self->not_removed(*slice, version.error());
-    self->after_ = slice->after;
-    self->counts_.removed += slice->counts.removed;
-    self->counts_.loaded += slice->counts.loaded;
-    self->started_ = true;
-    if (slice->last)
-      self->put_next();
-    else
-      self->remove_next();
+  request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   committer_.submit(std::move(request));
 }
 
-/// A journal that cannot be written is no reason to go on serving zones that are to go.
-void ZoneTableSync::not_removed(const Slice& slice, const Error& error) {
-  if (!noting_ || slice.gone.empty()) return finish(tl::unexpected<Error>(error));
+/// Whether a step that failed is to be tried again because of the journal: its version may have had
+/// others' records, and steps without any of their own need no journal.
+bool ZoneTableSync::try_alone(const Error& error) {
+  return error.code == Errc::kIo && !std::exchange(alone_, true);
+}
+
+void ZoneTableSync::finish(const Status& status) {
+  if (!status || kept_.zones + left_out_.zones == 0) return done_(status, counts_);
+  counts_.but_for_some = true;
+  std::string text;
+  if (kept_.zones > 0) text = kept_.text("zones not removed");
+  if (kept_.zones > 0 && left_out_.zones > 0) text += "; ";
+  if (left_out_.zones > 0) text += left_out_.text("new zones not added");
+  done_(fail(Errc::kFull, "{}", text), counts_);
+}
+
+// First the zones that are there: which entries of the side table they use, and which must go. ----
+
+void ZoneTableSync::remove_next() {
+  auto slice = std::make_shared<Removal>();
+  submit(
+      [self = shared_from_this(), slice](Stage& stage) -> Status {
+        auto removed = self->remove_slice(stage.draft, *slice);
+        if (removed && self->noting_)
+          stage.journal.insert(stage.journal.end(), slice->gone.begin(), slice->gone.end());
+        return removed;
+      },
+      [self = shared_from_this(), slice](const Status& status) {
+        status ? self->removed(*slice) : self->not_removed(*slice, status.error());
+      });
+}
+
+void ZoneTableSync::removed(const Removal& slice) {
+  after_ = slice.after;
+  started_ = true;
+  counts_.removed += slice.gone.size();
+  counts_.loaded += slice.loaded;
+  kept_.add(slice.kept);
+  room_.taken(slice.gone.size());
+  if (!slice.cut) room_.next();
+  if (!slice.last) return remove_next();
+  room_ = {};
+  begin_slice();
+  put_next();
+}
+
+/// A delete needs room before it gives any back (shm/reserve.h): fewer at once need less. A journal
+/// that cannot be written is no reason to go on serving zones that are to go.
+void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
+  const bool removes = !slice.gone.empty();
+  if (error.code == Errc::kFull && removes) {
+    no_room_ = error.text;
+    room_.refused(slice.gone.size());
+    return remove_next();
+  }
+  if (try_alone(error)) return remove_next();
+  if (error.code != Errc::kIo || !removes || !noting_) return finish(tl::unexpected<Error>(error));
   noting_ = false;
   log::warning("updates_of_removed_zones_kept", "reason", error.text);
   remove_next();
 }
 
-Status ZoneTableSync::remove_slice(zone::Draft& draft, Slice& slice) {
+Status ZoneTableSync::remove_slice(zone::Draft& draft, Removal& slice) {
   slice = {};
   slice.after = after_;
   {
     const zone::Snapshot snapshot = draft.snapshot();
     zone::ZoneWalk walk(snapshot);
     if (started_) walk.seek_after(after_);
-    for (std::size_t i = 0; i < kSlice && !slice.last; ++i) {
+    bool goes_on = true;
+    for (std::size_t i = 0; i < kSlice && goes_on; ++i) {
       const zone::ZoneView zone = walk.next();
       slice.last = !zone;
-      if (slice.last) break;
-      slice.after = dns::Name(zone.apex());
-      if (!runtime_->settings.zones.find(zone.apex())) {
-        slice.gone.push_back({slice.after, zone.serial(), zone.serial(), {}, RecordKind::kGone});
-        continue;
-      }
-      if (used_.size() <= zone.side_index()) used_.resize(zone.side_index() + 1U);
-      used_[zone.side_index()] = true;
-      if (zone.loaded()) ++slice.counts.loaded;
+      goes_on = !slice.last && look_at(zone, slice);
     }
   }
   for (const JournalEntry& gone : slice.gone)
     if (auto removed = draft.remove_zone(gone.zone); !removed) return removed;
-  slice.counts.removed = slice.gone.size();
   return {};
+}
+
+/// False: the slice ends here.
+bool ZoneTableSync::look_at(const zone::ZoneView& zone, Removal& slice) {
+  const dns::Name apex(zone.apex());
+  const std::size_t most = room_.most();
+  const bool goes = !runtime_->settings.zones.find(zone.apex());
+  slice.cut = goes && most > 0 && slice.gone.size() >= most;
+  if (slice.cut) return false;
+  slice.after = apex;
+  if (goes && most > 0) {
+    slice.gone.push_back({apex, zone.serial(), zone.serial(), {}, RecordKind::kGone});
+    return true;
+  }
+  keep(zone, slice);
+  if (goes) slice.kept.add(apex, no_room_);
+  return !goes || room_.gives_up();
+}
+
+void ZoneTableSync::keep(const zone::ZoneView& zone, Removal& slice) {
+  if (used_.size() <= zone.side_index()) used_.resize(zone.side_index() + 1U);
+  used_[zone.side_index()] = true;
+  if (zone.loaded()) ++slice.loaded;
 }
 
 // Then the configuration: what is new, and whose settings differ. --------------------------------
 
+void ZoneTableSync::begin_slice() {
+  slice_end_ = std::min(next_zone_ + kSlice, runtime_->settings.zones.size());
+  room_.next();
+}
+
 void ZoneTableSync::put_next() {
-  auto slice = std::make_shared<Slice>();
-  CommitRequest request;
-  request.stage = [self = shared_from_this(), slice](Stage& stage) -> Status {
-    stage.use_reserve(shm::Reserve::kHalf);
-    auto put = self->put_slice(stage.draft, *slice);
-    if (slice->counts.added > 0) stage.reserve = shm::Reserve::kKept;
-    return put;
-  };
-  request.done = [self = shared_from_this(), slice](const Result<std::uint64_t>& version) {
-    if (!version) return self->not_put(tl::unexpected<Error>(version.error()));
-    self->next_zone_ = slice->next_zone;
-    self->counts_.added += slice->counts.added;
-    self->counts_.changed += slice->counts.changed;
-    if (slice->last)
-      self->finish({});
-    else
-      self->put_next();
-  };
-  committer_.submit(std::move(request));
+  auto slice = std::make_shared<Putting>();
+  submit(
+      [self = shared_from_this(), slice](Stage& stage) -> Status {
+        auto put = self->put_slice(stage.draft, *slice);
+        if (slice->added > 0) stage.reserve = shm::Reserve::kKept;
+        return put;
+      },
+      [self = shared_from_this(), slice](const Status& status) {
+        status ? self->put(*slice) : self->not_put(*slice, status.error());
+      });
+}
+
+void ZoneTableSync::put(const Putting& slice) {
+  counts_.added += slice.added;
+  counts_.changed += slice.changed;
+  next_side_ = slice.next_side;
+  if (slice.last) return finish({});
+  go_on_behind(slice);
+  put_next();
+}
+
+/// New zones that were passed by are tried next, or left out: the first one, for which there is no
+/// room, and all others of the slice when there seems to be none for any.
+void ZoneTableSync::go_on_behind(const Putting& slice) {
+  const bool tried = room_.most() > 0;
+  room_.taken(slice.added);
+  next_zone_ = slice_end_;
+  if (slice.passed.zones > 0 && tried) {
+    next_zone_ = slice.first_passed;
+  } else if (slice.passed.zones > 0 && room_.gives_up()) {
+    left_out_.add(slice.passed);
+  } else if (slice.passed.zones > 0) {
+    left_out_.add(slice.passed.first, no_room_);
+    next_zone_ = slice.first_passed + 1;
+    room_.next();
+  }
+  if (next_zone_ == slice_end_) begin_slice();
 }
 
 /// What fits of the list is served all the same, by the server's own rules.
-void ZoneTableSync::not_put(const Status& status) {
+void ZoneTableSync::not_put(const Putting& slice, const Error& error) {
+  if (try_alone(error)) return put_next();
+  if (error.code != Errc::kFull || slice.added == 0) return put_server_settings_and_finish(error);
+  no_room_ = error.text;
+  room_.refused(slice.added);
+  put_next();
+}
+
+void ZoneTableSync::put_server_settings_and_finish(const Error& error) {
   committer_.edit(
       [self = shared_from_this()](zone::Draft& draft) { return self->put_server_settings(draft); },
-      [self = shared_from_this(), status](const Status&) { self->finish(status); },
+      [self = shared_from_this(), error](const Status&) {
+        self->finish(tl::unexpected<Error>(error));
+      },
       shm::Reserve::kHalf);
 }
 
@@ -136,36 +255,54 @@ const zone::EncodedSettings& ZoneTableSync::settings_of(const config::ZoneOption
   return compiled_.emplace(options, encoded).first->second;
 }
 
-std::uint32_t ZoneTableSync::free_side_index() {
-  while (side_hint_ < used_.size() && used_[side_hint_]) ++side_hint_;
-  if (side_hint_ >= used_.size()) used_.resize(side_hint_ + 1U);
-  used_[side_hint_] = true;
-  return side_hint_;
+Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
+  slice = {};
+  slice.next_side = next_side_;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  for (std::size_t i = next_zone_; i < slice_end_; ++i) {
+    const config::ZoneRef zone = zones[i];
+    const zone::ZoneView live = draft.snapshot().zone_at(zone.name);
+    Status put;
+    if (live) {
+      put = put_known(draft, slice, zone, live);
+    } else if (slice.added < room_.most()) {
+      put = put_new(draft, slice, zone);
+    } else {
+      if (slice.passed.zones == 0) slice.first_passed = i;
+      slice.passed.add(zone.name, no_room_);
+    }
+    if (!put) return put;
+  }
+  slice.last = slice_end_ == zones.size() && slice.passed.zones == 0;
+  return slice.last ? put_server_settings(draft) : Status();
 }
 
-Status ZoneTableSync::put_slice(zone::Draft& draft, Slice& slice) {
-  slice = {};
-  const config::Settings& settings = runtime_->settings;
-  const std::size_t end = std::min(next_zone_ + kSlice, settings.zones.size());
-  for (std::size_t i = next_zone_; i < end; ++i) {
-    const config::ZoneRef zone = settings.zones[i];
-    const zone::ZoneView live = draft.snapshot().zone_at(zone.name);
-    const std::uint32_t index = live ? live.side_index() : free_side_index();
-    if (index >= shm::Store::kSideEntries)
-      return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
+Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config::ZoneRef& zone,
+                                const zone::ZoneView& live) {
+  const std::uint32_t side = live.side_index();
+  const std::uint64_t tag = live.settings_tag();
+  if (!zone.options->is_secondary()) {
     // What a former secondary's timers say must not stop a primary zone.
-    if (!live || !zone.options->is_secondary()) clear_side(index);
+    clear_side(side);
     // Whether its file has to do with what it is now is looked at when that is loaded.
-    if (live && !zone.options->is_secondary() && was_secondary(live))
+    if (was_secondary(live))
       if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
-    const zone::EncodedSettings& encoded = settings_of(zone.options);
-    if (live && live.settings_tag() == encoded.tag) continue;
-    if (auto put = draft.put_zone_settings(zone.name, encoded, index); !put) return put;
-    ++(live ? slice.counts.changed : slice.counts.added);
   }
-  slice.next_zone = end;
-  slice.last = end == settings.zones.size();
-  return slice.last ? put_server_settings(draft) : Status();
+  const zone::EncodedSettings& encoded = settings_of(zone.options);
+  if (tag == encoded.tag) return {};
+  ++slice.changed;
+  return draft.put_zone_settings(zone.name, encoded, side);
+}
+
+Status ZoneTableSync::put_new(zone::Draft& draft, Putting& slice, const config::ZoneRef& zone) {
+  ++slice.added;
+  std::uint32_t side = slice.next_side;
+  while (side < used_.size() && used_[side]) ++side;
+  if (side >= shm::Store::kSideEntries)
+    return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
+  slice.next_side = side + 1;
+  clear_side(side);
+  return draft.put_zone_settings(zone.name, settings_of(zone.options), side);
 }
 
 bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {

@@ -182,6 +182,20 @@ TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
   fail_a_sync(false);
 }
 
+/// Both have ENOSPC, but compaction and fewer deletes at once help only one of them.
+TEST(Committer, AJournalWithoutRoomIsNoFullStore) {
+  FakeDisk disk;
+  Parts parts(64 << 20, disk);
+  disk.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    return call == FakeDisk::Call::kWrite ? fail(Errc::kFull, "pwrite: No space left on device")
+                                          : Status();
+  };
+  const auto refused = parts.apply({}, {"a 60 A 192.0.2.9"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kIo);
+  EXPECT_EQ(refused.error().text, "the journal cannot be written: pwrite: No space left on device");
+}
+
 /// A transfer that replaces a zone needs no journal, though it notes there what it did.
 TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
   for (const bool broken : {false, true}) {

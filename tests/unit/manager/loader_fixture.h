@@ -6,6 +6,8 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,10 +50,20 @@ class Loader : public ::testing::Test {
     std::ofstream(other) << kFile;
     return load_all({{name("@"), path_, false, serial_policy_}, {name("other."), other, true}});
   }
-  /// What became of the first.
-  ZoneLoader::Outcome load_all(std::deque<ZoneLoader::Job> jobs) {
+  /// `meanwhile` happens when a thread has begun to look, and before anything comes of that.
+  ZoneLoader::Outcome load_while(bool optional, const std::function<void()>& meanwhile) {
+    return load_all({{name("@"), path_, optional, serial_policy_}}, meanwhile);
+  }
+  void make_secondary(bool secondary = true) {
+    zone::ZoneSettings settings;
+    settings.is_secondary = secondary;
+    parts_.zone.commit(
+        [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
+  }
+  /// What became of "example."; outcomes_ has all.
+  ZoneLoader::Outcome load_all(std::deque<ZoneLoader::Job> jobs,
+                               const std::function<void()>& meanwhile = {}) {
     bool done = false;
-    ZoneLoader::Outcome outcome;
     auto history = std::make_shared<HistorySource>(
         native_files(), parts_.journal,
         [this](const JournalNote& note) { notes_.push_back(note.text); });
@@ -65,11 +77,15 @@ class Loader : public ::testing::Test {
         },
         history,
         [&](const ZoneLoader::Job& job, const ZoneLoader::Outcome& found) {
-          if (job.apex == name("@")) outcome = found;
+          outcomes_[to_text(job.apex)] = found;
         },
         [&] { done = true; });
+    if (meanwhile) {
+      EXPECT_TRUE(parts_.run_until([&] { return loader_.progress(name("@")) != nullptr; }));
+      meanwhile();
+    }
     EXPECT_TRUE(parts_.run_until([&] { return done; }));
-    return outcome;
+    return outcomes_["example."];
   }
   void snapshot() {
     JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
@@ -122,6 +138,7 @@ class Loader : public ::testing::Test {
   ZoneLoader loader_{parts_.io,    parts_.pool,      2,        parts_.zone.store(),
                      parts_.slots, parts_.committer, changes_, {}};
   std::vector<std::string> notes_;
+  std::map<std::string, ZoneLoader::Outcome> outcomes_;
 };
 
 }  // namespace pando::manager::testing

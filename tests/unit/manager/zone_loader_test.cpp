@@ -17,6 +17,7 @@ using ::testing::IsEmpty;
 using testing::kFile;
 using testing::Loader;
 using testing::name;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST_F(Loader, AFileIsLoadedAndServed) {
@@ -40,6 +41,12 @@ TEST_F(Loader, ManyBadFilesFillTheLogWithAThousandLinesAndTheirNumber) {
   write(text);
   std::deque<ZoneLoader::Job> jobs;
   for (int i = 0; i < 110; ++i) jobs.push_back({name(fmt::format("z{}.", i)), path_});
+  const auto configure = [&](zone::Draft& draft) -> Status {
+    for (std::uint32_t i = 0; i < jobs.size(); ++i)
+      if (auto put = draft.put_zone_settings(jobs[i].apex, {}, i + 1); !put) return put;
+    return {};
+  };
+  ASSERT_TRUE(parts_.edit(configure).has_value());
   ::testing::internal::CaptureStderr();
   log::start({});
   load_all(std::move(jobs));
@@ -502,9 +509,59 @@ TEST_F(Loader, ASnapshotServesAZoneWhoseFileIsGone) {
   snapshot();
   std::filesystem::remove(path_);
   const std::vector<std::string> before = parts_.zone.lines();
+  make_secondary();
   unload();
   EXPECT_EQ(load(true).kind, Kind::kLoaded);
   EXPECT_EQ(parts_.zone.lines(), before);
+}
+
+// Zones that become others while they are looked at.
+// --------------------------------------------------
+
+TEST_F(Loader, AZoneThatTheStoreHasNoRoomForIsNotBuilt) {
+  write(kFile);
+  ::testing::internal::CaptureStderr();
+  log::start({});
+  load_all({{name("other."), path_}});
+  EXPECT_EQ(outcomes_["other."].kind, Kind::kAbsent);
+  EXPECT_EQ(load_all({{name("other."), path_}, {name("@"), path_}}).kind, Kind::kLoaded);
+  EXPECT_EQ(outcomes_["other."].kind, Kind::kAbsent);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("other")));
+  EXPECT_TRUE(parts_.zone.zone().loaded());
+  EXPECT_EQ(loader_.counters().built, 1U);
+}
+
+/// The job of a copy, from a configuration in which it was a secondary.
+TEST_F(Loader, ACopyIsNothingToAZoneThatHasBecomePrimary) {
+  for (const char* text : {kFile, "broken"}) {
+    write(text);
+    EXPECT_EQ(load(true).kind, Kind::kAbsent) << text;
+    EXPECT_FALSE(parts_.zone.zone().loaded());
+  }
+  make_secondary();
+  write(kFile);
+  EXPECT_EQ(load(true).kind, Kind::kLoaded);
+}
+
+/// It becomes one when its copy has been read, and before that is put.
+TEST_F(Loader, ACopyIsNotPutInAZoneThatIsJustBecomingPrimary) {
+  make_secondary();
+  write(kFile);
+  EXPECT_EQ(load_while(true, [&] { make_secondary(false); }).kind, Kind::kAbsent);
+  EXPECT_FALSE(parts_.zone.zone().loaded());
+}
+
+TEST_F(Loader, ACopyThatCannotBeReadIsNoProblemOfAZoneThatItsPrimaryHasSent) {
+  make_secondary();
+  write("broken");
+  EXPECT_EQ(load(true).kind, Kind::kFailed);
+  EXPECT_EQ(load_while(true,
+                       [&] {
+                         parts_.zone.put(testing::kBasicZone);
+                         make_secondary();
+                       })
+                .kind,
+            Kind::kUnchanged);
 }
 
 }  // namespace
