@@ -91,8 +91,6 @@ bool Checkpointer::has_current() const {
 }
 
 bool Checkpointer::is_due(bool settled) const {
-  // An image must not be ahead of what the journal has on the disk.
-  if (!journal_.is_secured()) return false;
   // While it is brought in line with another one that is not worth a checkpoint: the next one is.
   const bool reconfigured = configuration_ != 0 && configuration_ != saved_configuration_;
   if (has_current() && !reconfigured) return settled && image_->unproven();
@@ -117,12 +115,19 @@ bool Checkpointer::must_wait() const {
 void Checkpointer::check(bool settled) {
   if (running_ || hurry_ || must_wait()) return;
   if (!waiting_.empty()) return start();
-  if (Clock::now() < pause_until_) {
-    const std::uint64_t held = held_chunks();
-    if (held > kHeldFactor * held_limit() || (held > 0 && store_.is_tight())) let_go(problem_);
+  // An image must not be ahead of what the journal has on the disk.
+  const Status durable = check_end(journal_);
+  if (!durable || Clock::now() < pause_until_) {
+    if (holds_too_much()) let_go(durable ? problem_ : durable.error().text);
     return;
   }
   if (is_due(settled)) start();
+}
+
+/// For as long as no checkpoint can be made.
+bool Checkpointer::holds_too_much() const {
+  const std::uint64_t held = held_chunks();
+  return held > kHeldFactor * held_limit() || (held > 0 && store_.is_tight());
 }
 
 /// A disk that stays full must not fill the store, too: the image is left as it is, and the next

@@ -94,6 +94,7 @@ class Checkpointer {
   [[nodiscard]] bool is_due(bool settled) const;
   [[nodiscard]] std::uint64_t held_limit() const;
   [[nodiscard]] bool must_wait() const;
+  [[nodiscard]] bool holds_too_much() const;
   void let_go(std::string_view reason);
   void tell_waiting(const Status& status);
   void note_index();

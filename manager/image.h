@@ -54,6 +54,9 @@ class Image {
   /// The chunks of index(), each checked as it is read. kNotFound, kIo, kCorrupt.
   Result<std::unique_ptr<shm::ImageSource>> source();
   [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
+  /// What the index on the disk has before its chunks, whoever may use it. kNotFound, kIo,
+  /// kCorrupt: it is none.
+  [[nodiscard]] Result<ImageIndex> head() const { return read_head(options_.path); }
   /// index() is of our journal, at its very beginning: no update is in it.
   [[nodiscard]] bool is_of_no_update() const noexcept {
     return index_ && index_->owner == options_.owner && index_->state.journal_position == 0;

@@ -36,6 +36,7 @@ class PlacedDump {
                   const NoteSink& note, const TakingOver& taking_over = {});
   /// It is of this journal: a live store has all that it has.
   [[nodiscard]] bool is_own() const noexcept { return reader_.header().owner == owner_; }
+  [[nodiscard]] const zone::DumpHeader& header() const noexcept { return reader_.header(); }
   Status remove();
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 

@@ -14,6 +14,13 @@ void tell_loss(const std::string& path, const Error& why) {
       "snapshots of zones, if any, were in the image alone; zones come from files and journal");
 }
 
+/// Versions of one line, with one journal, follow each other: an image that is not ahead of the
+/// dump is of a version that the dump's came from. The same line with another journal is a copy's.
+bool is_before(const ImageIndex& image, const zone::DumpHeader& dump) noexcept {
+  return dump.line != 0 && image.state.line == dump.line && image.owner == dump.owner &&
+         image.state.version <= dump.version && image.state.journal_position <= dump.position;
+}
+
 }  // namespace
 
 void RefusedImage::refuse(const Error& why) {
@@ -32,33 +39,46 @@ void RefusedImage::lose(Image& image) {
   keep(image);
 }
 
-Status RefusedImage::give_way(Image& image) {
+Status RefusedImage::give_way(Image& image, const zone::DumpHeader& dump) {
   if (!why_ && image.index() == nullptr) return {};  // there is none
-  if (why_ ? !Image::may_be_good(why_->code) : image.is_of_no_update()) {
+  Status gone;
+  if (is_nothing_to_keep(image, dump)) {
     why_.reset();
     log::info("image_removed", "path", image.path(), "reason", "a dump takes its place");
-    return image.remove();
+    gone = image.remove();
+  } else {
+    if (!why_)
+      refuse({Errc::kDenied,
+              fmt::format("{}: the dump of another journal has taken its place", image.path())});
+    gone = set_aside(image, *std::exchange(why_, std::nullopt));
   }
-  if (!why_)
-    refuse({Errc::kDenied,
-            fmt::format("{}: the dump of another journal has taken its place", image.path())});
-  keep(image);
-  return may_write_ ? Status() : Status(fail(Errc::kExists, "{} is in the way", text_));
+  if (gone) return {};
+  return fail(Errc::kDenied, "{}: cannot give way to the dump of another journal: {}", image.path(),
+              gone.error().text);
+}
+
+bool RefusedImage::is_nothing_to_keep(const Image& image, const zone::DumpHeader& dump) const {
+  if (why_ ? !Image::may_be_good(why_->code) : image.is_of_no_update()) return true;
+  const auto head = image.head();
+  return head && is_before(*head, dump);
+}
+
+Status RefusedImage::set_aside(Image& image, const Error& why) {
+  Status kept = image.set_aside();
+  may_write_ = kept.has_value();
+  text_ = fmt::format("{}: {}", may_write_ ? image.refused_path() : image.path(), why.text);
+  if (kept) {
+    kept_ = text_;
+    log::error("image_set_aside", "path", image.refused_path(), "reason", why.text);
+  } else {
+    log::error("image_not_written", "path", image.path(), "reason", kept.error().text);
+  }
+  return kept;
 }
 
 void RefusedImage::keep(Image& image) {
   const auto why = std::exchange(why_, std::nullopt);
-  if (why && Image::may_be_good(why->code)) {
-    const auto kept = image.set_aside();
-    may_write_ = kept.has_value();
-    text_ = fmt::format("{}: {}", may_write_ ? image.refused_path() : image.path(), why->text);
-    if (kept) {
-      kept_ = text_;
-      log::error("image_set_aside", "path", image.refused_path(), "reason", why->text);
-    } else {
-      log::error("image_not_written", "path", image.path(), "reason", kept.error().text);
-    }
-  }
+  if (why && Image::may_be_good(why->code)) static_cast<void>(set_aside(image, *why).has_value());
   if (kept_.empty() && image.has_refused())
     kept_ = fmt::format("{}: by an earlier start", image.refused_path());
 }

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "manager/image.h"
+#include "zone/dump_format.h"
 
 namespace pando::manager {
 
@@ -21,9 +22,10 @@ class RefusedImage {
   /// one is removed, so that nobody takes it for an image of the store that is made instead.
   void lose(Image& image);
   /// A dump of another journal is about to become ours: no later start may take the image for one
-  /// of what we have from then on. One without any update, or that no build of ours can use, is
-  /// removed, any other one set aside. After an error it is still there.
-  Status give_way(Image& image);
+  /// of what we have from then on. One without any update, one that has nothing that the dump has
+  /// not, and one that no build of ours can use, is removed, any other one set aside. After an
+  /// error, which names the image and is never kExists, it is still there.
+  Status give_way(Image& image, const zone::DumpHeader& dump);
   /// Before the first checkpoint, and without effect when nothing was refused or it is done.
   void keep(Image& image);
   /// The same for an image that was served already, at the end of the process: no later start uses
@@ -39,6 +41,9 @@ class RefusedImage {
   [[nodiscard]] const std::string& kept() const noexcept { return kept_; }
 
  private:
+  [[nodiscard]] bool is_nothing_to_keep(const Image& image, const zone::DumpHeader& dump) const;
+  Status set_aside(Image& image, const Error& why);
+
   std::optional<Error> why_;  // of one that keep() has not seen
   bool may_write_ = true;
   std::string text_;

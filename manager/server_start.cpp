@@ -127,6 +127,9 @@ Status Server::open_data() {
   dump_ = find_dump(options);
   StoreSeeds seeds;
   if (dump_) seeds.dump = [this](shm::Store& empty) { return load_dump_into(empty); };
+  // Nothing has happened by then, and the operator meant the dump: beside the first records of this
+  // journal it would be of no use any more.
+  seeds.without_dump = [this] { return image_gave_way_; };
   seeds.image = image_.get();
   seeds.image_refused = [this](const Error& why) { refused_image_.refuse(why); };
   // Before a later start finds a live store, and takes the image for one of that.
@@ -172,7 +175,8 @@ Status Server::bring_up(shm::Store& restored) {
 /// when there is a store of that name, by whichever start.
 Status Server::load_dump_into(shm::Store& empty) {
   auto done = dump_->bring_up(empty, *journal_, runtime_->limits, log_note, [this] {
-    return image_ ? refused_image_.give_way(*image_) : Status();
+    if (image_) image_gave_way_ = refused_image_.give_way(*image_, dump_->header());
+    return image_gave_way_;
   });
   if (done && image_) refused_image_.keep(*image_);
   return done;

@@ -141,6 +141,8 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
     auto made = shm::Store::create(options, seeds.dump);
     if (made) return OpenedStore{std::move(*made), OpenedStore::From::kDump};
     if (made.error().code == Errc::kExists) return pass(made);
+    if (seeds.without_dump)
+      if (auto go_on = seeds.without_dump(); !go_on) return pass(go_on);
     log::error("dump_not_used", "reason", made.error().text);
   }
   auto restored = restore_image(options, seeds, copy_first);

@@ -29,9 +29,10 @@ using BringUp = std::function<Status(shm::Store&)>;
 
 /// What a store can be made from.
 struct StoreSeeds {
-  BringUp dump{};           ///< makes an empty store what a dump says; empty: there is none
-  Image* image = nullptr;   ///< null or without index: there is none
-  BringUp bring_up{};       ///< a store made from the image (replay_onto_image())
+  BringUp dump{};  ///< makes an empty store what a dump says; empty: there is none
+  std::function<Status()> without_dump{};  ///< it failed; an error ends the opening
+  Image* image = nullptr;                  ///< null or without index: there is none
+  BringUp bring_up{};                      ///< a store made from the image (replay_onto_image())
   bool copy_first = false;  ///< all of the image, whatever its size, before anything is served
   std::function<Status()> not_live{};  ///< before a store is made; an error ends the opening
   std::function<void(const Error&)> image_refused{};  ///< it could not be used
@@ -40,7 +41,8 @@ struct StoreSeeds {
 };
 
 /// Attaches to the live store. When there is none that this build can use, makes one from the dump,
-/// else from the image, else an empty one. A seed that cannot be used is told and left out.
+/// else from the image, else an empty one. A seed that cannot be used is told and left out,
+/// a dump if `without_dump` agrees.
 /// kExists: another manager runs.
 Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeeds& seeds = {});
 

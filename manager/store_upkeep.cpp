@@ -146,7 +146,7 @@ std::optional<CommitRequest> StoreUpkeep::next_step() {
 bool StoreUpkeep::wants_shorter_histories() const {
   const zone::Snapshot current = committer_.current();
   const std::uint64_t octets = current.history_octets();
-  if (store_.is_tight()) return octets > 0 || current.zones_aside() > 0;
+  if (store_.stays_tight()) return octets > 0 || current.zones_aside() > 0;
   return octets > std::max(history_total_, history_needed_);
 }
 

@@ -13,7 +13,7 @@ namespace pando::manager {
 
 /// Keeps the store small: empties chunks that hold mostly garbage, gives back the blocks of
 /// replaced zones, and shortens the zones' histories when all together are too large or the store
-/// is nearly full, one short step at a time. Steps ride along with groups of updates; when there
+/// stays nearly full, one short step at a time. Steps ride along with groups of updates; when there
 /// are none they run on their own.
 ///
 /// In a store that is nearly full walks start for less garbage and take what there is room for;

@@ -109,7 +109,7 @@ struct ZoneExports::Run {
   // What became of it.
   bool is_current = false;  // the file was what is served
   zone::ZoneSource written;
-  bool refused = false;  // the note was not even tried
+  bool noting = false;  // the note may be in the journal, whatever has become of it
 
   Status stage_note(Stage& stage);
 };
@@ -336,7 +336,6 @@ bool ZoneExports::is_current(const Run& run) const {
 /// The zone may have moved on while its file was written: then the file is what it was at
 /// `serial`, and what came since is beside it.
 Status ZoneExports::Run::stage_note(Stage& stage) {
-  refused = true;
   const zone::ZoneView live = stage.draft.snapshot().zone_at(zone);
   if (!live || !live.loaded() || is_secondary(live) || !same_source(noted_source(live), before))
     return fail(Errc::kExists, "the zone was loaded anew while it was exported");
@@ -349,7 +348,6 @@ Status ZoneExports::Run::stage_note(Stage& stage) {
   stage.journal.push_back(at == serial ? base_entry(live)
                                        : overlay_entry(zone, serial, at, beside));
   stage.journal.push_back(source_entry(zone, at, written));
-  refused = false;
   return stage.draft.put_zone_source(zone, written);
 }
 
@@ -357,15 +355,17 @@ void ZoneExports::note(const RunPtr& run) {
   CommitRequest request;
   request.stage = [run](Stage& stage) {
     stage.use_reserve(shm::Reserve::kHalf);
-    return run->stage_note(stage);
+    Status staged = run->stage_note(stage);
+    run->noting = staged.has_value();
+    return staged;
   };
   request.done = [this, run](const Result<std::uint64_t>& version) {
     crash_point("export-noted");
     if (version) return take_name(run);
-    if (run->refused)
-      drop_export(files_, run->path);
-    else
+    if (run->noting)
       doubtful_.insert(run->key);
+    else
+      drop_export(files_, run->path);
     end(run, tl::unexpected<Error>(version.error()));
   };
   committer_.submit(std::move(request));

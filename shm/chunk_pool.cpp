@@ -512,13 +512,26 @@ bool ChunkPool::is_fuller_than(std::uint32_t part) const noexcept {
   return in_use_ + quota_ / part >= quota_;
 }
 
-bool ChunkPool::tight() const noexcept {
-  return is_fuller_than(kTightPart) || in_use_ + reserve_ >= quota_;
+bool ChunkPool::is_tight_with(std::uint32_t in_use) const noexcept {
+  return in_use + std::max(quota_ / kTightPart, reserve_) >= quota_;
 }
 
 bool ChunkPool::is_tight() const {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   return tight();
+}
+
+bool ChunkPool::stays_tight() const {
+  const std::scoped_lock lock(mutex_);
+  return tight_for_good();
+}
+
+bool ChunkPool::can_afford(std::uint64_t octets, Reserve use) const {
+  const std::scoped_lock lock(mutex_);
+  if (!tight()) return true;
+  // Trees and rests of chunks take some more than the octets themselves.
+  const std::uint64_t chunks = 2 * std::min(octets, kReach) / kChunkOctets;
+  return !tight_for_good() && leaves(static_cast<std::uint32_t>(chunks) + reserve_ / 4, use);
 }
 
 bool ChunkPool::leaves_reserve(Reserve use) const {

@@ -99,6 +99,10 @@ class ChunkPool {
 
   /// Less than a sixteenth of the quota is free, or no more than the reserve.
   [[nodiscard]] bool is_tight() const;
+  /// So it would be if all chunks that wait were free.
+  [[nodiscard]] bool stays_tight() const;
+  /// See Transaction.
+  [[nodiscard]] bool can_afford(std::uint64_t octets, Reserve use) const;
   /// See Store.
   [[nodiscard]] bool leaves_reserve(Reserve use) const;
   void fill(StoreStats& stats) const;
@@ -138,7 +142,11 @@ class ChunkPool {
   std::size_t reclaim_waiting();
   std::size_t give_up_spared();
   [[nodiscard]] bool is_fuller_than(std::uint32_t part) const noexcept;
-  [[nodiscard]] bool tight() const noexcept;
+  [[nodiscard]] bool tight() const noexcept { return is_tight_with(in_use_); }
+  [[nodiscard]] bool tight_for_good() const noexcept {
+    return is_tight_with(in_use_ - waiting_count_);
+  }
+  [[nodiscard]] bool is_tight_with(std::uint32_t in_use) const noexcept;
   std::size_t release_dropped_holds();
   std::size_t free_or_hold(std::uint32_t chunk);
   void punch_unsure();

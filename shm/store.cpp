@@ -419,6 +419,7 @@ void Store::forget_victims() noexcept { impl_->pool.forget_victims(); }
 void Store::set_slots(SlotTable* slots) noexcept { impl_->pool.set_slots(slots); }
 
 bool Store::is_tight() const { return impl_->pool.is_tight(); }
+bool Store::stays_tight() const { return impl_->pool.stays_tight(); }
 bool Store::leaves_reserve(Reserve use) const { return impl_->pool.leaves_reserve(use); }
 
 StoreStats Store::stats() const noexcept {

@@ -74,8 +74,13 @@ class Transaction {
   /// Blocks may be allocated out of the reserve from now on, as far as `use` says.
   void use_reserve(Reserve use = Reserve::kAll) noexcept;
   [[nodiscard]] Reserve reserve_use() const noexcept;
-  /// See Store::is_tight().
+  /// See Store::is_tight() and Store::stays_tight().
   [[nodiscard]] bool is_tight() const;
+  [[nodiscard]] bool stays_tight() const;
+  /// Whether `octets` may be written that one can do without. In a tight store only when it does
+  /// not stay so, and when they, and a quarter of the reserve, are there beyond what a transaction
+  /// of this kind has to leave: until what waits is free, updates come first.
+  [[nodiscard]] bool can_afford(std::uint64_t octets) const;
   [[nodiscard]] std::uint64_t allocated_octets() const noexcept;  ///< by this transaction so far
   [[nodiscard]] Window window() const noexcept;
 
@@ -178,9 +183,13 @@ class Store {
   /// is until replaced. Null: nobody reads. After attach() nothing is reused before this call.
   void set_slots(class SlotTable* slots) noexcept;
   [[nodiscard]] StoreStats stats() const noexcept;
-  /// Less than a sixteenth of the limit is free, or no more than the reserve: what one can do
-  /// without is not to be written.
+  /// Less than a sixteenth of the limit is free, or no more than the reserve.
   [[nodiscard]] bool is_tight() const;
+  /// The same if all chunks were free that only readers of old versions keep. These come back by
+  /// themselves, at the latest with the next image (Checkpointer), and nothing that is given up
+  /// brings them back sooner. So what is there and one can do without goes in a store that stays
+  /// tight, not in one that is.
+  [[nodiscard]] bool stays_tight() const;
   /// Whether what is in use now, by transactions under way too, leaves of the reserve what a step
   /// of that kind has to leave. In a store that had more in use than its limit leaves deletes
   /// room beside when this process took it over, these and compaction have a reserve beyond that;

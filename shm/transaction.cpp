@@ -184,6 +184,10 @@ void Transaction::absorb(Transaction&& other) { impl_->absorb(*other.impl_); }
 void Transaction::use_reserve(Reserve use) noexcept { impl_->reserve = use; }
 Reserve Transaction::reserve_use() const noexcept { return impl_->reserve; }
 bool Transaction::is_tight() const { return impl_->pool.is_tight(); }
+bool Transaction::stays_tight() const { return impl_->pool.stays_tight(); }
+bool Transaction::can_afford(std::uint64_t octets) const {
+  return impl_->pool.can_afford(octets, impl_->reserve);
+}
 std::uint64_t Transaction::allocated_octets() const noexcept { return impl_->allocated; }
 Window Transaction::window() const noexcept { return impl_->live_file.window(); }
 std::byte* Transaction::mutable_base() noexcept { return impl_->live_file.base(); }

@@ -32,13 +32,12 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   auto root = writable_root();
   if (!root) return pass(root);
   HistoryEditor history(transaction_, entry, **root);
-  const bool tight = transaction_.is_tight();
-  const bool fits =
-      applied.to.ahead_of(applied.from) && !tight &&
-      HistoryEditor::octets_of(applied.effective) < largest_difference(entry, limits) &&
-      !history.has(applied.from);
+  const std::uint64_t octets = HistoryEditor::octets_of(applied.effective);
+  const bool fits = applied.to.ahead_of(applied.from) && transaction_.can_afford(octets) &&
+                    octets < largest_difference(entry, limits) && !history.has(applied.from);
   if (!fits) {
-    const State why = tight ? State::kStoreFull : State::kHistoryEnded;
+    // In a tight store the copy that would have helped was not made either: copy_aside().
+    const State why = transaction_.is_tight() ? State::kStoreFull : State::kHistoryEnded;
     auto lost = lose_saved(entry, [&](SavedVersion& one) {
       if (one.aside == 0) one.state = why;
       return !one.held();
@@ -105,7 +104,7 @@ Status Draft::drop_history(ZoneEntry& entry) {
 }
 
 Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
-  const bool tight = transaction_.is_tight();
+  const bool tight = transaction_.stays_tight();
   ZoneWalk walk(snapshot());
   if (!(cursor == dns::Name())) walk.seek_after(cursor);
   std::vector<dns::Name> chosen;

@@ -65,7 +65,7 @@ Status Draft::save_version(dns::NameView apex, std::string_view label, std::uint
     return fail(Errc::kFull, "{} has {} snapshots, which is the most: delete one",
                 dns::to_text(apex), saved.size());
   if (limits.saved == 0) return fail(Errc::kFull, "limits.snapshots is 0");
-  if (transaction_.is_tight()) return fail(Errc::kFull, "the store is nearly full");
+  if (!transaction_.can_afford(0)) return fail(Errc::kFull, "the store is nearly full");
   saved.push_back({std::string(label), zone.serial(), taken, zone.record_count(), State::kHeld, 0});
   ZoneEntry entry = *entry_at(apex);
   if (auto put = put_saved(entry, saved); !put) return put;
@@ -180,7 +180,7 @@ Status Draft::put_aside(ZoneEntry& entry, dns::NameView apex, ZoneEntry data) {
 /// in the entry then that could be retired.
 Status Draft::set_aside(ZoneEntry& entry, dns::NameView apex) {
   if (!is_needed(read_saved(transaction_.window(), entry.saved), 0)) return {};
-  if (transaction_.is_tight())
+  if (!transaction_.can_afford(0))
     return lose_saved(entry, [](SavedVersion& one) {
       if (one.aside == 0) one.state = State::kStoreFull;
       return !one.held();
@@ -192,7 +192,8 @@ Status Draft::set_aside(ZoneEntry& entry, dns::NameView apex) {
 }
 
 /// Before a difference that is too large for the history is applied: saved versions get a copy of
-/// the zone. It costs as much as the difference, about.
+/// the zone. It costs as much as the difference, about. Its room is needed now, whatever will be
+/// free soon: so not in a store that is tight.
 Status Draft::copy_aside(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
   if (!is_needed(read_saved(transaction_.window(), entry.saved), 0) || transaction_.is_tight() ||
       HistoryEditor::octets_of(applied.effective) < largest_difference(entry, limits))

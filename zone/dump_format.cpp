@@ -244,8 +244,8 @@ bool looks_like_dump(ByteView head) noexcept {
   return head.size() >= kDumpMagicOctets && load_be64(head.data()) == kFileMagic;
 }
 
-//  0       8         12      16      24      40        48        56         64         72
-//  | magic | version | zeros | nonce | owner | written | version | position | reserved | checksum |
+//  0       8         12      16      24      40        48        56         64     72
+//  | magic | version | zeros | nonce | owner | written | version | position | line | checksum |
 Bytes encode(const DumpHeader& header) {
   Bytes out;
   out.reserve(kDumpHeaderOctets);
@@ -258,7 +258,7 @@ Bytes encode(const DumpHeader& header) {
   append_be64(out, header.written);
   append_be64(out, header.version);
   append_be64(out, header.position);
-  append_be64(out, 0);
+  append_be64(out, header.line);
   append_be64(out, XXH3_64bits(out.data(), kHeaderChecksumAt));
   return out;
 }
@@ -279,6 +279,7 @@ Result<DumpHeader> decode_dump_header(ByteView bytes) {
   header.written = fields.u64();
   header.version = fields.u64();
   header.position = fields.u64();
+  header.line = fields.u64();
   return header;
 }
 

@@ -37,6 +37,7 @@ struct DumpHeader {
   std::uint64_t version = 0;   ///< the store's
   std::uint64_t position = 0;  ///< of the journal: the version contains everything up to it
   std::uint64_t nonce = 0;     ///< random; seeds the records' checksums
+  std::uint64_t line = 0;      ///< of the store (shm::Store::line()); 0: not known
   bool operator==(const DumpHeader&) const = default;
 };
 

@@ -153,10 +153,65 @@ def test_a_start_that_is_cut_short_begins_again(setting, point):
     assert second.ask(f"two.{ZONE}").answer
 
 
+IMAGE = "  image: zones.image\n  checkpoint: {interval: 1h, journal: 32GiB}\n"
+
+
+def begin_another_journal(server):
+    shutil.rmtree(server.folder / server.journal)
+    (server.folder / server.journal).mkdir()
+
+
+def test_an_image_that_cannot_give_way_ends_the_start(setting):
+    """Nothing was changed, so the dump is used when the way is free; behind an empty store it would never be."""
+    setting.take()
+    second = setting.make(store_extra=IMAGE)
+    second.start(ZONE)
+    update(second, "own")
+    second.control("store", "checkpoint")
+    lose_memory(second)
+    begin_another_journal(second)
+    image, refused = second.folder / "zones.image", second.folder / "zones.image.refused"
+    shutil.copy(image, refused)
+    kept = image.read_bytes()
+    second.control("store", "load", str(setting.dump))
+    for _ in range(2):
+        os.truncate(second.log_path, 0)
+        with pytest.raises(AssertionError, match="ended with 1"):
+            second.start(ZONE)
+        assert re.search(r"start_failed reason=.*zones.image: cannot give way.*zones.image.refused already", second.log())
+        assert setting.place(second).exists() and image.read_bytes() == kept
+        assert not list(pathlib.Path(second.store).glob("zones.store*"))
+    refused.unlink()
+    second.start(ZONE)
+    assert second.records(ZONE) == setting.first.records(ZONE)
+    assert not setting.place(second).exists() and refused.read_bytes() == kept
+
+
+@pytest.mark.parametrize("journal", ["kept", "lost"])
+def test_an_image_that_the_dump_has_all_of_is_not_set_aside(setting, journal):
+    server = setting.make(store_extra=IMAGE).start(ZONE)
+    update(server, "one")
+    server.control("store", "checkpoint")
+    update(server, "behind")
+    server.control("store", "dump", str(setting.dump))
+    records = server.records(ZONE)
+    lose_memory(server)
+    if journal == "lost":
+        begin_another_journal(server)
+    server.control("store", "load", str(setting.dump))
+    server.start(ZONE)
+    assert server.records(ZONE) == records and "dump_loaded" in server.log()
+    assert "image_set_aside" not in server.log() and not (server.folder / "zones.image.refused").exists()
+    server.control("store", "checkpoint")
+    lose_memory(server)
+    server.start(ZONE)
+    assert "image_restored" in server.log() and server.records(ZONE) == records
+
+
 @pytest.mark.parametrize("point", ["dump-taken-over", "store-create-installed", "image-chunks-written"])
 def test_an_image_from_before_a_dump_that_was_taken_over_is_not_believed(setting, point):
     """It is of the very beginning of a journal that has no records: nothing would seem to be missing behind it."""
-    second = setting.make(store_extra="  image: zones.image\n  checkpoint: {interval: 1h, journal: 32GiB}\n")
+    second = setting.make(store_extra=IMAGE)
     second.start(ZONE)
     second.control("store", "checkpoint")
     lose_memory(second)

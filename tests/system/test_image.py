@@ -577,3 +577,45 @@ def test_a_copy_has_to_go_somewhere_else(host):
                          ("pando.yaml", "there is something else than an image")):
         with pytest.raises(AssertionError, match=reason):
             host.server.control("store", "copy", str(host.server.folder / path))
+
+
+def differences(host, serial):
+    """The owners in an IXFR from that serial; None when it is a whole zone."""
+    messages = list(dns.query.xfr("127.0.0.1", ZONE, rdtype="IXFR", serial=serial, port=host.server.port,
+                                  relativize=False, lifetime=30))
+    rrsets = [rrset for message in messages for rrset in message.answer]
+    if len(rrsets) < 2 or rrsets[1].rdtype != dns.rdatatype.SOA:
+        return None
+    return {str(rrset.name).split(".")[0] for rrset in rrsets if rrset.rdtype == dns.rdatatype.A}
+
+
+def test_a_store_that_was_nearly_full_once_keeps_histories_and_snapshots_over_a_restart(pando, tmp_path):
+    """Of what is empty nobody knows then whether the image needs it, so that all chunks seem to be in use."""
+    large = tmp_path / "large.zone"
+    head = "@ 300 SOA ns1 admin {} 3600 600 86400 300\n@ 300 NS ns1.image.test.\n"
+    text = " ".join('"' + "x" * 250 + '"' for _ in range(16))
+    large.write_text(head.format(1) + "".join(f"n{i} 300 TXT {text}\n" for i in range(15_400)))
+    host = Host(pando, tmp_path, zones=[{"name": "large.test", "file": str(large)}], size_limit="64MiB")
+    host.file.write_text(zone_text(1, [f"host{number}" for number in range(40)]))  # more than the differences
+    host.start()
+    servers.wait_until("the large zone is served", lambda: host.server.serial("large.test") == 1)
+
+    def in_use():
+        return host.server.control("status")["store"]["chunks_in_use"]
+
+    assert in_use() > 1024 * 15 // 16
+    large.write_text(head.format(2))
+    host.server.control("reload")
+    host.checkpoint()
+    servers.wait_until("its room is free", lambda: in_use() < 100)
+    serial = host.server.serial(ZONE)
+    host.server.control("zone", "snapshot", ZONE, "here")
+    for name in ("one", "two"):
+        host.update(name)
+    host.checkpoint()
+    host.update("behind")
+    host.server.kill()
+    host.server.start(ZONE)
+    servers.wait_until("there is another image", lambda: in_use() < 100)
+    assert differences(host, serial) == {"one", "two", "behind"}
+    assert [row["lost"] for row in host.server.control("zone", "snapshots")["snapshots"]] == [""]

@@ -13,6 +13,7 @@ namespace pando::manager {
 namespace {
 
 using shm::test::must;
+using ::testing::AllOf;
 using testing::FakeDisk;
 using ::testing::HasSubstr;
 
@@ -105,10 +106,10 @@ TEST_F(Refused, OneThatALaterTryCouldUseIsNoneAnyMore) {
 TEST_F(Refused, OneWithoutUpdatesGivesWayToADumpAndIsGone) {
   put(1, kOwner, 0);
   must(image().open());
-  must(refused_.give_way(*image_));
+  must(refused_.give_way(*image_, {}));
   EXPECT_FALSE(disk_.has(kPath) || disk_.has(kRefused));
   EXPECT_EQ(image_->index(), nullptr);
-  must(refused_.give_way(image()));  // there is none
+  must(refused_.give_way(image(), {}));  // there is none
 }
 
 TEST_F(Refused, OneWithUpdatesAndACopyGiveWayToADumpAndAreKept) {
@@ -116,7 +117,7 @@ TEST_F(Refused, OneWithUpdatesAndACopyGiveWayToADumpAndAreKept) {
     put(1, copy ? shm::StoreOwner{} : kOwner, 7);
     must(image(true).open());
     RefusedImage refused;
-    must(refused.give_way(*image_));
+    must(refused.give_way(*image_, {}));
     EXPECT_TRUE(disk_.has(kRefused) && !disk_.has(kPath));
     EXPECT_THAT(refused.text(), HasSubstr("dump"));
     must(disk_.remove(kRefused));
@@ -126,8 +127,37 @@ TEST_F(Refused, OneWithUpdatesAndACopyGiveWayToADumpAndAreKept) {
 TEST_F(Refused, OneOfAnotherLayoutGivesWayToADumpAndIsGone) {
   put(1);
   refused_.refuse({Errc::kLayout, "another layout"});
-  must(refused_.give_way(image()));
+  must(refused_.give_way(image(), {}));
   EXPECT_FALSE(disk_.has(kPath) || disk_.has(kRefused));
+}
+
+/// So an image of the dump's own server does, when that begins with another journal.
+TEST_F(Refused, OneThatHasNothingBeyondTheDumpGivesWayAndIsGone) {
+  constexpr shm::StoreOwner kThem{3, 4};
+  // As put() makes it: version 5 of line 1, at position 7.
+  const zone::DumpHeader of_it{.owner = kThem, .version = 5, .position = 7, .line = 1};
+  const auto is_kept = [&](const shm::StoreOwner& owner, const zone::DumpHeader& dump) {
+    put(1, owner);
+    RefusedImage refused;
+    refused.refuse(image().open().error());
+    must(refused.give_way(*image_, dump));
+    EXPECT_FALSE(disk_.has(kPath));
+    const bool kept = disk_.has(kRefused);
+    if (kept) must(disk_.remove(kRefused));
+    return kept;
+  };
+  EXPECT_FALSE(is_kept(kThem, of_it));
+  const auto but = [&](auto change) {
+    zone::DumpHeader dump = of_it;
+    change(dump);
+    return dump;
+  };
+  EXPECT_FALSE(is_kept(kThem, but([](auto& dump) { dump.version = dump.position = 99; })));
+  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.version = 4; }))) << "of before";
+  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.position = 6; })));
+  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.line = 2; }))) << "of another store";
+  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.line = 0; }))) << "of a build before lines";
+  EXPECT_TRUE(is_kept({3, 5}, of_it)) << "of a server that began with a copy";
 }
 
 TEST_F(Refused, OneThatCannotGiveWayIsSaidSo) {
@@ -137,7 +167,10 @@ TEST_F(Refused, OneThatCannotGiveWayIsSaidSo) {
   put(2);
   must(image().open());
   RefusedImage next;
-  EXPECT_EQ(next.give_way(*image_).error().code, Errc::kExists);
+  const Status stays = next.give_way(*image_, {});
+  EXPECT_EQ(stays.error().code, Errc::kDenied) << "kExists says that another manager runs";
+  EXPECT_THAT(stays.error().text,
+              AllOf(HasSubstr("zones.image: cannot give way"), HasSubstr("refused already")));
   EXPECT_TRUE(disk_.has(kPath));
   EXPECT_FALSE(next.may_write());
 }

@@ -152,6 +152,23 @@ TEST_F(Replay, ANoteOfTheZoneAsItIsStays) {
   EXPECT_EQ(state->file_serial, dns::Serial{5});
 }
 
+/// Else the operator's dump would be left behind an empty store, and the first record of its
+/// journal would make it useless.
+TEST(OpenStore, ADumpThatIsNotToBeLeftOutEndsIt) {
+  const shm::test::Folder folder;
+  const shm::StoreOptions options = shm::test::options(folder);
+  StoreSeeds seeds;
+  seeds.dump = [](shm::Store&) -> Status { return fail(Errc::kCorrupt, "the dump"); };
+  Status agrees = fail(Errc::kDenied, "something is in the way");
+  seeds.without_dump = [&] { return agrees; };
+  const auto refused = open_store(options, seeds);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text, "something is in the way");
+  EXPECT_EQ(shm::Store::attach(options).error().code, Errc::kNotFound);
+  agrees = {};
+  EXPECT_EQ(shm::test::must(open_store(options, seeds)).from, OpenedStore::From::kEmpty);
+}
+
 /// An image that is large enough to be served before it is copied, of a store that is lost.
 class LargeImage : public ::testing::Test {
  protected:

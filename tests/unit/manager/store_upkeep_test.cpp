@@ -151,6 +151,55 @@ TEST(StoreUpkeep, HistoriesAboveTheirTotalAreShortened) {
   upkeep.stop();
 }
 
+/// Chunks that are in the version which `pin` is of, and in none behind it.
+void hold_chunks(Parts& parts, shm::SlotTable::OwnPin& pin, int chunks) {
+  shm::Store& store = parts.zone.store();
+  const auto publish = [&](shm::Transaction&& transaction) {
+    const shm::VersionInfo now = store.current();
+    shm::test::must(store.publish(std::move(transaction), now.root, now.journal_position));
+  };
+  constexpr std::size_t kBlock = 60'000;  // no two of them have room in a chunk
+  std::vector<shm::Ref<>> blocks;
+  shm::Transaction taking = store.begin();
+  for (int i = 0; i < chunks; ++i) blocks.push_back(shm::test::must(taking.allocate(kBlock)));
+  publish(std::move(taking));
+  pin = parts.slots.pin_own(store.current().number);
+  shm::Transaction giving = store.begin();
+  for (const shm::Ref<> block : blocks) giving.release(block, kBlock);
+  publish(std::move(giving));
+  ASSERT_GE(store.stats().waiting_chunks, static_cast<std::uint64_t>(chunks) - 1);
+}
+
+/// The next image frees them; what a history has lost, nothing brings back.
+TEST(StoreUpkeep, HistoriesStayInAStoreThatIsTightForWhatAnImageHoldsAlone) {
+  Parts parts(32 << 20);
+  for (int number = 0; number < 30; ++number) move_on(parts, number);
+  shm::Store& store = parts.zone.store();
+  shm::SlotTable::OwnPin image;
+  hold_chunks(parts, image, 100);
+  shm::Transaction others = store.begin_private();
+  while (!store.is_tight()) ASSERT_TRUE(others.allocate(60'000));
+  std::uint64_t before = parts.committer.current().history_octets();
+  StoreUpkeep upkeep(parts.io, store, parts.committer, {});
+  upkeep.start();
+  for (int number = 30; number < 60; ++number) {
+    move_on(parts, number);
+    parts.io.restart();
+    parts.io.run_one_for(std::chrono::milliseconds(5));
+    ASSERT_GT(parts.committer.current().history_octets(), before) << "after " << number;
+    before = parts.committer.current().history_octets();
+  }
+  ASSERT_TRUE(store.is_tight());
+  // The next image has come, and now the store is as full without what it held.
+  image = {};
+  upkeep.reclaim();
+  ASSERT_FALSE(store.is_tight());
+  while (!store.is_tight()) ASSERT_TRUE(others.allocate(60'000));
+  EXPECT_TRUE(parts.run_until([&] { return parts.committer.current().history_octets() == 0; }));
+  upkeep.stop();
+  EXPECT_TRUE(store.check().has_value());
+}
+
 TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
   Parts parts;
   for (int number = 0; number < 30; ++number) move_on(parts, number);

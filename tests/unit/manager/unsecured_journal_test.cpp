@@ -29,6 +29,9 @@ class UnsecuredJournal : public ::testing::Test {
  protected:
   UnsecuredJournal() {
     must(parts_.apply({}, {"found 60 A 192.0.2.9"}));
+    break_disk();
+  }
+  void break_disk() {
     disk_.fail = [](Call call, const std::string&) -> Status {
       return call == Call::kSync ? fail(Errc::kIo, "EIO") : Status();
     };
@@ -155,6 +158,48 @@ TEST_F(UnsecuredJournal, NoCheckpointIsMadeOfIt) {
   EXPECT_EQ(checkpointer.version(), parts_.zone.store().current().number);
   checkpointer.write_now([&](const Status& status) { asked = status; });
   must(*asked);
+}
+
+/// Who cannot write an image must not let the one that is there fill the store.
+TEST_F(UnsecuredJournal, AnImageIsLeftWhenTheStoreHasNoRoomForWhatItHolds) {
+  secure();
+  Checkpointer checkpointer(
+      parts_.io, parts_.zone.store(), parts_.slots, parts_.journal,
+      std::make_unique<Image>(other_disk_,
+                              Image::Options{"/disk/image", zone::layout_fingerprint(), {1, 2}}),
+      {});
+  const auto write = [&] {
+    std::optional<Status> done;
+    checkpointer.write_now([&](const Status& status) { done = status; });
+    EXPECT_TRUE(parts_.run_until([&] { return done.has_value(); }));
+    must(*done);
+  };
+  shm::Store& store = parts_.zone.store();
+  shm::Transaction taking = store.begin();
+  const shm::Ref<> block = must(taking.allocate(4 * shm::kChunkOctets));
+  const shm::VersionInfo now = store.current();
+  must(store.publish(std::move(taking), now.root, now.journal_position));
+  write();
+  const std::vector<std::string> first = other_disk_.paths();
+  shm::Transaction giving = store.begin();
+  giving.release(block, 4 * shm::kChunkOctets);
+  must(store.publish(std::move(giving), now.root, now.journal_position));
+  break_disk();
+  store.reclaim();
+  checkpointer.check(true);
+  store.reclaim();
+  EXPECT_EQ(checkpointer.held_chunks(), 4U) << "there is room";
+  shm::Transaction others = store.begin_private();
+  while (!store.is_tight()) ASSERT_TRUE(others.allocate(60'000));
+  checkpointer.check(true);
+  EXPECT_FALSE(checkpointer.running());
+  store.reclaim();
+  EXPECT_EQ(checkpointer.held_chunks(), 0U);
+  EXPECT_EQ(other_disk_.paths(), first) << "it is an image still";
+  secure();
+  write();
+  EXPECT_EQ(other_disk_.paths().size(), first.size());
+  EXPECT_NE(other_disk_.paths(), first) << "the next one has a file of its own";
 }
 
 /// Its reader would keep a serial that this server gives to other data.

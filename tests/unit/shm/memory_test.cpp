@@ -64,6 +64,42 @@ TEST(Memory, ReserveLetsDeletesThroughWhenTheStoreIsFull) {
   EXPECT_GT(fill_up(store, again).size(), 50U);
 }
 
+/// Nothing has to be given up for it. Only what there is room for now is to be written.
+TEST(Memory, AStoreThatIsTightForWhatWaitsAloneDoesNotStayTight) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 64 * kMiB)));
+  SlotTable slots = must(SlotTable::open(folder.slots(), folder.store(), kLayout));
+  store.set_slots(&slots);
+  std::vector<Ref<>> blocks;
+  Transaction taking = store.begin();
+  for (int i = 0; i < 200; ++i) blocks.push_back(must(taking.allocate(kChunkOctets)));
+  must(store.publish(std::move(taking), {}, 0));
+  SlotTable::OwnPin image = slots.pin_own(store.current().number);
+  Transaction giving = store.begin();
+  for (const Ref<> block : blocks) giving.release(block, kChunkOctets);
+  must(store.publish(std::move(giving), {}, 0));
+  Transaction filler = store.begin_private();
+  while (!store.is_tight()) must(filler.allocate(kChunkOctets));
+  EXPECT_FALSE(store.stays_tight());
+  Transaction update = store.begin();
+  const auto chunks = [](std::uint64_t number) { return number * kChunkOctets; };
+  EXPECT_TRUE(update.can_afford(chunks(20)));
+  EXPECT_FALSE(update.can_afford(chunks(25)));
+  while (filler.allocate(kChunkOctets)) continue;
+  EXPECT_FALSE(store.stays_tight());
+  EXPECT_FALSE(update.can_afford(0)) << "it would be refused soon";
+  update.use_reserve(Reserve::kHalf);
+  EXPECT_TRUE(update.can_afford(0)) << "as a delete it would not";
+  image = {};
+  store.reclaim();
+  EXPECT_FALSE(store.is_tight());
+  EXPECT_TRUE(update.can_afford(kReach));
+  while (!store.is_tight()) must(filler.allocate(kChunkOctets));
+  EXPECT_TRUE(store.stays_tight());
+  EXPECT_FALSE(update.can_afford(0));
+  store.set_slots(nullptr);
+}
+
 TEST(Memory, RunsAboveTheLimitAreRefused) {
   const Folder folder;
   Store store = must(Store::create(options(folder, 4 * kMiB)));

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <random>
 
 #include "shm/inspection.h"
+#include "shm/slots.h"
 #include "tests/unit/zone/zone_fixture.h"
 #include "zone/audit.h"
 #include "zone/detached_draft.h"
@@ -374,6 +376,45 @@ TEST_F(SavedVersions, AreLostInAStoreThatIsNearlyFull) {
   EXPECT_EQ(snapshot().zones_aside(), 0U);
   churn(1);
   EXPECT_EQ(saved("present").state, State::kStoreFull);
+}
+
+/// As behind a restart: what an old image holds will be free, and is no reason to lose anything.
+TEST_F(SavedVersions, AreKeptWhereRoomIsShortForWhatAPinHoldsAlone) {
+  ASSERT_TRUE(save("aside"));
+  churn(3);
+  shm::Transaction held = store_->begin();
+  std::vector<shm::Ref<>> blocks;
+  for (int i = 0; i < 400; ++i) blocks.push_back(*held.allocate(60'000));
+  ASSERT_TRUE(store_->publish(std::move(held), store_->current().root, 0));
+  auto slots = shm::SlotTable::open(path_ + ".slots", path_, layout_fingerprint());
+  ASSERT_TRUE(slots);
+  store_->set_slots(&*slots);
+  auto pin = slots->pin_own(store_->current().number);
+  shm::Transaction releasing = store_->begin();
+  for (const shm::Ref<> block : blocks) releasing.release(block, 60'000);
+  ASSERT_TRUE(store_->publish(std::move(releasing), store_->current().root, 0));
+  shm::Transaction filler = store_->begin_private();
+  while (!store_->is_tight()) ASSERT_TRUE(filler.allocate(60'000));
+  churn(1);
+  ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
+  EXPECT_TRUE(save("new"));
+  dns::Name cursor;
+  ASSERT_TRUE(commit([&](Draft& draft) { return draft.shorten_histories(cursor, 10); }));
+  EXPECT_TRUE(saved("aside").held());
+  EXPECT_EQ(records_of("aside").size(), 2U);
+  churn(1);
+  EXPECT_TRUE(saved("new").held());
+  EXPECT_TRUE(HistoryReader::from(zone(), {1}));
+  // Shortly before additions are refused these come first.
+  while (filler.allocate(60'000)) continue;
+  churn(1);
+  EXPECT_EQ(saved("new").state, State::kStoreFull);
+  EXPECT_TRUE(saved("aside").held()) << "which takes no more room";
+  pin = {};
+  store_->set_slots(nullptr);
+  store_->reclaim();
+  EXPECT_FALSE(store_->is_tight());
+  std::filesystem::remove_all(path_ + ".slots");
 }
 
 TEST_F(SavedVersions, ThatAreDamagedAreSeen) {
