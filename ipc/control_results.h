@@ -54,8 +54,8 @@ struct ZoneRow {
   std::map<std::string, std::string> notified{};
   std::uint64_t refresh_at = 0;
   std::uint64_t expires_at = 0;
-  std::uint64_t last_ok = 0;      ///< last successful check with a primary
-  std::string problem{};          ///< why the last load, transfer or export failed
+  std::uint64_t last_ok = 0;  ///< last successful check with a primary
+  std::string problem{};      ///< why the last load, transfer or export failed
   /// While a large file is loaded: "looking", "reading" (counts octets), "sorting", "building"
   /// (records), "comparing" (names), "checking", "putting".
   std::string load_phase{};

@@ -154,8 +154,8 @@ class Draft {
                        const LeaveAlone& leave_alone = {});
   /// Halves the change histories of zones behind `cursor`, at most `zones` of them: when all
   /// together have grown too large. Returns true when the walk reached the end (cursor is then
-  /// reset). In a store that stays nearly full saved versions are lost that need differences or data
-  /// that were set aside.
+  /// reset). In a store that stays nearly full saved versions are lost that need differences or
+  /// data that were set aside.
   Result<bool> shorten_histories(dns::Name& cursor, std::size_t zones);
   /// Releases up to `blocks` blocks of retired zones; true when none are left.
   Result<bool> dismantle_retired(std::size_t blocks);
