@@ -292,9 +292,10 @@ void ZoneLoader::finish_together(Together& together) {
 
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
   if (stopped_) return;
-  // There was no room for it, or it has left; whoever found that has told it.
+  // There was no room for it, or it has left; whoever found that has told it. Not here: what calls
+  // is giving out jobs.
   if (!committer_.current().zone_at(task->job.apex))
-    return finish(task, {Outcome::Kind::kAbsent, {}, 0, {}});
+    return asio::post(io_, [this, task] { finish(task, {Outcome::Kind::kAbsent, {}, 0, {}}); });
   ++task->tries;
   if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
   task->look_at(committer_);

@@ -9,6 +9,8 @@ namespace pando::manager {
 namespace {
 /// Zones looked at in one step of the commit thread: some 200 µs.
 constexpr std::size_t kSlice = 256;
+/// How often all zones are looked at, when there is no room to remove some of them.
+constexpr unsigned kMostWalks = 8;
 }  // namespace
 
 // What one step did counts only when its version was published.
@@ -114,10 +116,21 @@ void ZoneTableSync::removed(const Removal& slice) {
   kept_.add(slice.kept);
   room_.taken(slice.gone.size());
   if (!slice.cut) room_.next();
-  if (!slice.last) return remove_next();
-  room_ = {};
+  if (!slice.last || walks_again()) return remove_next();
   begin_slice();
   put_next();
+}
+
+/// Those that have left make room for others to leave, when compaction has come by.
+bool ZoneTableSync::walks_again() {
+  room_ = {};
+  const bool gained = std::exchange(removed_, counts_.removed) < counts_.removed;
+  if (kept_.zones == 0 || !gained || ++walks_ == kMostWalks) return false;
+  kept_ = {};
+  used_.clear();
+  counts_.loaded = 0;
+  started_ = false;
+  return true;
 }
 
 /// A delete needs room before it gives any back (shm/reserve.h): fewer at once need less. A journal

@@ -59,6 +59,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   Status remove_slice(zone::Draft& draft, Removal& slice);
   bool look_at(const zone::ZoneView& zone, Removal& slice);
   void keep(const zone::ZoneView& zone, Removal& slice);
+  bool walks_again();
 
   void begin_slice();
   void put_next();
@@ -88,8 +89,10 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
 
   dns::Name after_;  // removal: the last zone looked at
   bool started_ = false;
-  bool noting_ = true;      // the journal is told which zones have left
-  std::vector<bool> used_;  // side table entries of the zones that stay
+  unsigned walks_ = 0;         // over all zones, to the end
+  std::uint64_t removed_ = 0;  // by those
+  bool noting_ = true;         // the journal is told which zones have left
+  std::vector<bool> used_;     // side table entries of the zones that stay
 
   std::size_t next_zone_ = 0;    // putting: index in the configuration's table
   std::size_t slice_end_ = 0;    // of the slice that next_zone_ is in

@@ -1,6 +1,7 @@
 """When memory or disk is full: updates are refused with SERVFAIL and a reason, nothing acknowledged is lost."""
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -108,6 +109,30 @@ def test_a_store_at_its_limit_takes_deletes_until_it_is_empty_and_is_filled_agai
     assert again > 100
     assert missing(server, []) == [] and not server.ask("h1.example").answer
     assert server.ask(f"n{added}x7.example").answer
+
+
+def test_a_reload_in_a_full_store_takes_what_fits_and_says_what_does_not(pando, zone):
+    server = pando([zone], size_limit="4MiB").start("example")
+    fill(server)
+    new = [{"name": f"new{i}", "file": zone["file"]} for i in range(3000)]
+    server.zones = new + [{**zone, "allow-update": []}]
+    server.write_config()
+    done = subprocess.run(
+        [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "reload"],
+        capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1
+    assert re.search(r"\d+ new zones not added \(new\d+\. first\): the store has reached its size limit", done.stderr)
+    assert len(re.findall("new zones not added", server.log())) == 1 and "zone_not_loaded" not in server.log()
+    # What else the configuration says holds, for workers and manager.
+    assert add(server, "later", LARGE[:1]) == dns.rcode.REFUSED
+    assert server.ask("example", "SOA").answer
+    server.zones = [zone]
+    server.write_config()
+    servers.wait_until("all new zones have gone", lambda: subprocess.run(
+        [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "reload"],
+        capture_output=True, timeout=120, stdin=subprocess.DEVNULL).returncode == 0)
+    servers.wait_until("updates are taken again", lambda: send(
+        server, lambda update: update.delete("name0")) == dns.rcode.NOERROR)
 
 
 def test_a_limit_lowered_below_what_is_in_use_is_reached_by_deletes(pando, zone):
