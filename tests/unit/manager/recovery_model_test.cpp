@@ -205,7 +205,7 @@ class Life {
       whole_ = must(replay_onto_image(restored, journal_, native_files(), {}, note)).empty();
       return {};
     };
-    OpenedStore opened = must(open_store(options, {{}, image_.get(), bring_up}));
+    OpenedStore opened = must(open_store(options, {.image = image_.get(), .bring_up = bring_up}));
     EXPECT_EQ(opened.from == OpenedStore::From::kLive, !new_host);
     return opened;
   }
