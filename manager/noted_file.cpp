@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/progress.h"
 #include "dns/zone_scanner.h"
 #include "dns/zone_scanner_source.h"
 
@@ -58,6 +59,12 @@ class IncludeFinder {
   std::size_t at_ = 0;  // so many of its letters were the last that came
 };
 
+/// Nobody wants to know any more what this thread looks at.
+bool is_given_up() noexcept {
+  const Progress* const progress = Progress::here();
+  return progress != nullptr && progress->is_given_up();
+}
+
 /// Scans a file for what it includes. The names of its records do not matter here, so they are
 /// those of the root zone.
 FileContent scan_content(const std::string& path, std::uint64_t most_octets) {
@@ -66,6 +73,7 @@ FileContent scan_content(const std::string& path, std::uint64_t most_octets) {
   options.max_errors = 1;
   options.octets_read = &octets;
   const auto report = dns::scan_zone_file(path, options, [&](const dns::ScannedRecord&) -> Status {
+    if (is_given_up()) return fail(Errc::kExists, kGivenUp);
     if (octets <= most_octets) return {};
     return fail(Errc::kFull, "more than {} octets", most_octets);
   });
@@ -117,7 +125,7 @@ FileContent read_content(const std::string& path, std::uint64_t most_octets) {
   IncludeFinder finder;
   for (;;) {
     const auto got = file.read(block.get(), size);
-    if (!got) return {};
+    if (!got || is_given_up()) return {};
     if (finder.find_in({block.get(), *got})) return scan_content(path, most_octets);
     if (*got < size) return {file.content_hash(), false};
   }

@@ -177,7 +177,7 @@ class Server {
   std::unique_ptr<Image> image_;      // until the checkpointer has it
   shm::SlotTable::OwnPin image_pin_;
   RefusedImage refused_image_;
-  Status image_gave_way_;        // to a dump of another journal, if there was one
+  Status dump_failed_;           // one of another journal, when it was to take the image's place
   bool store_was_lost_ = false;  // the journal has records from before this store
   bool restored_ = false;        // the store was made from the image, or a dump
   bool zones_missing_ = false;  // some may have to be loaded, and settings to be brought up to date

@@ -127,6 +127,10 @@ void Server::reload_zones(const std::shared_ptr<Reload>& reload) {
           reload->result.zones_changed += files.changed;
           reload->result.zones_failed = files.failed;
           reload->result.problems = files.problems;
+          if (!reload->problem && files.failed > 0)
+            reload->problem = fail(reload->problem.error().code, "{}; {} files failed, {}",
+                                   reload->problem.error().text, files.failed,
+                                   files.problems.empty() ? "" : files.problems.front());
           reload_end(reload, reload->problem);
         });
       });

@@ -127,9 +127,9 @@ Status Server::open_data() {
   dump_ = find_dump(options);
   StoreSeeds seeds;
   if (dump_) seeds.dump = [this](shm::Store& empty) { return load_dump_into(empty); };
-  // Nothing has happened by then, and the operator meant the dump: beside the first records of this
-  // journal it would be of no use any more.
-  seeds.without_dump = [this] { return image_gave_way_; };
+  // The image has given way to it by then, or cannot, and the operator meant the dump: beside the
+  // first records of this journal it would be of no use any more.
+  seeds.without_dump = [this] { return dump_failed_; };
   seeds.image = image_.get();
   seeds.image_refused = [this](const Error& why) { refused_image_.refuse(why); };
   // Before a later start finds a live store, and takes the image for one of that.
@@ -174,10 +174,12 @@ Status Server::bring_up(shm::Store& restored) {
 /// A store from a dump. What lies where the image does is not of it, and must not be taken for that
 /// when there is a store of that name, by whichever start.
 Status Server::load_dump_into(shm::Store& empty) {
-  auto done = dump_->bring_up(empty, *journal_, runtime_->limits, log_note, [this] {
-    if (image_) image_gave_way_ = refused_image_.give_way(*image_, dump_->header());
-    return image_gave_way_;
+  bool takes_over = false;
+  auto done = dump_->bring_up(empty, *journal_, runtime_->limits, log_note, [this, &takes_over] {
+    takes_over = true;
+    return image_ ? refused_image_.give_way(*image_, dump_->header()) : Status();
   });
+  if (!done && takes_over) dump_failed_ = done;
   if (done && image_) refused_image_.keep(*image_);
   return done;
 }
@@ -349,7 +351,8 @@ Status Server::open_workers() {
   hooks.serving = [this](std::uint32_t) { lists_timer_.cancel(); };
   hooks.pins_cleared = [this] { upkeep_->reclaim(); };
   hooks.no_predecessors = [this] {
-    if (std::exchange(workers_later_, false) && (serves_first_ || in_line_)) start_workers();
+    if (workers_later_ && (serves_first_ || in_line_)) start_workers();
+    workers_later_ = false;
   };
   hooks.image = [this]() -> Result<shm::ImageFile> {
     return copying_image_ ? copying_image_->lend() : shm::ImageFile();
@@ -397,6 +400,7 @@ void Server::begin_serving() {
 }
 
 void Server::start_workers() {
+  workers_later_ = false;
   if (auto started = workers_->start(worker_count()); !started)
     log::error("listen_failed", "reason", started.error().text);
   // After the first answer has been made possible; reading the image takes all that the disk gives.

@@ -23,7 +23,7 @@ constexpr milliseconds kFirstBackoff{100};
 constexpr milliseconds kLongestBackoff{5000};
 /// Attaching takes milliseconds; a process that says nothing for this long never will.
 constexpr auto kHelloDeadline = seconds(20);
-/// Survivors try every 100 ms.
+/// Survivors try every 100 ms at least.
 constexpr auto kSurvivorDeadline = seconds(3);
 /// A dead worker's queue is read by another one after this time (design §1).
 constexpr auto kAbsenceLimit = seconds(1);

@@ -39,7 +39,8 @@ WorkerPool::Impl::Impl(asio::io_context& io, WorkerPoolOptions options, shm::Slo
       launcher_(launcher),
       hooks_(std::move(hooks)),
       listening_(io),
-      tick_timer_(io) {
+      tick_timer_(io),
+      strange_timer_(io) {
   if (::getrandom(random_secret_.data(), random_secret_.size(), 0) !=
       static_cast<ssize_t>(random_secret_.size()))
     die("no random numbers", __FILE__, __LINE__);
@@ -372,6 +373,8 @@ void WorkerPool::Impl::stop(std::function<void()> done) {
   on_stopped_ = std::move(done);
   if (options_.external) abandon();
   stopping_ = true;
+  strange_.clear();
+  strange_timer_.cancel();
   for (auto& [number, slot] : workers_) {
     slot.step.cancel();
     slot.absence.cancel();
@@ -393,6 +396,8 @@ void WorkerPool::Impl::abandon() {
   asio::error_code ignored;
   listening_.close(ignored);
   tick_timer_.cancel();
+  strange_.clear();
+  strange_timer_.cancel();
   for (const auto& stranger : strangers_) stranger->close();
   strangers_.clear();
   for (auto& [number, slot] : workers_)

@@ -84,7 +84,8 @@ class WorkerPool {
   [[nodiscard]] bool has_predecessors();
 
   /// Call once, when the store has a version to serve. Slots whose worker outlived the last manager
-  /// are waited for (they say Hello within 100 ms of the socket's appearance), the others are
+  /// are waited for (they say Hello within 10 to 100 ms of the socket's
+  /// appearance), the others are
   /// started. The error is that of the first listening socket that could not be opened; it is tried
   /// again every second, so the caller may go on. With `external`, `count` is not looked at.
   Status start(std::uint32_t count);

@@ -133,6 +133,8 @@ class WorkerPool::Impl {
   // worker_succession.cpp: workers of another layout
   [[nodiscard]] bool is_recorded(const FoundWorker& found) const;
   void await_predecessors();
+  void watch_strange();
+  void is_not_strange(pid_t pid);
   void is_ours(Slot& slot, pid_t pid);
   void follow(Slot& slot, Child process);
   void greet_predecessor(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
@@ -181,8 +183,10 @@ class WorkerPool::Impl {
   WorkerKeys keys_;
   ipc::CookieSecret random_secret_{};
   bool started_ = false;
-  /// Workers that no page named when it was looked, and that have not said Hello with our layout.
-  std::set<pid_t> strange_;
+  /// Workers that no page named when it was looked, and that have neither ended nor said Hello with
+  /// our layout, with their pidfds.
+  std::map<pid_t, Fd> strange_;
+  asio::steady_timer strange_timer_;
   bool none_before_ = false;  ///< there are none of these
   /// All survivors have handed back their sockets. Until then none is opened and nothing is
   /// steered: the order of the SO_REUSEPORT groups is not known.

@@ -21,8 +21,9 @@ namespace pando::manager {
 
 namespace {
 constexpr std::chrono::milliseconds kLook{10};
+constexpr std::chrono::milliseconds kStrangeLook{100};
 constexpr std::uint32_t kStopMarginMs = 1000;
-/// As survivors, who try every 100 ms.
+/// As survivors.
 constexpr auto kPredecessorDeadline = std::chrono::seconds(3);
 }  // namespace
 
@@ -34,10 +35,33 @@ bool WorkerPool::Impl::is_recorded(const FoundWorker& found) const {
 /// Where there are none, none can come: who started them has ended. So all processes of the host
 /// are looked through once.
 bool WorkerPool::Impl::has_predecessors() {
-  for (const FoundWorker& worker : find_workers(options_.run_directory))
-    if (!is_recorded(worker)) strange_.insert(worker.process.pid);
+  for (FoundWorker& worker : find_workers(options_.run_directory))
+    if (!is_recorded(worker)) strange_.emplace(worker.process.pid, std::move(worker.process.pidfd));
   none_before_ = strange_.empty();
+  if (!none_before_) watch_strange();
   return !none_before_;
+}
+
+void WorkerPool::Impl::watch_strange() {
+  strange_timer_.expires_after(kStrangeLook);
+  strange_timer_.async_wait(guarded([this] {
+    if (strange_.empty()) return;
+    is_not_strange(0);
+    watch_strange();
+  }));
+}
+
+/// That process, and all that have ended.
+void WorkerPool::Impl::is_not_strange(pid_t pid) {
+  const auto gone = std::erase_if(strange_, [pid](const auto& worker) {
+    return worker.first == pid || has_ended(worker.second);
+  });
+  if (gone == 0 || !strange_.empty()) return;
+  none_before_ = true;
+  if (hooks_.no_predecessors)
+    asio::post(io_, [told = guarded([this] {
+                       if (!stopping_) hooks_.no_predecessors();
+                     })] { told({}); });
 }
 
 /// A Hello of our layout: one that a unit started when there was no manager, and no page named it.
@@ -46,10 +70,7 @@ void WorkerPool::Impl::is_ours(Slot& slot, pid_t pid) {
     slot.succession.cancel();
     slot.predecessor.reset();
   }
-  if (strange_.erase(pid) == 0 || !strange_.empty()) return;
-  none_before_ = true;
-  if (hooks_.no_predecessors)
-    asio::post(io_, [told = guarded([this] { hooks_.no_predecessors(); })] { told({}); });
+  is_not_strange(pid);
 }
 
 /// Whoever runs as a worker of this run directory and is not in the slots' pages.

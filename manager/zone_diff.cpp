@@ -79,7 +79,7 @@ class Differ {
   }
 
  private:
-  /// False: more than max_records_ change.
+  /// False: more than max_records_ change, or nobody wants to know any more.
   bool walk() {
     count_ = 0;
     auto old_cursor = before_.begin();
@@ -93,7 +93,7 @@ class Differ {
       count.add(order == 0 ? 2 : 1);
       if (order <= 0) old_place = Place::next(old_cursor, before_);
       if (order >= 0) new_place = Place::next(new_cursor, after_);
-      if (count_ > max_records_) return false;
+      if (count_ > max_records_ || count.is_given_up()) return false;
     }
     return true;
   }

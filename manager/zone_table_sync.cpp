@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kSlice = 256;
 /// How often all zones are looked at, when there is no room to remove some of them.
 constexpr unsigned kMostWalks = 8;
+/// So many zones are found one by one that there is no room to bring in line.
+constexpr std::uint64_t kMostUnfit = 32;
 }  // namespace
 
 // What one step did counts only when its version was published.
@@ -76,19 +78,23 @@ void ZoneTableSync::submit(std::function<Status(Stage&)> stage,
   committer_.submit(std::move(request));
 }
 
-/// Whether a step that failed is to be tried again because of the journal: its version may have had
-/// others' records, and steps without any of their own need no journal.
+/// Whether a step that failed is to be tried again because of others in its version: their records
+/// may have failed the journal, which steps without any of their own do not need, or have taken the
+/// room.
 bool ZoneTableSync::try_alone(const Error& error) {
-  return error.code == Errc::kIo && !std::exchange(alone_, true);
+  return (error.code == Errc::kIo || error.code == Errc::kFull) && !std::exchange(alone_, true);
 }
 
 void ZoneTableSync::finish(const Status& status) {
-  if (!status || kept_.zones + left_out_.zones == 0) return done_(status, counts_);
-  counts_.but_for_some = true;
   std::string text;
-  if (kept_.zones > 0) text = kept_.text("zones not removed");
-  if (kept_.zones > 0 && left_out_.zones > 0) text += "; ";
-  if (left_out_.zones > 0) text += left_out_.text("new zones not added");
+  const auto tell = [&text](const Refused& refused, std::string_view what) {
+    if (refused.zones > 0) text += (text.empty() ? "" : "; ") + refused.text(what);
+  };
+  tell(kept_, "zones not removed");
+  tell(left_out_, "new zones not added");
+  tell(unfit_, "zones not brought in line");
+  if (!status || text.empty()) return done_(status, counts_);
+  counts_.but_for_some = true;
   done_(fail(Errc::kFull, "{}", text), counts_);
 }
 
@@ -109,6 +115,7 @@ void ZoneTableSync::remove_next() {
 }
 
 void ZoneTableSync::removed(const Removal& slice) {
+  alone_ = false;
   after_ = slice.after;
   started_ = true;
   counts_.removed += slice.gone.size();
@@ -212,6 +219,7 @@ void ZoneTableSync::put_next() {
 }
 
 void ZoneTableSync::put(const Putting& slice) {
+  alone_ = false;
   counts_.added += slice.added;
   counts_.changed += slice.changed;
   next_side_ = slice.next_side;
@@ -240,10 +248,29 @@ void ZoneTableSync::go_on_behind(const Putting& slice) {
 
 /// What fits of the list is served all the same, by the server's own rules.
 void ZoneTableSync::not_put(const Putting& slice, const Error& error) {
+  const bool full = error.code == Errc::kFull;
+  if (full && slice.added > 0) {
+    no_room_ = error.text;
+    room_.refused(slice.added);
+    return put_next();
+  }
   if (try_alone(error)) return put_next();
-  if (error.code != Errc::kFull || slice.added == 0) return put_server_settings_and_finish(error);
-  no_room_ = error.text;
-  room_.refused(slice.added);
+  const std::size_t zones = slice_end_ - next_zone_;
+  if (!full || zones == 0 || unfit_.zones == kMostUnfit)
+    return put_server_settings_and_finish(error);
+  put_fewer(zones, error);
+}
+
+/// Settings that half of the reserve is not enough for: down to the zone whose they are, which is
+/// served as it was.
+void ZoneTableSync::put_fewer(std::size_t zones, const Error& error) {
+  if (zones > 1) {
+    slice_end_ = next_zone_ + zones / 2;
+    return put_next();
+  }
+  unfit_.add(runtime_->settings.zones[next_zone_].name, error.text);
+  next_zone_ = slice_end_;
+  begin_slice();
   put_next();
 }
 

@@ -60,6 +60,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   bool look_at(const zone::ZoneView& zone, Removal& slice);
   void keep(const zone::ZoneView& zone, Removal& slice);
   bool walks_again();
+  void put_fewer(std::size_t zones, const Error& error);
 
   void begin_slice();
   void put_next();
@@ -86,6 +87,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   std::string no_room_;  // what was said when it was found to lack
   Refused kept_;         // zones that were to be removed
   Refused left_out_;     // zones that were to be added
+  Refused unfit_;        // whose settings did not
 
   dns::Name after_;  // removal: the last zone looked at
   bool started_ = false;

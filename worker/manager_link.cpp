@@ -12,7 +12,8 @@ namespace pando::worker {
 
 namespace {
 
-/// A manager that was killed is back within moments, and nobody may have a socket until then.
+/// A manager that was killed is back within moments, and nobody may have a socket until then. One
+/// that refuses this worker sends no Setup, and is asked less often soon.
 constexpr auto kFirstRetry = std::chrono::milliseconds(10);
 constexpr std::uint32_t kFirstRetries = 200;
 constexpr auto kRetry = std::chrono::milliseconds(100);
@@ -47,7 +48,6 @@ void ManagerLink::connect() {
   channel_->start({[this](ipc::Packet&& packet) { take_packet(std::move(packet)); },
                    [this](const Error& error) { lost(error); }});
   connected_ = true;
-  retries_ = 0;
   say_hello();
 }
 
@@ -125,6 +125,7 @@ void ManagerLink::take(ipc::Setup&& setup, ipc::Packet& packet) {
   auto& descriptors = packet.descriptors;
   if (descriptors.empty() || descriptors.size() > 2)
     return lost({Errc::kInvalid, "Setup without a slot file"});
+  retries_ = 0;
   Fd image = descriptors.size() > 1 ? std::move(descriptors[1]) : Fd();
   handlers_.setup(std::move(setup), std::move(descriptors[0]), std::move(image));
 }

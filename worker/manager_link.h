@@ -18,7 +18,8 @@ using ReplyHandler = std::function<void(Bytes)>;
 
 /// The worker's connection to the manager. The worker never waits for it: without a manager, or
 /// with one that does not answer, requests that need it fail (SERVFAIL, no answer to a NOTIFY over
-/// UDP: see make_failure()). A connection is tried every 100 ms while everything else goes on.
+/// UDP: see make_failure()). A connection is tried every 10 ms for 2 s, then every
+/// 100 ms, while everything else goes on.
 class ManagerLink {
  public:
   /// Requests that the manager has and did not answer, also those whose clients were told of the
@@ -97,7 +98,7 @@ class ManagerLink {
   Handlers handlers_;
   std::chrono::milliseconds patience_;
   asio::steady_timer retry_;
-  std::uint32_t retries_ = 0;  ///< since the last connection
+  std::uint32_t retries_ = 0;  ///< since the last Setup
   asio::steady_timer expiry_;
   std::shared_ptr<ipc::Channel> channel_;
   bool connected_ = false;

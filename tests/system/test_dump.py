@@ -187,6 +187,46 @@ def test_an_image_that_cannot_give_way_ends_the_start(setting):
     assert not setting.place(second).exists() and refused.read_bytes() == kept
 
 
+@pytest.fixture
+def small_disk(setting):
+    """Makes the server's journal a disk that has room for the dump and no more; gives what makes it larger."""
+    made = []
+
+    def make(server):
+        journal = server.folder / server.journal
+        pages = -(-setting.dump.stat().st_size // 4096)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={pages * 4096}", "tmpfs", str(journal)],
+                                 capture_output=True)
+        if mounted.returncode != 0:
+            pytest.skip("needs to mount a small disk")
+        made.append((server, journal))
+        return lambda: subprocess.run(["mount", "-o", "remount,size=64m", str(journal)], check=True)
+
+    yield make
+    for server, journal in made:
+        server.stop()
+        subprocess.run(["umount", "--lazy", str(journal)], check=True)
+
+
+def test_a_dump_that_was_taken_over_and_cannot_be_noted_ends_the_start(setting, small_disk):
+    """The image has given way to it by then. An empty store in its place would be taken for what it was made of."""
+    setting.take()
+    second = setting.make(store_extra=IMAGE)
+    enlarge = small_disk(second)
+    second.control("store", "load", str(setting.dump))
+    for _ in range(2):
+        if second.log_path.exists():
+            os.truncate(second.log_path, 0)
+        with pytest.raises(AssertionError, match="ended with 1"):
+            second.start(ZONE)
+        assert re.search(r"start_failed reason=.*No space left on device", second.log()), second.log()
+        assert setting.place(second).exists() and not list(pathlib.Path(second.store).glob("zones.store*"))
+    enlarge()
+    second.start(ZONE)
+    assert second.records(ZONE) == setting.first.records(ZONE)
+    assert not setting.place(second).exists()
+
+
 @pytest.mark.parametrize("journal", ["kept", "lost"])
 def test_an_image_that_the_dump_has_all_of_is_not_set_aside(setting, journal):
     server = setting.make(store_extra=IMAGE).start(ZONE)

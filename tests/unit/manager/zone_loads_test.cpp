@@ -195,6 +195,28 @@ TEST_F(Loads, OfAStoreThatMayBeDamagedWriteNoCopyBeforeItIsKnown) {
   EXPECT_TRUE(std::filesystem::exists(path_of("@")));
 }
 
+/// The job of the copy is there still when a reload has made its zone primary; the file of that one
+/// is looked at by a job of its own.
+TEST_F(Loads, OfACopySayNothingOfAZoneThatHasBecomePrimary) {
+  write("one", kBroken);
+  load({{"one"}});
+  const std::string of_the_file = problem("one");
+  ASSERT_NE(of_the_file, "");
+  const RuntimePtr before = configure({{"one", true}});
+  configure({{"one"}});
+  write("one", "nothing of a zone");
+  loads_.load_copies(before, history_of(parts_));
+  ASSERT_TRUE(parts_.run_until([&] { return loader_.idle(); }));
+  EXPECT_EQ(problem("one"), of_the_file);
+}
+
+TEST_F(Loads, OfAZoneThatTheStoreHadNoRoomForAskNoPrimary) {
+  const RuntimePtr all = configure({{"one", true}, {"two", true}});
+  configure({{"one", true}});
+  load(all);
+  EXPECT_THAT(looked_at_, ElementsAre("one.example."));
+}
+
 TEST_F(Loads, WriteNoCopyOverTheFileOfAZoneThatHasBecomePrimary) {
   loads_.hold_copies();
   load({{"@", true}});

@@ -215,6 +215,26 @@ TEST_F(TableSync, ANewZoneThatIsTooLargeHoldsBackNoOther) {
   expect_dense_places();
 }
 
+TEST_F(TableSync, SettingsThatFindNoRoomHoldBackNoOthers) {
+  Configuration first;
+  first.add("a", 400, first.options({}));
+  ASSERT_TRUE(sync(first).has_value());
+  const std::uint64_t before = tag_of("a0.");
+  fill(40'000);
+  Configuration second;
+  const std::uint32_t small = second.options({1});
+  std::vector<int> many(60'000);
+  for (int i = 0; i < 60'000; ++i) many[static_cast<std::size_t>(i)] = i;
+  const std::uint32_t large = second.options(many);
+  for (int i = 0; i < 400; ++i) second.add(fmt::format("a{}.", i), i == 77 ? large : small);
+  const Status status = sync(second);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_TRUE(counts_.but_for_some);
+  EXPECT_THAT(status.error().text, HasSubstr("1 zones not brought in line (a77. first)"));
+  EXPECT_EQ(counts_.changed, 399U);
+  for (int i = 0; i < 400; ++i) EXPECT_EQ(tag_of(fmt::format("a{}.", i)) == before, i == 77) << i;
+}
+
 TEST_F(TableSync, TheServersSettingsFollowWhateverFits) {
   fill(40'000);
   Configuration configuration;
