@@ -7,6 +7,7 @@ import servers
 TOGETHER = ("test_isolation", "test_systemd_boot", "differential")  # what they share takes long to set up
 
 
+@pytest.hookimpl(tryfirst=True)  # before names of groups are looked for
 def pytest_collection_modifyitems(items):
     """Tests run side by side in three processes, as they wait half of the time; those of one group stay in one."""
     for item in items:
