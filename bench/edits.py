@@ -64,13 +64,20 @@ def row(folder, names, edited, serial):
     server = peers.make("pando", folder / f"edit-{edited}", {"example": folder / "example.zone"})
     server.size_limit = "4GiB"
     server.write_config()
-    write_zone(folder / "example.zone", names, 0, 1)
-    server.start("example", 600)
-    time.sleep(1)
+    try:
+        write_zone(folder / "example.zone", names, 0, 1)
+        server.start("example", 600)
+        time.sleep(1)
+        measure(server, folder / "example.zone", names, edited, serial)
+    finally:
+        server.clean()
+
+
+def measure(server, file, names, edited, serial):
     pid = server.process.pid
     at_rest, before = own_memory(pid), sum(peers.cpu([pid]))
     store = server.control("status")["store"]["chunks_in_use"] * CHUNK
-    write_zone(folder / "example.zone", names, edited, serial)
+    write_zone(file, names, edited, serial)
     with Watch(server) as watch:
         started = time.monotonic()
         subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "--timeout", "600", "reload"],
@@ -80,7 +87,6 @@ def row(folder, names, edited, serial):
     assert server.serial("example") == serial
     print(f"| {edited:,} | {at_rest / 1e6:.0f}, {watch.own / 1e6:.0f} | {(watch.own - at_rest) / edited:.0f} | "
           f"{store / 1e6:.1f}, {watch.store / 1e6:.1f} | {wall:.2f} | {spent:.2f} |", flush=True)
-    server.clean()
 
 
 def main():
