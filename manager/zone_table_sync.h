@@ -18,7 +18,8 @@ namespace pando::manager {
 /// server's settings come last: a store that has some was brought in line at least once.
 ///
 /// In a full store what has room is done all the same: a new zone that finds none is left out, one
-/// that is to go and finds none stays, and neither holds back the others, nor changed settings.
+/// that is to go and finds none stays, one whose changed settings find none is served as it was,
+/// and none of these holds back the others.
 class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
  public:
   struct Counts {
@@ -87,7 +88,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   std::string no_room_;  // what was said when it was found to lack
   Refused kept_;         // zones that were to be removed
   Refused left_out_;     // zones that were to be added
-  Refused unfit_;        // whose settings did not
+  Refused unfit_;        // zones whose settings find no room
 
   dns::Name after_;  // removal: the last zone looked at
   bool started_ = false;
