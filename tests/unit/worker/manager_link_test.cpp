@@ -134,6 +134,23 @@ TEST_F(Link, WhenTheManagerIsLostEachClientIsToldOnce) {
   EXPECT_EQ(link_->unanswered(), 0U);
 }
 
+/// It accepts, and sends no Setup. Timers are never early, so only the shortest time is looked at.
+TEST_F(Link, AManagerThatRefusesItIsAskedLessOftenSoon) {
+  using Clock = std::chrono::steady_clock;
+  connect(kForever);
+  manager_.reset();
+  const auto is_refused = [&] {
+    return run_until([&] {
+      const auto accepted = ipc::accept_packets(listening_.get());
+      return accepted && *accepted;
+    });
+  };
+  for (int connection = 0; connection < 205; ++connection) ASSERT_TRUE(is_refused());
+  const auto start = Clock::now();
+  for (int connection = 0; connection < 5; ++connection) ASSERT_TRUE(is_refused());
+  EXPECT_GE(Clock::now() - start, milliseconds(400));
+}
+
 TEST_F(Link, WhenTheManagerIsLostThoseWhoWaitAreTold) {
   connect(kForever);
   ASSERT_TRUE(ask().has_value());
