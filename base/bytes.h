@@ -46,6 +46,8 @@ inline void append_be32(Bytes& out, std::uint32_t value) {
   append_be16(out, static_cast<std::uint16_t>(value >> 16));
   append_be16(out, static_cast<std::uint16_t>(value));
 }
-inline void append(Bytes& out, ByteView bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+inline void append(Bytes& out, ByteView bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
 
 }  // namespace pando

@@ -58,9 +58,9 @@ template <class T>
 /// restarted and the store is intact, whereas going on could publish damage.
 [[noreturn]] void die(std::string_view what, const char* file, int line) noexcept;
 
-#define PANDO_ASSERT(condition)                                     \
-  do {                                                              \
-    if (!(condition)) [[unlikely]]                                  \
+#define PANDO_ASSERT(condition)                                          \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]]                                       \
       ::pando::die("broken invariant: " #condition, __FILE__, __LINE__); \
   } while (false)
 

@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
-#include "worker/responder.h"
-#include "zone/draft.h"
+#include "worker/respond/responder.h"
+#include "zone/build/draft.h"
 
 namespace {
 
@@ -90,7 +90,7 @@ std::vector<Bytes> read_queries(const std::string& path, bool dnssec_ok) {
 
 /// Batches of 64, as a busy worker has them; the octets of all responses.
 [[gnu::noinline]] std::uint64_t answer_all(worker::Responder& responder,
-                                           const zone::Snapshot& snapshot,
+                                           const zone::StoreView& snapshot,
                                            const std::vector<Bytes>& queries, Bytes& space) {
   constexpr std::size_t kBatch = 64;
   worker::Client client;
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   const auto counters = std::make_unique<worker::CounterArray>();
   worker::Responder responder(*counters, [&](std::uint32_t index) { return store.side(index); });
   const auto current = store.current();
-  const zone::Snapshot snapshot(store.window(), current.root, current.number);
+  const zone::StoreView snapshot(store.window(), current.root, current.number);
   Bytes space(worker::kUdpSpace);
   const std::clock_t begun = std::clock();
   std::uint64_t octets = 0;

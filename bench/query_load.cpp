@@ -3,11 +3,12 @@
 //
 //   bench_query_load PORT FILE RATE BURST SECONDS [LOCAL-PORT]...
 //
-// FILE has one name and type A or SOA per line. SECONDS 0: until SIGTERM. With WAIT in the environment
-// it says "ready" when it has read FILE, and begins with the first line of its input. Queries leave from the
-// local ports in turn, or from eight of the kernel's choice. Prints sent, answered, bad (no answer
-// with RCODE NOERROR) and lost queries, the time from when a burst was due to each of its answers,
-// and how late the latest burst left: when that is much, the figures are those of this program.
+// FILE has one name and type A or SOA per line. SECONDS 0: until SIGTERM. With WAIT in the
+// environment it says "ready" when it has read FILE, and begins with the first line of its input.
+// Queries leave from the local ports in turn, or from eight of the kernel's choice. Prints sent,
+// answered, bad (no answer with RCODE NOERROR) and lost queries, the time from when a burst was due
+// to each of its answers, and how late the latest burst left: when that is much, the figures are
+// those of this program.
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -25,7 +26,7 @@
 
 #include "base/fd.h"
 #include "bench/latencies.h"
-#include "dns/message.h"
+#include "dns/message/message.h"
 
 namespace {
 

@@ -31,8 +31,8 @@
 #include "base/fd.h"
 #include "bench/latencies.h"
 #include "dns/encoding.h"
-#include "dns/message.h"
-#include "dns/tsig.h"
+#include "dns/message/message.h"
+#include "dns/tsig/tsig.h"
 
 namespace {
 

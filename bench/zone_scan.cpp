@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 
 namespace {
 

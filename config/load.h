@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/settings.h"
+#include "config/settings/settings.h"
 
 namespace pando::config {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "config/settings/values.h"
 #include "config/value.h"
-#include "config/values.h"
 
 /// From a node of the document to a member of the settings: what the rows of config/tables.h name.
 /// Each reports what is wrong and then leaves the member alone.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/acl.h"
+#include "config/acl_reader.h"
 #include "config/checks.h"
 #include "config/field.h"
 #include "config/readers.h"

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "config/load.h"
-#include "config/settings.h"
+#include "config/settings/settings.h"
 
 namespace pando::config {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "config/files.h"
-#include "config/values.h"
+#include "config/settings/values.h"
 
 namespace pando::config {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/tables.h"
-#include "zone/acl.h"
+#include "zone/settings/acl.h"
 
 namespace pando::config {
 

@@ -8,12 +8,12 @@
 
 #include "base/progress.h"
 #include "config/load.h"
-#include "ctl/progress.h"
+#include "ctl/progress_bar.h"
 #include "ctl/zone_lint.h"
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
-#include "zone/broken_rules.h"
-#include "zone/draft.h"
+#include "zone/build/broken_rules.h"
+#include "zone/build/draft.h"
 
 namespace pando::ctl {
 
@@ -53,7 +53,7 @@ Result<ZoneFacts> look_at(const dns::Name& apex, zone::ZoneBuilder& builder,
   zone::Draft draft(transaction, {}, 1);
   if (auto put = draft.put_zone_settings(apex, {}, 0); !put) return pass(put);
   if (auto put = draft.put_zone(apex, **built, {}); !put) return pass(put);
-  const zone::Snapshot snapshot = draft.snapshot();
+  const zone::StoreView snapshot = draft.snapshot();
   const zone::ZoneView zone = snapshot.zone_at(apex);
   return ZoneFacts{zone.serial().value, zone.record_count(), zone.name_count(), lint_zone(zone)};
 }

@@ -14,9 +14,9 @@
 
 #include "base/fd.h"
 #include "config/load.h"
-#include "ctl/progress.h"
+#include "ctl/progress_bar.h"
 #include "ipc/control.h"
-#include "zone/dump_reader.h"
+#include "zone/dump/dump_reader.h"
 
 namespace pando::ctl {
 

@@ -8,12 +8,12 @@
 #include <numeric>
 #include <optional>
 
-#include "ctl/progress.h"
-#include "ipc/store_audit.h"
-#include "shm/image_inspection.h"
-#include "shm/inspection.h"
-#include "zone/audit.h"
-#include "zone/draft.h"
+#include "ctl/progress_bar.h"
+#include "ipc/audit_result.h"
+#include "shm/inspect/image_inspection.h"
+#include "shm/inspect/inspection.h"
+#include "zone/audit/audit.h"
+#include "zone/build/draft.h"
 
 namespace pando::ctl {
 

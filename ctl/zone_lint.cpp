@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/progress.h"
-#include "dns/rdata.h"
+#include "dns/rdata/rdata.h"
 
 namespace pando::ctl {
 

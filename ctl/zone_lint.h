@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "zone/snapshot.h"
+#include "zone/read/store_view.h"
 
 namespace pando::ctl {
 

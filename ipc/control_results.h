@@ -143,7 +143,7 @@ struct SnapshotListResult {
   bool operator==(const SnapshotListResult&) const = default;
 };
 
-/// What one snapshot holds (zone/audit.h).
+/// What one snapshot holds (zone/audit/audit.h).
 struct SnapshotUsage {
   std::string zone{};
   std::string label{};
@@ -151,7 +151,7 @@ struct SnapshotUsage {
   bool operator==(const SnapshotUsage&) const = default;
 };
 
-/// What a walk over all of the store, or of one zone, found (zone/audit.h).
+/// What a walk over all of the store, or of one zone, found (zone/audit/audit.h).
 struct StoreAudit {
   std::uint64_t version = 0;
   std::uint64_t zones = 0;

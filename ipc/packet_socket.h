@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "ipc/worker_link.h"
+#include "ipc/worker_messages.h"
 
 /// SOCK_SEQPACKET over AF_UNIX with descriptors (SCM_RIGHTS), by native calls: Asio has no way to
 /// pass descriptors. All sockets are non-blocking and O_CLOEXEC.

@@ -6,11 +6,11 @@
 #include "config/load.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
-#include "manager/heap_upkeep.h"
-#include "manager/launcher.h"
-#include "manager/log_options.h"
-#include "manager/server.h"
-#include "manager/take_over.h"
+#include "manager/server/log_options.h"
+#include "manager/server/server.h"
+#include "manager/server/take_over.h"
+#include "manager/support/heap_upkeep.h"
+#include "manager/workers/launcher.h"
 
 namespace {
 

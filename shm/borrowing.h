@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "shm/image.h"
+#include "shm/image_state.h"
 
 namespace pando::shm {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
-#include "shm/image.h"
+#include "shm/image_state.h"
 #include "shm/reserve.h"
 
 #ifndef MADV_COLLAPSE
@@ -516,12 +516,12 @@ bool ChunkPool::is_tight_with(std::uint32_t in_use) const noexcept {
   return in_use + std::max(quota_ / kTightPart, reserve_) >= quota_;
 }
 
-bool ChunkPool::is_tight() const {
+bool ChunkPool::low_space() const {
   const std::scoped_lock lock(mutex_);
   return tight();
 }
 
-bool ChunkPool::stays_tight() const {
+bool ChunkPool::low_space_without_pins() const {
   const std::scoped_lock lock(mutex_);
   return tight_for_good();
 }

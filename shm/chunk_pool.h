@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "shm/bitmap.h"
 #include "shm/epoch.h"
 #include "shm/ledger.h"
 #include "shm/live_file.h"
+#include "shm/map/bitmap.h"
 
 namespace pando::shm {
 
@@ -98,9 +98,9 @@ class ChunkPool {
   }
 
   /// Less than a sixteenth of the quota is free, or no more than the reserve.
-  [[nodiscard]] bool is_tight() const;
+  [[nodiscard]] bool low_space() const;
   /// So it would be if all chunks that wait were free.
-  [[nodiscard]] bool stays_tight() const;
+  [[nodiscard]] bool low_space_without_pins() const;
   /// See Transaction.
   [[nodiscard]] bool can_afford(std::uint64_t octets, Reserve use) const;
   /// See Store.

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "shm/image.h"
+#include "shm/image_state.h"
 
 /// The bytes of an image on disk: of its index, and what its file of chunks begins with.
 /// docs/store-format.md has the picture and the reasons.

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "shm/epoch.h"
-#include "shm/ref.h"
+#include "shm/map/ref.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 

@@ -12,8 +12,8 @@
 #include <cstdio>
 
 #include "base/crash_point.h"
-#include "shm/image.h"
-#include "shm/locks.h"
+#include "shm/image_state.h"
+#include "shm/map/locks.h"
 
 namespace pando::shm {
 

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "shm/layout.h"
-#include "shm/mapping.h"
+#include "shm/map/mapping.h"
 
 namespace pando::shm {
 

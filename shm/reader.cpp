@@ -10,8 +10,8 @@
 #include "shm/epoch.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
-#include "shm/locks.h"
-#include "shm/mapping.h"
+#include "shm/map/locks.h"
+#include "shm/map/mapping.h"
 
 namespace pando::shm {
 

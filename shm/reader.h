@@ -8,8 +8,8 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "shm/image.h"
-#include "shm/ref.h"
+#include "shm/image_state.h"
+#include "shm/map/ref.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 

@@ -17,8 +17,8 @@
 #include "shm/epoch.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
-#include "shm/locks.h"
-#include "shm/mapping.h"
+#include "shm/map/locks.h"
+#include "shm/map/mapping.h"
 #include "shm/slot_guard.h"
 
 namespace pando::shm {

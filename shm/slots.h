@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "shm/ref.h"
+#include "shm/map/ref.h"
 
 namespace pando::shm {
 

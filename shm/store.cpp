@@ -11,7 +11,7 @@
 #include "shm/borrowing.h"
 #include "shm/chunk_pool.h"
 #include "shm/epoch.h"
-#include "shm/image.h"
+#include "shm/image_state.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
 #include "shm/transaction.h"
@@ -418,8 +418,8 @@ std::size_t Store::collapse(std::size_t max_regions) noexcept {
 void Store::forget_victims() noexcept { impl_->pool.forget_victims(); }
 void Store::set_slots(SlotTable* slots) noexcept { impl_->pool.set_slots(slots); }
 
-bool Store::is_tight() const { return impl_->pool.is_tight(); }
-bool Store::stays_tight() const { return impl_->pool.stays_tight(); }
+bool Store::low_space() const { return impl_->pool.low_space(); }
+bool Store::low_space_without_pins() const { return impl_->pool.low_space_without_pins(); }
 bool Store::leaves_reserve(Reserve use) const { return impl_->pool.leaves_reserve(use); }
 
 StoreStats Store::stats() const noexcept {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "shm/ref.h"
+#include "shm/map/ref.h"
 
 namespace pando::shm {
 
@@ -74,9 +74,9 @@ class Transaction {
   /// Blocks may be allocated out of the reserve from now on, as far as `use` says.
   void use_reserve(Reserve use = Reserve::kAll) noexcept;
   [[nodiscard]] Reserve reserve_use() const noexcept;
-  /// See Store::is_tight() and Store::stays_tight().
-  [[nodiscard]] bool is_tight() const;
-  [[nodiscard]] bool stays_tight() const;
+  /// See Store::low_space() and Store::low_space_without_pins().
+  [[nodiscard]] bool low_space() const;
+  [[nodiscard]] bool low_space_without_pins() const;
   /// Whether `octets` may be written that one can do without. In a tight store only when it does
   /// not stay so, and when they, and a quarter of the reserve, are there beyond what a transaction
   /// of this kind has to leave: until what waits is free, updates come first.
@@ -126,8 +126,8 @@ class Store {
   /// surviving reader may hold is reused before that reader has shown a later epoch or died.
   static Result<Store> attach(const StoreOptions& options);
   /// Makes a new store, as create() does, with the version that `image` describes and `source` has
-  /// the octets of (shm/image.h). kCorrupt: they do not go together. Nobody sees it before it is
-  /// whole.
+  /// the octets of (shm/image_state.h). kCorrupt: they do not go together. Nobody sees it before it
+  /// is whole.
   static Result<Store> restore(const StoreOptions& options, const ImageState& image,
                                ImageSource& source);
 
@@ -184,12 +184,12 @@ class Store {
   void set_slots(class SlotTable* slots) noexcept;
   [[nodiscard]] StoreStats stats() const noexcept;
   /// Less than a sixteenth of the limit is free, or no more than the reserve.
-  [[nodiscard]] bool is_tight() const;
+  [[nodiscard]] bool low_space() const;
   /// The same if all chunks were free that only readers of old versions keep. These come back by
   /// themselves, at the latest with the next image (Checkpointer), and nothing that is given up
   /// brings them back sooner. So what is there and one can do without goes in a store that stays
   /// tight, not in one that is.
-  [[nodiscard]] bool stays_tight() const;
+  [[nodiscard]] bool low_space_without_pins() const;
   /// Whether what is in use now, by transactions under way too, leaves of the reserve what a step
   /// of that kind has to leave. In a store that had more in use than its limit leaves deletes
   /// room beside when this process took it over, these and compaction have a reserve beyond that;

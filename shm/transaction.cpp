@@ -183,8 +183,8 @@ bool Transaction::in_victim(Ref<> ref) const noexcept {
 void Transaction::absorb(Transaction&& other) { impl_->absorb(*other.impl_); }
 void Transaction::use_reserve(Reserve use) noexcept { impl_->reserve = use; }
 Reserve Transaction::reserve_use() const noexcept { return impl_->reserve; }
-bool Transaction::is_tight() const { return impl_->pool.is_tight(); }
-bool Transaction::stays_tight() const { return impl_->pool.stays_tight(); }
+bool Transaction::low_space() const { return impl_->pool.low_space(); }
+bool Transaction::low_space_without_pins() const { return impl_->pool.low_space_without_pins(); }
 bool Transaction::can_afford(std::uint64_t octets) const {
   return impl_->pool.can_afford(octets, impl_->reserve);
 }

@@ -10,7 +10,7 @@
 #include "shm/slots.h"
 #include "worker/hardening.h"
 #include "worker/service.h"
-#include "zone/draft.h"
+#include "zone/build/draft.h"
 
 namespace {
 

@@ -8,11 +8,11 @@
 #include <memory>
 #include <string>
 
-#include "worker/core.h"
-#include "worker/key_set.h"
-#include "worker/manager_link.h"
-#include "worker/tcp_service.h"
-#include "worker/udp_service.h"
+#include "worker/net/core.h"
+#include "worker/net/manager_link.h"
+#include "worker/net/tcp_service.h"
+#include "worker/net/udp_service.h"
+#include "worker/respond/key_set.h"
 
 namespace pando::worker {
 

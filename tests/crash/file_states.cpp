@@ -13,16 +13,16 @@
 #include <mutex>
 #include <random>
 
-#include "manager/journal_identity.h"
-#include "manager/placed_dump.h"
-#include "manager/store_dump.h"
-#include "manager/store_opening.h"
-#include "manager/zone_diff.h"
-#include "manager/zone_exports.h"
-#include "manager/zone_file.h"
-#include "tests/unit/manager/fake_disk.h"
-#include "tests/unit/manager/parts.h"
-#include "zone/each_record.h"
+#include "manager/checkpoint/placed_dump.h"
+#include "manager/checkpoint/store_dump.h"
+#include "manager/checkpoint/store_opening.h"
+#include "manager/commit/zone_diff.h"
+#include "manager/journal/journal_identity.h"
+#include "manager/zonefile/zone_exports.h"
+#include "manager/zonefile/zone_file.h"
+#include "tests/unit/manager/commit/parts.h"
+#include "tests/unit/manager/io/fake_disk.h"
+#include "zone/read/each_record.h"
 
 namespace pando::manager {
 namespace {
@@ -241,7 +241,7 @@ class ExportHost : public Host {
     must(write_file_atomically(disk, path_,
                                {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
     bool done = false;
-    zone::ZoneSource noted = *stat_source(path_);
+    zone::ZoneFileInfo noted = *stat_source(path_);
     note_content(noted, read_content(path_));
     parts->committer.edit(
         [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); },
@@ -405,7 +405,7 @@ class DumpHost : public Host {
     EXPECT_TRUE(done.has_value() || crashed) << done.error().text;
     if (!done) return {};
     const shm::VersionInfo now = store.current();
-    return lines_of(zone::Snapshot(store.window(), now.root, now.number).zone_at(name("@")));
+    return lines_of(zone::StoreView(store.window(), now.root, now.number).zone_at(name("@")));
   }
 
   std::string other_;

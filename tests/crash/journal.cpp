@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "manager/journal.h"
+#include "manager/journal/journal.h"
 
 extern char** environ;
 

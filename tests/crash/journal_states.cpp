@@ -12,16 +12,16 @@
 #include <iostream>
 #include <random>
 
-#include "manager/image.h"
-#include "manager/image_replay.h"
-#include "manager/journal_snapshot.h"
-#include "manager/store_opening.h"
-#include "manager/zone_diff.h"
-#include "manager/zone_file.h"
+#include "manager/checkpoint/image.h"
+#include "manager/checkpoint/image_replay.h"
+#include "manager/checkpoint/store_opening.h"
+#include "manager/commit/zone_diff.h"
+#include "manager/journal/journal_snapshot.h"
+#include "manager/zonefile/zone_file.h"
 #include "shm/slots.h"
-#include "tests/unit/manager/fake_disk.h"
+#include "tests/unit/manager/io/fake_disk.h"
 #include "tests/unit/manager/zone_support.h"
-#include "zone/each_record.h"
+#include "zone/read/each_record.h"
 
 namespace pando::manager {
 namespace {
@@ -88,7 +88,7 @@ class Memory {
   [[nodiscard]] shm::Store& store() noexcept { return store_; }
   [[nodiscard]] shm::SlotTable& slots() noexcept { return *slots_; }
   /// As it is now.
-  [[nodiscard]] zone::Snapshot version() const {
+  [[nodiscard]] zone::StoreView version() const {
     const shm::VersionInfo now = store_.current();
     return {store_.window(), now.root, now.number};
   }
@@ -349,8 +349,8 @@ class Host {
     }
   }
 
-  zone::Changes next_change(const zone::ZoneView& before, const std::string& zone) {
-    zone::Changes changes{name(zone), {}, {}};
+  zone::Changeset next_change(const zone::ZoneView& before, const std::string& zone) {
+    zone::Changeset changes{name(zone), {}, {}};
     changes.removed.push_back(record(soa(zone, before.serial().value)));
     changes.added.push_back(record(soa(zone, before.serial().value + 1)));
     // Some of several sectors, few of more than a segment.
@@ -370,7 +370,7 @@ class Host {
   /// As JournalUpkeep has it, with groups between its steps.
   void compact() {
     const shm::VersionInfo now = store().current();
-    const zone::Snapshot version(store().window(), now.root, now.number);
+    const zone::StoreView version(store().window(), now.root, now.number);
     journal_->seal();
     const JournalFiles sealed = journal_->sealed_files();
     some_commits();
@@ -407,8 +407,8 @@ class Host {
     const bool folded = files.snapshot_position > image_.position();
     EXPECT_EQ(lost.size(), folded ? kZones.size() : 0)
         << "image at " << image_.position() << "; files" << said(files);
-    const zone::Snapshot served = memory_->version();
-    const zone::Snapshot found = restored->version();
+    const zone::StoreView served = memory_->version();
+    const zone::StoreView found = restored->version();
     for (const std::string& zone : kZones) {
       const dns::Name apex = name(zone);
       if (std::find(lost.begin(), lost.end(), apex) != lost.end()) continue;
@@ -476,7 +476,7 @@ class Host {
     const auto history = JournalHistory::read(disk_, journal_->files(), expect_none());
     EXPECT_EQ(history->problem(), "");
     EXPECT_FALSE(history->damaged());
-    const zone::Snapshot version = memory_->version();
+    const zone::StoreView version = memory_->version();
     for (const std::string& zone : kZones) {
       const dns::Name apex = name(zone);
       EXPECT_TRUE(must(history->file_state(apex, UINT64_MAX)).overlay.known()) << zone;

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "zone/dump_reader.h"
+#include "zone/dump/dump_reader.h"
 
 namespace {
 

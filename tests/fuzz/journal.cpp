@@ -4,8 +4,8 @@
 // Input: one octet of mode; then a segment as it is, or the bodies of records that get a right
 // frame and checksum: one octet of kind, two of length, the body.
 
-#include "manager/journal_history.h"
-#include "tests/unit/manager/fake_disk.h"
+#include "manager/journal/journal_history.h"
+#include "tests/unit/manager/io/fake_disk.h"
 
 namespace {
 

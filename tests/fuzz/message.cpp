@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "dns/message.h"
+#include "dns/message/message.h"
 
 // Any octets are read without harm. What reads is written again, uncompressed RDATA and all, and
 // must read back as the same records, also in a message that is too small for all of them.

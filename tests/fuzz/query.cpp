@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
-#include "worker/responder.h"
-#include "zone/draft.h"
+#include "worker/respond/responder.h"
+#include "zone/build/draft.h"
 
 namespace {
 
@@ -126,7 +126,7 @@ class World {
     auto built = builder.finish();
     need(built.has_value() && draft.put_zone(apex, **built, {}).has_value(), "zone");
   }
-  [[nodiscard]] pando::zone::Snapshot snapshot() const {
+  [[nodiscard]] pando::zone::StoreView snapshot() const {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
   }

@@ -2,8 +2,8 @@
 #include <string>
 #include <string_view>
 
-#include "dns/rdata.h"
-#include "dns/rdata_field.h"
+#include "dns/rdata/rdata.h"
+#include "dns/rdata/rdata_field.h"
 
 // Octets 0 and 1 choose the type, octet 2 what the rest is: wire RDATA, a message with RDATA in it,
 // or text. Whatever is accepted has to survive the way through the other form.

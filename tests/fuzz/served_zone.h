@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
-#include "zone/draft.h"
+#include "zone/build/draft.h"
 
 namespace pando::fuzz {
 
@@ -33,7 +33,7 @@ class ServedZone {
   [[nodiscard]] const dns::Name& apex() const noexcept { return apex_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] shm::Store& store() noexcept { return *store_; }
-  [[nodiscard]] zone::Snapshot snapshot() const noexcept {
+  [[nodiscard]] zone::StoreView snapshot() const noexcept {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
   }

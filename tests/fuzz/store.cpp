@@ -10,14 +10,14 @@
 #include <filesystem>
 #include <optional>
 
+#include "dns/dnssec/nsec3_hash.h"
 #include "dns/encoding.h"
-#include "dns/nsec3_hash.h"
-#include "dns/rdata.h"
+#include "dns/rdata/rdata.h"
 #include "shm/layout.h"
 #include "shm/reader.h"
 #include "tests/fuzz/served_zone.h"
-#include "worker/responder.h"
-#include "worker/transfer_out.h"
+#include "worker/respond/responder.h"
+#include "worker/respond/transfer_out.h"
 
 namespace {
 
@@ -100,7 +100,7 @@ constexpr unsigned kLastSerial = 9;
 /// apart.
 void add_history(fuzz::ServedZone& served) {
   for (unsigned serial = kFirstSerial; serial < kLastSerial; ++serial) {
-    zone::Changes changes{served.apex(), {make_soa(serial)}, {make_soa(serial + 1)}};
+    zone::Changeset changes{served.apex(), {make_soa(serial)}, {make_soa(serial + 1)}};
     const bool comes = serial == kFirstSerial;
     const std::string text = fmt::format(" \"{}\"", std::string(250, 'x'));
     for (int i = 0; i < 18; ++i)
@@ -134,7 +134,7 @@ class Image {
   [[nodiscard]] std::size_t size() const noexcept { return octets_.size(); }
   [[nodiscard]] std::byte* at(std::size_t place) noexcept { return octets_.data() + place; }
   /// As shm::Reader::pin() has it.
-  [[nodiscard]] zone::Snapshot snapshot() const noexcept {
+  [[nodiscard]] zone::StoreView snapshot() const noexcept {
     const auto start = reinterpret_cast<std::uintptr_t>(octets_.data()) - shm::kFirstBlock;
     const shm::Window window(reinterpret_cast<const std::byte*>(start),
                              shm::kFirstBlock + octets_.size());
@@ -237,7 +237,7 @@ Bytes make_request(const Query& query, bool dnssec_ok) {
 /// Asks a version what workers are asked. All that a worker remembers begins anew with each input.
 class Asking {
  public:
-  Asking(const zone::Snapshot& snapshot, worker::Responder::SideTable side)
+  Asking(const zone::StoreView& snapshot, worker::Responder::SideTable side)
       : snapshot_(snapshot), responder_(*counters_, std::move(side)) {
     responder_.begin(snapshot, kNow, true);
   }
@@ -283,7 +283,7 @@ class Asking {
     }
   }
 
-  zone::Snapshot snapshot_;
+  zone::StoreView snapshot_;
   std::unique_ptr<worker::CounterArray> counters_ = std::make_unique<worker::CounterArray>();
   worker::Responder responder_;
   Bytes space_ = Bytes(worker::kUdpSpace);

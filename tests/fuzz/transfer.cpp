@@ -4,7 +4,7 @@
 //
 // Input: one octet of mode, then messages, each behind its length in two octets as on TCP.
 
-#include "manager/transfer_parser.h"
+#include "manager/secondary/transfer_parser.h"
 #include "tests/fuzz/served_zone.h"
 
 namespace {
@@ -41,11 +41,11 @@ void repair(Bytes& message) {
 }
 
 /// Differences in their order; the first that does not fit ends it, as it does in the manager.
-void apply_in_turn(fuzz::ServedZone& served, const std::vector<zone::Changes>& differences) {
+void apply_in_turn(fuzz::ServedZone& served, const std::vector<zone::Changeset>& differences) {
   shm::Transaction transaction = served.store().begin_private();
   const auto current = served.store().current();
   zone::Draft draft(transaction, current.root, current.number + 1);
-  for (const zone::Changes& changes : differences) {
+  for (const zone::Changeset& changes : differences) {
     const auto applied = draft.apply(changes, zone::DataLimits{});
     PANDO_ASSERT(applied || applied.error().code != Errc::kCorrupt);
     if (!applied) return;
@@ -66,7 +66,7 @@ void build(fuzz::ServedZone& served, zone::ZoneBuilder& builder, shm::Transactio
 /// What was compared is a difference that can be applied if, and only if, the zone can be built.
 void compare(fuzz::ServedZone& served, TransferParser& parser) {
   const auto soa = parser.comparison()->finish();
-  auto difference = std::optional<zone::Changes>();
+  auto difference = std::optional<zone::Changeset>();
   if (soa) {
     auto found = parser.comparison()->difference([](std::uint64_t) { return UINT64_MAX; });
     PANDO_ASSERT(found || found.error().code != Errc::kCorrupt);

@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "dns/message.h"
-#include "dns/tsig.h"
+#include "dns/message/message.h"
+#include "dns/tsig/tsig.h"
 
 // Any octets as a request or a response: never a crash, never accepted unless really signed. What
 // has no TSIG is signed, and must then verify; each answer to it as well.

@@ -2,7 +2,7 @@
 // never a crash. What is accepted can be applied, and the zone that it leaves has one SOA, NS
 // records and a serial that moved if anything else did.
 
-#include "manager/update_request.h"
+#include "manager/update/update_request.h"
 #include "tests/fuzz/served_zone.h"
 
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "dns/rdata.h"
-#include "dns/zone_scanner.h"
-#include "dns/zone_text.h"
+#include "dns/rdata/rdata.h"
+#include "dns/zonefile/zone_scanner.h"
+#include "dns/zonefile/zone_text.h"
 
 namespace {
 

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "ipc/counters.h"
-#include "manager/listeners.h"
-#include "manager/worker_pool.h"
+#include "manager/workers/listeners.h"
+#include "manager/workers/worker_pool.h"
 #include "shm/slots.h"
 #include "tests/unit/worker/zone_store.h"
 

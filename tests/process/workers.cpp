@@ -9,7 +9,7 @@
 
 #include <set>
 
-#include "manager/listening_socket.h"
+#include "manager/workers/listening_socket.h"
 #include "shm/slot_guard.h"
 #include "tests/process/load.h"
 #include "tests/process/mini_manager.h"

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "dns/message.h"
-#include "dns/rdata.h"
+#include "dns/message/message.h"
+#include "dns/rdata/rdata.h"
 #include "tests/property/proof_check.h"
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
@@ -95,7 +95,7 @@ class Served {
 
   Response ask(const Name& name, RRType type) {
     const auto current = store_.current();
-    const pando::zone::Snapshot snapshot(store_.window(), current.root, current.number);
+    const pando::zone::StoreView snapshot(store_.window(), current.root, current.number);
     const pando::dns::Question question{name, type, pando::dns::RRClass::kIN};
     pando::worker::resolve(pando::worker::choose_zone(snapshot, name, type), question,
                            {.dnssec_ok = true}, hasher_, *answer_);

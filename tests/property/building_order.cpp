@@ -4,9 +4,9 @@
 #include <map>
 #include <random>
 
-#include "dns/rdata.h"
-#include "tests/unit/zone/zone_fixture.h"
-#include "zone/name_rules.h"
+#include "dns/rdata/rdata.h"
+#include "tests/unit/zone/build/zone_fixture.h"
+#include "zone/build/name_rules.h"
 
 namespace pando::zone {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "dns/rdata.h"
+#include "dns/rdata/rdata.h"
 
 // Loading a zone reads millions of records, so the common types may not touch the heap.
 

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "dns/encoding.h"
-#include "dns/rdata.h"
+#include "dns/rdata/rdata.h"
 #include "dns/wire_name.h"
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 #include "tests/support/random_rdata.h"
 #include "tests/support/rdata_samples.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "shm/live_file.h"
-#include "shm/locks.h"
+#include "shm/map/locks.h"
 #include "shm/reader.h"
 #include "tests/property/store_table.h"
 #include "tests/unit/shm/support.h"

@@ -7,10 +7,10 @@
 #include <random>
 #include <set>
 
-#include "shm/inspection.h"
-#include "tests/unit/zone/zone_fixture.h"
-#include "zone/audit.h"
-#include "zone/detached_draft.h"
+#include "shm/inspect/inspection.h"
+#include "tests/unit/zone/build/zone_fixture.h"
+#include "zone/audit/audit.h"
+#include "zone/build/detached_draft.h"
 
 namespace pando::zone {
 namespace {
@@ -151,7 +151,7 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModelWhenItIsWorkedOutBeside) {
   int adopted = 0, moved = 0;
   for (int round = 0; round < 1000; ++round) {
     DetachedDraft beside(*store_, store_->current(), name("example."));
-    Changes changes{name("example."), {}, {}};
+    Changeset changes{name("example."), {}, {}};
     const Model before = model_;
     std::vector<std::string> removed;
     std::vector<std::string> added;

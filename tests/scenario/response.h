@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "dns/message.h"
-#include "dns/rdata.h"
+#include "dns/message/message.h"
+#include "dns/rdata/rdata.h"
 
 /// A response message as text, for comparison with what a scenario expects.
 namespace scenario {

@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
 #include "tests/scenario/scenario_file.h"
-#include "zone/draft.h"
+#include "zone/build/draft.h"
 
 /// A store of its own for the zones of one scenario.
 namespace scenario {
@@ -43,7 +43,7 @@ class ZoneStore {
   ZoneStore(const ZoneStore&) = delete;
   ZoneStore& operator=(const ZoneStore&) = delete;
 
-  [[nodiscard]] pando::zone::Snapshot snapshot() const {
+  [[nodiscard]] pando::zone::StoreView snapshot() const {
     const auto current = store_.current();
     return {store_.window(), current.root, current.number};
   }

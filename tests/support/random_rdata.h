@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "dns/rdata_field.h"
+#include "dns/rdata/rdata_field.h"
 
 namespace pando::dns::tests {
 

@@ -182,7 +182,7 @@ def test_the_workers_user_cannot_open_another_slot(server):
 
 
 # Says Hello by itself, and prints what the manager sends until it closes: message numbers, and the number of
-# descriptors that came along. Each packet is protocol version, message number, fields (ipc/worker_link.cpp).
+# descriptors that came along. Each packet is protocol version, message number, fields (ipc/worker_messages.cpp).
 STRANGER = """
 import socket, struct, sys
 path, slot, pid, layout = sys.argv[1], *map(int, sys.argv[2:])

@@ -1,4 +1,4 @@
-"""A registry's zone: delegations that share name server sets, which the store keeps once (zone/shared_sets.h). Answers,
+"""A registry's zone: delegations that share name server sets, which the store keeps once (zone/record/shared_sets.h). Answers,
 transfers, updates and restarts are the same as BIND's."""
 
 import random

@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "ctl": {"base", "dns", "shm", "zone", "ipc", "config"},
 }
 # From config only settings and their rules: a configuration knows rules, not bytes.
-CONFIG_MAY_INCLUDE_OF_ZONE = {"zone/settings.h", "zone/acl.h"}
+CONFIG_MAY_INCLUDE_OF_ZONE = {"zone/settings/compiled_settings.h", "zone/settings/acl.h"}
 
 ROOMS = {  # third-party header → folders that may include it
     r"yaml-cpp/": {"config"},
@@ -108,7 +108,7 @@ def suite_clashes(program):
     return found + [f"{suite}.{name} is in {files}" for (suite, name), files in tests.items() if len(files) > 1]
 
 
-PROGRAMS = [sorted(folder.iterdir()) for folder in sorted((ROOT / "tests/unit").iterdir())]
+PROGRAMS = [sorted(path for path in folder.rglob("*") if path.is_file()) for folder in sorted((ROOT / "tests/unit").iterdir())]
 PROGRAMS += [[path] for kind in ("property", "crash", "scenario", "process") for path in sorted((ROOT / "tests" / kind).glob("*.cpp"))]
 
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dns/rdata.h"
+#include "dns/rdata/rdata.h"
 
 namespace pando::worker {
 

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "dns/name.h"
 #include "dns/types.h"
-#include "zone/snapshot.h"
+#include "zone/read/store_view.h"
 
 /// The answer to one question as a value: references into the pinned version, no copies.
 /// An Answer is as valid as the version that it came from is pinned and as the question's name is

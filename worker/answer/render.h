@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "dns/message.h"
-#include "dns/message_template.h"
+#include "dns/message/message.h"
+#include "dns/message/message_template.h"
 #include "worker/answer/answer.h"
 
 namespace pando::worker {

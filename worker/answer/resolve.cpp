@@ -259,7 +259,7 @@ Step answer_current_name(Walk& walk) noexcept {
 
 }  // namespace
 
-zone::ZoneView choose_zone(const zone::Snapshot& snapshot, NameView name, RRType type) noexcept {
+zone::ZoneView choose_zone(const zone::StoreView& snapshot, NameView name, RRType type) noexcept {
   const zone::ZoneView zone = snapshot.find_zone(name);
   if (type != RRType::kDS || !zone || name.is_root() || zone.apex().size() != name.size())
     return zone;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "dns/message.h"
-#include "dns/nsec3_hash.h"
+#include "dns/dnssec/nsec3_hash.h"
+#include "dns/message/message.h"
 #include "worker/answer/answer.h"
-#include "zone/snapshot.h"
+#include "zone/read/store_view.h"
 
 namespace pando::worker {
 
@@ -18,7 +18,7 @@ struct ResolveOptions {
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question; null when there is none. A DS query
 /// for an apex goes to the parent zone when we serve that (RFC 4035 §3.1.4.1).
-[[nodiscard]] zone::ZoneView choose_zone(const zone::Snapshot& snapshot, dns::NameView name,
+[[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& snapshot, dns::NameView name,
                                          dns::RRType type) noexcept;
 
 /// Answers `question` from `zone` (as choose_zone gave it; null refuses). A pure function of its

@@ -1,9 +1,9 @@
-#include "ipc/store_audit.h"
+#include "ipc/audit_result.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "zone/audit.h"
+#include "zone/audit/audit.h"
 
 namespace pando {
 namespace {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes tsig_vectors.h with dnspython, an implementation of TSIG that is not ours.
 
-    /usr/bin/python3 tests/unit/dns/make_tsig_vectors.py > tests/unit/dns/tsig_vectors.h
+    /usr/bin/python3 tests/unit/dns/make_tsig_vectors.py > tests/unit/dns/tsig/tsig_vectors.h
 """
 import os
 import sys

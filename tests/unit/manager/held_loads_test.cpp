@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "tests/unit/manager/loader_fixture.h"
+#include "tests/unit/manager/commit/loader_fixture.h"
 
 namespace pando::manager {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dns/message.h"
+#include "dns/message/message.h"
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager::testing {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "dns/rdata.h"
+#include "dns/rdata/rdata.h"
 #include "tests/unit/shm/support.h"
-#include "zone/draft.h"
+#include "zone/build/draft.h"
 
 namespace pando::manager::testing {
 
@@ -53,13 +53,13 @@ class ZoneStore {
 
   [[nodiscard]] shm::Store& store() { return store_; }
   [[nodiscard]] std::string path() const { return folder_.store(); }
-  [[nodiscard]] zone::Snapshot snapshot() const {
+  [[nodiscard]] zone::StoreView snapshot() const {
     const shm::VersionInfo version = store_.current();
     return {store_.window(), version.root, version.number};
   }
   [[nodiscard]] zone::ZoneView zone() const { return snapshot().zone_at(name("@")); }
 
-  zone::Applied apply(const zone::Changes& changes) {
+  zone::Applied apply(const zone::Changeset& changes) {
     shm::Transaction transaction = store_.begin();
     zone::Draft draft(transaction, store_.current().root, store_.current().number + 1);
     auto applied = draft.apply(changes, {});

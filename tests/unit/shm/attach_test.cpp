@@ -65,8 +65,7 @@ TEST(Attach, StoreOfAnotherOwnerIsRefusedAndLeftAsItIs) {
   const auto refused = Store::attach(other);
   ASSERT_EQ(code_of(refused), Errc::kDenied);
   EXPECT_EQ(refused.error().text, folder.store() + ": not yours");
-  EXPECT_EQ(std::filesystem::status(folder.store()).permissions(),
-            std::filesystem::perms(0640));
+  EXPECT_EQ(std::filesystem::status(folder.store()).permissions(), std::filesystem::perms(0640));
   EXPECT_TRUE(Store::attach(mine));
 }
 

@@ -11,7 +11,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "shm/inspection.h"
+#include "shm/inspect/inspection.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
 #include "tests/unit/shm/support.h"
@@ -24,7 +24,7 @@ using namespace test;
 constexpr int kBlocks = 60;
 constexpr std::size_t kBlockOctets = 30'000;  // two to a chunk
 
-/// An image in a file of its own, as manager/image has it.
+/// An image in a file of its own, as manager/checkpoint/image has it.
 class ImageInFile : public ImageSource {
  public:
   explicit ImageInFile(std::string path) : path_(std::move(path)) {}

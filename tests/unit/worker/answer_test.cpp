@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "dns/message.h"
+#include "dns/message/message.h"
 #include "tests/scenario/response.h"
 #include "tests/scenario/zone_store.h"
 #include "worker/answer/render.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "dns/message.h"
-#include "dns/rdata.h"
+#include "dns/message/message.h"
+#include "dns/rdata/rdata.h"
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::testing {

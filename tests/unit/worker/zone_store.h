@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "dns/zone_scanner.h"
+#include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
-#include "zone/draft.h"
+#include "zone/build/draft.h"
 
 namespace pando::testing {
 
@@ -66,7 +66,7 @@ class ZoneStore {
   ZoneStore(const ZoneStore&) = delete;
   ZoneStore& operator=(const ZoneStore&) = delete;
 
-  [[nodiscard]] zone::Snapshot snapshot() const {
+  [[nodiscard]] zone::StoreView snapshot() const {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
   }

@@ -1,0 +1,59 @@
+#include "config/settings/settings.h"
+
+#include <algorithm>
+
+namespace pando::config {
+
+std::vector<Endpoint> default_listen() {
+  IpAddress any_v4;
+  any_v4.octets[10] = any_v4.octets[11] = 0xFF;  // ::ffff:0.0.0.0
+  return {Endpoint{any_v4, 53}, Endpoint{IpAddress{}, 53}};
+}
+
+const Key* Settings::find_key(dns::NameView name) const noexcept {
+  const auto found =
+      std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.name == name; });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+const Remote* Settings::find_remote(std::string_view name) const noexcept {
+  const auto found = std::find_if(remotes.begin(), remotes.end(),
+                                  [&](const Remote& remote) { return remote.name == name; });
+  return found == remotes.end() ? nullptr : &*found;
+}
+
+zone::ServerSettings compile(const Server& server, const Limits& limits) {
+  zone::ServerSettings compiled;
+  compiled.identity = server.identity;
+  compiled.version = server.version;
+  compiled.proxies = server.proxy_protocol_from;
+  compiled.udp_payload = server.udp_payload;
+  compiled.minimal_responses = server.minimal_responses;
+  compiled.tcp_clients = limits.tcp_clients;
+  compiled.rate_limit = server.rate_limit;
+  compiled.tcp_idle_ms = static_cast<std::uint32_t>(limits.tcp_idle.count());
+  return compiled;
+}
+
+zone::ZoneSettings compile(const ZoneOptions& options, const Settings& settings) {
+  zone::ZoneSettings compiled;
+  compiled.allow_query = options.allow_query;
+  compiled.allow_transfer = options.allow_transfer;
+  compiled.allow_update = options.allow_update;
+  compiled.is_secondary = options.is_secondary();
+  compiled.forward_updates = options.is_secondary() && options.forward_updates;
+  for (const std::string& name : options.primaries) {
+    const Remote* remote = settings.find_remote(name);
+    if (remote == nullptr) continue;
+    for (const Endpoint& endpoint : remote->address) {
+      zone::AclRule rule;
+      rule.address = IpPrefix{endpoint.address, 128};
+      compiled.allow_notify.push_back(std::move(rule));
+    }
+  }
+  compiled.allow_notify.insert(compiled.allow_notify.end(), options.allow_notify.begin(),
+                               options.allow_notify.end());
+  return compiled;
+}
+
+}  // namespace pando::config

@@ -1,0 +1,196 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "config/settings/zone_table.h"
+#include "dns/name.h"
+#include "dns/tsig/tsig.h"
+#include "zone/settings/compiled_settings.h"
+
+/// The configuration as values: what the YAML file says, checked, with every default filled in.
+/// Field initialisers are the documented defaults (docs/configuration.md). Paths are absolute.
+namespace pando::config {
+
+using Duration = std::chrono::milliseconds;
+
+enum class LogLevel : std::uint8_t { kTrace, kDebug, kInfo, kWarning, kError, kOff };
+enum class LogFormat : std::uint8_t { kText, kJson };
+
+struct Log {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+  bool operator==(const Log&) const = default;
+};
+
+/// server.workers: who starts workers, and how many.
+struct Workers {
+  enum class Mode : std::uint8_t { kAuto, kFixed, kExternal };
+  Mode mode = Mode::kAuto;  ///< auto: one for each CPU the manager may run on
+  std::uint32_t count = 0;  ///< with kFixed
+  bool operator==(const Workers&) const = default;
+};
+
+/// server.tls: what DNS over TLS presents and demands (RFC 7858, RFC 9103).
+struct ServerTls {
+  std::string certificate;
+  std::string key;
+  std::string client_ca;  ///< empty = clients need no certificate
+  bool operator==(const ServerTls&) const = default;
+};
+
+using RateLimit = zone::RateLimit;
+
+/// server.cookies (RFC 7873, RFC 9018): 16 octets each.
+struct Cookies {
+  std::vector<Bytes> secrets;  ///< the first signs, all verify; empty = random at each start
+  bool operator==(const Cookies&) const = default;
+};
+
+struct Dnstap {
+  std::string socket;
+  double sample = 1.0;  ///< share of the queries, 0..1
+  bool operator==(const Dnstap&) const = default;
+};
+
+/// Port 53 of every address.
+[[nodiscard]] std::vector<Endpoint> default_listen();
+
+struct Server {
+  std::vector<Endpoint> listen = default_listen();
+  std::vector<Endpoint> listen_tls;  ///< port 853 when left out
+  std::optional<ServerTls> tls;
+  std::vector<IpPrefix> proxy_protocol_from;
+  Workers workers;
+  bool cpu_affinity = false;
+  std::string run_directory = "/run/pando";
+  std::string user = "pando";
+  std::string worker_user = "pando-worker";
+  std::string control_group = "pando";
+  std::string identity;  ///< empty = not told
+  std::string version;   ///< empty = not told
+  std::uint16_t udp_payload = 1232;
+  bool minimal_responses = true;
+  Cookies cookies;
+  RateLimit rate_limit;
+  std::optional<IpAddress> transfer_source;
+  bool md5 = false;
+  Log log;
+  std::optional<Dnstap> dnstap;
+  std::optional<Endpoint> metrics;
+  bool operator==(const Server&) const = default;
+};
+
+enum class Verify : std::uint8_t { kHostCrash, kAlways };
+
+struct Checkpoint {
+  Duration interval = std::chrono::minutes(5);
+  std::uint64_t journal = std::uint64_t{64} << 20;  ///< octets journalled since the last one
+  bool operator==(const Checkpoint&) const = default;
+};
+
+struct StoreSettings {
+  std::string path = "/dev/shm/pando/zones.store";
+  std::string image;  ///< empty = none
+  std::uint64_t size_limit = std::uint64_t{32} << 30;
+  std::string journal = "/var/lib/pando/journal";
+  std::uint64_t journal_limit = std::uint64_t{1} << 30;
+  Checkpoint checkpoint;
+  Verify verify = Verify::kHostCrash;
+  bool operator==(const StoreSettings&) const = default;
+};
+
+/// Octets, or a share of the store's size limit ("10%").
+struct SizeOrShare {
+  std::uint64_t octets = 0;
+  std::uint32_t percent = 0;  ///< counts when it is not 0
+  [[nodiscard]] std::uint64_t of(std::uint64_t total) const noexcept {
+    return percent != 0 ? total / 100 * percent : octets;
+  }
+  bool operator==(const SizeOrShare&) const = default;
+};
+
+struct DurationRange {
+  Duration min{};
+  Duration max{};
+  bool operator==(const DurationRange&) const = default;
+};
+
+struct Limits {
+  std::uint32_t rrset_records = 100;
+  std::uint32_t name_types = 100;
+  std::uint64_t zone_records = 0;  ///< 0 = none
+  std::uint32_t tcp_clients = 1000;
+  Duration tcp_idle = std::chrono::seconds(10);
+  std::uint32_t transfers_in = 50;
+  std::uint32_t transfers_in_per_primary = 10;
+  Duration transfer_time = std::chrono::hours(2);
+  SizeOrShare transfer_size{0, 100};
+  DurationRange refresh{std::chrono::seconds(1), std::chrono::weeks(4)};
+  std::uint64_t history = std::uint64_t{16} << 20;
+  SizeOrShare history_total{0, 10};
+  std::uint64_t snapshots = std::uint64_t{64} << 20;
+  Duration pin_time = std::chrono::minutes(10);
+  std::uint64_t pinned_bytes = std::uint64_t{1} << 30;
+  bool operator==(const Limits&) const = default;
+};
+
+struct Key {
+  dns::Name name;
+  dns::TsigAlgorithm algorithm = dns::TsigAlgorithm::kSha256;
+  Bytes secret;
+  bool operator==(const Key&) const = default;
+};
+
+struct RemoteTls {
+  std::string hostname;
+  std::string ca;  ///< empty = the system's certificates
+  bool operator==(const RemoteTls&) const = default;
+};
+
+struct Remote {
+  std::string name;
+  std::vector<Endpoint> address;  ///< tried in this order; never empty
+  std::optional<dns::Name> key;
+  std::optional<RemoteTls> tls;
+  bool operator==(const Remote&) const = default;
+};
+
+struct Catalog {
+  enum class Role : std::uint8_t { kConsumer, kProducer };
+  dns::Name zone;
+  Role role = Role::kConsumer;
+  std::vector<std::string> primaries;  ///< names of remotes
+  std::string template_name;           ///< of member zones; empty = "default" only
+  bool operator==(const Catalog&) const = default;
+};
+
+/// The whole file. Remotes and keys are referred to by name; load() has checked that they exist.
+struct Settings {
+  Server server;
+  StoreSettings store;
+  Limits limits;
+  std::vector<Key> keys;
+  std::vector<Remote> remotes;
+  std::vector<Catalog> catalogs;
+  ZoneTable zones;  ///< of `zones` and `zone-lists` alike
+
+  [[nodiscard]] const Key* find_key(dns::NameView name) const noexcept;
+  [[nodiscard]] const Remote* find_remote(std::string_view name) const noexcept;
+};
+
+/// What workers need to know, as it goes into the store with a version.
+[[nodiscard]] zone::ServerSettings compile(const Server& server, const Limits& limits);
+/// The same for a zone. The primaries' addresses come first in `allow_notify`: nothing denies them.
+[[nodiscard]] zone::ZoneSettings compile(const ZoneOptions& options, const Settings& settings);
+
+/// Key paths whose values differ and which are only looked at when the manager starts.
+[[nodiscard]] std::vector<std::string> restart_needed(const Settings& running,
+                                                      const Settings& wanted);
+
+}  // namespace pando::config

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "dns/name.h"
+#include "zone/settings/compiled_settings.h"
+
+namespace pando::config {
+
+enum class SerialPolicy : std::uint8_t { kIncrement, kUnixtime, kDate };
+
+/// Everything a zone's configuration says besides its name and file. Zones that say nothing of
+/// their own share the options of their template.
+struct ZoneOptions {
+  std::vector<std::string> primaries;      ///< names of remotes; not empty = the zone is secondary
+  zone::Acl allow_query{zone::AclRule{}};  ///< default: one rule that matches everybody
+  zone::Acl allow_transfer;
+  zone::Acl allow_update;
+  zone::Acl allow_notify;           ///< as written: without the primaries' addresses
+  std::vector<std::string> notify;  ///< names of remotes
+  std::chrono::milliseconds notify_delay{0};
+  SerialPolicy serial_policy = SerialPolicy::kIncrement;
+  std::optional<std::chrono::milliseconds> export_interval;  ///< absent = off
+  std::optional<dns::Name> catalog;                          ///< member of this produced catalog
+  bool forward_updates = false;
+  [[nodiscard]] bool is_secondary() const noexcept { return !primaries.empty(); }
+  bool operator==(const ZoneOptions&) const = default;
+};
+
+/// One zone of the table; valid while the table is unchanged.
+struct ZoneRef {
+  dns::NameView name;     ///< case as written
+  std::string_view file;  ///< as written; see ZoneTable::path(). Empty = no file
+  const ZoneOptions* options = nullptr;
+};
+
+/// All configured zones in two arrays and one text: a million zones cost about 80 MB and no heap
+/// object each. Order is that of the configuration.
+class ZoneTable {
+ public:
+  /// `folder` is what relative file names are relative to.
+  ZoneTable() : ZoneTable(".") {}
+  explicit ZoneTable(std::string folder) : folder_(std::move(folder)) {}
+
+  /// Options that zones can refer to; the number returned is for add().
+  std::uint32_t add_options(ZoneOptions options);
+  /// kExists when the name is there already (case-insensitively).
+  Status add(dns::NameView name, std::string_view file, std::uint32_t options);
+
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+  [[nodiscard]] ZoneRef operator[](std::size_t index) const noexcept;
+  /// Index of the zone with exactly this name.
+  [[nodiscard]] std::optional<std::size_t> find(dns::NameView name) const noexcept;
+  /// Absolute path of the zone's file; empty when it has none.
+  [[nodiscard]] std::string path(std::size_t index) const;
+  [[nodiscard]] const std::vector<ZoneOptions>& options() const noexcept { return options_; }
+
+ private:
+  struct Entry {
+    std::uint64_t text_at;  // name's wire octets, then the file name
+    std::uint32_t options;
+    std::uint16_t file_octets;
+    std::uint8_t name_octets;
+  };
+  [[nodiscard]] dns::NameView name_of(const Entry& entry) const noexcept;
+  /// Where a name is in the index, or would be: the slot, and what of its hash stands there.
+  struct Place {
+    std::size_t slot;
+    std::uint32_t tag;
+  };
+  [[nodiscard]] Place place_of(dns::NameView name) const noexcept;
+  void grow_index();
+
+  std::string folder_;
+  std::vector<ZoneOptions> options_;
+  std::vector<Entry> entries_;
+  Bytes text_;
+  // Open addressing, a power of two of slots: entry number + 1, 0 = free, beside a few bits of the
+  // name's hash, so that other names that lie in the way are hardly ever read.
+  std::vector<std::uint32_t> index_;
+};
+
+}  // namespace pando::config

@@ -1,0 +1,96 @@
+#include "dns/message/message_template.h"
+
+#include "dns/message/message_reader.h"
+
+namespace pando::dns {
+
+namespace {
+
+constexpr std::size_t kRecordFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
+
+/// Goes over names and records of a message of our own, noting where pointers stand.
+class PointerScan {
+ public:
+  PointerScan(ByteView message, std::size_t start) : message_(message), at_(start) {}
+
+  bool records(std::size_t count) {
+    while (count-- > 0)
+      if (!record()) return false;
+    return true;
+  }
+  [[nodiscard]] bool at_end() const noexcept { return at_ == message_.size(); }
+  [[nodiscard]] std::vector<std::uint16_t> take() { return std::move(pointers_); }
+
+ private:
+  bool record() {
+    if (!name() || message_.size() - at_ < kRecordFixedOctets) return false;
+    const auto type = static_cast<RRType>(load_be16(message_.data() + at_));
+    const std::size_t rdata_octets = load_be16(message_.data() + at_ + 8);
+    at_ += kRecordFixedOctets;
+    const std::size_t end = at_ + rdata_octets;
+    if (end > message_.size()) return false;
+    if (type == RRType::kNS) return name() && at_ == end;
+    at_ = end;
+    return detail::compressible_names(type).names == 0;
+  }
+  bool name() {
+    while (at_ + 1 < message_.size()) {
+      const std::uint8_t length = message_[at_];
+      if (length >= 0xC0) {
+        pointers_.push_back(static_cast<std::uint16_t>(at_));
+        at_ += 2;
+        return true;
+      }
+      at_ += length + 1U;
+      if (length == 0) return true;
+    }
+    return false;
+  }
+
+  ByteView message_;
+  std::size_t at_;
+  std::vector<std::uint16_t> pointers_;
+};
+
+}  // namespace
+
+std::optional<MessageTemplate> MessageTemplate::from(ByteView message,
+                                                     std::span<const RRsetEnd> ends,
+                                                     std::size_t required) {
+  MessageReader reader(message);
+  const auto header = reader.header();
+  if (message.size() > kMaxOctets || !header || header->qdcount != 1 || header->ancount != 0)
+    return std::nullopt;
+  const auto question = reader.question();
+  if (!question || required >= ends.size()) return std::nullopt;
+  const std::size_t body = reader.offset();
+  PointerScan scan(message, body);
+  if (!scan.records(std::size_t{header->nscount} + header->arcount) || !scan.at_end())
+    return std::nullopt;
+  MessageTemplate result;
+  result.body_.assign(message.begin() + static_cast<std::ptrdiff_t>(body), message.end());
+  result.pointers_ = scan.take();
+  for (std::uint16_t& place : result.pointers_) place = static_cast<std::uint16_t>(place - body);
+  for (const RRsetEnd& end : ends) {
+    if (end.size < body || end.size > message.size()) return std::nullopt;
+    result.ends_.push_back({static_cast<std::uint16_t>(end.size - body), end.records});
+  }
+  result.required_ = required;
+  result.question_name_octets_ = static_cast<std::uint16_t>(question->name.size());
+  result.authority_records_ = header->nscount;
+  return result;
+}
+
+MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept {
+  const std::size_t room = writer.room();
+  std::size_t last = ends_.size() - 1;
+  while (ends_[last].size > room)
+    if (last-- == 0) return Put::kNothing;
+  const std::size_t longer = writer.question_name().size() - question_name_octets_;
+  if (!writer.put_sections(ByteView(body_).first(ends_[last].size), pointers_, longer,
+                           authority_records_, ends_[last].records))
+    return Put::kNothing;
+  return last >= required_ ? Put::kComplete : Put::kTruncated;
+}
+
+}  // namespace pando::dns

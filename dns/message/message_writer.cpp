@@ -1,0 +1,266 @@
+#include "dns/message/message_writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace pando::dns {
+
+namespace {
+
+constexpr std::uint16_t kPointerBits = 0xC000;  // RFC 1035 §4.1.4
+constexpr std::size_t kMaxPointerOffset = 0x3FFF;
+constexpr std::size_t kFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
+constexpr detail::CompressibleNames kNoNames = {0, 0};
+
+/// 0 when no pointer reaches there.
+std::uint16_t pointer_to(std::size_t offset) noexcept {
+  return offset > kMaxPointerOffset ? 0 : static_cast<std::uint16_t>(kPointerBits | offset);
+}
+
+/// memcpy with the commonest sizes of RDATA in line.
+void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
+  switch (octets.size()) {
+    case 0:
+      return;
+    case 4:  // A
+      std::memcpy(out, octets.data(), 4);
+      return;
+    case 16:  // AAAA
+      std::memcpy(out, octets.data(), 16);
+      return;
+    default:
+      std::memcpy(out, octets.data(), octets.size());
+  }
+}
+
+}  // namespace
+
+/// How far a name is in the message already.
+struct MessageWriter::Search {
+  struct NewName {
+    std::uint16_t hash;
+    std::uint8_t at;  // in the name searched
+  };
+  std::array<NewName, kMaxLabels> fresh;  // the name and its ancestors that are not there
+  std::size_t fresh_count = 0;
+  std::size_t literal = 0;       // octets of labels that have to be written
+  CompressionTable::Place rest;  // of what follows them; offset 0 = the root
+};
+
+MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept
+    : space_(space),
+      limit_(static_cast<std::ptrdiff_t>(std::min({limit, space.size(), kMaxMessageOctets}))) {}
+
+void MessageWriter::put_header(const Header& header) noexcept {
+  write_header(header, space_.data());
+}
+
+bool MessageWriter::put_question(NameView name, RRType type, RRClass rr_class) noexcept {
+  const Mark start = mark();
+  const bool first = size_ == kHeaderOctets;
+  NamePlace place;
+  if (!(first ? put_octets(name.bytes()) : put_name(name, place)) || !fits(4)) {
+    roll_back(start);
+    return false;
+  }
+  if (first) question_size_ = static_cast<std::uint16_t>(name.size());
+  store_be16(space_.data() + size_, static_cast<std::uint16_t>(type));
+  store_be16(space_.data() + size_ + 2, static_cast<std::uint16_t>(rr_class));
+  size_ += 4;
+  ++counts_[0];
+  return true;
+}
+
+void MessageWriter::roll_back(const Mark& mark) noexcept {
+  if (table_ready_ && size_ != mark.size) table_.forget_from(mark.size);
+  if (mark.size == kHeaderOctets) {  // the next question takes the place of this one
+    question_size_ = 0;
+    table_ready_ = false;
+  }
+  size_ = mark.size;
+  counts_ = mark.counts;
+}
+
+bool MessageWriter::put_record(Section section, NameView owner, RRType type, RRClass rr_class,
+                               std::uint32_t ttl, ByteView rdata, ByteView prefix) noexcept {
+  const Mark start = mark();
+  Record record = begin_record(section, RRsetHead{owner, type, rr_class, Ttl{ttl}, {}, {}});
+  if (append_record(record, rdata, prefix)) return true;
+  roll_back(start);
+  return false;
+}
+
+bool MessageWriter::put_raw_additional(ByteView record) noexcept {
+  std::uint16_t& count = counts_[1 + static_cast<std::size_t>(Section::kAdditional)];
+  if (count == 0xFFFF || !put_octets(record)) return false;
+  ++count;
+  return true;
+}
+
+bool MessageWriter::put_sections(ByteView records, std::span<const std::uint16_t> pointers,
+                                 std::size_t shift, std::uint16_t authority,
+                                 std::uint16_t additional) noexcept {
+  std::uint8_t* const start = space_.data() + size_;
+  if (!put_octets(records)) return false;
+  for (const std::uint16_t place : pointers) {
+    if (place >= records.size()) break;
+    store_be16(start + place, static_cast<std::uint16_t>(load_be16(start + place) + shift));
+  }
+  counts_[2] = static_cast<std::uint16_t>(counts_[2] + authority);
+  counts_[3] = static_cast<std::uint16_t>(counts_[3] + additional);
+  return true;
+}
+
+void MessageWriter::set_rcode(Rcode rcode) noexcept {
+  space_[3] = static_cast<std::uint8_t>((space_[3] & 0xF0) | (static_cast<unsigned>(rcode) & 0x0F));
+}
+
+ByteView MessageWriter::finish() noexcept {
+  for (std::size_t i = 0; i < counts_.size(); ++i)
+    store_be16(space_.data() + 4 + 2 * i, counts_[i]);
+  return space_.first(size_);
+}
+
+MessageWriter::Record MessageWriter::begin_record(Section section, const RRsetHead& head) noexcept {
+  std::uint8_t octets[8];
+  store_be16(octets, static_cast<std::uint16_t>(head.type));
+  store_be16(octets + 2, static_cast<std::uint16_t>(head.rr_class));
+  store_be32(octets + 4, head.ttl.seconds);
+  std::uint64_t fixed;
+  std::memcpy(&fixed, octets, sizeof fixed);
+  return {head.owner,
+          &counts_[1 + static_cast<std::size_t>(section)],
+          fixed,
+          head.prefix.empty() ? detail::compressible_names(head.type) : kNoNames,
+          head.owner_place ? head.owner_place : place_in_question(head.owner),
+          {}};
+}
+
+/// The commonest: a pointer, and RDATA as it is.
+bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
+  const std::size_t length = prefix.size() + rdata.size();
+  if (!fits(2 + kFixedOctets + length) || *record.count == 0xFFFF) return false;
+  std::uint8_t* out = space_.data() + size_;
+  store_be16(out, record.place.pointer_);
+  std::memcpy(out + 2, &record.fixed, sizeof record.fixed);
+  store_be16(out + 10, static_cast<std::uint16_t>(length));
+  if (!prefix.empty()) std::memcpy(out + 12, prefix.data(), prefix.size());
+  copy_octets(out + 12 + prefix.size(), rdata);
+  size_ += 2 + kFixedOctets + length;
+  ++*record.count;
+  return true;
+}
+
+bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
+                                           ByteView prefix) noexcept {
+  const bool owner_fitted =
+      record.place ? put_pointer(record.place.pointer_) : put_name(record.owner, record.place);
+  if (!owner_fitted || !fits(kFixedOctets) || *record.count == 0xFFFF) return false;
+  std::uint8_t* fixed = space_.data() + size_;
+  std::memcpy(fixed, &record.fixed, sizeof record.fixed);
+  size_ += kFixedOctets;
+  const std::size_t rdata_at = size_;
+  const bool rdata_fitted = record.names.names == 0 ? put_octets(prefix) && put_octets(rdata)
+                                                    : put_rdata_names(record, rdata);
+  if (!rdata_fitted) return false;
+  store_be16(fixed + 8, static_cast<std::uint16_t>(size_ - rdata_at));
+  ++*record.count;
+  return true;
+}
+
+/// RDATA that has names which may be compressed.
+bool MessageWriter::put_rdata_names(Record& record, ByteView rdata) noexcept {
+  bool fitted = true;
+  for_each_compressible_field(record.names, rdata, [&](ByteView field, bool is_name) {
+    record.target = NamePlace();
+    fitted = fitted && (is_name ? put_name(NameView(field.data(), field.size()), record.target)
+                                : put_octets(field));
+  });
+  return fitted;
+}
+
+bool MessageWriter::put_octets(ByteView octets) noexcept {
+  if (!fits(octets.size())) return false;
+  copy_octets(space_.data() + size_, octets);
+  size_ += octets.size();
+  return true;
+}
+
+bool MessageWriter::put_pointer(std::uint16_t pointer) noexcept {
+  if (!fits(2)) return false;
+  store_be16(space_.data() + size_, pointer);
+  size_ += 2;
+  return true;
+}
+
+/// Set when `name` is part of the question's name in the message. Addresses are compared as
+/// numbers, since they mostly have nothing to do with each other.
+NamePlace MessageWriter::place_in_question(NameView name) const noexcept {
+  NamePlace place;
+  const auto distance = reinterpret_cast<std::uintptr_t>(name.data()) -
+                        reinterpret_cast<std::uintptr_t>(space_.data() + kHeaderOctets);
+  if (distance < question_size_ && !name.is_root())
+    place.pointer_ = pointer_to(kHeaderOctets + distance);
+  return place;
+}
+
+/// Writes a name, `place` saying where.
+bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
+  if (name.is_root()) return put_octets(name.bytes());
+  if (!table_ready_) prepare_table();
+  Search search;
+  if (name_case_ == NameCase::kIgnored)
+    search_name<NameCase::kIgnored>(name, search);
+  else
+    search_name<NameCase::kKept>(name, search);
+  if (search.literal == 0) {
+    place.pointer_ = pointer_to(search.rest.offset);
+    return put_pointer(place.pointer_);
+  }
+  if (!fits(search.literal + (search.rest.offset == 0 ? 1 : 2))) return false;
+  enter_names(search);
+  place.pointer_ = pointer_to(size_);
+  std::memcpy(space_.data() + size_, name.data(), search.literal);
+  size_ += search.literal;
+  if (search.rest.offset != 0) return put_pointer(pointer_to(search.rest.offset));
+  space_[size_++] = 0;
+  return true;
+}
+
+/// Puts the table into use: it then knows the question's name and all ancestors of it.
+void MessageWriter::prepare_table() noexcept {
+  table_.clear(static_cast<std::size_t>(std::max<std::ptrdiff_t>(limit_, 0)));
+  table_ready_ = true;
+  for (NameView name = question_name(); !name.is_root(); name = name.parent())
+    table_.enter(compression_hash(name), static_cast<std::size_t>(name.data() - space_.data()), 0);
+}
+
+/// Looks for the name, then for each ancestor, until one is there or the root is reached. Labels
+/// are not put in front of a name that ends with as many pointers as may be.
+template <NameCase kCase>
+inline void MessageWriter::search_name(NameView name, Search& search) const noexcept {
+  const ByteView message = space_.first(size_);
+  const std::uint8_t* p = name.data();
+  const std::uint8_t* const root = p + name.size() - 1;
+  for (; p < root; p += *p + 1U) {
+    const NameView suffix(p, static_cast<std::size_t>(root + 1 - p));
+    const std::uint16_t hash = compression_hash(suffix);
+    const CompressionTable::Place found = table_.find<kCase>(message, hash, suffix);
+    if (found.offset == 0) {
+      search.fresh[search.fresh_count++] = {hash, static_cast<std::uint8_t>(p - name.data())};
+    } else if (p == name.data() || found.pointers < kMaxChainedPointers) {
+      search.rest = found;
+      break;
+    }
+  }
+  search.literal = static_cast<std::size_t>(p - name.data());
+}
+
+/// Enters the names that a search missed, which are about to be written at size_.
+inline void MessageWriter::enter_names(const Search& search) noexcept {
+  const unsigned pointers = search.rest.offset == 0 ? 0 : search.rest.pointers + 1;
+  for (std::size_t i = 0; i < search.fresh_count; ++i)
+    table_.enter(search.fresh[i].hash, size_ + search.fresh[i].at, pointers);
+}
+
+}  // namespace pando::dns

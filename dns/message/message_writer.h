@@ -1,0 +1,186 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/bytes.h"
+#include "dns/message/compression_table.h"
+#include "dns/message/message_header.h"
+#include "dns/name.h"
+#include "dns/rdata/rdata.h"
+#include "dns/types.h"
+
+namespace pando::dns {
+
+enum class Section : std::uint8_t { kAnswer, kAuthority, kAdditional };
+
+/// Where a name stands in a message being written, for writing it again without a search. Belongs
+/// to one writer, and ends when that rolls back to before the name. Unset when no pointer reaches
+/// it.
+class NamePlace {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return pointer_ != 0; }
+
+ private:
+  friend class MessageWriter;
+  std::uint16_t pointer_ = 0;
+};
+
+/// What the records of one RRset share.
+struct RRsetHead {
+  NameView owner;
+  RRType type{};
+  RRClass rr_class = RRClass::kIN;
+  Ttl ttl{};
+  /// Stands before each RDATA, which is then taken as it is (the store keeps RRSIGs without "type
+  /// covered").
+  ByteView prefix{};
+  /// Set: `owner` is not looked at.
+  NamePlace owner_place{};
+};
+
+/// Builds one message in caller's memory: no heap, no exceptions. Every name is compressed wherever
+/// RFC 3597 §4 lets it: owners, and RDATA of the RFC 1035 types. A name compressed against an
+/// earlier one shows that one's case (RFC 4343 §4.1), unless keep_case() was called. The writer
+/// knows nothing of the store: it is given names and uncompressed, checked RDATA, none of them
+/// inside `space`.
+class MessageWriter {
+ public:
+  /// `space` is at least 12 octets; `limit` ≤ space.size() is the largest message to build and may
+  /// be lowered by reserve() for the OPT and TSIG records to come.
+  MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept;
+
+  void put_header(const Header& header) noexcept;  ///< first call; counts come from finish()
+  /// From here on a name is compressed only against one of the same spelling (RFC 5936 §3.4).
+  void keep_case() noexcept { name_case_ = NameCase::kKept; }
+  [[nodiscard]] bool put_question(NameView name, RRType type, RRClass rr_class) noexcept;
+
+  /// The first question's name as it stands in the message. As an owner, this view or an ancestor()
+  /// of it costs no search: it is recognised by its address. The root when there is no question.
+  [[nodiscard]] NameView question_name() const noexcept {
+    return question_size_ == 0 ? NameView()
+                               : NameView(space_.data() + kHeaderOctets, question_size_);
+  }
+
+  /// A point to roll back to; taken before an RRset, so that truncation falls on RRset borders.
+  struct Mark {
+    std::size_t size;
+    std::array<std::uint16_t, 4> counts;
+  };
+  [[nodiscard]] Mark mark() const noexcept { return {size_, counts_}; }
+  /// Message and compression table are as they were at `mark`.
+  void roll_back(const Mark& mark) noexcept;
+
+  /// Appends one record; false when it does not fit (the message is then as it was). For `prefix`
+  /// see RRsetHead.
+  [[nodiscard]] bool put_record(Section section, NameView owner, RRType type, RRClass rr_class,
+                                std::uint32_t ttl, ByteView rdata, ByteView prefix = {}) noexcept;
+
+  /// Appends all records of one RRset or none (false). `each_rdata(visit)` calls `visit(rdata)` for
+  /// each RDATA. The owner is searched once at most: from the second record on it is a pointer, and
+  /// head.owner_place is then set for further RRsets of the owner. `targets[i]` gets the place of
+  /// the name that ends the i-th RDATA, when its type has one that is compressed (NS, MX, CNAME,
+  /// PTR): those are the owners in the additional section.
+  template <class EachRdata>
+  [[nodiscard]] bool put_rrset(Section section, RRsetHead& head, EachRdata&& each_rdata,
+                               std::span<NamePlace> targets = {}) noexcept {
+    const Mark start = mark();
+    Record record = begin_record(section, head);
+    bool fitted = true;
+    std::size_t i = 0;
+    std::forward<EachRdata>(each_rdata)([&](ByteView rdata) {
+      fitted = fitted && append_record(record, rdata, head.prefix);
+      if (i < targets.size()) targets[i++] = record.target;
+    });
+    if (fitted)
+      head.owner_place = record.place;
+    else
+      roll_back(start);
+    return fitted;
+  }
+
+  /// The same for an RRset whose places are not wanted.
+  template <class EachRdata>
+  [[nodiscard]] bool put_rrset(Section section, NameView owner, RRType type, RRClass rr_class,
+                               Ttl ttl, EachRdata&& each_rdata, ByteView prefix = {}) noexcept {
+    RRsetHead head{owner, type, rr_class, ttl, prefix, {}};
+    return put_rrset(section, head, std::forward<EachRdata>(each_rdata));
+  }
+
+  /// Appends octets as they are (OPT, TSIG) and counts one additional record.
+  [[nodiscard]] bool put_raw_additional(ByteView record) noexcept;
+
+  /// Appends authority and additional records as they are, but for the compression pointers at
+  /// `pointers` in `records` (ascending, some perhaps behind its end), to which `shift` is added.
+  /// False when they do not fit. No names are written behind them: their names are not known here.
+  [[nodiscard]] bool put_sections(ByteView records, std::span<const std::uint16_t> pointers,
+                                  std::size_t shift, std::uint16_t authority,
+                                  std::uint16_t additional) noexcept;
+
+  void reserve(std::size_t octets) noexcept { limit_ -= static_cast<std::ptrdiff_t>(octets); }
+  void release(std::size_t octets) noexcept { limit_ += static_cast<std::ptrdiff_t>(octets); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t room() const noexcept {
+    return fits(0) ? static_cast<std::size_t>(limit_) - size_ : 0;
+  }
+  [[nodiscard]] std::uint16_t count(Section section) const noexcept {
+    return counts_[1 + static_cast<std::size_t>(section)];
+  }
+  void set_rcode(Rcode rcode) noexcept;  ///< the lower four bits: OptBuilder has the others
+  void set_tc() noexcept { space_[2] |= 0x02; }
+  void set_aa(bool aa) noexcept {
+    space_[2] = static_cast<std::uint8_t>((space_[2] & ~0x04) | (aa ? 0x04 : 0));
+  }
+  void set_ad(bool ad) noexcept {
+    space_[3] = static_cast<std::uint8_t>((space_[3] & ~0x20) | (ad ? 0x20 : 0));
+  }
+  /// Writes the counts; the finished message is space[0, size()).
+  ByteView finish() noexcept;
+
+ private:
+  /// An RRset's records as they are written one after the other.
+  struct Record {
+    NameView owner;
+    std::uint16_t* count;  // of the section
+    std::uint64_t fixed;   // TYPE, CLASS, TTL in wire order
+    detail::CompressibleNames names;
+    NamePlace place{};   // of the owner
+    NamePlace target{};  // of the name that ended the last RDATA
+  };
+
+  [[nodiscard]] bool fits(std::size_t octets) const noexcept {
+    return static_cast<std::ptrdiff_t>(size_ + octets) <=
+           limit_;  // reserve() may leave less than 0
+  }
+  Record begin_record(Section section, const RRsetHead& head) noexcept;
+  bool append_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
+    return record.place && record.names.names == 0 ? append_plain_record(record, rdata, prefix)
+                                                   : append_searched_record(record, rdata, prefix);
+  }
+  bool append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
+  bool append_searched_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
+  bool put_rdata_names(Record& record, ByteView rdata) noexcept;
+  bool put_name(NameView name, NamePlace& place) noexcept;
+  bool put_octets(ByteView octets) noexcept;
+  bool put_pointer(std::uint16_t pointer) noexcept;
+  [[nodiscard]] NamePlace place_in_question(NameView name) const noexcept;
+  void prepare_table() noexcept;
+  struct Search;
+  template <NameCase kCase>
+  void search_name(NameView name, Search& search) const noexcept;
+  void enter_names(const Search& search) noexcept;
+
+  std::span<std::uint8_t> space_;
+  std::ptrdiff_t limit_;
+  std::size_t size_ = kHeaderOctets;
+  std::uint16_t question_size_ = 0;  // of the first question's name, which is at offset 12
+  NameCase name_case_ = NameCase::kIgnored;
+  bool table_ready_ = false;  // an answer that only repeats QNAME never needs the table
+  std::array<std::uint16_t, 4> counts_{};
+  CompressionTable table_;
+};
+
+}  // namespace pando::dns

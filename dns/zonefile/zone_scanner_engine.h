@@ -1,0 +1,114 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dns/zonefile/zone_scanner.h"
+#include "dns/zonefile/zone_scanner_fields.h"
+#include "dns/zonefile/zone_scanner_lexer.h"
+#include "dns/zonefile/zone_scanner_rdata.h"
+#include "dns/zonefile/zone_scanner_source.h"
+
+namespace pando::dns {
+
+/// Turns the tokens of RecordLexer into records and follows directives. One object makes one scan.
+class ZoneScanner {
+ public:
+  ZoneScanner(const ScanOptions& options, const ScanState& state, const RecordSink& sink);
+
+  ZoneScanner(const ZoneScanner&) = delete;
+  ZoneScanner& operator=(const ZoneScanner&) = delete;
+
+  void scan_file(const std::string& path);
+  void scan_text(std::string_view text, std::string_view label);
+  /// The rest of a file of which the text before was scanned already.
+  void scan_rest(const std::string& path, FileSource::Identity identity, ZoneSource& source);
+
+  [[nodiscard]] ScanReport take_report() noexcept { return std::move(report_); }
+  /// The records depend on other files as well.
+  [[nodiscard]] bool has_included() const noexcept { return included_ != 0; }
+  /// Of all that the records depend on: `file`, the hash of the scanned file's own octets, and the
+  /// files that it included, in their order. 0 when `file` is.
+  [[nodiscard]] std::uint64_t content_hash(std::uint64_t file) const;
+  /// What text behind the end of the scanned one inherits.
+  [[nodiscard]] ScanState state() const;
+
+ private:
+  using Tokens = std::span<const Token>;
+
+  /// A file (or text) being scanned; the chain of `parent` are those that include it.
+  struct File {
+    std::string label;
+    const File* parent;
+    std::optional<FileSource::Identity> identity;  // none: text in memory
+    RecordLexer lexer;
+  };
+  /// Owner, TTL, class and type: what stands before the RDATA.
+  struct Head {
+    NameView owner;
+    RRType type{};
+    std::optional<Ttl> ttl;
+  };
+
+  void scan_source(File& file, ZoneSource& source);
+  bool step(File& file, TextWindow& window, ZoneSource& source);
+  Status take_record();
+
+  Status take_directive(Tokens tokens);
+  Status set_origin(Tokens arguments);
+  Status set_default_ttl(Tokens arguments);
+  Status include(Tokens arguments);
+  Status scan_included(const std::string& path, const PaddedName& origin);
+  Status generate(Tokens arguments);
+  Status generate_one(const Head& head, std::int64_t value, const Token& owner_side,
+                      const Token& rdata_side);
+  Result<Tokens> cut_generated_rdata(const Token& side, std::int64_t value);
+
+  Status set_owner(const Token& token);
+  Status read_head(Tokens tokens, std::size_t& at, Head& head);
+  static Status read_uncommon_type(std::string_view text, RRType& type);
+  Status read_ttl(std::string_view text, Ttl& ttl);
+  Status read_name(const Token& token, PaddedName& name, bool plain = false) const;
+  Status choose_ttl(const Head& head, Ttl& ttl, ByteView rdata);
+  Status take_rdata(const Head& head, Tokens tokens, bool plain);
+  Status hand_out(const Head& head, ByteView rdata);
+  Ttl limit_ttl(std::uint32_t seconds);
+
+  void add_error(const File& file, std::uint64_t line, std::string_view what);
+  void warn(std::string_view what);
+  void warn_if_inherited_after_directive();
+
+  const ScanOptions& options_;
+  const RecordSink& sink_;
+  ScanReport report_;
+  File* file_ = nullptr;
+  std::uint32_t depth_ = 0;
+  std::uint32_t included_ = 0;
+  ContentHash included_hashes_;  // of the hashes of the files that were included
+  bool stopped_ = false;
+
+  // ScanState, in the forms that the hot path wants.
+  PaddedName origin_;
+  PaddedName owner_buffers_[2];
+  PaddedName* owner_ = &owner_buffers_[0];
+  PaddedName* spare_owner_ = &owner_buffers_[1];  // the next is read here: it may turn out bad
+  bool owner_known_ = false;
+  std::optional<Ttl> default_ttl_;
+  std::optional<Ttl> last_ttl_;
+  std::uint64_t line_ = 1;
+
+  std::string_view directive_behind_owner_;  // a blank owner now deserves a warning
+  bool warned_last_ttl_ = false;
+  PlainRdata plain_rdata_;
+  Bytes rdata_;
+
+  // Scratch of $GENERATE.
+  RecordLexer generated_lexer_;
+  std::string generated_owner_;
+  std::string generated_rdata_;
+};
+
+}  // namespace pando::dns

@@ -1,0 +1,148 @@
+#include "dns/zonefile/zone_scanner_generate.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iterator>
+#include <limits>
+
+#include "dns/text.h"
+
+namespace pando::dns {
+
+namespace {
+
+constexpr std::int64_t kMaxValue = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t kMaxWidth = 127;  // BIND's; a label has 63
+
+/// What `${...}` says; the defaults are those of a bare `$`.
+struct Modifier {
+  std::int64_t offset = 0;
+  std::uint64_t width = 0;
+  char base = 'd';
+};
+
+/// Takes the text up to `separator` off the front of `rest`; all of it when there is none.
+std::string_view take_field(std::string_view& rest, char separator) noexcept {
+  const std::size_t end = rest.find(separator);
+  const std::string_view field = rest.substr(0, end);
+  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  return field;
+}
+
+bool parse_offset(std::string_view text, std::int64_t& offset) noexcept {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offset);
+  return error == std::errc() && end == text.data() + text.size() && offset >= -kMaxValue - 1 &&
+         offset <= kMaxValue;
+}
+
+/// `text` is what stands between the braces.
+Result<Modifier> parse_modifier(std::string_view text) {
+  Modifier modifier;
+  std::string_view rest = text;
+  const auto bad = [text] {
+    return fail(Errc::kInvalid, "bad modifier {} in $GENERATE", quote_for_message(text));
+  };
+  if (text.ends_with(',')) return bad();
+  if (!parse_offset(take_field(rest, ','), modifier.offset)) return bad();
+  if (rest.empty()) return modifier;
+  const auto width = parse_decimal(take_field(rest, ','), kMaxWidth);
+  if (!width) return bad();
+  modifier.width = *width;
+  if (rest.empty()) return modifier;
+  if (rest.size() != 1 || std::string_view("doxXnN").find(rest[0]) == std::string_view::npos)
+    return bad();
+  modifier.base = rest[0];
+  return modifier;
+}
+
+/// Hexadecimal digits from the least significant one, as labels; digits and dots count as width.
+void append_nibbles(std::string& out, std::uint32_t value, std::uint64_t width, bool upper) {
+  const char* const digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
+  do {
+    out += digits[value & 0xFU];
+    value >>= 4;
+    if (width > 0) --width;
+    if (width == 0 && value == 0) break;
+    out += '.';
+    if (width > 0) --width;
+  } while (width > 0 || value != 0);
+}
+
+void append_value(std::string& out, std::int64_t value, const Modifier& modifier) {
+  const auto bits = static_cast<std::uint32_t>(value);  // negative: two's complement, as printf
+  const auto end = std::back_inserter(out);
+  switch (modifier.base) {
+    case 'o':
+      fmt::format_to(end, "{:0{}o}", bits, modifier.width);
+      break;
+    case 'x':
+      fmt::format_to(end, "{:0{}x}", bits, modifier.width);
+      break;
+    case 'X':
+      fmt::format_to(end, "{:0{}X}", bits, modifier.width);
+      break;
+    case 'n':
+    case 'N':
+      append_nibbles(out, bits, modifier.width, modifier.base == 'N');
+      break;
+    default:
+      fmt::format_to(end, "{:0{}d}", value, modifier.width);
+  }
+}
+
+/// Handles what stands behind a `$`; takes it off `rest`.
+Status expand_dollar(std::string_view& rest, std::int64_t value, std::string& out) {
+  if (rest.starts_with('$')) {
+    rest.remove_prefix(1);
+    out += '$';
+    return {};
+  }
+  Result<Modifier> modifier = Modifier{};
+  if (rest.starts_with('{')) {
+    const std::size_t close = rest.find('}');
+    if (close == std::string_view::npos)
+      return fail(Errc::kInvalid, "'${{' without '}}' in $GENERATE");
+    modifier = parse_modifier(rest.substr(1, close - 1));
+    if (!modifier) return pass(modifier);
+    rest.remove_prefix(close + 1);
+  }
+  if (value + modifier->offset > kMaxValue)
+    return fail(Errc::kInvalid, "value {} is out of range in $GENERATE", value + modifier->offset);
+  append_value(out, value + modifier->offset, *modifier);
+  return {};
+}
+
+}  // namespace
+
+Result<GenerateRange> GenerateRange::from_text(std::string_view text) {
+  const auto number = [](std::string_view field) { return parse_decimal(field, kMaxValue); };
+  std::string_view bounds = text.substr(0, text.find('/'));
+  const auto step = bounds.size() == text.size() ? 1 : number(text.substr(bounds.size() + 1));
+  const auto start = number(take_field(bounds, '-'));
+  const auto stop = number(bounds);
+  if (!start || !stop || !step || *stop < *start || *step == 0)
+    return fail(Errc::kInvalid, "bad range {} in $GENERATE", quote_for_message(text));
+  const auto as_signed = [](std::uint64_t bound) { return static_cast<std::int64_t>(bound); };
+  return GenerateRange{as_signed(*start), as_signed(*stop), as_signed(*step)};
+}
+
+Status expand_generate(std::string_view side, std::int64_t value, std::string& out) {
+  out.clear();
+  while (!side.empty()) {
+    const char c = side.front();
+    side.remove_prefix(1);
+    if (c == '$') {
+      if (Status done = expand_dollar(side, value, out); !done) return done;
+      continue;
+    }
+    out += c;
+    if (c != '\\' || side.empty()) continue;
+    out += side.front();  // an escaped `$` is no variable
+    side.remove_prefix(1);
+  }
+  return {};
+}
+
+}  // namespace pando::dns

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/content_hash.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "dns/zonefile/zone_scanner_lexer.h"
+
+namespace pando::dns {
+
+/// Where zone text comes from.
+class ZoneSource {
+ public:
+  ZoneSource() = default;
+  ZoneSource(const ZoneSource&) = delete;
+  ZoneSource& operator=(const ZoneSource&) = delete;
+  virtual ~ZoneSource() = default;
+  /// How much there is, as far as known.
+  [[nodiscard]] virtual std::size_t size_hint() const noexcept = 0;
+  /// Up to `size` octets to `out`; fewer only at the end.
+  virtual Result<std::size_t> read(char* out, std::size_t size) = 0;
+};
+
+class MemorySource final : public ZoneSource {
+ public:
+  explicit MemorySource(std::string_view text) noexcept : text_(text) {}
+  [[nodiscard]] std::size_t size_hint() const noexcept override { return text_.size(); }
+  Result<std::size_t> read(char* out, std::size_t size) override;
+
+ private:
+  std::string_view text_;
+};
+
+/// A regular file. It is read, not mapped: a file that an editor truncates while it is mapped would
+/// end the process with SIGBUS, and reading through a small window costs no more.
+class FileSource final : public ZoneSource {
+ public:
+  struct Identity {
+    dev_t device;
+    ino_t inode;
+    bool operator==(const Identity&) const = default;
+  };
+
+  /// Never blocks: what is not a regular file (directory, FIFO, device) is kInvalid.
+  Status open(const std::string& path);
+  [[nodiscard]] std::size_t size_hint() const noexcept override {
+    return static_cast<std::size_t>(opened_.st_size);
+  }
+  /// kInvalid at the end when the file was changed meanwhile: half of an old and half of a new
+  /// version must not become a zone.
+  Result<std::size_t> read(char* out, std::size_t size) override;
+  [[nodiscard]] Identity identity() const noexcept { return {opened_.st_dev, opened_.st_ino}; }
+  /// Of all that was read, once the end was; 0 before.
+  [[nodiscard]] std::uint64_t content_hash() const noexcept { return ended_ ? hash_.value() : 0; }
+  /// What the file was when it was opened.
+  [[nodiscard]] const struct stat& status() const noexcept { return opened_; }
+
+ private:
+  Status check_unchanged() const;
+
+  Fd fd_;
+  struct stat opened_{};
+  ContentHash hash_;
+  bool ended_ = false;
+  std::uint64_t read_ = 0;  // octets so far
+};
+
+/// The stretch of a source that a lexer sees.
+class TextWindow {
+ public:
+  /// Room for `octets` and, so that a whole file is seen to be whole at once, one more.
+  explicit TextWindow(std::size_t octets) { reserve(octets + 1); }
+  /// Gives `lexer` the text it has not cut yet with more of the source behind it; a record that
+  /// fills the window makes it larger, up to a limit (kFull). How many octets came.
+  Result<std::size_t> refill(RecordLexer& lexer, ZoneSource& source);
+
+ private:
+  void reserve(std::size_t octets);
+
+  // Not zeroed: a server with a million small zones opens a million windows.
+  std::unique_ptr<char[]> buffer_;
+  std::size_t capacity_ = 0;
+  std::size_t used_ = 0;
+};
+
+}  // namespace pando::dns

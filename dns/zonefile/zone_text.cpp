@@ -1,0 +1,131 @@
+#include "dns/zonefile/zone_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "dns/rdata/rdata.h"
+
+namespace pando::dns {
+
+namespace {
+
+/// How an octet stands in a name: as it is, behind a backslash, or as \DDD (RFC 1035 §5.1).
+enum class Form : std::uint8_t { kPlain, kEscaped, kDecimal };
+
+constexpr std::array<Form, 256> make_forms() {
+  std::array<Form, 256> forms{};
+  for (std::size_t i = 0; i < forms.size(); ++i)
+    forms[i] = i <= 0x20 || i >= 0x7F ? Form::kDecimal : Form::kPlain;
+  for (const char c : std::string_view(".\\\";()@$"))
+    forms[static_cast<std::uint8_t>(c)] = Form::kEscaped;
+  return forms;
+}
+constexpr std::array<Form, 256> kForms = make_forms();
+
+void append_number(std::string& out, std::uint32_t number) {
+  char digits[10];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+void append_octet(std::string& out, std::uint8_t octet) {
+  if (kForms[octet] == Form::kDecimal) {
+    const auto digit = [](int value) { return static_cast<char>('0' + value % 10); };
+    out += {'\\', digit(octet / 100), digit(octet / 10), digit(octet)};
+    return;
+  }
+  if (kForms[octet] == Form::kEscaped) out += '\\';
+  out += static_cast<char>(octet);
+}
+
+void append_label(std::string& out, ByteView label) {
+  const auto* const begin = reinterpret_cast<const char*>(label.data());
+  const std::size_t start = out.size();
+  out.append(begin, label.size());  // nearly always right as it is
+  for (const std::uint8_t octet : label) {
+    if (kForms[octet] == Form::kPlain) continue;
+    out.erase(start);
+    for (const std::uint8_t each : label) append_octet(out, each);
+    return;
+  }
+}
+
+/// At or below `origin`, letter case included: a relative owner is read back with the origin's
+/// case.
+bool ends_in(NameView owner, NameView origin) noexcept {
+  return owner.is_at_or_below(origin) &&
+         std::ranges::equal(owner.bytes().last(origin.size()), origin.bytes());
+}
+
+}  // namespace
+
+void append_labels_text(std::string& out, ByteView labels) {
+  std::size_t at = 0;
+  while (at < labels.size() && labels[at] != 0) {
+    if (at != 0) out += '.';
+    append_label(out, labels.subspan(at + 1, labels[at]));
+    at += labels[at] + 1U;
+  }
+  if (at < labels.size()) out += '.';  // the root's length octet was there
+}
+
+void append_record_text(std::string& out, std::string_view owner, RRType type, Ttl ttl,
+                        ByteView rdata) {
+  out += owner;
+  out += ' ';
+  append_number(out, ttl.seconds);
+  out += " IN ";
+  out += to_text(type);
+  out += ' ';
+  out += rdata_to_text(type, rdata);
+}
+
+ZoneTextWriter::ZoneTextWriter(NameView origin, ZoneTextOptions options, Output output)
+    : origin_(origin), options_(options), output_(std::move(output)) {
+  block_.reserve(options_.block_octets + 4096);
+  if (options_.relative_owners) block_ = "$ORIGIN " + to_text(origin) + "\n";
+  write_owner(owner_);
+}
+
+Status ZoneTextWriter::comment(std::string_view text) {
+  block_ += "; ";
+  for (const char c : text) block_ += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  block_ += '\n';
+  return hand_out_full_block();
+}
+
+Status ZoneTextWriter::add(NameView owner, RRType type, Ttl ttl, ByteView rdata) {
+  // Octet for octet, since the case of a name is kept.
+  if (!std::ranges::equal(owner.bytes(), owner_.view().bytes())) write_owner(owner);
+  append_record_text(block_, owner_text_, type, ttl, rdata);
+  block_ += '\n';
+  ++records_;
+  return hand_out_full_block();
+}
+
+void ZoneTextWriter::write_owner(NameView owner) {
+  owner_ = Name(owner);
+  owner_text_.clear();
+  if (!options_.relative_owners || !ends_in(owner, origin_)) {
+    append_labels_text(owner_text_, owner.bytes());
+  } else if (owner.size() == origin_.size()) {
+    owner_text_ = "@";
+  } else {
+    append_labels_text(owner_text_, owner.bytes().first(owner.size() - origin_.size()));
+  }
+}
+
+Status ZoneTextWriter::hand_out_full_block() {
+  if (block_.size() < options_.block_octets) return {};
+  return finish();
+}
+
+Status ZoneTextWriter::finish() {
+  if (block_.empty()) return {};
+  Status written = output_(block_);
+  block_.clear();
+  return written;
+}
+
+}  // namespace pando::dns

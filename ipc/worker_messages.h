@@ -1,0 +1,176 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/tsig/tsig.h"
+
+/// The words manager and worker say to each other over a Unix SOCK_SEQPACKET connection: one
+/// message is one packet (ipc/packet_socket.h), descriptors travel beside it in the order named
+/// here. Forms are explicit: big-endian fields, counted strings, nothing copied as a struct. Both
+/// sides treat what they read as hostile: a worker that was taken over must not take the manager
+/// with it.
+namespace pando::ipc {
+
+inline constexpr std::uint16_t kWorkerProtocol = 2;
+/// A signed query of 64 KiB and the response to it fit into one packet.
+inline constexpr std::size_t kMaxPacketOctets = std::size_t{132} << 10;
+inline constexpr std::size_t kMaxPacketDescriptors = 16;
+/// Name of the manager's listening socket in the run directory.
+inline constexpr const char* kWorkerSocketName = "workers.sock";
+
+enum class Transport : std::uint8_t { kUdp = 0, kTcp = 1, kTls = 2 };
+
+/// One listening socket of a slot. `id` is the manager's number for it; `position` its place in the
+/// kernel's SO_REUSEPORT group, which a later manager needs to steer traffic away from it.
+struct SocketDescription {
+  std::uint32_t id = 0;
+  Endpoint local;
+  Transport transport = Transport::kUdp;
+  std::uint32_t position = 0;
+  bool orphan = false;  ///< of a dead slot: read it until it is empty, then say Drained
+  bool operator==(const SocketDescription&) const = default;
+};
+
+// Worker → manager ------------------------------------------------------------------------------
+
+/// First packet of each connection. `sockets` says how many a worker that survived its manager will
+/// hand back in the Adopt packets that follow.
+struct Hello {
+  std::uint32_t slot = 0;
+  std::uint32_t pid = 0;
+  std::uint64_t layout = 0;
+  std::uint32_t sockets = 0;
+  bool operator==(const Hello&) const = default;
+};
+/// Sockets the worker serves; one descriptor each.
+struct Adopt {
+  std::vector<SocketDescription> sockets;
+  bool operator==(const Adopt&) const = default;
+};
+
+enum class ForwardKind : std::uint8_t { kUpdate = 0, kNotify = 1, kSignedQuery = 2 };
+/// A request that only the manager can answer. For kSignedQuery `response` is the unsigned
+/// response: the manager verifies the request's TSIG and gives the signed response, or the error
+/// response. With `through`, a UDP socket of the slot, the manager may send to `client` itself: the
+/// worker need not wake up for that. A wildcard socket sends from `local`.
+struct Forward {
+  std::uint64_t id = 0;
+  ForwardKind kind = ForwardKind::kUpdate;
+  Transport transport = Transport::kUdp;
+  Endpoint client;
+  Endpoint local;
+  Bytes message;
+  Bytes response;
+  std::optional<std::uint32_t> through{};
+  bool operator==(const Forward&) const = default;
+};
+/// One message of a transfer out whose request was signed with a key that only the manager has. The
+/// first carries the request: the manager verifies it and keeps the signing state under `stream`
+/// until `last` (RFC 8945 §5.3.1). The Reply has the signed message, or, in place of the first, an
+/// error response; an empty one ends the transfer.
+struct SignTransfer {
+  std::uint64_t id = 0;
+  std::uint64_t stream = 0;
+  bool last = false;
+  Bytes request;
+  Bytes message;
+  bool operator==(const SignTransfer&) const = default;
+};
+/// An orphan socket was empty and is closed on the worker's side.
+struct Drained {
+  std::uint32_t socket = 0;
+  bool operator==(const Drained&) const = default;
+};
+/// One transfer out has ended, for the manager's log.
+struct TransferFinished {
+  dns::Name zone;
+  Endpoint client;
+  bool incremental = false;
+  bool complete = false;
+  std::uint32_t serial = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t octets = 0;
+  std::uint64_t records = 0;
+  std::uint32_t milliseconds = 0;
+  bool operator==(const TransferFinished&) const = default;
+};
+/// The worker leaves now; it has drained what it had.
+struct Bye {
+  bool operator==(const Bye&) const = default;
+};
+
+// Manager → worker ------------------------------------------------------------------------------
+
+/// Where the data is: the slot's file, and that of a store's image (shm/borrowing.h) or none. Sent
+/// once a connection, and when the image is not needed any more. Who is not attached yet attaches.
+struct Setup {
+  std::uint32_t slot = 0;
+  std::string store_path;
+  bool operator==(const Setup&) const = default;
+};
+/// A key that stays in the manager: a worker knows its name and algorithm only.
+struct HeldKey {
+  dns::Name name;
+  dns::TsigAlgorithm algorithm{};
+  bool operator==(const HeldKey&) const = default;
+};
+using CookieSecret = std::array<std::uint8_t, 16>;
+/// TSIG keys and cookie secrets. A list too long for one packet comes in several: the first has
+/// `first`, the last `last`, and the worker changes over when the last has come.
+struct Keys {
+  bool first = true;
+  bool last = true;
+  std::vector<dns::TsigKey> shared;          ///< for queries and transfers
+  std::vector<HeldKey> held;                 ///< named in an allow-update
+  std::vector<CookieSecret> cookie_secrets;  ///< first packet only; the first one signs
+};
+/// Sockets to serve from now on (or, if known by id, new positions); one descriptor each, none for
+/// known ones: `descriptors` of them carry one, they stand first.
+struct Sockets {
+  std::vector<SocketDescription> sockets;
+  std::uint32_t descriptors = 0;
+  bool operator==(const Sockets&) const = default;
+};
+/// Stop serving these sockets and close them.
+struct CloseSockets {
+  std::vector<std::uint32_t> sockets;
+  bool operator==(const CloseSockets&) const = default;
+};
+/// Answer to a Forward; empty = send nothing to the client.
+struct Reply {
+  std::uint64_t id = 0;
+  Bytes message;
+  bool operator==(const Reply&) const = default;
+};
+/// Requests whose responses the manager has sent itself (Forward::through), some time ago.
+struct Finished {
+  std::vector<std::uint64_t> ids;
+  bool operator==(const Finished&) const = default;
+};
+/// Read what is queued, let connections end (at most `grace_ms`), say Bye, leave.
+struct Stop {
+  std::uint32_t grace_ms = 0;
+  bool operator==(const Stop&) const = default;
+};
+
+using FromWorker =
+    std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye>;
+using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished>;
+
+Bytes encode(const FromWorker& message);
+Bytes encode(const ToWorker& message);
+/// kInvalid or kTruncated for anything that is not exactly one message of this protocol version;
+/// kUnsupported for another version.
+Result<FromWorker> decode_from_worker(ByteView packet);
+Result<ToWorker> decode_to_worker(ByteView packet);
+
+}  // namespace pando::ipc

@@ -1,0 +1,203 @@
+#include "manager/checkpoint/dump_loading.h"
+
+#include <optional>
+
+#include "base/crash_point.h"
+#include "manager/journal/journal_payload.h"
+#include "zone/history/history.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// A version for each zone would cost a root block each.
+constexpr std::size_t kZonesPerVersion = 256;
+constexpr std::uint64_t kOctetsPerVersion = std::uint64_t{64} << 20;
+
+class DumpLoading {
+ public:
+  DumpLoading(shm::Store& store, std::uint64_t position, const zone::DataLimits& limits)
+      : store_(store), position_(position), limits_(limits) {
+    begin();
+  }
+
+  Status take(zone::DumpZone&& head) {
+    if (zones_ >= shm::Store::kSideEntries)
+      return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
+    zone_ = std::move(head);
+    zone::ZoneSettings settings;
+    settings.is_secondary = zone_.is_secondary;
+    if (auto put = draft_->put_zone_settings(zone_.name, settings, zones_); !put) return put;
+    has_data_ = false;
+    return set_timers(zones_++);
+  }
+
+  Status take(zone::DumpPart&& part) {
+    if (!builder_) builder_.emplace(zone_.name, *transaction_);
+    for (const zone::Record& record : part.records.added)
+      if (auto added = builder_->add(record.owner, record.type, record.ttl, record.rdata); !added)
+        return added;
+    return {};
+  }
+
+  /// Its parts are one difference again when the last has come.
+  Status take(zone::DumpDifference&& part) {
+    if (auto put = put_data(); !put) return put;
+    if (difference_.empty()) difference_.zone = zone_.name;
+    if (!too_long_) {
+      append(difference_.removed, std::move(part.records.removed));
+      append(difference_.added, std::move(part.records.added));
+      too_long_ = zone::HistoryEditor::octets_of(difference_) > limits_.history;
+    }
+    if (!part.last) return {};
+    // What there is of one that is too long does not fit either, and ends the history before it.
+    too_long_ = false;
+    const zone::Changeset whole = std::exchange(difference_, {});
+    return draft_->put_difference(whole, part.from, part.to, limits_);
+  }
+
+  Status take(zone::DumpSaved&& saved) {
+    if (auto put = put_data(); !put) return put;
+    return draft_->put_saved_version(zone_.name, saved.version);
+  }
+
+  /// What is put next sets it aside again.
+  Status take(zone::DumpAside&& aside) {
+    if (auto put = put_data(); !put) return put;
+    has_data_ = false;
+    return check_serial(aside.serial);
+  }
+
+  Status take(zone::DumpNote&& note) {
+    const auto kind = static_cast<RecordKind>(note.kind);
+    if (kind != RecordKind::kOverlay && kind != RecordKind::kSource)
+      return fail(Errc::kCorrupt, "a note of kind {}", note.kind);
+    JournalEntry entry{zone_.name, note.from, note.to, std::move(note.payload), kind};
+    if (kind == RecordKind::kSource) return take_source(std::move(entry));
+    notes_.push_back(std::move(entry));
+    DynamicChanges overlay;
+    return decode_overlay(notes_.back().payload, overlay);
+  }
+
+  Status take(zone::DumpZoneEnd&&) {
+    if (auto put = put_data(); !put) return put;
+    if (auto ended = end_zone(); !ended) return ended;
+    const bool full =
+        ++pending_ >= kZonesPerVersion || transaction_->allocated_octets() >= kOctetsPerVersion;
+    return full ? publish() : Status();
+  }
+
+  Status take(zone::DumpCounts&& counts) {
+    counts_ = counts;
+    return publish();
+  }
+
+  LoadedDump result() && { return {counts_, std::move(notes_)}; }
+
+ private:
+  template <class T>
+  static void append(std::vector<T>& to, std::vector<T>&& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+
+  void begin() {
+    const shm::VersionInfo base = store_.current();
+    draft_.reset();
+    transaction_.emplace(store_.begin_private());
+    draft_.emplace(*transaction_, base.root, base.number + 1);
+    pending_ = 0;
+  }
+
+  Status publish() {
+    auto version = store_.publish(std::move(*transaction_), draft_->root(), position_);
+    if (!version) return pass(version);
+    crash_point("dump-zones-loaded");
+    begin();
+    return {};
+  }
+
+  Status set_timers(std::uint32_t index) {
+    if (zone_.expires_at == 0 && zone_.next_refresh == 0 && zone_.last_ok == 0) return {};
+    shm::Store::SideEntry* side = store_.side(index);
+    if (side == nullptr) return fail(Errc::kFull, "no memory for timers");
+    side->expires_at.store(zone_.expires_at, std::memory_order_relaxed);
+    side->next_refresh.store(zone_.next_refresh, std::memory_order_relaxed);
+    side->last_ok.store(zone_.last_ok, std::memory_order_relaxed);
+    return {};
+  }
+
+  /// The zone's records are there, or those of what was set aside; once.
+  Status put_data() {
+    if (!builder_) return {};
+    auto built = builder_->finish();
+    builder_.reset();
+    if (!built) return pass(built);
+    has_data_ = true;
+    return draft_->put_zone(zone_.name, **built, zone_.source);
+  }
+
+  [[nodiscard]] zone::ZoneView view() const { return draft_->snapshot().zone_at(zone_.name); }
+
+  [[nodiscard]] Status check_serial(dns::Serial serial) const {
+    if (view().serial() == serial) return {};
+    return fail(Errc::kCorrupt, "{} has serial {} where {} is said to be", to_text(zone_.name),
+                view().serial().value, serial.value);
+  }
+
+  Status end_zone() {
+    if (zone_.loaded && !has_data_)
+      return fail(Errc::kCorrupt, "{} has no records", to_text(zone_.name));
+    if (zone_.loaded) return check_serial(zone_.serial);
+    // It has none of its own now; what it had was set aside.
+    return view().loaded() ? draft_->unload_zone(zone_.name) : Status();
+  }
+
+  /// The noted file again, now with its stamp. For the journal it is something to know only beside
+  /// an overlay.
+  Status take_source(JournalEntry&& entry) {
+    auto source = decode_source(entry.payload);
+    if (!source) return pass(source);
+    if (!notes_.empty() && notes_.back().zone == zone_.name) {
+      entry.payload = encode(*source);
+      notes_.push_back(std::move(entry));
+    }
+    zone::ZoneFileInfo stamped = zone_.source;
+    stamped.stamp = source->stamp;
+    if (source->stamp == 0 || !(stamped == *source)) return {};
+    zone_.source = stamped;
+    return has_data_ ? draft_->put_zone_source(zone_.name, stamped) : Status();
+  }
+
+  shm::Store& store_;
+  std::uint64_t position_;
+  zone::DataLimits limits_;
+  std::optional<shm::Transaction> transaction_;
+  std::optional<zone::Draft> draft_;
+  std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are there
+  bool has_data_ = false;                     // they are, and not set aside
+  zone::DumpZone zone_;
+  zone::Changeset difference_;  // so far
+  bool too_long_ = false;       // it is, for the limits
+  std::uint32_t zones_ = 0;
+  std::size_t pending_ = 0;
+  zone::DumpCounts counts_;
+  std::vector<JournalEntry> notes_;
+};
+
+}  // namespace
+
+Result<LoadedDump> load_dump(shm::Store& store, zone::DumpReader& dump,
+                             const zone::DataLimits& limits) {
+  DumpLoading loading(store, dump.header().position, limits);
+  for (;;) {
+    auto item = dump.next();
+    if (!item) return pass(item);
+    const bool last = std::holds_alternative<zone::DumpCounts>(*item);
+    const Status taken =
+        std::visit([&](auto&& part) { return loading.take(std::move(part)); }, std::move(*item));
+    if (!taken) return dump.wrong(taken.error());
+    if (last) return std::move(loading).result();
+  }
+}
+
+}  // namespace pando::manager

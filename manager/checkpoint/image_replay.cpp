@@ -1,0 +1,239 @@
+#include "manager/checkpoint/image_replay.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/crash_point.h"
+#include "ipc/log.h"
+#include "manager/commit/compaction_limits.h"
+#include "manager/journal/journal_payload.h"
+#include "zone/build/draft.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// A version for each record would cost a root block each.
+constexpr std::size_t kRecordsPerVersion = 256;
+/// So many while less than an eighth of the store is free: where only half of that is, drafts give
+/// up histories and snapshots.
+constexpr std::size_t kRecordsPerSmallVersion = 8;
+constexpr std::uint64_t kCrowdedPart = 8;
+/// Few: what a step moves has to find room before the next one can use what it left.
+constexpr std::size_t kNamesPerStep = 32;
+constexpr std::size_t kBlocksPerStep = 1024;
+
+bool is_crowded(const shm::StoreStats& stats) noexcept {
+  const std::uint64_t octets = stats.chunks_in_use * shm::kChunkOctets;
+  return octets + stats.limit_octets / kCrowdedPart >= stats.limit_octets;
+}
+
+bool is_wasteful(const shm::StoreStats& stats) noexcept {
+  const std::uint64_t octets = stats.chunks_in_use * shm::kChunkOctets;
+  return octets > stats.live_octets &&
+         (octets - stats.live_octets) * 100 >= octets * kGarbagePercent;
+}
+
+class ImageReplay {
+ public:
+  ImageReplay(shm::Store& store, const zone::DataLimits& limits) : store_(store) {
+    // Records were within the limits when they were accepted, and these may have changed since.
+    limits_.history = limits.history;
+    limits_.history_total = limits.history_total;
+    limits_.saved = UINT64_MAX;
+    begin();
+  }
+
+  Status take(const JournalRecord& record) {
+    last_ = record.position;
+    zone::ZoneView zone = draft_->snapshot().zone_at(record.zone);
+    if (zone && zone.has_saved() && record.kind == RecordKind::kGone) {
+      if (auto gone = draft_->forget_versions(record.zone); !gone) return gone;
+      zone = draft_->snapshot().zone_at(record.zone);
+    }
+    if (!zone || !zone.loaded()) return {};
+    if (auto done = apply(zone, record); !done) return done;
+    const bool crowded = is_crowded(store_.stats());
+    if (++pending_ < (crowded ? kRecordsPerSmallVersion : kRecordsPerVersion)) return {};
+    if (auto published = publish(); !published) return published;
+    return crowded ? make_room() : Status();
+  }
+
+  Status lose(const dns::Name& zone) {
+    const zone::ZoneView view = draft_->snapshot().zone_at(zone);
+    if (!view || !view.loaded()) return {};
+    lost_.push_back(zone.folded());
+    return draft_->unload_zone(zone);
+  }
+
+  Status lose_all() {
+    std::vector<dns::Name> names;
+    draft_->snapshot().for_each_zone([&](const zone::ZoneView& zone) {
+      if (zone.loaded()) names.emplace_back(zone.apex());
+    });
+    for (const dns::Name& name : names)
+      if (auto lost = lose(name); !lost) return lost;
+    return {};
+  }
+
+  void reach(std::uint64_t position) noexcept { last_ = std::max(last_, position); }
+
+  Status publish() {
+    auto version = store_.publish(std::move(*transaction_), draft_->root(), last_);
+    if (!version) return pass(version);
+    crash_point("image-replayed");
+    pending_ = 0;
+    begin();
+    return {};
+  }
+
+  [[nodiscard]] std::uint64_t applied() const noexcept { return applied_; }
+  [[nodiscard]] const std::vector<dns::Name>& lost() const noexcept { return lost_; }
+
+ private:
+  /// What a version does not need any more is room for the next one. Nobody waits for less than all
+  /// of this, so it is one walk.
+  Status make_room() {
+    store_.reclaim();
+    if (!is_crowded(store_.stats())) return {};
+    Status done = draft_->snapshot().has_retired() ? dismantle() : Status();
+    if (done) done = compact();
+    store_.forget_victims();
+    store_.reclaim();
+    // No room even for this? The next record tells whether it fits.
+    if (!done && done.error().code != Errc::kFull) return done;
+    begin();
+    return {};
+  }
+
+  Status dismantle() {
+    return in_steps([this] { return draft_->dismantle_retired(kBlocksPerStep); });
+  }
+
+  /// One step after the other until one says that it was the last. Those that changed something are
+  /// versions: what they freed is room for the next.
+  template <class Step>
+  Status in_steps(const Step& step) {
+    for (;;) {
+      const shm::Ref<> before = draft_->root();
+      auto finished = step();
+      if (!finished) return pass(finished);
+      const bool changed = !(draft_->root() == before);
+      if (changed)
+        if (auto published = publish(); !published) return published;
+      if (changed) store_.reclaim();
+      if (*finished) return {};
+    }
+  }
+
+  Status compact() {
+    const shm::StoreStats stats = store_.stats();
+    if (!is_crowded(stats) || !is_wasteful(stats) ||
+        store_.choose_victims(kVictimPercent, stats.chunks_in_use / 2 + 1) == 0)
+      return {};
+    zone::Draft::CompactCursor cursor;
+    return in_steps([&]() -> Result<bool> {
+      if (!store_.narrow_victims()) return true;
+      return draft_->compact(cursor, kNamesPerStep, {});
+    });
+  }
+
+  void begin() {
+    const shm::VersionInfo base = store_.current();
+    last_ = std::max(last_, base.journal_position);
+    draft_.reset();
+    transaction_.reset();  // first: it has the chunk that is being filled
+    transaction_.emplace(store_.begin());
+    transaction_->use_reserve();
+    draft_.emplace(*transaction_, base.root, base.number + 1);
+  }
+
+  Status apply(const zone::ZoneView& zone, const JournalRecord& record) {
+    switch (record.kind) {
+      case RecordKind::kGone:
+        return lose(record.zone);
+      case RecordKind::kPrimary:
+        return {};
+      case RecordKind::kBase:
+      case RecordKind::kOverlay:
+        return zone.serial() == record.to ? Status() : lose(record.zone);
+      case RecordKind::kSource:
+        return zone.serial() == record.to ? put_source(record) : lose(record.zone);
+      case RecordKind::kTransfer:
+        // A zone that was sent whole may be another one with the same serial.
+        return record.from == record.to ? lose(record.zone) : apply_difference(zone, record);
+      default:
+        return apply_difference(zone, record);
+    }
+  }
+
+  Status put_source(const JournalRecord& record) {
+    auto source = decode_source(record.payload);
+    if (!source) return pass(source);
+    return draft_->put_zone_source(record.zone, *source);
+  }
+
+  Status apply_difference(const zone::ZoneView& zone, const JournalRecord& record) {
+    if (!changes_zone(record)) return zone.serial() == record.to ? Status() : lose(record.zone);
+    if (!(zone.serial() == record.from)) return lose(record.zone);
+    auto changes = served_changes(record);
+    if (!changes) return pass(changes);
+    auto done = draft_->apply(*changes, limits_);
+    if (!done && done.error().code == Errc::kInvalid) return lose(record.zone);
+    if (!done) return pass(done);
+    ++applied_;
+    return {};
+  }
+
+  shm::Store& store_;
+  zone::DataLimits limits_ = zone::DataLimits::none();
+  std::optional<shm::Transaction> transaction_;
+  std::optional<zone::Draft> draft_;
+  std::size_t pending_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t applied_ = 0;
+  std::vector<dns::Name> lost_;  // each once: it has no data from then on
+};
+
+/// Whether the journal may have had records behind the image that are not there any more: folded
+/// into its snapshot, or lost with a file. The snapshot names the zones that it has records of, but
+/// not those that left the configuration and came again.
+bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
+  if (present.snapshot_position > position || present.damaged > position) return true;
+  if (present.segments.empty()) return false;
+  // What the first segment says never took place is not missing. One that says it of positions that
+  // the image has took them over from elsewhere: a dump, or another store.
+  const SegmentHeader& head = present.segments.front().header;
+  return (head.void_from > position ? std::min(head.first, head.void_from) : head.first) >
+         position + 1;
+}
+
+}  // namespace
+
+Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
+                                                 Files& files, const zone::DataLimits& limits,
+                                                 const NoteSink& note) {
+  const std::uint64_t position = store.current().journal_position;
+  const JournalFiles present = journal.files();
+  ImageReplay replay(store, limits);
+  if (has_forgotten(present, position))
+    if (auto lost = replay.lose_all(); !lost) return pass(lost);
+  bool damaged = false;
+  auto walked = for_each_record(
+      files, present, position, [&](JournalRecord&& record) { return replay.take(record); },
+      [&](const JournalNote& told) {
+        damaged = damaged || told.severe;
+        note(told);
+      });
+  if (!walked) return pass(walked);
+  if (damaged)
+    if (auto lost = replay.lose_all(); !lost) return pass(lost);
+  // Whatever stands in the journal is in the store now, or waits for a zone to be loaded. A version
+  // of an older position would take back what the journal was shortened up to.
+  replay.reach(journal.last_position());
+  if (auto published = replay.publish(); !published) return pass(published);
+  log::info("image_replayed", "records", replay.applied(), "zones_unloaded", replay.lost().size());
+  return replay.lost();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,66 @@
+#include "manager/checkpoint/store_copy.h"
+
+#include <asio/post.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "manager/checkpoint/image.h"
+#include "manager/journal/journal_end.h"
+#include "zone/build/draft.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// The same for all names of one file, whether it is there or not.
+std::filesystem::path plain(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path full = std::filesystem::weakly_canonical(path, error);
+  return error ? std::filesystem::path(path).lexically_normal() : full;
+}
+
+}  // namespace
+
+Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
+                         const std::vector<std::string>& own, bool (*may_replace)(ByteView)) {
+  const std::filesystem::path target = plain(path);
+  if (target.parent_path() == plain(journal))
+    return fail(Errc::kInvalid, "{}: in the folder of the journal", path);
+  for (const std::string& file : own)
+    if (!file.empty() && plain(file) == target)
+      return fail(Errc::kInvalid, "{}: the server's own", path);
+  auto there = files.open(path, OpenMode::kRead);
+  if (!there) return there.error().code == Errc::kNotFound ? Status() : Status(pass(there));
+  Bytes head(shm::kImageMagicOctets);
+  auto got = (*there)->read_at(0, head);
+  if (!got) return pass(got);
+  head.resize(*got);
+  const bool image = may_replace == nullptr;
+  if (!(image ? shm::looks_like_image_index(head) : may_replace(head)))
+    return fail(Errc::kDenied, "{}: there is something else than {}", path,
+                image ? "an image" : "a dump");
+  return {};
+}
+
+void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
+                asio::io_context& io, asio::thread_pool& pool, Files& files, CopyRequest request,
+                std::function<void(const Status&)> done) {
+  if (auto durable = check_end(journal); !durable) return done(durable);
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots.pin_own(store.current().number));
+  auto capture = std::make_shared<shm::ImageCapture>(store.capture());
+  asio::post(pool, [=, &io, &files, window = store.window(), request = std::move(request),
+                    done = std::move(done)]() mutable {
+    Image image(files, {request.path, zone::layout_fingerprint(), {}});
+    WriteRateLimiter pace(request.octets_per_second);
+    const std::atomic<bool>& ended = *request.ended;
+    auto written = image.write(*capture, window, [&](std::uint64_t octets) {
+      pace.keep(octets, [&] { return ended.load(); });
+      return !ended;
+    });
+    Status status = written ? Status() : Status(pass(written));
+    if (!written && ended) status = fail(Errc::kDenied, "{}: the manager is ending", request.path);
+    asio::post(io, [pin = std::move(pin), status, done = std::move(done)] { done(status); });
+  });
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,131 @@
+#include "manager/checkpoint/store_dump.h"
+
+#include <asio/post.hpp>
+#include <ctime>
+#include <filesystem>
+
+#include "base/crash_point.h"
+#include "manager/io/throttled_file.h"
+#include "manager/journal/journal_end.h"
+#include "manager/journal/journal_snapshot.h"
+#include "manager/zonefile/zone_writing.h"
+#include "shm/side_table.h"
+#include "zone/dump/dump_writer.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// A file that takes octets in order, no faster than it may.
+class PacedFile {
+ public:
+  PacedFile(StoreFile& file, const DumpRequest& request)
+      : file_(file), pace_(request.octets_per_second), ended_(*request.ended) {}
+
+  Status write(ByteView octets) {
+    if (auto written = file_.write_at(octets_, octets); !written) return written;
+    octets_ += octets.size();
+    crash_point("dump-written");
+    pace_.keep(octets.size(), [this] { return ended_.load(); });
+    return ended_ ? Status(fail(Errc::kDenied, "the manager is ending")) : Status();
+  }
+  Status sync() { return file_.sync(); }
+
+ private:
+  ThrottledFile file_;
+  WriteRateLimiter pace_;
+  const std::atomic<bool>& ended_;
+  std::uint64_t octets_ = 0;
+};
+
+zone::DumpNote note_of(JournalEntry&& entry) {
+  return {static_cast<std::uint8_t>(entry.kind), entry.from, entry.to, std::move(entry.payload)};
+}
+
+/// The noted file, with its stamp: else who loads the dump has to read each zone's file to see that
+/// it is still that one.
+zone::DumpNote file_note(const zone::ZoneView& zone, const zone::ZoneFileInfo& source) {
+  JournalEntry entry = source_entry(dns::Name(zone.apex()), zone.serial(), source);
+  entry.payload = encode_stamped(source);
+  return note_of(std::move(entry));
+}
+
+/// The records that a snapshot of the journal would have behind the zone (journal_snapshot.cpp). Of
+/// a zone that the journal does not know, at most the noted file.
+std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::ZoneView& zone,
+                                     std::uint64_t position) {
+  std::vector<zone::DumpNote> notes;
+  if (!zone.loaded()) return notes;
+  const MergeBase state = served_file_state(history, zone, position);
+  const zone::ZoneFileInfo noted = noted_source(zone);
+  if (!history.knows(zone.apex()) && state.overlay.known()) {
+    if (noted.stamp != 0) notes.push_back(file_note(zone, noted));
+    return notes;
+  }
+  const dns::Name name(zone.apex());
+  const dns::Serial file = state.file_serial.value_or(zone.serial());
+  notes.push_back(note_of(overlay_entry(name, file, zone.serial(), state.overlay)));
+  if (state.own)
+    notes.push_back(note_of(overlay_entry(name, file, zone.serial(), *state.own, true)));
+  auto source = state.source;
+  if (zone.source_mtime_ns() != 0) source = noted;
+  if (source) notes.push_back(file_note(zone, *source));
+  return notes;
+}
+
+Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::StoreView& version,
+                               std::uint64_t position, const DumpRequest& request) {
+  const auto history = request.history->get(position);
+  if (!history->problem().empty()) return fail(Errc::kIo, "{}", history->problem());
+  PacedFile out(file, request);
+  zone::DumpWriter writer([&](ByteView octets) { return out.write(octets); },
+                          {request.owner, static_cast<std::uint64_t>(std::time(nullptr)),
+                           version.version(), position, 0, store.line()});
+  Status done;
+  zone::ZoneWalk walk(version);
+  while (const zone::ZoneView zone = walk.next()) {
+    done = writer.put_zone(zone, shm::known_side(store.window(), zone.side_index()),
+                           notes_of(*history, zone, position));
+    if (!done) return pass(done);
+  }
+  done = writer.finish();
+  if (done) done = out.sync();
+  if (!done) return pass(done);
+  return WrittenDump{writer.counts(), writer.octets(), position};
+}
+
+Result<WrittenDump> write_file(Files& files, shm::Store& store, const zone::StoreView& version,
+                               std::uint64_t position, const DumpRequest& request) {
+  const std::string partial = request.path + kPartial;
+  auto file = files.open(partial, OpenMode::kSecret);
+  if (!file) return pass(file);
+  auto written = write_dump(**file, store, version, position, request);
+  crash_point("dump-synced");
+  Status named = written ? files.rename(partial, request.path) : Status();
+  if (named && written)
+    named = files.sync_directory(std::filesystem::path(request.path).parent_path().string());
+  if (written && named) return written;
+  static_cast<void>(files.remove(partial));
+  const Error& why = written ? named.error() : written.error();
+  return fail(why.code, "{}: {}", request.path, why.text);
+}
+
+}  // namespace
+
+void dump_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
+                asio::io_context& io, asio::thread_pool& pool, Files& files, DumpRequest request,
+                std::function<void(const Result<WrittenDump>&)> done) {
+  if (auto durable = check_end(journal); !durable) return done(pass(durable));
+  const shm::VersionInfo now = store.current();
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots.pin_own(now.number));
+  const zone::StoreView version(store.window(), now.root, now.number);
+  asio::post(pool, [=, &store, &io, &files, position = now.journal_position,
+                    request = std::move(request), done = std::move(done)]() mutable {
+    auto written = write_file(files, store, version, position, request);
+    asio::post(io, [pin = std::move(pin), written = std::move(written), done = std::move(done)] {
+      done(written);
+    });
+  });
+}
+
+}  // namespace pando::manager

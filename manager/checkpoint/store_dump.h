@@ -1,0 +1,45 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "manager/io/store_file.h"
+#include "manager/io/write_rate_limiter.h"
+#include "manager/journal/journal_history.h"
+#include "shm/slots.h"
+#include "shm/store.h"
+#include "zone/dump/dump_format.h"
+
+/// Writing a dump (zone/dump/dump_format.h): all that a build of another layout, or another server,
+/// needs to go on from a version, with what the journal knows of the zones' files.
+namespace pando::manager {
+
+struct WrittenDump {
+  zone::DumpCounts counts;
+  std::uint64_t octets = 0;
+  std::uint64_t position = 0;  ///< of the journal
+};
+
+struct DumpRequest {
+  std::string path;
+  shm::StoreOwner owner{};  ///< the journal's identity
+  std::shared_ptr<HistorySource> history;
+  std::shared_ptr<std::atomic<bool>> ended;  ///< set: give up
+  std::uint64_t octets_per_second = WriteRateLimiter::kOctetsPerSecond;
+};
+
+/// Writes the present version to `request.path`, which is there, whole and durable, when `done` is
+/// told so, and as it was before when it is not. In a thread of `pool`, from a pinned version,
+/// while the store goes on. Call on the commit thread, where `done` is called, too; all references
+/// outlive the pool's threads. The file is for its owner alone: it has all that is served. kIo, at
+/// once, while `journal`'s end is not durable: a crash of the host could take back a position that
+/// the dump has, and what the journal writes there then would be taken for what the dump says.
+void dump_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
+                asio::io_context& io, asio::thread_pool& pool, Files& files, DumpRequest request,
+                std::function<void(const Result<WrittenDump>&)> done);
+
+}  // namespace pando::manager

@@ -1,0 +1,287 @@
+#include "manager/checkpoint/store_opening.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "base/pause_point.h"
+#include "ipc/log.h"
+#include "manager/journal/journal_payload.h"
+#include "shm/live_file.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// An image up to this size is copied and checked in less than a tenth of a second: then all that
+/// is served has been checked.
+constexpr std::uint64_t kCopiedFirst = std::uint64_t{64} << 20;
+/// Chunks that have room behind the image's, for what comes while these are copied.
+constexpr std::uint64_t kRoomBehind = (std::uint64_t{1} << 30) / shm::kChunkOctets;
+constexpr std::uint64_t kLeastRoom = 64;
+
+/// Whether all of `octets` can become memory of the filesystem that has `path`, as it is now.
+bool has_memory(const std::string& path, std::uint64_t octets) {
+  struct statvfs status{};
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (::statvfs(folder.c_str(), &status) != 0) return false;
+  return status.f_blocks == 0 || status.f_bavail * status.f_frsize >= octets;  // 0: no limit
+}
+
+/// Whether a store can be served before the image is copied to it. Until then nothing becomes free,
+/// so there has to be room for what comes.
+bool may_borrow(const shm::StoreOptions& options, const shm::ImageState& state) {
+  const auto used = static_cast<std::uint64_t>(
+      std::count_if(state.chunks.begin(), state.chunks.end(),
+                    [](const shm::ImageChunk& chunk) { return chunk.count != 0; }));
+  const std::uint64_t octets = used * shm::kChunkOctets;
+  if (octets <= kCopiedFirst && !is_pause_point_armed("image-copy")) return false;
+  return options.size_limit / shm::kChunkOctets >= used + used / 4 + kLeastRoom &&
+         state.chunks.size() + kRoomBehind <= shm::kMaxImageChunks &&
+         has_memory(options.path, octets + octets / 8);
+}
+
+/// The image's chunks, and what comes behind them.
+class Restoration final : public shm::ImageSource {
+ public:
+  /// `path`: of a file that has the chunks and may be mapped; empty: they are copied first.
+  Restoration(shm::ImageSource& chunks, std::string path, const BringUp& bring_up)
+      : chunks_(chunks), path_(std::move(path)), bring_up_(bring_up) {}
+  Result<shm::ImageFile> file(std::uint32_t chunks) override {
+    if (path_.empty()) return fail(Errc::kUnsupported, "the image is copied first");
+    mapped_ = chunks;
+    return lend_image(path_, chunks);
+  }
+  void lent(std::unique_ptr<shm::Borrowing> borrowing) override {
+    borrowing_ = std::move(borrowing);
+  }
+  /// Null: the store has all.
+  std::unique_ptr<shm::Borrowing> take_borrowing() { return std::move(borrowing_); }
+  void used_again() override { is_whole_ = false; }
+  [[nodiscard]] bool is_whole() const noexcept { return is_whole_; }
+  [[nodiscard]] std::uint32_t mapped() const noexcept { return mapped_; }
+  Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t checksum) override {
+    return chunks_.read(chunk, into, checksum);
+  }
+  Status complete(shm::Store& store) override { return bring_up_ ? bring_up_(store) : Status(); }
+
+ private:
+  shm::ImageSource& chunks_;
+  std::string path_;
+  const BringUp& bring_up_;
+  std::uint32_t mapped_ = 0;
+  bool is_whole_ = true;
+  std::unique_ptr<shm::Borrowing> borrowing_;
+};
+
+Result<OpenedStore> restore_from(const shm::StoreOptions& options, const StoreSeeds& seeds,
+                                 bool copy_first) {
+  Image& image = *seeds.image;
+  auto chunks = image.source();
+  if (!chunks) return pass(chunks);
+  const shm::ImageState& state = image.index()->state;
+  const bool borrows = !copy_first && may_borrow(options, state);
+  Restoration source(**chunks, borrows ? image.chunks() : "", seeds.bring_up);
+  auto store = shm::Store::restore(options, state, source);
+  if (!store) return pass(store);
+  OpenedStore opened{std::move(*store), OpenedStore::From::kImage};
+  opened.has_image_version = source.is_whole();
+  if (auto borrowing = source.take_borrowing())
+    opened.lent = LentImage{std::move(*chunks), std::move(borrowing), image.chunks(),
+                            source.mapped(),    image.path(),         options.path};
+  return opened;
+}
+
+/// The store as the image has it; an image that cannot be used is told of and left out. kExists:
+/// another manager runs.
+Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& options,
+                                                 const StoreSeeds& seeds, bool copy_first) {
+  if (seeds.image == nullptr || seeds.image->index() == nullptr) return std::nullopt;
+  Image& image = *seeds.image;
+  const auto start = std::chrono::steady_clock::now();
+  const shm::ImageState& state = image.index()->state;
+  auto opened = restore_from(options, seeds, copy_first);
+  // Where chunks are the image's own, what is freed in them is no room for the journal's records.
+  if (!opened && opened.error().code == Errc::kFull && !copy_first)
+    opened = restore_from(options, seeds, true);
+  if (!opened && opened.error().code == Errc::kExists) return pass(opened);
+  if (!opened) {
+    image.forget();
+    if (seeds.image_refused) seeds.image_refused(opened.error());
+    return std::nullopt;
+  }
+  const auto spent = std::chrono::steady_clock::now() - start;
+  log::info("image_restored", "version", state.version, "journal_position", state.journal_position,
+            "octets", opened->store.stats().memory_octets, "octets_to_copy",
+            opened->lent ? opened->lent->borrowing->octets() : 0, "ms",
+            std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+  return std::optional<OpenedStore>(std::move(*opened));
+}
+
+}  // namespace
+
+Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeeds& seeds) {
+  // Whatever the last process died of before it had copied the image: what it read of that may be
+  // why (SIGBUS). So this time all is read and compared before anything looks at it.
+  const bool copy_first = seeds.copy_first || shm::died_borrowing(options);
+  auto live = shm::Store::attach(options);
+  if (live) return OpenedStore{std::move(*live), OpenedStore::From::kLive};
+  const Errc why = live.error().code;
+  if (why != Errc::kNotFound && why != Errc::kLayout && why != Errc::kCorrupt) return pass(live);
+  if (seeds.not_live)
+    if (auto ready = seeds.not_live(); !ready) return pass(ready);
+  if (why != Errc::kNotFound)
+    log::warning("store_replaced", "path", options.path, "reason", live.error().text);
+  if (seeds.dump) {
+    auto made = shm::Store::create(options, seeds.dump);
+    if (made) return OpenedStore{std::move(*made), OpenedStore::From::kDump};
+    if (made.error().code == Errc::kExists) return pass(made);
+    if (seeds.without_dump)
+      if (auto go_on = seeds.without_dump(); !go_on) return pass(go_on);
+    log::error("dump_not_used", "reason", made.error().text);
+  }
+  auto restored = restore_image(options, seeds, copy_first);
+  if (!restored) return pass(restored);
+  if (*restored) return std::move(**restored);
+  auto made = shm::Store::create(options, [&seeds](shm::Store&) {
+    if (seeds.begins_empty) seeds.begins_empty();
+    return Status();
+  });
+  if (!made) return pass(made);
+  return OpenedStore{std::move(*made), OpenedStore::From::kEmpty};
+}
+
+namespace {
+
+/// A zone that left the configuration, as ZoneTableSync would have it.
+Status replay_removal(shm::Store& store, const JournalRecord& record) {
+  const shm::VersionInfo base = store.current();
+  shm::Transaction transaction = store.begin();
+  transaction.use_reserve();
+  zone::Draft draft(transaction, base.root, base.number + 1);
+  if (!draft.snapshot().zone_at(record.zone)) return {};
+  if (auto removed = draft.remove_zone(record.zone); !removed) return removed;
+  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  return version ? Status() : pass(version);
+}
+
+/// True when the record says how a zone and its file compare at a serial that the zone, which is
+/// being served, has not got: it was to be put whole, and that never took place.
+bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
+  if (record.kind != RecordKind::kBase && record.kind != RecordKind::kOverlay) return false;
+  const shm::VersionInfo version = store.current();
+  const zone::ZoneView zone =
+      zone::StoreView(store.window(), version.root, version.number).zone_at(record.zone);
+  return zone && zone.loaded() && !(zone.serial() == record.to);
+}
+
+/// True when the record behind a zone's kGone says that the zone was to be put whole under the
+/// serial that it had (ZoneLoader::put). That never took place, and the zone must not go: workers
+/// answer from it, and its file may be another one by now.
+bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord& record) {
+  return gone && record.kind == RecordKind::kBase && record.zone == gone->zone &&
+         record.group_first == gone->group_first && record.position == gone->position + 1;
+}
+
+/// True when the record changed something (and its version is published).
+Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const NoteSink& note) {
+  const shm::VersionInfo base = store.current();
+  shm::Transaction transaction = store.begin();
+  transaction.use_reserve();
+  zone::Draft draft(transaction, base.root, base.number + 1);
+  const zone::ZoneView zone = draft.snapshot().zone_at(record.zone);
+  if (!zone || !zone.loaded() || !(zone.serial() == record.from)) {
+    note({false,
+          fmt::format("journal record {} of {} ({} to {}) does not fit and was skipped",
+                      record.position, to_text(record.zone), record.from.value, record.to.value)});
+    return false;
+  }
+  auto changes = served_changes(record);
+  if (!changes) return pass(changes);
+  // It was within the limits when it was accepted, and they may have changed since.
+  auto applied = draft.apply(*changes, {0, 0, 0});
+  if (!applied) return pass(applied);
+  crash_point("replay-staged");
+  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  if (!version) return pass(version);
+  crash_point("replay-published");
+  return true;
+}
+
+/// Which file the zone, as it is now, stands beside.
+Status replay_source(shm::Store& store, const JournalRecord& record) {
+  const auto source = decode_source(record.payload);
+  if (!source) return fail(source.error().code, "{}", source.error().text);
+  const shm::VersionInfo base = store.current();
+  shm::Transaction transaction = store.begin();
+  transaction.use_reserve();
+  zone::Draft draft(transaction, base.root, base.number + 1);
+  const zone::ZoneView zone = draft.snapshot().zone_at(record.zone);
+  if (!zone || !zone.loaded() || !(zone.serial() == record.to)) return {};
+  if (auto put = draft.put_zone_source(record.zone, *source); !put) return put;
+  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  return version ? Status() : pass(version);
+}
+
+}  // namespace
+
+Status replay_journal(shm::Store& store, Journal& journal, Files& files, const NoteSink& note) {
+  std::uint64_t replayed = 0;
+  std::uint64_t failed_at = 0;
+  std::uint64_t never_put = 0;
+  std::uint64_t last = 0;
+  std::optional<JournalRecord> gone;  // held back until it is known what stands behind it
+  const auto remove_gone = [&]() -> Status {
+    const auto record = std::exchange(gone, std::nullopt);
+    return record ? replay_removal(store, *record) : Status();
+  };
+  auto walked = for_each_record(
+      files, journal.files(), store.current().journal_position,
+      [&](JournalRecord&& record) -> Status {
+        last = record.position;
+        if (is_put_behind(gone, record)) {
+          never_put = std::exchange(gone, std::nullopt)->position;
+          return {};
+        }
+        if (auto removed = remove_gone(); !removed) return removed;
+        if (record.kind == RecordKind::kGone) {
+          gone = std::move(record);
+          return {};
+        }
+        if (never_put == 0 && is_of_another_zone(store, record)) never_put = record.position;
+        if (record.kind == RecordKind::kSource && never_put == 0)
+          return replay_source(store, record);
+        // The others only say how zone and file compare; an edit may do no more either.
+        if (!changes_zone(record)) return {};
+        never_put = 0;
+        auto done = replay_record(store, record, note);
+        if (!done) {
+          failed_at = record.position;
+          return pass(done);
+        }
+        replayed += *done ? 1 : 0;
+        return {};
+      },
+      note);
+  if (walked) walked = remove_gone();
+  // What cannot be applied was never acknowledged: it must not come back behind later updates.
+  if (failed_at != 0) {
+    note({true, fmt::format("journal records from {} on could not be applied: {}", failed_at,
+                            walked.error().text)});
+    journal.abandon(failed_at);
+    return {};
+  }
+  if (never_put != 0) journal.abandon(never_put);
+  if (replayed > 0) log::info("journal_replayed", "records", replayed);
+  if (!walked || never_put != 0 || last <= store.current().journal_position) return walked;
+  // The store has seen all of them now, also those that changed nothing.
+  auto version = store.publish(store.begin(), store.current().root, last);
+  return version ? Status() : pass(version);
+}
+
+}  // namespace pando::manager

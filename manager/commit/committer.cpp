@@ -1,0 +1,487 @@
+#include "manager/commit/committer.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "dns/folded_key.h"
+#include "ipc/log.h"
+#include "manager/journal/journal_end.h"
+#include "manager/journal/journal_payload.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// While the reserve is in use, only what needs it goes on: blocks that fit behind others would
+/// lead to root blocks that do not, and use it up. Of deletes some is kept for compaction.
+Status leaves_reserve(shm::Store& store, shm::Reserve use) {
+  if (use == shm::Reserve::kAll || store.leaves_reserve(use)) return {};
+  if (store.reclaim() > 0 && store.leaves_reserve(use)) return {};
+  return fail(Errc::kFull, "the store has reached its size limit");
+}
+
+/// Whatever the disk calls it: kFull is said of the store.
+Error not_journalled(const Error& error) {
+  return {Errc::kIo, fmt::format("the journal cannot be written: {}", error.text)};
+}
+
+}  // namespace
+
+/// A version being made.
+struct Committer::Group {
+  Group(shm::Transaction&& t, shm::Ref<> root, std::uint64_t version)
+      : transaction(std::move(t)), draft(transaction, root, version) {}
+  shm::Transaction transaction;
+  zone::Draft draft;
+  std::vector<CommitRequest> staged;
+  std::vector<JournalEntry> entries;
+  std::uint64_t first_position = 0;
+};
+
+Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
+                     JournalThread& journal_thread, Options options)
+    : io_(io),
+      store_(store),
+      journal_(journal),
+      journal_thread_(journal_thread),
+      options_(options),
+      position_(store.current().journal_position),
+      pending_timer_(io) {}
+
+Committer::~Committer() = default;
+
+void Committer::on_published(std::function<void(std::uint64_t)> hook) {
+  published_hook_ = std::move(hook);
+}
+void Committer::on_zone_changed(std::function<void(const dns::Name&, bool)> hook) {
+  zone_hook_ = std::move(hook);
+}
+void Committer::on_journalled(std::function<void(const JournalEntry&)> hook) {
+  journalled_hook_ = std::move(hook);
+}
+void Committer::on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
+  upkeep_hook_ = std::move(hook);
+}
+bool Committer::busy() const noexcept { return in_flight_ || !queue_.empty(); }
+
+zone::StoreView Committer::current() const {
+  const shm::VersionInfo version = store_.current();
+  return zone::StoreView(store_.window(), version.root, version.number);
+}
+
+void Committer::submit(CommitRequest request) {
+  queue_.push_back(std::move(request));
+  schedule();
+}
+
+/// A group starts from the event loop, not from submit(): requests that arrived in the same round
+/// share it.
+void Committer::schedule() {
+  if (scheduled_ || in_flight_ || queue_.empty()) return;
+  scheduled_ = true;
+  asio::post(io_, [this] {
+    scheduled_ = false;
+    run_next();
+  });
+}
+
+std::vector<CommitRequest> Committer::take_group() {
+  std::vector<CommitRequest> group;
+  const std::size_t limit = singly_ > 0 ? 1 : options_.max_group;
+  while (!queue_.empty() && group.size() < limit) {
+    const bool alone = queue_.front().kind == CommitRequest::Kind::kAlone;
+    if (alone && !group.empty()) break;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    if (alone) return group;
+  }
+  if (singly_ > 0) {
+    --singly_;
+    return group;
+  }
+  if (upkeep_hook_)
+    if (auto upkeep = upkeep_hook_()) group.push_back(std::move(*upkeep));
+  return group;
+}
+
+void Committer::run_next() {
+  if (in_flight_ || queue_.empty()) return;
+  const shm::VersionInfo base = store_.current();
+  auto group = std::make_shared<Group>(store_.begin(), base.root, base.number + 1);
+  group->staged = take_group();
+  in_flight_ = true;
+  stage_group(*group);
+  add_owed_notes(*group);
+  if (group->staged.empty()) {
+    in_flight_ = false;
+  } else if (group->draft.root() == base.root && group->entries.empty()) {
+    answer(*group, base.number);  // nothing changed
+  } else if (group->entries.empty()) {
+    publish(*group, position_);
+  } else if (syncs_here(*group)) {
+    ++counters_.synced_here;
+    journalled(group, append(*group));
+    return;
+  } else {
+    write_journal(std::move(group));
+    return;
+  }
+  schedule();
+}
+
+/// Stages each request; those that fail are answered at once and leave the group. When the store is
+/// full or damaged the whole transaction is dropped.
+void Committer::stage_group(Group& group) {
+  std::vector<CommitRequest> requests = std::exchange(group.staged, {});
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::size_t entries = group.entries.size();
+    auto staged = stage_one(group, requests[i], requests.size() == 1);
+    if (staged) {
+      group.staged.push_back(std::move(requests[i]));
+      continue;
+    }
+    group.entries.resize(entries);
+    const bool invalid =
+        staged.error().code == Errc::kFull || staged.error().code == Errc::kCorrupt;
+    if (invalid && requests.size() > 1) {
+      for (std::size_t j = i; j < requests.size(); ++j)
+        group.staged.push_back(std::move(requests[j]));
+      return retry_singly(group);
+    }
+    ++counters_.failed;
+    requests[i].done(pass(staged));
+  }
+}
+
+/// A step that needed no room cannot have taken it from others.
+Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
+  Stage stage{group.transaction, group.draft, group.entries, alone};
+  const std::uint64_t before = group.transaction.allocated_octets();
+  auto staged = request.stage(stage);
+  ++counters_.requests;
+  crash_point("commit-staged");
+  if (!staged || group.transaction.allocated_octets() == before) return staged;
+  return leaves_reserve(store_, stage.reserve);
+}
+
+/// All go back to the queue's front and become groups of one, so that each is judged for itself.
+void Committer::retry_singly(Group& group) {
+  std::vector<CommitRequest> requests = std::exchange(group.staged, {});
+  group.entries.clear();
+  for (auto request = requests.rbegin(); request != requests.rend(); ++request)
+    queue_.push_front(std::move(*request));
+  singly_ += requests.size();
+}
+
+/// Only what is small, and with nothing to put together meanwhile. A disk that was slow has to show
+/// that it is not.
+bool Committer::syncs_here(const Group& group) const {
+  constexpr std::size_t kMostOctets = std::size_t{64} << 10;
+  std::size_t octets = 0;
+  for (const JournalEntry& entry : group.entries) octets += entry.payload.size();
+  if (octets > kMostOctets) return false;
+  return group.staged.size() == 1 && queue_.empty() && quick_in_a_row_ >= options_.quick_syncs &&
+         journal_thread_.idle();
+}
+
+/// By whoever uses the journal now.
+Result<std::uint64_t> Committer::append(Group& group) {
+  const auto start = std::chrono::steady_clock::now();
+  group.first_position = journal_.last_position() + 1;
+  auto position = journal_.append(group.entries);
+  const bool quick = std::chrono::steady_clock::now() - start <= options_.quick_sync;
+  quick_in_a_row_ = quick ? std::min(quick_in_a_row_ + 1, options_.quick_syncs) : 0;
+  crash_point("commit-journalled");
+  return position;
+}
+
+void Committer::write_journal(std::shared_ptr<Group> group) {
+  journal_thread_.post([this, group = std::move(group)] {
+    auto position = append(*group);
+    asio::post(io_, [this, group, position = std::move(position)]() mutable {
+      journalled(group, std::move(position));
+    });
+  });
+}
+
+void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint64_t> position) {
+  if (position)
+    publish(*group, *position);
+  else
+    fail_group(*group, not_journalled(position.error()));
+  schedule();
+}
+
+void Committer::publish(Group& group, std::uint64_t position) {
+  crash_point("commit-before-publish");
+  const std::uint64_t fresh = group.transaction.allocated_octets();
+  auto version = store_.publish(std::move(group.transaction), group.draft.root(), position);
+  crash_point("commit-published");
+  if (!version) {
+    if (!group.entries.empty())
+      journal_thread_.post([this, first = group.first_position] { journal_.abandon(first); });
+    return fail_group(group, version.error());
+  }
+  position_ = position;
+  note_sources(group);
+  ++counters_.versions;
+  counters_.store_octets += fresh;
+  if (store_.may_reclaim()) store_.reclaim();
+  if (journalled_hook_)
+    for (const JournalEntry& entry : group.entries) journalled_hook_(entry);
+  if (published_hook_) published_hook_(*version);
+  tell_changes(group);
+  answer(group, *version);
+}
+
+void Committer::answer(Group& group, std::uint64_t version) {
+  in_flight_ = false;
+  for (CommitRequest& request : group.staged) {
+    request.done(version);
+    crash_point("commit-acknowledged");
+  }
+}
+
+void Committer::fail_group(Group& group, const Error& error) {
+  in_flight_ = false;
+  counters_.failed += group.staged.size();
+  for (CommitRequest& request : group.staged) request.done(tl::unexpected<Error>(error));
+}
+
+void Committer::secure_journal() {
+  if (journal_.is_secured() || securing_) return;
+  securing_ = true;
+  journal_thread_.post([this] {
+    const bool secured = journal_.append({}).has_value();
+    asio::post(io_, [this, secured] {
+      securing_ = false;
+      if (secured) log::info("journal_durable_again");
+    });
+  });
+}
+
+void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied done) {
+  auto applied = std::make_shared<zone::Applied>();
+  CommitRequest request;
+  request.stage = [this, compute = std::move(compute), limits, applied](Stage& stage) -> Status {
+    auto result = stage_difference(stage, compute, limits);
+    if (!result) return pass(result);
+    *applied = std::move(*result);
+    return {};
+  };
+  request.done = [applied, done = std::move(done)](const Result<std::uint64_t>& version) {
+    if (version)
+      done(std::move(*applied));
+    else
+      done(tl::unexpected<Error>(version.error()));
+  };
+  submit(std::move(request));
+}
+
+Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& compute,
+                                                  const zone::DataLimits& limits) const {
+  // What has nothing to journal finds what it wants there; a crash of the host may still take that.
+  const auto unchanged = [this](zone::Applied&& applied) -> Result<zone::Applied> {
+    if (auto durable = check_end(journal_); !durable) return pass(durable);
+    return std::move(applied);
+  };
+  auto changes = compute(stage.draft.snapshot());
+  if (!changes) return pass(changes);
+  if (changes->empty()) return unchanged({});
+  stage.use_reserve_for(changes->removed.size(), changes->added.size());
+  auto result = stage.draft.apply(*changes, limits);
+  if (!result) return result;
+  *changes = {};  // what has become of them is in the result
+  if (result->effective.empty()) return unchanged(std::move(*result));
+  note_difference(stage, *result, RecordKind::kDelta);
+  return result;
+}
+
+bool Committer::source_noted(const dns::Name& zone) const {
+  return sources_.contains(dns::folded_key(zone));
+}
+
+void Committer::note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const {
+  const dns::Name& name = applied.effective.zone;
+  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
+  const bool noted = (stage.source_noted ? *stage.source_noted : source_noted(name)) ||
+                     (!stage.journal.empty() && stage.journal.back().zone == name);
+  if (zone.source_mtime_ns() != 0 && !noted)
+    stage.journal.push_back(source_entry(name, applied.from, noted_source(zone)));
+  stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
+}
+
+void Committer::note_sources(const Group& group) {
+  for (const JournalEntry& entry : group.entries) {
+    if (!pending_.empty()) pending_.erase(dns::folded_key(entry.zone));
+    if (entry.kind == RecordKind::kSource) sources_.insert(dns::folded_key(entry.zone));
+    if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
+      sources_.erase(dns::folded_key(entry.zone));
+  }
+}
+
+/// Differences; zones that are put whole need not be in the journal, so put_zone() tells of them.
+void Committer::tell_changes(const Group& group) const {
+  if (!zone_hook_) return;
+  for (const JournalEntry& entry : group.entries) {
+    const bool difference = entry.kind == RecordKind::kDelta || entry.kind == RecordKind::kEdit ||
+                            entry.kind == RecordKind::kTransfer;
+    if (difference && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
+  }
+}
+
+void Committer::add_pending(const dns::Name& apex, std::vector<JournalEntry> notes) {
+  pending_[dns::folded_key(apex)] = std::move(notes);
+  if (pending_.size() == 1) flush_pending();
+}
+
+/// Without them a zone's next difference would not fit what the journal has of it.
+void Committer::add_owed_notes(Group& group) const {
+  if (pending_.empty() || group.entries.empty()) return;
+  std::unordered_set<std::string> seen;
+  std::vector<JournalEntry> entries;
+  for (JournalEntry& entry : group.entries) {
+    const std::string key = dns::folded_key(entry.zone);
+    const auto owed = pending_.find(key);
+    // These begin anew, or are what is owed.
+    const bool needs_none = entry.kind == RecordKind::kBase || entry.kind == RecordKind::kGone ||
+                            entry.kind == RecordKind::kOverlay;
+    if (seen.insert(key).second && owed != pending_.end() && !needs_none)
+      entries.insert(entries.end(), owed->second.begin(), owed->second.end());
+    entries.push_back(std::move(entry));
+  }
+  group.entries = std::move(entries);
+}
+
+void Committer::flush_pending() {
+  pending_timer_.expires_after(options_.note_again);
+  pending_timer_.async_wait([this](asio::error_code error) {
+    if (error || pending_.empty()) return;
+    CommitRequest request;
+    request.stage = [this](Stage& stage) -> Status {
+      stage_owed_notes(stage);
+      return {};
+    };
+    request.done = [this, zones = pending_.size()](const Result<std::uint64_t>& version) {
+      if (version)
+        log::info("zones_noted", "zones", zones);
+      else
+        log::warning("zones_not_noted", "zones", zones, "reason", version.error().text);
+      if (!pending_.empty()) flush_pending();
+    };
+    submit(std::move(request));
+  });
+}
+
+void Committer::stage_owed_notes(Stage& stage) {
+  const zone::StoreView snapshot = stage.draft.snapshot();
+  std::erase_if(pending_, [&](const auto& entry) {
+    const JournalEntry& note = entry.second.front();
+    const zone::ZoneView zone = snapshot.zone_at(note.zone);
+    return !zone || !zone.loaded() || !(zone.serial() == note.to);
+  });
+  for (const auto& [key, notes] : pending_)
+    stage.journal.insert(stage.journal.end(), notes.begin(), notes.end());
+}
+
+void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
+                         shm::Transaction&& built_in, const zone::ZoneFileInfo& source,
+                         Finished done) {
+  auto had_data = std::make_shared<bool>(false);
+  ZonePut put{apex, std::move(built), std::move(built_in), source, {}, {}};
+  put.check = [had_data](const zone::ZoneView& before) -> Status {
+    *had_data = before && before.loaded();
+    return {};
+  };
+  put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
+    if (status) sources_.erase(dns::folded_key(apex));
+    if (status) pending_.erase(dns::folded_key(apex));
+    if (status && *had_data) note_whole_transfer(apex, current().zone_at(apex).serial());
+    done(status);
+  });
+}
+
+void Committer::zone_replaced(const dns::Name& apex) {
+  crash_point("zone-replaced");
+  sources_.erase(dns::folded_key(apex));
+  pending_.erase(dns::folded_key(apex));
+  note_whole_transfer(apex, current().zone_at(apex).serial());
+  if (zone_hook_) zone_hook_(apex, true);
+}
+
+/// A step of its own. Without it (the disk is full, the process killed) the next difference does
+/// not fit the one before, and what came by update is not known any more.
+void Committer::note_whole_transfer(const dns::Name& apex, dns::Serial serial) {
+  CommitRequest request;
+  request.stage = [apex, serial](Stage& stage) -> Status {
+    const zone::ZoneView zone = stage.draft.snapshot().zone_at(apex);
+    if (!zone || !zone.loaded() || !(zone.serial() == serial)) return {};
+    stage.journal.push_back(base_entry(zone));
+    stage.journal.push_back(transfer_entry(zone));
+    return {};
+  };
+  request.done = [](const Result<std::uint64_t>&) {};
+  submit(std::move(request));
+}
+
+void Committer::put_zone(ZonePut put, Finished done) {
+  auto zone = std::make_shared<ZonePut>(std::move(put));
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [zone](Stage& stage) -> Status {
+    if (zone->check)
+      if (auto ok = zone->check(stage.draft.snapshot().zone_at(zone->apex)); !ok) return ok;
+    stage.use_reserve(zone->built_in.reserve_use());
+    stage.transaction.absorb(std::move(zone->built_in));
+    if (auto placed = stage.draft.put_zone(zone->apex, *zone->built, zone->source); !placed)
+      return placed;
+    if (zone->note) zone->note(stage.journal, stage.draft.snapshot().zone_at(zone->apex));
+    return {};
+  };
+  request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
+    if (version && zone_hook_) zone_hook_(zone->apex, true);
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  submit(std::move(request));
+}
+
+void Committer::put_new_zones(NewZones zones, Finished done) {
+  auto together = std::make_shared<NewZones>(std::move(zones));
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [together](Stage& stage) -> Status {
+    for (const NewZones::Zone& zone : together->zones) {
+      const zone::ZoneView before = stage.draft.snapshot().zone_at(zone.apex);
+      if (!before || before.loaded())
+        return fail(Errc::kExists, "{} is not a zone without data", to_text(zone.apex));
+    }
+    stage.use_reserve(together->built_in.reserve_use());
+    stage.transaction.absorb(std::move(together->built_in));
+    for (const NewZones::Zone& zone : together->zones)
+      if (auto placed = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !placed)
+        return placed;
+    return {};
+  };
+  request.done = [this, together, done = std::move(done)](const Result<std::uint64_t>& version) {
+    if (version && zone_hook_)
+      for (const NewZones::Zone& zone : together->zones) zone_hook_(zone.apex, true);
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  submit(std::move(request));
+}
+
+void Committer::edit(std::function<Status(zone::Draft&)> step, Finished done, shm::Reserve use) {
+  CommitRequest request;
+  request.stage = [step = std::move(step), use](Stage& stage) {
+    stage.use_reserve(use);
+    return step(stage.draft);
+  };
+  request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  submit(std::move(request));
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,31 @@
+#include "manager/commit/huge_pages.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+void HugePages::check() {
+  if (busy_) return;
+  const std::uint64_t memory = store_.stats().memory_octets;
+  if (memory < looked_at_) looked_at_ = memory;  // it has shrunk, and will grow again from here
+  if (memory - looked_at_ < std::max(options_.growth_octets, memory / 8)) return;
+  busy_ = true;
+  looked_at_ = memory;
+  asio::post(pool_, [this] {
+    const std::size_t regions = store_.collapse(options_.regions);
+    asio::post(io_, [this, regions] { finished(regions); });
+  });
+}
+
+void HugePages::finished(std::size_t regions) {
+  busy_ = false;
+  done_ += regions;
+  if (regions > 0) log::debug("huge_pages", "regions", regions, "total", done_);
+  // There may be more: the next check goes on, until nothing is left that the kernel can do.
+  if (regions > 0) looked_at_ = 0;
+}
+
+}  // namespace pando::manager

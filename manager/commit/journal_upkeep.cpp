@@ -1,0 +1,103 @@
+#include "manager/commit/journal_upkeep.h"
+
+#include <asio/post.hpp>
+
+#include "base/crash_point.h"
+#include "ipc/log.h"
+#include "manager/journal/journal_snapshot.h"
+
+namespace pando::manager {
+
+namespace {
+constexpr std::chrono::seconds kPauseAfterFailure{60};
+}  // namespace
+
+/// One snapshot being made.
+struct JournalUpkeep::Round {
+  zone::StoreView version;
+  shm::SlotTable::OwnPin pin;
+  std::uint64_t position = 0;
+  JournalFiles sealed;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
+                             JournalThread& journal_thread, Files& files, Journal& journal,
+                             Committer& committer, shm::SlotTable& slots, std::uint64_t limit)
+    : io_(io),
+      pool_(pool),
+      journal_thread_(journal_thread),
+      files_(files),
+      journal_(journal),
+      committer_(committer),
+      slots_(slots),
+      limit_(limit) {}
+
+/// Past the limit, and grown by half since the last snapshot: when the zones themselves are larger
+/// than the limit, writing them again and again would help nobody.
+void JournalUpkeep::check(bool blocked) {
+  if (running_ || blocked || std::chrono::steady_clock::now() < pause_until_) return;
+  const std::uint64_t octets = journal_.total_octets();
+  if (octets <= limit_ || octets < last_size_ + last_size_ / 2) return;
+  running_ = true;
+  begin();
+}
+
+/// Between two groups the published version holds everything that the journal has. The seal stands
+/// in the journal thread's queue before the next group's records.
+void JournalUpkeep::begin() {
+  auto round = std::make_shared<Round>();
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [this, round](Stage&) -> Status {
+    round->version = committer_.current();
+    round->pin = slots_.pin_own(round->version.version());
+    round->position = committer_.position();
+    journal_thread_.post([this, round] {
+      journal_.seal();
+      round->sealed = journal_.sealed_files();
+      asio::post(pool_, [this, round] { write(round); });
+    });
+    return {};
+  };
+  request.done = [](const Result<std::uint64_t>&) {};
+  committer_.submit(std::move(request));
+}
+
+void JournalUpkeep::write(const std::shared_ptr<Round>& round) {
+  auto path =
+      write_snapshot(files_, journal_.directory(), round->sealed, round->version, round->position);
+  if (!path) {
+    asio::post(io_, [this, round, status = Status(pass(path))] { end(round, status); });
+    return;
+  }
+  crash_point("journal-snapshot-synced");
+  asio::post(io_, [this, round, path = *path] {
+    if (!before_dropping_) return drop(round, path);
+    before_dropping_([this, round, path] { drop(round, path); });
+  });
+}
+
+void JournalUpkeep::drop(const std::shared_ptr<Round>& round, const std::string& path) {
+  journal_thread_.post([this, round, path] {
+    auto status = journal_.replace_by_snapshot(path, round->position, round->sealed);
+    asio::post(io_, [this, round, status] { end(round, status); });
+  });
+}
+
+void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& status) {
+  running_ = false;
+  round->pin = {};
+  last_size_ = journal_.total_octets();
+  const auto spent = std::chrono::steady_clock::now() - round->start;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(spent).count();
+  if (status) {
+    ++snapshots_;
+    log::info("journal_snapshot", "position", round->position, "octets", last_size_, "ms", ms);
+    return;
+  }
+  pause_until_ = std::chrono::steady_clock::now() + kPauseAfterFailure;
+  log::warning("journal_snapshot_failed", "reason", status.error().text, "octets", last_size_);
+}
+
+}  // namespace pando::manager

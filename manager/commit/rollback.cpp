@@ -1,0 +1,178 @@
+#include "manager/commit/rollback.h"
+
+#include <optional>
+
+#include "manager/commit/zone_diff.h"
+#include "manager/journal/journal_end.h"
+#include "manager/journal/record_changes.h"
+#include "manager/support/soa.h"
+#include "zone/history/history.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Differences folded from an old version on, turned round: `after` is what a record was then, and
+/// `before` what it is now.
+class WayBack {
+ public:
+  void take(const zone::HistoryRecord& record) {
+    if (record.type == dns::RRType::kSOA) return take_soa(record);
+    const auto [at, fresh] =
+        steps_.try_emplace(RecordKey(record.owner, record.type, record.rdata), Step{});
+    Step& step = at->second;
+    // The first that is said of a record tells whether it was there.
+    if (fresh && !record.added) step.after = record.ttl;
+    step.before = record.added ? std::optional(record.ttl) : std::nullopt;
+  }
+  Steps steps() && {
+    std::erase_if(steps_,
+                  [](const auto& entry) { return entry.second.before == entry.second.after; });
+    return std::move(steps_);
+  }
+  [[nodiscard]] const std::optional<zone::Record>& soa() const noexcept { return soa_; }
+
+ private:
+  void take_soa(const zone::HistoryRecord& record) {
+    if (soa_ || record.added) return;
+    soa_ = zone::Record{dns::HeapName(record.owner), record.type, record.ttl,
+                        Bytes(record.rdata.begin(), record.rdata.end())};
+  }
+
+  Steps steps_;
+  std::optional<zone::Record> soa_;
+};
+
+/// Folds what leads from `data` back to `serial`. kNotFound, kCorrupt.
+Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
+  const std::string apex = to_text(data.apex());
+  auto reader = zone::HistoryReader::from(data, serial);
+  if (!reader)
+    return fail(Errc::kNotFound, "the change history of {} does not reach back to serial {}", apex,
+                serial.value);
+  while (const zone::HistoryRecord* record = reader->next()) way.take(*record);
+  if (reader->damaged() || !way.soa())
+    return fail(Errc::kCorrupt, "the change history of {} is damaged", apex);
+  return {};
+}
+
+/// Adds what is done after `steps`.
+void go_on(Steps& steps, Steps&& then) {
+  while (!then.empty()) {
+    const auto moved = steps.insert(then.extract(then.begin()));
+    if (moved.inserted) continue;
+    Step& step = moved.position->second;
+    step.after = moved.node.mapped().after;
+    if (step.before == step.after) steps.erase(moved.position);
+  }
+}
+
+/// The changes, and the present SOA replaced by `soa` under the next serial. kInvalid: the zone
+/// would be signed again, with a signature of the SOA's old serial.
+Result<zone::Changeset> with_serial(zone::Changeset changes, zone::Record present, zone::Record soa,
+                                    dns::Serial next) {
+  for (const zone::Record& record : changes.added)
+    if (record.type == dns::RRType::kRRSIG && dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
+      return fail(Errc::kInvalid, "{} was signed then: nobody here can sign a serial for it",
+                  to_text(changes.zone));
+  set_soa_serial(soa.rdata, next);
+  changes.removed.push_back(std::move(present));
+  changes.added.push_back(std::move(soa));
+  return changes;
+}
+
+}  // namespace
+
+Status check_rollback(const zone::ZoneView& zone) {
+  if (zone.denial() == zone::Denial::kUnsigned && zone.soa().signature_count() == 0) return {};
+  return fail(Errc::kInvalid, "{} is signed: nobody here can sign a serial for it",
+              to_text(zone.apex()));
+}
+
+Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone, dns::Serial serial,
+                                         config::SerialPolicy policy, std::uint64_t now) {
+  const dns::Name apex(zone.apex());
+  if (auto fine = check_rollback(zone); !fine) return pass(fine);
+  if (zone.serial() == serial) return zone::Changeset{apex, {}, {}};
+  WayBack way;
+  if (auto folded = fold(zone, serial, way); !folded) return pass(folded);
+  auto present = soa_record(zone);
+  if (!present) return fail(Errc::kCorrupt, "{} has no SOA record", to_text(apex));
+  zone::Record soa = *way.soa();
+  return with_serial(changes_of(apex, std::move(way).steps()), std::move(*present), std::move(soa),
+                     next_serial(zone.serial(), policy, now));
+}
+
+Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
+                                         const zone::ZoneSnapshot& version,
+                                         config::SerialPolicy policy, std::uint64_t now) {
+  const dns::Name apex(zone.apex());
+  if (!version.held())
+    return fail(Errc::kNotFound, "snapshot '{}' of {} was lost: {}", version.label, to_text(apex),
+                zone::to_text(version.state));
+  if (version.aside == 0) return rollback_changes(zone, version.serial, policy, now);
+  if (auto fine = check_rollback(zone); !fine) return pass(fine);
+  const zone::ZoneView data = zone::data_of(zone, version);
+  auto soa = data ? soa_record(data) : std::nullopt;
+  auto present = soa_record(zone);
+  if (!soa || !present)
+    return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", version.label, to_text(apex));
+  zone::Changeset changes = *diff_zones(zone, data, UINT64_MAX);
+  if (!(data.serial() == version.serial)) {
+    WayBack way;
+    if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
+    soa = way.soa();
+    Steps steps = steps_of(std::move(changes));
+    go_on(steps, std::move(way).steps());
+    changes = changes_of(apex, std::move(steps));
+  }
+  Bytes same = soa->rdata;
+  set_soa_serial(same, zone.serial());
+  if (changes.empty() && soa->ttl == present->ttl && same == present->rdata)
+    return zone::Changeset{apex, {}, {}};
+  return with_serial(std::move(changes), std::move(*present), std::move(*soa),
+                     next_serial(zone.serial(), policy, now));
+}
+
+Result<zone::Changeset> RollbackTarget::changes(const zone::ZoneView& zone,
+                                                config::SerialPolicy policy,
+                                                std::uint64_t now) const {
+  if (label.empty()) return rollback_changes(zone, serial, policy, now);
+  const auto saved = zone::saved_versions(zone);
+  const zone::ZoneSnapshot* version = zone::find_saved(saved, label);
+  if (version == nullptr)
+    return fail(Errc::kNotFound, "{} has no snapshot '{}'", to_text(zone.apex()), label);
+  return rollback_changes(zone, *version, policy, now);
+}
+
+std::uint64_t RollbackTarget::records(const zone::ZoneView& zone) const {
+  if (!zone || !zone.loaded()) return 0;
+  const auto saved = zone::saved_versions(zone);
+  const zone::ZoneSnapshot* version = zone::find_saved(saved, label);
+  const zone::ZoneView data = version == nullptr ? zone : zone::data_of(zone, *version);
+  if (!data) return 0;
+  const dns::Serial from = version == nullptr ? serial : version->serial;
+  const auto history = zone::HistoryReader::from(data, from);
+  const bool aside = version != nullptr && version->aside != 0;
+  return (history ? history->records() : 0) +
+         (aside ? zone.record_count() + data.record_count() : 0);
+}
+
+Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,
+                      const dns::Name& name, const RollbackTarget& target,
+                      config::SerialPolicy policy, std::uint64_t now,
+                      const zone::DataLimits& limits) {
+  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
+  if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
+  auto changes = target.changes(zone, policy, now);
+  if (!changes) return pass(changes);
+  if (changes->empty()) return check_end(journal);
+  stage.use_reserve_for(changes->removed.size(), changes->added.size());
+  auto applied = stage.draft.apply(*changes, limits.of_history());
+  if (!applied) return pass(applied);
+  *changes = {};  // what has become of them is in `applied`
+  committer.note_difference(stage, *applied, RecordKind::kDelta);
+  return {};
+}
+
+}  // namespace pando::manager

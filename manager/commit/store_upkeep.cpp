@@ -1,0 +1,293 @@
+#include "manager/commit/store_upkeep.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "ipc/log.h"
+#include "shm/reserve.h"
+
+namespace pando::manager {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLeastPerStep = 32;
+constexpr std::size_t kMostPerStep = 16384;
+/// Zones whose history one step looks at, unless there is no room for so many.
+constexpr std::size_t kHistoriesPerStep = 8;
+/// Small gains add up in the chunk that is being filled: only then has a walk brought nothing.
+constexpr unsigned kWalksInVain = 32;
+/// In a store that is nearly full also chunks with this much in them are emptied: what scattered
+/// deletes leave behind is small holes everywhere, together more than the reserve.
+constexpr unsigned kTightVictimPercent = 98;
+/// Of what is free beyond the reserve, this part may change before another walk is looked for:
+/// that is a pass over all chunks, too.
+constexpr std::uint64_t kSlackPart = 16;
+/// Garbage of this many percent makes steps longer: updates must not outrun the walk.
+constexpr std::uint64_t kUrgentPercent = 33;
+constexpr int kUrgentFactor = 4;
+/// After a step that failed, or a walk that could not help, nothing is tried for this long.
+constexpr std::chrono::seconds kPause{1};
+
+std::uint64_t milliseconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+/// Processor time of this thread: on a busy host the wall clock would make steps ever shorter just
+/// when they fall behind.
+std::chrono::nanoseconds processor_time() noexcept {
+  timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+}
+
+}  // namespace
+
+StoreUpkeep::StoreUpkeep(asio::io_context& io, shm::Store& store, Committer& committer,
+                         Options options)
+    : store_(store), committer_(committer), options_(options), timer_(io) {}
+
+void StoreUpkeep::start() {
+  committer_.on_idle_room([this] { return next_step(); });
+  tick();
+}
+
+void StoreUpkeep::stop() {
+  stopped_ = true;
+  timer_.cancel();
+}
+
+void StoreUpkeep::tick() {
+  if (stopped_) return;
+  reclaim();
+  if (!committer_.busy())
+    if (auto step = next_step()) committer_.submit(std::move(*step));
+  timer_.expires_after(options_.interval);
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+void StoreUpkeep::reclaim() {
+  if (store_.stats().waiting_chunks > 0) counters_.chunks_reclaimed += store_.reclaim();
+}
+
+/// Chunks that wait for readers are nobody's fault, and those that a zone is being built in no
+/// garbage: a walk would be followed by the next one until it is there.
+StoreUpkeep::Garbage StoreUpkeep::garbage() const {
+  const shm::StoreStats stats = store_.stats();
+  const std::uint64_t elsewhere = stats.waiting_chunks + stats.lent_chunks;
+  const std::uint64_t chunks = stats.chunks_in_use - std::min(stats.chunks_in_use, elsewhere);
+  const std::uint64_t octets = chunks * shm::kChunkOctets;
+  const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
+  const std::uint64_t free = limit - std::min(limit, stats.chunks_in_use);
+  // Inside the reserve deletes may be waiting for any chunk; and it is there at the latest when all
+  // that lies before it has changed.
+  const std::uint64_t beyond = free - std::min(free, shm::reserve_chunks(limit));
+  const std::uint64_t slack = std::max<std::uint64_t>(beyond / kSlackPart, 1);
+  if (octets <= stats.live_octets) return {chunks, 0, 0, 0, free, slack};
+  const std::uint64_t dead = octets - stats.live_octets;
+  return {chunks, dead / shm::kChunkOctets, dead * 100 / octets, dead, free, slack};
+}
+
+bool StoreUpkeep::wants_walk() {
+  if (store_.is_borrowing()) return false;  // nothing can be chosen, which says nothing of later
+  const Garbage now = garbage();
+  const bool tight = store_.low_space();
+  if (now.chunks < options_.least_chunks) return false;
+  if (tight ? rests(now) : now.percent < options_.garbage_percent) return false;
+  ++counters_.searches;
+  const unsigned most = tight ? kTightVictimPercent : options_.victim_percent;
+  if (store_.choose_victims(most, now.used / 2 + 1) > 0) {
+    before_walk_ = now;
+    return true;
+  }
+  if (tight)
+    rests_ = now;
+  else
+    pause_until_ = Clock::now() + kPause;
+  return false;
+}
+
+/// Nothing has happened since that another walk could gain from.
+bool StoreUpkeep::rests(const Garbage& now) const {
+  if (!rests_) return false;
+  const std::uint64_t slack = rests_->slack;
+  const auto same = [](std::uint64_t a, std::uint64_t b, std::uint64_t within) {
+    return std::max(a, b) - std::min(a, b) < within;
+  };
+  return same(now.used, rests_->used, slack) && same(now.free, rests_->free, slack) &&
+         same(now.octets, rests_->octets, slack * shm::kChunkOctets);
+}
+
+std::optional<CommitRequest> StoreUpkeep::next_step() {
+  if (stopped_ || step_running_ || Clock::now() < pause_until_) return std::nullopt;
+  const bool retired = committer_.current().has_retired();
+  if (!shortening_ && wants_shorter_histories()) {
+    shortening_ = true;
+    history_before_ = committer_.current().history_octets();
+  }
+  if (!walking_ && (starved_ || (!retired && !shortening_))) {
+    walking_ = wants_walk();
+    if (walking_) ++counters_.walks;
+  }
+  if (!walking_ && !retired && !shortening_) return std::nullopt;
+  step_running_ = true;
+  ++counters_.steps;
+  if (walking_) return compact_step();
+  return shortening_ ? shorten_step() : dismantle_step();
+}
+
+bool StoreUpkeep::wants_shorter_histories() const {
+  const zone::StoreView current = committer_.current();
+  const std::uint64_t octets = current.history_octets();
+  if (store_.low_space_without_pins()) return octets > 0 || current.zones_aside() > 0;
+  return octets > std::max(history_total_, history_needed_);
+}
+
+void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
+  const bool urgent = garbage().percent >= kUrgentPercent || store_.low_space();
+  const auto slice = options_.slice * (urgent ? kUrgentFactor : 1);
+  if (spent > slice)
+    amount = std::max(amount / 2, std::min(amount, kLeastPerStep));
+  else if (spent * 2 < slice)
+    amount = std::min(amount * 2, kMostPerStep);
+}
+
+CommitRequest StoreUpkeep::dismantle_step() {
+  CommitRequest request;
+  request.stage = [this](Stage& stage) -> Status {
+    stage.reserve = shm::Reserve::kAll;
+    const auto start = processor_time();
+    if (auto done = stage.draft.dismantle_retired(blocks_); !done) return pass(done);
+    adapt(blocks_, processor_time() - start);
+    return {};
+  };
+  request.done = [this](const Result<std::uint64_t>& version) {
+    crash_point("store-retired-dismantled");
+    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  return request;
+}
+
+CommitRequest StoreUpkeep::shorten_step() {
+  struct Progress {
+    dns::Name cursor;
+    bool finished = false;
+  };
+  auto progress = std::make_shared<Progress>();
+  CommitRequest request;
+  request.stage = [this, progress](Stage& stage) -> Status {
+    stage.reserve = shm::Reserve::kAll;
+    progress->cursor = shortened_;
+    auto done = stage.draft.shorten_histories(progress->cursor, histories_);
+    if (!done) return pass(done);
+    progress->finished = *done;
+    return {};
+  };
+  request.done = [this, progress](const Result<std::uint64_t>& version) {
+    if (version) shortened_ = progress->cursor;
+    if (version && progress->finished) shortened_all();
+    histories_ = version ? std::min(histories_ * 2, kHistoriesPerStep)
+                         : std::max<std::size_t>(histories_ / 2, 1);
+    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  return request;
+}
+
+/// What saved versions need stays: after a walk in vain another is worth it when there is more.
+void StoreUpkeep::shortened_all() {
+  shortening_ = false;
+  const std::uint64_t octets = committer_.current().history_octets();
+  history_needed_ = octets < history_before_ ? 0 : octets + octets / 8;
+}
+
+/// The cursor moves on only with the version that holds the moved blocks.
+CommitRequest StoreUpkeep::compact_step() {
+  struct Progress {
+    zone::Draft::CompactCursor cursor;
+    bool finished = false;
+    std::chrono::nanoseconds spent{0};
+  };
+  auto progress = std::make_shared<Progress>();
+  CommitRequest request;
+  request.stage = [this, progress](Stage& stage) -> Status {
+    stage.reserve = shm::Reserve::kAll;
+    const auto start = processor_time();
+    progress->cursor = cursor_;
+    auto done = stage.draft.compact(progress->cursor, names_,
+                                    [this](dns::NameView apex) { return is_left_alone(apex); });
+    if (!done) return pass(done);
+    progress->finished = *done;
+    progress->spent = processor_time() - start;
+    crash_point("store-compact-staged");
+    return {};
+  };
+  request.done = [this, progress](const Result<std::uint64_t>& version) {
+    crash_point("store-compact-published");
+    if (version) cursor_ = progress->cursor;
+    const bool full = !version && version.error().code == Errc::kFull;
+    if (full && shrink_steps()) return step_done({});
+    if (version) adapt(names_, progress->spent);
+    if (!version || progress->finished || !store_.narrow_victims()) walk_done();
+    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  return request;
+}
+
+void StoreUpkeep::walk_done() {
+  walking_ = false;
+  cursor_ = {};
+  store_.forget_victims();
+  reclaim();
+  crash_point("store-compact-ended");
+  left_walks_ = left_alone_ ? left_walks_ + 1 : 0;
+  // The garbage is still there, and the next walk might not help either.
+  if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;
+  const Garbage now = garbage();
+  const bool gained = now.used < before_walk_.used;
+  walks_in_vain_ = gained ? 0 : walks_in_vain_ + 1;
+  if (gained) starved_ = false;
+  rests_.reset();
+  if (walks_in_vain_ < kWalksInVain) return;
+  walks_in_vain_ = 0;
+  rests_ = now;
+}
+
+/// What a step moves must find room before what it frees is any: a shorter one needs less. False
+/// when there is none.
+bool StoreUpkeep::shrink_steps() {
+  constexpr std::size_t kShortest = 2;
+  if (names_ <= kShortest) return false;
+  names_ = std::max(names_ / 2, kShortest);
+  return true;
+}
+
+/// Room is worth more than work that is done again.
+bool StoreUpkeep::is_left_alone(dns::NameView apex) {
+  if (left_walks_ >= options_.patience || store_.low_space()) return false;
+  if (!leave_alone_ || !leave_alone_(apex)) return false;
+  left_alone_ = true;
+  return true;
+}
+
+void StoreUpkeep::step_done(const Status& status) {
+  step_running_ = false;
+  if (!status) {
+    if (auto times = failed_.one_more(milliseconds_now()))
+      log::warning("store_upkeep_failed", "reason", status.error().text, "times", *times);
+    starved_ = starved_ || status.error().code == Errc::kFull;
+    pause_until_ = Clock::now() + kPause;
+    return;
+  }
+  // Nothing waits: go on at once. Otherwise the next group takes a step along.
+  if (!committer_.busy())
+    if (auto step = next_step()) committer_.submit(std::move(*step));
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "dns/name.h"
+#include "ipc/control_results.h"
+#include "manager/commit/committer.h"
+
+namespace pando::manager {
+
+/// Labels for versions of zones, to go back to (zone/history/zone_snapshot.h): gives and takes
+/// them, lists them, and tells of those that were lost. Lives on the commit thread.
+class ZoneSnapshots {
+ public:
+  /// Both outlive the object.
+  ZoneSnapshots(asio::io_context& io, Committer& committer) noexcept
+      : io_(io), committer_(committer) {}
+
+  /// `now` is seconds since 1970. Errors are those of zone::Draft::save_version(), and kInvalid for
+  /// a zone that could not be rolled back (check_rollback).
+  void take(const dns::Name& zone, const std::string& label, std::uint64_t now,
+            const zone::DataLimits& limits, std::function<void(Result<dns::Serial>)> done);
+  /// kNotFound.
+  void forget(const dns::Name& zone, const std::string& label, const zone::DataLimits& limits,
+              std::function<void(const Status&)> done);
+
+  /// Of one zone; kNotFound when there is none.
+  [[nodiscard]] Result<ipc::SnapshotListResult> list(const dns::Name& zone) const;
+  /// Of the zones behind `after` (null: of all), about `rows` of them.
+  [[nodiscard]] ipc::SnapshotListResult list_behind(const dns::Name* after, std::size_t rows) const;
+
+  /// After a publication: logs each one that is lost, once in a process. A million zones are looked
+  /// at in slices.
+  void tell_losses();
+
+ private:
+  void look_for_losses();
+  void tell_losses_of(const zone::ZoneView& zone);
+
+  asio::io_context& io_;
+  Committer& committer_;
+  std::uint32_t losses_ = 0;  // that were told, or are looked for
+  bool looking_ = false;
+  bool look_again_ = false;                             // more were lost meanwhile
+  std::optional<dns::Name> looked_;                     // up to this zone
+  std::set<std::pair<std::string, std::string>> told_;  // zone and label
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,363 @@
+#include "manager/commit/zone_table_sync.h"
+
+#include "ipc/log.h"
+#include "manager/journal/journal_payload.h"
+#include "shm/side_table.h"
+
+namespace pando::manager {
+
+namespace {
+/// Zones looked at in one step of the commit thread: some 200 µs.
+constexpr std::size_t kSlice = 256;
+/// How often all zones are looked at, when there is no room to remove some of them.
+constexpr unsigned kMostWalks = 8;
+/// So many zones are found one by one that there is no room to bring in line.
+constexpr std::uint64_t kMostUnfit = 32;
+}  // namespace
+
+// What one step did counts only when its version was published.
+
+struct ZoneTableSync::Removal {
+  std::vector<JournalEntry> gone;  ///< the notes that zones have left
+  Refused kept;                    ///< zones that find no room to leave
+  dns::Name after;                 ///< the last zone that is dealt with
+  std::uint64_t loaded = 0;
+  bool cut = false;  ///< there is one to remove behind it, for the next try
+  bool last = false;
+};
+
+struct ZoneTableSync::Putting {
+  std::uint64_t added = 0;  ///< begun with, when the step failed
+  std::uint64_t changed = 0;
+  std::uint32_t next_side = 0;
+  Refused passed;                ///< new zones that were not tried
+  std::size_t first_passed = 0;  ///< index of the first of them
+  bool last = false;
+};
+
+void ZoneTableSync::Refused::add(dns::NameView zone, const std::string& why) {
+  if (zones == 0) {
+    first = dns::Name(zone);
+    reason = why;
+  }
+  ++zones;
+}
+
+void ZoneTableSync::Refused::add(const Refused& more) {
+  if (zones == 0) {
+    first = more.first;
+    reason = more.reason;
+  }
+  zones += more.zones;
+}
+
+std::string ZoneTableSync::Refused::text(std::string_view what) const {
+  return fmt::format("{} {} ({} first): {}", zones, what, to_text(first), reason);
+}
+
+ZoneTableSync::ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done)
+    : store_(store), committer_(committer), runtime_(std::move(runtime)), done_(std::move(done)) {}
+
+void ZoneTableSync::run(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done) {
+  std::shared_ptr<ZoneTableSync> sync(
+      new ZoneTableSync(store, committer, std::move(runtime), std::move(done)));
+  sync->remove_next();
+}
+
+void ZoneTableSync::submit(std::function<Status(Stage&)> stage,
+                           std::function<void(const Status&)> done) {
+  CommitRequest request;
+  if (alone_) request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [stage = std::move(stage)](Stage& step) {
+    step.use_reserve(shm::Reserve::kHalf);
+    return stage(step);
+  };
+  request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
+    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+  };
+  committer_.submit(std::move(request));
+}
+
+/// Whether a step that failed is to be tried again because of others in its version: their records
+/// may have failed the journal, which steps without any of their own do not need, or have taken the
+/// room.
+bool ZoneTableSync::try_alone(const Error& error) {
+  return (error.code == Errc::kIo || error.code == Errc::kFull) && !std::exchange(alone_, true);
+}
+
+void ZoneTableSync::finish(const Status& status) {
+  std::string text;
+  const auto tell = [&text](const Refused& refused, std::string_view what) {
+    if (refused.zones > 0) text += (text.empty() ? "" : "; ") + refused.text(what);
+  };
+  tell(kept_, "zones not removed");
+  tell(left_out_, "new zones not added");
+  tell(unfit_, "zones not brought in line");
+  if (!status || text.empty()) return done_(status, counts_);
+  counts_.but_for_some = true;
+  done_(fail(Errc::kFull, "{}", text), counts_);
+}
+
+// First the zones that are there: which entries of the side table they use, and which must go. ----
+
+void ZoneTableSync::remove_next() {
+  auto slice = std::make_shared<Removal>();
+  submit(
+      [self = shared_from_this(), slice](Stage& stage) -> Status {
+        auto removed = self->remove_slice(stage.draft, *slice);
+        if (removed && self->noting_)
+          stage.journal.insert(stage.journal.end(), slice->gone.begin(), slice->gone.end());
+        return removed;
+      },
+      [self = shared_from_this(), slice](const Status& status) {
+        status ? self->removed(*slice) : self->not_removed(*slice, status.error());
+      });
+}
+
+void ZoneTableSync::removed(const Removal& slice) {
+  alone_ = false;
+  after_ = slice.after;
+  started_ = true;
+  counts_.removed += slice.gone.size();
+  counts_.loaded += slice.loaded;
+  kept_.add(slice.kept);
+  room_.taken(slice.gone.size());
+  if (!slice.cut) room_.next();
+  if (!slice.last || walks_again()) return remove_next();
+  begin_slice();
+  put_next();
+}
+
+/// Those that have left make room for others to leave, when compaction has come by.
+bool ZoneTableSync::walks_again() {
+  room_ = {};
+  const bool gained = std::exchange(removed_, counts_.removed) < counts_.removed;
+  if (kept_.zones == 0 || !gained || ++walks_ == kMostWalks) return false;
+  kept_ = {};
+  used_.clear();
+  counts_.loaded = 0;
+  started_ = false;
+  return true;
+}
+
+/// A delete needs room before it gives any back (shm/reserve.h): fewer at once need less. A journal
+/// that cannot be written is no reason to go on serving zones that are to go.
+void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
+  const bool removes = !slice.gone.empty();
+  if (error.code == Errc::kFull && removes) {
+    no_room_ = error.text;
+    room_.refused(slice.gone.size());
+    return remove_next();
+  }
+  if (try_alone(error)) return remove_next();
+  if (error.code != Errc::kIo || !removes || !noting_) return finish(tl::unexpected<Error>(error));
+  noting_ = false;
+  log::warning("updates_of_removed_zones_kept", "reason", error.text);
+  remove_next();
+}
+
+Status ZoneTableSync::remove_slice(zone::Draft& draft, Removal& slice) {
+  slice = {};
+  slice.after = after_;
+  {
+    const zone::StoreView snapshot = draft.snapshot();
+    zone::ZoneWalk walk(snapshot);
+    if (started_) walk.seek_after(after_);
+    bool goes_on = true;
+    for (std::size_t i = 0; i < kSlice && goes_on; ++i) {
+      const zone::ZoneView zone = walk.next();
+      slice.last = !zone;
+      goes_on = !slice.last && look_at(zone, slice);
+    }
+  }
+  for (const JournalEntry& gone : slice.gone)
+    if (auto removed = draft.remove_zone(gone.zone); !removed) return removed;
+  return {};
+}
+
+/// False: the slice ends here.
+bool ZoneTableSync::look_at(const zone::ZoneView& zone, Removal& slice) {
+  const dns::Name apex(zone.apex());
+  const std::size_t most = room_.most();
+  const bool goes = !runtime_->settings.zones.find(zone.apex());
+  slice.cut = goes && most > 0 && slice.gone.size() >= most;
+  if (slice.cut) return false;
+  slice.after = apex;
+  if (goes && most > 0) {
+    slice.gone.push_back({apex, zone.serial(), zone.serial(), {}, RecordKind::kGone});
+    return true;
+  }
+  keep(zone, slice);
+  if (goes) slice.kept.add(apex, no_room_);
+  return !goes || room_.gives_up();
+}
+
+void ZoneTableSync::keep(const zone::ZoneView& zone, Removal& slice) {
+  if (used_.size() <= zone.side_index()) used_.resize(zone.side_index() + 1U);
+  used_[zone.side_index()] = true;
+  if (zone.loaded()) ++slice.loaded;
+}
+
+// Then the configuration: what is new, and whose settings differ. --------------------------------
+
+void ZoneTableSync::begin_slice() {
+  slice_end_ = std::min(next_zone_ + kSlice, runtime_->settings.zones.size());
+  room_.next();
+}
+
+void ZoneTableSync::put_next() {
+  auto slice = std::make_shared<Putting>();
+  submit(
+      [self = shared_from_this(), slice](Stage& stage) -> Status {
+        auto put = self->put_slice(stage.draft, *slice);
+        if (slice->added > 0) stage.reserve = shm::Reserve::kKept;
+        return put;
+      },
+      [self = shared_from_this(), slice](const Status& status) {
+        status ? self->put(*slice) : self->not_put(*slice, status.error());
+      });
+}
+
+void ZoneTableSync::put(const Putting& slice) {
+  alone_ = false;
+  counts_.added += slice.added;
+  counts_.changed += slice.changed;
+  next_side_ = slice.next_side;
+  if (slice.last) return finish({});
+  go_on_behind(slice);
+  put_next();
+}
+
+/// New zones that were passed by are tried next, or left out: the first one, for which there is no
+/// room, and all others of the slice when there seems to be none for any.
+void ZoneTableSync::go_on_behind(const Putting& slice) {
+  const bool tried = room_.most() > 0;
+  room_.taken(slice.added);
+  next_zone_ = slice_end_;
+  if (slice.passed.zones > 0 && tried) {
+    next_zone_ = slice.first_passed;
+  } else if (slice.passed.zones > 0 && room_.gives_up()) {
+    left_out_.add(slice.passed);
+  } else if (slice.passed.zones > 0) {
+    left_out_.add(slice.passed.first, no_room_);
+    next_zone_ = slice.first_passed + 1;
+    room_.next();
+  }
+  if (next_zone_ == slice_end_) begin_slice();
+}
+
+/// What fits of the list is served all the same, by the server's own rules.
+void ZoneTableSync::not_put(const Putting& slice, const Error& error) {
+  const bool full = error.code == Errc::kFull;
+  if (full && slice.added > 0) {
+    no_room_ = error.text;
+    room_.refused(slice.added);
+    return put_next();
+  }
+  if (try_alone(error)) return put_next();
+  const std::size_t zones = slice_end_ - next_zone_;
+  if (!full || zones == 0 || unfit_.zones == kMostUnfit)
+    return put_server_settings_and_finish(error);
+  put_fewer(zones, error);
+}
+
+/// Settings that half of the reserve is not enough for: down to the zone whose they are, which is
+/// served as it was.
+void ZoneTableSync::put_fewer(std::size_t zones, const Error& error) {
+  if (zones > 1) {
+    slice_end_ = next_zone_ + zones / 2;
+    return put_next();
+  }
+  unfit_.add(runtime_->settings.zones[next_zone_].name, error.text);
+  next_zone_ = slice_end_;
+  begin_slice();
+  put_next();
+}
+
+void ZoneTableSync::put_server_settings_and_finish(const Error& error) {
+  committer_.edit(
+      [self = shared_from_this()](zone::Draft& draft) { return self->put_server_settings(draft); },
+      [self = shared_from_this(), error](const Status&) {
+        self->finish(tl::unexpected<Error>(error));
+      },
+      shm::Reserve::kHalf);
+}
+
+Status ZoneTableSync::put_server_settings(zone::Draft& draft) const {
+  const config::Settings& settings = runtime_->settings;
+  return draft.put_server_settings(config::compile(settings.server, settings.limits));
+}
+
+const zone::EncodedSettings& ZoneTableSync::settings_of(const config::ZoneOptions* options) {
+  const auto found = compiled_.find(options);
+  if (found != compiled_.end()) return found->second;
+  const zone::EncodedSettings encoded(config::compile(*options, runtime_->settings));
+  return compiled_.emplace(options, encoded).first->second;
+}
+
+Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
+  slice = {};
+  slice.next_side = next_side_;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  for (std::size_t i = next_zone_; i < slice_end_; ++i) {
+    const config::ZoneRef zone = zones[i];
+    const zone::ZoneView live = draft.snapshot().zone_at(zone.name);
+    Status put;
+    if (live) {
+      put = put_known(draft, slice, zone, live);
+    } else if (slice.added < room_.most()) {
+      put = put_new(draft, slice, zone);
+    } else {
+      if (slice.passed.zones == 0) slice.first_passed = i;
+      slice.passed.add(zone.name, no_room_);
+    }
+    if (!put) return put;
+  }
+  slice.last = slice_end_ == zones.size() && slice.passed.zones == 0;
+  return slice.last ? put_server_settings(draft) : Status();
+}
+
+Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config::ZoneRef& zone,
+                                const zone::ZoneView& live) {
+  const std::uint32_t side = live.side_index();
+  const std::uint64_t tag = live.settings_tag();
+  if (!zone.options->is_secondary()) {
+    // What a former secondary's timers say must not stop a primary zone.
+    clear_side(side);
+    // Whether its file has to do with what it is now is looked at when that is loaded.
+    if (was_secondary(live))
+      if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
+  }
+  const zone::EncodedSettings& encoded = settings_of(zone.options);
+  if (tag == encoded.tag) return {};
+  ++slice.changed;
+  return draft.put_zone_settings(zone.name, encoded, side);
+}
+
+Status ZoneTableSync::put_new(zone::Draft& draft, Putting& slice, const config::ZoneRef& zone) {
+  ++slice.added;
+  std::uint32_t side = slice.next_side;
+  while (side < used_.size() && used_[side]) ++side;
+  if (side >= shm::Store::kSideEntries)
+    return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
+  slice.next_side = side + 1;
+  clear_side(side);
+  return draft.put_zone_settings(zone.name, settings_of(zone.options), side);
+}
+
+bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {
+  const auto [known, fresh] = secondary_.try_emplace(zone.settings_tag());
+  if (fresh) known->second = is_secondary(zone);
+  return known->second;
+}
+
+/// A new zone knows nothing of the entry's former owner.
+void ZoneTableSync::clear_side(std::uint32_t index) {
+  if (shm::known_side(store_.window(), index) == nullptr) return;
+  shm::Store::SideEntry* entry = store_.side(index);
+  entry->expires_at.store(0, std::memory_order_relaxed);
+  entry->next_refresh.store(0, std::memory_order_relaxed);
+  entry->last_ok.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+
+#include "dns/dnssec/denial_fields.h"
+#include "dns/dnssec/nsec3_hash.h"
+#include "manager/dnssec/changed_zone.h"
+
+namespace pando::manager {
+
+/// NSEC records of what an update changes (RFC 4034 §4, RFC 4035 §2.3): exactly the names that are
+/// authoritative or delegations have one, it lists their types, and the chain is closed around each
+/// of them.
+class NsecCheck {
+ public:
+  explicit NsecCheck(ChangedZone& zone) : zone_(zone) {}
+  Fault run();
+
+ private:
+  Fault check_name(dns::NameView name);
+  Fault check_types(const ChangedZone::Node& node, ChangedZone::Place place);
+  /// The NSEC at `name` points to the next name of the chain.
+  Fault check_link(dns::NameView name);
+  bool in_chain(dns::NameView name);
+  dns::Name next_in_chain(dns::NameView name);
+  dns::Name previous_in_chain(dns::NameView name);
+
+  ChangedZone& zone_;
+  Shortcuts forward_, backward_;  // over names that are not in the chain
+};
+
+/// The same for NSEC3 (RFC 5155 §7.1), for the one chain that NSEC3PARAM at the apex names, with
+/// empty non-terminals and opt-out (§6).
+///
+/// An NSEC3 record does not tell whose it is. So one that comes, goes or lists other types must be
+/// of a name that the update changes, or of an empty non-terminal above one; and none may lose its
+/// opt-out flag, because what it left out could not be found.
+class Nsec3Check {
+ public:
+  explicit Nsec3Check(ChangedZone& zone) : zone_(zone) {}
+  Fault run();
+
+ private:
+  /// What the chain must have for a name (RFC 5155 §7.1).
+  enum class Need : std::uint8_t {
+    kNothing,   ///< nothing is there, or it is not authoritative
+    kOptional,  ///< a delegation without DS: an opt-out record may cover it
+    kEmpty,     ///< an empty non-terminal
+    kRecord,
+  };
+  struct Hashed {
+    dns::Name owner;  ///< of its NSEC3 record
+    dns::Nsec3Hash hash{};
+  };
+
+  Fault read_parameters();
+  Fault check_names();
+  Fault check_name(dns::NameView name);
+  Fault check_absence(dns::NameView name, Need need, const Hashed& hashed);
+  Fault check_types(dns::NameView name, const dns::Nsec3Fields& record);
+  Fault check_record(dns::NameView owner, const ChangedZone::Node& node);
+  Fault check_change(dns::NameView owner, const dns::Nsec3Fields* before,
+                     const dns::Nsec3Fields* now);
+  Fault check_opt_out(dns::NameView owner, const dns::Nsec3Fields* before,
+                      const dns::Nsec3Fields* now);
+  /// The NSEC3 at `owner` points to the next hash of the chain.
+  Fault check_link(dns::NameView owner);
+
+  Need need_of(dns::NameView name);
+  bool is_above_secure(dns::NameView name);
+  std::optional<Hashed> hash(dns::NameView name);
+  std::optional<dns::Nsec3Fields> record_of(const ChangedZone::RRsets& rrsets) const;
+  std::optional<dns::Nsec3Fields> record_now(dns::NameView owner);
+  dns::Name next_in_chain(dns::NameView owner);
+  dns::Name previous_in_chain(dns::NameView owner);
+  std::optional<dns::Name> first_from(std::optional<dns::Name> owner);
+  std::optional<dns::Name> last_until(std::optional<dns::Name> owner);
+
+  ChangedZone& zone_;
+  Shortcuts forward_, backward_;  // over records that are not of the chain
+  dns::Nsec3Fields parameters_;
+  dns::Nsec3Hasher hasher_;
+  NameSet above_secure_;  // names above one that must have a record
+  std::map<dns::Name, dns::Nsec3Hash, CanonicalOrder> checked_;  // owners of checked names' records
+};
+
+}  // namespace pando::manager

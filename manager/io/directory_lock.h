@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "manager/support/lock_timeout.h"
+
+namespace pando::manager {
+
+/// "One manager works in this folder": an exclusive lock on a file in it, for the life of the
+/// process. The kernel drops it however the process ends, so nothing is left to clean up.
+///
+/// A file, not the folder itself: the run directory is open to all users, and whoever may read a
+/// folder may lock it; the lock file is 0600.
+class DirectoryLock {
+ public:
+  DirectoryLock() = default;
+  /// Locks `directory`/`file`, which is made when it is missing and given to `owner` (the user that
+  /// this process is going to become). kExists, with the folder and the other process, when
+  /// somebody still holds it after `patience`. `what` names the folder in errors: "store.journal".
+  static Result<DirectoryLock> take(const std::string& what, const std::string& directory,
+                                    const std::string& file, std::optional<std::uint32_t> owner,
+                                    std::chrono::milliseconds patience = kKilledProcessTimeout);
+
+ private:
+  explicit DirectoryLock(Fd file) noexcept : file_(std::move(file)) {}
+  Fd file_;
+};
+
+}  // namespace pando::manager

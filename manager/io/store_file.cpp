@@ -1,0 +1,178 @@
+#include "manager/io/store_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/fd.h"
+#include "manager/io/throttled_file.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// ENOSPC and EDQUOT become kFull: the caller refuses updates instead of calling the disk broken.
+tl::unexpected<Error> fail_write(std::string_view call) {
+  const bool full = errno == ENOSPC || errno == EDQUOT;
+  auto error = fail_errno(call);
+  if (full) error.value().code = Errc::kFull;
+  return error;
+}
+
+class NativeFile final : public StoreFile {
+ public:
+  explicit NativeFile(Fd fd) noexcept : fd_(std::move(fd)) {}
+
+  Status write_at(std::uint64_t offset, ByteView bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return fail_write("pwrite");
+      offset += static_cast<std::uint64_t>(n);
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+    return {};
+  }
+
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t n = ::pread(fd_.get(), out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail_errno("pread");
+      if (n == 0) break;
+      done += static_cast<std::size_t>(n);
+    }
+    return done;
+  }
+
+  Status sync() override {
+    // Never repeated on EIO: the second call would report success for pages that were dropped.
+    if (::fdatasync(fd_.get()) != 0) return fail_errno("fdatasync");
+    return {};
+  }
+
+  Status preallocate(std::uint64_t octets) override {
+    if (::fallocate(fd_.get(), 0, 0, static_cast<off_t>(octets)) == 0) return {};
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return fail_write("fallocate");
+    return truncate(octets);
+  }
+
+  Status truncate(std::uint64_t octets) override {
+    if (::ftruncate(fd_.get(), static_cast<off_t>(octets)) != 0) return fail_write("ftruncate");
+    return {};
+  }
+
+  Result<std::uint64_t> size() override {
+    struct stat status{};
+    if (::fstat(fd_.get(), &status) != 0) return fail_errno("fstat");
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+ private:
+  Fd fd_;
+};
+
+int open_flags(OpenMode mode) noexcept {
+  switch (mode) {
+    case OpenMode::kRead:
+      return O_RDONLY | O_CLOEXEC;
+    case OpenMode::kWrite:
+      return O_RDWR | O_CLOEXEC;
+    case OpenMode::kCreate:
+    case OpenMode::kSecret:
+      return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
+  }
+  return O_RDONLY | O_CLOEXEC;
+}
+
+class NativeFiles final : public Files {
+ public:
+  Result<std::unique_ptr<StoreFile>> open(const std::string& path, OpenMode mode) override {
+    Fd fd(::open(path.c_str(), open_flags(mode), mode == OpenMode::kSecret ? 0600 : 0640));
+    if (fd && mode == OpenMode::kSecret && ::fchmod(fd.get(), 0600) != 0)
+      return fail_errno("fchmod " + path);
+    if (fd) return std::unique_ptr<StoreFile>(std::make_unique<NativeFile>(std::move(fd)));
+    if (errno == ENOENT) return fail(Errc::kNotFound, "{}: no such file", path);
+    return fail_write("open " + path);
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return fail_write("rename " + from);
+    return {};
+  }
+
+  Status remove(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno("unlink " + path);
+    return {};
+  }
+
+  Status sync_directory(const std::string& directory) override {
+    const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return fail_errno("open " + directory);
+    if (::fsync(fd.get()) != 0) return fail_errno("fsync " + directory);
+    return {};
+  }
+
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    DIR* const dir = ::opendir(directory.c_str());
+    if (dir == nullptr) return fail_errno("opendir " + directory);
+    std::vector<std::string> names;
+    while (const dirent* entry = ::readdir(dir)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    ::closedir(dir);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Status make_directory(const std::string& directory) override {
+    std::error_code error;
+    if (std::filesystem::is_directory(directory, error)) return {};
+    const std::filesystem::path parent = std::filesystem::path(directory).parent_path();
+    if (!parent.empty() && parent != directory) {
+      if (auto made = make_directory(parent.string()); !made) return made;
+    }
+    if (::mkdir(directory.c_str(), 0750) != 0 && errno != EEXIST)
+      return fail_write("mkdir " + directory);
+    return {};
+  }
+};
+
+}  // namespace
+
+Files& native_files() noexcept {
+  static NativeFiles files;
+  return files;
+}
+
+static Status write_whole(Files& files, const std::string& path, ByteView bytes) {
+  auto file = files.open(path, OpenMode::kCreate);
+  if (!file) return pass(file);
+  ThrottledFile trickled(**file);
+  if (auto written = trickled.write_at(0, bytes); !written) return written;
+  return trickled.sync();
+}
+
+Status write_file_atomically(Files& files, const std::string& path, ByteView bytes) {
+  const std::string partial = path + ".partial";
+  Status made = write_whole(files, partial, bytes);
+  if (made) made = files.rename(partial, path);
+  if (!made) {
+    static_cast<void>(files.remove(partial));  // its blocks may be what the next try lacks
+    return made;
+  }
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return files.sync_directory(parent.empty() ? "." : parent.string());
+}
+
+}  // namespace pando::manager

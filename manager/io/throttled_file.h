@@ -1,0 +1,49 @@
+#pragma once
+
+#include <algorithm>
+
+#include "manager/io/store_file.h"
+
+namespace pando::manager {
+
+/// A large file that is written from its beginning to its end and synced as it grows. Written
+/// pages that wait for one sync at the end would go to the disk in one go, and a sync of the
+/// journal that comes then waits for all of them.
+class ThrottledFile final : public StoreFile {
+ public:
+  /// Written octets of one file that the kernel may hold back at most.
+  static constexpr std::uint64_t kUnsyncedOctets = std::uint64_t{4} << 20;
+
+  /// `file` outlives the object.
+  explicit ThrottledFile(StoreFile& file) noexcept : file_(file) {}
+
+  /// Its errors are those of sync(), too: then the file is lost.
+  Status write_at(std::uint64_t offset, ByteView bytes) override {
+    while (!bytes.empty()) {
+      const ByteView part = bytes.first(std::min<std::size_t>(bytes.size(), kUnsyncedOctets));
+      if (auto written = file_.write_at(offset, part); !written) return written;
+      offset += part.size();
+      bytes = bytes.subspan(part.size());
+      unsynced_ += part.size();
+      if (unsynced_ >= kUnsyncedOctets)
+        if (auto synced = sync(); !synced) return synced;
+    }
+    return {};
+  }
+  Status sync() override {
+    unsynced_ = 0;
+    return file_.sync();
+  }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
+    return file_.read_at(offset, out);
+  }
+  Status preallocate(std::uint64_t octets) override { return file_.preallocate(octets); }
+  Status truncate(std::uint64_t octets) override { return file_.truncate(octets); }
+  Result<std::uint64_t> size() override { return file_.size(); }
+
+ private:
+  StoreFile& file_;
+  std::uint64_t unsynced_ = 0;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,373 @@
+#include "manager/journal/journal.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "base/pause_point.h"
+#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_recovery.h"
+#include "manager/journal/journal_tail.h"
+#include "manager/journal/segment_reader.h"
+
+namespace pando::manager {
+
+namespace {
+
+std::uint64_t random_nonce() {
+  std::uint64_t nonce = 0;
+  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = 0x9E3779B97F4A7C15U;
+  return nonce;
+}
+
+}  // namespace
+
+bool has_segments(Files& files, const std::string& directory) {
+  const auto names = files.list(directory);
+  return names && std::any_of(names->begin(), names->end(), [](const std::string& name) {
+           return journal_file_number(name, kSegmentSuffix) ||
+                  journal_file_number(name, kSnapshotSuffix);
+         });
+}
+
+bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
+  if (journal.void_from != 0 && position >= journal.void_from) return true;
+  return std::any_of(journal.segments.begin(), journal.segments.end(), [&](const auto& segment) {
+    return position >= segment.header.void_from && position < segment.header.first;
+  });
+}
+
+struct Journal::Impl {
+  JournalOptions options;
+  Files& disk;
+
+  mutable std::mutex mutex;  // guards `listing`
+  JournalFiles listing;
+
+  JournalTail tail;
+
+  std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
+  std::uint64_t active_octets = 0;    // of it, preallocated
+  std::uint64_t written = 0;          // offset for the next group
+  std::uint64_t nonce = 0;
+  std::atomic<std::uint64_t> last{0};
+  std::atomic<std::uint64_t> total{0};
+
+  Impl(JournalOptions o, Files& f)
+      : options(std::move(o)), disk(f), tail(disk, options.directory) {}
+
+  std::string path(std::uint64_t number, std::string_view suffix) const {
+    return options.directory + "/" + journal_file_name(number, suffix);
+  }
+  void recount();
+  Result<std::unique_ptr<StoreFile>> make_segment(const std::string& file, std::uint64_t room,
+                                                  std::uint64_t& octets);
+  Status open_segment(std::uint64_t room, std::span<const JournalEntry> group = {});
+  [[nodiscard]] Result<Bytes> encode_group(std::span<const JournalEntry> group,
+                                           std::uint64_t segment_nonce) const;
+  void poison(std::uint64_t group_first) noexcept;
+};
+
+/// Sizes as they are on disk; the segment being written counts as far as it is written.
+void Journal::Impl::recount() {
+  const auto size_of = [this](const std::string& file) -> std::uint64_t {
+    auto opened = disk.open(file, OpenMode::kRead);
+    if (!opened) return 0;
+    return (*opened)->size().value_or(0);
+  };
+  std::uint64_t sum = listing.snapshot.empty() ? 0 : size_of(listing.snapshot);
+  for (std::size_t i = 0; i < listing.segments.size(); ++i) {
+    const bool writing = active && i + 1 == listing.segments.size();
+    sum += writing ? written : size_of(listing.segments[i].path);
+  }
+  total = sum;
+}
+
+Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteSink note) {
+  auto impl = std::make_unique<Impl>(options, files);
+  if (auto made = files.make_directory(options.directory); !made) return pass(made);
+  auto recovered = recover_journal(files, options.directory, impl->tail, note);
+  if (!recovered) return pass(recovered);
+  impl->listing = std::move(recovered->files);
+  impl->last = recovered->last;
+  impl->recount();
+  return Journal(std::move(impl));
+}
+
+/// A file with room for one group at least, reserved; as large as a segment should be, or as the
+/// disk still allows.
+Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string& file,
+                                                               std::uint64_t room,
+                                                               std::uint64_t& octets) {
+  const std::uint64_t least = kSegmentHeaderOctets + room;
+  octets = std::max(options.segment_octets, least);
+  for (;;) {
+    auto opened = disk.open(file, OpenMode::kCreate);
+    if (!opened) return opened;
+    auto grown = (*opened)->preallocate(octets);
+    if (grown) return opened;
+    if (grown.error().code != Errc::kFull || octets == least) return pass(grown);
+    octets = std::max(octets / 4, least);
+  }
+}
+
+/// The file gets its name only after its header is durable, and records only after its name is. A
+/// segment that a kill left without records has the same name: what it voids stays void. A `group`
+/// that it begins with is there when its name is.
+Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEntry> group) {
+  if (auto done = tail.secure(); !done) return done;
+  SegmentHeader header;
+  header.first = last + 1;
+  header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
+  const bool is_again =
+      !listing.segments.empty() && listing.segments.back().header.first == header.first;
+  if (is_again)
+    header.void_from = std::min(header.void_from, listing.segments.back().header.void_from);
+  header.nonce = random_nonce();
+  const std::string file = path(header.first, kSegmentSuffix);
+  const std::string partial = file + std::string(kPartialSuffix);
+  auto records = encode_group(group, header.nonce);
+  if (!records) return pass(records);
+  std::uint64_t octets = 0;
+  auto opened = make_segment(partial, room, octets);
+  Status made = opened ? (*opened)->write_at(0, encode_segment_header(header)) : pass(opened);
+  if (made && !records->empty()) made = (*opened)->write_at(kSegmentHeaderOctets, *records);
+  if (made) made = (*opened)->sync();
+  if (!made) {
+    static_cast<void>(disk.remove(partial));  // its blocks may be what the next try lacks
+    return made;
+  }
+  crash_point("journal-segment-made");
+  if (auto renamed = disk.rename(partial, file); !renamed) return renamed;
+  crash_point("journal-segment-renamed");
+  if (auto synced = disk.sync_directory(options.directory); !synced) return synced;
+  crash_point("journal-segment-named");
+  active = std::move(*opened);
+  active_octets = octets;
+  written = kSegmentHeaderOctets + records->size();
+  total += written;
+  last += group.size();
+  nonce = header.nonce;
+  const std::lock_guard lock(mutex);
+  listing.void_from = 0;
+  if (is_again) listing.segments.pop_back();
+  listing.segments.push_back({file, header, written});
+  return {};
+}
+
+void Journal::Impl::poison(std::uint64_t group_first) noexcept {
+  active.reset();
+  const std::lock_guard lock(mutex);
+  if (listing.void_from == 0 || group_first < listing.void_from) listing.void_from = group_first;
+}
+
+/// Octets that a group takes at most.
+static std::uint64_t room_for(std::span<const JournalEntry> group) {
+  std::uint64_t need = 0;
+  for (const JournalEntry& entry : group)
+    need += kRecordHeaderOctets + dns::kMaxNameOctets + 16 + entry.payload.size();
+  return need;
+}
+
+/// The records of the next positions.
+Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
+                                          std::uint64_t segment_nonce) const {
+  const std::uint64_t first = last + 1;
+  Bytes bytes;
+  bytes.reserve(room_for(group));
+  std::uint64_t position = first;
+  for (const JournalEntry& entry : group) {
+    if (entry.payload.size() + dns::kMaxNameOctets + 8 > kMaxRecordBody)
+      return fail(Errc::kFull, "difference of {} octets is above the journal's record limit",
+                  entry.payload.size());
+    append_record(bytes,
+                  {position++, first, entry.kind, entry.zone, entry.from, entry.to, entry.payload,
+                   &entry == &group.back()},
+                  segment_nonce);
+  }
+  return bytes;
+}
+
+bool Journal::is_secured() const noexcept { return impl_->tail.is_secured(); }
+
+Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
+  Impl& journal = *impl_;
+  if (group.empty()) {
+    if (auto done = journal.tail.secure(); !done) return pass(done);
+    return journal.last.load();
+  }
+  const std::uint64_t need = room_for(group);
+  if (journal.active && journal.written + need > journal.active_octets) seal();
+  if (!journal.active) {
+    if (auto opened = journal.open_segment(need); !opened) return pass(opened);
+  }
+  const std::uint64_t first = journal.last + 1;
+  auto bytes = journal.encode_group(group, journal.nonce);
+  if (!bytes) return pass(bytes);
+  // From here on the positions are used, whether or not the group reaches the disk.
+  journal.last += group.size();
+  crash_point("journal-before-write");
+  auto done = journal.active->write_at(journal.written, *bytes);
+  crash_point("journal-written");
+  pause_point("journal-sync");
+  if (done) done = journal.active->sync();
+  crash_point("journal-synced");
+  if (!done) {
+    journal.poison(first);
+    return pass(done);
+  }
+  journal.written += bytes->size();
+  journal.total += bytes->size();
+  const std::lock_guard lock(journal.mutex);
+  journal.listing.segments.back().octets = journal.written;
+  return journal.last.load();
+}
+
+void Journal::abandon(std::uint64_t from) noexcept { impl_->poison(from); }
+
+void Journal::skip_to(std::uint64_t position) noexcept {
+  if (position > impl_->last) impl_->last = position;
+}
+
+void Journal::begin_behind(std::uint64_t position) noexcept {
+  skip_to(position);
+  const std::lock_guard lock(impl_->mutex);
+  impl_->listing.void_from = 1;
+}
+
+Status Journal::begin_with(std::uint64_t position, std::span<const JournalEntry> notes) {
+  begin_behind(position);
+  auto opened = impl_->open_segment(room_for(notes), notes);
+  if (opened) return {};
+  const std::lock_guard lock(impl_->mutex);
+  impl_->listing.void_from = 0;
+  return opened;
+}
+
+Status Journal::begin_segment() { return impl_->active ? Status() : impl_->open_segment(0); }
+
+void Journal::seal() noexcept {
+  if (!impl_->active) return;
+  // Giving the rest back is a courtesy: the reader takes zeros as the end.
+  static_cast<void>(impl_->active->truncate(impl_->written).has_value());
+  impl_->active.reset();
+}
+
+Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64_t position,
+                                    const JournalFiles& sealed) {
+  Impl& journal = *impl_;
+  const std::string file = journal.path(position, kSnapshotSuffix);
+  if (auto renamed = journal.disk.rename(partial_path, file); !renamed) return renamed;
+  crash_point("journal-snapshot-renamed");
+  if (auto synced = journal.disk.sync_directory(journal.options.directory); !synced) return synced;
+  crash_point("journal-snapshot-named");
+  {
+    const std::lock_guard lock(journal.mutex);
+    journal.listing.snapshot = file;
+    journal.listing.snapshot_position = position;
+    std::erase_if(journal.listing.segments, [&](const JournalFiles::Segment& segment) {
+      return std::any_of(
+          sealed.segments.begin(), sealed.segments.end(), [&](const JournalFiles::Segment& old) {
+            return old.path == segment.path && old.header.nonce == segment.header.nonce;
+          });
+    });
+    const auto& left = journal.listing.segments;
+    if (std::none_of(left.begin(), left.end(),
+                     [&](const auto& segment) { return journal.tail.is_in(segment.path); }))
+      journal.tail.forget();  // the snapshot has it
+  }
+  for (const JournalFiles::Segment& segment : sealed.segments) {
+    if (auto removed = journal.disk.remove(segment.path); !removed) return removed;
+    crash_point("journal-segment-dropped");
+  }
+  if (!sealed.snapshot.empty() && sealed.snapshot != file) {
+    if (auto removed = journal.disk.remove(sealed.snapshot); !removed) return removed;
+  }
+  journal.recount();
+  return journal.disk.sync_directory(journal.options.directory);
+}
+
+JournalFiles Journal::files() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->listing;
+}
+
+JournalFiles Journal::sealed_files() const {
+  JournalFiles files = this->files();
+  if (files.segments.empty() || files.segments.back().header.first <= impl_->last) return files;
+  const SegmentHeader empty = files.segments.back().header;
+  files.segments.pop_back();
+  if (empty.void_from < empty.first && (files.void_from == 0 || empty.void_from < files.void_from))
+    files.void_from = empty.void_from;
+  return files;
+}
+
+std::uint64_t Journal::last_position() const noexcept { return impl_->last; }
+std::uint64_t Journal::total_octets() const noexcept { return impl_->total; }
+const std::string& Journal::directory() const noexcept { return impl_->options.directory; }
+
+Journal::Journal(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Journal::Journal(Journal&&) noexcept = default;
+Journal& Journal::operator=(Journal&&) noexcept = default;
+Journal::~Journal() = default;
+
+namespace {
+
+/// `last` becomes the position of the segment's last record.
+Status visit_segment(SegmentReader& reader, const JournalFiles& journal, std::uint64_t after,
+                     const RecordVisit& visit, std::uint64_t& last) {
+  last = reader.header().first - 1;
+  for (;;) {
+    auto record = reader.next();
+    if (!record) return pass(record);
+    if (!*record) return {};
+    last = (*record)->position;
+    if ((*record)->position <= after || is_void(journal, (*record)->position)) continue;
+    if (auto visited = visit(std::move(**record)); !visited) return visited;
+  }
+}
+
+}  // namespace
+
+Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
+                       const RecordVisit& visit, const NoteSink& note) {
+  std::optional<std::uint64_t> reached;
+  for (std::size_t i = 0; i < journal.segments.size(); ++i) {
+    const JournalFiles::Segment& segment = journal.segments[i];
+    const bool last = i + 1 == journal.segments.size();
+    if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
+    auto reader = SegmentReader::open(files, segment.path, segment.octets);
+    if (!reader) return pass(reader);
+    // What lies between two segments is void, or a file is missing.
+    if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);
+        reached && next > *reached + 1)
+      note({true, fmt::format("journal records {} to {} are missing", *reached + 1, next - 1)});
+    if (auto visited = visit_segment(*reader, journal, after, visit, reached.emplace()); !visited)
+      return visited;
+    if (reader->damaged_places() != 0)
+      note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
+                              reader->damaged_places())});
+  }
+  return {};
+}
+
+Status for_each_snapshot_record(Files& files, const JournalFiles& journal,
+                                const RecordVisit& visit) {
+  if (journal.snapshot.empty()) return {};
+  auto reader = SegmentReader::open(files, journal.snapshot);
+  if (!reader) return pass(reader);
+  for (;;) {
+    auto record = reader->next();
+    if (!record) return pass(record);
+    if (!*record || reader->damaged_places() != 0)
+      return fail(Errc::kCorrupt, "{} is damaged", journal.snapshot);
+    if ((*record)->kind == RecordKind::kFileEnd) return {};
+    if (auto visited = visit(std::move(**record)); !visited) return visited;
+  }
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,40 @@
+#include "manager/journal/journal_beginning.h"
+
+#include "ipc/log.h"
+#include "manager/journal/journal_payload.h"
+
+namespace pando::manager {
+
+namespace {
+
+bool has_files(const Journal& journal) {
+  const JournalFiles files = journal.files();
+  return !files.segments.empty() || !files.snapshot.empty() || files.damaged != 0;
+}
+
+std::vector<JournalEntry> notes_of(const zone::StoreView& version) {
+  DynamicChanges not_known;
+  not_known.lose();
+  std::vector<JournalEntry> notes;
+  version.for_each_zone([&](const zone::ZoneView& zone) {
+    if (!zone.loaded() || is_secondary(zone) || !may_have_updates(zone)) return;
+    notes.push_back(overlay_entry(dns::Name(zone.apex()), zone.serial(), zone.serial(), not_known));
+  });
+  return notes;
+}
+
+}  // namespace
+
+Status begin_journal(shm::Store& store, Journal& journal) {
+  const shm::VersionInfo now = store.current();
+  if (now.journal_position == 0 || has_files(journal)) return {};
+  const auto notes = notes_of(zone::StoreView(store.window(), now.root, now.number));
+  if (auto begun = journal.begin_with(now.journal_position, notes); !begun) return begun;
+  log::info("journal_begins", "position", now.journal_position, "zones_without_updates_known",
+            notes.size());
+  if (notes.empty()) return {};
+  auto version = store.publish(store.begin(), store.current().root, journal.last_position());
+  return version ? Status() : Status(pass(version));
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,121 @@
+#include "manager/journal/journal_format.h"
+
+#include <xxhash.h>
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::uint64_t kFileMagic = 0x50414E444F4A4C31U;  // "PANDOJL1"
+constexpr std::uint32_t kRecordMagic = 0x504A5243U;        // "PJRC"
+constexpr std::size_t kEndsGroupAt = 25;                   // in the record header
+constexpr std::size_t kChecksumAt = 32;                    // in the record header
+constexpr std::size_t kHeaderChecksumAt = 56;              // in the segment header
+
+void append_be64(Bytes& out, std::uint64_t value) {
+  append_be32(out, static_cast<std::uint32_t>(value >> 32));
+  append_be32(out, static_cast<std::uint32_t>(value));
+}
+
+/// Over everything of the record but the checksum itself and the padding.
+std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
+  const std::uint64_t head = XXH3_64bits_withSeed(record.data(), kChecksumAt, nonce);
+  const ByteView body = record.subspan(kRecordHeaderOctets);
+  return XXH3_64bits_withSeed(body.data(), body.size(), head);
+}
+
+}  // namespace
+
+//  0      8        12     13      16      24          32      40         56
+//  | magic | version | kind | zeros | first | void_from | nonce | reserved | checksum |
+Bytes encode_segment_header(const SegmentHeader& header) {
+  Bytes out;
+  out.reserve(kSegmentHeaderOctets);
+  append_be64(out, kFileMagic);
+  append_be32(out, kJournalVersion);
+  append_be32(out, static_cast<std::uint32_t>(header.kind) << 24);
+  append_be64(out, header.first);
+  append_be64(out, header.void_from);
+  append_be64(out, header.nonce);
+  out.resize(kHeaderChecksumAt);
+  append_be64(out, XXH3_64bits(out.data(), kHeaderChecksumAt));
+  return out;
+}
+
+Result<SegmentHeader> decode_segment_header(ByteView bytes) {
+  if (bytes.size() < kSegmentHeaderOctets || load_be64(bytes.data()) != kFileMagic)
+    return fail(Errc::kCorrupt, "not a journal file");
+  if (load_be64(bytes.data() + kHeaderChecksumAt) != XXH3_64bits(bytes.data(), kHeaderChecksumAt))
+    return fail(Errc::kCorrupt, "journal file header has a wrong checksum");
+  if (const std::uint32_t version = load_be32(bytes.data() + 8);
+      version == 0 || version > kJournalVersion)
+    return fail(Errc::kLayout, "journal file of version {}, this build reads up to {}", version,
+                kJournalVersion);
+  SegmentHeader header;
+  header.kind = static_cast<FileKind>(bytes[12]);
+  header.first = load_be64(bytes.data() + 16);
+  header.void_from = load_be64(bytes.data() + 24);
+  header.nonce = load_be64(bytes.data() + 32);
+  header.version = load_be32(bytes.data() + 8);
+  return header;
+}
+
+//  0      4      8          16            24     25    26      32         40
+//  | magic | body | position | group_first | kind | end | zeros | checksum | name from to ... | pad
+void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce) {
+  const std::size_t start = out.size();
+  const std::size_t body = record.zone.size() + 8 + record.payload.size();
+  append_be32(out, kRecordMagic);
+  append_be32(out, static_cast<std::uint32_t>(body));
+  append_be64(out, record.position);
+  append_be64(out, record.group_first);
+  append_be64(out, static_cast<std::uint64_t>(record.kind) << 56 |
+                       static_cast<std::uint64_t>(record.ends_group ? 1 : 0) << 48);
+  append_be64(out, 0);
+  append(out, record.zone.view().bytes());
+  append_be32(out, record.from.value);
+  append_be32(out, record.to.value);
+  append(out, record.payload);
+  const ByteView whole(out.data() + start, out.size() - start);
+  store_be64(out.data() + start + kChecksumAt, record_checksum(whole, nonce));
+  out.resize(start + (whole.size() + 7) / 8 * 8);
+}
+
+std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
+  if (header.size() < kRecordHeaderOctets || load_be32(header.data()) != kRecordMagic)
+    return std::nullopt;
+  RecordFrame frame;
+  frame.body_octets = load_be32(header.data() + 4);
+  frame.position = load_be64(header.data() + 8);
+  frame.group_first = load_be64(header.data() + 16);
+  frame.kind = static_cast<RecordKind>(header[24]);
+  const bool known = frame.kind >= RecordKind::kDelta && frame.kind <= RecordKind::kPrimary;
+  if (!known || frame.body_octets > kMaxRecordBody || frame.group_first > frame.position)
+    return std::nullopt;
+  return frame;
+}
+
+Result<JournalRecord> decode_record(ByteView bytes, std::uint64_t nonce) {
+  const auto frame = decode_frame(bytes);
+  if (!frame || bytes.size() < kRecordHeaderOctets + frame->body_octets)
+    return fail(Errc::kCorrupt, "not a journal record");
+  const ByteView whole = bytes.first(kRecordHeaderOctets + frame->body_octets);
+  if (record_checksum(whole, nonce) != load_be64(bytes.data() + kChecksumAt))
+    return fail(Errc::kCorrupt, "journal record has a wrong checksum");
+  const ByteView body = whole.subspan(kRecordHeaderOctets);
+  const std::size_t name = dns::wire_name_length(body);
+  if (name == 0 || body.size() < name + 8)
+    return fail(Errc::kCorrupt, "journal record without a zone");
+  JournalRecord record;
+  record.position = frame->position;
+  record.group_first = frame->group_first;
+  record.kind = frame->kind;
+  record.ends_group = bytes[kEndsGroupAt] != 0;
+  record.zone = dns::Name(dns::NameView(body.data(), name));
+  record.from.value = load_be32(body.data() + name);
+  record.to.value = load_be32(body.data() + name + 4);
+  record.payload.assign(body.begin() + static_cast<std::ptrdiff_t>(name + 8), body.end());
+  return record;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+/// The bytes of journal files; docs/journal-format.md has the pictures and the reasons.
+namespace pando::manager {
+
+/// Version 1 had the kinds up to kFileEnd, version 2 those up to kSource, version 3 no ends of
+/// groups; all are read, too.
+inline constexpr std::uint32_t kJournalVersion = 4;
+/// From this version on a group without its end was never whole on the disk.
+inline constexpr std::uint32_t kVersionWithGroupEnds = 4;
+inline constexpr std::size_t kSegmentHeaderOctets = 64;
+inline constexpr std::size_t kRecordHeaderOctets = 40;
+/// One record's body. A whole zone is split into parts far below it; an edited file's difference
+/// may be large, but one above this is a broken length field rather than data.
+inline constexpr std::uint32_t kMaxRecordBody = 1U << 30;
+
+enum class FileKind : std::uint8_t { kSegment = 1, kSnapshot = 2 };
+
+/// First octets of each file of the journal directory.
+struct SegmentHeader {
+  FileKind kind = FileKind::kSegment;
+  std::uint64_t first = 0;  ///< segment: position of its first record; snapshot: position it holds
+  std::uint64_t void_from =
+      0;                    ///< earlier segments' records at [void_from, first) never took place
+  std::uint64_t nonce = 0;  ///< seed of the records' checksums: a reused block never matches
+  std::uint32_t version = kJournalVersion;  ///< as read; what is written has the present one
+};
+
+enum class RecordKind : std::uint8_t {
+  kDelta = 1,  ///< an update: zone::encode(Changeset) from one serial to the next
+  kZonePart =
+      2,  ///< payload: zone::encode(Changeset) with some of a whole zone's records as additions
+  kZoneEnd = 3,  ///< payload: u64 number of records in the parts before it; `to` is the serial
+  kFileEnd = 4,  ///< snapshots only: payload u64 number of whole zones; without it the file is torn
+  kEdit = 5,     ///< an edited zone file was merged: FileEdit
+  kBase = 6,     ///< the file, with serial `from`, holds exactly version `to`; no payload
+  kGone = 7,     ///< the zone left the configuration: what is before concerns nobody; no payload
+  kOverlay = 8,  ///< the zone's overlay as it is at `to`, over a file with serial `from`
+  kSource = 9,   ///< the noted file, when the zone had serial `to`: its time, size and hash
+  kTransfer =
+      10,  ///< what a primary sent: zone::encode(Changeset), empty when that was a whole zone
+  kPrimary = 11,  ///< a zone fed by transfers is a primary's now: u8, 1 = with its noted file
+};
+
+struct JournalRecord {
+  std::uint64_t position = 0;
+  std::uint64_t group_first = 0;  ///< first position of the group that was synced as one
+  RecordKind kind = RecordKind::kDelta;
+  dns::Name zone;
+  dns::Serial from;
+  dns::Serial to;
+  Bytes payload;
+  bool ends_group = true;  ///< the last of those that were synced as one
+};
+
+/// kSegmentHeaderOctets octets.
+Bytes encode_segment_header(const SegmentHeader& header);
+Result<SegmentHeader> decode_segment_header(ByteView bytes);
+
+/// Appends one record, padded to 8 octets.
+void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce);
+
+/// What a record's first kRecordHeaderOctets say; nullopt when they cannot be one.
+struct RecordFrame {
+  std::uint32_t body_octets = 0;
+  std::uint64_t position = 0;
+  std::uint64_t group_first = 0;
+  RecordKind kind = RecordKind::kDelta;
+  [[nodiscard]] std::uint64_t padded_octets() const noexcept {
+    return (kRecordHeaderOctets + std::uint64_t{body_octets} + 7) / 8 * 8;
+  }
+};
+std::optional<RecordFrame> decode_frame(ByteView header) noexcept;
+
+/// Checks and takes apart a whole record (header and body, padding allowed behind it).
+Result<JournalRecord> decode_record(ByteView bytes, std::uint64_t nonce);
+
+}  // namespace pando::manager

@@ -1,0 +1,55 @@
+#include "manager/journal/journal_identity.h"
+
+#include <sys/random.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::size_t kWordDigits = 16;
+constexpr std::size_t kDigits = 2 * kWordDigits;
+
+std::optional<shm::StoreOwner> parse(std::string_view text) {
+  shm::StoreOwner identity{};
+  if (text.size() != kDigits + 1 || text.back() != '\n') return std::nullopt;
+  for (std::size_t i = 0; i < identity.size(); ++i) {
+    const char* const begin = text.data() + i * kWordDigits;
+    const char* const end = begin + kWordDigits;
+    if (std::from_chars(begin, end, identity[i], 16).ptr != end) return std::nullopt;
+  }
+  // All zero is the store of nobody.
+  if (identity == shm::StoreOwner{}) return std::nullopt;
+  return identity;
+}
+
+Result<shm::StoreOwner> make_identity(Files& files, const std::string& path) {
+  shm::StoreOwner identity{};
+  if (::getrandom(identity.data(), sizeof identity, 0) != sizeof identity)
+    return fail_errno("getrandom");
+  const std::string text = fmt::format("{:016x}{:016x}\n", identity[0], identity[1]);
+  const Bytes bytes(text.begin(), text.end());
+  if (auto written = write_file_atomically(files, path, bytes); !written)
+    return fail(written.error().code, "{}: {}", path, written.error().text);
+  return identity;
+}
+
+}  // namespace
+
+Result<shm::StoreOwner> journal_identity(Files& files, const std::string& directory) {
+  const std::string path = directory + "/identity";
+  auto file = files.open(path, OpenMode::kRead);
+  if (!file && file.error().code == Errc::kNotFound) return make_identity(files, path);
+  if (!file) return pass(file);
+  Bytes bytes(kDigits + 2);
+  auto got = (*file)->read_at(0, bytes);
+  if (!got) return fail(got.error().code, "{}: {}", path, got.error().text);
+  const auto identity = parse({reinterpret_cast<const char*>(bytes.data()), *got});
+  if (!identity) return fail(Errc::kCorrupt, "{}: not 32 hexadecimal digits", path);
+  return *identity;
+}
+
+}  // namespace pando::manager

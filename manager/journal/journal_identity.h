@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "manager/io/store_file.h"
+#include "shm/store.h"
+
+namespace pando::manager {
+
+/// The 128 random bits that tell one journal from all others: the file `identity` in its folder, as
+/// 32 hexadecimal digits. Made, durably, when the folder has none: before the first store that
+/// names it. A file of another form is kCorrupt: guessing would part the store from its journal.
+Result<shm::StoreOwner> journal_identity(Files& files, const std::string& directory);
+
+}  // namespace pando::manager

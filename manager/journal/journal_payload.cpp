@@ -1,0 +1,269 @@
+#include "manager/journal/journal_payload.h"
+
+namespace pando::manager {
+
+namespace {
+
+// Flags of an overlay.
+constexpr std::uint8_t kLost = 1;  // not known
+constexpr std::uint8_t kOwn = 2;   // MergeBase::own
+constexpr std::size_t kSourceOctets = 24;
+constexpr std::size_t kSourceOctetsOnce = 16;  // without the hash
+constexpr std::size_t kStampedOctets = 28;
+
+DynamicChanges::Entries entries_of(const Steps& steps) {
+  DynamicChanges::Entries entries;
+  for (const auto& [key, step] : steps)
+    entries.emplace(key, DynamicChanges::Entry{step.before, step.after});
+  return entries;
+}
+
+}  // namespace
+
+//  0             4                        8
+//  | file serial | octets of the first    | changes of the zone | changes held back |
+Bytes encode_file_edit(dns::Serial file_serial, const zone::Changeset& live,
+                       const zone::Changeset& held) {
+  Bytes out;
+  append_be32(out, file_serial.value);
+  append_be32(out, 0);
+  zone::encode(live, out);
+  store_be32(out.data() + 4, static_cast<std::uint32_t>(out.size() - 8));
+  zone::encode(held, out);
+  return out;
+}
+
+Bytes encode(const FileEdit& edit) {
+  return encode_file_edit(edit.file_serial, edit.live, edit.held);
+}
+
+Result<FileEdit> decode_file_edit(ByteView bytes) {
+  if (bytes.size() < 8) return fail(Errc::kCorrupt, "stored file edit is cut off");
+  const std::uint32_t octets = load_be32(bytes.data() + 4);
+  if (octets > bytes.size() - 8) return fail(Errc::kCorrupt, "stored file edit is cut off");
+  auto live = zone::decode_changes(bytes.subspan(8, octets));
+  if (!live) return pass(live);
+  auto held = zone::decode_changes(bytes.subspan(8 + octets));
+  if (!held) return pass(held);
+  return FileEdit{{load_be32(bytes.data())}, std::move(*live), std::move(*held)};
+}
+
+bool changes_zone(const JournalRecord& record) noexcept {
+  if (record.kind == RecordKind::kDelta) return true;
+  const bool may = record.kind == RecordKind::kEdit || record.kind == RecordKind::kTransfer;
+  return may && !(record.from == record.to);
+}
+
+Result<zone::Changeset> served_changes(const JournalRecord& record) {
+  if (record.kind != RecordKind::kEdit) return zone::decode_changes(record.payload);
+  auto edit = decode_file_edit(record.payload);
+  if (!edit) return pass(edit);
+  return std::move(edit->live);
+}
+
+//  0       1
+//  | flags | records as in the file (removed) and as served (added)
+Bytes encode(const dns::Name& zone, const DynamicChanges& overlay, bool own) {
+  Steps steps;
+  for (const auto& [key, entry] : overlay.entries())
+    steps.emplace(key, Step{entry.file, entry.live});
+  Bytes out;
+  out.push_back(static_cast<std::uint8_t>((overlay.known() ? 0 : kLost) | (own ? kOwn : 0)));
+  append(out, zone::encode(changes_of(zone, std::move(steps))));
+  return out;
+}
+
+Status decode_overlay(ByteView bytes, DynamicChanges& overlay) {
+  if (bytes.empty()) return fail(Errc::kCorrupt, "stored overlay is cut off");
+  auto changes = zone::decode_changes(bytes.subspan(1));
+  if (!changes) return pass(changes);
+  if ((bytes[0] & kLost) != 0)
+    overlay.lose();
+  else
+    overlay.assign(entries_of(steps_of(std::move(*changes))));
+  return {};
+}
+
+//  0                   8        16     24      28
+//  | modification time | octets | hash | stamp |
+Bytes encode(const zone::ZoneFileInfo& source) {
+  Bytes out(kSourceOctets);
+  store_be64(out.data(), static_cast<std::uint64_t>(source.file_mtime_ns));
+  store_be64(out.data() + 8, source.file_octets);
+  store_be64(out.data() + 16, source.hash);
+  return out;
+}
+
+Bytes encode_stamped(const zone::ZoneFileInfo& source) {
+  Bytes out = encode(source);
+  append_be32(out, source.stamp);
+  return out;
+}
+
+Result<zone::ZoneFileInfo> decode_source(ByteView bytes) {
+  if (bytes.size() < kSourceOctets && bytes.size() != kSourceOctetsOnce)
+    return fail(Errc::kCorrupt, "stored file's identity is cut off");
+  return zone::ZoneFileInfo{static_cast<std::int64_t>(load_be64(bytes.data())),
+                            load_be64(bytes.data() + 8),
+                            bytes.size() < kSourceOctets ? 0 : load_be64(bytes.data() + 16),
+                            bytes.size() < kStampedOctets ? 0 : load_be32(bytes.data() + 24)};
+}
+
+bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexcept {
+  if (a.file_octets != b.file_octets) return false;
+  if (a.hash != 0 && b.hash != 0) return a.hash == b.hash;
+  return a.file_mtime_ns == b.file_mtime_ns;
+}
+
+zone::ZoneFileInfo noted_source(const zone::ZoneView& zone) {
+  return {zone.source_mtime_ns(), zone.source_octets(), zone.source_hash(), zone.source_stamp()};
+}
+
+bool is_secondary(const zone::ZoneView& zone) {
+  const auto settings = zone::decode_zone_settings(zone.settings_bytes());
+  return settings && settings->is_secondary;
+}
+
+bool may_have_updates(const zone::ZoneView& zone) {
+  const auto settings = zone::decode_zone_settings(zone.settings_bytes());
+  return !settings || settings->is_secondary || !settings->allow_update.empty();
+}
+
+JournalEntry base_entry(const zone::ZoneView& zone) {
+  return {dns::Name(zone.apex()), zone.serial(), zone.serial(), {}, RecordKind::kBase};
+}
+
+JournalEntry transfer_entry(const zone::ZoneView& zone) {
+  const dns::Name apex(zone.apex());
+  return {apex, zone.serial(), zone.serial(), zone::encode(zone::Changeset{apex, {}, {}}),
+          RecordKind::kTransfer};
+}
+
+JournalEntry primary_entry(const dns::Name& zone, dns::Serial serial, bool with_noted_file) {
+  return {zone, serial, serial, Bytes{with_noted_file ? std::uint8_t{1} : std::uint8_t{0}},
+          RecordKind::kPrimary};
+}
+
+JournalEntry source_entry(const dns::Name& zone, dns::Serial serial,
+                          const zone::ZoneFileInfo& source) {
+  return {zone, serial, serial, encode(source), RecordKind::kSource};
+}
+
+JournalEntry overlay_entry(const dns::Name& zone, dns::Serial file, dns::Serial serial,
+                           const DynamicChanges& overlay, bool own) {
+  return {zone, file, serial, encode(zone, overlay, own), RecordKind::kOverlay};
+}
+
+bool MergeBase::is_merged(dns::Serial file, const zone::ZoneFileInfo& other) const noexcept {
+  return file_serial == file && (!source || same_source(*source, other));
+}
+
+bool MergeBase::is_noted(dns::Serial file, const zone::ZoneFileInfo& other) const noexcept {
+  return source && same_source(*source, other) && (!file_serial || *file_serial == file);
+}
+
+void MergeBase::lose() {
+  overlay.lose();
+  if (own) own->lose();
+}
+
+void MergeBase::become_primary(bool with_noted_file) {
+  if (own && !with_noted_file) {
+    overlay = std::move(*own);
+    file_serial.reset();
+    source.reset();
+  }
+  own.reset();
+}
+
+/// What follows concerns a file with serial `file` only.
+void MergeBase::settle(dns::Serial file) {
+  file_serial = file;
+  source.reset();
+  own.reset();
+}
+
+Status MergeBase::take_delta(const JournalRecord& record, bool follows) {
+  auto changes = zone::decode_changes(record.payload);
+  if (!changes) return pass(changes);
+  const Steps steps = steps_of(std::move(*changes));
+  if (!follows) lose();
+  overlay.updated(steps);
+  if (own) own->updated(steps);
+  return {};
+}
+
+/// A primary's word ends what came by update before: the zone is what the primary has. Beside the
+/// noted file that is a difference like others.
+Status MergeBase::take_transfer(const JournalRecord& record, bool follows) {
+  auto changes = zone::decode_changes(record.payload);
+  if (!changes) return pass(changes);
+  if (!follows) {
+    overlay.lose();
+    source.reset();
+  }
+  overlay.updated(steps_of(std::move(*changes)));
+  own.emplace();
+  return {};
+}
+
+Status MergeBase::take_edit(const JournalRecord& record, bool follows) {
+  auto edit = decode_file_edit(record.payload);
+  if (!edit) return pass(edit);
+  settle(edit->file_serial);
+  if (!follows) overlay.lose();
+  overlay.edited(steps_of(std::move(edit->live)), steps_of(std::move(edit->held)));
+  return {};
+}
+
+Status MergeBase::take_overlay(const JournalRecord& record) {
+  if (!record.payload.empty() && (record.payload[0] & kOwn) != 0)
+    return decode_overlay(record.payload, own.emplace());
+  settle(record.from);
+  return decode_overlay(record.payload, overlay);
+}
+
+Status MergeBase::take(const JournalRecord& record) {
+  if (!file_serial) file_serial = record.from;
+  const bool follows = !serial || *serial == record.from;
+  if (record.kind != RecordKind::kSource || !serial) serial = record.to;
+  switch (record.kind) {
+    case RecordKind::kDelta:
+      return take_delta(record, follows);
+    case RecordKind::kTransfer:
+      return take_transfer(record, follows);
+    case RecordKind::kEdit:
+      return take_edit(record, follows);
+    case RecordKind::kBase:
+      settle(record.from);
+      overlay.settle();
+      return {};
+    case RecordKind::kOverlay:
+      return take_overlay(record);
+    case RecordKind::kSource: {
+      auto merged = decode_source(record.payload);
+      if (!merged) return pass(merged);
+      source = *merged;
+      return {};
+    }
+    case RecordKind::kPrimary:
+      if (record.payload.empty()) return fail(Errc::kCorrupt, "stored change of role is cut off");
+      become_primary(record.payload[0] != 0);
+      return {};
+    case RecordKind::kZoneEnd:
+      // A snapshot of version 1 says no more about the zone than what it holds.
+      settle({});
+      file_serial.reset();
+      overlay.lose();
+      return {};
+    case RecordKind::kGone:
+      *this = {};
+      return {};
+    case RecordKind::kZonePart:
+    case RecordKind::kFileEnd:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace pando::manager

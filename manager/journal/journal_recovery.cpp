@@ -1,0 +1,203 @@
+#include "manager/journal/journal_recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "manager/journal/journal_names.h"
+#include "manager/journal/segment_reader.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Records begin at multiples of it.
+constexpr std::size_t kRecordPadding = 8;
+/// Files of one name that are kept aside, before somebody has to look after them.
+constexpr unsigned kMostDamaged = 1000;
+
+/// The name under which a damaged segment is kept. One that has it already came before, and is the
+/// only trace of what is missing since then.
+Result<std::string> damaged_name(Files& disk, const std::string& file) {
+  const std::string first = file + std::string(kDamagedSuffix);
+  std::string name = first;
+  for (unsigned i = 1; i < kMostDamaged; name = fmt::format("{}.{}", first, i++)) {
+    const auto there = disk.open(name, OpenMode::kRead);
+    if (!there && there.error().code == Errc::kNotFound) return name;
+  }
+  return fail(Errc::kExists, "{} files of the name {} are kept: look into them, and remove them",
+              kMostDamaged, first);
+}
+
+/// One look through the folder, file by file in the order of their names.
+class Recovery {
+ public:
+  Recovery(Files& disk, const std::string& directory, JournalTail& tail, const NoteSink& note)
+      : disk_(disk), directory_(directory), tail_(tail), note_(note) {}
+
+  Status scan_directory();
+  void drop_replaced();
+  Status recover_last_segment();
+  RecoveredJournal take() { return {std::move(files_), last_}; }
+
+ private:
+  Status take_name(const std::string& name);
+  Status take_segment(const std::string& name, std::uint64_t first);
+  void take_snapshot(const std::string& name, std::uint64_t position);
+  Status put_aside(const std::string& file, std::uint64_t first);
+  Status recover_tail(const std::string& file, const SegmentReader& reader);
+  void remove_replaced(const std::string& file);
+
+  Files& disk_;
+  const std::string& directory_;
+  JournalTail& tail_;
+  const NoteSink& note_;
+  JournalFiles files_;
+  std::uint64_t last_ = 0;
+  bool names_synced_ = false;
+};
+
+/// A segment gets its name after its header was synced, so a header that says something else is
+/// damage. One that cannot be read for now is none: to go on without what it has would be to write
+/// over it.
+Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
+  const std::string file = directory_ + "/" + name;
+  auto reader = SegmentReader::open(disk_, file);
+  if (!reader && reader.error().code != Errc::kCorrupt)
+    return fail(reader.error().code, "journal file {}: {}", file, reader.error().text);
+  if (!reader || reader->header().first != first) return put_aside(file, first);
+  files_.segments.push_back({file, reader->header()});
+  return {};
+}
+
+/// Its name is that of the next segment, perhaps, and somebody may want to look into it.
+Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
+  auto kept = damaged_name(disk_, file);
+  if (!kept) return pass(kept);
+  if (auto renamed = disk_.rename(file, *kept); !renamed) return renamed;
+  crash_point("journal-put-aside");
+  note_({true,
+         fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *kept)});
+  files_.damaged = std::max(files_.damaged, first);
+  return disk_.sync_directory(directory_);
+}
+
+Status Recovery::take_name(const std::string& name) {
+  if (name.ends_with(kPartialSuffix)) return disk_.remove(directory_ + "/" + name);
+  if (const auto first = journal_file_number(name, kSegmentSuffix))
+    return take_segment(name, *first);
+  if (const auto first = damaged_file_number(name))
+    files_.damaged = std::max(files_.damaged, *first);
+  else if (const auto position = journal_file_number(name, kSnapshotSuffix))
+    take_snapshot(name, *position);
+  return {};
+}
+
+/// Names come in ascending order: a second snapshot is newer, the first was being removed.
+void Recovery::take_snapshot(const std::string& name, std::uint64_t position) {
+  const std::string older = std::exchange(files_.snapshot, directory_ + "/" + name);
+  files_.snapshot_position = position;
+  if (!older.empty()) remove_replaced(older);
+}
+
+/// The snapshot's name may not be on the disk yet, when the last process was killed before that:
+/// what it replaces goes after that. One that stays is removed by a later start.
+void Recovery::remove_replaced(const std::string& file) {
+  Status done;
+  if (!names_synced_) done = disk_.sync_directory(directory_);
+  names_synced_ = names_synced_ || done;
+  if (done) done = disk_.remove(file);
+  if (!done) note_({false, done.error().text});
+}
+
+Status Recovery::scan_directory() {
+  auto names = disk_.list(directory_);
+  if (!names) return pass(names);
+  for (const std::string& name : *names) {
+    if (auto taken = take_name(name); !taken) return taken;
+  }
+  return {};
+}
+
+/// Removes segments that a snapshot holds; they are left when a crash came between.
+void Recovery::drop_replaced() {
+  auto& segments = files_.segments;
+  while (segments.size() > 1 && segments[1].header.void_from <= files_.snapshot_position + 1) {
+    remove_replaced(segments.front().path);
+    segments.erase(segments.begin());
+  }
+}
+
+/// Zeros behind the last record are the preallocated rest; anything else was never synced.
+Status Recovery::recover_tail(const std::string& file, const SegmentReader& reader) {
+  if (reader.torn())
+    note_({false, fmt::format("journal file {}: torn tail cut off at octet {}", file,
+                              reader.valid_octets())});
+  // What proves that damaged records had been synced may be in the tail; readers drop it each time.
+  const std::uint64_t kept =
+      reader.damaged_places() != 0 ? reader.file_octets() : reader.valid_octets();
+  auto old = disk_.open(file, OpenMode::kRead);
+  if (!old) return pass(old);
+  Bytes octets(kept);
+  auto got = (*old)->read_at(0, octets);
+  if (!got) return pass(got);
+  // A record's padding may lack in the file.
+  if (*got + kRecordPadding <= kept)
+    return fail(Errc::kIo, "journal file {}: cut off at octet {}", file, *got);
+  tail_.found(file, std::move(octets));
+  crash_point("journal-recovering");
+  auto done = tail_.secure();
+  if (!done && done.error().code == Errc::kFull) {
+    // The room that was reserved for more records may be what the copy lacks.
+    old = disk_.open(file, OpenMode::kWrite);
+    if (old && (*old)->truncate(kept)) done = tail_.secure();
+  }
+  if (!done) note_({true, done.error().text + "; updates are refused until it is"});
+  crash_point("journal-recovered");
+  return {};
+}
+
+Status Recovery::recover_last_segment() {
+  last_ = files_.snapshot_position;
+  if (files_.segments.empty()) return {};
+  const JournalFiles::Segment& segment = files_.segments.back();
+  auto reader = SegmentReader::open(disk_, segment.path);
+  if (!reader) return pass(reader);
+  last_ = std::max(last_, segment.header.first - 1);
+  bool is_replaced = segment.header.first <= files_.snapshot_position;
+  for (;;) {
+    auto record = reader->next();
+    if (!record) return pass(record);
+    if (!*record) break;
+    last_ = std::max(last_, (*record)->position);
+    is_replaced = (*record)->position <= files_.snapshot_position;
+  }
+  // Left when the crash came before the removals reached the disk, and nothing was appended since:
+  // no segment behind it says that the snapshot has all of it.
+  if (is_replaced) {
+    remove_replaced(segment.path);
+    files_.segments.pop_back();
+    return {};
+  }
+  if (reader->damaged_places() != 0)
+    note_({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
+                             reader->damaged_places())});
+  if (auto kept = recover_tail(segment.path, *reader); !kept) return kept;
+  // Nothing is written to it any more, but an empty one's name may become the next one's.
+  files_.segments.back().octets =
+      reader->damaged_places() != 0 ? reader->file_octets() : reader->valid_octets();
+  return {};
+}
+
+}  // namespace
+
+Result<RecoveredJournal> recover_journal(Files& disk, const std::string& directory,
+                                         JournalTail& tail, const NoteSink& note) {
+  Recovery recovery(disk, directory, tail, note);
+  if (auto scanned = recovery.scan_directory(); !scanned) return pass(scanned);
+  recovery.drop_replaced();
+  if (auto recovered = recovery.recover_last_segment(); !recovered) return pass(recovered);
+  return recovery.take();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "dns/name.h"
+#include "zone/record/changeset.h"
+
+namespace pando::manager {
+
+/// What makes a record the same record: owner, type and RDATA, compared in canonical form. Neither
+/// the TTL, which belongs to the set (RFC 2181 §5.2), nor a SOA's serial, which says nothing about
+/// the data. One allocation, so that a million of them cost little.
+class RecordKey {
+ public:
+  RecordKey(dns::NameView owner, dns::RRType type, ByteView rdata);
+  [[nodiscard]] dns::NameView owner() const noexcept { return {octets_.data(), owner_octets_}; }
+  [[nodiscard]] dns::RRType type() const noexcept { return type_; }
+  [[nodiscard]] ByteView rdata() const noexcept { return ByteView(octets_).subspan(owner_octets_); }
+  [[nodiscard]] std::size_t octets() const noexcept { return octets_.size(); }
+  [[nodiscard]] bool same_set(const RecordKey& other) const noexcept {
+    return type_ == other.type_ && owner() == other.owner();
+  }
+  [[nodiscard]] zone::Record record(dns::Ttl ttl) const;
+
+ private:
+  Bytes octets_;  // owner, then RDATA
+  std::uint16_t owner_octets_;
+  dns::RRType type_;
+};
+
+[[nodiscard]] bool operator==(const RecordKey& a, const RecordKey& b) noexcept;
+
+/// Stands for all records of one set where they are looked up.
+struct SetKey {
+  dns::NameView owner;
+  dns::RRType type{};
+};
+
+/// Owners in canonical order, then types, then RDATA: the records of a set stand together.
+struct RecordKeyLess {
+  using is_transparent = void;
+  bool operator()(const RecordKey& a, const RecordKey& b) const noexcept;
+  bool operator()(const RecordKey& a, const SetKey& b) const noexcept;
+  bool operator()(const SetKey& a, const RecordKey& b) const noexcept;
+};
+
+/// What happened to one record: its TTL before and after, nullopt where it was not there.
+struct Step {
+  std::optional<dns::Ttl> before;
+  std::optional<dns::Ttl> after;
+  bool operator==(const Step&) const = default;
+};
+using Steps = std::map<RecordKey, Step, RecordKeyLess>;
+
+/// A difference record by record. What goes out and comes in again the same is left out, a SOA that
+/// only gets another serial with it. Given the difference itself, its records go as steps come.
+Steps steps_of(const zone::Changeset& changes);
+Steps steps_of(zone::Changeset&& changes);
+/// The other way round, with the same meaning.
+zone::Changeset changes_of(const dns::Name& zone, const Steps& steps);
+zone::Changeset changes_of(const dns::Name& zone, Steps&& steps);
+
+}  // namespace pando::manager

@@ -1,0 +1,167 @@
+#include "manager/journal/segment_reader.h"
+
+#include <algorithm>
+
+namespace pando::manager {
+
+namespace {
+constexpr std::size_t kReadAhead = 256 << 10;
+}  // namespace
+
+Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
+                                          std::uint64_t octets) {
+  auto file = files.open(path, OpenMode::kRead);
+  if (!file) return pass(file);
+  std::uint8_t head[kSegmentHeaderOctets];
+  auto got = (*file)->read_at(0, head);
+  if (!got) return pass(got);
+  auto header = decode_segment_header({head, *got});
+  if (!header) return fail(header.error().code, "{}: {}", path, header.error().text);
+  auto size = (*file)->size();
+  if (!size) return pass(size);
+  SegmentReader reader(std::move(*file), *header, std::min(*size, octets));
+  if (header->kind == FileKind::kSegment) reader.last_position_ = header->first - 1;
+  return reader;
+}
+
+/// The stretch [offset, offset + octets), shorter at the end of the file; valid until the next
+/// call.
+Result<ByteView> SegmentReader::bytes_at(std::uint64_t offset, std::size_t octets) {
+  const bool inside = offset >= window_at_ && offset + octets <= window_at_ + window_.size();
+  if (!inside) {
+    window_.resize(std::max(octets, kReadAhead));
+    auto got = file_->read_at(offset, window_);
+    if (!got) return pass(got);
+    window_.resize(*got);
+    window_at_ = offset;
+  }
+  const std::size_t skip = static_cast<std::size_t>(offset - window_at_);
+  return ByteView(window_).subspan(skip, std::min(octets, window_.size() - skip));
+}
+
+/// The record at `offset`, if a valid one is there.
+Result<std::optional<JournalRecord>> SegmentReader::record_at(std::uint64_t offset) {
+  auto head = bytes_at(offset, kRecordHeaderOctets);
+  if (!head) return pass(head);
+  const auto frame = decode_frame(*head);
+  if (!frame || frame->position <= last_position_) return std::nullopt;
+  if (offset + kRecordHeaderOctets + frame->body_octets > file_octets_) return std::nullopt;
+  auto whole = bytes_at(offset, kRecordHeaderOctets + frame->body_octets);
+  if (!whole) return pass(whole);
+  auto record = decode_record(*whole, header_.nonce);
+  if (!record) return std::nullopt;
+  return std::optional<JournalRecord>(std::move(*record));
+}
+
+Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
+  while (offset < file_octets_) {
+    auto bytes = bytes_at(offset, std::min<std::uint64_t>(kReadAhead, file_octets_ - offset));
+    if (!bytes) return pass(bytes);
+    if (bytes->empty()) return true;
+    if (std::any_of(bytes->begin(), bytes->end(), [](std::uint8_t b) { return b != 0; }))
+      return false;
+    offset += bytes->size();
+  }
+  return true;
+}
+
+/// At a place without a valid record: finds a later group's record behind it, if there is one.
+Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
+  const std::uint64_t expected = last_position_ + 1;
+  std::optional<std::uint64_t> same;  // the first sound record of the group that was hit
+  for (std::uint64_t offset = at_ + 8; offset + kRecordHeaderOctets <= file_octets_; offset += 8) {
+    auto found = record_at(offset);
+    if (!found) return pass(found);
+    if (!*found) continue;
+    // Of the same group: none of it was acknowledged, unless a later one says that it was synced.
+    if ((*found)->group_first <= expected) {
+      if (!same) same = offset;
+      continue;
+    }
+    ++damaged_ahead_;
+    at_ = same.value_or(offset);
+    return same ? record_at(at_) : std::move(found);
+  }
+  return std::nullopt;
+}
+
+/// The next valid record, whatever becomes of its group.
+Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
+  if (ended_) return std::nullopt;
+  auto record = record_at(at_);
+  if (!record) return pass(record);
+  if (!*record) {
+    auto zeros = only_zeros_from(at_);
+    if (!zeros) return pass(zeros);
+    torn_ = !*zeros;
+    if (torn_) {
+      record = skip_damage();
+      if (!record) return pass(record);
+      torn_ = !record->has_value();
+    }
+  }
+  if (!*record) {
+    ended_ = true;
+    return std::nullopt;
+  }
+  Found found{std::move(**record), at_, damaged_ahead_};
+  last_position_ = found.record.position;
+  const std::uint64_t body = found.record.zone.size() + 8 + found.record.payload.size();
+  at_ += (kRecordHeaderOctets + body + 7) / 8 * 8;
+  return std::optional<Found>(std::move(found));
+}
+
+/// All that there is of the next group; nothing at the end, and when its end is torn. When damage
+/// hit its end instead, there is a later group, so it had been synced.
+Status SegmentReader::read_group() {
+  const bool has_ends =
+      header_.kind == FileKind::kSegment && header_.version >= kVersionWithGroupEnds;
+  for (;;) {
+    if (!ahead_) {
+      auto found = read_ahead();
+      if (!found) return pass(found);
+      if (!*found) break;
+      ahead_ = std::move(*found);
+    }
+    if (!ready_.empty() && ahead_->record.group_first != ready_.front().record.group_first)
+      return {};
+    const bool ends = !has_ends || ahead_->record.ends_group;
+    ready_.push_back(std::move(*ahead_));
+    ahead_.reset();
+    if (ends) return {};
+  }
+  if (ready_.empty()) return {};
+  torn_ = true;
+  at_ = ready_.front().offset;
+  ready_.clear();
+  return {};
+}
+
+Result<std::optional<JournalRecord>> SegmentReader::next() {
+  if (ready_.empty())
+    if (auto read = read_group(); !read) return pass(read);
+  if (ready_.empty()) {
+    damaged_ = damaged_ahead_;
+    return std::nullopt;
+  }
+  Found found = std::move(ready_.front());
+  ready_.pop_front();
+  last_offset_ = found.offset;
+  damaged_ = found.damaged;
+  return std::optional<JournalRecord>(std::move(found.record));
+}
+
+Result<JournalRecord> read_record(StoreFile& file, std::uint64_t nonce, std::uint64_t offset) {
+  Bytes bytes(kRecordHeaderOctets);
+  auto got = file.read_at(offset, bytes);
+  if (!got) return pass(got);
+  const auto frame = *got == bytes.size() ? decode_frame(bytes) : std::nullopt;
+  if (!frame) return fail(Errc::kCorrupt, "journal record is gone");
+  bytes.resize(kRecordHeaderOctets + frame->body_octets);
+  got = file.read_at(offset, bytes);
+  if (!got) return pass(got);
+  if (*got != bytes.size()) return fail(Errc::kCorrupt, "journal record is cut off");
+  return decode_record(bytes, nonce);
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "manager/io/store_file.h"
+#include "manager/journal/journal_format.h"
+
+namespace pando::manager {
+
+/// Reads one journal file front to back. A place that holds no valid record is either the end, a
+/// torn tail (a group that was never synced), or damage: damage is when a record of a *later* group
+/// follows, since that group was written only after the damaged place had been synced. The reader
+/// goes on behind damage: what else it holds may belong to other zones. Of a group whose end is
+/// torn no record counts, however sound: it was written to be there as a whole.
+class SegmentReader {
+ public:
+  /// Of a file that is being written no more than `octets` are looked at: to find a group there
+  /// that was not there a moment ago would look like damage before it.
+  static Result<SegmentReader> open(Files& files, const std::string& path,
+                                    std::uint64_t octets = UINT64_MAX);
+
+  /// The next valid record; nullopt at the end.
+  Result<std::optional<JournalRecord>> next();
+
+  [[nodiscard]] const SegmentHeader& header() const noexcept { return header_; }
+  /// Offset behind the last valid record: where a torn tail begins.
+  [[nodiscard]] std::uint64_t valid_octets() const noexcept { return at_; }
+  /// Offset of the record that next() gave last; see read_record().
+  [[nodiscard]] std::uint64_t last_offset() const noexcept { return last_offset_; }
+  /// Whether something other than zeros stood behind the last record (known after the end).
+  [[nodiscard]] bool torn() const noexcept { return torn_; }
+  /// Places skipped so far because they hold damage.
+  [[nodiscard]] std::uint32_t damaged_places() const noexcept { return damaged_; }
+  [[nodiscard]] std::uint64_t file_octets() const noexcept { return file_octets_; }
+
+ private:
+  SegmentReader(std::unique_ptr<StoreFile> file, SegmentHeader header, std::uint64_t octets)
+      : file_(std::move(file)), header_(header), file_octets_(octets), at_(kSegmentHeaderOctets) {}
+
+  Result<ByteView> bytes_at(std::uint64_t offset, std::size_t octets);
+  struct Found {
+    JournalRecord record;
+    std::uint64_t offset = 0;
+    std::uint32_t damaged = 0;  // places before it
+  };
+  Result<std::optional<JournalRecord>> record_at(std::uint64_t offset);
+  Result<std::optional<Found>> read_ahead();
+  Status read_group();
+  Result<std::optional<JournalRecord>> skip_damage();
+  Result<bool> only_zeros_from(std::uint64_t offset);
+
+  std::unique_ptr<StoreFile> file_;
+  SegmentHeader header_;
+  std::uint64_t file_octets_;
+  std::uint64_t at_;
+  std::uint64_t last_position_ = 0;
+  std::uint64_t last_offset_ = 0;
+  std::uint32_t damaged_ = 0;
+  std::deque<Found> ready_;     // of one group, not given yet
+  std::optional<Found> ahead_;  // the first of the next
+  std::uint32_t damaged_ahead_ = 0;
+  bool torn_ = false;
+  bool ended_ = false;
+  Bytes window_;  // a stretch of the file, so that small records cost no system call each
+  std::uint64_t window_at_ = 0;
+};
+
+/// Reads one record at an offset found before.
+Result<JournalRecord> read_record(StoreFile& file, std::uint64_t nonce, std::uint64_t offset);
+
+}  // namespace pando::manager

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <thread>
+
+#include "manager/net/connection_pool.h"
+#include "manager/support/background_threads.h"
+
+namespace pando::manager {
+
+/// The thread for what waits for other servers: transfers in, NOTIFY out, updates passed on. Its
+/// users live on the commit thread and post whole results back, so that no peer, however slow or
+/// many, takes time from updates.
+class Network {
+ public:
+  Network() = default;
+  ~Network() { stop(); }
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  [[nodiscard]] asio::io_context& loop() noexcept { return loop_; }
+  /// Threads for work that would hold up the loop: building transferred zones.
+  [[nodiscard]] asio::thread_pool& builders() noexcept { return builders_.pool(); }
+  /// To primaries, for the loop's thread alone.
+  [[nodiscard]] ConnectionPool& kept() noexcept { return kept_; }
+  /// Ends the threads. What is under way is dropped without a result.
+  void stop();
+
+ private:
+  asio::io_context loop_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{loop_.get_executor()};
+  BackgroundThreads builders_{2};
+  ConnectionPool kept_{loop_, {}};
+  std::thread thread_{[this] { loop_.run(); }};
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,74 @@
+#include "manager/net/udp_exchange.h"
+
+#include <array>
+#include <asio/buffer.hpp>
+#include <asio/ip/udp.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+#include <memory>
+
+#include "manager/net/outgoing_socket.h"
+
+namespace pando::manager {
+
+namespace {
+
+using asio::ip::udp;
+
+/// Larger answers are cut, and then refused by whoever reads them; NOTIFY's have a few octets.
+constexpr std::size_t kLargestAnswer = 4096;
+
+/// A connected socket (so the kernel drops what others send, and reports ICMP) with a deadline.
+class Attempt {
+ public:
+  Attempt(asio::any_io_executor executor, const UdpExchange& exchange)
+      : exchange_(exchange), socket_(executor), deadline_(executor) {}
+  ~Attempt() { deadline_.cancel(); }
+
+  Status open() {
+    asio::error_code error = open_towards(socket_, exchange_.peer, exchange_.source);
+    if (!error) socket_.connect(to_asio<udp>(exchange_.peer), error);
+    if (error) return fail(Errc::kIo, "{}", error.message());
+    deadline_.expires_after(exchange_.patience);
+    deadline_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code ended) {
+      if (ended || alive.expired()) return;
+      timed_out_ = true;
+      asio::error_code ignored;
+      socket_.close(ignored);
+    });
+    return {};
+  }
+
+  asio::awaitable<Status> run() {
+    asio::error_code error;
+    co_await socket_.async_send(asio::buffer(exchange_.message),
+                                asio::redirect_error(asio::use_awaitable, error));
+    while (!error && !timed_out_) {
+      const std::size_t size = co_await socket_.async_receive(
+          asio::buffer(buffer_), asio::redirect_error(asio::use_awaitable, error));
+      if (!error && exchange_.accept(ByteView(buffer_.data(), size))) co_return Status();
+    }
+    if (timed_out_) co_return fail(Errc::kIo, "no answer");
+    co_return fail(Errc::kIo, "{}", error.message());
+  }
+
+ private:
+  const UdpExchange& exchange_;
+  udp::socket socket_;
+  asio::steady_timer deadline_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  bool timed_out_ = false;
+  std::array<std::uint8_t, kLargestAnswer> buffer_;
+};
+
+}  // namespace
+
+asio::awaitable<Status> udp_exchange(UdpExchange exchange) {
+  Attempt attempt(co_await asio::this_coro::executor, exchange);
+  if (auto opened = attempt.open(); !opened) co_return opened;
+  co_return co_await attempt.run();
+}
+
+}  // namespace pando::manager

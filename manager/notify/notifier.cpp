@@ -1,0 +1,307 @@
+#include "manager/notify/notifier.h"
+
+#include <fmt/chrono.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/post.hpp>
+#include <chrono>
+#include <ctime>
+
+#include "ipc/log.h"
+#include "manager/notify/notify_out.h"
+#include "manager/support/soa.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Zones of a backlog looked at in one go: most of a table may not be for this remote.
+constexpr std::size_t kBacklogSlice = 4096;
+/// A backlog waits for the queue to be nearly empty, so that new changes find room in it.
+constexpr std::size_t kFewWaiting = 64;
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+std::uint64_t now_milliseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+std::string target_key(const config::Remote& remote, const Endpoint& address) {
+  return fmt::format("{} {}", to_text(address), remote.key ? to_text(remote.key->folded()) : "-");
+}
+
+/// A server that is just starting, or whose manager is, says SERVFAIL.
+bool asks_to_come_again(dns::Rcode rcode) { return rcode == dns::Rcode::kServFail; }
+
+}  // namespace
+
+/// One try.
+struct Notifier::Attempt {
+  TargetPtr target;
+  dns::Name zone;
+  dns::Serial serial;
+  std::uint32_t number = 1;
+  RuntimePtr runtime;  // keeps the key alive
+};
+
+Notifier::Notifier(asio::io_context& commit_loop, Network& network, const Committer& committer,
+                   Options options)
+    : commit_loop_(commit_loop),
+      network_(network),
+      committer_(committer),
+      options_(options),
+      timer_(commit_loop),
+      pace_(options.per_second, options.max_running_per_remote) {}
+
+void Notifier::stop() {
+  *alive_ = false;
+  timer_.cancel();
+}
+
+template <class Visit>
+void Notifier::for_each_target(const config::ZoneOptions& options, Visit&& visit) const {
+  for (const std::string& name : options.notify) {
+    const auto remote = by_remote_.find(name);
+    if (remote == by_remote_.end()) continue;
+    for (const TargetPtr& target : remote->second) visit(*target);
+  }
+}
+
+bool Notifier::is_told(const Target& target, const config::ZoneOptions& options) const {
+  bool found = false;
+  for_each_target(options, [&](const Target& one) { found = found || &one == &target; });
+  return found;
+}
+
+void Notifier::configure(const RuntimePtr& runtime) {
+  const RuntimePtr before = std::exchange(runtime_, runtime);
+  const auto old_targets = std::exchange(targets_, {});
+  by_remote_.clear();
+  std::vector<TargetPtr> new_targets;
+  const config::Settings& settings = runtime->settings;
+  for (const config::ZoneOptions& options : settings.zones.options()) {
+    for (const std::string& name : options.notify) {
+      const config::Remote* remote = settings.find_remote(name);
+      if (remote == nullptr || by_remote_.contains(name)) continue;
+      std::vector<TargetPtr>& list = by_remote_[name];
+      for (const Endpoint& address : remote->address) {
+        TargetPtr& target = targets_[target_key(*remote, address)];
+        const auto old = old_targets.find(target_key(*remote, address));
+        if (!target && old == old_targets.end()) {
+          target = std::make_shared<Target>(*remote, address, options_);
+          if (before) new_targets.push_back(target);
+        }
+        if (!target) target = old->second;
+        list.push_back(target);
+      }
+    }
+  }
+  if (before)
+    for (const auto& [key, target] : targets_)
+      if (target->queue.put_off_count() > 0)
+        target->earlier.emplace_back(before, target->queue.take_backlog());
+  // A secondary that was just added may have been there, with an old version, for long.
+  for (const TargetPtr& target : new_targets) target->queue.put_off_all(settings.zones.size());
+  run_soon();
+}
+
+/// The backlog counts zones by their place in the table, which is another one now. A million of
+/// them are looked up in many goes. False: there are more.
+bool Notifier::keep_backlog(Target& target) const {
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  for (std::size_t looked_at = 0; !target.earlier.empty(); ++looked_at) {
+    if (looked_at == kBacklogSlice) return false;
+    auto& [before, backlog] = target.earlier.front();
+    const auto index = backlog.next();
+    if (!index)
+      target.earlier.pop_front();
+    else if (const auto place = zones.find(before->settings.zones[*index].name))
+      target.queue.put_off(*place, zones.size());
+  }
+  return true;
+}
+
+void Notifier::put(Target& target, const dns::Name& zone, std::size_t index,
+                   std::uint64_t due) const {
+  if (!target.queue.add(zone, due)) target.queue.put_off(index, runtime_->settings.zones.size());
+}
+
+void Notifier::zone_changed(const dns::Name& zone) {
+  if (!runtime_ || by_remote_.empty()) return;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  const auto index = zones.find(zone);
+  if (!index) return;
+  const config::ZoneOptions& options = *zones[*index].options;
+  if (options.notify.empty()) return;
+  const std::uint64_t due =
+      now_milliseconds() + static_cast<std::uint64_t>(options.notify_delay.count());
+  for_each_target(options, [&](Target& target) { put(target, zone, *index, due); });
+  run_soon();
+}
+
+void Notifier::tell_all() {
+  for (const auto& [key, target] : targets_)
+    target->queue.put_off_all(runtime_->settings.zones.size());
+  run_soon();
+}
+
+/// Not at once: a group of updates publishes many zones, and its answers come first.
+void Notifier::run_soon() {
+  if (std::exchange(run_posted_, true)) return;
+  asio::post(commit_loop_, [this, alive = alive_] {
+    if (!*alive) return;
+    run_posted_ = false;
+    run_due();
+  });
+}
+
+void Notifier::run_due() {
+  const std::uint64_t now = now_milliseconds();
+  bool more_backlog = false;
+  for (const auto& [key, target] : targets_) more_backlog = refill(*target, now) || more_backlog;
+  while (start_round(now)) continue;
+  if (more_backlog) run_soon();
+  arm_timer(now);
+}
+
+/// True: there is more to look at right away.
+bool Notifier::refill(Target& target, std::uint64_t now) {
+  if (!keep_backlog(target)) return true;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  for (std::size_t looked_at = 0; target.queue.put_off_count() > 0; ++looked_at) {
+    if (target.queue.waiting() >= kFewWaiting || target.backlog_pace.next_ms() > now) return false;
+    if (looked_at == kBacklogSlice) return true;
+    const std::size_t index = *target.queue.next_put_off();
+    if (!is_told(target, *zones[index].options)) continue;
+    target.backlog_pace.take(now);
+    static_cast<void>(target.queue.add(dns::Name(zones[index].name), now));
+  }
+  return false;
+}
+
+/// One of each remote, going on behind the one that had its turn last: none has all the sockets,
+/// or all that may leave in a second. False: there is nothing to start now.
+bool Notifier::start_round(std::uint64_t now) {
+  bool any = false;
+  auto at = targets_.upper_bound(turn_);
+  for (std::size_t i = 0; i < targets_.size(); ++i, ++at) {
+    if (at == targets_.end()) at = targets_.begin();
+    if (!start_one(at->second, now)) continue;
+    turn_ = at->first;
+    any = true;
+  }
+  return any;
+}
+
+bool Notifier::start_one(const TargetPtr& target, std::uint64_t now) {
+  if (running_ >= options_.max_running || target->running >= options_.max_running_per_remote)
+    return false;
+  const auto due = target->queue.next_due();
+  if (!due || *due > now || !pace_.take(now)) return false;
+  start(target, *target->queue.take(now));
+  return true;
+}
+
+void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
+  const config::Settings& settings = runtime_->settings;
+  const auto index = settings.zones.find(next.zone);
+  const zone::ZoneView view = committer_.current().zone_at(next.zone);
+  const zone::RRsetView soa = view && view.loaded() ? view.soa() : zone::RRsetView();
+  const auto* key = target->key ? runtime_->keys.find(*target->key) : nullptr;
+  const bool unsigned_only = target->key && key == nullptr;
+  if (!index || !is_told(*target, *settings.zones[*index].options) || !soa || unsigned_only)
+    return target->queue.dropped(next.zone);
+  auto attempt = std::make_shared<Attempt>();
+  attempt->target = target;
+  attempt->zone = next.zone;
+  attempt->serial = view.serial();
+  attempt->number = next.number;
+  attempt->runtime = runtime_;
+  NotifyJob job;
+  job.zone = next.zone;
+  job.soa.assign(soa.first_rdata().begin(), soa.first_rdata().end());
+  job.ttl = soa.ttl();
+  job.remote = target->endpoint;
+  job.source = settings.server.transfer_source;
+  job.patience = options_.patience;
+  job.key = key;
+  ++running_;
+  ++target->running;
+  ++counters_.sent;
+  asio::co_spawn(
+      network_.loop(), notify_out(std::move(job)),
+      [this, attempt, alive = alive_](const std::exception_ptr& thrown, Result<dns::Rcode> result) {
+        if (thrown) result = fail(Errc::kIo, "NOTIFY ended by an exception");
+        asio::post(commit_loop_, [this, attempt, alive, result = std::move(result)] {
+          if (*alive) finished(attempt, result);
+        });
+      });
+}
+
+void Notifier::finished(const std::shared_ptr<Attempt>& attempt, const Result<dns::Rcode>& result) {
+  --running_;
+  --attempt->target->running;
+  NotifyQueue& queue = attempt->target->queue;
+  const std::uint64_t now = now_milliseconds();
+  const bool final = result && !asks_to_come_again(*result);
+  const bool good = result && *result == dns::Rcode::kNoError;
+  NotifyQueue::Outcome outcome{attempt->serial, now_seconds(),
+                               result ? to_text(*result) : result.error().text, good, 0};
+  const auto tell = final ? queue.answered(attempt->zone, outcome, now)
+                          : queue.unanswered(attempt->zone, outcome, now);
+  const bool given_up = !final && !queue.pending(attempt->zone);
+  counters_.answered += final ? 1 : 0;
+  counters_.failed += (final && !good) || given_up ? 1 : 0;
+  const auto log = [&](log::Level level, const char* event) {
+    log::detail::event(level, event, "zone", to_text(attempt->zone), "remote",
+                       to_text(attempt->target->endpoint), "serial", attempt->serial.value, "try",
+                       attempt->number, "result", outcome.text);
+  };
+  if (tell == NotifyQueue::Tell::kFailed)
+    log(log::Level::kWarning, "notify_failed");
+  else
+    log(tell == NotifyQueue::Tell::kWorksAgain ? log::Level::kInfo : log::Level::kDebug,
+        final ? "notify_answered" : "notify_unanswered");
+  run_soon();
+}
+
+void Notifier::arm_timer(std::uint64_t now) {
+  std::optional<std::uint64_t> next;
+  const auto consider = [&](std::uint64_t at) { next = next ? std::min(*next, at) : at; };
+  for (const auto& [key, target] : targets_) {
+    const bool full = target->running >= options_.max_running_per_remote;
+    if (const auto due = target->queue.next_due(); due && !full)
+      consider(std::max(*due, pace_.next_ms()));
+    if (target->queue.put_off_count() > 0 && target->queue.waiting() < kFewWaiting)
+      consider(target->backlog_pace.next_ms());
+  }
+  // With all sockets in use the end of one of them looks again.
+  if (!next || running_ >= options_.max_running || !*alive_) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_after(std::chrono::milliseconds(*next > now ? *next - now : 1));
+  timer_.async_wait([this, alive = alive_](asio::error_code error) {
+    if (!error && *alive) run_due();
+  });
+}
+
+std::map<std::string, std::string> Notifier::status(const dns::Name& zone) const {
+  std::map<std::string, std::string> rows;
+  const auto index = runtime_ ? runtime_->settings.zones.find(zone) : std::nullopt;
+  if (!index) return rows;
+  for_each_target(*runtime_->settings.zones[*index].options, [&](const Target& target) {
+    std::string& row = rows[to_text(target.endpoint)];
+    if (const NotifyQueue::Outcome* last = target.queue.last(zone))
+      row = fmt::format("serial {} at {:%Y-%m-%dT%H:%M:%SZ}: {}", last->serial.value,
+                        fmt::gmtime(static_cast<std::time_t>(last->at)), last->text);
+    if (const auto tries = target.queue.pending(zone))
+      row += fmt::format("{}pending, {} sent", row.empty() ? "" : "; ", *tries);
+    if (row.empty()) row = "not yet";
+  });
+  return rows;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,47 @@
+#include "manager/notify/notify_out.h"
+
+#include <ctime>
+#include <random>
+
+#include "manager/net/udp_exchange.h"
+#include "manager/notify/notify_message.h"
+
+namespace pando::manager {
+
+namespace {
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+std::uint16_t random_id() {
+  static thread_local std::random_device device;
+  return static_cast<std::uint16_t>(device());
+}
+
+}  // namespace
+
+asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job) {
+  auto notify =
+      NotifyMessage::make(job.zone, job.soa, job.ttl, random_id(), job.key, now_seconds());
+  if (!notify) co_return pass(notify);
+  std::optional<dns::Rcode> rcode;
+  std::string refused;  // why the last datagram was no answer
+  UdpExchange exchange;
+  exchange.peer = job.remote;
+  exchange.source = job.source;
+  exchange.message = notify->octets();
+  exchange.patience = job.patience;
+  exchange.accept = [&](ByteView message) {
+    auto answer = notify->read_answer(message, now_seconds());
+    if (answer)
+      rcode = *answer;
+    else
+      refused = answer.error().text;
+    return rcode.has_value();
+  };
+  Status done = co_await udp_exchange(std::move(exchange));
+  if (rcode) co_return *rcode;
+  if (!refused.empty()) co_return fail(Errc::kIo, "{}; got: {}", done.error().text, refused);
+  co_return pass(done);
+}
+
+}  // namespace pando::manager

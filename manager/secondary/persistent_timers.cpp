@@ -1,0 +1,81 @@
+#include "manager/secondary/persistent_timers.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Retry interval of a zone that never had data: doubles nothing, asks once a minute.
+constexpr std::uint64_t kRetryWithoutData = 60;
+
+SoaTimers timers_of(const zone::ZoneView& zone) {
+  return read_timers(zone && zone.loaded() ? zone.soa().first_rdata() : ByteView{});
+}
+
+}  // namespace
+
+zone::ZoneView PersistentTimers::view_of(const dns::Name& zone) const {
+  return committer_.current().zone_at(zone);
+}
+
+std::uint64_t PersistentTimers::jittered(std::uint64_t seconds) {
+  // Up to a tenth earlier, so that zones that came together do not stay together.
+  return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
+}
+
+std::uint64_t PersistentTimers::clamped(std::uint64_t seconds) const {
+  return within(range_, seconds);
+}
+
+std::uint64_t PersistentTimers::kept_for(const SoaTimers& timers) const {
+  return time_to_keep(timers, range_);
+}
+
+std::uint64_t PersistentTimers::first_look(const dns::Name& zone, std::uint64_t now) {
+  const zone::ZoneView view = view_of(zone);
+  auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
+  if (side == nullptr) return now;
+  const SoaTimers timers = timers_of(view);
+  side->expires_at.store(believed_expiry(side->expires_at.load(), now, kept_for(timers)));
+  return believed_look(side->next_refresh.load(), now, jittered(clamped(timers.refresh)));
+}
+
+void PersistentTimers::confirm(const dns::Name& zone, std::optional<std::uint32_t> told,
+                               bool brought, std::uint64_t now) {
+  const zone::ZoneView view = view_of(zone);
+  auto* side = view ? store_.side(view.side_index()) : nullptr;
+  if (side == nullptr) return;
+  const std::uint64_t before = brought ? 0 : side->expires_at.load();
+  side->expires_at.store(expiry_after_contact(before, told, now, kept_for(timers_of(view))));
+}
+
+std::uint64_t PersistentTimers::next_look(const dns::Name& zone, bool ok, std::uint64_t now) {
+  const zone::ZoneView view = view_of(zone);
+  const SoaTimers timers = timers_of(view);
+  const bool loaded = view && view.loaded();
+  std::uint64_t wait =
+      jittered(!loaded ? clamped(kRetryWithoutData) : clamped(ok ? timers.refresh : timers.retry));
+  if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
+    if (ok) side->last_ok.store(now);
+    const std::uint64_t kept = side->expires_at.load();
+    const std::uint64_t expires = loaded ? believed_expiry(kept, now, kept_for(timers)) : kept;
+    side->expires_at.store(expires);
+    // What would expire before the next look is looked at sooner.
+    if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
+    side->next_refresh.store(now + wait);
+  }
+  return now + wait;
+}
+
+bool PersistentTimers::expired(const zone::ZoneView& zone, std::uint64_t now) const {
+  const auto* side = store_.side(zone.side_index());
+  const std::uint64_t at = side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
+  return at != 0 && at <= now;
+}
+
+PersistentTimers::Kept PersistentTimers::kept(const dns::Name& zone) const {
+  const zone::ZoneView view = view_of(zone);
+  const auto* side = view ? store_.side(view.side_index()) : nullptr;
+  return side == nullptr ? Kept{} : Kept{side->expires_at.load(), side->last_ok.load()};
+}
+
+}  // namespace pando::manager

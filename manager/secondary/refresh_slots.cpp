@@ -1,0 +1,53 @@
+#include "manager/secondary/refresh_slots.h"
+
+#include <utility>
+
+namespace pando::manager {
+
+void RefreshSlots::look_at_all() {
+  for (const auto& [primary, queue] : waiting_) freed_.insert(primary);
+}
+
+bool RefreshSlots::has_room(const Endpoint& primary) const {
+  if (full()) return false;
+  const auto running = by_primary_.find(primary);
+  return running == by_primary_.end() || running->second < limits_.per_primary;
+}
+
+void RefreshSlots::begin(const Endpoint& primary) {
+  ++running_;
+  ++by_primary_[primary];
+}
+
+void RefreshSlots::end(const Endpoint& primary) {
+  --running_;
+  const auto running = by_primary_.find(primary);
+  if (running != by_primary_.end() && --running->second == 0) by_primary_.erase(running);
+  if (!waiting_.empty()) freed_.insert(primary);
+}
+
+void RefreshSlots::wait(const Endpoint& primary, const dns::Name& zone) {
+  waiting_[primary].push_back(zone);
+}
+
+std::optional<dns::Name> RefreshSlots::next(const WantedPrimary& wanted) {
+  while (!freed_.empty() && !full()) {
+    const auto queue = waiting_.find(*freed_.begin());
+    if (queue == waiting_.end() || queue->second.empty()) {
+      if (queue != waiting_.end()) waiting_.erase(queue);
+      freed_.erase(freed_.begin());
+      continue;
+    }
+    const Endpoint* primary = wanted(queue->second.front());
+    if (primary != nullptr && *primary == queue->first && !has_room(*primary)) {
+      freed_.erase(freed_.begin());
+      continue;
+    }
+    const dns::Name zone = queue->second.front();
+    queue->second.pop_front();
+    if (primary != nullptr) return zone;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,532 @@
+#include "manager/secondary/refresher.h"
+
+#include <algorithm>
+#include <asio/co_spawn.hpp>
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
+#include <ctime>
+
+#include "ipc/log.h"
+#include "manager/secondary/transfer_staging.h"
+
+namespace pando::manager {
+
+namespace {
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+using Due = std::pair<std::uint64_t, dns::Name>;
+bool due_before(const Due& a, const Due& b) {
+  return a.first != b.first ? a.first < b.first : dns::compare_canonical(a.second, b.second) < 0;
+}
+
+/// An IXFR may have so many records, or twice as many as the zone, before the zone is asked for
+/// instead: differences are kept in memory until they are complete. However large the zone is,
+/// they may not have more than the second number, nor take more memory than the third one.
+constexpr std::uint64_t kFewRecords = 100'000;
+constexpr std::uint64_t kMostRecords = 1'000'000;
+constexpr std::uint64_t kMostKeptOctets = std::uint64_t{256} << 20;
+
+/// Zones looked at in one go: after a start all of them may be due.
+constexpr std::size_t kDueSlice = 1000;
+
+}  // namespace
+
+struct Refresher::Attempt {
+  dns::Name zone;
+  std::uint64_t generation = 0;
+  Primary primary;
+  RuntimePtr runtime;  // keeps the key alive
+  std::uint64_t records = 0;
+  std::uint64_t octets = 0;
+  std::optional<std::uint32_t> expire;  // what the primary says of its own copy (RFC 7314)
+  bool whole = false;                   // it brought all of the zone
+  bool unfit = false;                   // its differences cannot be applied: see is_unfit()
+};
+
+Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
+                     shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
+                     ZonePut zone_put)
+    : commit_loop_(commit_loop),
+      network_(network),
+      store_(store),
+      slots_(slots),
+      committer_(committer),
+      changes_(changes),
+      zone_put_(std::move(zone_put)),
+      timers_(store, committer),
+      due_(&due_before),
+      timer_(commit_loop),
+      last_look_(now_seconds()) {}
+
+Refresher::~Refresher() { stop(); }
+
+void Refresher::stop() {
+  *alive_ = false;
+  timer_.cancel();
+}
+
+void Refresher::configure(const RuntimePtr& runtime) {
+  runtime_ = runtime;
+  const config::Limits& limits = runtime->settings.limits;
+  places_.set_limits({limits.transfers_in, limits.transfers_in_per_primary});
+  timers_.set_range(limits.refresh);
+}
+
+void Refresher::put(const dns::Name& name, Primaries primaries) {
+  const auto [at, fresh] = zones_.try_emplace(name);
+  Zone& zone = at->second;
+  if (!fresh && zone.primaries == primaries) return;
+  if (!fresh) due_.erase({zone.due, at->first});
+  zone = {};
+  zone.primaries = std::move(primaries);
+  zone.generation = ++generations_;
+  zone.due = fresh ? timers_.first_look(at->first, now_seconds()) : now_seconds();
+  due_.emplace(zone.due, at->first);
+}
+
+bool Refresher::forget_others(std::optional<dns::Name>& after, std::size_t most,
+                              const Stays& stays) {
+  auto at = after ? zones_.upper_bound(*after) : zones_.begin();
+  for (std::size_t looked_at = 0; looked_at < most && at != zones_.end(); ++looked_at) {
+    after = at->first;
+    if (stays(at->first, at->second.primaries)) {
+      ++at;
+      continue;
+    }
+    due_.erase({at->second.due, at->first});
+    at = zones_.erase(at);
+  }
+  return at == zones_.end();
+}
+
+void Refresher::go_on() {
+  places_.look_at_all();
+  run_due();
+}
+
+/// The clock was ahead and has been put back: what it set would hold for as long as it was ahead.
+void Refresher::doubt_timers(std::uint64_t before, std::uint64_t now) {
+  log::warning("clock_went_back", "seconds", before - now);
+  due_.clear();
+  for (auto& [name, zone] : zones_) {
+    zone.due = zone.due <= before ? now : timers_.first_look(name, now);
+    if (!zone.running && !zone.waiting) due_.emplace(zone.due, name);
+  }
+}
+
+void Refresher::schedule(Zones::iterator zone, std::uint64_t due) {
+  due_.erase({zone->second.due, zone->first});
+  zone->second.due = due;
+  due_.emplace(due, zone->first);
+  arm_timer();
+}
+
+/// The timer is moved only to run out earlier: whenever it does, it is looked what is due.
+void Refresher::arm_timer() {
+  if (due_.empty() || !*alive_) {
+    timer_.cancel();
+    timer_set_ = false;
+    return;
+  }
+  const std::uint64_t now = now_seconds();
+  const std::uint64_t due = due_.begin()->first;
+  if (due <= now) return look_soon();
+  // Wall-clock jumps are met by looking again at least once a minute, and by comparing by the
+  // timer's own clock.
+  const auto at = std::chrono::steady_clock::now() +
+                  std::chrono::seconds(std::min<std::uint64_t>(due - now, 60));
+  if (timer_set_ && timer_.expiry() <= at) return;
+  timer_set_ = true;
+  timer_.expires_at(at);
+  timer_.async_wait([this, alive = alive_](asio::error_code error) {
+    if (error || !*alive) return;
+    timer_set_ = false;
+    run_due();
+  });
+}
+
+void Refresher::look_soon() {
+  if (std::exchange(look_posted_, true)) return;
+  asio::post(commit_loop_, [this, alive = alive_] {
+    if (!*alive) return;
+    look_posted_ = false;
+    run_due();
+  });
+}
+
+/// A zone whose primary is busy leaves `due_`, so that each look costs what it starts, however many
+/// zones wait.
+void Refresher::start_or_wait(Zones::iterator at) {
+  const Endpoint& primary = at->second.primary().endpoint;
+  if (places_.has_room(primary)) return start(at);
+  if (!std::exchange(at->second.waiting, true)) places_.wait(primary, at->first);
+}
+
+/// Those that waited longest for the primaries that have become free.
+void Refresher::start_waiting() {
+  // A NOTIFY may have made another primary the first to be asked.
+  const auto wanted = [this](const dns::Name& name) -> const Endpoint* {
+    const auto zone = zones_.find(name);
+    const bool waits = zone != zones_.end() && zone->second.waiting && !zone->second.running;
+    return waits ? &zone->second.primary().endpoint : nullptr;
+  };
+  while (const auto name = places_.next(wanted)) {
+    const auto zone = zones_.find(*name);
+    zone->second.waiting = false;
+    start_or_wait(zone);
+  }
+}
+
+void Refresher::run_due() {
+  const std::uint64_t now = now_seconds();
+  const std::uint64_t before = std::exchange(last_look_, now);
+  if (went_back(before, now)) doubt_timers(before, now);
+  start_waiting();
+  std::size_t looked_at = 0;
+  while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
+    if (places_.full()) return;  // finished() looks again
+    const auto zone = zones_.find(due_.begin()->second);
+    due_.erase(due_.begin());
+    if (zone == zones_.end() || zone->second.primaries.empty()) continue;
+    start_or_wait(zone);
+  }
+  arm_timer();
+}
+
+/// RFC 1996 §3.11: a NOTIFY's serial is a hint; what we have already needs no look at the primary.
+/// What has expired we have not.
+bool Refresher::is_news(const dns::Name& zone, dns::Serial serial) const {
+  const zone::ZoneView view = committer_.current().zone_at(zone);
+  return !view || !view.loaded() || timers_.expired(view, now_seconds()) ||
+         serial.ahead_of(view.serial());
+}
+
+TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
+  const config::Settings& settings = runtime_->settings;
+  TransferJob job;
+  job.zone = attempt.zone;
+  job.primary = attempt.primary.endpoint;
+  job.source = settings.server.transfer_source;
+  job.whole_zone = zone.whole_zone;
+  job.limits.data = runtime_->limits;
+  job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
+  job.limits.difference_octets = kMostKeptOctets;
+  job.longest = settings.limits.transfer_time;
+  const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
+  if (view)
+    job.limits.difference_records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
+  // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
+  if (view && view.loaded() && !timers_.expired(view, now_seconds())) job.current = view.serial();
+  job.told = zone.hint && zone.hint->primary == zone.turn() && job.current &&
+             zone.hint->serial.ahead_of(*job.current);
+  return job;
+}
+
+void Refresher::start(Zones::iterator at) {
+  Zone& zone = at->second;
+  due_.erase({zone.due, at->first});  // it may have waited and become due once more
+  zone.waiting = false;
+  zone.running = true;
+  auto attempt = std::make_shared<Attempt>();
+  attempt->zone = at->first;
+  attempt->generation = zone.generation;
+  attempt->primary = zone.primary();
+  attempt->runtime = runtime_;
+  TransferJob job = job_for(*attempt, zone);
+  if (!zone.damaged)
+    job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
+      return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
+    };
+  // Once: what this visit does not find there is left to the timers.
+  if (zone.hint && zone.hint->primary == zone.turn() && !zone.whole_zone) zone.hint.reset();
+  places_.begin(job.primary);
+  if (attempt->primary.key) {
+    job.key = runtime_->keys.find(*attempt->primary.key);
+    if (job.key == nullptr) {
+      // Posted: failed() looks for other zones to start, and this may be the loop that does so.
+      asio::post(commit_loop_, [this, attempt, alive = alive_] {
+        if (*alive) failed(attempt, Error{Errc::kNotFound, "no such key"}, false);
+      });
+      return;
+    }
+  }
+  asio::co_spawn(
+      network_.loop(), transfer_in(std::move(job), network_.kept(), store_, network_.builders()),
+      [this, attempt, alive = alive_](const std::exception_ptr& thrown,
+                                      Result<TransferResult, TransferFailure> result) {
+        if (thrown)
+          result = tl::unexpected<TransferFailure>(
+              {{Errc::kIo, "transfer ended by an exception"}, false});
+        auto handed = std::make_shared<Result<TransferResult, TransferFailure>>(std::move(result));
+        asio::post(commit_loop_, [this, attempt, alive, handed] {
+          if (*alive) finished(attempt, std::move(*handed));
+        });
+      });
+}
+
+void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
+                         Result<TransferResult, TransferFailure> result) {
+  if (!wanted(*attempt)) return drop(attempt);
+  if (!result) return failed(attempt, result.error().error, result.error().ixfr_asked);
+  attempt->records = result->records;
+  attempt->octets = result->octets;
+  attempt->expire = result->expire;
+  if (result->foreign_records > 0)
+    log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
+                 to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
+  attempt->whole = result->content == TransferParser::Content::kZone;
+  switch (result->content) {
+    case TransferParser::Content::kUpToDate:
+      nothing_new(attempt, result->serial);
+      return;
+    case TransferParser::Content::kDifferences:
+      apply_differences(attempt, std::move(*result));
+      return;
+    case TransferParser::Content::kZone:
+      take_zone(attempt, std::move(*result));
+      return;
+  }
+}
+
+/// What a whole zone is compared with while it comes: that which is nearly ours is taken as a
+/// difference, so that what is alike stays where it is, and our own secondaries get an IXFR. Runs
+/// on the commit loop.
+asio::awaitable<std::optional<ServedZone>> Refresher::served(dns::Name name,
+                                                             std::shared_ptr<bool> alive) {
+  if (!*alive) co_return std::nullopt;
+  const zone::StoreView version = committer_.current();
+  const zone::ZoneView zone = version.zone_at(name);
+  if (!zone || !zone.loaded() || timers_.expired(zone, now_seconds())) co_return std::nullopt;
+  co_return ServedZone{zone, slots_.pin_own(version.version())};
+}
+
+void Refresher::take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+  if (!result.compared) return put_zone(attempt, std::move(result));
+  const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
+  if (zone && zone.loaded() && zone.serial() == *result.compared)
+    return apply_differences(attempt, std::move(result));
+  failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
+}
+
+/// One IXFR is one version. When the disk or the memory fails it is tried again later: an AXFR
+/// would need more memory, and what it brings would pass by the journal.
+void Refresher::apply_differences(const std::shared_ptr<Attempt>& attempt,
+                                  TransferResult&& result) {
+  ZoneChange change;
+  change.zone = attempt->zone;
+  for (const zone::Changeset& changes : result.differences)
+    change.records += changes.removed.size() + changes.added.size();
+  change.check = [this, attempt, alive = alive_]() -> Status {
+    if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
+    return {};
+  };
+  change.stage = [&committer = committer_, attempt,
+                  differences = std::move(result.differences)](Stage& stage) {
+    // A zone sent whole takes the place of what was there, also of updates, like any other.
+    const Committer* journalled = attempt->whole ? nullptr : &committer;
+    Status staged = stage_differences(stage, differences, attempt->runtime->limits, journalled);
+    attempt->unfit = !staged && is_unfit(staged.error(), stage.transaction);
+    return staged;
+  };
+  change.done = [this, attempt, serial = result.serial,
+                 alive = alive_](const Result<std::uint64_t>& version) {
+    if (!*alive) return;
+    if (version)
+      differences_applied(attempt, serial);
+    else
+      failed(attempt, version.error(), !attempt->whole && attempt->unfit);
+  };
+  changes_.submit(std::move(change));
+}
+
+void Refresher::differences_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
+  ++counters_.transfers;
+  if (!attempt->whole) {
+    ++counters_.differences;
+    return transferred(attempt, "ixfr", serial);
+  }
+  committer_.zone_replaced(attempt->zone);
+  zone_put_(attempt->zone, true);
+  transferred(attempt, "axfr", serial);
+}
+
+void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+  const zone::ZoneView old = committer_.current().zone_at(attempt->zone);
+  const bool had_data = old && old.loaded();
+  committer_.put_zone(
+      attempt->zone, result.zone, std::move(*result.transaction), {},
+      [this, attempt, had_data, serial = result.serial, alive = alive_](const Status& done) {
+        if (!*alive) return;
+        if (done) {
+          ++counters_.transfers;
+          zone_put_(attempt->zone, had_data);
+          transferred(attempt, "axfr", serial);
+        } else {
+          failed(attempt, done.error(), false);
+        }
+      });
+}
+
+Refresher::Zones::iterator Refresher::release(const std::shared_ptr<Attempt>& attempt) {
+  places_.end(attempt->primary.endpoint);
+  if (!wanted(*attempt)) return zones_.end();
+  const auto zone = zones_.find(attempt->zone);
+  zone->second.running = false;
+  return zone;
+}
+
+/// The configuration still has the zone with the primaries that it had when the visit began.
+bool Refresher::wanted(const Attempt& attempt) const {
+  const auto zone = zones_.find(attempt.zone);
+  return zone != zones_.end() && zone->second.generation == attempt.generation;
+}
+
+void Refresher::drop(const std::shared_ptr<Attempt>& attempt) {
+  release(attempt);
+  log::info("transfer_dropped", "zone", dns::to_text(attempt->zone), "primary",
+            to_text(attempt->primary.endpoint), "reason", "the configuration has changed");
+  run_due();
+}
+
+/// What this primary has is no newer than ours; another one's may be. Another serial than ours
+/// confirms nothing, be it behind or at the distance of 2^31 where neither is (RFC 1982 §3.2).
+void Refresher::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
+  const auto at = release(attempt);
+  if (at == zones_.end()) return run_due();
+  const zone::ZoneView view = committer_.current().zone_at(attempt->zone);
+  if (view && view.loaded() && !(view.serial() == serial)) {
+    const char* where = view.serial().ahead_of(serial) ? "behind" : "not ahead of";
+    ++counters_.failures;
+    at->second.problem =
+        fmt::format("{}: serial {} is {} ours, {}", to_text(attempt->primary.endpoint),
+                    serial.value, where, view.serial().value);
+    log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
+                 to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
+                 view.serial().value);
+  } else {
+    ++counters_.refreshes;
+    at->second.confirmed = true;
+    timers_.confirm(attempt->zone, attempt->expire, false, now_seconds());
+    log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
+               to_text(attempt->primary.endpoint), "serial", serial.value);
+  }
+  next_primary(at);
+}
+
+void Refresher::transferred(const std::shared_ptr<Attempt>& attempt, const char* how,
+                            dns::Serial serial) {
+  const auto at = release(attempt);
+  ++counters_.refreshes;
+  log::info("zone_refreshed", "zone", dns::to_text(attempt->zone), "primary",
+            to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
+            attempt->records, "octets", attempt->octets);
+  if (at == zones_.end()) return run_due();
+  at->second.damaged = false;
+  timers_.confirm(attempt->zone, attempt->expire, true, now_seconds());
+  end_round(at, true);
+}
+
+void Refresher::failed(const std::shared_ptr<Attempt>& attempt, const Error& error,
+                       bool broken_ixfr) {
+  const auto at = release(attempt);
+  ++counters_.failures;
+  log::warning("zone_refresh_failed", "zone", dns::to_text(attempt->zone), "primary",
+               to_text(attempt->primary.endpoint), "reason", error.text);
+  if (at == zones_.end()) return run_due();
+  Zone& zone = at->second;
+  zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
+  zone.damaged = zone.damaged || error.code == Errc::kCorrupt;
+  if (!broken_ixfr || zone.whole_zone) return next_primary(at);
+  ++counters_.fallbacks;
+  zone.whole_zone = true;
+  schedule(at, now_seconds());
+  run_due();
+}
+
+void Refresher::next_primary(Zones::iterator at) {
+  Zone& zone = at->second;
+  zone.whole_zone = false;
+  if (++zone.visited >= zone.primaries.size()) return end_round(at, zone.confirmed);
+  schedule(at, now_seconds());
+  run_due();
+}
+
+/// `ok`: what we have is what a primary has, so its timers start anew.
+void Refresher::end_round(Zones::iterator at, bool ok) {
+  Zone& zone = at->second;
+  if (ok) zone.problem.clear();
+  zone.first_primary = 0;
+  zone.visited = 0;
+  zone.confirmed = false;
+  zone.whole_zone = false;
+  schedule(at, timers_.next_look(at->first, ok, now_seconds()));
+  const std::optional<Hint> hint =
+      zone.hint && is_news(at->first, zone.hint->serial) ? zone.hint : std::nullopt;
+  zone.hint = hint;
+  if (hint) zone.first_primary = hint->primary;
+  if (std::exchange(zone.again, false) || hint) schedule(at, now_seconds());
+  run_due();
+}
+
+bool Refresher::refresh_now(const dns::Name& name) {
+  const auto zone = zones_.find(name);
+  if (zone == zones_.end()) return false;
+  if (zone->second.running || zone->second.visited > 0)
+    zone->second.again = true;
+  else
+    schedule(zone, now_seconds());
+  return true;
+}
+
+bool Refresher::notified(const NotifyRequest& request) {
+  ++counters_.notifies;
+  const auto at = zones_.find(request.zone);
+  if (at == zones_.end()) return false;
+  if (!request.serial || is_news(request.zone, *request.serial)) on_notify(at, request);
+  return true;
+}
+
+/// A NOTIFY that tells something new, or does not say what it tells.
+void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
+  Zone& zone = at->second;
+  const auto speaker = std::find_if(
+      zone.primaries.begin(), zone.primaries.end(),
+      [&](const Primary& one) { return one.endpoint.address == request.client.address; });
+  if (speaker == zone.primaries.end()) {
+    refresh_now(request.zone);
+    return;
+  }
+  // The primary that spoke knows best: ask it first.
+  const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
+  const bool between_rounds = !zone.running && zone.visited == 0;
+  if (between_rounds) zone.first_primary = place;
+  if (!request.serial) {
+    refresh_now(request.zone);
+    return;
+  }
+  if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
+    zone.hint = Hint{*request.serial, place};
+  if (between_rounds) schedule(at, now_seconds());
+}
+
+std::string Refresher::problem(const dns::Name& name) const {
+  const auto zone = zones_.find(name);
+  return zone == zones_.end() ? std::string() : zone->second.problem;
+}
+
+std::optional<SecondaryStatus> Refresher::status(const dns::Name& name) const {
+  const auto zone = zones_.find(name);
+  if (zone == zones_.end()) return std::nullopt;
+  SecondaryStatus status;
+  for (const Primary& primary : zone->second.primaries)
+    status.primaries.push_back(primary.endpoint);
+  status.next_refresh = zone->second.due;
+  status.problem = zone->second.problem;
+  const PersistentTimers::Kept kept = timers_.kept(name);
+  status.expires_at = kept.expires_at;
+  status.last_ok = kept.last_ok;
+  return status;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,63 @@
+#include "manager/secondary/secondary_timers.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace pando::manager {
+
+namespace {
+
+/// Serial, the three timers and the negative TTL end the RDATA; two names are before them.
+constexpr std::size_t kFixedOctets = 20;
+constexpr std::size_t kShortestNames = 2;
+
+constexpr std::uint64_t kSmallStep = 60;
+
+std::uint64_t whole_seconds(config::Duration duration) noexcept {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+  return seconds < 1 ? 1 : static_cast<std::uint64_t>(seconds);
+}
+
+}  // namespace
+
+SoaTimers read_timers(ByteView soa_rdata) noexcept {
+  SoaTimers timers;
+  if (soa_rdata.size() < kShortestNames + kFixedOctets) return timers;
+  const std::uint8_t* numbers = soa_rdata.data() + soa_rdata.size() - kFixedOctets;
+  timers.refresh = load_be32(numbers + 4);
+  timers.retry = load_be32(numbers + 8);
+  timers.expire = load_be32(numbers + 12);
+  return timers;
+}
+
+std::uint64_t within(const config::DurationRange& range, std::uint64_t seconds) noexcept {
+  const std::uint64_t low = whole_seconds(range.min);
+  return std::clamp(seconds, low, std::max(low, whole_seconds(range.max)));
+}
+
+std::uint64_t time_to_keep(const SoaTimers& timers, const config::DurationRange& range) noexcept {
+  const std::uint64_t two_looks = within(range, timers.refresh) + within(range, timers.retry);
+  return std::max<std::uint64_t>(timers.expire, two_looks);
+}
+
+std::uint64_t expiry_after_contact(std::uint64_t before, std::optional<std::uint32_t> told,
+                                   std::uint64_t now, std::uint64_t keep) noexcept {
+  const std::uint64_t latest = now + keep;
+  const std::uint64_t here = told ? now + *told : latest;
+  return std::min(std::max(before, here), latest);
+}
+
+std::uint64_t believed_look(std::uint64_t kept, std::uint64_t now,
+                            std::uint64_t interval) noexcept {
+  return std::clamp(kept, now, now + interval);
+}
+
+std::uint64_t believed_expiry(std::uint64_t kept, std::uint64_t now, std::uint64_t keep) noexcept {
+  return kept == 0 ? now + keep : std::min(kept, now + keep);
+}
+
+bool went_back(std::uint64_t before, std::uint64_t now) noexcept {
+  return before > now + kSmallStep;
+}
+
+}  // namespace pando::manager

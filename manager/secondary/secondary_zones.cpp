@@ -1,0 +1,145 @@
+#include "manager/secondary/secondary_zones.h"
+
+#include <asio/post.hpp>
+#include <utility>
+
+namespace pando::manager {
+
+namespace {
+
+/// Zones of a configuration that are taken over in one go, 5 µs each; and those that are primary,
+/// which cost nearly nothing.
+constexpr std::size_t kSlice = 100;
+constexpr std::size_t kPrimarySlice = 20'000;
+
+/// Zones whose NOTIFY came while a configuration was being taken over; others have their timers.
+constexpr std::size_t kMostEarly = 10'000;
+
+Primaries primaries_of(const config::Settings& settings, const config::ZoneOptions& options) {
+  Primaries primaries;
+  for (const std::string& name : options.primaries)
+    if (const config::Remote* remote = settings.find_remote(name))
+      for (const Endpoint& endpoint : remote->address) primaries.push_back({endpoint, remote->key});
+  return primaries;
+}
+
+/// Whether a zone is a secondary with these primaries in the configuration, too.
+bool has(const config::Settings& settings, const dns::Name& zone, const Primaries& primaries) {
+  const auto index = settings.zones.find(zone);
+  if (!index) return false;
+  const config::ZoneOptions& options = *settings.zones[*index].options;
+  return options.is_secondary() && primaries_of(settings, options) == primaries;
+}
+
+}  // namespace
+
+SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, Refresher& visits,
+                               HasData has_data)
+    : commit_loop_(commit_loop),
+      network_(network),
+      visits_(visits),
+      has_data_(std::move(has_data)) {}
+
+SecondaryZones::~SecondaryZones() { stop(); }
+
+void SecondaryZones::stop() { *alive_ = false; }
+
+void SecondaryZones::let_go(const RuntimePtr& next, std::function<void()> done) {
+  let_go_ = taking_over_ = true;
+  // A configuration that is still being taken over would bring some back.
+  forget_slice(++round_, next, std::nullopt, std::move(done));
+}
+
+void SecondaryZones::configure(const RuntimePtr& runtime) {
+  runtime_ = runtime;
+  visits_.configure(runtime);
+  let_go_ = false;
+  taking_over_ = true;
+  take_over_slice(++round_, 0);
+}
+
+void SecondaryZones::put(const config::ZoneRef& zone) {
+  visits_.put(dns::Name(zone.name), primaries_of(runtime_->settings, *zone.options));
+}
+
+std::optional<config::ZoneRef> SecondaryZones::secondary(const dns::Name& zone) const {
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  const auto index = zones.find(zone);
+  if (!index || !zones[*index].options->is_secondary()) return std::nullopt;
+  return zones[*index];
+}
+
+void SecondaryZones::looked_at(const dns::Name& zone) {
+  if (let_go_ || !*alive_) return;
+  const auto found = secondary(zone);
+  if (!found) return;
+  put(*found);
+  if (taking_over_) return;  // taken_over() has the rest
+  if (early_.erase(zone) > 0) visits_.refresh_now(zone);
+  visits_.look_soon();
+}
+
+void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
+  if (round != round_) return;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  std::size_t taken = 0;
+  std::size_t at = from;
+  for (; at < zones.size() && at - from < kPrimarySlice && taken < kSlice; ++at) {
+    if (!zones[at].options->is_secondary()) continue;
+    ++taken;
+    if (has_data_(dns::Name(zones[at].name))) put(zones[at]);
+  }
+  if (at == zones.size())
+    return forget_slice(round, runtime_, std::nullopt, [this, round] {
+      if (round == round_) taken_over();
+    });
+  asio::post(commit_loop_, [this, round, at, alive = alive_] {
+    if (*alive) take_over_slice(round, at);
+  });
+}
+
+/// Those that are not as the configuration has them. `done` in any case, also when another one is
+/// being taken over instead.
+void SecondaryZones::forget_slice(std::uint64_t round, const RuntimePtr& configuration,
+                                  std::optional<dns::Name> after, std::function<void()> done) {
+  if (round != round_) return done();
+  const bool end =
+      visits_.forget_others(after, kSlice, [&](const dns::Name& zone, const Primaries& primaries) {
+        return has(configuration->settings, zone, primaries);
+      });
+  if (end) return done();
+  asio::post(commit_loop_, [this, round, configuration, after = std::move(after),
+                            done = std::move(done), alive = alive_]() mutable {
+    if (*alive) forget_slice(round, configuration, std::move(after), std::move(done));
+  });
+}
+
+void SecondaryZones::taken_over() {
+  taking_over_ = false;
+  // What was said before anybody knew who the primaries are.
+  std::erase_if(early_, [this](const dns::Name& name) {
+    return visits_.refresh_now(name) || !secondary(name);  // others are to be looked at yet
+  });
+  tell_network();
+  visits_.go_on();
+}
+
+/// The network's thread closes what it keeps open to others than the primaries.
+void SecondaryZones::tell_network() const {
+  ConnectionPool::Primaries primaries;
+  for (const config::ZoneOptions& options : runtime_->settings.zones.options())
+    for (const Primary& primary : primaries_of(runtime_->settings, options))
+      primaries.insert(primary.endpoint);
+  asio::post(network_.loop(), [&kept = network_.kept(), primaries = std::move(primaries),
+                               source = runtime_->settings.server.transfer_source]() mutable {
+    kept.configure(std::move(primaries), source);
+  });
+}
+
+void SecondaryZones::notified(const NotifyRequest& request) {
+  const bool known = visits_.notified(request);
+  if (known || early_.size() >= kMostEarly) return;
+  if (taking_over_ || secondary(request.zone)) early_.insert(request.zone);
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,418 @@
+#include "manager/secondary/transfer_in.h"
+
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "dns/message/edns.h"
+#include "dns/rdata/rdata.h"
+#include "manager/commit/zone_diff.h"
+#include "manager/net/message_stream.h"
+#include "manager/secondary/expire_option.h"
+#include "manager/support/run_in_pool.h"
+#include "manager/support/soa.h"
+
+namespace pando::manager {
+
+namespace {
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+std::uint16_t random_id() {
+  static thread_local std::random_device device;
+  return static_cast<std::uint16_t>(device());
+}
+
+/// A query of ours and what is needed to check its answers.
+struct Query {
+  Bytes message;
+  std::uint16_t id;
+  std::optional<dns::TsigSession> tsig;
+};
+
+/// IXFR carries our SOA in the authority section (RFC 1995 §3): only its serial counts.
+Bytes soa_with_serial(dns::Serial serial) {
+  Bytes rdata{0, 0};
+  append_be32(rdata, serial.value);
+  for (int i = 0; i < 4; ++i) append_be32(rdata, 0);
+  return rdata;
+}
+
+/// The option's data is empty in a query (RFC 7314 §2).
+bool put_expire_option(dns::MessageWriter& writer) {
+  constexpr std::uint16_t kPayload = 1232;  // of no meaning over TCP
+  dns::OptBuilder opt(kPayload, dns::Rcode::kNoError, false);
+  opt.add(dns::kOptionExpire, {});
+  return writer.put_raw_additional(opt.record());
+}
+
+Result<Query> make_query(const TransferJob& job, dns::RRType type, bool edns) {
+  Query query;
+  query.id = random_id();
+  std::uint8_t space[1024];
+  dns::MessageWriter writer(space, sizeof space);
+  dns::Header header;
+  header.id = query.id;
+  writer.put_header(header);
+  bool fits = writer.put_question(job.zone, type, dns::RRClass::kIN);
+  if (type == dns::RRType::kIXFR)
+    fits = fits && writer.put_record(dns::Section::kAuthority, job.zone, dns::RRType::kSOA,
+                                     dns::RRClass::kIN, 0, soa_with_serial(*job.current));
+  if (edns) fits = fits && put_expire_option(writer);
+  if (!fits) return fail(Errc::kFull, "query does not fit");
+  const ByteView message = writer.finish();
+  query.message.assign(message.begin(), message.end());
+  if (job.key != nullptr) {
+    query.tsig = dns::TsigSession::for_request(*job.key);
+    if (auto done = query.tsig->sign(query.message, now_seconds()); !done) return pass(done);
+  }
+  return query;
+}
+
+Status check_signature(Query& query, ByteView message) {
+  return query.tsig ? query.tsig->verify_response(message, now_seconds()) : Status{};
+}
+
+bool answers(ByteView message, const Query& query) {
+  return message.size() >= 2 && load_be16(message.data()) == query.id;
+}
+
+/// The answer to a SOA query.
+struct SoaAnswer {
+  dns::Serial serial;
+  std::optional<std::uint32_t> expire;
+};
+
+Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, ByteView message) {
+  dns::MessageReader reader(message);
+  auto header = reader.header();
+  if (!header) return pass(header);
+  if (!header->qr || header->id != query.id) return fail(Errc::kInvalid, "no answer to our query");
+  if (header->rcode != 0)
+    return fail(Errc::kDenied, "primary answers {}",
+                dns::to_text(static_cast<dns::Rcode>(header->rcode)));
+  // RFC 1035 §4.1.1: who is not an authority (a resolver, a server that lost the zone) cannot say
+  // what is current.
+  if (!header->aa) return fail(Errc::kInvalid, "primary is not an authority for the zone");
+  for (unsigned i = 0; i < header->qdcount; ++i)
+    if (auto question = reader.question(); !question) return pass(question);
+  std::optional<dns::Serial> serial;
+  for (unsigned i = 0; i < header->ancount; ++i) {
+    auto record = reader.record();
+    if (!record) return pass(record);
+    if (serial || record->type != dns::RRType::kSOA || !(record->owner == job.zone)) continue;
+    Bytes rdata;
+    auto read = dns::decompress_rdata(record->type, message, record->rdata_offset,
+                                      record->rdata_length, rdata);
+    if (!read) return pass(read);
+    serial = soa_serial(rdata);
+  }
+  if (!serial) return fail(Errc::kInvalid, "no SOA in the primary's answer");
+  return SoaAnswer{*serial, read_expire(reader, unsigned{header->nscount} + header->arcount)};
+}
+
+/// Larger differences than an IXFR of a small zone may have are not kept in memory.
+constexpr std::uint64_t kMostRecords = 100'000;
+
+/// What makes `live` the zone that came, SOA records included; nullopt when that is more than half
+/// of the zone, or more than should be kept in memory.
+Result<std::optional<zone::Changeset>> difference_to(const zone::ZoneView& live,
+                                                     zone::Comparison& fresh) {
+  auto soa = fresh.finish();
+  if (!soa) return pass(soa);
+  const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostRecords);
+  auto difference = fresh.difference([most](std::uint64_t) { return most; });
+  if (!difference || !*difference) return difference;
+  const auto before = soa_record(live);
+  if (!before) return std::nullopt;
+  (*difference)->removed.push_back(*before);
+  (*difference)->added.push_back(std::move(soa->record));
+  return difference;
+}
+
+/// Ends a received zone. In the pool, so that the loop keeps time for other zones.
+Status finish_zone(TransferParser& parser, const zone::ZoneView& live, TransferResult& result) {
+  if (zone::Comparison* comparison = parser.comparison()) {
+    auto difference = difference_to(live, *comparison);
+    if (!difference) return pass(difference);
+    if (*difference) {
+      result.differences = {std::move(**difference)};
+      result.compared = live.serial();
+      parser.drop_comparison();
+      return {};
+    }
+    if (auto given = parser.build_instead(); !given) return given;
+  }
+  auto built = parser.builder().finish();
+  if (!built) return pass(built);
+  result.zone = *built;
+  return {};
+}
+
+/// What one primary is asked in one visit, over one connection after another if need be.
+class Visit {
+ public:
+  using Executor = asio::any_io_executor;
+  using Outcome = Result<TransferResult, TransferFailure>;
+  Visit(const Executor& executor, const TransferJob& job, bool edns, ConnectionPool& kept,
+        shm::Store& store, asio::thread_pool& pool)
+      : executor_(executor),
+        job_(job),
+        edns_(edns),
+        kept_(kept),
+        store_(store),
+        pool_(pool),
+        deadline_(Clock::now() + job.longest) {}
+
+  asio::awaitable<Outcome> run();
+  /// RFC 6891 §7: what a server says that does not know EDNS.
+  [[nodiscard]] bool format_error() const noexcept { return rcode_ == dns::Rcode::kFormErr; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  asio::awaitable<Status> open();
+  asio::awaitable<Result<ByteView>> ask(Query& query);
+  asio::awaitable<Result<ByteView>> exchange(const Query& query);
+  asio::awaitable<Result<ByteView>> receive(Query& query);
+  Result<ByteView> check(Query& query, ByteView message);
+  asio::awaitable<Result<SoaAnswer>> ask_soa();
+  asio::awaitable<Status> run_transfer(Query& query, TransferParser& parser);
+  asio::awaitable<Status> go_on(TransferParser& parser, bool is_last);
+  asio::awaitable<Result<TransferResult>> fetch(dns::RRType type);
+  asio::awaitable<Status> fetch_into(TransferResult& result, dns::RRType type);
+  asio::awaitable<std::optional<Outcome>> request_ixfr_directly();
+  asio::awaitable<Outcome> query_soa_first();
+  [[nodiscard]] Status check_time() const;
+
+  Executor executor_;
+  const TransferJob& job_;
+  bool edns_;
+  ConnectionPool& kept_;
+  shm::Store& store_;
+  asio::thread_pool& pool_;
+  std::unique_ptr<MessageStream> connection_;
+  bool was_kept_ = false;  // the connection is of an earlier visit
+  bool unreachable_ = false;
+  bool heard_ = false;  // octets of an answer have come
+  Clock::time_point deadline_;
+  std::optional<ServedZone> served_;  // what a whole zone is compared with
+  Clock::time_point pinned_until_;
+  // Of the last message.
+  dns::Rcode rcode_ = dns::Rcode::kNoError;
+  bool authoritative_ = false;
+};
+
+Visit::Outcome failure(const Error& error, bool ixfr_asked = false) {
+  return tl::unexpected<TransferFailure>({error, ixfr_asked});
+}
+
+/// Steps must not take longer than what is left of the whole.
+Status Visit::check_time() const {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
+  if (left.count() <= 0)
+    return fail(Errc::kFull, "transfer takes more than {} s (limits.transfer-time)",
+                std::chrono::duration<double>(job_.longest).count());
+  if (connection_) connection_->set_patience(std::min(job_.patience, left));
+  return {};
+}
+
+/// A connection on which nothing is under way: the one there is, one kept, or a new one.
+asio::awaitable<Status> Visit::open() {
+  if (connection_) co_return check_time();
+  if (!was_kept_) connection_ = kept_.take(job_.primary, job_.source);
+  was_kept_ = connection_ != nullptr;
+  if (was_kept_) co_return check_time();
+  connection_ =
+      std::make_unique<MessageStream>(executor_, job_.primary, job_.source, job_.patience);
+  if (auto in_time = check_time(); !in_time) co_return in_time;
+  Status connected = co_await connection_->connect();
+  unreachable_ = !connected;
+  co_return connected;
+}
+
+/// Sends `query` and gives the first message of the answer, its signature checked.
+asio::awaitable<Result<ByteView>> Visit::ask(Query& query) {
+  for (;;) {
+    if (auto opened = co_await open(); !opened) co_return pass(opened);
+    const std::uint64_t before = connection_->received();
+    auto answer = co_await exchange(query);
+    const bool silent = connection_->received() == before;
+    // What comes late of an earlier answer may stand before ours.
+    const bool foreign = answer && !answers(*answer, query);
+    if (!was_kept_ || !(silent || foreign)) {
+      heard_ = heard_ || !silent;
+      if (auto in_time = check_time(); !in_time) co_return pass(in_time);
+      if (!answer) co_return answer;
+      co_return check(query, *answer);
+    }
+    connection_.reset();  // open() knows that it was kept, and makes a new one
+  }
+}
+
+asio::awaitable<Result<ByteView>> Visit::exchange(const Query& query) {
+  if (auto sent = co_await connection_->send(query.message); !sent) co_return pass(sent);
+  co_return co_await connection_->receive();
+}
+
+/// The next message of the answer to `query`, its signature checked.
+asio::awaitable<Result<ByteView>> Visit::receive(Query& query) {
+  if (auto in_time = check_time(); !in_time) co_return pass(in_time);
+  auto message = co_await connection_->receive();
+  if (auto in_time = check_time(); !in_time) co_return pass(in_time);
+  if (!message) co_return message;
+  co_return check(query, *message);
+}
+
+Result<ByteView> Visit::check(Query& query, ByteView message) {
+  const auto header = dns::read_header(message);
+  rcode_ = header ? static_cast<dns::Rcode>(header->rcode) : dns::Rcode::kNoError;
+  authoritative_ = header && header->aa;
+  if (auto ok = check_signature(query, message); !ok) return pass(ok);
+  return message;
+}
+
+asio::awaitable<Result<SoaAnswer>> Visit::ask_soa() {
+  auto query = make_query(job_, dns::RRType::kSOA, edns_);
+  if (!query) co_return pass(query);
+  auto answer = co_await ask(*query);
+  if (!answer) co_return pass(answer);
+  co_return read_soa_answer(job_, *query, *answer);
+}
+
+/// The response messages of one AXFR or IXFR, into the parser.
+asio::awaitable<Status> Visit::run_transfer(Query& query, TransferParser& parser) {
+  auto message = co_await ask(query);
+  for (;;) {
+    if (!message) co_return pass(message);
+    auto done = parser.feed(*message);
+    if (!done) co_return pass(done);
+    if (auto went_on = co_await go_on(parser, *done); !went_on) co_return went_on;
+    if (*done) co_return query.tsig ? query.tsig->finish() : Status{};
+    message = co_await receive(query);
+  }
+}
+
+/// A whole zone is compared with the one that is served as long as that takes little.
+asio::awaitable<Status> Visit::go_on(TransferParser& parser, bool is_last) {
+  if (parser.waits()) {
+    if (job_.served) served_ = co_await job_.served();
+    pinned_until_ = Clock::now() + job_.longest_pin;
+    co_return parser.go_on(served_ ? &served_->zone : nullptr);
+  }
+  const bool builds = parser.comparison() == nullptr;
+  const bool goes_on = !builds && !parser.comparison()->is_too_much() &&
+                       parser.comparison()->kept_count() <= kMostRecords &&
+                       Clock::now() < pinned_until_;
+  if (is_last || builds || goes_on) co_return Status{};
+  const Status built =
+      co_await run_in_pool(pool_, [&]() -> Status { return parser.build_instead(); });
+  served_.reset();
+  co_return built;
+}
+
+/// Fills `result`; a whole zone that is built is in its transaction.
+asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType type) {
+  auto query = make_query(job_, type, edns_);
+  if (!query) co_return pass(query);
+  TransferParser parser(job_.zone, type, job_.current, query->id, job_.limits, *result.transaction);
+  if (job_.current) parser.wait_with_zone();
+  if (auto done = co_await run_transfer(*query, parser); !done) co_return done;
+  result.content = parser.content();
+  result.serial = parser.serial();
+  result.expire = parser.expire();
+  result.differences = std::move(parser.differences());
+  result.records = parser.records();
+  result.octets = parser.octets();
+  result.foreign_records = parser.foreign_records();
+  Status finished;
+  if (result.content == TransferParser::Content::kZone)
+    finished = co_await run_in_pool(pool_, [&]() -> Status {
+      return finish_zone(parser, served_ ? served_->zone : zone::ZoneView(), result);
+    });
+  if (finished && !result.zone) result.transaction.reset();
+  co_return finished;
+}
+
+/// The transfer itself, over a connection on which the primary's SOA may have been asked before.
+asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
+  TransferResult result;
+  result.transaction.emplace(store_.begin_private());
+  auto done = co_await fetch_into(result, type);
+  served_.reset();
+  if (done) co_return std::move(result);
+  // Giving back the memory of most of a zone takes time, too.
+  [[maybe_unused]] const Status dropped = co_await run_in_pool(pool_, [&]() -> Status {
+    result.transaction.reset();
+    return {};
+  });
+  co_return pass(done);
+}
+
+/// RFC 1995 §2: the answer to an IXFR begins with the primary's SOA, so its serial need not be
+/// asked for. Nothing: the answer says too little about the primary, or about whether an AXFR would
+/// do better.
+asio::awaitable<std::optional<Visit::Outcome>> Visit::request_ixfr_directly() {
+  auto result = co_await fetch(dns::RRType::kIXFR);
+  if (result) {
+    // As in read_soa_answer(): who is not an authority cannot say what is current.
+    if (result->content == TransferParser::Content::kUpToDate && !authoritative_)
+      co_return std::nullopt;
+    co_return std::move(*result);
+  }
+  if (unreachable_) co_return failure(result.error());
+  if (heard_ && rcode_ == dns::Rcode::kNoError) co_return failure(result.error(), true);
+  if (edns_ && format_error()) co_return failure(result.error(), true);  // again without EDNS
+  co_return std::nullopt;
+}
+
+asio::awaitable<Visit::Outcome> Visit::query_soa_first() {
+  std::optional<std::uint32_t> expire;
+  if (job_.current) {
+    auto soa = co_await ask_soa();
+    if (!soa) co_return failure(soa.error());
+    expire = soa->expire;
+    if (!soa->serial.ahead_of(*job_.current)) {
+      TransferResult nothing_new;
+      nothing_new.serial = soa->serial;
+      nothing_new.expire = expire;
+      co_return std::move(nothing_new);
+    }
+  }
+  const auto type = !job_.current || job_.whole_zone ? dns::RRType::kAXFR : dns::RRType::kIXFR;
+  auto result = co_await fetch(type);
+  // Without a connection nothing was asked that an AXFR could do better.
+  if (!result) co_return failure(result.error(), type == dns::RRType::kIXFR && !unreachable_);
+  if (!result->expire) result->expire = expire;
+  co_return std::move(*result);
+}
+
+asio::awaitable<Visit::Outcome> Visit::run() {
+  std::optional<Outcome> outcome;
+  if (job_.told && job_.current && !job_.whole_zone) {
+    outcome = co_await request_ixfr_directly();
+    if (!outcome && connection_ && !connection_->at_rest()) connection_.reset();
+  }
+  if (!outcome) outcome = co_await query_soa_first();
+  if (*outcome) kept_.put(std::move(connection_));
+  co_return std::move(*outcome);
+}
+
+}  // namespace
+
+asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
+                                                                     ConnectionPool& kept,
+                                                                     shm::Store& store,
+                                                                     asio::thread_pool& pool) {
+  const auto executor = co_await asio::this_coro::executor;
+  bool edns = true;
+  for (;;) {
+    Visit visit(executor, job, edns, kept, store, pool);
+    auto result = co_await visit.run();
+    if (result || !visit.format_error() || !std::exchange(edns, false)) co_return result;
+  }
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,51 @@
+#include "manager/secondary/transfer_staging.h"
+
+#include "manager/journal/journal_format.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// What the journal takes as one record, less its names and serials.
+constexpr std::size_t kMostJournalled = kMaxRecordBody - 1024;
+
+/// Nearly a chunk: a store without room may still have a small block left.
+constexpr std::size_t kLargeBlock = 60'000;
+
+}  // namespace
+
+Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& differences,
+                         const zone::DataLimits& limits, const Committer* journal) {
+  std::size_t removed = 0;
+  std::size_t added = 0;
+  for (const zone::Changeset& changes : differences) {
+    removed += changes.removed.size();
+    added += changes.added.size();
+  }
+  stage.use_reserve_for(removed, added);
+  for (const zone::Changeset& changes : differences) {
+    const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
+    if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
+    auto applied = stage.draft.apply(changes, limits);
+    if (!applied) return pass(applied);
+    // Then our copy is not what the primary thinks it is.
+    if (applied->missing_removals > 0)
+      return fail(Errc::kInvalid, "{} records to remove are not there", applied->missing_removals);
+    if (applied->redundant_additions > 0)
+      return fail(Errc::kInvalid, "{} records to add are there already",
+                  applied->redundant_additions);
+    if (journal == nullptr) continue;
+    journal->note_difference(stage, *applied, RecordKind::kTransfer);
+    // The journal would say the same as when its disk is full.
+    if (const std::size_t octets = stage.journal.back().payload.size(); octets > kMostJournalled)
+      return fail(Errc::kInvalid, "a difference of {} octets, too many for the journal", octets);
+  }
+  return {};
+}
+
+bool is_unfit(const Error& error, shm::Transaction& transaction) {
+  if (error.code == Errc::kFull) return transaction.allocate(kLargeBlock).has_value();
+  return error.code != Errc::kIo;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "config/settings/settings.h"
+#include "manager/io/directory_lock.h"
+#include "manager/workers/launcher.h"
+
+namespace pando::manager {
+
+/// What the manager found and made on this host before it serves: directories, users, privileges.
+struct Host {
+  DirectoryLock run_lock;            ///< while held, sockets and slots are this process's
+  DirectoryLock journal_lock;        ///< while held, the journal is
+  std::optional<Launcher> launcher;  ///< starts workers under their own user
+  std::string worker_user;           ///< for workers started without a launcher; may be empty
+  std::uint32_t worker_uid = 0;
+  std::optional<std::uint32_t> store_group;  ///< may read the store
+};
+
+/// Makes and locks the directories (kExists: another manager has one) and, when this process is
+/// root, gives them to `server.user` and becomes that user. A default user that does not exist
+/// means a run under one user, with a warning; a configured one that does not exist is an error.
+Result<Host> prepare_host(const config::Settings& settings);
+
+/// True when `uid` may give commands: root, this process's own user, or a member of `group`.
+[[nodiscard]] bool may_control(std::uint32_t uid, const std::string& group);
+
+}  // namespace pando::manager

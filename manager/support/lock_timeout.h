@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "base/result.h"
+
+namespace pando::manager {
+
+/// How long a lock may stay held by a process that was killed: the kernel drops it only after it
+/// has taken the process apart, and a large mapping takes a while.
+inline constexpr std::chrono::milliseconds kKilledProcessTimeout{3000};
+
+/// Repeats `attempt` while it gives kExists ("another process has it"), at most for `patience`.
+/// Blocks: for the start of the process only.
+template <class Attempt>
+auto retry_while_held(std::chrono::milliseconds patience, Attempt attempt) {
+  constexpr std::chrono::milliseconds kStep{10};
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    auto result = attempt();
+    const bool held = !result && result.error().code == Errc::kExists;
+    if (!held || std::chrono::steady_clock::now() >= deadline) return result;
+    std::this_thread::sleep_for(kStep);
+  }
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,103 @@
+#include "manager/update/recent_replies.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/result.h"
+#include "dns/tsig/tsig_mac.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Replies that wait for one unfinished request: a client retries a handful of times.
+constexpr std::size_t kMaxWaiting = 8;
+
+/// What an answered request takes beside its answer: a node of the table (64 with malloc's share),
+/// its place in the order (24), a bucket (8 to 16) and malloc's share of the answer (8 to 16).
+constexpr std::size_t kEntryOctets = 112;
+
+/// Keyed with this process's secret. A digest that anybody can compute would let a client look for
+/// requests that are taken for each other, and fill one bucket of the table.
+const dns::HmacContext& keyed_digest() {
+  static const dns::HmacContext digest = [] {
+    std::array<std::uint8_t, 32> secret{};
+    while (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
+    }
+    dns::HmacContext made("SHA256", secret);
+    PANDO_ASSERT(static_cast<bool>(made));
+    return made;
+  }();
+  return digest;
+}
+
+}  // namespace
+
+RecentReplies::Key RecentReplies::key_of(const Endpoint& client, ByteView message) {
+  std::array<std::uint8_t, 18> origin{};  // of one length, so that no message can begin in it
+  std::copy(client.address.octets.begin(), client.address.octets.end(), origin.begin());
+  store_be16(origin.data() + 16, client.port);
+  dns::HmacContext digest = keyed_digest().duplicate();
+  digest.update(origin);
+  digest.update(message);
+  Key key{};
+  const dns::TsigMac mac = digest.finish(sizeof key);
+  std::memcpy(key.data(), mac.octets.data(), sizeof key);
+  return key;
+}
+
+bool RecentReplies::join(const Key& key, Reply& reply, std::uint64_t now_ms) {
+  // A clock that was put back makes none of them old.
+  while (!kept_.empty() && now_ms >= kept_.front().since_ms + life_ms_) drop_oldest();
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return false;
+  const Entry& entry = found->second;
+  if (!entry.waiting)
+    reply(entry.response);
+  else if (entry.waiting->size() < kMaxWaiting)
+    entry.waiting->push_back(std::move(reply));
+  else
+    reply({});  // nothing is sent, but nobody goes on waiting
+  return true;
+}
+
+void RecentReplies::begin(const Key& key, Reply reply) {
+  auto waiting = std::make_unique<std::vector<Reply>>();
+  waiting->push_back(std::move(reply));
+  entries_[key].waiting = std::move(waiting);
+}
+
+void RecentReplies::finish(const Key& key, const Bytes& response, std::uint64_t now_ms) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || !found->second.waiting) return;
+  const auto waiting = std::move(found->second.waiting);
+  found->second.response = response;
+  kept_.push_back({key, now_ms});
+  octets_ += octets_of(response);
+  while (kept_.size() > max_entries_ || octets_ > max_octets_) drop_oldest();
+  for (const Reply& reply : *waiting) reply(response);
+}
+
+void RecentReplies::fail(const Key& key, const Bytes& response) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || !found->second.waiting) return;
+  const auto waiting = std::move(found->second.waiting);
+  entries_.erase(found);
+  for (const Reply& reply : *waiting) reply(response);
+}
+
+std::size_t RecentReplies::octets_of(const Bytes& response) noexcept {
+  return kEntryOctets + response.size();
+}
+
+void RecentReplies::drop_oldest() {
+  const auto oldest = entries_.find(kept_.front().key);
+  octets_ -= octets_of(oldest->second.response);
+  entries_.erase(oldest);
+  kept_.pop_front();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,73 @@
+#include "manager/update/signed_update.h"
+
+#include <fmt/format.h>
+
+#include "manager/dnssec/denial_check.h"
+#include "manager/dnssec/signature_check.h"
+#include "manager/support/soa.h"
+
+namespace pando::manager {
+
+namespace {
+
+using dns::RRType;
+using Node = ChangedZone::Node;
+using RRset = ChangedZone::RRset;
+
+/// RFC 2136 §3.6 has the server move the serial; here that would break the SOA's signature.
+Fault check_serial(const Node& apex) {
+  const RRset* before = ChangedZone::find(apex.before, RRType::kSOA);
+  const RRset* now = apex.find(RRType::kSOA);
+  if (before == nullptr || now == nullptr) return "the zone has no SOA";
+  if (soa_serial(now->rdatas.front()).ahead_of(soa_serial(before->rdatas.front())))
+    return std::nullopt;
+  return "the update brings no SOA with a later serial";
+}
+
+/// RFC 8976 §4: a digest counts when its serial is the SOA's. Whether it is right would take a walk
+/// over the zone.
+Fault check_digest(const Node& apex) {
+  const RRset* set = apex.find(RRType::kZONEMD);
+  const RRset* soa = apex.find(RRType::kSOA);
+  if (set == nullptr || soa == nullptr) return std::nullopt;
+  const std::uint32_t serial = soa_serial(soa->rdatas.front()).value;
+  for (const Bytes& rdata : set->rdatas)
+    if (rdata.size() >= sizeof serial && load_be32(rdata.data()) == serial) return std::nullopt;
+  return fmt::format("no ZONEMD would be of serial {}", serial);
+}
+
+Fault check_denial(ChangedZone& zone) {
+  const Node& apex = zone.at(zone.apex());
+  const auto has = [](const ChangedZone::RRsets& rrsets, RRType type) {
+    return ChangedZone::find(rrsets, type) != nullptr;
+  };
+  const bool nsec = has(apex.now, RRType::kNSEC), nsec3 = has(apex.now, RRType::kNSEC3PARAM);
+  if (nsec != has(apex.before, RRType::kNSEC) || nsec3 != has(apex.before, RRType::kNSEC3PARAM))
+    return "a zone cannot change between NSEC and NSEC3 by update";
+  if (nsec == nsec3)
+    return nsec ? "the zone has both NSEC and NSEC3" : "the zone has neither NSEC nor NSEC3";
+  return nsec ? NsecCheck(zone).run() : Nsec3Check(zone).run();
+}
+
+}  // namespace
+
+bool is_signed(const zone::ZoneView& zone) noexcept {
+  const zone::RecordView apex = zone.apex_record();
+  if (zone.denial() != zone::Denial::kUnsigned) return true;
+  for (const RRType type : {RRType::kDNSKEY, RRType::kNSEC, RRType::kNSEC3PARAM})
+    if (const auto rrset = apex.find(type); rrset && rrset.count() != 0) return true;
+  return zone.soa().signature_count() != 0;
+}
+
+Fault check_signed_update(const zone::ZoneView& before, TouchedNames& overlay, std::uint64_t now) {
+  ChangedZone zone(before, overlay);
+  Fault fault = check_serial(zone.at(zone.apex()));
+  if (!fault) fault = check_digest(zone.at(zone.apex()));
+  if (!fault) fault = check_denial(zone);
+  if (!fault) fault = SignatureCheck(zone, now).run();
+  if (zone.exhausted())
+    return fmt::format("more than {} names and hashes to look at", ChangedZone::kMaxLooks);
+  return fault;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,99 @@
+#include "manager/update/update_forwarder.h"
+
+#include <asio/co_spawn.hpp>
+#include <asio/post.hpp>
+#include <asio/this_coro.hpp>
+#include <random>
+
+#include "dns/message/message.h"
+#include "manager/net/message_stream.h"
+
+namespace pando::manager {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint16_t random_id() {
+  static thread_local std::random_device device;
+  return static_cast<std::uint16_t>(device());
+}
+
+std::chrono::milliseconds left_until(Clock::time_point deadline) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+}
+
+Status check_answer(ByteView answer, std::uint16_t id) {
+  auto header = dns::read_header(answer);
+  if (!header) return pass(header);
+  if (!header->qr || header->id != id || header->opcode != dns::Opcode::kUpdate)
+    return fail(Errc::kInvalid, "no answer to the update");
+  return {};
+}
+
+/// Sent over a connection, so the first message is the answer or there is none.
+asio::awaitable<Result<Bytes>> ask_primary(MessageStream& stream, const Bytes& message) {
+  if (auto sent = co_await stream.send(message); !sent) co_return pass(sent);
+  auto answer = co_await stream.receive();
+  if (!answer) co_return pass(answer);
+  if (auto ok = check_answer(*answer, load_be16(message.data())); !ok) co_return pass(ok);
+  co_return Bytes(answer->begin(), answer->end());
+}
+
+asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
+                                              UpdateForwarder::Options options) {
+  const auto deadline = Clock::now() + options.patience;
+  const std::uint16_t clients_id = load_be16(update.message.data());
+  store_be16(update.message.data(), random_id());
+  Error last{Errc::kIo, "no time"};
+  for (const Endpoint& primary : update.primaries) {
+    const auto left = left_until(deadline);
+    if (left.count() <= 0) break;
+    MessageStream stream(co_await asio::this_coro::executor, primary, update.source,
+                         std::min(left, options.connect_patience));
+    if (auto connected = co_await stream.connect(); !connected) {
+      last = {Errc::kIo, fmt::format("{}: {}", to_text(primary), connected.error().text)};
+      continue;
+    }
+    stream.set_patience(left_until(deadline));
+    auto answer = co_await ask_primary(stream, update.message);
+    if (!answer) co_return fail(Errc::kIo, "{}: {}", to_text(primary), answer.error().text);
+    store_be16(answer->data(), clients_id);
+    co_return std::move(*answer);
+  }
+  co_return tl::unexpected<Error>(last);
+}
+
+}  // namespace
+
+void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
+  const std::string primary = to_text(update.primaries.front());
+  const auto running = running_by_primary_.find(primary);
+  const bool busy =
+      running != running_by_primary_.end() && running->second >= options_.max_per_primary;
+  if (busy || running_ >= options_.max_running) {
+    ++counters_.failed;
+    return done(fail(Errc::kFull, "too many updates are being passed on"));
+  }
+  ++running_;
+  ++running_by_primary_[primary];
+  asio::co_spawn(network_.loop(), forward_update(std::move(update), options_),
+                 [this, primary, done = std::move(done), alive = alive_](
+                     const std::exception_ptr& thrown, Result<Bytes> answer) {
+                   if (thrown) answer = fail(Errc::kIo, "ended by an exception");
+                   asio::post(commit_loop_, [this, primary, done, alive, answer]() mutable {
+                     if (*alive) finished(primary, std::move(answer), done);
+                   });
+                 });
+}
+
+void UpdateForwarder::finished(const std::string& primary, Result<Bytes> answer, const Done& done) {
+  --running_;
+  const auto running = running_by_primary_.find(primary);
+  if (running != running_by_primary_.end() && --running->second == 0)
+    running_by_primary_.erase(running);
+  ++(answer ? counters_.forwarded : counters_.failed);
+  done(std::move(answer));
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/types.h"
+#include "manager/net/network.h"
+
+namespace pando::manager {
+
+/// An UPDATE of a secondary zone on its way to the primary.
+struct ForwardedUpdate {
+  dns::Name zone;
+  Bytes message;                    ///< as the client sent it
+  std::vector<Endpoint> primaries;  ///< in the order to be tried; not empty
+  std::optional<IpAddress> source;  ///< see open_towards()
+};
+
+/// Passes UPDATEs on to primaries (RFC 2136 §6), unchanged but for the message ID, and brings their
+/// answers back with the client's ID. A client's TSIG therefore holds from end to end: it covers
+/// the original ID (RFC 8945 §5.3.2), and its key need not be known here.
+///
+/// Over TCP: nothing is sent twice. The next primary is tried only while nothing has been sent,
+/// since what was sent may have been done.
+///
+/// Lives on the commit thread; connections run on the network's.
+class UpdateForwarder {
+ public:
+  struct Options {
+    std::uint32_t max_running = 128;
+    std::uint32_t max_per_primary = 32;  ///< one that is away leaves room for the others
+    /// For everything: less than workers wait for the manager's answer.
+    std::chrono::milliseconds patience{8000};
+    std::chrono::milliseconds connect_patience{2000};  ///< each primary
+  };
+  struct Counters {
+    std::uint64_t forwarded = 0;  ///< a primary answered
+    std::uint64_t failed = 0;     ///< none did, or too many were under way
+  };
+  /// The primary's answer with the client's message ID, or why there is none. Called on the commit
+  /// thread, perhaps before forward() returns.
+  using Done = std::function<void(Result<Bytes>)>;
+
+  UpdateForwarder(asio::io_context& commit_loop, Network& network, Options options)
+      : commit_loop_(commit_loop), network_(network), options_(options) {}
+  ~UpdateForwarder() { stop(); }
+  UpdateForwarder(const UpdateForwarder&) = delete;
+  UpdateForwarder& operator=(const UpdateForwarder&) = delete;
+
+  void forward(ForwardedUpdate update, Done done);
+  [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+  void stop() { *alive_ = false; }
+
+ private:
+  void finished(const std::string& primary, Result<Bytes> answer, const Done& done);
+
+  asio::io_context& commit_loop_;
+  Network& network_;
+  Options options_;
+  std::uint32_t running_ = 0;
+  std::map<std::string, std::uint32_t> running_by_primary_;  // the first of each zone's
+  Counters counters_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,145 @@
+#include "manager/update/update_message.h"
+
+#include "dns/rdata/rdata.h"
+
+namespace pando::manager {
+
+namespace {
+
+using dns::Rcode;
+using dns::RRClass;
+using dns::RRType;
+
+using Check = Result<void, Refusal>;
+
+template <class... Args>
+tl::unexpected<Refusal> refuse(Rcode rcode, fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected<Refusal>(Refusal{rcode, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+tl::unexpected<Refusal> form_error(const Error& error) {
+  return refuse(Rcode::kFormErr, "{}", error.text);
+}
+
+std::string describe(const UpdateRecord& record) {
+  return fmt::format("{} {} {}", to_text(record.owner), to_text(record.rr_class),
+                     to_text(record.type));
+}
+
+Result<UpdateRecord, Refusal> read_record(dns::MessageReader& reader) {
+  auto found = reader.record();
+  if (!found) return form_error(found.error());
+  UpdateRecord record{found->owner, found->type, found->rr_class, found->ttl, {}, false};
+  record.had_rdata = found->rdata_length != 0;
+  // Class ANY carries no RDATA and meta types have none that could be checked; both are refused
+  // by the form checks when there is some.
+  if (found->rr_class == RRClass::kANY || dns::is_meta_type(found->type)) return record;
+  if (found->rr_class == RRClass::kNONE && !record.had_rdata) return record;
+  const auto decoded = dns::decompress_rdata(found->type, reader.message(), found->rdata_offset,
+                                             found->rdata_length, record.rdata);
+  if (!decoded) return refuse(Rcode::kFormErr, "{}: {}", describe(record), decoded.error().text);
+  return record;
+}
+
+Result<std::vector<UpdateRecord>, Refusal> read_section(dns::MessageReader& reader,
+                                                        std::uint16_t count) {
+  std::vector<UpdateRecord> records;
+  for (std::uint16_t i = 0; i < count; ++i) {  // each takes 11 octets or more of the message
+    auto record = read_record(reader);
+    if (!record) return tl::unexpected<Refusal>(record.error());
+    records.push_back(std::move(*record));
+  }
+  return records;
+}
+
+/// RFC 2136 §3.1.1: exactly one zone record, of type SOA.
+Result<dns::Question, Refusal> read_zone(dns::MessageReader& reader, const dns::Header& header) {
+  if (header.qdcount != 1)
+    return refuse(Rcode::kFormErr, "{} records in the zone section", header.qdcount);
+  auto zone = reader.question();
+  if (!zone) return form_error(zone.error());
+  if (zone->type != RRType::kSOA)
+    return refuse(Rcode::kFormErr, "zone section of type {}", to_text(zone->type));
+  return *zone;
+}
+
+/// RFC 2136 §3.2.4, without what depends on the zone's data.
+Check check_prerequisite(const UpdateRecord& record, dns::NameView zone) {
+  if (record.ttl != 0)
+    return refuse(Rcode::kFormErr, "prerequisite with a TTL: {}", describe(record));
+  if (!record.owner.view().is_at_or_below(zone))
+    return refuse(Rcode::kNotZone, "prerequisite outside the zone: {}", describe(record));
+  const bool valueless = record.rr_class == RRClass::kANY || record.rr_class == RRClass::kNONE;
+  if (valueless && record.had_rdata)
+    return refuse(Rcode::kFormErr, "prerequisite with RDATA: {}", describe(record));
+  if (!valueless && record.rr_class != RRClass::kIN)
+    return refuse(Rcode::kFormErr, "prerequisite of a wrong class: {}", describe(record));
+  if (!valueless && dns::is_meta_type(record.type))
+    return refuse(Rcode::kFormErr, "prerequisite of a meta type: {}", describe(record));
+  return {};
+}
+
+/// Types like APL (RFC 3123 §4) and unknown ones have records without RDATA, to be deleted by
+/// value.
+bool may_be_empty(RRType type) {
+  Bytes nothing;
+  return dns::decompress_rdata(type, {}, 0, 0, nothing).has_value();
+}
+
+/// RFC 2136 §3.4.1.2 and §3.4.1.3.
+Check check_update(const UpdateRecord& record, dns::NameView zone) {
+  if (!record.owner.view().is_at_or_below(zone))
+    return refuse(Rcode::kNotZone, "update outside the zone: {}", describe(record));
+  const bool any_type = record.type == RRType::kANY;
+  const bool meta = dns::is_meta_type(record.type);
+  switch (record.rr_class) {
+    case RRClass::kIN:
+      if (meta) break;
+      return {};
+    case RRClass::kANY:
+      if (record.ttl != 0 || record.had_rdata || (meta && !any_type)) break;
+      return {};
+    case RRClass::kNONE:
+      if (record.ttl != 0 || meta) break;
+      if (!record.had_rdata && !may_be_empty(record.type)) break;
+      return {};
+    default:
+      break;
+  }
+  return refuse(Rcode::kFormErr, "malformed update: {}", describe(record));
+}
+
+Check check_sections(const UpdateMessage& update) {
+  for (const UpdateRecord& record : update.prerequisites)
+    if (auto checked = check_prerequisite(record, update.zone.name); !checked) return checked;
+  for (const UpdateRecord& record : update.updates)
+    if (auto checked = check_update(record, update.zone.name); !checked) return checked;
+  return {};
+}
+
+}  // namespace
+
+Result<UpdateMessage, Refusal> parse_update(ByteView message) {
+  dns::MessageReader reader(message);
+  auto header = reader.header();
+  if (!header) return form_error(header.error());
+  UpdateMessage update;
+  update.id = header->id;
+  auto zone = read_zone(reader, *header);
+  if (!zone) return tl::unexpected<Refusal>(zone.error());
+  update.zone = *zone;
+  // The server serves class IN only; nothing below may treat other classes' data as ours.
+  if (zone->rr_class != RRClass::kIN)
+    return refuse(Rcode::kNotAuth, "zone section of class {}", to_text(zone->rr_class));
+  auto prerequisites = read_section(reader, header->ancount);
+  if (!prerequisites) return tl::unexpected<Refusal>(prerequisites.error());
+  update.prerequisites = std::move(*prerequisites);
+  auto updates = read_section(reader, header->nscount);
+  if (!updates) return tl::unexpected<Refusal>(updates.error());
+  update.updates = std::move(*updates);
+  if (auto checked = check_sections(update); !checked)
+    return tl::unexpected<Refusal>(checked.error());
+  return update;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,93 @@
+#include "manager/workers/adopted_worker.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <vector>
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::string_view kWorkerName = "pando-worker";
+
+/// The kernel's name of the process: not to be had from its words, which are its own. Asked of each
+/// process of the host when a manager starts, so no stream is made for it.
+std::string name_of(pid_t pid) {
+  std::array<char, 64> name{};  // the kernel has 15 octets, and a line feed
+  const Fd file(::open(fmt::format("/proc/{}/comm", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t got = file ? ::read(file.get(), name.data(), name.size()) : 0;
+  const std::string_view text(name.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+std::vector<std::string> words_of(pid_t pid) {
+  constexpr std::size_t kMaxWords = 64;  // a worker has fewer than ten
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; words.size() < kMaxWords && std::getline(file, word, '\0');)
+    words.push_back(std::move(word));
+  return words;
+}
+
+/// What stands behind `option` in "--option value" or "--option=value".
+std::string value_of(const std::vector<std::string>& words, const std::string& option) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == option && i + 1 < words.size()) return words[i + 1];
+    if (words[i].starts_with(option + "=")) return words[i].substr(option.size() + 1);
+  }
+  return {};
+}
+
+template <class Number>
+std::optional<Number> number_in(const std::string& text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool same_directory(const std::string& one, const std::string& other) {
+  std::error_code ignored;
+  return one == other || std::filesystem::equivalent(one, other, ignored);
+}
+
+}  // namespace
+
+std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const std::string& run_directory) {
+  if (pid <= 0) return std::nullopt;
+  Child child;
+  child.pid = pid;
+  child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!child.pidfd) return std::nullopt;
+  const auto words = words_of(pid);
+  if (name_of(pid) != kWorkerName || value_of(words, "--slot") != std::to_string(slot) ||
+      !same_directory(value_of(words, "--run-directory"), run_directory))
+    return std::nullopt;
+  // Still the process that the descriptor is of: what was read above was about it.
+  if (has_ended(child.pidfd)) return std::nullopt;
+  return child;
+}
+
+std::vector<FoundWorker> find_workers(const std::string& run_directory) {
+  std::vector<FoundWorker> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const auto pid = number_in<pid_t>(entry.path().filename().string());
+    if (!pid || name_of(*pid) != kWorkerName) continue;
+    const auto slot = number_in<std::uint32_t>(value_of(words_of(*pid), "--slot"));
+    auto process = slot ? find_worker(*pid, *slot, run_directory) : std::nullopt;
+    if (process) found.push_back({*slot, std::move(*process)});
+  }
+  return found;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "manager/workers/launcher.h"
+
+/// Finding workers of an earlier manager. A worker that has attached is known by its lock on the
+/// store. One that was just started, or has its sockets in a packet it has not read yet, holds no
+/// lock; but its slot's page names its process from the start. To start another worker in such a
+/// slot would be two of them with sockets of one address, and queries in a socket nobody reads.
+namespace pando::manager {
+
+/// The process `pid`, when it lives and was started as the worker of `slot` of this run directory.
+/// A page may name anything: its worker writes there what it likes, and a pid is used again.
+std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const std::string& run_directory);
+
+/// A process that was started as the worker of some slot.
+struct FoundWorker {
+  std::uint32_t slot = 0;
+  Child process;
+};
+/// All that live and were started as workers of this run directory, whatever pages say: a look at
+/// every process of the machine, some 10 µs each.
+std::vector<FoundWorker> find_workers(const std::string& run_directory);
+
+}  // namespace pando::manager

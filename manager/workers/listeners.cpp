@@ -1,0 +1,259 @@
+#include "manager/workers/listeners.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/datagram.h"
+#include "manager/workers/listening_socket.h"
+
+namespace pando::manager {
+
+namespace {
+
+constexpr std::uint32_t kVacant = 0xFFFFFFFF;
+/// Positions reported by workers are not trusted to size a list.
+constexpr std::uint32_t kMaxPosition = 4096;
+
+/// Closes the gaps as the kernel does: the last member takes the place of one that left.
+void close_gaps(std::vector<std::uint32_t>& group) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    while (!group.empty() && group.back() == kVacant) group.pop_back();
+    if (i >= group.size()) return;
+    if (group[i] != kVacant) continue;
+    group[i] = group.back();
+    group.pop_back();
+  }
+}
+
+/// Numbers of this manager's sockets. A worker may still speak of an orphan that the last manager
+/// gave it: no number of ours should be the same.
+std::uint32_t first_id() {
+  std::uint16_t series = 0;
+  if (::getrandom(&series, sizeof series, 0) != sizeof series)
+    die("no random numbers", __FILE__, __LINE__);
+  return (std::uint32_t{series} << 16) + 1;
+}
+
+bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace
+
+Listeners::Listeners(Addresses addresses)
+    : addresses_(std::move(addresses)), next_id_(first_id()) {}
+
+std::vector<Listeners::Wanted> Listeners::wanted() const {
+  std::vector<Wanted> list;
+  for (const auto& local : addresses_.plain) {
+    list.push_back({local, ipc::Transport::kUdp});
+    list.push_back({local, ipc::Transport::kTcp});
+  }
+  for (const auto& local : addresses_.tls) list.push_back({local, ipc::Transport::kTls});
+  return list;
+}
+
+bool Listeners::is_wanted(const ipc::SocketDescription& description) const {
+  const auto list = wanted();
+  return std::any_of(list.begin(), list.end(), [&](const Wanted& one) {
+    return one.local == description.local && one.transport == description.transport;
+  });
+}
+
+bool Listeners::has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const {
+  const auto& sockets = of(slot);
+  return std::any_of(sockets.begin(), sockets.end(), [&](const Socket& socket) {
+    return !socket.withdrawn && socket.description.local == local &&
+           socket.description.transport == transport;
+  });
+}
+
+Listeners::GroupKey Listeners::group_of(const Endpoint& local, ipc::Transport transport) {
+  return {to_text(local), transport};
+}
+
+Status Listeners::open(std::uint32_t slot) {
+  slots_[slot];  // a slot without any address is open too
+  Status first_failure;
+  for (const auto& one : wanted()) {
+    if (has(slot, one.local, one.transport)) continue;
+    if (auto opened = open_one(slot, one); !opened && first_failure)
+      first_failure = std::move(opened);
+  }
+  return first_failure;
+}
+
+Status Listeners::open_one(std::uint32_t slot, const Wanted& wanted) {
+  auto socket = open_listening_socket(wanted.local, wanted.transport);
+  if (!socket) return pass(socket);
+  auto& group = groups_[group_of(wanted.local, wanted.transport)];
+  close_gaps(group);
+  group.push_back(slot);
+  add(slot, {{next_id_++, wanted.local, wanted.transport, 0, false}, std::move(*socket), false});
+  return {};
+}
+
+Status Listeners::adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd) {
+  if (!is_wanted(description))
+    return fail(Errc::kNotFound, "{} is not served any more", to_text(description.local));
+  for (const auto& own : of(slot)) {
+    if (own.description.local != description.local ||
+        own.description.transport != description.transport)
+      continue;
+    if (is_same_socket(own.fd.get(), fd.get())) return {};
+    return fail(Errc::kExists, "slot {} has another socket at {}", slot,
+                to_text(description.local));
+  }
+  if (auto checked = check_listening_socket(fd.get(), description); !checked) return checked;
+  auto& group = groups_[group_of(description.local, description.transport)];
+  std::size_t position = std::min(description.position, kMaxPosition);
+  if (position < group.size() && group[position] != kVacant) position = group.size();
+  if (position >= group.size()) group.resize(position + 1, kVacant);
+  group[position] = slot;
+  add(slot, {description, std::move(fd), false});
+  slots_[slot].back().description.id = next_id_++;
+  return {};
+}
+
+void Listeners::add(std::uint32_t slot, Socket socket) {
+  const auto key = group_of(socket.description.local, socket.description.transport);
+  socket.description.orphan = false;
+  slots_[slot].push_back(std::move(socket));
+  refresh_positions(key);
+}
+
+void Listeners::withdraw(std::uint32_t slot) {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return;
+  for (auto& socket : found->second) {
+    if (socket.withdrawn || socket.description.transport != ipc::Transport::kUdp) continue;
+    if (!withdraw_datagrams(socket.fd.get())) continue;
+    leave_group(slot, socket);
+    socket.withdrawn = true;
+  }
+}
+
+void Listeners::drop_withdrawn(std::uint32_t slot) {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return;
+  std::erase_if(found->second, [](const Socket& socket) { return socket.withdrawn; });
+}
+
+void Listeners::close(std::uint32_t slot) {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return;
+  auto sockets = std::move(found->second);
+  slots_.erase(found);
+  for (auto& socket : sockets) leave_group(slot, socket);
+}
+
+void Listeners::leave_group(std::uint32_t slot, const Socket& socket) {
+  if (socket.withdrawn) return;
+  const auto key = group_of(socket.description.local, socket.description.transport);
+  auto& group = groups_[key];
+  close_gaps(group);
+  const auto place = std::find(group.begin(), group.end(), slot);
+  if (place == group.end()) return;
+  *place = group.back();
+  group.pop_back();
+  if (group.empty())
+    groups_.erase(key);
+  else
+    refresh_positions(key);
+}
+
+void Listeners::refresh_positions(const GroupKey& key) {
+  const auto& group = groups_[key];
+  for (std::uint32_t position = 0; position < group.size(); ++position) {
+    const auto owner = slots_.find(group[position]);
+    if (owner == slots_.end()) continue;
+    for (auto& socket : owner->second)
+      if (group_of(socket.description.local, socket.description.transport) == key)
+        socket.description.position = position;
+  }
+}
+
+Status Listeners::steer_away(const std::vector<std::uint32_t>& excluded) {
+  Status first_failure;
+  for (auto& [key, group] : groups_) {
+    if (auto steered = steer_group(key, excluded); !steered && first_failure)
+      first_failure = std::move(steered);
+  }
+  return first_failure;
+}
+
+Status Listeners::steer_group(const GroupKey& key, const std::vector<std::uint32_t>& excluded) {
+  auto& group = groups_[key];
+  close_gaps(group);
+  if (group.empty()) return {};
+  std::vector<std::uint32_t> positions;
+  for (std::uint32_t i = 0; i < group.size(); ++i)
+    if (contains(excluded, group[i])) positions.push_back(i);
+  const auto& any = slots_[group.front()];
+  const auto socket = std::find_if(any.begin(), any.end(), [&](const Socket& one) {
+    return !one.withdrawn && group_of(one.description.local, one.description.transport) == key;
+  });
+  if (socket == any.end()) return {};
+  if (positions.empty() || positions.size() == group.size()) {
+    detach_steering(socket->fd.get());
+    return {};
+  }
+  return attach_steering(socket->fd.get(), group.size(), positions);
+}
+
+bool Listeners::has_queue(std::uint32_t slot) const {
+  const auto& sockets = of(slot);
+  return std::any_of(sockets.begin(), sockets.end(),
+                     [](const Socket& socket) { return is_readable(socket.fd.get()); });
+}
+
+const std::vector<Listeners::Socket>& Listeners::of(std::uint32_t slot) const {
+  static const std::vector<Socket> kNone;
+  const auto found = slots_.find(slot);
+  return found == slots_.end() ? kNone : found->second;
+}
+
+bool Listeners::respond(std::uint32_t slot, std::uint32_t id, ByteView response,
+                        const Endpoint& client, const IpAddress& source) const {
+  for (const Socket& socket : of(slot)) {
+    const ipc::SocketDescription& description = socket.description;
+    if (description.id != id || description.transport != ipc::Transport::kUdp || socket.withdrawn)
+      continue;
+    std::optional<IpAddress> from;
+    if (is_wildcard(description.local.address)) from = source;
+    return send_datagram(socket.fd.get(), response, client, from);
+  }
+  return false;
+}
+
+std::vector<std::uint32_t> Listeners::slots() const {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [slot, sockets] : slots_) numbers.push_back(slot);
+  return numbers;
+}
+
+Listeners::Change Listeners::set_addresses(Addresses addresses) {
+  Change change;
+  addresses_ = std::move(addresses);
+  for (auto& [slot, sockets] : slots_) {
+    const auto gone = std::stable_partition(
+        sockets.begin(), sockets.end(), [&](const Socket& s) { return is_wanted(s.description); });
+    for (auto it = gone; it != sockets.end(); ++it) {
+      change.closed[slot].push_back(it->description.id);
+      leave_group(slot, *it);
+    }
+    sockets.erase(gone, sockets.end());
+  }
+  for (const auto slot : slots()) {
+    const auto& own = of(slot);
+    const bool retiring =
+        std::any_of(own.begin(), own.end(), [](const Socket& socket) { return socket.withdrawn; });
+    if (retiring) continue;
+    if (auto opened = open(slot); !opened) change.errors.push_back(opened.error().text);
+  }
+  return change;
+}
+
+}  // namespace pando::manager

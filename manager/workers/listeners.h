@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "ipc/worker_messages.h"
+
+namespace pando::manager {
+
+/// The listening sockets of all slots: one SO_REUSEPORT socket per slot, address and protocol. The
+/// manager keeps every descriptor, so that the queue of a worker that died goes to its successor.
+/// Used on the commit thread only.
+class Listeners {
+ public:
+  struct Socket {
+    ipc::SocketDescription description;
+    Fd fd;
+    bool withdrawn = false;  ///< out of its group: what reached it before can be read
+  };
+  /// Addresses served: each plain one by UDP and TCP, each TLS one by TCP alone.
+  struct Addresses {
+    std::vector<Endpoint> plain;
+    std::vector<Endpoint> tls;
+  };
+
+  explicit Listeners(Addresses addresses);
+
+  /// Opens what is missing for `slot`. Errors name address and system call; what could be opened
+  /// stays open.
+  Status open(std::uint32_t slot);
+  /// Takes a socket that a surviving worker handed back. Checked against the kernel: type, local
+  /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says,
+  /// kNotFound when its address is not served any more, kExists when the slot has another one
+  /// there. One that the slot has already is fine.
+  Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
+  /// Takes the slot's UDP sockets out of their groups without closing them. The kernel's receive
+  /// path may be about to queue a datagram in a socket that is just being closed, which throws it
+  /// away; after this and a pause has_queue() says whether there was one. TCP needs no such care:
+  /// a SYN comes again. Sockets that cannot be withdrawn stay as they are.
+  void withdraw(std::uint32_t slot);
+  /// Closes the slot's withdrawn sockets.
+  void drop_withdrawn(std::uint32_t slot);
+  /// Closes all sockets of a slot; what is queued is lost, so steer, drain and withdraw first.
+  void close(std::uint32_t slot);
+
+  /// New traffic goes to the slots not in `excluded` only (a classic BPF program per group, which
+  /// needs no privilege); an empty list gives the choice back to the kernel's hash.
+  Status steer_away(const std::vector<std::uint32_t>& excluded);
+  /// True when any socket of the slot has something queued.
+  [[nodiscard]] bool has_queue(std::uint32_t slot) const;
+
+  /// Sends a datagram through UDP socket `id` of the slot, from `source` if that is a wildcard
+  /// socket. False when there is no such socket, or the kernel did not take the datagram.
+  bool respond(std::uint32_t slot, std::uint32_t id, ByteView response, const Endpoint& client,
+               const IpAddress& source) const;
+  [[nodiscard]] const std::vector<Socket>& of(std::uint32_t slot) const;
+  [[nodiscard]] std::vector<std::uint32_t> slots() const;
+
+  /// What set_addresses() did: ids of closed sockets by slot, and what could not be opened.
+  struct Change {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> closed;
+    std::vector<std::string> errors;
+  };
+  /// Changeset the addresses for all open slots.
+  Change set_addresses(Addresses addresses);
+
+ private:
+  using GroupKey = std::pair<std::string, ipc::Transport>;
+  struct Wanted {
+    Endpoint local;
+    ipc::Transport transport;
+  };
+  [[nodiscard]] std::vector<Wanted> wanted() const;
+  [[nodiscard]] bool is_wanted(const ipc::SocketDescription& description) const;
+  [[nodiscard]] bool has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const;
+  static GroupKey group_of(const Endpoint& local, ipc::Transport transport);
+  Status open_one(std::uint32_t slot, const Wanted& wanted);
+  void add(std::uint32_t slot, Socket socket);
+  void leave_group(std::uint32_t slot, const Socket& socket);
+  void refresh_positions(const GroupKey& key);
+  Status steer_group(const GroupKey& key, const std::vector<std::uint32_t>& excluded);
+
+  Addresses addresses_;
+  std::map<std::uint32_t, std::vector<Socket>> slots_;
+  /// Slots in the kernel's order of each SO_REUSEPORT group: appended when opened; when one is
+  /// closed the last takes its place (reuseport_detach_sock in net/core/sock_reuseport.c). After a
+  /// manager's restart rebuilt from what workers report; kVacant stands where nobody reported.
+  std::map<GroupKey, std::vector<std::uint32_t>> groups_;
+  std::uint32_t next_id_;
+};
+
+}  // namespace pando::manager

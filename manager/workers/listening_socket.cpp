@@ -1,0 +1,162 @@
+#include "manager/workers/listening_socket.h"
+
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace pando::manager {
+
+namespace {
+
+/// A worker that is being replaced leaves its queue for some 20 ms: room for that at a million
+/// small queries a second. The kernel clips it to net.core.rmem_max unless CAP_NET_ADMIN is there.
+constexpr int kReceiveBuffer = 8 << 20;
+constexpr int kBacklog = 4096;
+
+bool is_datagram(ipc::Transport transport) { return transport == ipc::Transport::kUdp; }
+
+Status set_option(int socket, int level, int option, int value, const char* name) {
+  if (::setsockopt(socket, level, option, &value, sizeof value) != 0)
+    return fail_errno(fmt::format("setsockopt({})", name));
+  return {};
+}
+
+int option_value(int socket, int option) {
+  int value = -1;
+  socklen_t length = sizeof value;
+  ::getsockopt(socket, SOL_SOCKET, option, &value, &length);
+  return value;
+}
+
+Status set_common_options(int socket, bool v4) {
+  if (auto s = set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT"); !s) return s;
+  if (v4) return set_option(socket, IPPROTO_IP, IP_FREEBIND, 1, "IP_FREEBIND");
+  if (auto s = set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY"); !s) return s;
+  return set_option(socket, IPPROTO_IPV6, IPV6_FREEBIND, 1, "IPV6_FREEBIND");
+}
+
+/// RFC 9715 §3.1: no fragments asked for and none refused on the strength of a forged path MTU.
+Status ignore_path_mtu(int socket, bool v4) {
+  if (v4)
+    return set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_OMIT, "IP_MTU_DISCOVER");
+  return set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_OMIT,
+                    "IPV6_MTU_DISCOVER");
+}
+
+Status set_udp_options(int socket, const IpAddress& address) {
+  const bool v4 = address.is_v4();
+  if (::setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0)
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
+  if (auto s = ignore_path_mtu(socket, v4); !s) return s;
+  if (!is_wildcard(address)) return {};
+  if (v4) return set_option(socket, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
+  return set_option(socket, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
+}
+
+Status set_tcp_options(int socket) {
+  // Connections of an earlier run in TIME_WAIT must not keep the address.
+  if (auto s = set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"); !s) return s;
+  // Accepted sockets inherit it: each response leaves at once (RFC 7766 §8 wants whole messages).
+  return set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+}
+
+}  // namespace
+
+bool is_wildcard(const IpAddress& address) noexcept {
+  const auto begin = address.octets.begin() + (address.is_v4() ? 12 : 0);
+  return std::all_of(begin, address.octets.end(), [](std::uint8_t octet) { return octet == 0; });
+}
+
+Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport) {
+  const bool datagram = is_datagram(transport);
+  const int type = (datagram ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  sockaddr_storage address;
+  const socklen_t length = local.to_sockaddr(address);
+  Fd socket(::socket(address.ss_family, type, 0));
+  if (!socket) return fail_errno("socket");
+  if (auto s = set_common_options(socket.get(), local.address.is_v4()); !s) return pass(s);
+  auto s = datagram ? set_udp_options(socket.get(), local.address) : set_tcp_options(socket.get());
+  if (!s) return pass(s);
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
+    return fail_errno(fmt::format("bind {} {}", datagram ? "UDP" : "TCP", to_text(local)));
+  if (!datagram && ::listen(socket.get(), kBacklog) != 0)
+    return fail_errno(fmt::format("listen {}", to_text(local)));
+  return socket;
+}
+
+Status check_listening_socket(int socket, const ipc::SocketDescription& description) {
+  const bool datagram = is_datagram(description.transport);
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    return fail_errno("getsockname");
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6)
+    return fail(Errc::kInvalid, "not an Internet socket");
+  if (Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&address)) != description.local)
+    return fail(Errc::kInvalid, "socket is not bound to {}", to_text(description.local));
+  if (option_value(socket, SO_TYPE) != (datagram ? SOCK_DGRAM : SOCK_STREAM) ||
+      option_value(socket, SO_PROTOCOL) != (datagram ? IPPROTO_UDP : IPPROTO_TCP))
+    return fail(Errc::kInvalid, "socket is of another protocol");
+  if (option_value(socket, SO_REUSEPORT) != 1)
+    return fail(Errc::kInvalid, "socket without SO_REUSEPORT");
+  if (!datagram && option_value(socket, SO_ACCEPTCONN) != 1)
+    return fail(Errc::kInvalid, "socket does not listen");
+  length = sizeof address;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) == 0)
+    return fail(Errc::kInvalid, "socket is connected");
+  return {};
+}
+
+bool is_same_socket(int one, int other) noexcept {
+  std::uint64_t cookies[2] = {};
+  const int sockets[2] = {one, other};
+  for (int i = 0; i < 2; ++i) {
+    socklen_t length = sizeof cookies[i];
+    if (::getsockopt(sockets[i], SOL_SOCKET, SO_COOKIE, &cookies[i], &length) != 0) return false;
+  }
+  return cookies[0] == cookies[1];
+}
+
+Status attach_steering(int socket, std::size_t members,
+                       const std::vector<std::uint32_t>& excluded) {
+  // A = random mod (members left); then each excluded position at or below A moves it up by one.
+  std::vector<sock_filter> program;
+  const auto left = static_cast<std::uint32_t>(members - excluded.size());
+  program.push_back(
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_RANDOM)));
+  program.push_back(BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, left));
+  for (const auto position : excluded) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, position, 0, 1));
+    program.push_back(BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 1));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_A, 0));
+  const sock_fprog attached{static_cast<unsigned short>(program.size()), program.data()};
+  if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &attached, sizeof attached) != 0)
+    return fail_errno("setsockopt(SO_ATTACH_REUSEPORT_CBPF)");
+  return {};
+}
+
+void detach_steering(int socket) noexcept {
+  const int unused = 0;
+  ::setsockopt(socket, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &unused, sizeof unused);
+}
+
+bool withdraw_datagrams(int socket) noexcept {
+  // Bound to an interface that is none, it matches no packet; and binding detaches it from its
+  // group (udp_lib_rehash in net/ipv4/udp.c). Nobody checks that there is such an interface.
+  const int no_interface = std::numeric_limits<int>::max();
+  return ::setsockopt(socket, SOL_SOCKET, SO_BINDTOIFINDEX, &no_interface, sizeof no_interface) ==
+         0;
+}
+
+bool is_readable(int socket) noexcept {
+  pollfd ready{socket, POLLIN, 0};
+  return ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN) != 0;
+}
+
+}  // namespace pando::manager

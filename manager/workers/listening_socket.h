@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "base/address.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "ipc/worker_messages.h"
+
+/// System calls on single listening sockets; Listeners keeps the books.
+namespace pando::manager {
+
+/// 0.0.0.0 or ::.
+[[nodiscard]] bool is_wildcard(const IpAddress& address) noexcept;
+
+/// A bound (for TCP and TLS: listening) non-blocking SO_REUSEPORT socket. The address may appear
+/// later (IP_FREEBIND); a wildcard socket tells the destination of each datagram (IP_PKTINFO).
+Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport);
+
+/// Asks the kernel whether `socket` is what its description says: kInvalid otherwise.
+Status check_listening_socket(int socket, const ipc::SocketDescription& description);
+
+/// Whether both descriptors are of one socket in the kernel.
+[[nodiscard]] bool is_same_socket(int one, int other) noexcept;
+
+/// Attaches to the SO_REUSEPORT group of `socket` a program that spreads what comes at random over
+/// the `members` sockets whose positions are not in `excluded` (ascending).
+Status attach_steering(int socket, std::size_t members, const std::vector<std::uint32_t>& excluded);
+/// Gives the choice back to the kernel's hash.
+void detach_steering(int socket) noexcept;
+/// Makes the kernel look past a UDP socket and take it out of its SO_REUSEPORT group, while what
+/// was on its way to it may still be read from it (nothing can be sent through it any more). Needs
+/// Linux 5.7 without privilege; false where that cannot be had.
+[[nodiscard]] bool withdraw_datagrams(int socket) noexcept;
+
+/// True when a datagram or a connection waits.
+[[nodiscard]] bool is_readable(int socket) noexcept;
+
+}  // namespace pando::manager

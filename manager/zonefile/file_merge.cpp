@@ -1,0 +1,183 @@
+#include "manager/zonefile/file_merge.h"
+
+#include <set>
+
+#include "dns/rdata/rdata.h"
+#include "manager/support/soa.h"
+
+namespace pando::manager {
+
+namespace {
+
+using dns::RRType;
+using Edits = std::pair<Steps::const_iterator, Steps::const_iterator>;  // of one set
+
+void follow(const RecordKey& key, const Step& step, zone::Changeset& out) {
+  if (step.before) out.removed.push_back(key.record(*step.before));
+  if (step.after) out.added.push_back(key.record(*step.after));
+}
+
+/// One set of the zone as it is now, and what the file wants of it.
+class SetMerge {
+ public:
+  SetMerge(const zone::RRsetView& live, Edits edits)
+      : edits_(edits), less_{edits.first->first.type()}, ttl_(live.ttl()) {
+    if (!live) return;
+    live.for_each_rdata([&](ByteView rdata) { rdatas_.insert({rdata.begin(), rdata.end()}); });
+  }
+
+  void run(zone::Changeset& out) {
+    const bool files_alone = is_the_files_alone();
+    remove(out);
+    for (auto edit = edits_.first; edit != edits_.second; ++edit) {
+      const auto& [key, step] = *edit;
+      if (!step.after) continue;
+      const bool here = rdatas_.contains(key.rdata());
+      if (here && step.before && files_alone) follow(key, step, out);
+      if (here || step.before) continue;
+      const bool takes_files_ttl = files_alone || rdatas_.empty();
+      out.added.push_back(key.record(takes_files_ttl ? *step.after : ttl_));
+    }
+  }
+
+ private:
+  /// True when each record of the live set is among those that the file changes, with the TTL that
+  /// it had there: none came by update, and no update changed the TTL.
+  bool is_the_files_alone() {
+    std::size_t known = 0;
+    for (auto edit = edits_.first; edit != edits_.second; ++edit)
+      if (edit->second.before == ttl_ && rdatas_.contains(edit->first.rdata())) ++known;
+    return known == rdatas_.size();
+  }
+
+  void remove(zone::Changeset& out) {
+    for (auto edit = edits_.first; edit != edits_.second; ++edit) {
+      const auto& [key, step] = *edit;
+      if (step.after) continue;
+      const auto here = rdatas_.find(key.rdata());
+      if (here == rdatas_.end()) continue;
+      out.removed.push_back(key.record(ttl_));
+      rdatas_.erase(here);
+    }
+  }
+
+  struct Less {
+    using is_transparent = void;
+    RRType type;
+    bool operator()(ByteView a, ByteView b) const noexcept {
+      return dns::compare_rdata_canonical(type, a, b) < 0;
+    }
+  };
+  Edits edits_;
+  Less less_;
+  dns::Ttl ttl_;
+  std::set<Bytes, Less> rdatas_{less_};
+};
+
+/// Whether `set` has the signature that `key` is; RRSIGs are kept with what they cover, without the
+/// two octets that name it.
+bool has_signature(const zone::RRsetView& set, const RecordKey& key) {
+  const ByteView wanted = key.rdata();
+  bool here = false;
+  if (set)
+    set.for_each_signature([&](ByteView rest) {
+      Bytes rdata(wanted.begin(), wanted.begin() + 2);
+      append(rdata, rest);
+      here = here || dns::compare_rdata_canonical(RRType::kRRSIG, rdata, wanted) == 0;
+    });
+  return here;
+}
+
+bool has_record(const zone::RRsetView& set, const RecordKey& key) {
+  bool here = false;
+  if (set)
+    set.for_each_rdata([&](ByteView rdata) {
+      const RecordKey other(key.owner(), key.type(), rdata);  // without a SOA's serial
+      here = here || dns::compare_rdata_canonical(key.type(), other.rdata(), key.rdata()) == 0;
+    });
+  return here;
+}
+
+/// TTL of a record in a zone; nullopt when it is not there. NSEC3 records have a tree of their own.
+std::optional<dns::Ttl> ttl_in(const zone::ZoneView& zone, const RecordKey& key) {
+  const bool signature = key.type() == RRType::kRRSIG;
+  const RRType type = signature ? dns::rrsig_covered(key.rdata()) : key.type();
+  for (const zone::RecordView& record :
+       {zone.record_at(key.owner()), zone.nsec3_record_at(key.owner())}) {
+    const zone::RRsetView set = record ? record.find(type) : zone::RRsetView();
+    if (signature ? has_signature(set, key) : has_record(set, key)) return set.ttl();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_signers(RRType type) noexcept {
+  return type == RRType::kRRSIG || type == RRType::kNSEC || type == RRType::kNSEC3;
+}
+
+std::size_t drop_stale(DynamicChanges& overlay, const zone::ZoneView& live) {
+  DynamicChanges::Entries entries = overlay.entries();
+  const std::size_t stale = std::erase_if(
+      entries, [&](const auto& entry) { return ttl_in(live, entry.first) != entry.second.live; });
+  if (stale > 0) overlay.assign(std::move(entries));
+  return stale;
+}
+
+Steps file_steps(Steps to_file, const DynamicChanges& overlay) {
+  for (const auto& [key, entry] : overlay.entries()) {
+    const auto [at, same] = to_file.try_emplace(key, Step{entry.live, entry.live});
+    at->second.before = entry.file;
+    if (at->second.before == at->second.after) to_file.erase(at);
+  }
+  return to_file;
+}
+
+zone::Changeset merge_edit(const zone::ZoneView& live, const Steps& edit) {
+  zone::Changeset out{dns::Name(live.apex()), {}, {}};
+  for (auto at = edit.begin(); at != edit.end();) {
+    const RecordKey& first = at->first;
+    auto end = at;
+    while (end != edit.end() && end->first.same_set(first)) ++end;
+    if (is_signers(first.type())) {
+      for (; at != end; ++at)
+        if (ttl_in(live, at->first) != at->second.after) follow(at->first, at->second, out);
+    } else if (first.type() != RRType::kSOA) {
+      const zone::RecordView record = live.record_at(first.owner());
+      SetMerge(record ? record.find(first.type()) : zone::RRsetView(), {at, end}).run(out);
+    }
+    at = end;
+  }
+  return out;
+}
+
+zone::Record merged_soa(const zone::Record& live, const Steps& edit) {
+  const auto step = edit.find({live.owner, live.type, live.rdata});
+  if (step == edit.end() || step->second.before != live.ttl) return live;
+  for (const auto& [key, other] : edit) {
+    if (key.type() != RRType::kSOA || !other.after) continue;
+    zone::Record next = key.record(*other.after);
+    set_soa_serial(next.rdata, soa_serial(live.rdata));
+    return next;
+  }
+  return live;
+}
+
+Steps not_followed(const zone::ZoneView& now, const Steps& steps) {
+  Steps apart;
+  for (const auto& [key, step] : steps)
+    if (key.type() != RRType::kSOA && ttl_in(now, key) != step.after) apart.emplace(key, step);
+  return apart;
+}
+
+Steps held_back(const Steps& edit, const Steps& live) {
+  Steps held;
+  for (const auto& [key, step] : edit) {
+    const auto moved = live.find(key);
+    const bool followed = moved != live.end() && moved->second == step;
+    if (!followed && !is_signers(key.type())) held.emplace(key, step);
+  }
+  return held;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,161 @@
+#include "manager/zonefile/merge_base.h"
+
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+#include "base/progress.h"
+#include "dns/zonefile/zone_scanner.h"
+#include "dns/zonefile/zone_scanner_source.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Change times are those of the kernel's last tick, or coarser: two seconds on FAT.
+constexpr std::chrono::nanoseconds kGrain = std::chrono::seconds(2);
+
+std::int64_t nanoseconds(const timespec& time) noexcept {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::uint32_t stamp_of(const struct stat& file) noexcept {
+  const std::int64_t changed = nanoseconds(file.st_ctim);
+  const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  // In the future, too: nobody knows when that clock gets there.
+  if (now.count() - changed < kGrain.count()) return 0;
+  const std::array<std::uint64_t, 2> words{static_cast<std::uint64_t>(changed),
+                                           std::uint64_t{file.st_ino}};
+  const auto stamp = static_cast<std::uint32_t>(XXH3_64bits(words.data(), sizeof words));
+  return std::max(stamp, kIncludesOthers + 1);
+}
+
+/// Finds `$INCLUDE` in text that comes piece by piece, be it a directive or not.
+class IncludeFinder {
+ public:
+  /// Whether it was in this piece, or in one before.
+  bool find_in(std::string_view text) noexcept {
+    while (at_ < kWord.size() && !text.empty()) {
+      if (at_ == 0) text.remove_prefix(std::min(text.find(kWord[0]), text.size()));
+      if (text.empty()) break;
+      const bool fits = in_capitals(text[0]) == kWord[at_];
+      if (fits) text.remove_prefix(1);  // else it may be where the word begins
+      at_ = fits ? at_ + 1 : 0;
+    }
+    return at_ == kWord.size();
+  }
+
+ private:
+  static constexpr std::string_view kWord = "$INCLUDE";
+  static char in_capitals(char c) noexcept {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  std::size_t at_ = 0;  // so many of its letters were the last that came
+};
+
+/// Nobody wants to know any more what this thread looks at.
+bool is_given_up() noexcept {
+  const Progress* const progress = Progress::here();
+  return progress != nullptr && progress->is_given_up();
+}
+
+/// Scans a file for what it includes. The names of its records do not matter here, so they are
+/// those of the root zone.
+FileContent scan_content(const std::string& path, std::uint64_t most_octets) {
+  std::atomic<std::uint64_t> octets = 0;
+  dns::ScanOptions options;
+  options.max_errors = 1;
+  options.octets_read = &octets;
+  const auto report = dns::scan_zone_file(path, options, [&](const dns::ScannedRecord&) -> Status {
+    if (is_given_up()) return fail(Errc::kExists, kGivenUp);
+    if (octets <= most_octets) return {};
+    return fail(Errc::kFull, "more than {} octets", most_octets);
+  });
+  if (!report.ok()) return {};
+  return {report.content_hash, report.has_included};
+}
+
+bool same_state(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexcept {
+  return a.file_mtime_ns == b.file_mtime_ns && a.file_octets == b.file_octets && a.stamp == b.stamp;
+}
+
+/// What was noted without a hash, by an earlier build, is the same file when its stamp says so;
+/// whether it includes others, which that build did not look for, takes reading it.
+FileCheck check_unhashed(const std::string& path, const zone::ZoneFileInfo& found,
+                         const zone::ZoneFileInfo& noted, std::uint64_t most_octets) {
+  FileCheck check{FileCheck::Kind::kOther, found};
+  if (noted.stamp <= kIncludesOthers || !same_state(found, noted)) return check;
+  if (found.file_octets > most_octets) return check;
+  check.hashed = true;
+  const FileContent content = read_content(path, most_octets);
+  if (content.hash != 0 && !content.has_included) check.kind = FileCheck::Kind::kTouched;
+  note_content(check.now, content);
+  return check;
+}
+
+}  // namespace
+
+zone::ZoneFileInfo source_from(const struct stat& status) {
+  zone::ZoneFileInfo source;
+  source.file_mtime_ns = nanoseconds(status.st_mtim);
+  source.file_octets = static_cast<std::uint64_t>(status.st_size);
+  source.stamp = stamp_of(status);
+  return source;
+}
+
+std::optional<zone::ZoneFileInfo> stat_source(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return source_from(status);
+}
+
+FileContent read_content(const std::string& path, std::uint64_t most_octets) {
+  constexpr std::size_t kBlock = std::size_t{256} << 10;
+  dns::FileSource file;
+  if (!file.open(path)) return {};
+  // One more, so that a small file is seen to be whole at once.
+  const std::size_t size = std::min(kBlock, file.size_hint()) + 1;
+  const auto block = std::make_unique_for_overwrite<char[]>(size);
+  IncludeFinder finder;
+  for (;;) {
+    const auto got = file.read(block.get(), size);
+    if (!got || is_given_up()) return {};
+    if (finder.find_in({block.get(), *got})) return scan_content(path, most_octets);
+    if (*got < size) return {file.content_hash(), false};
+  }
+}
+
+void note_content(zone::ZoneFileInfo& source, const FileContent& content) noexcept {
+  source.hash = content.hash;
+  if (content.has_included) source.stamp = kIncludesOthers;
+}
+
+FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& noted,
+                     std::uint64_t most_octets, const zone::ZoneFileInfo& read_before) {
+  using Kind = FileCheck::Kind;
+  const auto found = stat_source(path);
+  if (!found) return {};
+  FileCheck check{Kind::kOther, *found};
+  if (found->file_octets != noted.file_octets) return check;
+  if (noted.hash == 0) return check_unhashed(path, *found, noted, most_octets);
+  if (noted.stamp != 0 && same_state(*found, noted)) return {Kind::kSame, noted};
+  if (read_before.hash != 0 && same_state(*found, read_before)) {
+    check.now = read_before;
+  } else if (found->file_octets <= most_octets) {
+    check.hashed = true;
+    note_content(check.now, read_content(path, most_octets));
+  }
+  if (check.now.hash != noted.hash) return check;
+  // With the same stamp it is too near still, or includes others: there is nothing to note.
+  if (same_state(check.now, noted)) return {Kind::kSame, noted, check.hashed};
+  check.kind = Kind::kTouched;
+  return check;
+}
+
+}  // namespace pando::manager

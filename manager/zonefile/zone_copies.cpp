@@ -1,0 +1,153 @@
+#include "manager/zonefile/zone_copies.h"
+
+#include <xxhash.h>
+
+#include <asio/post.hpp>
+#include <unordered_set>
+
+#include "ipc/log.h"
+#include "manager/journal/journal_payload.h"
+#include "manager/zonefile/zone_file.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Not one that was made a primary's, or has gone, while its copy was being written.
+bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
+
+/// The copy's state; nullopt when somebody removed it at once.
+Result<std::optional<zone::ZoneFileInfo>> write_copy(Files& files, const zone::ZoneView& zone,
+                                                     const std::string& path) {
+  auto hash = write_zone_file(files, zone, path);
+  if (!hash) return pass(hash);
+  auto written = stat_source(path);
+  if (written) written->hash = *hash;
+  return written;
+}
+
+}  // namespace
+
+std::string copy_name(dns::NameView zone) {
+  constexpr std::size_t kMaxStem = 200;  // of 255, with room for the suffixes
+  std::string text = to_text(dns::Name(zone).folded());
+  if (text.size() > 1) text.pop_back();  // the final dot; the root is nothing else
+  std::string stem;
+  for (const char c : text) {
+    const bool dot = c == '.' && !stem.empty();
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (plain || dot)
+      stem += c;
+    else
+      stem += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  if (stem.size() <= kMaxStem) return stem + ".zone";
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{}%{:016x}{:016x}.zone", stem.substr(0, 100), hash.high64, hash.low64);
+}
+
+ZoneCopies::ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files,
+                       Committer& committer, shm::SlotTable& slots, std::string folder)
+    : io_(io),
+      pool_(pool),
+      files_(files),
+      committer_(committer),
+      slots_(slots),
+      folder_(std::move(folder)) {}
+
+std::string ZoneCopies::path_of(const config::ZoneTable& zones, std::size_t index) const {
+  std::string path = zones.path(index);
+  return path.empty() ? fmt::format("{}/{}", folder_, copy_name(zones[index].name)) : path;
+}
+
+void ZoneCopies::keep_only(const RuntimePtr& runtime) {
+  asio::post(pool_, [this, runtime] {
+    auto names = files_.list(folder_);
+    if (!names || names->empty()) return;  // mostly there is no such folder
+    const config::ZoneTable& zones = runtime->settings.zones;
+    std::unordered_set<std::string> kept;
+    for (std::size_t i = 0; i < zones.size(); ++i)
+      if (zones[i].options->is_secondary()) {
+        kept.insert(copy_name(zones[i].name));
+        kept.insert(copy_name(zones[i].name) + kPartial);
+      }
+    for (const std::string& name : *names)
+      if (!kept.contains(name)) static_cast<void>(files_.remove(folder_ + "/" + name));
+  });
+}
+
+void ZoneCopies::write(const dns::Name& zone, std::string path, bool in_journal) {
+  const auto [at, fresh] = running_.try_emplace(zone);
+  at->second.path = std::move(path);
+  at->second.in_journal |= in_journal;
+  if (fresh)
+    begin(zone, at->second);
+  else
+    at->second.again = true;
+}
+
+void ZoneCopies::begin(const dns::Name& zone, const Copy& copy) {
+  auto version = std::make_shared<zone::StoreView>(committer_.current());
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots_.pin_own(version->version()));
+  asio::post(pool_, [this, zone, path = copy.path, version, pin] {
+    const zone::ZoneView view = version->zone_at(zone);
+    const bool loaded = view && view.loaded();
+    const dns::Serial serial = loaded ? view.serial() : dns::Serial{};
+    Copied written = fail(Errc::kNotFound, "the zone has gone");
+    if (loaded) written = write_copy(files_, view, path);
+    asio::post(io_, [this, zone, pin, serial, written] { end(zone, serial, written); });
+  });
+}
+
+void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& written) {
+  const auto at = running_.find(zone);
+  Copy& copy = at->second;
+  ++(written ? written_ : failures_);
+  if (written)
+    log::info("zone_copied", "zone", to_text(zone), "serial", serial.value, "path", copy.path);
+  else
+    log::warning("zone_not_copied", "zone", to_text(zone), "path", copy.path, "reason",
+                 written.error().text);
+  if (std::exchange(copy.again, false)) return begin(zone, copy);
+  const bool in_journal = copy.in_journal;
+  running_.erase(at);
+  if (written && *written) note({zone, serial, **written, in_journal});
+}
+
+/// A journal that cannot be written does not keep the store from knowing the copy.
+void ZoneCopies::note(const Written& copy) {
+  CommitRequest request;
+  request.stage = [this, copy](Stage& stage) {
+    stage.use_reserve(shm::Reserve::kHalf);
+    return stage_note(stage, copy);
+  };
+  request.done = [this, copy](const Result<std::uint64_t>& version) {
+    if (version) return;
+    log::warning("copy_not_noted", "zone", to_text(copy.zone), "reason", version.error().text);
+    committer_.edit(
+        [this, copy](zone::Draft& draft) -> Status {
+          if (!is_copied(draft.snapshot().zone_at(copy.zone)) || running_.contains(copy.zone))
+            return {};
+          return draft.put_zone_source(copy.zone, copy.source);
+        },
+        [](const Status&) {}, shm::Reserve::kHalf);
+  };
+  committer_.submit(std::move(request));
+}
+
+/// A copy that the zone has left behind is only good for what the journal has after it. A newer
+/// whole zone, whose copy is being written, has nothing to do with this one.
+Status ZoneCopies::stage_note(Stage& stage, const Written& copy) const {
+  const zone::ZoneView live = stage.draft.snapshot().zone_at(copy.zone);
+  if (!is_copied(live) || running_.contains(copy.zone)) return {};
+  const bool moved = !(live.serial() == copy.serial);
+  if (copy.in_journal && !moved) {
+    stage.journal.push_back(base_entry(live));
+    stage.journal.push_back(transfer_entry(live));
+  }
+  if (copy.in_journal || moved)
+    stage.journal.push_back(source_entry(copy.zone, live.serial(), copy.source));
+  return stage.draft.put_zone_source(copy.zone, copy.source);
+}
+
+}  // namespace pando::manager

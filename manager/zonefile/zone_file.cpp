@@ -1,0 +1,305 @@
+#include "manager/zonefile/zone_file.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "dns/rdata/rdata.h"
+#include "dns/zonefile/zone_scanner.h"
+#include "dns/zonefile/zone_scanner_engine.h"
+#include "dns/zonefile/zone_scanner_parts.h"
+#include "manager/support/soa.h"
+#include "manager/zonefile/export_file.h"
+#include "manager/zonefile/zone_recovery.h"
+#include "zone/build/broken_rules.h"
+
+namespace pando::manager {
+
+namespace {
+
+using Problem = tl::unexpected<ZoneProblems>;
+
+Problem problem(std::vector<std::string> lines) { return Problem(ZoneProblems{std::move(lines)}); }
+
+dns::ScanOptions options_for(const dns::Name& apex) {
+  dns::ScanOptions options;
+  options.origin = apex;
+  return options;
+}
+
+/// Building takes as long as scanning does, or longer: more threads than these would wait for it.
+dns::PartOptions part_options() {
+  static const unsigned processors = std::thread::hardware_concurrency();
+  dns::PartOptions parts;
+  parts.threads = std::clamp(processors, 1U, 4U) - 1;
+  return parts;
+}
+
+dns::ScanReport scan(const std::string& path, const dns::Name& apex, std::uint64_t octets,
+                     LoadProgress* progress, const dns::RecordSink& sink) {
+  dns::ScanOptions options = options_for(apex);
+  if (progress != nullptr) {
+    progress->begin(Progress::Phase::kReading, octets);
+    options.octets_read = &progress->done();
+  }
+  const dns::PartOptions parts = part_options();
+  return octets < parts.least_octets ? dns::scan_zone_file(path, options, sink)
+                                     : dns::scan_zone_file_in_parts(path, options, parts, sink);
+}
+
+/// The serial of the file's SOA, without reading further than that.
+std::optional<dns::Serial> serial_of_file(const std::string& path, const dns::Name& apex) {
+  std::optional<dns::Serial> serial;
+  dns::ScanOptions options = options_for(apex);
+  options.max_errors = 1;  // the error below ends the scan
+  dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) -> Status {
+    if (record.type != dns::RRType::kSOA) return {};
+    serial = soa_serial(record.rdata);
+    return fail(Errc::kExists, "found");
+  });
+  return serial;
+}
+
+class Builder {
+ public:
+  Builder(shm::Transaction& transaction, const dns::Name& apex, const std::string& path,
+          LoadProgress* progress)
+      : apex_(apex),
+        path_(path),
+        progress_(progress),
+        giving_up_(progress),
+        transaction_(transaction),
+        builder_(apex, transaction_) {}
+
+  Result<BuiltZone, ZoneProblems> run(dns::FileSource& file) {
+    const dns::ScanOptions options = options_for(apex_);
+    const dns::RecordSink sink = record_sink();
+    dns::ZoneScanner scanner(options, {apex_, std::nullopt, std::nullopt, std::nullopt, 1}, sink);
+    zone::ZoneFileInfo source = source_from(file.status());  // with the clock as it is now
+    scanner.scan_rest(path_, file.identity(), file);
+    if (auto lines = take(scanner.take_report()); !lines.empty()) return problem(std::move(lines));
+    note_content(source, {scanner.content_hash(file.content_hash()), scanner.has_included()});
+    return finish(source);
+  }
+
+  Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
+    auto source = path_.empty() ? std::nullopt : stat_source(path_);
+    const bool has_updates = history != nullptr && history->journal.knows(apex_);
+    if (has_updates)
+      if (auto chosen = choose(*history, source); !chosen)
+        return problem({fmt::format("journal: {}", chosen.error().text)});
+    // What was acknowledged found room once, though not in chunks filled like these.
+    if (recovery_) transaction_.use_reserve();
+    if (replay_.from_snapshot) {
+      if (auto added = add_snapshot(history->journal); !added) return problem({added.error().text});
+    } else if (auto lines = add_file(source ? source->file_octets : 0); !lines.empty()) {
+      return problem(std::move(lines));
+    }
+    if (source && !replay_.from_snapshot) note_content(*source, content_);
+    if (recovery_)
+      if (auto added = add_updates(source.value_or(zone::ZoneFileInfo{}), history->is_copy); !added)
+        return problem({added.error().text});
+    return finish(source_of(source));
+  }
+
+ private:
+  /// Whether the journal's updates come beside the file, or by serials.
+  Status choose(const ZoneHistory& history, std::optional<zone::ZoneFileInfo>& source) {
+    auto state = history.journal.file_state(apex_, history.up_to);
+    if (!state) return pass(state);
+    state_ = std::move(*state);
+    if (!path_.empty() && !history.is_copy && state_.source) {
+      // An export that was cut short; what it left is the noted file.
+      auto finished = finish_export(native_files(), path_, *state_.source);
+      if (!finished) return pass(finished);
+      if (*finished) source = stat_source(path_);
+    }
+    becomes_primary_ = source && state_.own && !history.is_copy;
+    // Before it is scanned, since what it is decides what to do with it.
+    if (becomes_primary_) note_content(*source, read_content(path_));
+    const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
+    if (becomes_primary_) state_.become_primary(serial && state_.is_noted(*serial, *source));
+    beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
+    if (beside_file_) {
+      recovery_.emplace(state_.overlay.entries());
+      return {};
+    }
+    auto found = history.journal.replay(apex_, serial, history.up_to);
+    if (!found) return pass(found);
+    replay_ = std::move(*found);
+    recovery_.emplace(replay_.net.entries());
+    return {};
+  }
+
+  Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
+    if (giving_up_.at_next_record()) return fail(Errc::kExists, kGivenUp);
+    if (recovery_ && recovery_->take(owner, type, ttl, rdata)) return {};
+    return put(owner, type, ttl, rdata);
+  }
+
+  Status put(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
+    if (type == dns::RRType::kRRSIG && rdata.size() >= sizeof(dns::RRType))
+      signed_soa_ = signed_soa_ || dns::rrsig_covered(rdata) == dns::RRType::kSOA;
+    return builder_.add(owner, type, ttl, rdata);
+  }
+
+  std::vector<std::string> add_file(std::uint64_t octets) {
+    return take(scan(path_, apex_, octets, progress_, record_sink()));
+  }
+
+  dns::RecordSink record_sink() {
+    return [this](const dns::ScannedRecord& record) {
+      return add(record.owner, record.type, record.ttl, record.rdata);
+    };
+  }
+
+  /// The scan's errors.
+  std::vector<std::string> take(dns::ScanReport&& report) {
+    warnings_ = std::move(report.warnings);
+    content_ = {report.content_hash, report.has_included};
+    return std::move(report.errors);
+  }
+
+  Status add_snapshot(const JournalHistory& history) {
+    ProgressCount count(Progress::Phase::kBuilding, 0);
+    return history.for_each_base_record(apex_, [this, &count](const zone::Record& record) {
+      count.add();
+      return add(record.owner, record.type, record.ttl, record.rdata);
+    });
+  }
+
+  Status add_updates(const zone::ZoneFileInfo& source, bool is_copy) {
+    auto outcome = std::move(*recovery_).result();
+    for (const zone::Record& record : outcome.records)
+      if (auto added = put(record.owner, record.type, record.ttl, record.rdata); !added)
+        return added;
+    if (!outcome.soa) return {};  // the builder says so
+    zone::Record& soa = *outcome.soa;
+    const dns::Serial file = soa_serial(soa.rdata);
+    dns::Serial serial = replay_.serial.value_or(file);
+    if (beside_file_) {
+      serial = recovered_serial(state_, file, source, {outcome.overlay.empty(), signed_soa_});
+      if (signed_soa_ && state_.file_serial && !(file == *state_.file_serial) &&
+          !file.ahead_of(*state_.serial))
+        warnings_.push_back(fmt::format(
+            "the file's serial {} is not ahead of {}, which the zone keeps, as its SOA is signed: "
+            "secondaries do not see what the file changed",
+            file.value, serial.value));
+    }
+    set_soa_serial(soa.rdata, serial);
+    updated_ = outcome.overlay.entries().size();
+    if (!is_copy && !replay_.from_snapshot) note(file, serial, source, outcome.overlay);
+    return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
+  }
+
+  /// What the journal must know to fold on from here: nothing new when all is as it was.
+  void note(dns::Serial file, dns::Serial serial, const zone::ZoneFileInfo& source,
+            const DynamicChanges& overlay) {
+    const bool as_before = beside_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
+                           state_.overlay.entries() == overlay.entries();
+    if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, overlay));
+    // A journal of an earlier build has no hash.
+    if (!as_before || !state_.source || (state_.source->hash == 0 && source.hash != 0))
+      journal_.push_back(source_entry(apex_, serial, source));
+  }
+
+  /// The state of the file that the zone's data agrees with. With a zone from the snapshot that is
+  /// the file that was merged last, if it is still there; another one is for a reload to compare.
+  [[nodiscard]] zone::ZoneFileInfo source_of(
+      const std::optional<zone::ZoneFileInfo>& source) const {
+    if (!source) return {};
+    if (!replay_.from_snapshot || !state_.source) return *source;
+    const FileCheck found = check_file(path_, *state_.source);
+    const bool is_there =
+        found.kind == FileCheck::Kind::kSame || found.kind == FileCheck::Kind::kTouched;
+    return is_there ? found.now : zone::ZoneFileInfo{};
+  }
+
+  Result<BuiltZone, ZoneProblems> finish(const zone::ZoneFileInfo& source) {
+    if (giving_up_.now()) return problem({kGivenUp});
+    const std::uint64_t records = builder_.record_count();
+    auto built = builder_.finish();
+    if (!built) {
+      if (updated_ == 0 && !path_.empty()) return Problem(problems_of(path_, apex_, built.error()));
+      return problem({fmt::format(
+          "{}: {}{}", path_.empty() ? to_text(apex_) : path_,
+          updated_ == 0 ? "" : "beside the records that came by update: ", built.error().text)});
+    }
+    return BuiltZone{std::move(*built),
+                     source,
+                     records,
+                     replay_.applied,
+                     replay_.skipped,
+                     updated_,
+                     std::move(journal_),
+                     std::move(warnings_)};
+  }
+
+  const dns::Name& apex_;
+  const std::string& path_;
+  LoadProgress* progress_;
+  GivingUp giving_up_;
+  shm::Transaction& transaction_;
+  zone::ZoneBuilder builder_;
+  MergeBase state_;                // of a zone that the journal knows
+  JournalHistory::Replay replay_;  // used unless the updates are known to be beside the file
+  bool beside_file_ = false;
+  bool becomes_primary_ = false;  // transfers fed it so far
+  bool signed_soa_ = false;
+  FileContent content_;  // of the file, as it was scanned
+  std::optional<ZoneRecovery> recovery_;
+  std::vector<JournalEntry> journal_;
+  std::size_t updated_ = 0;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+                                           const std::string& path, const ZoneHistory* history,
+                                           LoadProgress* progress) {
+  return Builder(transaction, apex, path, progress).run(history);
+}
+
+Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+                                           const std::string& path, dns::FileSource& file) {
+  return Builder(transaction, apex, path, nullptr).run(file);
+}
+
+ZoneProblems problems_of(const std::string& path, const dns::Name& apex, const Error& error) {
+  if (Progress* const progress = Progress::here()) progress->begin(Progress::Phase::kChecking, 0);
+  if (error.code == Errc::kInvalid)
+    if (auto lines = zone::find_broken_rules(path, options_for(apex)); !lines.empty())
+      return {std::move(lines)};
+  return {{fmt::format("{}: {}", path, error.text)}};
+}
+
+Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneView& live,
+                                                               const dns::Name& apex,
+                                                               const std::string& path,
+                                                               LoadProgress* progress) {
+  ComparedFile file;
+  file.source = stat_source(path).value_or(zone::ZoneFileInfo{});
+  file.comparison = std::make_unique<zone::Comparison>(live);
+  bool is_too_much = false;
+  GivingUp giving_up(progress);
+  auto report =
+      scan(path, apex, file.source.file_octets, progress,
+           [&](const dns::ScannedRecord& record) -> Status {
+             if (giving_up.at_next_record()) return fail(Errc::kExists, kGivenUp);
+             is_too_much = is_too_much || file.comparison->is_too_much();
+             if (is_too_much) return fail(Errc::kFull, "too much is new");
+             return file.comparison->add(record.owner, record.type, record.ttl, record.rdata);
+           });
+  if (giving_up.now()) return problem({kGivenUp});
+  if (is_too_much) return std::nullopt;
+  if (!report.errors.empty()) return problem(std::move(report.errors));
+  file.warnings = std::move(report.warnings);
+  note_content(file.source, {report.content_hash, report.has_included});
+  auto soa = file.comparison->finish();
+  if (!soa && soa.error().code != Errc::kInvalid) return std::nullopt;
+  if (!soa) return Problem(problems_of(path, apex, soa.error()));
+  file.soa = std::move(*soa);
+  return std::optional<ComparedFile>(std::move(file));
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,192 @@
+#include "manager/zonefile/zone_file_check.h"
+
+#include <ctime>
+
+#include "base/pause_point.h"
+#include "ipc/log.h"
+#include "manager/commit/zone_diff.h"
+#include "manager/zonefile/export_file.h"
+#include "manager/zonefile/file_merge.h"
+
+namespace pando::manager {
+
+void ZoneFileCheck::examine(shm::Store& store) {
+  const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
+  const Progress::Scope scope(progress.get());
+  progress->begin(Progress::Phase::kLooking, 0);
+  forget_findings();
+  served = live() && live().loaded();
+  if (!served) return load_new(store, source.has_value());
+  // What a secondary is served says its primary; the file is a copy.
+  if (job.file_optional || is_merged(0)) return unchanged();
+  // It was made a secondary after this job was given: the file is another configuration's.
+  if (is_secondary(live())) return unchanged();
+  // An export that was cut short; what it left is the file that is merged. Or one that is just
+  // coming to its end: so the file is read behind that.
+  const auto finished = finish_export(native_files(), job.path, noted_source(live()));
+  if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
+  if (*finished || is_merged()) return unchanged();
+  compare(store);
+}
+
+void ZoneFileCheck::forget_findings() {
+  zone.reset();
+  transaction.reset();
+  plan.reset();
+  warnings.clear();
+  touched.reset();
+  in_journal = moved = false;
+  outcome.reset();
+}
+
+bool ZoneFileCheck::is_merged(std::uint64_t most_octets) {
+  const FileCheck check = check_file(job.path, noted_source(live()), most_octets, read_before_);
+  if (check.hashed) ++hashed;
+  if (check.hashed) read_before_ = check.now;
+  if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
+  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
+}
+
+void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {
+  const auto journal = history->any(position);
+  if (!has_file && job.file_optional && !journal->has_whole(job.apex)) {
+    outcome = LoadOutcome{LoadOutcome::Kind::kAbsent, {}, 0, {}};
+    return;
+  }
+  const ZoneHistory before{*journal, position, job.file_optional};
+  auto built = build_alone(store, job.path, &before);
+  if (!built && has_file && !progress->is_given_up() && journal->has_whole(job.apex))
+    return load_old(store, before, std::move(built.error().lines));
+  if (!built) return fail_with(std::move(built.error().lines));
+  zone.emplace(std::move(*built));
+}
+
+/// The file cannot be used, but the journal has all of the zone: it is served as it was, and the
+/// file waits for a reload.
+void ZoneFileCheck::load_old(shm::Store& store, const ZoneHistory& before,
+                             std::vector<std::string> problems) {
+  const std::string no_file;
+  auto built = build_alone(store, no_file, &before);
+  if (!built) return fail_with(std::move(problems));
+  zone.emplace(std::move(*built));
+  zone->warnings = std::move(problems);
+  zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
+}
+
+Result<BuiltZone, ZoneProblems> ZoneFileCheck::build_alone(shm::Store& store,
+                                                           const std::string& path,
+                                                           const ZoneHistory* before) {
+  transaction.emplace(store.begin_private());
+  if (!path.empty()) ++scanned;
+  if (!job.file_optional) pause_point("zone-file");
+  return build_zone(*transaction, job.apex, path, before, progress.get());
+}
+
+/// Compares the file with the zone that is served while it is read. Only when it is to take the
+/// zone's place, or very much is new, it is read again and its zone built.
+void ZoneFileCheck::compare(shm::Store& store) {
+  {
+    ++scanned;
+    auto file = compare_file(live(), job.apex, job.path, progress.get());
+    if (!file) return fail_with(std::move(file.error().lines));
+    if (*file && plan_difference(**file)) return;
+  }
+  warnings.clear();
+  compare_built(store);
+}
+
+/// False: the file's zone has to be built.
+bool ZoneFileCheck::plan_difference(ComparedFile& file) {
+  warnings = std::move(file.warnings);
+  std::optional<Error> broken;
+  const FileZone fresh{std::move(file.soa.record), file.soa.is_signed,
+                       [&](const FileZone::Most& most) {
+                         auto difference = file.comparison->difference(most);
+                         file.comparison.reset();  // what it kept is in the difference
+                         if (!difference) broken = difference.error();
+                         return difference;
+                       }};
+  make_plan(fresh, file.source);
+  const bool is_refused = broken && broken->code == Errc::kInvalid;
+  if (is_refused) fail_with(problems_of(job.path, job.apex, *broken).lines);
+  const bool replaces = plan && plan->kind == MergePlan::Kind::kReplace;
+  if (is_refused || (!broken && !replaces)) return true;
+  plan.reset();
+  outcome.reset();
+  return false;
+}
+
+void ZoneFileCheck::compare_built(shm::Store& store) {
+  auto built = build_alone(store, job.path, nullptr);
+  if (!built) return fail_with(std::move(built.error().lines));
+  zone.emplace(std::move(*built));
+  const BuiltView built_view(store, job.apex, *zone->built);
+  const auto view = built_view.zone();
+  if (!view) return fail_with({view.error().text});
+  auto fresh = file_zone(live(), *view);
+  if (!fresh) return fail_with({fresh.error().text});
+  make_plan(*fresh, zone->source);
+}
+
+/// Leaves a plan, an outcome, or `moved`.
+void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& source) {
+  auto state = file_state();
+  if (!state) return fail_with({state.error().text});
+  if (moved) return;
+  if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
+    log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
+  auto planned = plan_merge(live(), fresh, source, std::move(*state));
+  if (!planned && planned.error().code == Errc::kNotFound && is_noted_unhashed(source)) {
+    warnings.push_back(fmt::format(
+        "{}: has records that the zone has not, or the other way round; as its size and time are "
+        "those of the file that was merged last, that is taken for the work of updates, of which "
+        "the journal no longer tells, and the zone stays as it is",
+        job.path));
+    touched = {noted_source(live()), source};
+    return unchanged();
+  }
+  if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
+  plan.emplace(std::move(*planned));
+  plan->serial_policy = job.serial_policy;
+  plan->now = static_cast<std::uint64_t>(std::time(nullptr));
+  plan->in_journal = in_journal;
+  if (plan->kind == MergePlan::Kind::kReplace && plan->file_serial == plan->compared)
+    warnings.push_back(
+        fmt::format("serial {} is the one that was served before: the file takes its place, as its "
+                    "SOA is signed, but secondaries do not see what changed",
+                    plan->compared.value));
+}
+
+/// Whether the file was noted without its hash, by an earlier build, and nothing that was noted
+/// says that it is another one since. What it includes may be.
+bool ZoneFileCheck::is_noted_unhashed(const zone::ZoneFileInfo& source) const {
+  const zone::ZoneFileInfo noted = noted_source(live());
+  const auto now = stat_source(job.path);
+  return noted.hash == 0 && noted.file_octets != 0 && source.hash != 0 && now &&
+         now->file_mtime_ns == source.file_mtime_ns &&
+         source.file_mtime_ns == noted.file_mtime_ns && source.file_octets == noted.file_octets &&
+         (noted.stamp <= kIncludesOthers || now->stamp == noted.stamp);
+}
+
+/// What the journal says of the zone up to the version it is compared with. What was read of it
+/// does when the zone's last record there is the version's; else it is read anew. If that does not
+/// help either, the journal was compacted meanwhile, or records are missing.
+Result<MergeBase> ZoneFileCheck::file_state() {
+  const auto read = [&](const JournalHistory& journal) -> Result<MergeBase> {
+    if (!journal.problem().empty())
+      return fail(Errc::kIo, "the edited file is not merged, the journal cannot be read: {}",
+                  journal.problem());
+    in_journal = journal.knows(job.apex);
+    if (!in_journal && !may_have_updates(live())) return MergeBase{};
+    return journal.file_state(job.apex, position);
+  };
+  const auto fits = [&](const MergeBase& state) { return state.serial == live().serial(); };
+  auto state = read(*history->any(position));
+  if (state && !fits(*state)) state = read(*history->get(position));
+  if (!state || !state->serial || fits(*state)) return state;
+  moved = may_ask_again;
+  state->lose();
+  return state;
+}
+
+}  // namespace pando::manager

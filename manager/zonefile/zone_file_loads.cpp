@@ -1,0 +1,145 @@
+#include "manager/zonefile/zone_file_loads.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "manager/journal/journal_payload.h"
+
+namespace pando::manager {
+
+/// One configuration's.
+struct ZoneFileLoads::Load {
+  Counts counts;
+  int lanes_left = 2;
+  Done done;
+
+  void add_failure(const Job& job, const Outcome& outcome) {
+    ++counts.failed;
+    if (counts.problems.size() < kMostProblems && !outcome.problems.empty())
+      counts.problems.push_back(fmt::format("{}: {}", to_text(job.apex), outcome.problems.front()));
+  }
+};
+
+ZoneFileLoads::ZoneFileLoads(ZoneLoader& loader, ZoneCopies& copies, const Committer& committer,
+                             CopyLookedAt copy_looked_at)
+    : loader_(loader),
+      copies_(copies),
+      committer_(committer),
+      copy_looked_at_(std::move(copy_looked_at)) {}
+
+void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
+                         Done done) {
+  auto load = std::make_shared<Load>();
+  load->done = std::move(done);
+  const auto ended = [this, load] {
+    if (--load->lanes_left == 0) end(*load);
+  };
+  run_copies(runtime, history, load, ended);
+  run_files(runtime, history, load, ended);
+}
+
+void ZoneFileLoads::load_copies(const RuntimePtr& runtime,
+                                const std::shared_ptr<HistorySource>& history) {
+  run_copies(runtime, history, std::make_shared<Load>(), nullptr);
+}
+
+/// The secondaries': their primaries are asked as soon as each has been looked at.
+void ZoneFileLoads::run_copies(const RuntimePtr& runtime,
+                               const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
+                               std::function<void()> ended) {
+  auto source = [this, runtime, next = std::size_t{0}]() mutable -> std::optional<Job> {
+    if (next == runtime->secondaries.size()) return std::nullopt;
+    const config::ZoneTable& zones = runtime->settings.zones;
+    const std::size_t index = runtime->secondaries[next++];
+    return Job{dns::Name(zones[index].name), copies_.path_of(zones, index), true,
+               zones[index].options->serial_policy};
+  };
+  auto looked_at = [this, load](const Job& job, const Outcome& outcome) {
+    if (outcome.kind == Outcome::Kind::kUnchanged) copy_again(job);
+    this->looked_at(*load, job, outcome);
+    // One that there was no room for would be transferred in vain.
+    if (committer_.current().zone_at(job.apex)) copy_looked_at_(job.apex);
+  };
+  loader_.run(ZoneLoader::Lane::kCopies, std::move(source), history, std::move(looked_at),
+              std::move(ended));
+}
+
+void ZoneFileLoads::run_files(const RuntimePtr& runtime,
+                              const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
+                              std::function<void()> ended) {
+  auto source = [runtime, next = std::size_t{0},
+                 passed = std::size_t{0}]() mutable -> std::optional<Job> {
+    const config::ZoneTable& zones = runtime->settings.zones;
+    const std::vector<std::uint32_t>& secondaries = runtime->secondaries;
+    for (; passed < secondaries.size() && secondaries[passed] == next; ++passed) ++next;
+    if (next == zones.size()) return std::nullopt;
+    const std::size_t index = next++;
+    return Job{dns::Name(zones[index].name), zones.path(index), false,
+               zones[index].options->serial_policy};
+  };
+  auto looked_at = [this, load](const Job& job, const Outcome& outcome) {
+    this->looked_at(*load, job, outcome);
+  };
+  loader_.run(ZoneLoader::Lane::kFiles, std::move(source), history, std::move(looked_at),
+              std::move(ended));
+}
+
+void ZoneFileLoads::end(Load& load) {
+  load.counts.is_first = !std::exchange(settled_, true);
+  load.done(load.counts);
+}
+
+void ZoneFileLoads::looked_at(Load& load, const Job& job, const Outcome& outcome) {
+  using Kind = Outcome::Kind;
+  if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
+      outcome.kind == Kind::kReplaced)
+    ++load.counts.changed;
+  if (outcome.kind == Kind::kFailed) load.add_failure(job, outcome);
+  zone_loaded(job, outcome);
+}
+
+void ZoneFileLoads::zone_loaded(const Job& job, const Outcome& outcome) {
+  crash_point("zone-loaded");
+  // A copy says nothing of a zone that a reload has made primary meanwhile.
+  if (job.file_optional)
+    if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))
+      if (!is_secondary(zone)) return;
+  if (outcome.kind == Outcome::Kind::kFailed) {
+    if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))
+      problems_.put(job.apex, zone.side_index(),
+                    outcome.problems.empty() ? "" : outcome.problems.front());
+    return;
+  }
+  forget_problem(job.apex);
+  if (outcome.kind == Outcome::Kind::kLoaded) ++loaded_;
+}
+
+void ZoneFileLoads::transferred(const dns::Name& zone, bool had_data) {
+  if (!had_data) ++loaded_;
+  forget_problem(zone);
+}
+
+void ZoneFileLoads::forget_problem(const dns::Name& name) {
+  if (problems_.empty()) return;
+  if (const zone::ZoneView zone = committer_.current().zone_at(name))
+    problems_.remove(name, zone.side_index());
+}
+
+/// The process was killed, or the disk full, before there was a copy that it could count on.
+void ZoneFileLoads::copy_again(const Job& secondary) {
+  const zone::ZoneView zone = committer_.current().zone_at(secondary.apex);
+  if (!zone || !zone.loaded() || zone.source_mtime_ns() != 0) return;
+  if (!is_secondary(zone)) return;  // a reload has made the file what counts
+  if (holds_copies_)
+    held_copies_.push_back(secondary);
+  else
+    copies_.write(secondary.apex, secondary.path, true);
+}
+
+void ZoneFileLoads::release_copies() {
+  holds_copies_ = false;
+  for (const Job& secondary : std::exchange(held_copies_, {})) copy_again(secondary);
+}
+
+}  // namespace pando::manager

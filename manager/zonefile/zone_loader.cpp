@@ -1,0 +1,546 @@
+#include "manager/zonefile/zone_loader.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <chrono>
+
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// How often a zone that moved while its file was read is looked at again, in the few cases where
+/// that matters.
+constexpr int kMaxTries = 5;
+
+/// So many zones are looked at together, in one thread, and put in one version: a task and a
+/// version for each would cost more than a small zone does.
+constexpr std::size_t kTogether = 64;
+/// But no longer than this, and no file larger than that: such a zone has a thread for itself.
+constexpr std::chrono::milliseconds kTogetherTime{10};
+constexpr std::uint64_t kTogetherOctets = std::uint64_t{256} << 10;
+
+/// How often a batch that takes long says how far it is.
+constexpr std::chrono::seconds kTellEvery{10};
+
+std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
+  const auto spent = std::chrono::steady_clock::now() - start;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+}
+
+}  // namespace
+
+/// One zone on its way. Touched by one thread at a time: a pool thread has it while it looks.
+struct ZoneLoader::Task : ZoneFileCheck {
+  std::shared_ptr<Batch> batch;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  int tries = 0;
+  shm::SlotTable::OwnPin pin;  // of the version that a pool thread reads
+  bool alone = false;          // not to be looked at together with others (again)
+  bool notes_later = false;    // the journal could not be written
+
+  void look_at(const Committer& committer) {
+    version = committer.current();
+    position = committer.position();
+  }
+  [[nodiscard]] bool opens_simply(dns::FileSource& file) const;
+  Status examine_among(shm::Transaction& built_in);  // in a pool thread
+};
+
+/// Opens a small file of a zone that the journal says nothing of. What else it may be, or why there
+/// is none, is found out alone.
+bool ZoneLoader::Task::opens_simply(dns::FileSource& file) const {
+  if (job.path.empty() || job.file_optional) return false;
+  if (batch->history->any(position)->knows(job.apex)) return false;
+  return file.open(job.path) && file.size_hint() <= kTogetherOctets;
+}
+
+/// What needs little: a zone that is as its file, or a small new one. Everything else is left for a
+/// look `alone`. An error when the transaction is invalid.
+Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
+  const zone::ZoneView now = live();
+  alone = !now;
+  if (alone) return {};
+  served = now.loaded();
+  // What a secondary is served says its primary; the file is a copy.
+  if (served && job.file_optional) {
+    unchanged();
+    return {};
+  }
+  if (served && !job.path.empty() && is_merged(kTogetherOctets)) {
+    unchanged();
+    return {};
+  }
+  dns::FileSource file;
+  alone = served || !opens_simply(file);
+  if (alone) return {};
+  ++scanned;
+  auto built = build_zone(built_in, job.apex, job.path, file);
+  if (!built) return fail(Errc::kInvalid, "{} cannot be read", job.path);
+  zone.emplace(std::move(*built));
+  return {};
+}
+
+ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
+                       shm::Store& store, shm::SlotTable& slots, Committer& committer,
+                       LargeChangesets& changes, zone::DataLimits limits)
+    : io_(io),
+      pool_(pool),
+      threads_(std::max<std::size_t>(threads, 1)),
+      store_(store),
+      slots_(slots),
+      committer_(committer),
+      changes_(changes),
+      limits_(limits) {}
+
+void ZoneLoader::run(Lane lane, Source source, std::shared_ptr<HistorySource> history, Done done,
+                     std::function<void()> all_done) {
+  auto batch = std::make_shared<Batch>();
+  batch->lane = lane;
+  batch->source = std::move(source);
+  batch->history = std::move(history);
+  batch->done = std::move(done);
+  batch->all_done = std::move(all_done);
+  batches(lane).push_back(std::move(batch));
+  asio::post(io_, [this] { fill(); });
+}
+
+/// Tasks own their batch, and those that wait are owned by it.
+ZoneLoader::~ZoneLoader() {
+  for (Batches& lane : lanes_)
+    for (const std::shared_ptr<Batch>& batch : lane) {
+      batch->again.clear();
+      batch->waiting.clear();
+    }
+}
+
+void ZoneLoader::stop() {
+  stopped_ = true;
+  loads_.give_up();
+}
+
+void ZoneLoader::fill() {
+  if (stopped_) return;
+  const bool copies_first = running(Lane::kCopies) <= running(Lane::kFiles);
+  fill(copies_first ? Lane::kCopies : Lane::kFiles);
+  fill(copies_first ? Lane::kFiles : Lane::kCopies);
+}
+
+/// A lane always has one thread at least, so that what is large in the other one holds up nobody.
+bool ZoneLoader::has_room(Lane lane) {
+  return running_[0] + running_[1] < threads_ || running(lane) == 0;
+}
+
+/// Starts jobs while threads are free; ends batches that have nothing left.
+void ZoneLoader::fill(Lane lane) {
+  Batches& batches = this->batches(lane);
+  for (std::size_t i = 0; i < batches.size() && start_all(batches[i]); ++i) {
+  }
+  while (!batches.empty() && batches.front()->drained && batches.front()->running == 0) {
+    const std::shared_ptr<Batch> batch = batches.front();
+    batches.pop_front();
+    tell_left_out(*batch);
+    if (batch->all_done) batch->all_done();
+  }
+}
+
+/// True: all that there is was started, and threads may be free.
+bool ZoneLoader::start_all(const std::shared_ptr<Batch>& batch) {
+  while (has_room(batch->lane)) {
+    auto tasks = next_tasks(batch);
+    if (tasks.empty()) return true;
+    start(std::move(tasks));
+  }
+  return false;
+}
+
+/// Two loads of one zone would get in each other's way: the second one would begin again.
+bool ZoneLoader::must_wait(const Task& task) const {
+  return batch_count() > 1 && loads_.find(task.job.apex) != nullptr;
+}
+
+/// Those of one look: one that is to be alone, or up to kTogether.
+std::vector<std::shared_ptr<ZoneLoader::Task>> ZoneLoader::next_tasks(
+    const std::shared_ptr<Batch>& batch) const {
+  std::vector<std::shared_ptr<Task>> tasks;
+  const auto free =
+      std::ranges::find_if(batch->waiting, [this](const auto& task) { return !must_wait(*task); });
+  if (free != batch->waiting.end()) {
+    tasks.push_back(std::move(*free));
+    batch->waiting.erase(free);
+    return tasks;
+  }
+  while (!batch->again.empty() && tasks.size() < kTogether) {
+    if (batch->again.front()->alone && !tasks.empty()) return tasks;
+    tasks.push_back(std::move(batch->again.front()));
+    batch->again.pop_front();
+    if (tasks.back()->alone) return tasks;
+  }
+  while (!batch->drained && tasks.size() < kTogether) {
+    auto job = batch->source();
+    batch->drained = !job;
+    if (!job) break;
+    ++batch->running;
+    auto task = std::make_shared<Task>();
+    task->job = std::move(*job);
+    task->batch = batch;
+    task->history = batch->history;
+    (must_wait(*task) ? batch->waiting.emplace_back() : tasks.emplace_back()) = std::move(task);
+  }
+  return tasks;
+}
+
+// Many zones together
+// -----------------------------------------------------------------------------------------
+
+/// Tasks that a pool thread looks at one by one. Touched by one thread at a time.
+struct ZoneLoader::Together {
+  std::vector<std::shared_ptr<Task>> tasks;
+  shm::SlotTable::OwnPin pin;
+  std::optional<shm::Transaction> transaction;  // what their zones are built in
+  bool invalid = false;                         // nothing that is in the transaction can be used
+
+  void examine(shm::Store& store);
+  void drop(bool look_alone);
+};
+
+void ZoneLoader::start(std::vector<std::shared_ptr<Task>> tasks) {
+  ++running(tasks.front()->batch->lane);
+  if (tasks.size() == 1) return build(tasks.front());
+  auto together = std::make_shared<Together>();
+  together->tasks = std::move(tasks);
+  look_together(together);
+}
+
+void ZoneLoader::Together::examine(shm::Store& store) {
+  const auto end = std::chrono::steady_clock::now() + kTogetherTime;
+  transaction.emplace(store.begin_private());
+  for (const auto& task : tasks) {
+    invalid = !task->examine_among(*transaction);
+    if (invalid) {
+      task->alone = true;
+      return;
+    }
+    if (std::chrono::steady_clock::now() > end) return;
+  }
+}
+
+/// What was built is of no use: those zones come again, `look_alone` each by itself.
+void ZoneLoader::Together::drop(bool look_alone) {
+  for (const auto& task : tasks) {
+    if (!task->zone) continue;
+    task->zone.reset();
+    task->alone = look_alone;
+  }
+  transaction.reset();
+}
+
+void ZoneLoader::look_together(const std::shared_ptr<Together>& together) {
+  for (const auto& task : together->tasks) task->look_at(committer_);
+  together->pin = slots_.pin_own(together->tasks.front()->version.version());
+  asio::post(pool_, [this, together] {
+    together->examine(store_);
+    asio::post(io_, [this, together] { looked_together(together); });
+  });
+}
+
+void ZoneLoader::looked_together(const std::shared_ptr<Together>& together) {
+  if (stopped_) return;
+  together->pin = {};
+  const bool built = std::any_of(together->tasks.begin(), together->tasks.end(),
+                                 [](const auto& task) { return task->zone.has_value(); });
+  if (built && !together->invalid) return put_together(together);
+  together->drop(false);
+  finish_together(*together);
+}
+
+void ZoneLoader::put_together(const std::shared_ptr<Together>& together) {
+  Committer::NewZones zones{{}, std::move(*together->transaction)};
+  for (const auto& task : together->tasks)
+    if (task->zone) zones.zones.push_back({task->job.apex, task->zone->built, task->zone->source});
+  committer_.put_new_zones(std::move(zones), [this, together](const Status& status) {
+    // One that moved, or a full store: each is judged for itself.
+    if (!status) together->drop(true);
+    finish_together(*together);
+  });
+}
+
+/// Reports what is decided; the others come again.
+void ZoneLoader::finish_together(Together& together) {
+  const zone::StoreView now = committer_.current();
+  for (const auto& task : together.tasks) {
+    if (!task->zone && !task->outcome) {
+      task->batch->again.push_back(task);
+      continue;
+    }
+    if (!task->outcome) {
+      const zone::ZoneView live = now.zone_at(task->job.apex);
+      log_loaded(*task, live);
+      task->outcome = Outcome{Outcome::Kind::kLoaded, live.serial(), live.record_count(), {}};
+    }
+    report(task, *task->outcome);
+  }
+  --running(together.tasks.front()->batch->lane);
+  asio::post(pool_, [tasks = std::move(together.tasks)] {});  // built zones take time to be freed
+  fill();
+}
+
+// One zone
+// -----------------------------------------------------------------------------------------
+
+void ZoneLoader::build(const std::shared_ptr<Task>& task) {
+  if (stopped_) return;
+  // There was no room for it, or it has left; whoever found that has told it. Not here: what calls
+  // is giving out jobs.
+  if (!committer_.current().zone_at(task->job.apex))
+    return asio::post(io_, [this, task] { finish(task, {Outcome::Kind::kAbsent, {}, 0, {}}); });
+  ++task->tries;
+  if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
+  task->look_at(committer_);
+  task->may_ask_again = task->tries == 1;
+  task->pin = slots_.pin_own(task->version.version());
+  asio::post(pool_, [this, task] {
+    task->examine(store_);
+    asio::post(io_, [this, task] { built(task); });
+  });
+}
+
+void ZoneLoader::built(const std::shared_ptr<Task>& task) {
+  if (stopped_) return;
+  task->pin = {};
+  if (task->moved) return build(task);
+  const zone::ZoneView now = committer_.current().zone_at(task->job.apex);
+  if (auto outcome = is_stale(*task, now)) return finish(task, std::move(*outcome));
+  if (task->outcome) return finish(task, std::move(*task->outcome));
+  task->progress->begin(Progress::Phase::kPutting, 0);
+  if (task->plan && task->plan->kind == MergePlan::Kind::kMerge)
+    merge(task);
+  else
+    put(task);
+}
+
+/// What is to be said of a zone that has become another one while it was looked at.
+std::optional<LoadOutcome> ZoneLoader::is_stale(const Task& task, const zone::ZoneView& now) {
+  using Kind = Outcome::Kind;
+  if (!now) return Outcome{Kind::kAbsent, {}, 0, {}};
+  const bool secondary = is_secondary(now);
+  // A reload has made it primary: what it is says its own file, which has a job, too.
+  if (task.job.file_optional && !secondary) return Outcome{Kind::kAbsent, {}, 0, {}};
+  const Outcome unchanged{Kind::kUnchanged, now.serial(), now.record_count(), {}};
+  const bool failed = task.outcome && task.outcome->kind == Kind::kFailed;
+  // Its primary has sent it: it is served without the copy that cannot be read.
+  if (task.job.file_optional && now.loaded() && failed) return unchanged;
+  // What a secondary is served says its primary.
+  if (!task.job.file_optional && now.loaded() && secondary && !task.outcome) return unchanged;
+  return std::nullopt;
+}
+
+/// Puts the file's zone whole, if the zone is still as it was when that was decided.
+void ZoneLoader::put(const std::shared_ptr<Task>& task) {
+  const std::optional<dns::Serial> expected =
+      task->plan ? std::optional(task->plan->compared) : std::nullopt;
+  const zone::ZoneFileInfo beside = task->plan ? task->plan->beside : zone::ZoneFileInfo{};
+  Committer::ZonePut put{
+      task->job.apex, task->zone->built, std::move(*task->transaction), task->zone->source, {}, {}};
+  auto moved = std::make_shared<bool>(false);
+  put.check = [expected, beside, moved,
+               copy = task->job.file_optional](const zone::ZoneView& before) -> Status {
+    const bool loaded = before && before.loaded();
+    *moved = (copy && before && !is_secondary(before)) || loaded != expected.has_value() ||
+             (loaded && !(before.serial() == *expected)) ||
+             (loaded && !same_source(noted_source(before), beside));
+    return *moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
+  };
+  put.note = [expected, task](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
+    if (!task->notes_later)
+      for (JournalEntry& entry : task->zone->journal) journal.push_back(std::move(entry));
+    // Serials cannot tell a replay the two zones apart, so what the journal or an image has of the
+    // one before must not be gone on with.
+    const bool same_serial = expected && after.serial() == *expected;
+    if (same_serial)
+      journal.push_back({task->job.apex, after.serial(), after.serial(), {}, RecordKind::kGone});
+    if (!expected || !(task->in_journal || same_serial)) return;
+    journal.push_back(base_entry(after));
+    journal.push_back(source_entry(task->job.apex, after.serial(), task->zone->source));
+  };
+  committer_.put_zone(std::move(put), [this, task, expected, moved](const Status& status) {
+    if (!status && *moved && task->tries < kMaxTries) return build(task);
+    // A journal that cannot be written is no reason not to serve a zone that could be read.
+    if (!status && !*moved && !expected && !task->notes_later && !task->zone->journal.empty()) {
+      log::error("zone_not_noted", "zone", to_text(task->job.apex), "reason", status.error().text);
+      task->notes_later = true;
+      return build(task);
+    }
+    if (!status) return finish(task, {Outcome::Kind::kFailed, {}, 0, {status.error().text}});
+    if (task->notes_later && !task->zone->journal.empty())
+      committer_.add_pending(task->job.apex, std::move(task->zone->journal));
+    const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
+    log_loaded(*task, live);
+    // A secondary's copy may well be newer than the differences.
+    if (task->zone->skipped > 0 && !task->job.file_optional)
+      log::warning("updates_not_applied", "zone", to_text(task->job.apex), "differences",
+                   task->zone->skipped, "reason",
+                   "the journal no longer tells what came by update, and the serials do not fit");
+    const auto kind = task->served ? Outcome::Kind::kReplaced : Outcome::Kind::kLoaded;
+    finish(task, {kind, live.serial(), live.record_count(), {}});
+  });
+}
+
+void ZoneLoader::log_loaded(const Task& task, const zone::ZoneView& live) {
+  const auto level = task.batch->loaded.level_of_next(log::Level::kInfo);
+  if (!log::enabled(level)) return;
+  log::detail::event(level, "zone_loaded", "zone", to_text(task.job.apex), "serial",
+                     live.serial().value, "records", live.record_count(), "ms",
+                     milliseconds_since(task.start), "updated", task.zone->updated, "replayed",
+                     task.zone->replayed, "skipped", task.zone->skipped);
+}
+
+/// What there is to tell of a merged file.
+struct ZoneLoader::Merged {
+  dns::Serial from;
+  dns::Serial to;
+  std::size_t added = 0;
+  std::size_t removed = 0;
+  std::string apart;  // a line for the operator
+  bool moved = false;
+};
+
+namespace {
+
+/// Of records that are not as the file has them now.
+std::string line_of(const Steps& apart) {
+  constexpr std::size_t kMostNamed = 10;
+  if (apart.empty()) return {};
+  std::string named;
+  std::size_t count = 0;
+  for (auto at = apart.begin(); at != apart.end() && count < kMostNamed; ++at, ++count)
+    named += fmt::format("{}{} {}{}", count == 0 ? "" : ", ", to_text(at->first.owner()),
+                         dns::to_text(at->first.type()), at->second.after ? "" : " (removed)");
+  return fmt::format(
+      "{} records are not served as the file has them, since updates came for them: {}{}",
+      apart.size(), named, count < apart.size() ? ", ..." : "");
+}
+
+}  // namespace
+
+/// Applies what the file's edit comes to and notes the file as merged, as one step.
+void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
+  auto merged = std::make_shared<Merged>();
+  ZoneChange change;
+  change.zone = task->job.apex;
+  change.records = task->plan->record_count();
+  change.stage = [task, merged, limits = limits_](Stage& stage) -> Status {
+    auto staged = stage_merge(stage, *task->plan, limits);
+    merged->moved = !staged && staged.error().code == Errc::kExists;
+    if (!staged) return pass(staged);
+    const zone::Applied& applied = staged->applied;
+    *merged = {applied.from, applied.to, applied.effective.added.size(),
+               applied.effective.removed.size(), line_of(staged->apart)};
+    return {};
+  };
+  change.done = [this, task, merged](const Result<std::uint64_t>& version) {
+    if (!version && merged->moved && task->tries < kMaxTries) return build(task);
+    if (!version)
+      return finish(task, {Outcome::Kind::kFailed,
+                           {},
+                           0,
+                           {fmt::format("{}: {}", task->job.path, version.error().text)}});
+    const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
+    const bool changed = merged->added + merged->removed > 0;
+    if (changed)
+      log::info("zone_merged", "zone", to_text(task->job.apex), "from", merged->from.value,
+                "serial", merged->to.value, "added", merged->added, "removed", merged->removed,
+                "ms", milliseconds_since(task->start));
+    if (!merged->apart.empty())
+      task->warnings.push_back(fmt::format("{}: {}", task->job.path, merged->apart));
+    finish(task, {changed ? Outcome::Kind::kChanged : Outcome::Kind::kUnchanged,
+                  live.serial(),
+                  live.record_count(),
+                  {}});
+  };
+  changes_.submit(std::move(change));
+}
+
+/// So that the file is not read for its hash next time. Nothing depends on it: it is not waited
+/// for, and when the store is full the next look reads once more.
+void ZoneLoader::renew(const Task& task) {
+  committer_.edit(
+      [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
+        const zone::ZoneView live = draft.snapshot().zone_at(apex);
+        if (!live || !live.loaded() || !(noted_source(live) == touched.before)) return {};
+        return draft.put_zone_source(apex, touched.now);
+      },
+      [apex = task.job.apex](const Status& status) {
+        if (!status)
+          log::warning("file_not_noted", "zone", to_text(apex), "reason", status.error().text);
+      },
+      shm::Reserve::kHalf);
+}
+
+void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
+  task->progress.reset();
+  report(task, outcome);
+  // The file's zone and what was found in it may take a while to be freed.
+  asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan),
+                     built_in = std::move(task->transaction)] {});
+  --running(task->batch->lane);
+  fill();
+}
+
+void ZoneLoader::tell_progress(LoadProgress::Clock::time_point now) {
+  using std::chrono::duration_cast;
+  using std::chrono::seconds;
+  for (const auto& load : loads_.due(now)) {
+    const Progress::Seen seen = load->seen();
+    const auto spent = duration_cast<seconds>(now - load->start).count();
+    if (const auto percent = seen.percent())
+      log::info("zone_loading", "zone", to_text(load->zone), "phase", to_text(seen.phase),
+                "percent", *percent, "done", seen.done, "total", seen.total, "s", spent);
+    else
+      log::info("zone_loading", "zone", to_text(load->zone), "phase", to_text(seen.phase), "done",
+                seen.done, "s", spent);
+  }
+  for (const Batches& batches : lanes_)
+    for (const auto& batch : batches) {
+      if (now - batch->told < kTellEvery) continue;
+      batch->told = now;
+      log::info("zones_loading", "finished", batch->finished, "under_way", batch->running);
+    }
+}
+
+void ZoneLoader::report(const std::shared_ptr<Task>& task, const Outcome& outcome) {
+  if (stopped_) return;
+  Batch& batch = *task->batch;
+  const auto warn = [&](const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings)
+      log::detail::event(batch.warnings.level_of_next(log::Level::kWarning), "zone_file", "zone",
+                         to_text(task->job.apex), "text", warning);
+  };
+  warn(task->warnings);
+  if (task->zone) warn(task->zone->warnings);
+  for (const std::string& line : outcome.problems)
+    log::detail::event(batch.problems.level_of_next(log::Level::kError), "zone_not_loaded", "zone",
+                       to_text(task->job.apex), "reason", line);
+  if (outcome.kind == Outcome::Kind::kFailed) ++batch.failed;
+  counters_.hashed += task->hashed;
+  counters_.built += task->scanned;
+  if (task->touched) {
+    ++counters_.renewed;
+    renew(*task);
+  }
+  --batch.running;
+  ++batch.finished;
+  if (batch.done) batch.done(task->job, outcome);
+}
+
+void ZoneLoader::tell_left_out(const Batch& batch) {
+  if (batch.problems.left_out() > 0)
+    log::error("zones_not_loaded", "zones", batch.failed, "lines_left_out",
+               batch.problems.left_out());
+  if (batch.warnings.left_out() > 0)
+    log::warning("zone_files", "lines_left_out", batch.warnings.left_out());
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,188 @@
+#include "manager/zonefile/zone_merge.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "manager/commit/zone_diff.h"
+#include "manager/support/soa.h"
+#include "manager/zonefile/file_merge.h"
+
+namespace pando::manager {
+
+Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fresh) {
+  auto soa = soa_record(fresh);
+  if (!soa) return fail(Errc::kCorrupt, "zone without a SOA");
+  return FileZone{std::move(*soa), fresh.soa().signature_count() > 0,
+                  [live, fresh](const FileZone::Most& most) {
+                    return Result<std::optional<zone::Changeset>>(
+                        diff_zones(live, fresh, most(fresh.record_count())));
+                  }};
+}
+
+namespace {
+
+/// Room for these and a SOA, and no more.
+void fit(std::vector<zone::Record>& records) {
+  std::vector<zone::Record> fitting;
+  fitting.reserve(records.size() + 1);
+  std::ranges::move(records, std::back_inserter(fitting));
+  records = std::move(fitting);
+}
+
+}  // namespace
+
+Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
+                             const zone::ZoneFileInfo& source, MergeBase state) {
+  MergePlan plan;
+  plan.source = source;
+  plan.beside = noted_source(live);
+  if (state.own) {
+    plan.with_noted_file = state.is_noted(soa_serial(fresh.soa.rdata), source);
+    state.become_primary(*plan.with_noted_file);
+  }
+  plan.zone = dns::Name(live.apex());
+  plan.compared = live.serial();
+  plan.file_serial = soa_serial(fresh.soa.rdata);
+  plan.overlay_known = state.overlay.known();
+  // Of a file that it has nothing of, the journal will take the serial for the zone's.
+  plan.note_file_serial = state.file_serial
+                              ? !(*state.file_serial == plan.file_serial)
+                              : plan.with_noted_file || !(plan.file_serial == live.serial());
+  plan.signed_soa = fresh.signed_soa;
+  // A whole replacement would take updates with it, and needs a serial that secondaries see; or the
+  // operator signed again what had been signed, and only a new serial would be worse.
+  const bool ahead = plan.file_serial.ahead_of(live.serial());
+  const bool signed_again = plan.signed_soa && plan.file_serial == live.serial();
+  const bool may_replace = state.overlay.empty() && (ahead || signed_again);
+  const auto live_soa = soa_record(live);
+  if (!live_soa) return fail(Errc::kCorrupt, "zone without a SOA");
+  auto compared = fresh.difference([may_replace](std::uint64_t records) {
+    return may_replace ? records / 2 + 100 : UINT64_MAX;
+  });
+  if (!compared) return pass(compared);
+  std::optional<zone::Changeset>& difference = *compared;
+  if (!difference) {
+    plan.kind = MergePlan::Kind::kReplace;
+    return plan;
+  }
+  const bool is_plain = state.overlay.empty();
+  if (is_plain && !difference->empty()) {
+    plan.plain = std::exchange(*difference, {plan.zone, {}, {}});
+    fit(plan.plain->removed);
+    fit(plan.plain->added);
+  }
+  difference->removed.push_back(*live_soa);
+  difference->added.push_back(fresh.soa);
+  Steps to_file = steps_of(std::move(*difference));
+  plan.settles = to_file.empty() && !state.overlay.empty();
+  if (!plan.overlay_known && !plan.settles)
+    return fail(Errc::kNotFound,
+                "the edited file is not merged: the journal no longer tells which of the zone's "
+                "records came by update; save the zone as it is served (AXFR) in the file, reload, "
+                "and edit then");
+  plan.edit = file_steps(std::move(to_file), state.overlay);
+  if (may_replace && signed_again && plan.record_count() > 0) {
+    plan.kind = MergePlan::Kind::kReplace;
+    plan.plain.reset();
+  }
+  return plan;
+}
+
+namespace {
+
+struct SoaPair {
+  zone::Record before;
+  zone::Record after;
+};
+
+/// The SOA pair with which `changes`, which come of the edit, are served; nullopt: nothing changed.
+/// kInvalid: they need a serial that the file's SOA is not signed with.
+Result<std::optional<SoaPair>> soa_pair(const zone::ZoneView& live, const zone::Record& soa,
+                                        const MergePlan& plan, const zone::Changeset& changes) {
+  zone::Record next = merged_soa(soa, plan.edit);
+  const bool ahead = plan.file_serial.ahead_of(live.serial());
+  if (changes.empty() && !ahead && next.rdata == soa.rdata && next.ttl == soa.ttl)
+    return std::nullopt;
+  if (plan.signed_soa && !ahead)
+    return fail(Errc::kInvalid,
+                "the edited file is not merged: its SOA is signed, with serial {}, which is not "
+                "ahead of the served zone's {}; raise it, sign again and reload",
+                plan.file_serial.value, live.serial().value);
+  set_soa_serial(next.rdata, ahead ? plan.file_serial
+                                   : next_serial(live.serial(), plan.serial_policy, plan.now));
+  return SoaPair{soa, std::move(next)};
+}
+
+/// Applies the changes with the SOA pair, which does not stay with them.
+Result<zone::Applied> apply(Stage& stage, zone::Changeset& changes, SoaPair&& soa,
+                            const zone::DataLimits& limits) {
+  changes.removed.push_back(std::move(soa.before));
+  changes.added.push_back(std::move(soa.after));
+  stage.use_reserve_for(changes.removed.size(), changes.added.size());
+  auto applied = stage.draft.apply(changes, limits.of_history());
+  changes.removed.pop_back();
+  changes.added.pop_back();
+  if (!applied && applied.error().code == Errc::kInvalid)
+    return fail(Errc::kInvalid,
+                "the edited file is not merged, it contradicts records that came by update: {}",
+                applied.error().text);
+  return applied;
+}
+
+/// Brings the edit into the next version: the difference itself while the zone is as it was
+/// compared, else what the steps come to in the zone as it is now.
+Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const zone::Record& soa,
+                                 MergePlan& plan, const zone::DataLimits& limits) {
+  zone::Changeset merged{plan.zone, {}, {}};
+  if (!plan.plain) merged = merge_edit(live, plan.edit);
+  zone::Changeset& changes = plan.plain ? *plan.plain : merged;
+  auto pair = soa_pair(live, soa, plan, changes);
+  if (!pair) return pass(pair);
+  if (*pair) return apply(stage, changes, std::move(**pair), limits);
+  zone::Applied nothing;
+  nothing.from = nothing.to = live.serial();
+  nothing.effective.zone = plan.zone;
+  stage.use_reserve_for(0, 0);
+  return nothing;
+}
+
+void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone::Applied& applied,
+                   const Steps& held) {
+  const std::size_t before = stage.journal.size();
+  if (plan.with_noted_file)
+    stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_noted_file));
+  if (!applied.effective.empty() || !held.empty() || (plan.note_file_serial && !settles))
+    stage.journal.push_back(
+        {plan.zone, applied.from, applied.to,
+         encode_file_edit(plan.file_serial, applied.effective, changes_of(plan.zone, held)),
+         RecordKind::kEdit});
+  if (settles)
+    stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
+  if (plan.in_journal || stage.journal.size() > before)
+    stage.journal.push_back(source_entry(plan.zone, applied.to, plan.source));
+}
+
+}  // namespace
+
+Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLimits& limits) {
+  const zone::ZoneView live = stage.draft.snapshot().zone_at(plan.zone);
+  const auto soa = soa_record(live);
+  if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
+  const bool moved = !(live.serial() == plan.compared);
+  // An export that came between has made another file the one that the edit starts from.
+  if (!same_source(noted_source(live), plan.beside)) return fail(Errc::kExists, "zone moved");
+  if (moved && !plan.overlay_known) return fail(Errc::kExists, "zone moved");
+  if (moved && plan.plain) plan.edit.merge(steps_of(*std::exchange(plan.plain, std::nullopt)));
+  auto applied = apply_edit(stage, live, *soa, plan, limits);
+  if (!applied) return pass(applied);
+  const bool settles = plan.settles && !moved;
+  const bool follows = settles || plan.plain;  // in everything
+  const Steps held = follows ? Steps() : held_back(plan.edit, steps_of(applied->effective));
+  journal_merge(stage, plan, settles, *applied, held);
+  if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
+  const zone::ZoneView now = stage.draft.snapshot().zone_at(plan.zone);
+  return MergedFile{std::move(*applied), not_followed(now, held)};
+}
+
+}  // namespace pando::manager

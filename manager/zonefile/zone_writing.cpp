@@ -1,0 +1,65 @@
+#include "manager/zonefile/zone_writing.h"
+
+#include <filesystem>
+
+#include "base/content_hash.h"
+#include "base/crash_point.h"
+#include "dns/zonefile/zone_text.h"
+#include "manager/commit/zone_diff.h"
+#include "manager/io/throttled_file.h"
+#include "zone/read/each_record.h"
+
+namespace pando::manager {
+
+Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zone,
+                                      std::string_view comment) {
+  ThrottledFile trickled(file);
+  std::uint64_t offset = 0;
+  ContentHash hash;
+  dns::ZoneTextWriter writer(zone.apex(), {.relative_owners = true}, [&](std::string_view text) {
+    const auto* octets = reinterpret_cast<const std::uint8_t*>(text.data());
+    auto written = trickled.write_at(offset, {octets, text.size()});
+    offset += text.size();
+    hash.add(text.data(), text.size());
+    return written;
+  });
+  auto done = writer.comment(comment);
+  // RFC 1035 §5.2 wants no order, but people and some tools look for the SOA at the top.
+  const auto soa = soa_record(zone);
+  if (done && soa) done = writer.add(soa->owner, soa->type, soa->ttl, soa->rdata);
+  if (done)
+    done = zone::for_each_record(
+        zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
+          if (type == dns::RRType::kSOA) return {};
+          return writer.add(owner, type, ttl, rdata);
+        });
+  if (done) done = writer.finish();
+  if (done && writer.records() != zone.record_count())
+    return fail(Errc::kCorrupt, "{} records where {} are counted", writer.records(),
+                zone.record_count());
+  if (!done) return pass(done);
+  return hash.value();
+}
+
+Result<std::uint64_t> write_zone_file(Files& files, const zone::ZoneView& zone,
+                                      const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const std::string partial = path + kPartial;
+  if (auto made = files.make_directory(folder); !made) return pass(made);
+  auto file = files.open(partial, OpenMode::kCreate);
+  if (!file) return pass(file);
+  auto hash = write_zone_text(
+      **file, zone,
+      fmt::format("copy of {} at serial {}", to_text(zone.apex()), zone.serial().value));
+  Status done = hash ? (*file)->sync() : Status(pass(hash));
+  crash_point("zone-copy-written");
+  if (done) done = files.rename(partial, path);
+  if (!done) {
+    static_cast<void>(files.remove(partial));
+    return pass(done);
+  }
+  if (auto synced = files.sync_directory(folder); !synced) return pass(synced);
+  return *hash;
+}
+
+}  // namespace pando::manager

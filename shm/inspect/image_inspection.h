@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "shm/image_format.h"
+#include "shm/map/mapping.h"
+#include "shm/store.h"
+
+/// Looking at an image on disk from outside of its writer, for `pandoctl store check`.
+namespace pando::shm {
+
+class ImageInspection {
+ public:
+  /// Told how many octets of the chunks have been read, of how many.
+  using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+  /// Reads all of the image whose index is at `path` (or whose index that was, with `.refused`
+  /// behind its name) and compares its checksums. Errors are one line with the file's name:
+  /// kNotFound, kIo, kDenied; kCorrupt: index or chunks are damaged, cut off or missing; kLayout:
+  /// sound, but of a build with another layout; kExists: it was replaced meanwhile.
+  static Result<ImageInspection> open(const std::string& path, std::uint64_t layout,
+                                      const Progress& progress = {});
+
+  /// The store's version that the image has, as in a store of its own: without the side table.
+  [[nodiscard]] Window window() const noexcept { return {mapping_.base(), octets_}; }
+  [[nodiscard]] const VersionInfo& version() const noexcept { return version_; }
+  /// False: a checkpoint has replaced the index since, and may write over the chunks.
+  [[nodiscard]] bool is_current() const;
+
+ private:
+  Status read_index();
+  Status open_chunks();
+  Status compare(const Progress& progress) const;
+  Status map();
+
+  std::string path_;
+  std::string chunks_path_;
+  Bytes octets_of_index_;
+  ImageIndex index_;
+  Fd chunks_;
+  Fd tables_;
+  Mapping mapping_;
+  std::uint64_t octets_ = 0;
+  VersionInfo version_;
+};
+
+}  // namespace pando::shm

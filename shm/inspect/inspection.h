@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "shm/map/mapping.h"
+#include "shm/store.h"
+
+/// Looking at a store from outside of its writer, for `pandoctl store check`.
+namespace pando::shm {
+
+/// Octets of the caller's blocks that the current version counts in each chunk, as far as the store
+/// has memory; the root block, which is the store's own, is left out. Of a live store only its
+/// commit thread may ask. Empty when the root block is damaged.
+[[nodiscard]] std::vector<std::uint32_t> occupancy(const Window& window);
+
+/// A store file that nobody writes: one that a manager left, or a copy.
+class Inspection {
+ public:
+  /// kNotFound, kCorrupt (no store, a damaged header or root block, cut off), kLayout, kExists (a
+  /// manager has it: what it does not hold for us may change under our eyes).
+  static Result<Inspection> open(const std::string& path, std::uint64_t layout);
+
+  [[nodiscard]] Window window() const noexcept { return {mapping_.base(), limit_}; }
+  [[nodiscard]] const VersionInfo& version() const noexcept { return version_; }
+
+ private:
+  Status read_header(const std::string& path, std::uint64_t layout);
+  Status read_version(const std::string& path);
+
+  Fd file_;
+  Mapping mapping_;
+  std::uint64_t limit_ = 0;
+  VersionInfo version_;
+};
+
+}  // namespace pando::shm

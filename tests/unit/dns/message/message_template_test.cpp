@@ -1,0 +1,109 @@
+#include "dns/message/message_template.h"
+
+#include <gtest/gtest.h>
+
+#include "dns/message/message_reader.h"
+
+namespace pando::dns {
+namespace {
+
+Name name(const char* text) { return Name::from_text(text).value(); }
+
+/// A referral at "sub.example." with one server below it and its addresses, as `ends` tell.
+class MessageTemplateTest : public ::testing::Test {
+ protected:
+  MessageTemplateTest() {
+    MessageWriter writer(space_, 512);
+    writer.put_header({});
+    const Name cut = name("sub.example.");
+    const Name host = name("ns.sub.example.");
+    const Bytes target(host.data(), host.data() + host.size());
+    bool fits = writer.put_question(cut, RRType::kNS, RRClass::kIN) &&
+                writer.put_record(Section::kAuthority, cut, RRType::kNS, RRClass::kIN, 300, target);
+    note_end(writer);
+    fits =
+        fits && writer.put_record(Section::kAdditional, host, RRType::kA, RRClass::kIN, 300, kV4);
+    note_end(writer);
+    fits = fits &&
+           writer.put_record(Section::kAdditional, host, RRType::kAAAA, RRClass::kIN, 300, kV6);
+    note_end(writer);
+    EXPECT_TRUE(fits);
+    const ByteView message = writer.finish();
+    message_.assign(message.begin(), message.end());
+  }
+  void note_end(const MessageWriter& writer) {
+    ends_.push_back(
+        {static_cast<std::uint16_t>(writer.size()), writer.count(Section::kAdditional)});
+  }
+  /// The template behind a question for `qname`, in a message of at most `limit` octets.
+  MessageTemplate::Put put(const MessageTemplate& referral, const char* qname, std::size_t limit) {
+    MessageWriter writer(space_, limit);
+    writer.put_header({});
+    EXPECT_TRUE(writer.put_question(name(qname), RRType::kA, RRClass::kIN));
+    const auto done = referral.put(writer);
+    const ByteView message = writer.finish();
+    result_.assign(message.begin(), message.end());
+    return done;
+  }
+  /// Owners of the records of the last result; "?" ends what cannot be read.
+  std::vector<std::string> owners() const {
+    std::vector<std::string> found;
+    MessageReader reader(result_);
+    const auto header = reader.header();
+    if (!header || !reader.question()) return {"?"};
+    for (int left = header->nscount + header->arcount; left > 0; --left) {
+      const auto record = reader.record();
+      if (!record) return {"?"};
+      found.push_back(to_text(record->owner));
+    }
+    if (!reader.at_end()) found.emplace_back("?");
+    return found;
+  }
+
+  static constexpr std::uint8_t kV4[4] = {192, 0, 2, 1};
+  static constexpr std::uint8_t kV6[16] = {0x20, 0x01};
+  std::uint8_t space_[512];
+  std::vector<RRsetEnd> ends_;
+  Bytes message_, result_;
+};
+
+TEST_F(MessageTemplateTest, StandsBehindLongerQuestions) {
+  const auto referral = MessageTemplate::from(message_, ends_, 2);
+  ASSERT_TRUE(referral);
+  for (const char* qname : {"sub.example.", "a.sub.example.", "www.much.longer.sub.example."}) {
+    EXPECT_EQ(put(*referral, qname, 512), MessageTemplate::Put::kComplete);
+    EXPECT_EQ(owners(),
+              (std::vector<std::string>{"sub.example.", "ns.sub.example.", "ns.sub.example."}));
+  }
+}
+
+TEST_F(MessageTemplateTest, LeavesOutFromTheEndWhatDoesNotFit) {
+  const auto all = MessageTemplate::from(message_, ends_, 2);
+  const auto first = MessageTemplate::from(message_, ends_, 1);
+  ASSERT_TRUE(all && first);
+  const std::size_t without_last = ends_[1].size;
+  EXPECT_EQ(put(*first, "sub.example.", without_last), MessageTemplate::Put::kComplete);
+  EXPECT_EQ(owners().size(), 2U);
+  EXPECT_EQ(put(*all, "sub.example.", without_last), MessageTemplate::Put::kTruncated);
+  EXPECT_EQ(owners().size(), 2U);
+  EXPECT_EQ(put(*first, "sub.example.", ends_[0].size), MessageTemplate::Put::kTruncated);
+  EXPECT_EQ(put(*first, "sub.example.", ends_[0].size - 1U), MessageTemplate::Put::kNothing);
+  EXPECT_TRUE(owners().empty());
+}
+
+TEST_F(MessageTemplateTest, IsNotMadeOfOtherMessages) {
+  EXPECT_FALSE(MessageTemplate::from(message_, ends_, 3)) << "more required than there are";
+  EXPECT_FALSE(MessageTemplate::from(ByteView(message_).first(message_.size() - 1), ends_, 1));
+  Bytes answered = message_;
+  answered[7] = 1;  // ANCOUNT
+  answered[9] = 0;  // NSCOUNT
+  EXPECT_FALSE(MessageTemplate::from(answered, ends_, 1));
+  Bytes other = message_;
+  constexpr std::size_t kTypeOfTheFirst = 12 + 13 + 4 + 2 + 1;
+  other[kTypeOfTheFirst] = 15;  // MX: its RDATA may be compressed, too
+  EXPECT_FALSE(MessageTemplate::from(other, ends_, 1));
+  EXPECT_FALSE(MessageTemplate::from(Bytes(MessageTemplate::kMaxOctets + 1), ends_, 1));
+}
+
+}  // namespace
+}  // namespace pando::dns

@@ -1,0 +1,193 @@
+// What stands in the journal behind an image, on a store that nobody can see yet.
+
+#include "manager/checkpoint/image_replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shm/image_state.h"
+#include "tests/unit/manager/commit/parts.h"
+
+namespace pando::manager {
+namespace {
+
+using shm::test::must;
+using ::testing::IsEmpty;
+using testing::name;
+using testing::Parts;
+using ::testing::SizeIs;
+
+std::string soa(std::uint32_t serial) {
+  return fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
+}
+
+void expect_silence(const JournalNote& note) { ADD_FAILURE() << note.text; }
+
+class ReplayOntoImage : public ::testing::Test {
+ protected:
+  /// Serial `from` to the next: a text of 1 KB takes the place of the last one at its name.
+  JournalEntry text(std::uint32_t from) {
+    const auto line = [](std::uint32_t serial) {
+      const std::string filling(250, 'x');
+      return fmt::format("t{0} 60 TXT \"{1}\" \"{2}\" \"{2}\" \"{2}\" \"{2}\"", serial % kNames,
+                         serial, filling);
+    };
+    std::vector<std::string> removed{soa(from)};
+    if (from >= 10 + kNames) removed.push_back(line(from - kNames));
+    return {name("@"),
+            {from},
+            {from + 1},
+            zone::encode(parts_.changes(removed, {soa(from + 1), line(from)}))};
+  }
+  void journalled(const std::vector<JournalEntry>& group) {
+    ASSERT_TRUE(parts_.journal.append(group).has_value());
+  }
+  std::vector<dns::Name> replay(shm::Store& store) {
+    return must(replay_onto_image(store, parts_.journal, native_files(), limits_, expect_silence));
+  }
+
+  static constexpr std::uint32_t kNames = 900;
+  Parts parts_;
+  zone::DataLimits limits_{};
+};
+
+TEST_F(ReplayOntoImage, AppliesWhatCameBehindIt) {
+  journalled({text(10), text(11)});
+  EXPECT_THAT(replay(parts_.zone.store()), IsEmpty());
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{12});
+  EXPECT_EQ(parts_.zone.store().current().journal_position, 2U);
+}
+
+TEST_F(ReplayOntoImage, WhatNeverTookPlaceIsNotMissing) {
+  parts_.journal.begin_behind(2);  // the segment is from 3, and says that 1 and 2 are void
+  journalled({text(10)});
+  ASSERT_EQ(parts_.journal.files().segments.front().header.first, 3U);
+  EXPECT_THAT(replay(parts_.zone.store()), IsEmpty());
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{11});
+}
+
+TEST_F(ReplayOntoImage, WhatIsMissingBehindItUnloadsTheZones) {
+  parts_.journal.skip_to(2);
+  journalled({text(10)});
+  ASSERT_EQ(parts_.journal.files().segments.front().header.first, 3U);
+  EXPECT_THAT(replay(parts_.zone.store()), SizeIs(1));
+  EXPECT_FALSE(parts_.zone.zone().loaded());
+}
+
+/// Another server's line of positions: what the image has up to 2 is not what those were there.
+TEST_F(ReplayOntoImage, AnImageFromBeforeADumpThatWasTakenOverIsOfNoUse) {
+  shm::Store& store = parts_.zone.store();
+  (void)must(store.publish(store.begin(), store.current().root, 2));
+  parts_.journal.begin_behind(5);
+  journalled({text(10)});  // which would fit
+  ASSERT_EQ(parts_.journal.files().segments.front().header.first, 6U);
+  ASSERT_EQ(parts_.journal.files().segments.front().header.void_from, 1U);
+  EXPECT_THAT(replay(store), SizeIs(1));
+  EXPECT_FALSE(parts_.zone.zone().loaded());
+  EXPECT_EQ(store.current().journal_position, 6U);
+}
+
+/// A store's chunks and what is done with the new one before it gets its name.
+class Memory final : public shm::ImageSource {
+ public:
+  Memory(const shm::Window& window, std::function<void(shm::Store&)> complete)
+      : window_(window), complete_(std::move(complete)) {}
+  Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t) override {
+    const ByteView from =
+        shm::chunk_octets(window_, chunk, 0, static_cast<std::uint32_t>(into.size()));
+    std::copy(from.begin(), from.end(), into.begin());
+    return {};
+  }
+  Status complete(shm::Store& store) override {
+    complete_(store);
+    return {};
+  }
+  void used_again() override { is_whole = false; }
+
+  bool is_whole = true;
+
+ private:
+  shm::Window window_;
+  std::function<void(shm::Store&)> complete_;
+};
+
+class ReplayInLittleRoom : public ReplayOntoImage {
+ protected:
+  void append(std::uint32_t records) {
+    std::vector<JournalEntry> group;
+    for (std::uint32_t i = 0; i < records; ++i) group.push_back(text(serial_++));
+    journalled(group);
+  }
+  /// A store of so many octets at most, made from the present one and `records` behind it.
+  shm::Store restore(std::uint64_t size_limit, std::uint32_t records) {
+    shm::Store& old = parts_.zone.store();
+    const shm::ImageCapture capture = old.capture();
+    for (std::uint32_t done = 0; done < records; done += kGroup) append(kGroup);
+    Memory source(old.window(), [this](shm::Store& store) {
+      EXPECT_THAT(replay(store), IsEmpty());
+      must(store.check());
+    });
+    shm::StoreOptions options = shm::test::options(folder_, size_limit);
+    options.layout = zone::layout_fingerprint();
+    shm::Store made = must(shm::Store::restore(options, capture.state, source));
+    is_whole_ = source.is_whole;
+    must(made.check());
+    const shm::VersionInfo version = made.current();
+    const zone::StoreView snapshot(made.window(), version.root, version.number);
+    EXPECT_EQ(snapshot.zone_at(name("@")).serial(), dns::Serial{serial_});
+    return made;
+  }
+
+  static constexpr std::uint32_t kGroup = 250;
+  std::uint32_t serial_ = 10;
+  bool is_whole_ = true;  // the image's version, in the last store that was made
+  shm::test::Folder folder_;
+};
+
+constexpr std::uint64_t kMiB = shm::test::kMiB;
+
+TEST_F(ReplayInLittleRoom, UsesAgainWhatItHasFreed) {
+  for (const std::uint64_t history : {std::uint64_t{0}, 16 * kMiB}) {
+    limits_.history = history;
+    const std::uint64_t before = parts_.zone.store().current().number;
+    const shm::Store made = restore(3 * kMiB, 5000);
+    EXPECT_LT(made.current().number - before, 1500U) << "steps that move nothing are no versions";
+    EXPECT_LE(made.stats().peak_chunks * shm::kChunkOctets, 3 * kMiB);
+    std::filesystem::remove(folder_.store());
+  }
+}
+
+TEST_F(ReplayInLittleRoom, SparesTheImageAsLongAsItCan) {
+  append(kNames);
+  ASSERT_THAT(replay(parts_.zone.store()), IsEmpty());
+  restore(64 * kMiB, 1000);
+  EXPECT_TRUE(is_whole_);
+  std::filesystem::remove(folder_.store());
+  restore(3 * kMiB, 1000);
+  EXPECT_FALSE(is_whole_);
+}
+
+TEST_F(ReplayInLittleRoom, GoesOnAboveALimitThatWasLowered) {
+  append(kNames);
+  ASSERT_THAT(replay(parts_.zone.store()), IsEmpty());
+  limits_.history = 0;
+  constexpr std::uint64_t kLowered = 16;  // chunks
+  const shm::Store made = restore(kLowered * shm::kChunkOctets, 250);
+  EXPECT_GT(made.stats().chunks_in_use, kLowered);
+}
+
+/// Whoever attaches from then on may hold any version: nothing is used again before that is known.
+TEST_F(ReplayInLittleRoom, FreesNothingOnceTheStoreHasItsName) {
+  append(kNames);
+  ASSERT_THAT(replay(parts_.zone.store()), IsEmpty());
+  limits_.history = 0;
+  shm::Store made = restore(64 * kMiB, 1000);
+  EXPECT_GT(made.stats().waiting_chunks, 0U);
+  EXPECT_EQ(made.reclaim(), 0U);
+  made.set_slots(nullptr);  // nobody reads
+  EXPECT_GT(made.reclaim(), 0U);
+  must(made.check());
+}
+
+}  // namespace
+}  // namespace pando::manager

@@ -1,0 +1,96 @@
+#include "manager/commit/journal_upkeep.h"
+
+#include <gtest/gtest.h>
+
+#include <asio/post.hpp>
+#include <latch>
+
+#include "tests/unit/manager/checkpoint/parts_steps.h"
+
+namespace pando::manager {
+namespace {
+
+using testing::name;
+using testing::Parts;
+
+class Upkeep : public ::testing::Test {
+ protected:
+  /// As a kill between the making of a segment and its first record leaves the folder, and the
+  /// start after it.
+  void begin_with_an_empty_segment() {
+    const std::string folder = parts_.folder.path() + "/journal";
+    const std::uint64_t first = parts_.journal.last_position() + 1;
+    const Bytes header = encode_segment_header({FileKind::kSegment, first, first, 7});
+    ASSERT_TRUE(write_file_atomically(native_files(),
+                                      fmt::format("{}/{:016x}.journal", folder, first), header)
+                    .has_value());
+    parts_.journal = shm::test::must(
+        Journal::open({folder, 64 << 10}, native_files(), [](const JournalNote&) {}));
+  }
+  void append(JournalEntry entry) {
+    const auto append_one = [&](Stage& stage) -> Status {
+      stage.journal.push_back(std::move(entry));
+      return {};
+    };
+    ASSERT_TRUE(parts_.commit(append_one).has_value());
+  }
+  void unload() {
+    const auto step = [](zone::Draft& draft) { return draft.unload_zone(name("@")); };
+    ASSERT_TRUE(parts_.edit(step).has_value());
+  }
+  /// Of kDelta.
+  int in_snapshot() {
+    int found = 0;
+    EXPECT_TRUE(for_each_snapshot_record(native_files(), parts_.journal.files(),
+                                         [&](JournalRecord&& record) -> Status {
+                                           if (record.kind == RecordKind::kDelta) ++found;
+                                           return {};
+                                         })
+                    .has_value());
+    return found;
+  }
+  int behind_snapshot() {
+    int found = 0;
+    const JournalFiles files = parts_.journal.files();
+    EXPECT_TRUE(for_each_record(
+                    native_files(), files, files.snapshot_position,
+                    [&](JournalRecord&& record) -> Status {
+                      if (record.kind == RecordKind::kDelta) ++found;
+                      return {};
+                    },
+                    [](const JournalNote& note) { ADD_FAILURE() << note.text; })
+                    .has_value());
+    return found;
+  }
+
+  Parts parts_;
+};
+
+/// The first group behind it goes to a segment of the same name while the snapshot is written.
+TEST_F(Upkeep, AnEmptySegmentsSuccessorIsNotFolded) {
+  ASSERT_TRUE(parts_
+                  .apply({"@ 0 SOA ns1 admin 10 3600 600 86400 300"},
+                         {"@ 3600 SOA ns1 admin 11 3600 600 86400 300"})
+                  .has_value());
+  begin_with_an_empty_segment();
+  unload();  // the records of a zone without data are copied as they are
+  std::latch free{1};
+  for (int thread = 0; thread < 2; ++thread) asio::post(parts_.pool, [&free] { free.wait(); });
+  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
+                       parts_.journal, parts_.committer, parts_.slots, 1);
+  upkeep.check(false);
+  const zone::Changeset change = parts_.changes({}, {"later 60 A 192.0.2.1"});
+  append({name("@"), {11}, {12}, zone::encode(change), RecordKind::kDelta});
+  free.count_down();
+  ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  ASSERT_EQ(upkeep.snapshots(), 1U);
+  EXPECT_EQ(in_snapshot(), 1);
+  EXPECT_EQ(behind_snapshot(), 1);
+  // So it is for the next process.
+  testing::open_journal_again(parts_);
+  EXPECT_EQ(in_snapshot(), 1);
+  EXPECT_EQ(behind_snapshot(), 1);
+}
+
+}  // namespace
+}  // namespace pando::manager

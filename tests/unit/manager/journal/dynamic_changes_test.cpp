@@ -1,0 +1,309 @@
+#include "manager/journal/dynamic_changes.h"
+
+#include <gtest/gtest.h>
+
+#include "manager/journal/journal_payload.h"
+#include "tests/unit/manager/zone_support.h"
+
+namespace pando::manager {
+namespace {
+
+using testing::name;
+using testing::record;
+using Lines = std::vector<std::string>;
+
+zone::Changeset changes(const Lines& removed, const Lines& added) {
+  zone::Changeset list{name("@"), {}, {}};
+  for (const std::string& line : removed) list.removed.push_back(record(line));
+  for (const std::string& line : added) list.added.push_back(record(line));
+  return list;
+}
+Steps steps(const Lines& removed, const Lines& added) { return steps_of(changes(removed, added)); }
+
+/// Entries as "owner TYPE rdata: file → live".
+Lines shown(const DynamicChanges& overlay) {
+  const auto ttl = [](std::optional<dns::Ttl> value) {
+    return value ? std::to_string(value->seconds) : std::string("-");
+  };
+  Lines all;
+  for (const auto& [key, entry] : overlay.entries())
+    all.push_back(fmt::format("{} {} {}: {} {}", to_text(key.owner()), to_text(key.type()),
+                              dns::rdata_to_text(key.type(), key.rdata()), ttl(entry.file),
+                              ttl(entry.live)));
+  return all;
+}
+
+TEST(DynamicChanges, AnUpdateThatAddsRemovesOrRetimesIsAnEntry) {
+  DynamicChanges overlay;
+  overlay.updated(steps({"old 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                        {"new 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  EXPECT_EQ(shown(overlay),
+            (Lines{"new.example. A 192.0.2.1: - 60", "old.example. A 192.0.2.1: 60 -",
+                   "slow.example. A 192.0.2.1: 60 90"}));
+  EXPECT_FALSE(overlay.empty());
+}
+
+TEST(DynamicChanges, WhatIsTakenBackLeavesNoEntry) {
+  DynamicChanges overlay;
+  overlay.updated(steps({"old 60 A 192.0.2.1"}, {"new 60 A 192.0.2.1"}));
+  overlay.updated(steps({"NEW 60 A 192.0.2.1"}, {"OLD 60 A 192.0.2.1"}));
+  EXPECT_TRUE(overlay.empty()) << "names are compared without case";
+}
+
+TEST(DynamicChanges, ADeletedRecordThatReturnsWithAnotherTtlIsRetimed) {
+  DynamicChanges overlay;
+  overlay.updated(steps({"old 60 A 192.0.2.1"}, {}));
+  overlay.updated(steps({}, {"old 90 A 192.0.2.1"}));
+  EXPECT_EQ(shown(overlay), (Lines{"old.example. A 192.0.2.1: 60 90"}));
+}
+
+TEST(DynamicChanges, SerialsAreNoUpdateButOtherFieldsOfTheSoaAre) {
+  DynamicChanges overlay;
+  overlay.updated(steps({"@ 60 SOA ns1 admin 10 3600 600 86400 300"},
+                        {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
+  EXPECT_TRUE(overlay.empty());
+  overlay.updated(steps({"@ 60 SOA ns1 admin 11 3600 600 86400 300"},
+                        {"@ 60 SOA ns1 admin 12 7200 600 86400 300"}));
+  EXPECT_EQ(overlay.entries().size(), 2U);
+}
+
+TEST(DynamicChanges, AnEditThatTheZoneFollowedLeavesNoEntry) {
+  DynamicChanges overlay;
+  overlay.edited(steps({"out 60 A 192.0.2.1"}, {"in 60 A 192.0.2.1"}), {});
+  EXPECT_TRUE(overlay.empty());
+}
+
+TEST(DynamicChanges, AnEditThatTheZoneDidNotFollowMovesTheFileAlone) {
+  DynamicChanges overlay;
+  overlay.updated(steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  overlay.edited({}, steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  EXPECT_TRUE(overlay.empty()) << "the file agrees with the updates now";
+  overlay.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  EXPECT_EQ(shown(overlay), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
+}
+
+/// An update came between the comparison and the commit: the order in the journal is what counts.
+TEST(DynamicChanges, AnUpdateBetweenComparisonAndMergeIsNotLost) {
+  DynamicChanges overlay;
+  overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  overlay.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  overlay.edited({}, steps({}, {"dyn 60 A 192.0.2.1"}));  // the file had taken it over meanwhile
+  EXPECT_EQ(shown(overlay), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
+}
+
+TEST(DynamicChanges, AnAdditionThatTookTheSetsTtlKeepsBothTtls) {
+  DynamicChanges overlay;
+  overlay.edited(steps({}, {"set 90 A 192.0.2.1"}), steps({}, {"set 60 A 192.0.2.1"}));
+  EXPECT_EQ(shown(overlay), (Lines{"set.example. A 192.0.2.1: 60 90"}));
+}
+
+TEST(DynamicChanges, BeyondItsLimitsItIsNotKnownUntilTheFileIsTheZone) {
+  for (const DynamicChanges::Limits limits :
+       {DynamicChanges::Limits{2, 1000}, DynamicChanges::Limits{1000, 30}}) {
+    DynamicChanges overlay(limits);
+    overlay.updated(steps({}, {"a 60 A 192.0.2.1"}));
+    EXPECT_TRUE(overlay.known());
+    overlay.updated(steps({}, {"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}));
+    EXPECT_FALSE(overlay.known());
+    EXPECT_FALSE(overlay.empty());
+    overlay.updated(steps({"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}, {}));
+    EXPECT_FALSE(overlay.known()) << "what was forgotten does not come back";
+    overlay.settle();
+    EXPECT_TRUE(overlay.empty());
+  }
+}
+
+TEST(MergeBase, IsStoredAndReadBack) {
+  DynamicChanges overlay;
+  overlay.updated(steps({"gone 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                        {"dyn 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  MergeBase state;
+  ASSERT_TRUE(
+      state.take({1, 1, RecordKind::kOverlay, name("@"), {5}, {9}, encode(name("@"), overlay)})
+          .has_value());
+  EXPECT_EQ(shown(state.overlay), shown(overlay));
+  EXPECT_EQ(state.file_serial, dns::Serial{5});
+  EXPECT_EQ(state.serial, dns::Serial{9});
+  overlay.lose();
+  ASSERT_TRUE(
+      state.take({1, 1, RecordKind::kOverlay, name("@"), {5}, {9}, encode(name("@"), overlay)})
+          .has_value());
+  EXPECT_FALSE(state.overlay.known());
+}
+
+TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
+  MergeBase state;
+  const Bytes payload = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
+  ASSERT_TRUE(state.take({7, 7, RecordKind::kDelta, name("@"), {10}, {11}, payload}).has_value());
+  ASSERT_TRUE(state
+                  .take({8,
+                         8,
+                         RecordKind::kDelta,
+                         name("@"),
+                         {11},
+                         {12},
+                         zone::encode(changes({}, {"two 60 A 192.0.2.1"}))})
+                  .has_value());
+  EXPECT_EQ(state.file_serial, dns::Serial{10});
+  EXPECT_EQ(state.serial, dns::Serial{12});
+  const FileEdit edit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {"two 60 A 192.0.2.1"})};
+  ASSERT_TRUE(
+      state.take({9, 9, RecordKind::kEdit, name("@"), {12}, {50}, encode(edit)}).has_value());
+  EXPECT_EQ(state.file_serial, dns::Serial{50});
+  EXPECT_EQ(shown(state.overlay), (Lines{"dyn.example. A 192.0.2.1: - 60"}));
+  ASSERT_TRUE(state.take({10, 10, RecordKind::kBase, name("@"), {51}, {52}, {}}).has_value());
+  EXPECT_EQ(state.file_serial, dns::Serial{51});
+  EXPECT_TRUE(state.overlay.empty());
+}
+
+TEST(MergeBase, ADifferenceThatIsMissingMakesTheOverlayUnknown) {
+  const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
+  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  for (const auto& [kind, payload] :
+       {std::pair(RecordKind::kDelta, delta), {RecordKind::kEdit, edit}}) {
+    MergeBase state;
+    ASSERT_TRUE(state.take({1, 1, RecordKind::kDelta, name("@"), {10}, {11}, delta}).has_value());
+    ASSERT_TRUE(state.take({3, 3, kind, name("@"), {12}, {13}, payload}).has_value());
+    EXPECT_FALSE(state.overlay.known());
+    EXPECT_EQ(state.serial, dns::Serial{13});
+    ASSERT_TRUE(state.take({4, 4, RecordKind::kBase, name("@"), {20}, {20}, {}}).has_value());
+    EXPECT_TRUE(state.overlay.empty()) << "the file's serial is that of the zone from there on";
+  }
+}
+
+TEST(MergeBase, KnowsWhichFileWasMergedUntilAnotherIs) {
+  const zone::ZoneFileInfo source{-5, 123};
+  const JournalRecord noted{1, 1, RecordKind::kSource, name("@"), {10}, {10}, encode(source)};
+  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  MergeBase state;
+  EXPECT_FALSE(state.is_merged({10}, source));
+  ASSERT_TRUE(state.take(noted).has_value());
+  EXPECT_TRUE(state.is_merged({10}, source));
+  EXPECT_FALSE(state.is_merged({11}, source));
+  EXPECT_FALSE(state.is_merged({10}, {-4, 123}));
+  EXPECT_FALSE(state.is_merged({10}, {-5, 124}));
+  const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
+  ASSERT_TRUE(state.take({2, 2, RecordKind::kDelta, name("@"), {10}, {11}, delta}).has_value());
+  EXPECT_TRUE(state.is_merged({10}, source));
+  ASSERT_TRUE(state.take({3, 3, RecordKind::kEdit, name("@"), {11}, {50}, edit}).has_value());
+  EXPECT_FALSE(state.source.has_value());
+  EXPECT_TRUE(state.overlay.known());
+}
+
+TEST(MergeBase, KnowsTheMergedFileByItsHashWhateverItsTime) {
+  MergeBase state;
+  const auto take = [&](Bytes payload) {
+    return state.take({1, 1, RecordKind::kSource, name("@"), {10}, {10}, std::move(payload)});
+  };
+  ASSERT_TRUE(take(encode(zone::ZoneFileInfo{5, 123, 77})).has_value());
+  EXPECT_TRUE(state.is_merged({10}, {5, 123, 77}));
+  EXPECT_TRUE(state.is_merged({10}, {6, 123, 77})) << "touched";
+  EXPECT_FALSE(state.is_merged({10}, {5, 123, 78})) << "edited, and its time put back";
+  EXPECT_FALSE(state.is_merged({10}, {5, 124, 77}));
+  EXPECT_TRUE(state.is_merged({10}, {5, 123})) << "nobody looked into it";
+  // As earlier builds noted it.
+  Bytes old = encode(zone::ZoneFileInfo{5, 123, 77});
+  old.resize(16);
+  ASSERT_TRUE(take(old).has_value());
+  EXPECT_EQ(state.source->hash, 0U);
+  EXPECT_TRUE(state.is_merged({10}, {5, 123, 78}));
+  EXPECT_FALSE(state.is_merged({10}, {6, 123, 77}));
+  old.resize(15);
+  EXPECT_FALSE(take(old).has_value());
+  // As dumps have it.
+  ASSERT_TRUE(take(encode_stamped(zone::ZoneFileInfo{5, 123, 77, 99})).has_value());
+  EXPECT_EQ(state.source, (zone::ZoneFileInfo{5, 123, 77, 99}));
+}
+
+/// A record of a zone at serial `from` that adds "NAME 60 A 192.0.2.1".
+JournalRecord adding(RecordKind kind, const std::string& owner, std::uint32_t from) {
+  const Bytes payload = zone::encode(changes({}, {owner + " 60 A 192.0.2.1"}));
+  return {from, from, kind, name("@"), {from}, {from + 1}, payload};
+}
+
+TEST(MergeBase, AfterATransferAnotherFileIsBesideLaterUpdatesOnly) {
+  const zone::ZoneFileInfo copy{5, 6};
+  for (const bool with_noted_file : {false, true}) {
+    MergeBase state;
+    ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "before", 10)).has_value());
+    ASSERT_TRUE(
+        state.take({1, 1, RecordKind::kSource, name("@"), {11}, {11}, encode(copy)}).has_value());
+    EXPECT_FALSE(state.own.has_value());
+    ASSERT_TRUE(state.take(adding(RecordKind::kTransfer, "sent", 11)).has_value());
+    ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "after", 12)).has_value());
+    EXPECT_TRUE(state.is_noted({10}, copy));
+    EXPECT_FALSE(state.is_noted({11}, copy)) << "the overlay begins before what that copy has";
+    EXPECT_FALSE(state.is_noted({10}, {5, 7}));
+    ASSERT_TRUE(state.own.has_value());
+    const JournalEntry entry = primary_entry(name("@"), {13}, with_noted_file);
+    ASSERT_TRUE(state.take({2, 2, entry.kind, entry.zone, entry.from, entry.to, entry.payload})
+                    .has_value());
+    EXPECT_FALSE(state.own.has_value());
+    EXPECT_EQ(state.is_noted({10}, copy), with_noted_file);
+    EXPECT_EQ(state.is_merged({10}, copy), with_noted_file);
+    const Lines all{"after.example. A 192.0.2.1: - 60", "before.example. A 192.0.2.1: - 60",
+                    "sent.example. A 192.0.2.1: - 60"};
+    EXPECT_EQ(shown(state.overlay), with_noted_file ? all : Lines{all.front()});
+  }
+}
+
+TEST(MergeBase, ATransferThatFollowsNothingLeavesNoNotedFile) {
+  MergeBase state;
+  ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "before", 10)).has_value());
+  ASSERT_TRUE(
+      state
+          .take(
+              {1, 1, RecordKind::kSource, name("@"), {11}, {11}, encode(zone::ZoneFileInfo{5, 6})})
+          .has_value());
+  ASSERT_TRUE(state.take(adding(RecordKind::kTransfer, "sent", 20)).has_value());
+  EXPECT_FALSE(state.source.has_value());
+  EXPECT_FALSE(state.overlay.known());
+  ASSERT_TRUE(state.own.has_value());
+  EXPECT_TRUE(state.own->empty()) << "the primary's word is whole without what is missing";
+  ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "after", 30)).has_value());
+  EXPECT_FALSE(state.own->known()) << "an update may be missing";
+}
+
+TEST(MergeBase, WhatIsTheZonesOwnAfterATransferIsStoredAndReadBack) {
+  DynamicChanges overlay, own;
+  overlay.updated(steps({}, {"sent 60 A 192.0.2.1", "dyn 60 A 192.0.2.1"}));
+  own.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  MergeBase state;
+  for (const bool is_own : {false, true}) {
+    const JournalEntry entry = overlay_entry(name("@"), {5}, {9}, is_own ? own : overlay, is_own);
+    ASSERT_TRUE(state.take({1, 1, entry.kind, entry.zone, entry.from, entry.to, entry.payload})
+                    .has_value());
+    EXPECT_EQ(state.own.has_value(), is_own);
+    EXPECT_EQ(shown(state.overlay), shown(overlay));
+  }
+  EXPECT_EQ(shown(*state.own), shown(own));
+  state.lose();
+  EXPECT_FALSE(state.overlay.known() || state.own->known());
+}
+
+TEST(MergeBase, ASnapshotsZoneAloneSaysNothingOfUpdates) {
+  MergeBase state;
+  ASSERT_TRUE(state.take({1, 1, RecordKind::kZoneEnd, name("@"), {}, {9}, Bytes(8)}).has_value());
+  EXPECT_FALSE(state.overlay.known());
+}
+
+TEST(MergeBase, DamagedPayloadsAreErrors) {
+  MergeBase state;
+  DynamicChanges overlay;
+  overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  const zone::Changeset edits_zone = changes({}, {"f 60 A 192.0.2.1"});
+  const Bytes edit = encode(FileEdit{{50}, edits_zone, changes({}, {})});
+  for (const auto& [kind, whole] : {std::pair(RecordKind::kOverlay, encode(name("@"), overlay)),
+                                    {RecordKind::kEdit, edit},
+                                    {RecordKind::kTransfer, zone::encode(edits_zone)},
+                                    {RecordKind::kPrimary, Bytes{1}},
+                                    {RecordKind::kSource, encode(zone::ZoneFileInfo{1, 2})}})
+    for (std::size_t octets = 0; octets < whole.size(); ++octets) {
+      if (kind == RecordKind::kSource && octets == 16) continue;  // as earlier builds wrote it
+      const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(octets));
+      EXPECT_FALSE(state.take({1, 1, kind, name("@"), {5}, {9}, part}).has_value()) << octets;
+    }
+}
+
+}  // namespace
+}  // namespace pando::manager

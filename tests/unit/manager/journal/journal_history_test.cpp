@@ -1,0 +1,211 @@
+#include "manager/journal/journal_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/manager/io/fake_disk.h"
+#include "tests/unit/manager/zone_support.h"
+
+namespace pando::manager {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeDisk;
+using ::testing::IsEmpty;
+using testing::name;
+using testing::record;
+
+constexpr const char* kFolder = "/journal";
+
+/// Journal files made record by record.
+class History : public ::testing::Test {
+ protected:
+  /// A difference of `zone` that adds "r<to>".
+  static JournalRecord delta(const char* zone, std::uint32_t from, std::uint32_t to) {
+    zone::Changeset changes{name(zone), {}, {record(fmt::format("r{} 60 A 192.0.2.1", to))}};
+    return {0, 0, RecordKind::kDelta, name(zone), {from}, {to}, zone::encode(changes)};
+  }
+  static JournalRecord note(RecordKind kind, const char* zone, std::uint32_t from, std::uint32_t to,
+                            Bytes payload = {}) {
+    return {0, 0, kind, name(zone), {from}, {to}, std::move(payload)};
+  }
+
+  /// A segment whose first record has position `first`; each record is a group.
+  void segment(std::uint64_t first, std::vector<JournalRecord> records,
+               std::uint64_t void_from = 0) {
+    const SegmentHeader header{FileKind::kSegment, first, void_from == 0 ? first : void_from,
+                               first};
+    Bytes bytes = encode_segment_header(header);
+    for (JournalRecord& one : records) {
+      offsets_.push_back(bytes.size());
+      one.position = one.group_first = first++;
+      append_record(bytes, one, header.nonce);
+    }
+    bytes.resize(bytes.size() + 4096);
+    const std::string path = fmt::format("{}/{:016x}.journal", kFolder, header.first);
+    ASSERT_TRUE(write_file_atomically(disk_, path, bytes).has_value());
+    files_.segments.push_back({path, header});
+  }
+  void snapshot(std::uint64_t position, std::vector<JournalRecord> records) {
+    Bytes bytes = encode_segment_header({FileKind::kSnapshot, position, 0, 77});
+    std::uint64_t number = 1;
+    for (JournalRecord& one : records) {
+      one.position = number++;
+      one.group_first = 1;
+      append_record(bytes, one, 77);
+    }
+    files_.snapshot = std::string(kFolder) + "/x.snapshot";
+    files_.snapshot_position = position;
+    ASSERT_TRUE(write_file_atomically(disk_, files_.snapshot, bytes).has_value());
+  }
+  void damage_record(std::size_t index) {
+    disk_.contents(files_.segments.back().path)[offsets_[index] + kRecordHeaderOctets] ^= 1;
+  }
+
+  std::shared_ptr<const JournalHistory> read() {
+    notes_.clear();
+    return JournalHistory::read(disk_, files_,
+                                [this](const JournalNote& note) { notes_.push_back(note.text); });
+  }
+  MergeBase state(const char* zone, std::uint64_t up_to = UINT64_MAX) {
+    auto state = read()->file_state(name(zone), up_to);
+    EXPECT_TRUE(state.has_value());
+    return state.value_or(MergeBase{});
+  }
+
+  FakeDisk disk_;
+  JournalFiles files_;
+  std::vector<std::size_t> offsets_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(History, FoldsTheRecordsOfEachZoneUpToAPosition) {
+  segment(1, {delta("a", 1, 2), delta("b", 5, 6), delta("a", 2, 3)});
+  EXPECT_EQ(state("a").overlay.entries().size(), 2U);
+  EXPECT_EQ(state("a").serial, dns::Serial{3});
+  EXPECT_EQ(state("a", 2).serial, dns::Serial{2});
+  EXPECT_EQ(state("A").file_serial, dns::Serial{1}) << "names have no case";
+  EXPECT_TRUE(state("c").overlay.empty());
+  EXPECT_FALSE(state("c").serial.has_value());
+  EXPECT_THAT(read()->zone_names(), ElementsAre(name("a"), name("b")));
+  EXPECT_FALSE(read()->damaged());
+}
+
+TEST_F(History, AZoneThatLeftIsForgotten) {
+  segment(1, {delta("a", 1, 2), note(RecordKind::kGone, "a", 2, 2), delta("b", 1, 2)});
+  EXPECT_FALSE(read()->knows(name("a")));
+  EXPECT_THAT(read()->zone_names(), ElementsAre(name("b")));
+  segment(4, {delta("a", 100, 101)});
+  EXPECT_EQ(state("a").file_serial, dns::Serial{100});
+  EXPECT_TRUE(state("a").overlay.known());
+  EXPECT_EQ(state("a").overlay.entries().size(), 1U);
+}
+
+TEST_F(History, DamageMakesOverlaysUnknownOfWhateverItMayHaveHit) {
+  segment(1, {delta("a", 1, 2), delta("hit", 1, 2), delta("b", 1, 2)});
+  damage_record(1);
+  EXPECT_FALSE(state("a").overlay.known()) << "its next record may be what is missing";
+  EXPECT_FALSE(state("b").overlay.known()) << "the record before may be";
+  EXPECT_FALSE(state("hit").overlay.known());
+  EXPECT_TRUE(read()->damaged());
+  EXPECT_EQ(notes_.size(), 1U);
+}
+
+TEST_F(History, AfterDamageAnOverlayIsKnownFromWhereItIsSaid) {
+  segment(1, {delta("a", 1, 2), delta("hit", 1, 2), note(RecordKind::kBase, "a", 2, 2),
+              delta("a", 2, 3)});
+  damage_record(1);
+  EXPECT_TRUE(state("a").overlay.known());
+  EXPECT_EQ(state("a").overlay.entries().size(), 1U);
+}
+
+TEST_F(History, AMissingSegmentIsDamageAndAVoidStretchIsNot) {
+  segment(1, {delta("a", 1, 2)});
+  segment(5, {delta("b", 1, 2)}, 2);
+  EXPECT_FALSE(read()->damaged());
+  EXPECT_THAT(notes_, IsEmpty());
+  EXPECT_TRUE(state("a").overlay.known());
+  segment(9, {delta("c", 1, 2)});
+  EXPECT_TRUE(read()->damaged());
+  EXPECT_THAT(notes_, ElementsAre("journal records 6 to 8 are missing"));
+  EXPECT_FALSE(state("a").overlay.known());
+}
+
+TEST_F(History, TheFirstSegmentsMissingIsDamageToo) {
+  segment(3, {delta("a", 1, 2)});
+  EXPECT_FALSE(state("a").overlay.known());
+}
+
+TEST_F(History, ASnapshotSaysWhatCameByUpdate) {
+  DynamicChanges overlay;
+  overlay.updated(steps_of({name("a"), {}, {record("dyn 60 A 192.0.2.1")}}));
+  const JournalRecord end = note(RecordKind::kZoneEnd, "a", 0, 9, Bytes(8));
+  const JournalRecord said = note(RecordKind::kOverlay, "a", 4, 9, encode(name("a"), overlay));
+  const JournalRecord last = note(RecordKind::kFileEnd, "a", 0, 0, Bytes(8));
+  snapshot(20, {end, said, last});
+  segment(21, {delta("a", 9, 10)});
+  EXPECT_EQ(state("a").overlay.entries().size(), 2U);
+  EXPECT_EQ(state("a").file_serial, dns::Serial{4});
+  EXPECT_EQ(state("a", 20).overlay.entries(), overlay.entries());
+  snapshot(20, {end, last});
+  EXPECT_FALSE(state("a").overlay.known()) << "version 1";
+  EXPECT_FALSE(read()->damaged());
+  snapshot(20, {end, said});
+  EXPECT_TRUE(read()->damaged()) << "its end is missing";
+  EXPECT_FALSE(state("a").overlay.known());
+}
+
+TEST_F(History, ReplayBySerialsTakesWhatFits) {
+  segment(1, {delta("a", 1, 2), delta("a", 2, 3), delta("a", 7, 8)});
+  const auto replay = [&](std::uint32_t from, std::uint64_t up_to) {
+    auto found = read()->replay(name("a"), dns::Serial{from}, up_to);
+    EXPECT_TRUE(found.has_value());
+    return std::tuple(found->serial->value, found->applied, found->skipped,
+                      found->net.entries().size());
+  };
+  EXPECT_EQ(replay(1, UINT64_MAX), std::tuple(3U, 2U, 1U, 2U));
+  EXPECT_EQ(replay(2, UINT64_MAX), std::tuple(3U, 1U, 2U, 1U));
+  EXPECT_EQ(replay(99, UINT64_MAX), std::tuple(99U, 0U, 3U, 0U));
+  EXPECT_EQ(replay(1, 1), std::tuple(2U, 1U, 0U, 1U));
+}
+
+/// A journal that is appended to whenever somebody reads from its folder.
+TEST(HistoryOfAGrowingJournal, EndsWhereTheJournalEndedWhenItsFilesWereAsked) {
+  FakeDisk disk;
+  auto journal = Journal::open({kFolder, 1 << 20}, disk, [](const JournalNote&) {});
+  ASSERT_TRUE(journal.has_value());
+  std::uint32_t serial = 1;
+  const auto append = [&] {
+    zone::Changeset changes{name("a"), {}, {record(fmt::format("r{} 60 A 192.0.2.1", serial))}};
+    const JournalEntry entry{
+        name("a"), {serial}, {serial + 1}, zone::encode(changes), RecordKind::kDelta};
+    ++serial;
+    ASSERT_TRUE(journal->append({&entry, 1}).has_value());
+  };
+  append();
+  append();
+  const std::uint64_t position = journal->last_position();
+  bool appending = false;
+  disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
+    if (call != FakeDisk::Call::kRead || appending) return {};
+    appending = true;
+    append();
+    append();
+    appending = false;
+    return {};
+  };
+  std::vector<std::string> notes;
+  const auto history = JournalHistory::read(
+      disk, journal->files(), [&](const JournalNote& note) { notes.push_back(note.text); });
+  disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  EXPECT_GT(journal->last_position(), position + 2) << "nothing was appended meanwhile";
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_FALSE(history->damaged());
+  const auto state = history->file_state(name("a"), UINT64_MAX);
+  ASSERT_TRUE(state.has_value());
+  EXPECT_EQ(state->serial, dns::Serial{3});
+  EXPECT_TRUE(state->overlay.known());
+}
+
+}  // namespace
+}  // namespace pando::manager

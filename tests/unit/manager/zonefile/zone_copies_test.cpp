@@ -1,0 +1,215 @@
+#include "manager/zonefile/zone_copies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "manager/zonefile/zone_file.h"
+#include "tests/unit/manager/commit/parts.h"
+#include "tests/unit/manager/io/fake_disk.h"
+
+namespace pando::manager {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeDisk;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kinds_of;
+using testing::name;
+using testing::Parts;
+
+constexpr const char* kPath = "/copies/example.zone";
+
+class Copies : public ::testing::Test {
+ protected:
+  std::string text() {
+    const Bytes& bytes = disk_.contents(kPath);
+    return std::string(bytes.begin(), bytes.end());
+  }
+  zone::ZoneView live() {
+    version_ = parts_.committer.current();
+    return version_.zone_at(name("@"));
+  }
+  Status write() {
+    auto hash = write_zone_file(disk_, live(), kPath);
+    return hash ? Status() : Status(pass(hash));
+  }
+  void change() { ASSERT_TRUE(parts_.apply({}, {"new 300 A 192.0.2.200"})); }
+
+  FakeDisk disk_;
+  Parts parts_;
+  zone::StoreView version_;
+};
+
+TEST_F(Copies, HaveAllRecordsWithTheSoaFirst) {
+  ASSERT_TRUE(write());
+  const std::string copy = text();
+  const auto soa = copy.find("SOA");
+  ASSERT_NE(soa, std::string::npos);
+  EXPECT_LT(soa, copy.find(" NS "));
+  EXPECT_EQ(static_cast<std::uint64_t>(std::count(copy.begin(), copy.end(), '\n')),
+            live().record_count() + 2);  // a comment and $ORIGIN
+}
+
+TEST_F(Copies, AreOldOrNewAfterALossOfPower) {
+  ASSERT_TRUE(write());
+  const std::string before = text();
+  change();
+  ASSERT_TRUE(write());
+  const std::string after = text();
+  ASSERT_THAT(after, HasSubstr("192.0.2.200"));
+  using Call = FakeDisk::Call;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    disk_ = FakeDisk();
+    auto file = disk_.open(kPath, OpenMode::kCreate).value();
+    ASSERT_TRUE(file->write_at(0, Bytes(before.begin(), before.end())));
+    ASSERT_TRUE(file->sync());
+    ASSERT_TRUE(disk_.sync_directory("/copies"));
+    int calls = static_cast<int>(random() % 8);  // power goes before this call takes effect
+    disk_.fail = [&](Call, const std::string&) -> Status {
+      return calls-- > 0 ? Status() : fail(Errc::kIo, "power is gone");
+    };
+    static_cast<void>(write());
+    disk_.power_cut(random);
+    EXPECT_TRUE(text() == before || text() == after) << "seed " << seed << "\n" << text();
+  }
+}
+
+TEST_F(Copies, StayAsTheyWereWhenTheDiskIsFull) {
+  ASSERT_TRUE(write());
+  const std::string before = text();
+  change();
+  disk_.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    return call == FakeDisk::Call::kWrite ? fail(Errc::kFull, "no space") : Status();
+  };
+  const Status status = write();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().text, "no space");
+  EXPECT_EQ(text(), before);
+  EXPECT_EQ(disk_.paths().size(), 1U) << "nothing half-written is left";
+}
+
+TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
+  copies.write(name("@"), kPath, false);
+  change();
+  for (int i = 0; i < 5; ++i) copies.write(name("@"), kPath, false);
+  ASSERT_TRUE(parts_.run_until([&] { return copies.written() == 2; }));
+  EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
+}
+
+/// Copies in a folder of the file system, where they can be looked at.
+class NotedCopies : public Copies {
+ protected:
+  NotedCopies() {
+    zone::ZoneSettings secondary;
+    secondary.is_secondary = true;
+    put(secondary);
+  }
+  void put(const zone::ZoneSettings& settings) {
+    edit([&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
+  }
+  void edit(std::function<Status(zone::Draft&)> step) {
+    EXPECT_TRUE(parts_.edit(std::move(step)).has_value());
+  }
+  /// Gives what the journal got of the copy.
+  std::vector<RecordKind> copy(bool in_journal) {
+    const std::uint64_t before = parts_.journal.last_position();
+    copies_.write(name("@"), path_, in_journal);
+    EXPECT_TRUE(parts_.run_until([&] { return copies_.written() == 1; }));
+    EXPECT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
+    return kinds_of(parts_.journalled(before));
+  }
+  bool is_noted() {
+    return live().source_mtime_ns() == stat_source(path_)->file_mtime_ns &&
+           live().source_octets() == stat_source(path_)->file_octets;
+  }
+  std::string path_ = parts_.folder.path() + "/example.zone";
+  ZoneCopies copies_{parts_.io,        parts_.pool,  native_files(),
+                     parts_.committer, parts_.slots, "/folder"};
+};
+
+TEST_F(NotedCopies, OfAZoneThatTheJournalDoesNotKnowAreNotedInTheStore) {
+  EXPECT_THAT(copy(false), IsEmpty());
+  EXPECT_TRUE(is_noted());
+}
+
+TEST_F(NotedCopies, OfAZoneThatTheJournalKnowsSayThereThatTheyAreAllOfIt) {
+  EXPECT_THAT(copy(true),
+              ElementsAre(RecordKind::kBase, RecordKind::kTransfer, RecordKind::kSource));
+  EXPECT_TRUE(is_noted());
+}
+
+TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreWhatTheDifferencesStartFrom) {
+  const auto moved = parts_.submit(parts_.changes({"@ 0 SOA ns1 admin 10 3600 600 86400 300"},
+                                                  {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
+  EXPECT_THAT(copy(true), ElementsAre(RecordKind::kDelta, RecordKind::kSource));
+  EXPECT_TRUE(moved->has_value() && (*moved)->has_value());
+  EXPECT_TRUE(is_noted());
+}
+
+TEST_F(NotedCopies, AreNotThoseOfAZoneMadePrimaryMeanwhile) {
+  put({});
+  EXPECT_THAT(copy(true), IsEmpty());
+  EXPECT_FALSE(is_noted());
+}
+
+TEST_F(NotedCopies, AreNotedInTheStoreWhenTheJournalCannotBeWritten) {
+  Parts parts(64 << 20, disk_);
+  disk_.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    return call == FakeDisk::Call::kSync ? fail(Errc::kIo, "EIO") : Status();
+  };
+  zone::ZoneSettings secondary;
+  secondary.is_secondary = true;
+  bool put = false;
+  parts.committer.edit(
+      [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), secondary, 0); },
+      [&](const Status&) { put = true; });
+  ZoneCopies copies(parts.io, parts.pool, native_files(), parts.committer, parts.slots, "/folder");
+  copies.write(name("@"), path_, true);
+  ASSERT_TRUE(parts.run_until(
+      [&] { return put && parts.committer.current().zone_at(name("@")).source_mtime_ns() != 0; }));
+  EXPECT_EQ(copies.written(), 1U);
+}
+
+TEST_F(Copies, GoWithTheirZonesAndNoneIsTakenAwayWhileItIsWritten) {
+  config::Settings settings;
+  config::ZoneOptions secondary;
+  secondary.primaries = {"primary"};
+  ASSERT_TRUE(settings.zones.add(name("@"), "", settings.zones.add_options(secondary)));
+  const auto runtime = make_runtime(std::move(settings));
+  ASSERT_TRUE(runtime.has_value());
+  for (const char* file :
+       {"example.zone", "example.zone.partial", "gone.zone", "gone.zone.partial"})
+    ASSERT_TRUE(disk_.open(std::string("/folder/") + file, OpenMode::kCreate).has_value());
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
+  copies.keep_only(*runtime);
+  parts_.pool.join();
+  EXPECT_THAT(disk_.paths(), ElementsAre("/folder/example.zone", "/folder/example.zone.partial"));
+}
+
+TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
+  const auto file_of = [](const char* text) {
+    return copy_name(dns::Name::from_text(text).value());
+  };
+  EXPECT_EQ(file_of("."), "%2E.zone");
+  EXPECT_EQ(file_of("EXAMPLE.com."), "example.com.zone");
+  EXPECT_EQ(file_of("a/b.\\000.x."), "a%2Fb.%5C000.x.zone");
+  EXPECT_EQ(file_of("\\..x."), "%5C..x.zone");
+  const std::string label(63, 'a');
+  const std::string longest = label + "." + label + "." + label + "." + label.substr(2) + ".";
+  EXPECT_LE(file_of(longest.c_str()).size(), 240U);
+  EXPECT_NE(file_of(longest.c_str()), file_of(("b" + longest.substr(1)).c_str()));
+  EXPECT_NE(file_of(longest.c_str()), file_of((longest.substr(0, 250) + "b.").c_str()));
+}
+
+TEST_F(Copies, OfAZoneThatHasGoneFailAndCount) {
+  ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
+  copies.write(name("other"), kPath, false);
+  ASSERT_TRUE(parts_.run_until([&] { return copies.failures() == 1; }));
+  EXPECT_TRUE(disk_.paths().empty());
+}
+
+}  // namespace
+}  // namespace pando::manager

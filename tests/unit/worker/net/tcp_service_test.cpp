@@ -1,0 +1,116 @@
+#include "worker/net/tcp_service.h"
+
+#include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <asio/read.hpp>
+#include <asio/write.hpp>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "shm/slots.h"
+#include "tests/unit/worker/query_builder.h"
+#include "tests/unit/worker/zone_store.h"
+
+namespace pando::worker {
+namespace {
+
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+using namespace pando::testing;
+
+/// A worker's TCP service in slot 0, and a client of it.
+class TcpClients : public ::testing::Test {
+ protected:
+  TcpClients() {
+    auto slot = slots_.descriptor(0);
+    EXPECT_TRUE(core_.attach(zones_.path(), zone::layout_fingerprint(), 0, std::move(*slot), Fd()));
+    tcp::acceptor listening(io_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+    const tcp::endpoint address = listening.local_endpoint();
+    listening.non_blocking(true);
+    ipc::SocketDescription description;
+    description.local.address = *IpAddress::from_text("127.0.0.1");
+    description.transport = ipc::Transport::kTcp;
+    service_.add(description, Fd(listening.release()));
+    client_.connect(address);
+    EXPECT_TRUE(run_until([this] { return connections() == 1; }));
+  }
+  ~TcpClients() override { std::filesystem::remove_all(directory_); }
+
+  [[nodiscard]] std::uint64_t connections() {
+    return slots_.page(0)->counters[ipc::counter_index(ipc::Counter::kTcpOpen)].load(
+        std::memory_order_relaxed);
+  }
+  bool run_until(const std::function<bool()>& done) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      io_.restart();
+      io_.run_one_for(milliseconds(5));
+    }
+    return true;
+  }
+  /// Comes back when the service's kernel has it; the service has not looked yet.
+  void send(const Bytes& message) {
+    Bytes framed;
+    append_be16(framed, static_cast<std::uint16_t>(message.size()));
+    append(framed, message);
+    asio::write(client_, asio::buffer(framed));
+    int unacknowledged = 1;
+    while (unacknowledged > 0) {
+      ASSERT_EQ(::ioctl(client_.native_handle(), SIOCOUTQ, &unacknowledged), 0);
+      std::this_thread::yield();
+    }
+  }
+  /// The response that the client has got.
+  Bytes receive() {
+    EXPECT_TRUE(run_until([this] { return client_.available() > 0; }));
+    std::array<std::uint8_t, 2> length{};
+    asio::read(client_, asio::buffer(length));
+    Bytes message(load_be16(length.data()));
+    asio::read(client_, asio::buffer(message));
+    return message;
+  }
+
+  ZoneStore zones_{{{"example.com.",
+                     "@ 300 SOA ns1 admin 1 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
+                     "www 300 A 192.0.2.10\n"}}};
+  std::string directory_ = zones_.path() + ".slots";
+  shm::SlotTable slots_ = make_slots();
+  asio::io_context io_{1};
+  ManagerLink link_{io_, {}, {}};
+  Core core_{link_};
+  TcpService service_{io_, core_, [](std::uint32_t) {}};
+  tcp::socket client_{io_};
+
+ private:
+  shm::SlotTable make_slots() {
+    auto table = shm::SlotTable::open(directory_, zones_.path(), zone::layout_fingerprint());
+    EXPECT_TRUE(table && table->add(0));
+    return std::move(*table);
+  }
+};
+
+TEST_F(TcpClients, AreIdleWhenTheyHaveTheirAnswers) {
+  send(Query{}.octets());
+  EXPECT_EQ(read_response(receive()).answer_text().size(), 1U);
+  EXPECT_EQ(service_.close_idle(std::chrono::hours(1)), 1U) << "not for that long";
+  EXPECT_EQ(service_.close_idle(milliseconds(0)), 0U);
+}
+
+/// A worker that stops closes those that are idle, between whatever else it does.
+TEST_F(TcpClients, AreNotIdleWithARequestThatIsNotReadYet) {
+  send(Query{}.octets());
+  ASSERT_EQ(service_.close_idle(milliseconds(0)), 1U);
+  EXPECT_EQ(read_response(receive()).answer_text().size(), 1U);
+  EXPECT_EQ(service_.close_idle(milliseconds(0)), 0U);
+}
+
+}  // namespace
+}  // namespace pando::worker

@@ -1,0 +1,204 @@
+#include "worker/respond/referral_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/worker/query_builder.h"
+#include "worker/answer/render.h"
+#include "worker/respond/responder.h"
+
+namespace pando::worker {
+namespace {
+
+using dns::RRType;
+using pando::testing::name;
+using pando::testing::Query;
+using pando::testing::Response;
+using pando::testing::TestZone;
+
+constexpr std::uint64_t kNow = 1'700'000'000;
+constexpr int kCuts = 40;
+
+/// A zone of delegations of all sizes: servers below the cut, below other cuts, in the zone and
+/// elsewhere, with one address or some, of one family or both, with and without DS.
+std::string make_zone(std::mt19937_64& random) {
+  std::string text =
+      "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\n@ RRSIG SOA 8 1 300 "
+      "20300101000000 20200101000000 1 example. AQIDBA==\n@ NSEC c0 SOA NS\n"
+      "ns A 192.0.2.1\nns AAAA 2001:db8::1\n";
+  const auto number = [&](std::uint64_t below) { return std::to_string(random() % below); };
+  for (int i = 0; i < kCuts; ++i) {
+    const std::string cut = "c" + std::to_string(i);
+    const std::uint64_t servers = 1 + random() % 14;
+    for (std::uint64_t server = 0; server < servers; ++server) {
+      const std::string below = "ns" + std::to_string(server) + "." + cut;
+      const std::string hosts[] = {below, "ns" + number(14) + ".c" + number(kCuts), "ns",
+                                   "host" + number(9) + ".elsewhere.test."};
+      text += cut + " NS " + hosts[random() % 4] + "\n";
+      for (std::uint64_t k = random() % 3; k > 0; --k)
+        text += below + " A 192.0.2." + number(250) + "\n";
+      if (random() % 2 == 0) text += below + " AAAA 2001:db8::" + number(9999) + "\n";
+    }
+    if (random() % 2 == 0) text += cut + " DS 1 8 2 " + std::string(64, 'a') + "\n";
+    text += cut + " NSEC d" + std::to_string(i) + " NS RRSIG NSEC\n";
+    text += cut + " RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==\n";
+  }
+  return text;
+}
+
+class ReferralCacheTest : public ::testing::Test {
+ protected:
+  ReferralCacheTest() {
+    client_.remote = Endpoint::from_text("192.0.2.7@4711").value();
+    client_.local = Endpoint::from_text("192.0.2.1@53").value();
+  }
+  void serve(const std::string& zone_text) {
+    store_ =
+        std::make_unique<pando::testing::ZoneStore>(std::vector{TestZone{"example.", zone_text}});
+  }
+  Response ask(const Query& query) {
+    responder_.begin(store_->snapshot(), kNow, true);
+    const Outcome outcome = responder_.handle(query.octets(), client_, space_);
+    EXPECT_EQ(outcome.action, Action::kRespond);
+    return pando::testing::read_response({space_.data(), outcome.size});
+  }
+  /// What the pure functions give, without any memory of earlier questions.
+  Response compute(const Query& query) {
+    const dns::Question question{name(query.qname), query.qtype, dns::RRClass::kIN};
+    ResolveOptions options;
+    options.dnssec_ok = query.dnssec_ok;
+    Answer answer;
+    dns::Nsec3Hasher hasher;
+    resolve(store_->snapshot().find_zone(question.name), question, options, hasher, answer);
+    Bytes space(65535);
+    const std::size_t limit = client_.is_udp() ? (query.edns ? query.payload : 512U) : 65535U;
+    dns::MessageWriter writer(space, limit);
+    dns::Header header;
+    header.qr = true;
+    writer.put_header(header);
+    EXPECT_TRUE(writer.put_question(question.name, question.type, question.rr_class));
+    constexpr std::size_t kOptOctets = 11;
+    if (query.edns) writer.reserve(kOptOctets);
+    render(answer, question, writer);
+    const ByteView message = writer.finish();
+    return pando::testing::read_response(message);
+  }
+  void expect_same(const Query& query) {
+    const Response expected = compute(query);
+    const Response actual = ask(query);
+    EXPECT_EQ(actual.header.tc, expected.header.tc);
+    EXPECT_FALSE(actual.header.aa);
+    EXPECT_EQ(dns::to_text(actual.question->name), query.qname);
+    EXPECT_TRUE(actual.answer.empty());
+    EXPECT_EQ(actual.text(actual.authority), expected.text(expected.authority));
+    EXPECT_EQ(actual.text(actual.additional), expected.text(expected.additional));
+  }
+  /// Publishes a version in which `changes` were made.
+  void update(const zone::Changeset& changes) {
+    auto transaction = store_->store().begin();
+    const auto current = store_->store().current();
+    zone::Draft draft(transaction, current.root, current.number + 1);
+    ASSERT_TRUE(draft.apply(changes, {}));
+    const auto root = draft.root();
+    ASSERT_TRUE(store_->store().publish(std::move(transaction), root, 0));
+  }
+
+  std::unique_ptr<pando::testing::ZoneStore> store_;
+  std::unique_ptr<CounterArray> counters_ = std::make_unique<CounterArray>();
+  Responder responder_{*counters_,
+                       [this](std::uint32_t index) { return store_->store().side(index); }};
+  Client client_;
+  Bytes space_ = Bytes(65535);
+};
+
+TEST_F(ReferralCacheTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
+  std::mt19937_64 random(20261121);
+  serve(make_zone(random));
+  const std::uint16_t payloads[] = {512, 600, 800, 1232};
+  for (int i = 0; i < 6000; ++i) {
+    Query query;
+    query.qname = "c" + std::to_string(random() % kCuts) + ".example.";
+    for (std::uint64_t depth = random() % 4; depth > 0; --depth)
+      query.qname =
+          std::string(1 + random() % 20, static_cast<char>('e' + depth)) + "." + query.qname;
+    query.qtype = random() % 2 == 0 ? RRType::kA : RRType::kMX;
+    query.edns = random() % 4 != 0;
+    query.dnssec_ok = query.edns && random() % 2 == 0;
+    query.payload = payloads[random() % 4];
+    expect_same(query);
+    if (HasFailure()) FAIL() << "question " << i << ": " << query.qname << ' ' << query.payload;
+  }
+}
+
+TEST_F(ReferralCacheTest, ANameOfAServerIsAQuestionLikeOthers) {
+  std::mt19937_64 random(7);
+  serve(make_zone(random));
+  client_.transport = ipc::Transport::kTcp;
+  for (int round = 0; round < 4; ++round)
+    for (int cut = 0; cut < kCuts; ++cut)
+      for (int server = 0; server < 14; ++server)
+        expect_same(
+            {.qname = "ns" + std::to_string(server) + ".c" + std::to_string(cut) + ".example."});
+}
+
+const char* const kOneCut = R"($TTL 300
+@ SOA ns admin 1 3600 600 86400 60
+@ NS ns
+ns A 192.0.2.1
+sub NS ns.sub
+ns.sub A 192.0.2.53
+)";
+
+TEST_F(ReferralCacheTest, AChangeOfTheZoneIsSeenAtOnce) {
+  serve(kOneCut);
+  const Query query{.qname = "www.sub.example."};
+  for (int i = 0; i < 3; ++i) ask(query);
+  zone::Changeset changes;
+  changes.zone = name("example.");
+  changes.removed = {{name("ns.sub.example."), RRType::kA, dns::Ttl{300}, {192, 0, 2, 53}}};
+  changes.added = {{name("ns.sub.example."), RRType::kA, dns::Ttl{300}, {192, 0, 2, 99}}};
+  update(changes);
+  for (int i = 0; i < 3; ++i) {
+    const Response response = ask(query);
+    EXPECT_EQ(response.text(response.additional),
+              std::vector<std::string>{"ns.sub.example. A 192.0.2.99"});
+  }
+}
+
+TEST_F(ReferralCacheTest, IsNotTruncatedWhereItWouldFitOtherwise) {
+  std::string zone = "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n";
+  for (char server = 'a'; server < 'a' + 13; ++server) {
+    const std::string host = std::string(1, server) + ".a-rather-long-label.sub";
+    zone += "sub NS " + host + "\n" + host + " A 192.0.2.53\n";
+  }
+  serve(zone);
+  for (int i = 0; i < 4; ++i) ask({.qname = "sub.example."});
+  for (std::uint16_t payload = 512; payload < 640; ++payload) {
+    expect_same({.qname = "a.a-rather-long-label.sub.example.", .edns = true, .payload = payload});
+    expect_same({.qname = "other.sub.example.", .edns = true, .payload = payload});
+  }
+}
+
+TEST_F(ReferralCacheTest, ClientsSeeTheirOwnCase) {
+  serve(kOneCut);
+  for (int i = 0; i < 3; ++i) ask({.qname = "www.sub.example."});
+  const Response response = ask({.qname = "WwW.sUb.ExAmPlE."});
+  EXPECT_EQ(dns::to_text(response.question->name), "WwW.sUb.ExAmPlE.");
+  EXPECT_EQ(dns::to_text(response.authority.front().owner), "sUb.ExAmPlE.");
+  EXPECT_EQ(dns::to_text(response.additional.front().owner), "ns.sUb.ExAmPlE.");
+}
+
+TEST_F(ReferralCacheTest, WantsWhatWasMissedTwiceInARow) {
+  ReferralCache cache;
+  const dns::Name cut = name("sub.example.");
+  const ReferralCache::Key key{1, 7, false, cut};
+  EXPECT_FALSE(cache.wants(key));
+  EXPECT_TRUE(cache.wants(key));
+  ReferralCache::Key later = key;
+  later.data_version = 8;
+  EXPECT_FALSE(cache.wants(later));
+}
+
+}  // namespace
+}  // namespace pando::worker

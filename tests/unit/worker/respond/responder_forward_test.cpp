@@ -1,0 +1,198 @@
+// UPDATE and NOTIFY: what goes to the manager, and what a worker answers itself.
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/worker/respond/responder_fixture.h"
+
+namespace pando::worker {
+namespace {
+
+using dns::Rcode;
+using dns::RRType;
+using ipc::Counter;
+using pando::testing::allow_address;
+using pando::testing::name;
+using pando::testing::Query;
+using pando::testing::Response;
+using pando::testing::TestZone;
+using testing::key;
+using testing::kZone;
+using testing::notify;
+using testing::number;
+using testing::ResponderTest;
+using testing::update;
+
+TEST_F(ResponderTest, UpdatesThatMayBeAllowedAreForwarded) {
+  const Outcome by_key = handle(signed_query(update("example.com."), key("update.")));
+  EXPECT_EQ(by_key.action, Action::kForward);
+  EXPECT_EQ(by_key.forward, ipc::ForwardKind::kUpdate);
+  EXPECT_EQ(handle(update("address.test.").octets()).action, Action::kForward);
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 2U);
+}
+
+TEST_F(ResponderTest, UpdatesThatCannotBeAllowedNeverReachTheManager) {
+  EXPECT_EQ(ask(update("example.com.")).rcode, number(Rcode::kRefused));
+  client_.remote = Endpoint::from_text("203.0.113.5@1").value();
+  EXPECT_EQ(ask(update("address.test.")).rcode, number(Rcode::kRefused));
+  EXPECT_EQ(ask(update("nowhere.test.")).rcode, number(Rcode::kNotAuth));
+  EXPECT_EQ(ask(update("www.example.com.")).rcode, number(Rcode::kNotAuth));
+  EXPECT_EQ(ask({.opcode = 5, .qname = "example.com.", .qtype = RRType::kA}).rcode,
+            number(Rcode::kFormErr));
+  EXPECT_EQ(ask({.opcode = 5, .qname = "example.com.", .qtype = RRType::kSOA, .qclass = 3}).rcode,
+            number(Rcode::kNotAuth));
+  EXPECT_EQ(ask_octets(signed_query(update("example.com."), key("unknown."))).rcode,
+            number(Rcode::kNotAuth));
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 0U);
+}
+
+TEST_F(ResponderTest, AKnownKeyThatIsNotAllowedIsForwardedSoThatTheRefusalIsSigned) {
+  EXPECT_EQ(handle(signed_query(update("example.com."), key("transfer."))).action,
+            Action::kForward);
+}
+
+TEST_F(ResponderTest, ARuleThatDeniesSomeNamesAloneDoesNotKeepOtherUpdatesFromTheManager) {
+  zone::AclRule some = allow_address("192.0.2.0/24");
+  some.deny = true;
+  some.names = {name("www.partly.test.")};
+  TestZone partly{"partly.test.", kZone};
+  partly.settings.allow_update = {some, allow_address("192.0.2.0/24")};
+  TestZone none = partly;
+  none.apex = "none.test.";
+  none.settings.allow_update[0].names.clear();
+  store_ = std::make_unique<pando::testing::ZoneStore>(std::vector{partly, none}, settings_);
+  EXPECT_EQ(handle(update("partly.test.").octets()).action, Action::kForward);
+  EXPECT_EQ(ask(update("none.test.")).rcode, number(Rcode::kRefused));
+}
+
+TEST_F(ResponderTest, ARuleAboutTheKeyThatSignsBringsNoUnsignedUpdateToTheManager) {
+  TestZone own{"own.test.", kZone};
+  own.settings.allow_update = {allow_address("192.0.2.0/24")};
+  own.settings.allow_update[0].names = {name("self."), name("_acme-challenge.self.")};
+  TestZone mixed = own;
+  mixed.apex = "mixed.test.";
+  mixed.settings.allow_update[0].names.push_back(name("www.mixed.test."));
+  TestZone passing = own;
+  passing.apex = "up.test.";
+  passing.settings.is_secondary = passing.settings.forward_updates = true;
+  store_ = std::make_unique<pando::testing::ZoneStore>(std::vector{own, mixed, passing}, settings_);
+  for (const char* zone : {"own.test.", "up.test."}) {
+    Query unsigned_one = update(zone);
+    unsigned_one.edns = true;
+    const Response refused = ask(unsigned_one);
+    EXPECT_EQ(refused.rcode, number(Rcode::kRefused)) << zone;
+    ASSERT_TRUE(refused.edns);
+    const auto why = dns::find_option(refused.edns->options, dns::kOptionEde);
+    ASSERT_TRUE(why && why->size() >= 2);
+    EXPECT_EQ(load_be16(why->data()), 18) << "Prohibited, as the manager says";
+    EXPECT_EQ(handle(signed_query(update(zone), key("update."))).forward, ipc::ForwardKind::kUpdate)
+        << zone;
+  }
+  EXPECT_EQ(handle(update("mixed.test.").octets()).action, Action::kForward);
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 3U);
+}
+
+TEST_F(ResponderTest, UpdatesOfASecondaryZoneAreRefusedHereUnlessTheyArePassedOn) {
+  const Response refused =
+      ask({.opcode = 5, .qname = "secondary.test.", .qtype = RRType::kSOA, .edns = true});
+  EXPECT_EQ(refused.rcode, number(Rcode::kRefused));
+  ASSERT_TRUE(refused.edns);
+  EXPECT_TRUE(dns::find_option(refused.edns->options, dns::kOptionEde));
+  EXPECT_EQ(ask_octets(signed_query(update("secondary.test."), key("unknown."))).rcode,
+            number(Rcode::kNotAuth));
+  expect_signed(update("secondary.test."), Rcode::kRefused);
+  EXPECT_EQ(handle(signed_query(update("secondary.test."), key("update."))).forward,
+            ipc::ForwardKind::kSignedQuery)
+      << "the refusal is signed by who has the key";
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 0U);
+}
+
+TEST_F(ResponderTest, ASignedUpdateThatIsPassedOnNeedsNoKeyHereSinceItsPrimaryMayKnowIt) {
+  for (const char* by : {"unknown.", "query.", "update."}) {
+    const Outcome outcome = handle(signed_query(update("passing.test."), key(by)));
+    EXPECT_EQ(outcome.action, Action::kForward) << by;
+    EXPECT_EQ(outcome.forward, ipc::ForwardKind::kUpdate) << by;
+  }
+  EXPECT_EQ(ask(update("passing.test.")).rcode, number(Rcode::kRefused)) << "unsigned, no rule";
+  manager_ = false;
+  EXPECT_EQ(ask_octets(signed_query(update("passing.test."), key("unknown."))).rcode,
+            number(Rcode::kServFail));
+}
+
+TEST_F(ResponderTest, WithRulesOnlyWhoOneOfThemLetsIsPassedOn) {
+  EXPECT_EQ(handle(update("choosing.test.").octets()).action, Action::kForward);
+  client_.remote = Endpoint::from_text("203.0.113.5@1").value();
+  EXPECT_EQ(ask(update("choosing.test.")).rcode, number(Rcode::kRefused));
+  EXPECT_EQ(handle(signed_query(update("choosing.test."), key("update."))).forward,
+            ipc::ForwardKind::kUpdate);
+  EXPECT_EQ(ask_octets(signed_query(update("choosing.test."), key("unknown."))).rcode,
+            number(Rcode::kNotAuth));
+  expect_signed(update("choosing.test."), Rcode::kRefused);
+  EXPECT_EQ(count(Counter::kForwardedUpdates), 2U);
+}
+
+TEST_F(ResponderTest, WithoutAManagerUpdatesAreServfailAtOnce) {
+  manager_ = false;
+  EXPECT_EQ(ask_octets(signed_query(update("example.com."), key("update."))).rcode,
+            number(Rcode::kServFail));
+  EXPECT_EQ(ask(update("address.test.")).rcode, number(Rcode::kServFail));
+}
+
+TEST_F(ResponderTest, NotifyFromAPrimaryIsForwardedAndFromOthersRefused) {
+  EXPECT_EQ(ask(notify("secondary.test.")).rcode, number(Rcode::kRefused));
+  client_.remote = Endpoint::from_text("192.0.2.53@53").value();
+  const Outcome outcome = handle(notify("secondary.test.").octets());
+  EXPECT_EQ(outcome.action, Action::kForward);
+  EXPECT_EQ(outcome.forward, ipc::ForwardKind::kNotify);
+  EXPECT_EQ(ask(notify("nowhere.test.")).rcode, number(Rcode::kNotAuth));
+}
+
+TEST_F(ResponderTest, NotifyForAPrimaryZoneIsNotauthWithoutTheManagersHelp) {
+  EXPECT_EQ(ask(notify("example.com.")).rcode, number(Rcode::kNotAuth));
+  expect_signed(notify("example.com."), Rcode::kNotAuth);
+  EXPECT_EQ(handle(signed_query(notify("example.com."), key("update."))).forward,
+            ipc::ForwardKind::kSignedQuery)
+      << "but for the signature";
+  EXPECT_EQ(count(Counter::kForwardedNotifies), 0U);
+}
+
+/// RFC 1996 §3.6: the primary would take SERVFAIL for an answer, and not say it again.
+TEST_F(ResponderTest, WithoutAManagerANotifyOverUdpHasNoAnswer) {
+  manager_ = false;
+  client_.remote = Endpoint::from_text("192.0.2.53@53").value();
+  EXPECT_EQ(handle(notify("secondary.test.").octets()).action, Action::kDrop);
+  EXPECT_EQ(handle(signed_query(notify("secondary.test."), key("update."))).action, Action::kDrop);
+  EXPECT_EQ(count(Counter::kForwardsFailed), 2U);
+  EXPECT_EQ(ask(notify("example.com.")).rcode, number(Rcode::kNotAuth)) << "this needs no manager";
+  use_tcp();
+  EXPECT_EQ(ask(notify("secondary.test.")).rcode, number(Rcode::kServFail));
+}
+
+TEST_F(ResponderTest, WhoseForwardingFailedIsToldExceptForANotifyOverUdp) {
+  Bytes space(512);
+  ipc::Forward request;
+  request.message = update("example.com.").octets();
+  for (const auto kind : {ipc::ForwardKind::kUpdate, ipc::ForwardKind::kSignedQuery}) {
+    request.kind = kind;
+    EXPECT_GT(make_failure(request, space), 0U);
+  }
+  request.kind = ipc::ForwardKind::kNotify;
+  request.message = notify("secondary.test.").octets();
+  EXPECT_EQ(make_failure(request, space), 0U);
+  request.transport = ipc::Transport::kTcp;
+  const std::size_t size = make_failure(request, space);
+  EXPECT_EQ(pando::testing::read_response({space.data(), size}).rcode, number(Rcode::kServFail));
+}
+
+TEST_F(ResponderTest, AServfailCanBeMadeForAnyRequest) {
+  Bytes space(512);
+  const Bytes request = update("example.com.").octets();
+  const std::size_t size = make_servfail(request, space);
+  const Response response = pando::testing::read_response({space.data(), size});
+  EXPECT_EQ(response.rcode, number(Rcode::kServFail));
+  EXPECT_EQ(response.header.opcode, dns::Opcode::kUpdate);
+  EXPECT_EQ(response.header.id, 0x1234);
+  EXPECT_EQ(make_servfail(Bytes(5), space), 0U);
+}
+
+}  // namespace
+}  // namespace pando::worker

@@ -1,0 +1,102 @@
+#include "worker/net/core.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace pando::worker {
+
+namespace {
+
+std::uint64_t monotonic_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+Core::Core(ManagerLink& link) : link_(link), keys_(std::make_shared<KeySet>()) {}
+
+std::uint64_t Core::coarse_now() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
+  return static_cast<std::uint64_t>(time.tv_sec);
+}
+
+Core::FileId Core::id_of_path(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+Core::FileId Core::id_of(int fd) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+bool Core::is_attached_to(const std::string& store_path, int slot_file) const {
+  return attached() && store_id_ == id_of_path(store_path) && slot_id_ == id_of(slot_file);
+}
+
+Status Core::attach(const std::string& store_path, std::uint64_t layout, std::uint32_t slot,
+                    Fd slot_file, Fd image) {
+  const FileId store_id = id_of_path(store_path);
+  const FileId slot_id = id_of(slot_file.get());
+  // The old slot's lock must be gone before the same slot file is locked again.
+  responder_.reset();
+  reader_.reset();
+  auto reader = shm::Reader::attach(store_path, layout, slot, std::move(slot_file),
+                                    shm::ImageFile{std::move(image)});
+  if (!reader) return pass(reader);
+  reader_ = std::make_shared<shm::Reader>(std::move(*reader));
+  store_id_ = store_id;
+  slot_id_ = slot_id;
+  counting_.emplace(reader_->slot_page().counters);
+  responder_ = std::make_unique<Responder>(
+      reader_->slot_page().counters,
+      [reader_raw = reader_.get()](std::uint32_t index) { return reader_raw->side(index); });
+  responder_->set_keys(keys_);
+  return {};
+}
+
+void Core::set_keys(std::shared_ptr<const KeySet> keys) {
+  keys_ = std::move(keys);
+  if (responder_) responder_->set_keys(keys_);
+}
+
+/// Pins the current version and takes over what it says.
+void Core::pin() {
+  view_ = reader_->pin();
+  responder_->begin(zone::StoreView(view_.window, view_.root, view_.version), coarse_now(),
+                    link_.connected());
+  tcp_clients_ = responder_->settings().tcp_clients;
+  tcp_idle_ms_ = responder_->settings().tcp_idle_ms;
+}
+
+void Core::look_at_settings() {
+  pin();
+  reader_->unpin();
+}
+
+bool Core::is_proxy(const IpAddress& address) const noexcept {
+  const auto& proxies = responder_->settings().proxies;
+  return std::any_of(proxies.begin(), proxies.end(),
+                     [&](const IpPrefix& prefix) { return prefix.contains(address); });
+}
+
+void Core::begin() {
+  begun_ns_ = monotonic_ns();
+  pin();
+  counting_->add(ipc::Counter::kBatches);
+}
+
+void Core::end() noexcept {
+  reader_->unpin();
+  counting_->latency((monotonic_ns() - begun_ns_) / 1000);
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "shm/reader.h"
+#include "worker/net/manager_link.h"
+#include "worker/respond/responder.h"
+
+namespace pando::worker {
+
+/// What UDP and TCP service share: the store, the responder, the way to the manager.
+class Core {
+ public:
+  explicit Core(ManagerLink& link);
+
+  /// Attaches to the store, or to another one when the manager has made a new store. The generation
+  /// changes then: transfers of the old one must be given up before.
+  Status attach(const std::string& store_path, std::uint64_t layout, std::uint32_t slot,
+                Fd slot_file, Fd image);
+  [[nodiscard]] bool attached() const noexcept { return reader_ != nullptr; }
+  /// True when `store_path` and `slot_file` are what this worker is attached to.
+  [[nodiscard]] bool is_attached_to(const std::string& store_path, int slot_file) const;
+
+  void set_keys(std::shared_ptr<const KeySet> keys);
+
+  /// Pins the current version and prepares the responder for one batch. Call after the receive.
+  void begin();
+  void end() noexcept;
+
+  [[nodiscard]] shm::Reader& reader() noexcept { return *reader_; }
+  [[nodiscard]] std::shared_ptr<shm::Reader> shared_reader() const noexcept { return reader_; }
+  [[nodiscard]] const shm::Reader::View& view() const noexcept { return view_; }
+  [[nodiscard]] Responder& responder() noexcept { return *responder_; }
+  [[nodiscard]] Counting& counting() noexcept { return *counting_; }
+  [[nodiscard]] ManagerLink& link() noexcept { return link_; }
+  /// Takes the current settings over without beginning a batch.
+  void look_at_settings();
+  /// May `address` put a PROXY header before its requests? `any_proxy`: may anybody?
+  [[nodiscard]] bool any_proxy() const noexcept { return !responder_->settings().proxies.empty(); }
+  [[nodiscard]] bool is_proxy(const IpAddress& address) const noexcept;
+  /// Settings of the last version seen.
+  [[nodiscard]] std::uint32_t tcp_clients() const noexcept { return tcp_clients_; }
+  [[nodiscard]] std::uint32_t tcp_idle_ms() const noexcept { return tcp_idle_ms_; }
+  /// Seconds since 1970; coarse: no system call, a few ms do not matter to expiry or TSIG.
+  static std::uint64_t coarse_now() noexcept;
+
+ private:
+  struct FileId {
+    dev_t device = 0;
+    ino_t inode = 0;
+    bool operator==(const FileId&) const = default;
+  };
+  void pin();
+  static FileId id_of_path(const std::string& path);
+  static FileId id_of(int fd);
+
+  ManagerLink& link_;
+  std::shared_ptr<shm::Reader> reader_;
+  FileId store_id_;
+  FileId slot_id_;
+  std::shared_ptr<const KeySet> keys_;
+  std::optional<Counting> counting_;
+  std::unique_ptr<Responder> responder_;
+  shm::Reader::View view_;
+  std::uint64_t begun_ns_ = 0;
+  std::uint32_t tcp_clients_ = 1000;
+  std::uint32_t tcp_idle_ms_ = 10000;
+};
+
+}  // namespace pando::worker

@@ -1,0 +1,188 @@
+#include "worker/net/manager_link.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ipc/log.h"
+
+namespace pando::worker {
+
+namespace {
+
+/// A manager that was killed is back within moments, and nobody may have a socket until then. One
+/// that refuses this worker sends no Setup, and is asked less often soon.
+constexpr auto kFirstRetry = std::chrono::milliseconds(10);
+constexpr std::uint32_t kFirstRetries = 200;
+constexpr auto kRetry = std::chrono::milliseconds(100);
+constexpr std::chrono::milliseconds kExpiryTick{1000};
+/// What 256 forwards of 64 KiB could take.
+constexpr std::size_t kMaxQueuedOctets = std::size_t{40} << 20;
+
+}  // namespace
+
+ManagerLink::ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
+                         std::chrono::milliseconds patience)
+    : io_(io),
+      identity_(std::move(identity)),
+      handlers_(std::move(handlers)),
+      patience_(patience),
+      retry_(io),
+      expiry_(io) {}
+
+void ManagerLink::start() {
+  connect();
+  expire_pending();
+}
+
+void ManagerLink::connect() {
+  auto socket = ipc::connect_packets(identity_.socket_path);
+  if (!socket) {
+    if (socket.error().code != Errc::kNotFound)
+      log::error("manager_connection_failed", "error", socket.error().text);
+    return connect_later();
+  }
+  channel_ = ipc::Channel::open(io_, std::move(*socket), kMaxQueuedOctets);
+  channel_->start({[this](ipc::Packet&& packet) { take_packet(std::move(packet)); },
+                   [this](const Error& error) { lost(error); }});
+  connected_ = true;
+  say_hello();
+}
+
+void ManagerLink::connect_later() {
+  retry_.expires_after(++retries_ < kFirstRetries ? kFirstRetry : kRetry);
+  retry_.async_wait([this](const asio::error_code& error) {
+    if (!error) connect();
+  });
+}
+
+/// Hello, and the sockets of an earlier manager: a new one adopts them.
+void ManagerLink::say_hello() {
+  const auto sockets = handlers_.sockets();
+  tell(ipc::Hello{identity_.slot, static_cast<std::uint32_t>(::getpid()), identity_.layout,
+                  static_cast<std::uint32_t>(sockets.size())});
+  for (std::size_t begin = 0; begin < sockets.size(); begin += ipc::kMaxPacketDescriptors) {
+    const std::size_t end = std::min(sockets.size(), begin + ipc::kMaxPacketDescriptors);
+    ipc::Adopt adopt;
+    std::vector<Fd> descriptors;
+    for (std::size_t i = begin; i < end; ++i) {
+      adopt.sockets.push_back(sockets[i].first);
+      descriptors.emplace_back(::fcntl(sockets[i].second, F_DUPFD_CLOEXEC, 0));
+    }
+    if (!channel_) return;
+    if (auto sent = channel_->send(ipc::encode(ipc::FromWorker(adopt)), std::move(descriptors));
+        !sent)
+      return lost(sent.error());
+  }
+}
+
+void ManagerLink::tell(const ipc::FromWorker& message) {
+  if (!connected_) return;
+  if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
+}
+
+void ManagerLink::forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply) {
+  const bool query = request.kind == ipc::ForwardKind::kSignedQuery;
+  if (query && pending_queries() >= kMaxPendingQueries) return reply(std::move(failure));
+  const std::uint64_t id = request.id = next_id();
+  ask(id, ipc::FromWorker(std::move(request)), std::move(failure), std::move(reply));
+  if (const auto asked = pending_.find(id); asked != pending_.end()) asked->second.query = query;
+}
+
+std::size_t ManagerLink::pending() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(pending_.begin(), pending_.end(),
+                    [](const auto& entry) { return entry.second.reply != nullptr; }));
+}
+
+std::size_t ManagerLink::pending_queries() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      pending_.begin(), pending_.end(), [](const auto& entry) { return entry.second.query; }));
+}
+
+void ManagerLink::sign(ipc::SignTransfer&& request, ReplyHandler reply) {
+  const std::uint64_t id = request.id = next_id();
+  ask(id, ipc::FromWorker(std::move(request)), {}, std::move(reply));
+}
+
+void ManagerLink::ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure,
+                      ReplyHandler reply) {
+  if (!connected_ || pending_.size() >= kMaxPending) return reply(std::move(failure));
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  pending_.emplace(id, Pending{std::move(failure), std::move(reply), deadline, false});
+  if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
+}
+
+void ManagerLink::take_packet(ipc::Packet&& packet) {
+  auto message = ipc::decode_to_worker(packet.data);
+  if (!message) return lost(message.error());
+  std::visit([&](auto&& body) { take(std::move(body), packet); }, std::move(*message));
+}
+
+void ManagerLink::take(ipc::Setup&& setup, ipc::Packet& packet) {
+  auto& descriptors = packet.descriptors;
+  if (descriptors.empty() || descriptors.size() > 2)
+    return lost({Errc::kInvalid, "Setup without a slot file"});
+  retries_ = 0;
+  Fd image = descriptors.size() > 1 ? std::move(descriptors[1]) : Fd();
+  handlers_.setup(std::move(setup), std::move(descriptors[0]), std::move(image));
+}
+
+void ManagerLink::take(ipc::Keys&& keys, ipc::Packet&) { handlers_.keys(std::move(keys)); }
+
+void ManagerLink::take(ipc::Sockets&& sockets, ipc::Packet& packet) {
+  if (packet.descriptors.size() != sockets.descriptors ||
+      sockets.descriptors > sockets.sockets.size())
+    return lost({Errc::kInvalid, "sockets and descriptors do not match"});
+  handlers_.serve(std::move(sockets), std::move(packet.descriptors));
+}
+
+void ManagerLink::take(ipc::CloseSockets&& close, ipc::Packet&) { handlers_.close(close); }
+
+void ManagerLink::take(ipc::Reply&& reply, ipc::Packet&) {
+  auto found = pending_.extract(reply.id);
+  if (!found.empty() && found.mapped().reply) found.mapped().reply(std::move(reply.message));
+}
+
+void ManagerLink::take(ipc::Finished&& finished, ipc::Packet&) {
+  for (const std::uint64_t id : finished.ids) pending_.erase(id);
+}
+
+void ManagerLink::take(ipc::Stop&& stop, ipc::Packet&) { handlers_.stop(stop); }
+
+void ManagerLink::lost(const Error& error) {
+  if (!connected_) return;
+  connected_ = false;
+  log::info("manager_lost", "reason", error.text);
+  channel_->close();
+  fail_all();
+  connect_later();
+}
+
+void ManagerLink::fail_all() {
+  auto failed = std::exchange(pending_, {});
+  for (auto& [id, pending] : failed)
+    if (pending.reply) pending.reply(std::move(pending.failure));
+}
+
+/// Tells clients that have waited long enough. Their requests keep their places.
+void ManagerLink::expire_pending() {
+  const auto now = std::chrono::steady_clock::now();
+  // Replies may end the connection, which empties pending_: they are called after the walk.
+  std::vector<std::pair<ReplyHandler, Bytes>> expired;
+  for (auto& [id, pending] : pending_) {
+    if (pending.deadline > now) break;
+    if (pending.reply)
+      expired.emplace_back(std::exchange(pending.reply, nullptr),
+                           std::exchange(pending.failure, {}));
+  }
+  for (auto& [reply, failure] : expired) reply(std::move(failure));
+  expiry_.expires_after(std::min(kExpiryTick, patience_));
+  expiry_.async_wait([this](const asio::error_code& error) {
+    if (!error) expire_pending();
+  });
+}
+
+}  // namespace pando::worker

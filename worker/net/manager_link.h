@@ -1,0 +1,109 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "ipc/channel.h"
+#include "ipc/worker_messages.h"
+
+namespace pando::worker {
+
+/// Takes the answer to a forwarded request: octets for the client, or none.
+using ReplyHandler = std::function<void(Bytes)>;
+
+/// The worker's connection to the manager. The worker never waits for it: without a manager, or
+/// with one that does not answer, requests that need it fail (SERVFAIL, no answer to a NOTIFY over
+/// UDP: see make_failure()). A connection is tried every 10 ms for 2 s, then every
+/// 100 ms, while everything else goes on.
+class ManagerLink {
+ public:
+  /// Requests that the manager has and did not answer, also those whose clients were told of the
+  /// failure; more fail at once (design §1).
+  static constexpr std::size_t kMaxPending = 256;
+  /// Of these, queries that the manager has to verify: their number is anybody's choice who knows a
+  /// key's name, and must leave room for updates.
+  static constexpr std::size_t kMaxPendingQueries = 64;
+
+  /// A manager that is stopped in a debugger, or syncs to a dying disk, still holds its requests.
+  /// Less than clients wait before they give up (nsupdate twelve seconds), so that they are told.
+  static constexpr std::chrono::milliseconds kPatience{10'000};
+
+  struct Handlers {
+    std::function<std::vector<std::pair<ipc::SocketDescription, int>>()> sockets;  ///< for Hello
+    std::function<void(ipc::Setup&&, Fd slot_file, Fd image)> setup;
+    std::function<void(ipc::Keys&&)> keys;
+    std::function<void(ipc::Sockets&&, std::vector<Fd>&&)> serve;
+    std::function<void(const ipc::CloseSockets&)> close;
+    std::function<void(const ipc::Stop&)> stop;
+  };
+  struct Identity {
+    std::uint32_t slot = 0;
+    std::uint64_t layout = 0;
+    std::string socket_path;
+  };
+
+  ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
+              std::chrono::milliseconds patience = kPatience);
+  void start();
+
+  [[nodiscard]] bool connected() const noexcept { return connected_; }
+  /// Requests whose clients wait for the answer.
+  [[nodiscard]] std::size_t pending() const noexcept;
+  /// Requests that the manager has not answered, whether anybody waits for that or not.
+  [[nodiscard]] std::size_t unanswered() const noexcept { return pending_.size(); }
+  /// Asks the manager. `reply` is called exactly once, later or at once: with the manager's answer,
+  /// or with `failure` when there is none to be had.
+  void forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply);
+  /// Asks for the signature on one message of a transfer; an empty answer is a failure.
+  void sign(ipc::SignTransfer&& request, ReplyHandler reply);
+  /// Tells something; lost when nobody is there.
+  void tell(const ipc::FromWorker& message);
+  [[nodiscard]] std::uint64_t next_id() noexcept { return ++last_id_; }
+
+ private:
+  /// Stays until the manager has answered or is gone: it counts what it has, and breaks with a
+  /// worker that gives it more than agreed. Ids are never used again, so a late answer finds this
+  /// one or nothing.
+  struct Pending {
+    Bytes failure;
+    ReplyHandler reply;  ///< empty once the client was told of the failure
+    std::chrono::steady_clock::time_point deadline;
+    bool query = false;
+  };
+
+  void connect();
+  void connect_later();
+  void say_hello();
+  void take_packet(ipc::Packet&& packet);
+  void take(ipc::Setup&& setup, ipc::Packet& packet);
+  void take(ipc::Keys&& keys, ipc::Packet& packet);
+  void take(ipc::Sockets&& sockets, ipc::Packet& packet);
+  void take(ipc::CloseSockets&& close, ipc::Packet& packet);
+  void take(ipc::Reply&& reply, ipc::Packet& packet);
+  void take(ipc::Finished&& finished, ipc::Packet& packet);
+  void take(ipc::Stop&& stop, ipc::Packet& packet);
+  void ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure, ReplyHandler reply);
+  [[nodiscard]] std::size_t pending_queries() const noexcept;
+  void lost(const Error& error);
+  void fail_all();
+  void expire_pending();
+
+  asio::io_context& io_;
+  Identity identity_;
+  Handlers handlers_;
+  std::chrono::milliseconds patience_;
+  asio::steady_timer retry_;
+  std::uint32_t retries_ = 0;  ///< since the last Setup
+  asio::steady_timer expiry_;
+  std::shared_ptr<ipc::Channel> channel_;
+  bool connected_ = false;
+  std::uint64_t last_id_ = 0;
+  std::map<std::uint64_t, Pending> pending_;  ///< by id, hence by age
+};
+
+}  // namespace pando::worker

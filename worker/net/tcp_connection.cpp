@@ -1,0 +1,334 @@
+#include "worker/net/tcp_connection.h"
+
+#include <sys/socket.h>
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "worker/net/proxy_header.h"
+
+namespace pando::worker {
+
+using asio::ip::tcp;
+using ipc::Counter;
+
+TcpConnection::TcpConnection(TcpHost& host, tcp::socket socket, const Client& client)
+    : host_(host),
+      socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      client_(client),
+      expects_proxy_header_(host.core().is_proxy(client.remote.address)) {}
+
+TcpConnection::~TcpConnection() = default;
+
+void TcpConnection::start() {
+  watch_progress();
+  wait_readable();
+}
+
+void TcpConnection::close() noexcept {
+  if (!socket_.is_open()) return;
+  if (transfer_) end_transfer(false);
+  asio::error_code ignored;
+  socket_.close(ignored);
+  timer_.cancel();
+  host_.ended(*this);
+}
+
+bool TcpConnection::idle() noexcept {
+  return output_.empty() && input_.empty() && forwards_ == 0 && !transfer_ && !has_unread();
+}
+
+/// A request may have arrived while others kept this thread: to close then would lose it.
+bool TcpConnection::has_unread() noexcept {
+  std::uint8_t octet = 0;
+  return ::recv(socket_.native_handle(), &octet, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed. Progress is a whole request received or
+/// octets of a response taken; a request that trickles in is none.
+void TcpConnection::watch_progress() {
+  const auto limit = std::chrono::milliseconds(host_.core().tcp_idle_ms());
+  timer_.expires_at(last_activity_ + limit);
+  timer_.async_wait([weak = weak_from_this(), limit](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->socket_.is_open()) return;
+    const bool waits_for_us = self->forwards_ > 0 || self->signing_;
+    if (!waits_for_us && std::chrono::steady_clock::now() - self->last_activity_ >= limit) {
+      self->host_.core().counting().add(Counter::kTcpTimeouts);
+      return self->close();
+    }
+    if (waits_for_us) self->touch();
+    self->watch_progress();
+  });
+}
+
+// In
+// -----------------------------------------------------------------------------------------------
+
+bool TcpConnection::may_take_request() const noexcept {
+  return !transfer_ && output_octets_ < kMaxQueuedOctets && forwards_ < kMaxForwards;
+}
+
+void TcpConnection::wait_readable() {
+  if (waiting_readable_ || input_ended_ || !may_take_request()) return;
+  waiting_readable_ = true;
+  socket_.async_wait(tcp::socket::wait_read,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->waiting_readable_ = false;
+                       if (!error && self->socket_.is_open()) self->receive();
+                     });
+}
+
+void TcpConnection::receive() {
+  const auto space = host_.receive_space();
+  const ssize_t got = ::recv(socket_.native_handle(), space.data(), space.size(), MSG_DONTWAIT);
+  if (got < 0 && errno != EAGAIN && errno != EINTR) return close();
+  if (got == 0) input_ended_ = true;
+  if (got > 0) input_.insert(input_.end(), space.data(), space.data() + got);
+  pump();
+}
+
+/// Everything that can go on goes on.
+void TcpConnection::pump() {
+  if (!socket_.is_open()) return;
+  take_requests();
+  if (!socket_.is_open()) return;
+  continue_transfer();
+  if (!socket_.is_open()) return;
+  flush();
+  if (!socket_.is_open()) return;
+  if (has_request()) return pump_later();
+  // What was asked for before is still answered.
+  const bool no_requests = input_ended_ || requests_ended_;
+  if (no_requests && output_.empty() && forwards_ == 0 && !transfer_) return finish();
+  wait_readable();
+}
+
+/// The client has all its answers. Closing while octets of its wait to be read would be a reset,
+/// which may take the answers with it (RFC 1122 §4.2.2.13): so it is told, and given its time to
+/// close.
+void TcpConnection::finish() {
+  if (input_ended_) return close();
+  if (!std::exchange(shut_down_, true)) ::shutdown(socket_.native_handle(), SHUT_WR);
+  wait_readable();
+}
+
+void TcpConnection::pump_later() {
+  if (std::exchange(pump_posted_, true)) return;
+  asio::post(socket_.get_executor(), [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->pump_posted_ = false;
+    self->pump();
+  });
+}
+
+/// True when what is next in the input are requests. A connection of a load balancer may begin with
+/// a header that says whose it is; the first octets of a request are never those of one.
+bool TcpConnection::take_proxy_header() {
+  if (!expects_proxy_header_) return true;
+  const ProxyHeader header = read_proxy_header(input_);
+  if (header.kind == ProxyHeader::Kind::kIncomplete) return false;
+  if (header.kind == ProxyHeader::Kind::kMalformed) {
+    host_.core().counting().add(Counter::kDropped);
+    close();
+    return false;
+  }
+  expects_proxy_header_ = false;
+  if (header.kind == ProxyHeader::Kind::kProxied) {
+    client_.remote = header.source;
+    client_.local = header.destination;
+  }
+  input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(header.size));
+  return true;
+}
+
+/// A whole request, or what is none, waits in the input and may be taken. Looked at behind flush():
+/// answers that went out make room for more, of which no event of the socket will tell.
+bool TcpConnection::has_request() const noexcept {
+  if (expects_proxy_header_ || !may_take_request() || input_.size() < 2) return false;
+  const std::size_t length = load_be16(input_.data());
+  return length < dns::kHeaderOctets || input_.size() >= 2 + length;
+}
+
+/// Handles whole requests in the input (RFC 1035 §4.2.2: two octets of length before each), as many
+/// as there is room and budget for.
+void TcpConnection::take_requests() {
+  if (!take_proxy_header()) return;
+  std::size_t at = 0;
+  int budget = kRequestBudget;
+  while (!requests_ended_ && may_take_request() && input_.size() - at >= 2 && budget > 0) {
+    const std::size_t length = load_be16(input_.data() + at);
+    if (length < dns::kHeaderOctets) {  // also 0: no way to answer what is no message
+      host_.core().counting().add(Counter::kDropped);
+      requests_ended_ = true;
+      break;
+    }
+    if (input_.size() - at < 2 + length) break;
+    touch();
+    // Handling never changes input_: replies come later or go to output_.
+    handle({input_.data() + at + 2, length});
+    if (!socket_.is_open()) return;
+    at += 2 + length;
+    --budget;
+  }
+  if (requests_ended_) at = input_.size();
+  input_.erase(input_.begin(), input_.begin() + static_cast<long>(at));
+  if (input_.empty()) input_.shrink_to_fit();  // an idle client holds no buffer
+}
+
+void TcpConnection::handle(ByteView message) {
+  Core& core = host_.core();
+  core.begin();
+  const Outcome outcome = core.responder().handle(message, client_, host_.space());
+  if (outcome.action == Action::kTransfer) start_transfer(message);
+  core.end();
+  switch (outcome.action) {
+    case Action::kRespond:
+      return respond(host_.space().first(outcome.size));
+    case Action::kForward:
+      return forward(message, outcome);
+    case Action::kTransfer:
+      return;
+    case Action::kDrop:
+      requests_ended_ = true;  // a response or worse: not a client
+      return;
+  }
+}
+
+void TcpConnection::forward(ByteView message, const Outcome& outcome) {
+  const auto space = host_.space();
+  ipc::Forward request;
+  request.kind = outcome.forward;
+  request.transport = client_.transport;
+  request.client = client_.remote;
+  request.local = client_.local;
+  request.message.assign(message.begin(), message.end());
+  request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
+  Bytes failure(kUdpSpace);
+  failure.resize(make_failure(request, failure));
+  ++forwards_;
+  host_.core().link().forward(std::move(request), std::move(failure),
+                              [weak = weak_from_this()](const Bytes& response) {
+                                const auto self = weak.lock();
+                                if (!self) return;
+                                --self->forwards_;
+                                if (!self->socket_.is_open()) return;
+                                self->touch();
+                                if (!response.empty()) self->respond(response);
+                                self->pump_later();
+                              });
+}
+
+// Transfers
+// ----------------------------------------------------------------------------------------
+
+/// Called while a version is pinned, which becomes the transfer's.
+void TcpConnection::start_transfer(ByteView message) {
+  Core& core = host_.core();
+  TransferPlan plan = core.responder().take_transfer();
+  auto version = HeldVersion::take(core.shared_reader(), core.view());
+  if (!version) {  // all leases are in use
+    core.counting().add(Counter::kTransfersRefused);
+    const std::size_t size = make_servfail(message, host_.space());
+    return respond(host_.space().first(size));
+  }
+  const bool wants_differences = plan.since.has_value();
+  transfer_ = std::make_unique<TransferOut>(std::move(plan), std::move(*version), client_);
+  const bool incremental = transfer_->incremental();
+  core.counting().add(incremental ? Counter::kTransfersIncremental : Counter::kTransfersFull);
+  if (wants_differences && !incremental) core.counting().add(Counter::kTransfersFallback);
+  stream_id_ = core.link().next_id();
+}
+
+/// One message a turn: UDP is polled between them.
+void TcpConnection::continue_transfer() {
+  if (!transfer_ || signing_ || output_octets_ >= kTransferLowWater) return;
+  const auto space = host_.space();
+  std::size_t size = 0;
+  const auto step = transfer_->next(space, size, Core::coarse_now());
+  if (step == TransferOut::Step::kFailed) return close();
+  const ByteView message = space.first(size);
+  if (transfer_->held_key()) return sign_elsewhere(step, message);
+  transfer_message(step, message);
+}
+
+void TcpConnection::sign_elsewhere(TransferOut::Step step, ByteView message) {
+  ipc::SignTransfer request;
+  request.stream = stream_id_;
+  request.last = step == TransferOut::Step::kLastMessage;
+  request.request = transfer_->take_request();
+  request.message.assign(message.begin(), message.end());
+  signing_ = true;
+  host_.core().link().sign(
+      std::move(request), [weak = weak_from_this(), step](const Bytes& signed_message) {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->signing_ = false;
+        if (!self->socket_.is_open() || !self->transfer_) return;
+        if (signed_message.size() < dns::kHeaderOctets) return self->close();
+        const bool refused = (signed_message[3] & 0x0FU) != 0;  // an error in place of a message
+        self->transfer_message(refused ? TransferOut::Step::kFailed : step, signed_message);
+        self->pump_later();
+      });
+}
+
+void TcpConnection::transfer_message(TransferOut::Step step, ByteView message) {
+  transfer_->count_octets(message.size());
+  host_.core().counting().add(Counter::kTransferOctets, message.size());
+  respond(message);
+  if (step == TransferOut::Step::kMessage) return pump_later();
+  end_transfer(step == TransferOut::Step::kLastMessage);
+  pump_later();
+}
+
+void TcpConnection::end_transfer(bool complete) {
+  const auto transfer = std::move(transfer_);
+  if (!complete) host_.core().counting().add(Counter::kTransfersFailed);
+  host_.core().link().tell(transfer->report(complete));
+}
+
+// Out
+// ----------------------------------------------------------------------------------------------
+
+void TcpConnection::respond(ByteView message) {
+  Bytes framed;
+  framed.reserve(2 + message.size());
+  append_be16(framed, static_cast<std::uint16_t>(message.size()));
+  append(framed, message);
+  output_octets_ += framed.size();
+  output_.push_back(std::move(framed));
+}
+
+void TcpConnection::flush() {
+  while (!output_.empty()) {
+    const Bytes& front = output_.front();
+    const int more = output_.size() > 1 ? MSG_MORE : 0;
+    const ssize_t sent = ::send(socket_.native_handle(), front.data() + output_sent_,
+                                front.size() - output_sent_, MSG_DONTWAIT | MSG_NOSIGNAL | more);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return wait_writable();
+    if (sent < 0) return close();
+    touch();
+    output_sent_ += static_cast<std::size_t>(sent);
+    if (output_sent_ < front.size()) continue;
+    output_octets_ -= front.size();
+    output_sent_ = 0;
+    output_.pop_front();
+  }
+  if (transfer_ && !signing_) pump_later();
+}
+
+void TcpConnection::wait_writable() {
+  if (waiting_writable_) return;
+  waiting_writable_ = true;
+  socket_.async_wait(tcp::socket::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->waiting_writable_ = false;
+                       if (!error && self->socket_.is_open()) self->pump();
+                     });
+}
+
+}  // namespace pando::worker

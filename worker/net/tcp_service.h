@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "worker/net/tcp_connection.h"
+
+namespace pando::worker {
+
+/// Serves the worker's TCP listening sockets and its connections.
+class TcpService : public TcpHost {
+ public:
+  TcpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained);
+  ~TcpService() override;
+
+  void add(const ipc::SocketDescription& description, Fd socket);
+  bool update(const ipc::SocketDescription& description);
+  bool close(std::uint32_t id);
+  [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
+
+  /// Leaving: accepts what waits and nothing later.
+  void stop_accepting();
+  /// Closes connections that have been idle for `quiet`; the number of those left.
+  std::size_t close_idle(std::chrono::milliseconds quiet);
+  void close_all();
+
+  Core& core() noexcept override { return core_; }
+  std::span<std::uint8_t> space() noexcept override { return *space_; }
+  std::span<std::uint8_t> receive_space() noexcept override { return *receive_space_; }
+  void ended(TcpConnection& connection) noexcept override;
+
+ private:
+  struct Listener;
+  static constexpr int kAcceptBudget = 64;
+
+  void wait(const std::shared_ptr<Listener>& listener);
+  void wait_later(const std::shared_ptr<Listener>& listener);
+  bool accept(const std::shared_ptr<Listener>& listener);
+  void take(const Listener& listener, Fd socket);
+  void check_orphan(const std::shared_ptr<Listener>& listener, int empty_looks);
+
+  using Space = std::array<std::uint8_t, dns::kMaxMessageOctets>;
+  asio::io_context& io_;
+  Core& core_;
+  std::function<void(std::uint32_t)> drained_;
+  std::unique_ptr<Space> space_;
+  std::unique_ptr<Space> receive_space_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
+  std::unordered_map<TcpConnection*, std::shared_ptr<TcpConnection>> connections_;
+};
+
+}  // namespace pando::worker

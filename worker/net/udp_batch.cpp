@@ -1,0 +1,182 @@
+#include "worker/net/udp_batch.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/result.h"
+
+namespace pando::worker {
+
+namespace {
+
+/// Pages that are never written stay unreal; huge pages would make all of them real at once.
+std::uint8_t* map_memory(std::size_t octets) {
+  void* memory = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  PANDO_ASSERT(memory != MAP_FAILED);
+  ::madvise(memory, octets, MADV_NOHUGEPAGE);
+  return static_cast<std::uint8_t*>(memory);
+}
+
+constexpr std::size_t kRecordOctets = UdpBatch::kKeptOctets - UdpBatch::kMessages * UdpBatch::kPage;
+
+/// A page of the file where private memory was.
+bool map_over(std::uint8_t* at, std::size_t octets, int file, off_t offset) {
+  return ::mmap(at, octets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) !=
+             MAP_FAILED &&
+         // Clients' questions are not for core dumps.
+         ::madvise(at, octets, MADV_DONTDUMP) == 0;
+}
+
+bool is_internet(const sockaddr_storage& address) {
+  return address.ss_family == AF_INET || address.ss_family == AF_INET6;
+}
+
+}  // namespace
+
+UdpBatch::UdpBatch()
+    : receive_memory_(map_memory(kMessages * kReceiveOctets)),
+      send_memory_(map_memory(kMessages * kSendOctets)),
+      record_(reinterpret_cast<Record*>(map_memory(kRecordOctets))) {
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    in_parts_[i] = {receive_memory_ + i * kReceiveOctets, kReceiveOctets};
+    out_[i].msg_hdr.msg_iov = &out_parts_[i];
+    out_[i].msg_hdr.msg_iovlen = 1;
+    point(i);
+  }
+}
+
+UdpBatch::~UdpBatch() {
+  ::munmap(receive_memory_, kMessages * kReceiveOctets);
+  ::munmap(send_memory_, kMessages * kSendOctets);
+  ::munmap(record_, kRecordOctets);
+}
+
+/// Whatever is in the record: its pointers are ours again.
+void UdpBatch::point(std::size_t i) noexcept {
+  msghdr& header = record_->in[i].msg_hdr;
+  header.msg_name = &record_->senders[i];
+  header.msg_iov = &in_parts_[i];
+  header.msg_iovlen = 1;
+  header.msg_control = record_->controls[i].octets.data();
+  header.msg_flags = 0;
+}
+
+Status UdpBatch::keep_in(int file, off_t offset, std::size_t octets) {
+  if (octets < kKeptOctets) return fail(Errc::kInvalid, "room for {} octets only", octets);
+  if (!map_over(reinterpret_cast<std::uint8_t*>(record_), kRecordOctets, file, offset))
+    return fail_errno("mmap of the batch's record");
+  const bool left = record_->magic == kMagic && record_->held.load(std::memory_order_relaxed) == 1;
+  record_->magic = 0;  // nothing to inherit unless all of the memory is the file's
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    const off_t page = offset + static_cast<off_t>(kRecordOctets + i * kPage);
+    // Each message begins in the file and goes on in private memory.
+    if (!map_over(receive_memory_ + i * kReceiveOctets, kPage, file, page))
+      return fail_errno("mmap of the batch's messages");
+  }
+  inherited_ = left;
+  record_->magic = kMagic;
+  for (std::size_t i = 0; i < kMessages; ++i) point(i);
+  if (!inherited_) done();
+  return {};
+}
+
+bool UdpBatch::inherited(const Endpoint& local) const noexcept {
+  return inherited_ && record_->local == local;
+}
+
+bool UdpBatch::inherit(std::size_t i) noexcept {
+  queued_ = octets_queued_ = 0;
+  if (!inherited_ || i >= kMessages) return false;
+  lengths_[i] = std::exchange(record_->in[i].msg_len, 0);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  msghdr& header = record_->in[i].msg_hdr;
+  const sockaddr_storage& sender = record_->senders[i];
+  header.msg_namelen = sender.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  header.msg_controllen =
+      record_->wildcard ? std::min<std::size_t>(header.msg_controllen, sizeof(SourceControl)) : 0;
+  return lengths_[i] > 0 && lengths_[i] <= kPage && is_internet(sender);
+}
+
+std::size_t UdpBatch::receive(const Source& source) noexcept {
+  queued_ = octets_queued_ = 0;
+  inherited_ = false;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    msghdr& header = record_->in[i].msg_hdr;
+    header.msg_namelen = sizeof(sockaddr_storage);
+    header.msg_controllen = source.wildcard ? sizeof(SourceControl) : 0;
+    record_->in[i].msg_len = 0;
+  }
+  record_->local = source.local;
+  record_->wildcard = source.wildcard;
+  record_->held.store(1, std::memory_order_release);
+  const int count = ::recvmmsg(source.socket, record_->in.data(), kMessages, MSG_DONTWAIT, nullptr);
+  if (count <= 0) {
+    done();
+    return 0;
+  }
+  const auto received = static_cast<std::size_t>(count);
+  for (std::size_t i = 0; i < received; ++i) lengths_[i] = record_->in[i].msg_len;
+  return received;
+}
+
+void UdpBatch::done() noexcept {
+  inherited_ = false;
+  record_->held.store(0, std::memory_order_release);
+}
+
+ByteView UdpBatch::message(std::size_t i) const noexcept {
+  return {receive_memory_ + i * kReceiveOctets, lengths_[i]};
+}
+
+Endpoint UdpBatch::sender(std::size_t i) const noexcept {
+  return Endpoint::from_sockaddr(reinterpret_cast<const sockaddr*>(&record_->senders[i]));
+}
+
+std::optional<IpAddress> UdpBatch::destination(std::size_t i) const noexcept {
+  return find_destination(record_->in[i].msg_hdr);
+}
+
+std::span<std::uint8_t> UdpBatch::space(std::size_t i) noexcept {
+  return {send_memory_ + i * kSendOctets, kSendOctets};
+}
+
+void UdpBatch::respond(std::size_t i, std::size_t size) noexcept {
+  out_parts_[queued_] = {send_memory_ + i * kSendOctets, size};
+  answers_[queued_] = static_cast<std::uint8_t>(i);
+  ++queued_;
+  octets_queued_ += size;
+}
+
+std::size_t UdpBatch::send(int socket, bool wildcard) noexcept {
+  for (std::size_t i = 0; i < queued_; ++i) {
+    msghdr& header = out_[i].msg_hdr;
+    const msghdr& request = record_->in[answers_[i]].msg_hdr;
+    header.msg_name = request.msg_name;
+    header.msg_namelen = request.msg_namelen;
+    header.msg_control = nullptr;
+    header.msg_controllen = 0;
+    if (!wildcard) continue;
+    if (const auto source = find_destination(request)) set_source(header, out_control_[i], *source);
+  }
+  std::size_t failed = 0;
+  for (std::size_t sent = 0; sent < queued_;) {
+    const int count =
+        ::sendmmsg(socket, out_.data() + sent, static_cast<unsigned>(queued_ - sent), MSG_DONTWAIT);
+    if (count > 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      return failed + queued_ - sent;  // the socket's buffer is full: UDP may lose them
+    } else {
+      ++sent;  // this one cannot be sent (say, no route); the others may
+      ++failed;
+    }
+  }
+  return failed;
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,226 @@
+#include "worker/net/udp_service.h"
+
+#include <algorithm>
+
+#include "base/crash_point.h"
+#include "base/datagram.h"
+#include "ipc/log.h"
+#include "worker/net/proxy_header.h"
+
+namespace pando::worker {
+
+using asio::ip::udp;
+using ipc::Counter;
+
+static_assert(UdpBatch::kSendOctets >= kUdpSpace);
+
+struct UdpService::Socket {
+  Socket(asio::io_context& io, const ipc::SocketDescription& what)
+      : description(what), native(io), timer(io) {
+    const IpAddress any_v4 = IpAddress::from_text("0.0.0.0").value();
+    wildcard = what.local.address == any_v4 || what.local.address == IpAddress();
+  }
+  ipc::SocketDescription description;
+  bool wildcard = false;
+  udp::socket native;
+  asio::steady_timer timer;
+  [[nodiscard]] UdpBatch::Source source() {
+    return {native.native_handle(), description.local, wildcard};
+  }
+};
+
+UdpService::UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained)
+    : io_(io), core_(core), drained_(std::move(drained)), batch_(std::make_unique<UdpBatch>()) {}
+
+UdpService::~UdpService() = default;
+
+void UdpService::keep_batches(const shm::Reader::Scratch& memory) {
+  const auto kept = batch_->keep_in(memory.file, memory.offset, memory.octets);
+  if (!kept) log::warning("batches_not_kept", "error", kept.error().text);
+}
+
+void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
+  auto socket = std::make_shared<Socket>(io_, description);
+  const auto protocol = description.local.address.is_v4() ? udp::v4() : udp::v6();
+  asio::error_code error;
+  socket->native.assign(protocol, fd.get(), error);
+  if (error && description.orphan) drained_(description.id);  // nobody waits for us
+  if (error) return;
+  [[maybe_unused]] const int owned_by_asio_now = fd.release();
+  sockets_.push_back(socket);
+  answer_inherited(socket);
+  if (description.orphan) return check_orphan(socket, 0);
+  wait(socket);
+}
+
+bool UdpService::update(const ipc::SocketDescription& description) {
+  for (auto& socket : sockets_) {
+    const auto& known = socket->description;
+    if (known.orphan || known.local != description.local ||
+        known.transport != description.transport)
+      continue;
+    socket->description = description;
+    return true;
+  }
+  return false;
+}
+
+bool UdpService::close(std::uint32_t id) {
+  return std::erase_if(sockets_, [this, id](const auto& socket) {
+           if (socket->description.id != id) return false;
+           empty(socket);
+           asio::error_code ignored;
+           socket->native.close(ignored);
+           socket->timer.cancel();
+           return true;
+         }) > 0;
+}
+
+void UdpService::drain() {
+  for (const auto& socket : std::vector(sockets_)) empty(socket);
+}
+
+/// Bounded: new traffic is steered elsewhere or refused, so the queue only shrinks.
+void UdpService::empty(const std::shared_ptr<Socket>& socket) {
+  for (int turn = 0; turn < 1000 && !read(socket); ++turn) {
+  }
+}
+
+std::vector<std::pair<ipc::SocketDescription, int>> UdpService::sockets() const {
+  std::vector<std::pair<ipc::SocketDescription, int>> list;
+  for (const auto& socket : sockets_)
+    if (!socket->description.orphan)
+      list.emplace_back(socket->description, socket->native.native_handle());
+  return list;
+}
+
+void UdpService::wait(const std::shared_ptr<Socket>& socket) {
+  socket->native.async_wait(udp::socket::wait_read, [this, socket](const asio::error_code& error) {
+    if (error || !socket->native.is_open()) return;
+    read(socket);
+    wait(socket);
+  });
+}
+
+/// True when the socket was left empty.
+bool UdpService::read(const std::shared_ptr<Socket>& socket) {
+  if (!core_.attached()) return true;
+  for (int batch = 0; batch < kBudget; ++batch) {
+    const std::size_t count = batch_->receive(socket->source());
+    crash_point("worker-received");
+    if (count > 0) answer_messages(socket, 0, count);
+    crash_point("worker-answered");
+    batch_->done();
+    if (count < UdpBatch::kMessages) return true;
+    if (!socket->native.is_open()) return true;
+  }
+  return false;
+}
+
+/// A predecessor of this slot died with requests in hand that came to this address.
+void UdpService::answer_inherited(const std::shared_ptr<Socket>& socket) {
+  if (!core_.attached() || !batch_->inherited(socket->description.local)) return;
+  for (std::size_t i = 0; i < UdpBatch::kMessages; ++i) {
+    if (!batch_->inherit(i)) continue;
+    answer_messages(socket, i, i + 1);
+    core_.counting().add(Counter::kInherited);
+  }
+  batch_->done();
+}
+
+void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin,
+                                 std::size_t end) {
+  Client client;
+  client.transport = ipc::Transport::kUdp;
+  core_.begin();
+  for (std::size_t i = begin; i < end; ++i) {
+    ByteView message;
+    if (!unwrap(i, *socket, message, client)) continue;
+    const Outcome outcome = core_.responder().handle(message, client, batch_->space(i));
+    if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);
+    if (outcome.action == Action::kForward) forward(socket, i, message, client, outcome);
+  }
+  core_.end();
+  const std::size_t failed = batch_->send(sender_for(socket), socket->wildcard);
+  core_.counting().add(Counter::kAnswerOctetsUdp, batch_->octets_queued());
+  if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
+}
+
+/// Where answers to what `socket` received leave. An orphan may be withdrawn from the network, so
+/// that nothing can be sent through it: our own socket has the same address.
+int UdpService::sender_for(const std::shared_ptr<Socket>& socket) const {
+  if (!socket->description.orphan) return socket->native.native_handle();
+  const auto own = std::find_if(sockets_.begin(), sockets_.end(), [&](const auto& other) {
+    return !other->description.orphan && other->description.local == socket->description.local;
+  });
+  return (own != sockets_.end() ? *own : socket)->native.native_handle();
+}
+
+/// Message `i` and whose it is: the sender's, or that of the client for whom a load balancer sent
+/// it. The response goes to the sender in any case. False: what is no message is dropped.
+bool UdpService::unwrap(std::size_t i, const Socket& socket, ByteView& message,
+                        Client& client) const {
+  message = batch_->message(i);
+  client.remote = batch_->sender(i);
+  client.local = socket.description.local;
+  if (!core_.any_proxy() || !core_.is_proxy(client.remote.address)) return true;
+  const ProxyHeader header = read_proxy_header(message);
+  if (header.kind == ProxyHeader::Kind::kNone) return true;
+  if (header.kind == ProxyHeader::Kind::kIncomplete ||
+      header.kind == ProxyHeader::Kind::kMalformed) {
+    core_.counting().add(Counter::kDropped);
+    return false;
+  }
+  message = message.subspan(header.size);
+  if (header.kind == ProxyHeader::Kind::kLocal) return true;
+  client.remote = header.source;
+  client.local = header.destination;
+  return true;
+}
+
+void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
+                         const Client& client, const Outcome& outcome) {
+  ipc::Forward request;
+  request.kind = outcome.forward;
+  request.transport = client.transport;
+  request.client = client.remote;
+  request.local = client.local;
+  request.message.assign(message.begin(), message.end());
+  const auto space = batch_->space(i);
+  request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
+  std::optional<IpAddress> source;
+  if (socket->wildcard) source = batch_->destination(i);
+  if (source && request.local == socket->description.local) request.local.address = *source;
+  const bool direct = client.remote == batch_->sender(i) && !socket->description.orphan;
+  if (direct) request.through = socket->description.id;
+  Bytes failure(kUdpSpace);
+  failure.resize(make_failure(request, failure));
+  core_.link().forward(std::move(request), std::move(failure),
+                       [this, socket, to = batch_->sender(i), source](const Bytes& response) {
+                         const int through = sender_for(socket);
+                         if (response.empty() || through < 0) return;
+                         if (!send_datagram(through, response, to, source))
+                           core_.counting().add(Counter::kSendErrors);
+                       });
+}
+
+/// Orphans are never waited for: they may be empty for good. Two empty looks with a pause between
+/// them, then they are given back.
+void UdpService::check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks) {
+  constexpr int kLooks = 2;
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  if (!socket->native.is_open()) return;
+  const bool empty = read(socket);
+  empty_looks = empty ? empty_looks + 1 : 0;
+  if (empty_looks >= kLooks) {
+    const std::uint32_t id = socket->description.id;
+    close(id);
+    return drained_(id);
+  }
+  socket->timer.expires_after(empty ? kPause : std::chrono::milliseconds(0));
+  socket->timer.async_wait([this, socket, empty_looks](const asio::error_code& error) {
+    if (!error) check_orphan(socket, empty_looks);
+  });
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/udp.hpp>
+#include <asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "worker/net/core.h"
+#include "worker/net/udp_batch.h"
+
+namespace pando::worker {
+
+/// Serves the worker's UDP sockets: when one is readable, batches are received, answered and sent
+/// until it is empty or its budget is used; then other handlers of the loop get their turn.
+class UdpService {
+ public:
+  /// `drained` is called when an orphan socket was found empty and closed.
+  UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained);
+  ~UdpService();
+
+  /// Batches lie from now on in memory that outlives the process. Call when attached, before the
+  /// first socket: what a predecessor left there is answered when its socket comes.
+  void keep_batches(const shm::Reader::Scratch& memory);
+  void add(const ipc::SocketDescription& description, Fd socket);
+  /// New id and position of a socket known by its address; false when there is none.
+  bool update(const ipc::SocketDescription& description);
+  /// Answers what is queued and closes.
+  bool close(std::uint32_t id);
+  /// Reads all sockets empty (the worker is leaving).
+  void drain();
+  /// Own sockets, not orphans, with their descriptors.
+  [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
+
+ private:
+  struct Socket;
+  /// Batches of one socket before the others, TCP and the manager get their turn.
+  static constexpr int kBudget = 4;
+
+  void wait(const std::shared_ptr<Socket>& socket);
+  bool read(const std::shared_ptr<Socket>& socket);
+  void empty(const std::shared_ptr<Socket>& socket);
+  void answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin, std::size_t end);
+  void answer_inherited(const std::shared_ptr<Socket>& socket);
+  bool unwrap(std::size_t i, const Socket& socket, ByteView& message, Client& client) const;
+  void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
+               const Client& client, const Outcome& outcome);
+  [[nodiscard]] int sender_for(const std::shared_ptr<Socket>& socket) const;
+  void check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks);
+
+  asio::io_context& io_;
+  Core& core_;
+  std::function<void(std::uint32_t)> drained_;
+  std::unique_ptr<UdpBatch> batch_;
+  std::vector<std::shared_ptr<Socket>> sockets_;
+};
+
+}  // namespace pando::worker

@@ -1,0 +1,137 @@
+#include "worker/respond/request.h"
+
+namespace pando::worker {
+
+namespace {
+
+using dns::Opcode;
+using dns::Rcode;
+using dns::RRType;
+
+constexpr ParseOutcome kGood{};
+constexpr ParseOutcome kDrop{ParseOutcome::Kind::kDrop, Rcode::kNoError};
+constexpr ParseOutcome kFormErr{ParseOutcome::Kind::kError, Rcode::kFormErr};
+
+bool is_known(Opcode opcode) {
+  return opcode == Opcode::kQuery || opcode == Opcode::kNotify || opcode == Opcode::kUpdate;
+}
+
+/// SERIAL is the first of five 32-bit fields behind two names (RFC 1035 §3.3.13).
+std::optional<dns::Serial> soa_serial(ByteView message, const dns::MessageRecord& record) {
+  std::size_t at = record.rdata_offset;
+  const std::size_t end = at + record.rdata_length;
+  if (!dns::read_name(message, at) || !dns::read_name(message, at)) return std::nullopt;
+  constexpr std::size_t kFiveNumbers = 20;
+  if (at > end || end - at != kFiveNumbers) return std::nullopt;
+  return dns::Serial{load_be32(message.data() + at)};
+}
+
+/// Walks the records behind the question.
+class RecordWalk {
+ public:
+  RecordWalk(dns::MessageReader& reader, Request& request) : reader_(reader), request_(request) {}
+
+  ParseOutcome run() {
+    const dns::Header& header = request_.header;
+    if (!skip(header.ancount, &RecordWalk::take_other) ||
+        !skip(header.nscount, &RecordWalk::take_authority) ||
+        !skip(header.arcount, &RecordWalk::take_additional) || !reader_.at_end())
+      return kFormErr;
+    if (request_.edns && request_.edns->version != 0)
+      return {ParseOutcome::Kind::kError, Rcode::kBadVers};
+    return has_tsig_ ? take_tsig() : kGood;
+  }
+
+ private:
+  using Take = bool (RecordWalk::*)(const dns::MessageRecord&);
+
+  /// The counts are hostile, but each record takes at least 11 octets of the message.
+  bool skip(std::uint16_t count, Take take) {
+    for (std::uint16_t i = 0; i < count; ++i) {
+      auto record = reader_.record();
+      if (!record || !(this->*take)(*record)) return false;
+    }
+    return true;
+  }
+
+  bool take_other(const dns::MessageRecord& record) {
+    has_tsig_ = has_tsig_ || record.type == RRType::kTSIG;
+    return record.type != RRType::kOPT;
+  }
+
+  bool take_authority(const dns::MessageRecord& record) {
+    const bool wants_serial =
+        request_.question.type == RRType::kIXFR && record.type == RRType::kSOA;
+    if (wants_serial && !request_.client_serial) {
+      request_.client_serial = soa_serial(reader_.message(), record);
+      return request_.client_serial.has_value();
+    }
+    return take_other(record);
+  }
+
+  bool take_additional(const dns::MessageRecord& record) {
+    if (record.type != RRType::kOPT) return take_other(record);
+    if (request_.edns) return false;  // RFC 6891 §6.1.1: more than one OPT is a FORMERR
+    auto edns = dns::read_opt(reader_.message(), record);
+    if (!edns) return false;
+    request_.edns = *edns;
+    return true;
+  }
+
+  ParseOutcome take_tsig() {
+    auto found = dns::find_tsig(reader_.message());
+    if (!found) return kFormErr;
+    request_.tsig = std::move(*found);
+    return request_.tsig ? kGood : kFormErr;
+  }
+
+  dns::MessageReader& reader_;
+  Request& request_;
+  bool has_tsig_ = false;
+};
+
+/// For a message that cannot be answered but with an error: RFC 6891 §7 wants an OPT in that, too,
+/// when there was one. Whatever the sections really are, they are read as records as far as that
+/// goes; true when all of it could be.
+bool look_for_opt(dns::MessageReader& reader, Request& request) {
+  for (std::uint16_t i = 0; i < request.header.qdcount; ++i)  // each takes 5 octets or more
+    if (!reader.question()) return false;
+  return RecordWalk(reader, request).run().kind == ParseOutcome::Kind::kGood;
+}
+
+/// RFC 7873 §5.4: a query without a question asks for a server cookie.
+bool is_cookie_query(const Request& request) {
+  const dns::Header& header = request.header;
+  return header.opcode == Opcode::kQuery && header.qdcount == 0 && header.ancount == 0 &&
+         header.nscount == 0 && request.edns && !request.tsig &&
+         request.edns->has(dns::kOptionCookie);
+}
+
+}  // namespace
+
+ParseOutcome parse_request(ByteView message, Request& request) {
+  request.message = message;
+  request.has_question = false;
+  request.edns.reset();
+  request.tsig.reset();
+  request.client_serial.reset();
+  dns::MessageReader reader(message);
+  const auto header = reader.header();
+  if (!header || header->qr) return kDrop;
+  request.header = *header;
+  if (!is_known(header->opcode)) {
+    look_for_opt(reader, request);
+    return {ParseOutcome::Kind::kError, Rcode::kNotImp};
+  }
+  if (header->qdcount != 1) {
+    const bool asks_nothing_more = look_for_opt(reader, request) && is_cookie_query(request);
+    return asks_nothing_more ? kGood : kFormErr;
+  }
+  auto question = reader.question();
+  if (!question) return kFormErr;
+  request.question = *question;
+  request.has_question = true;
+  return RecordWalk(reader, request).run();
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "shm/reader.h"
+#include "worker/respond/responder.h"
+#include "zone/history/history.h"
+#include "zone/read/store_view.h"
+
+namespace pando::worker {
+
+/// A version held for as long as a transfer runs (shm: leases).
+class HeldVersion {
+ public:
+  /// Call while the reader is pinned.
+  static Result<HeldVersion> take(std::shared_ptr<shm::Reader> reader,
+                                  const shm::Reader::View& view);
+  HeldVersion(HeldVersion&& other) noexcept;
+  HeldVersion& operator=(HeldVersion&&) = delete;
+  ~HeldVersion();
+  [[nodiscard]] bool revoked() const noexcept { return reader_->lease_revoked(lease_); }
+  [[nodiscard]] zone::StoreView snapshot() const noexcept {
+    return {view_.window, view_.root, view_.version};
+  }
+
+ private:
+  HeldVersion(std::shared_ptr<shm::Reader> reader, const shm::Reader::View& view,
+              std::size_t lease) noexcept;
+  std::shared_ptr<shm::Reader> reader_;
+  shm::Reader::View view_;
+  std::size_t lease_;
+};
+
+/// What filling a message with a transfer's records came to.
+enum class StreamStep : std::uint8_t {
+  kMore,   ///< the message is full
+  kDone,   ///< the closing SOA is written
+  kStuck,  ///< a record does not fit into an empty message, or the zone is damaged
+};
+
+/// Gives the records of a zone in the order of a full transfer: SOA, everything else in the order
+/// of the store, SOA (RFC 5936 §2.2). Writes as many as fit into one message at a time.
+class ZoneStream {
+ public:
+  using Step = StreamStep;
+  explicit ZoneStream(const zone::ZoneView& zone);
+  Step fill(dns::MessageWriter& writer);
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+
+ private:
+  bool put_soa(dns::MessageWriter& writer);
+  bool put_record(dns::MessageWriter& writer, bool fresh);
+  bool put_rrset(dns::MessageWriter& writer, const zone::RRsetView& set, bool fresh);
+  bool put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
+                bool fresh);
+  bool put_singly(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures);
+
+  zone::ZoneView zone_;
+  zone::ZoneView::Cursor cursor_;
+  zone::RecordView current_;
+  dns::Name owner_;
+  std::size_t parts_done_ = 0;    ///< of the current owner: each RRset has data and signatures
+  std::size_t singles_done_ = 0;  ///< records of a part too large for one message
+  std::uint64_t records_ = 0;
+  bool begun_ = false;
+  bool at_end_ = false;
+};
+
+/// Gives a zone's differences since some serial in the order of an incremental transfer: the new
+/// SOA, then of each difference the old SOA, what goes out, its new SOA, what comes in, and the new
+/// SOA again (RFC 1995 §4).
+class DifferenceStream {
+ public:
+  using Step = StreamStep;
+  /// Nullopt when the zone's history does not reach back to `since`, or when the differences have
+  /// more records than the zone: then a full transfer is the better answer (RFC 1995 §2).
+  static std::optional<DifferenceStream> since(const zone::ZoneView& zone, dns::Serial since);
+  Step fill(dns::MessageWriter& writer);
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+
+ private:
+  DifferenceStream(const zone::ZoneView& zone, zone::HistoryReader reader);
+  bool put_soa(dns::MessageWriter& writer);
+
+  zone::ZoneView zone_;
+  zone::HistoryReader reader_;
+  const zone::HistoryRecord* pending_ = nullptr;
+  std::uint64_t records_ = 0;
+  bool begun_ = false;
+};
+
+/// One transfer out, message by message.
+class TransferOut {
+ public:
+  TransferOut(TransferPlan plan, HeldVersion version, const Client& client);
+
+  enum class Step : std::uint8_t { kMessage, kLastMessage, kFailed };
+  /// Builds the next message in `space` (65,535 octets), signed when the key is here. kFailed: the
+  /// lease was revoked, the zone has gone or is damaged, or a record does not fit.
+  Step next(std::span<std::uint8_t> space, std::size_t& size, std::uint64_t now);
+
+  /// Signed by the manager: the messages go there first.
+  [[nodiscard]] bool held_key() const noexcept { return !plan_.held_request.empty(); }
+  /// The request's octets before the first message, then nothing.
+  [[nodiscard]] Bytes take_request();
+  [[nodiscard]] bool incremental() const noexcept {
+    return std::holds_alternative<DifferenceStream>(stream_);
+  }
+  [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
+  void count_octets(std::size_t octets) noexcept { octets_ += octets; }
+  [[nodiscard]] ipc::TransferFinished report(bool complete) const;
+
+ private:
+  dns::MessageWriter new_message(std::span<std::uint8_t> space);
+  StreamStep fill(dns::MessageWriter& writer);
+
+  TransferPlan plan_;
+  HeldVersion version_;
+  Client client_;
+  zone::ZoneView zone_;
+  std::variant<std::monostate, ZoneStream, DifferenceStream> stream_;
+  bool request_taken_ = false;
+  std::uint64_t messages_ = 0;
+  std::uint64_t octets_ = 0;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace pando::worker

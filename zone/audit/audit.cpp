@@ -1,0 +1,469 @@
+#include "zone/audit/audit.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "dns/rdata/rdata.h"
+#include "dns/zonefile/zone_text.h"
+#include "shm/store.h"
+#include "zone/history/history.h"
+#include "zone/history/zone_snapshot.h"
+#include "zone/read/store_view_inl.h"
+#include "zone/record/record_codec.h"
+#include "zone/record/shared_sets.h"
+#include "zone/trie/trie.h"
+#include "zone/trie/zone_layout.h"
+
+namespace pando::zone {
+
+namespace {
+
+using Kind = std::uint64_t Usage::*;
+
+/// Octets between two calls of AuditProgress: a millisecond, about.
+constexpr std::uint64_t kTellEvery = std::uint64_t{1} << 20;
+
+/// What a walk over the store has in common: where it counts, and what it is looking at.
+class Auditor {
+ public:
+  Auditor(shm::Window window, shm::Ref<> root, AuditProgress progress = {})
+      : window_(window),
+        root_ref_(root),
+        root_(window.at(root.as<RootData>())),
+        left_(window.limit() / shm::kUnit),
+        progress_(std::move(progress)) {}
+
+  void walk_all();
+  void walk_zone_at(dns::NameView apex);
+  Audit take() { return std::move(audit_); }
+
+ private:
+  using OnLeaf = std::function<void(std::uint32_t ref)>;
+  struct Step {
+    std::uint32_t ref;
+    unsigned next_child = 0;
+  };
+
+  bool count(std::uint32_t ref, std::size_t octets, Kind kind);
+  void fault(std::string_view what);
+  void fault_at(ByteView labels, std::string_view what);
+
+  void walk_trie(std::uint32_t root, LeafKind kind, Kind counted_as, const OnLeaf& on_leaf);
+  bool enter(std::vector<Step>& path, std::uint32_t ref, Kind counted_as);
+  void check_key(const std::vector<Step>& path, ByteView labels, TrieKey& before, bool& first);
+
+  void walk_settings();
+  void walk_retired();
+  void retire_one(std::uint32_t ref, std::vector<std::uint32_t>& stack);
+  void walk_zone(std::uint32_t ref);
+  void walk_pages(std::uint32_t page, Kind kind);
+  void walk_saved(const ZoneEntry& entry);
+  void walk_aside(std::uint32_t ref);
+  void check_saved(const ZoneView& zone, const ZoneSnapshot& version);
+  void note_saved(const ZoneView& zone, const std::vector<ZoneSnapshot>& saved);
+  void walk_history(const ZoneEntry& entry);
+  void check_counts(const ZoneEntry& entry);
+  void check_history(const ZoneView& zone, const ZoneEntry& entry);
+  void walk_record(std::uint32_t ref);
+  void count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rdata, Kind signatures);
+  void check_record(const RecordView& record);
+  void check_rrset(const RecordView& record, const RRsetView& rrset);
+
+  shm::Window window_;
+  shm::Ref<> root_ref_;
+  const RootData* root_;
+  std::uint64_t left_;  // blocks: damage may lead to the same ones again and again
+  AuditProgress progress_;
+  std::uint64_t met_ = 0;   // octets of blocks
+  std::uint64_t told_ = 0;  // of them
+  Audit audit_;
+  dns::Name apex_;  // of the zone that is looked at
+  std::uint64_t names_ = 0, records_ = 0;
+  std::map<std::uint32_t, std::uint64_t> asides_;  // octets of data that were set aside
+};
+
+void Auditor::fault(std::string_view what) {
+  audit_.add_fault(apex_.size() <= 1 ? std::string(what)
+                                     : fmt::format("{}: {}", dns::to_text(apex_), what));
+}
+
+void Auditor::fault_at(ByteView labels, std::string_view what) {
+  std::string name;
+  dns::append_labels_text(name, labels);
+  fault(fmt::format("{}: {}", name.empty() ? "@" : name, what));
+}
+
+/// False when the block does not lie in the store, or more blocks were met than can be there.
+bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
+  const std::size_t size = shm::block_octets(octets);
+  if (left_ == 0 || window_.at(shm::Ref<>{ref}, size) == nullptr) {
+    fault(fmt::format("a reference leads to {}, where no block of {} octets is", ref, octets));
+    return false;
+  }
+  --left_;
+  audit_.usage.*kind += octets;
+  audit_.usage.padding += size - octets;
+  met_ += size;
+  if (progress_ && met_ - told_ >= kTellEvery) progress_(told_ = met_);
+  std::uint64_t at = shm::Ref<>{ref}.offset() - shm::kFirstBlock;
+  for (std::uint64_t rest = size; rest > 0;) {
+    const std::uint64_t chunk = at / shm::kChunkOctets;
+    const std::uint64_t part = std::min(rest, (chunk + 1) * shm::kChunkOctets - at);
+    if (audit_.chunks.size() <= chunk) audit_.chunks.resize(chunk + 1);
+    audit_.chunks[chunk] += static_cast<std::uint32_t>(part);
+    at += part;
+    rest -= part;
+  }
+  return true;
+}
+
+/// Puts a branch on the path; false when `ref` is a leaf or damaged.
+bool Auditor::enter(std::vector<Step>& path, std::uint32_t ref, Kind counted_as) {
+  LeafBlock leaf;
+  const Trie trie(window_, ref, LeafKind::kRecord);
+  const Branch* branch = trie.branch_at(ref, leaf);
+  if (branch == nullptr) {
+    if (!leaf) fault(fmt::format("a trie leads to {}, where nothing can be read", ref));
+    return static_cast<bool>(leaf);
+  }
+  if (!count(ref, Branch::octets(branch->count()), counted_as)) return false;
+  if (branch->count() < 2) fault("a branch has less than two children");
+  const auto* above = path.empty() ? nullptr : window_.at(shm::Ref<Branch>{path.back().ref});
+  if (above != nullptr && above->offset() >= branch->offset()) {
+    fault("a trie's offsets do not grow");
+    return false;
+  }
+  path.push_back({ref});
+  return false;
+}
+
+/// Depth first, so leaves come in the order of their names.
+void Auditor::walk_trie(std::uint32_t root, LeafKind kind, Kind counted_as, const OnLeaf& on_leaf) {
+  if (root == 0) return;
+  std::vector<Step> path;
+  TrieKey before;
+  bool first = true;
+  const auto visit = [&](std::uint32_t ref) {
+    const Trie trie(window_, ref, kind);
+    LeafBlock leaf;
+    trie.branch_at(ref, leaf);
+    check_key(path, trie.labels_of(leaf), before, first);
+    on_leaf(ref);
+  };
+  if (enter(path, root, counted_as)) visit(root);
+  while (!path.empty() && left_ > 0) {
+    const Branch& branch = *window_.at(shm::Ref<Branch>{path.back().ref});
+    if (path.back().next_child == branch.count()) {
+      path.pop_back();
+      continue;
+    }
+    const std::uint32_t child = branch.children()[path.back().next_child++];
+    if (enter(path, child, counted_as)) visit(child);
+  }
+}
+
+/// A leaf's key has the symbols that lead to it, and is behind the leaf before it.
+void Auditor::check_key(const std::vector<Step>& path, ByteView labels, TrieKey& before,
+                        bool& first) {
+  if (labels.data() == nullptr) return fault("a leaf's name cannot be read");
+  const TrieKey key(labels);
+  for (const Step& step : path) {
+    const Branch& branch = *window_.at(shm::Ref<Branch>{step.ref});
+    const unsigned symbol = key[branch.offset()];
+    if (!branch.has(symbol) || branch.index_of(symbol) + 1 != step.next_child)
+      return fault_at(labels, "stands in the wrong place of its trie");
+  }
+  if (!first && before.compare(key) >= 0) fault_at(labels, "is not behind the name before it");
+  before = key;
+  first = false;
+}
+
+void Auditor::walk_all() {
+  if (root_ == nullptr) {
+    if (root_ref_.units != 0) fault("the root cannot be read");
+    return;
+  }
+  count(root_ref_.units, sizeof(RootData), &Usage::settings);
+  walk_settings();
+  walk_retired();
+  walk_trie(root_->zones, LeafKind::kZone, &Usage::trie,
+            [this](std::uint32_t ref) { walk_zone(ref); });
+  apex_ = dns::Name();
+  if (audit_.zones != root_->zone_count)
+    fault(fmt::format("{} zones found, {} counted", audit_.zones, root_->zone_count));
+  if (asides_.size() != root_->zones_aside)
+    fault(fmt::format("data set aside of {} zones found, {} counted", asides_.size(),
+                      root_->zones_aside));
+}
+
+void Auditor::walk_zone_at(dns::NameView apex) {
+  const ByteView labels = apex.bytes().first(apex.size() - 1);
+  const Trie zones(window_, root_ == nullptr ? 0 : root_->zones, LeafKind::kZone);
+  const LeafBlock leaf = zones.find(TrieKey(labels), labels);
+  if (!leaf) return fault(fmt::format("no zone {}", dns::to_text(apex)));
+  walk_zone(leaf.ref.units);
+}
+
+void Auditor::walk_settings() {
+  if (root_->server_settings != 0)
+    count(root_->server_settings, root_->server_settings_octets, &Usage::settings);
+  if (root_->settings_table == 0) return;
+  const auto* table = window_.at(shm::Ref<SettingsTable>{root_->settings_table});
+  if (table == nullptr ||
+      !count(root_->settings_table, SettingsTable::octets(table->count), &Usage::settings))
+    return fault("the table of settings cannot be read");
+  for (std::uint32_t i = 0; i < table->count; ++i)
+    count(table->entries()[i].block, table->entries()[i].octets, &Usage::settings);
+}
+
+void Auditor::walk_retired() {
+  if (root_->retired == 0) return;
+  const auto* list = window_.at(shm::Ref<RetiredStack>{root_->retired});
+  if (list == nullptr || !count(root_->retired, RetiredStack::octets(list->count), &Usage::retired))
+    return fault("the list of replaced zones cannot be read");
+  std::vector<std::uint32_t> stack(list->refs(), list->refs() + list->count);
+  while (!stack.empty() && left_ > 0) {
+    const std::uint32_t ref = stack.back();
+    stack.pop_back();
+    retire_one(ref, stack);
+  }
+}
+
+void Auditor::retire_one(std::uint32_t ref, std::vector<std::uint32_t>& stack) {
+  LeafBlock leaf;
+  const Trie trie(window_, ref, LeafKind::kRecord);
+  const Branch* branch = trie.branch_at(ref, leaf);
+  constexpr Kind kind = &Usage::retired;
+  if (branch == nullptr) return count_record(ref, kind, kind, kind, kind);
+  if (count(ref, Branch::octets(branch->count()), kind))
+    stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
+}
+
+void Auditor::walk_zone(std::uint32_t ref) {
+  const auto* entry = window_.at(shm::Ref<ZoneEntry>{ref});
+  if (entry == nullptr || !count(ref, entry->octets(), &Usage::entries))
+    return fault("an entry of the table of zones cannot be read");
+  const auto* name = reinterpret_cast<const std::uint8_t*>(entry + 1);
+  apex_ = dns::Name();
+  if (auto apex = dns::Name::from_wire({name, entry->name_octets + std::size_t{1}}); apex)
+    apex_ = *apex;
+  else
+    fault("an entry of the table of zones has no name");
+  ++audit_.zones;
+  names_ = records_ = 0;
+  if (entry->apex != 0) walk_record(entry->apex);
+  for (const std::uint32_t trie : {entry->names, entry->nsec3})
+    walk_trie(trie, LeafKind::kRecord, &Usage::trie,
+              [this](std::uint32_t leaf) { walk_record(leaf); });
+  walk_pages(entry->shared, &Usage::shared);
+  check_counts(*entry);
+  walk_history(*entry);
+  audit_.names += names_;
+  audit_.records += records_;
+  walk_saved(*entry);
+}
+
+void Auditor::walk_pages(std::uint32_t page, Kind kind) {
+  while (page != 0 && count(page, kSharedPageOctets, kind))
+    page = window_.at(shm::Ref<SharedPage>{page})->older;
+}
+
+void Auditor::check_counts(const ZoneEntry& entry) {
+  if (names_ != entry.name_count)
+    fault(fmt::format("{} names found, {} counted", names_, entry.name_count));
+  if (records_ != entry.record_count)
+    fault(fmt::format("{} records found, {} counted", records_, entry.record_count));
+  if ((entry.flags & ZoneEntry::kLoaded) == 0) return;
+  const RRsetView soa = record_view(window_, entry.apex, apex_).find(dns::RRType::kSOA);
+  const ByteView rdata = soa ? soa.first_rdata() : ByteView();
+  if (rdata.size() < 20) return fault("has no SOA record");
+  if (load_be32(rdata.data() + rdata.size() - 20) != entry.serial)
+    fault("its serial is not that of its SOA record");
+}
+
+void Auditor::walk_history(const ZoneEntry& entry) {
+  constexpr Kind kind = &Usage::history;
+  walk_trie(entry.history, LeafKind::kRecord, kind,
+            [&](std::uint32_t ref) { count_record(ref, kind, kind, kind, kind); });
+  if (entry.history != 0) check_history(StoreView(window_, root_ref_, 0).zone_at(apex_), entry);
+}
+
+/// The list, and what was set aside, once each.
+void Auditor::walk_saved(const ZoneEntry& entry) {
+  if (entry.saved == 0) return;
+  const std::vector<ZoneSnapshot> saved = read_saved(window_, entry.saved);
+  if (saved.empty() || !count(entry.saved, SnapshotList::octets(saved.size()), &Usage::saved))
+    return fault("its list of saved versions cannot be read");
+  const ZoneView zone = StoreView(window_, root_ref_, 0).zone_at(apex_);
+  std::uint32_t before = 0;
+  for (const ZoneSnapshot& one : saved) {
+    if (one.aside != 0 && one.aside != before) walk_aside(one.aside);
+    before = one.aside;
+    check_saved(zone, one);
+  }
+  note_saved(zone, saved);
+}
+
+void Auditor::walk_aside(std::uint32_t ref) {
+  const auto* entry = window_.at(shm::Ref<ZoneEntry>{ref});
+  if (entry == nullptr || window_.room_after(entry) < entry->octets() ||
+      !count(ref, entry->octets(), &Usage::saved))
+    return fault("data that were set aside cannot be read");
+  names_ = records_ = 0;
+  constexpr Kind kind = &Usage::saved;
+  const std::uint64_t before = audit_.usage.saved;
+  const auto on_leaf = [this](std::uint32_t leaf) {
+    count_record(leaf, kind, kind, kind, kind);
+    if (const RecordView record = record_view(window_, leaf, apex_)) check_record(record);
+  };
+  on_leaf(entry->apex);
+  for (const std::uint32_t trie : {entry->names, entry->nsec3})
+    walk_trie(trie, LeafKind::kRecord, kind, on_leaf);
+  walk_pages(entry->shared, kind);
+  asides_[ref] = audit_.usage.saved - before;
+  check_counts(*entry);
+  walk_trie(entry->history, LeafKind::kRecord, kind,
+            [&](std::uint32_t leaf) { count_record(leaf, kind, kind, kind, kind); });
+}
+
+void Auditor::check_saved(const ZoneView& zone, const ZoneSnapshot& version) {
+  if (!version.held()) return;
+  const ZoneView data = data_of(zone, version);
+  const bool there =
+      data && (data.serial() == version.serial || HistoryReader::from(data, version.serial));
+  if (!there) fault(fmt::format("nothing leads to its saved version '{}'", version.label));
+}
+
+void Auditor::note_saved(const ZoneView& zone, const std::vector<ZoneSnapshot>& saved) {
+  const std::string apex = dns::to_text(apex_);
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const ZoneView data = data_of(zone, saved[i]);
+    std::uint64_t octets = 0;
+    if (data) {
+      const bool last = i + 1 == saved.size() || saved[i + 1].aside != saved[i].aside;
+      octets = history_octets(data, saved[i].serial, last ? data.serial() : saved[i + 1].serial);
+      if (last && saved[i].aside != 0) octets += asides_[saved[i].aside];
+    }
+    audit_.saved.push_back({apex, saved[i].label, octets});
+  }
+}
+
+void Auditor::check_history(const ZoneView& zone, const ZoneEntry& entry) {
+  auto reader = zone ? HistoryReader::from(zone, dns::Serial{entry.history_first}) : std::nullopt;
+  if (!reader) return fault("its history does not reach from its first serial to the present one");
+  const std::uint32_t promised = reader->records();
+  std::uint32_t found = 0;
+  while (reader->next() != nullptr) ++found;
+  if (reader->damaged() || found != promised)
+    fault(fmt::format("its history has {} records that can be read, of {}", found, promised));
+}
+
+void Auditor::count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rdata,
+                           Kind signatures) {
+  RecordParts parts;
+  if (!take_apart(window_, ref, parts))
+    return fault(fmt::format("the record at {} cannot be read", ref));
+  if (!count(ref, parts.octets, owner)) return;
+  for (const auto& [block, octets] : parts.external)
+    if (!count(block, octets, owner)) return;
+  // Counted as one until here: each part goes where it belongs.
+  Usage& usage = audit_.usage;
+  std::uint64_t external = 0;
+  for (const auto& block : parts.external) external += block.second;
+  usage.*owner -= parts.octets + external;
+  usage.*owner += parts.owner;
+  usage.*headers += parts.headers;
+  usage.*signatures += parts.signatures;
+  usage.*rdata += parts.octets + external - parts.owner - parts.headers - parts.signatures;
+}
+
+void Auditor::walk_record(std::uint32_t ref) {
+  count_record(ref, &Usage::owners, &Usage::headers, &Usage::rdata, &Usage::signatures);
+  const RecordView record = record_view(window_, ref, apex_);
+  if (record) check_record(record);
+}
+
+void Auditor::check_record(const RecordView& record) {
+  ++names_;
+  unsigned before = 0;
+  std::size_t sets = 0;
+  record.for_each_rrset([&](const RRsetView& rrset) {
+    const auto type = static_cast<unsigned>(rrset.type());
+    if (sets++ > 0 && type <= before)
+      fault_at(record.relative_owner(), "its RRsets are not in order");
+    before = type;
+    check_rrset(record, rrset);
+  });
+  if (sets != record.rrset_count()) fault_at(record.relative_owner(), "an RRset cannot be read");
+}
+
+void Auditor::check_rrset(const RecordView& record, const RRsetView& rrset) {
+  const auto wrong = [&](std::string_view what) {
+    fault_at(record.relative_owner(), fmt::format("{} {}", dns::to_text(rrset.type()), what));
+  };
+  std::uint64_t found = 0;
+  Bytes before;
+  rrset.for_each_rdata([&](ByteView rdata) {
+    if (!dns::check_rdata(rrset.type(), rdata)) wrong("has RDATA that is malformed");
+    if (found++ > 0 && dns::compare_rdata_canonical(rrset.type(), before, rdata) >= 0)
+      wrong("has RDATA that is not in order");
+    before.assign(rdata.begin(), rdata.end());
+  });
+  std::uint64_t signatures = 0;
+  rrset.for_each_signature([&](ByteView) { ++signatures; });
+  if (found != rrset.count() || signatures != rrset.signature_count())
+    wrong(fmt::format("has {} of {} records", found + signatures,
+                      rrset.count() + rrset.signature_count()));
+  records_ += found + signatures;
+}
+
+}  // namespace
+
+std::uint64_t Usage::total() const noexcept {
+  return trie + entries + owners + headers + rdata + signatures + shared + history + saved +
+         settings + retired + padding;
+}
+
+std::map<std::string, std::uint64_t> Usage::by_name() const {
+  return {{"trie", trie},
+          {"zone entries", entries},
+          {"owners", owners},
+          {"headers", headers},
+          {"rdata", rdata},
+          {"signatures", signatures},
+          {"shared sets", shared},
+          {"history", history},
+          {"snapshots", saved},
+          {"settings", settings},
+          {"replaced zones", retired},
+          {"padding", padding}};
+}
+
+void Audit::add_fault(std::string text) {
+  if (fault_count++ < kFaultsKept) faults.push_back(std::move(text));
+}
+
+Audit audit(shm::Window window, shm::Ref<> root, AuditProgress progress) {
+  Auditor auditor(window, root, std::move(progress));
+  auditor.walk_all();
+  return auditor.take();
+}
+
+Audit audit_zone(shm::Window window, shm::Ref<> root, dns::NameView apex) {
+  Auditor auditor(window, root);
+  auditor.walk_zone_at(apex);
+  return auditor.take();
+}
+
+void compare_chunks(Audit& audit, const std::vector<std::uint32_t>& counted) {
+  const std::size_t chunks = std::max(audit.chunks.size(), counted.size());
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::uint32_t found = chunk < audit.chunks.size() ? audit.chunks[chunk] : 0;
+    const std::uint32_t known = chunk < counted.size() ? counted[chunk] : 0;
+    if (found != known)
+      audit.add_fault(
+          fmt::format("chunk {}: blocks of {} octets found, {} counted", chunk, found, known));
+  }
+}
+
+}  // namespace pando::zone

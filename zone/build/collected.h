@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/types.h"
+#include "zone/trie/key.h"
+
+/// What a ZoneBuilder keeps of records that it cannot build at once.
+namespace pando::zone {
+
+[[nodiscard]] inline bool same_octets(ByteView a, ByteView b) noexcept {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+/// One record as it came: | u16 type | u32 ttl | u16 length | rdata |.
+class CollectedRecord {
+ public:
+  static constexpr std::size_t kHeaderOctets = 8;
+
+  explicit CollectedRecord(const std::uint8_t* at) noexcept : at_(at) {}
+  [[nodiscard]] dns::RRType type() const { return static_cast<dns::RRType>(load_be16(at_)); }
+  [[nodiscard]] dns::Ttl ttl() const { return {load_be32(at_ + 2)}; }
+  [[nodiscard]] ByteView rdata() const { return {at_ + kHeaderOctets, load_be16(at_ + 6)}; }
+  [[nodiscard]] ByteView octets() const { return {at_, kHeaderOctets + load_be16(at_ + 6)}; }
+
+ private:
+  const std::uint8_t* at_;
+};
+
+/// RDATA has at most 65,535 octets.
+void append_record(Bytes& out, dns::RRType type, dns::Ttl ttl, ByteView rdata);
+
+/// Octets that stay where they are, found by a number of 32 bits.
+class OctetArena {
+ public:
+  /// Number of `octets` fresh octets (at most kBlockOctets); kFull above 16 GiB.
+  Result<std::uint32_t> take(std::size_t octets);
+  /// Above all numbers so far, and at most the next one.
+  [[nodiscard]] std::uint64_t next() const noexcept {
+    return blocks_.empty() ? 0 : (blocks_.size() - 1) * kUnitsPerBlock + used_;
+  }
+  /// Memory that it has, about.
+  [[nodiscard]] std::uint64_t octets() const noexcept { return next() * kUnit; }
+  [[nodiscard]] std::uint8_t* at(std::uint32_t number) const noexcept {
+    return blocks_[number / kUnitsPerBlock].get() + number % kUnitsPerBlock * kUnit;
+  }
+
+ private:
+  static constexpr std::size_t kUnit = 4;
+  static constexpr std::size_t kBlockOctets = std::size_t{1} << 20;
+  static constexpr std::size_t kFirstBlockOctets = std::size_t{8} << 10;  // does for small zones
+  static constexpr std::size_t kUnitsPerBlock = kBlockOctets / kUnit;
+  static constexpr std::size_t kMaxBlocks = (std::uint64_t{1} << 32) / kUnitsPerBlock;
+  std::vector<std::unique_ptr<std::uint8_t[]>> blocks_;
+  std::size_t used_ = 0;  // units of the last block
+  std::size_t room_ = 0;  // units left in it
+};
+
+/// Records that came out of order, until all of the zone is known: 16 octets for each beside its
+/// owner and RDATA, in blocks that are never copied to grow.
+class LateRecords {
+ public:
+  /// One record's place in the order.
+  struct Entry {
+    std::uint64_t key_start;  // first eight symbols, for a comparison without a cache miss
+    std::uint32_t owner;      // | u16 key length | u8 label octets | key … | labels … |
+    std::uint32_t record;     // grows with arrival
+  };
+  /// The records of one name, in the order in which they came.
+  struct Group {
+    ByteView key;
+    ByteView labels;
+    std::span<const Entry> entries;
+  };
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Memory that they take, about.
+  [[nodiscard]] std::uint64_t octets() const noexcept {
+    return arena_.octets() + size_ * sizeof(Entry);
+  }
+  /// The name of these octets was the last one.
+  [[nodiscard]] bool ends_with(ByteView labels) const noexcept;
+  /// One more record of a name; `key` is that of `labels`. kFull.
+  Status add(ByteView labels, const TrieKey& key, ByteView record);
+  /// One more record of the last name. kFull.
+  Status add_to_last(ByteView record);
+  /// Marks the moment: later came_before_mark() tells what was there.
+  void mark() noexcept { mark_ = arena_.next(); }
+  [[nodiscard]] bool came_before_mark(const Entry& entry) const noexcept {
+    return entry.record < mark_;
+  }
+  /// Takes out what came from the `first`-th record on; its octets stay.
+  std::vector<Entry> take_from(std::size_t first);
+
+  /// Puts all in canonical order; nothing is added after this. kExists: the work was given up.
+  Status sort();
+  /// The next name in that order, once.
+  std::optional<Group> next();
+  /// From the first one again.
+  void rewind() noexcept { next_ = 0; }
+  [[nodiscard]] ByteView labels(const Entry& entry) const noexcept;
+  [[nodiscard]] CollectedRecord record(const Entry& entry) const noexcept {
+    return CollectedRecord(arena_.at(entry.record));
+  }
+
+ private:
+  static constexpr std::size_t kFirstEntries = 256;  // do for small zones
+  static constexpr std::size_t kEntriesPerBlock = std::size_t{1} << 16;
+
+  [[nodiscard]] ByteView key_of(const Entry& entry) const noexcept;
+  [[nodiscard]] int compare_names(const Entry& a, const Entry& b) const noexcept;
+  void push(const Entry& entry);
+  [[nodiscard]] const Entry& entry_at(std::size_t index) const noexcept;
+
+  OctetArena arena_;
+  std::vector<Entry> first_;
+  std::vector<std::unique_ptr<Entry[]>> blocks_;
+  std::size_t size_ = 0;
+  Entry last_{};
+  bool has_last_ = false;
+  std::uint64_t mark_ = 0;
+  std::vector<Entry> sorted_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace pando::zone

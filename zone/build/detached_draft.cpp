@@ -1,0 +1,72 @@
+#include "zone/build/detached_draft.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "zone/trie/zone_layout.h"
+
+namespace pando::zone {
+
+namespace {
+
+/// Everything but the settings, which live in the store's table and stay the present version's.
+bool same_data(ZoneEntry a, const ZoneEntry& b) noexcept {
+  a.settings_hash = b.settings_hash;
+  a.side_index = b.side_index;
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+}  // namespace
+
+DetachedDraft::DetachedDraft(shm::Store& store, const shm::VersionInfo& base, dns::NameView apex)
+    : apex_(apex),
+      base_(store.window(), base.root, base.number),
+      data_(store.begin_private()),
+      scratch_(store.begin_private()),
+      draft_(data_, scratch_, base.root, base.number + 1) {
+  // A few blocks for a while: whether there is room is for `data_` to say.
+  scratch_.use_reserve();
+}
+
+bool DetachedDraft::fits(const StoreView& now) const noexcept {
+  const ZoneEntry* began = base_.zone_at(apex_).entry_;
+  const ZoneEntry* here = now.zone_at(apex_).entry_;
+  return began != nullptr && here != nullptr && same_data(*began, *here);
+}
+
+/// A draft puts what it retires behind what was on the list before.
+std::vector<std::uint32_t> DetachedDraft::retired() const {
+  const shm::Window window = scratch_.window();
+  const auto stack_of = [&](const RootData* root) {
+    return root == nullptr ? nullptr : window.at(shm::Ref<RetiredStack>{root->retired});
+  };
+  const RetiredStack* before = stack_of(base_.root_);
+  const RetiredStack* after = stack_of(draft_.snapshot().root_);
+  if (after == nullptr || after == before) return {};
+  return {after->refs() + (before == nullptr ? 0 : before->count), after->refs() + after->count};
+}
+
+Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
+  if (!fits(into.snapshot())) return fail(Errc::kExists, "zone moved");
+  const ZoneEntry& began = *base_.zone_at(apex_).entry_;
+  const ZoneEntry& here = *into.entry_at(apex_);
+  ZoneEntry entry = *draft_.entry_at(apex_);
+  if (same_data(entry, here)) return {};
+  if (entry.data_version != began.data_version) entry.data_version = into.version_;
+  entry.settings_hash = here.settings_hash;
+  entry.side_index = here.side_index;
+  transaction.absorb(std::move(data_));
+  auto root = into.writable_root();
+  if (!root) return pass(root);
+  const std::uint64_t total = (*root)->history_octets + entry.history_octets;
+  (*root)->history_octets = total - std::min(total, began.history_octets);
+  // Modulo 2^n, so that fewer count, too.
+  const RootData& made = *draft_.snapshot().root_;
+  (*root)->saved_losses += made.saved_losses - base_.root_->saved_losses;
+  (*root)->zones_aside += made.zones_aside - base_.root_->zones_aside;
+  if (const auto refs = retired(); !refs.empty())
+    if (auto put = into.retire_blocks(refs); !put) return put;
+  return into.put_entry(entry, apex_);
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,244 @@
+#include "zone/build/draft.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "zone/build/built.h"
+#include "zone/history/history.h"
+#include "zone/record/shared_sets.h"
+#include "zone/trie/trie_edit.h"
+#include "zone/trie/zone_layout.h"
+
+namespace pando::zone {
+
+namespace {
+
+ByteView apex_labels(dns::NameView apex) { return apex.bytes().first(apex.size() - 1); }
+
+Result<std::uint32_t> write_octets(shm::Transaction& transaction, ByteView bytes) {
+  auto ref = transaction.allocate(std::max<std::size_t>(bytes.size(), 1));
+  if (!ref) return pass(ref);
+  if (!bytes.empty()) std::memcpy(transaction.writable(*ref), bytes.data(), bytes.size());
+  return ref->units;
+}
+
+void release_octets(shm::Transaction& transaction, std::uint32_t ref, std::size_t octets) {
+  if (ref != 0) transaction.release(shm::Ref<>{ref}, std::max<std::size_t>(octets, 1));
+}
+
+void set_source(ZoneEntry& entry, const ZoneFileInfo& source) noexcept {
+  entry.source_mtime_ns = source.file_mtime_ns;
+  entry.source_octets = source.file_octets;
+  entry.source_hash = source.hash;
+  entry.source_stamp = source.stamp;
+}
+
+}  // namespace
+
+Draft::Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version)
+    : Draft(transaction, transaction, root, version) {}
+
+Draft::Draft(shm::Transaction& transaction, shm::Transaction& table, shm::Ref<> root,
+             std::uint64_t version)
+    : transaction_(transaction), table_(table), root_(root), version_(version) {}
+
+StoreView Draft::snapshot() const noexcept { return StoreView(table_.window(), root_, version_); }
+
+const ZoneEntry* Draft::entry_at(dns::NameView apex) const noexcept {
+  return snapshot().zone_at(apex).entry_;
+}
+
+Result<RootData*> Draft::writable_root() {
+  if (root_ && table_.is_fresh(root_)) return table_.writable(root_.as<RootData>());
+  const RootData* old = nullptr;
+  if (root_) {
+    old = table_.window().at(root_.as<RootData>());
+    if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
+  }
+  auto ref = table_.allocate(sizeof(RootData));
+  if (!ref) return pass(ref);
+  auto* root = table_.writable(ref->as<RootData>());
+  *root = old == nullptr ? RootData{} : *old;
+  if (root_) table_.release(root_, sizeof(RootData));
+  root_ = *ref;
+  return root;
+}
+
+Status Draft::put_server_settings(const ServerSettings& settings) {
+  const Bytes bytes = encode(settings);
+  const std::uint64_t hash = tag_of(bytes);
+  if (snapshot().server_settings_tag() == hash) return {};
+  auto root = writable_root();
+  if (!root) return pass(root);
+  auto block = write_octets(table_, bytes);
+  if (!block) return pass(block);
+  release_octets(table_, (*root)->server_settings, (*root)->server_settings_octets);
+  (*root)->server_settings = *block;
+  (*root)->server_settings_octets = static_cast<std::uint32_t>(bytes.size());
+  (*root)->server_settings_hash = hash;
+  return {};
+}
+
+// Settings are shared: one block for all zones whose settings are equal (a template's, mostly).
+Status Draft::intern_settings(ByteView bytes, std::uint64_t hash) {
+  auto root = writable_root();
+  if (!root) return pass(root);
+  const auto* old = table_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
+  const std::uint32_t count = old == nullptr ? 0 : old->count;
+  const auto* entries = old == nullptr ? nullptr : old->entries();
+  const auto* place = std::find_if(entries, entries + count,
+                                   [&](const SettingsEntry& e) { return e.hash == hash; });
+  const auto index = static_cast<std::uint32_t>(place - entries);
+  const bool is_new = index == count;
+  const bool in_place = !is_new && table_.is_fresh(shm::Ref<>{(*root)->settings_table});
+  SettingsTable* table;
+  if (in_place) {
+    table = table_.writable(shm::Ref<SettingsTable>{(*root)->settings_table});
+  } else {
+    auto ref = table_.allocate(SettingsTable::octets(count + (is_new ? 1U : 0U)));
+    if (!ref) return pass(ref);
+    table = table_.writable(ref->as<SettingsTable>());
+    *table = {count + (is_new ? 1U : 0U), 0};
+    if (count > 0) std::memcpy(table->entries(), entries, count * sizeof(SettingsEntry));
+    if (old != nullptr)
+      table_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(count));
+    (*root)->settings_table = ref->units;
+  }
+  if (is_new) {
+    auto block = write_octets(table_, bytes);
+    if (!block) return pass(block);
+    table->entries()[index] = {hash, *block, static_cast<std::uint32_t>(bytes.size()), 0, 0};
+  }
+  ++table->entries()[index].zones;
+  return {};
+}
+
+Status Draft::drop_settings(std::uint64_t hash, std::uint32_t zones) {
+  auto root = writable_root();
+  if (!root) return pass(root);
+  const auto* old = table_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
+  if (old == nullptr) return fail(Errc::kCorrupt, "settings table is damaged");
+  std::vector<SettingsEntry> kept(old->entries(), old->entries() + old->count);
+  for (SettingsEntry& entry : kept) {
+    if (entry.hash != hash) continue;
+    entry.zones -= std::min(entry.zones, zones);
+    if (entry.zones == 0) release_octets(table_, entry.block, entry.octets);
+  }
+  std::erase_if(kept, [](const SettingsEntry& entry) { return entry.zones == 0; });
+  table_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(old->count));
+  (*root)->settings_table = 0;
+  if (kept.empty()) return {};
+  auto ref = table_.allocate(SettingsTable::octets(kept.size()));
+  if (!ref) return pass(ref);
+  auto* table = table_.writable(ref->as<SettingsTable>());
+  *table = {static_cast<std::uint32_t>(kept.size()), 0};
+  std::memcpy(table->entries(), kept.data(), kept.size() * sizeof(SettingsEntry));
+  (*root)->settings_table = ref->units;
+  return {};
+}
+
+Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex) {
+  const LeafBlock old = snapshot().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
+  if (old && table_.is_fresh(old.ref)) {
+    *table_.writable(old.ref.as<ZoneEntry>()) = entry;
+    return {};
+  }
+  auto ref = table_.allocate(entry.octets());
+  if (!ref) return pass(ref);
+  auto* block = table_.writable(ref->as<ZoneEntry>());
+  *block = entry;
+  // A replaced entry keeps its spelling of the name: answers do not change case with an update.
+  const std::uint8_t* name = old ? old.data + sizeof(ZoneEntry) : apex.data();
+  std::memcpy(block + 1, name, apex.size());
+  auto root = writable_root();
+  if (!root) return pass(root);
+  auto zones =
+      trie_put(table_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)), ref->units);
+  if (!zones) return pass(zones);
+  if (old)
+    table_.release(old.ref, entry.octets());
+  else
+    ++(*root)->zone_count;
+  (*root)->zones = *zones;
+  return {};
+}
+
+Status Draft::put_zone_settings(dns::NameView apex, const EncodedSettings& settings,
+                                std::uint32_t side_index) {
+  const std::uint64_t hash = settings.tag;
+  const ZoneEntry* old = entry_at(apex);
+  if (old != nullptr && old->settings_hash == hash && old->side_index == side_index) return {};
+  ZoneEntry entry{};
+  if (old != nullptr) entry = *old;
+  entry.name_octets = static_cast<std::uint8_t>(apex.size() - 1);
+  entry.side_index = side_index;
+  if (entry.settings_hash != hash) {
+    if (auto interned = intern_settings(settings.octets, hash); !interned) return interned;
+    if (old != nullptr)
+      if (auto dropped = drop_settings(old->settings_hash, 1); !dropped) return dropped;
+    entry.settings_hash = hash;
+  }
+  return put_entry(entry, apex);
+}
+
+Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
+                       const ZoneFileInfo& source) {
+  const ZoneEntry* old = entry_at(apex);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
+  ZoneEntry entry = *old;
+  if (auto aside = set_aside(entry, apex); !aside) return aside;
+  if (auto retired = retire(entry); !retired) return retired;
+  entry.flags = static_cast<std::uint8_t>(ZoneEntry::kLoaded | built.flags);
+  entry.apex = built.apex;
+  entry.names = built.names;
+  entry.nsec3 = built.nsec3;
+  entry.shared = built.shared;
+  entry.serial = built.serial;
+  entry.record_count = built.record_count;
+  entry.name_count = built.name_count;
+  entry.data_version = version_;
+  set_source(entry, source);
+  return put_entry(entry, apex);
+}
+
+Status Draft::put_zone_source(dns::NameView apex, const ZoneFileInfo& source) {
+  const ZoneEntry* old = entry_at(apex);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
+  ZoneEntry entry = *old;
+  set_source(entry, source);
+  return put_entry(entry, apex);
+}
+
+Status Draft::unload_zone(dns::NameView apex) {
+  const ZoneEntry* old = entry_at(apex);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
+  ZoneEntry entry = *old;
+  if (auto aside = set_aside(entry, apex); !aside) return aside;
+  if (auto retired = retire(entry); !retired) return retired;
+  entry.flags = 0;
+  entry.apex = entry.names = entry.nsec3 = entry.shared = entry.serial = 0;
+  entry.record_count = entry.name_count = 0;
+  entry.data_version = version_;
+  set_source(entry, {});
+  return put_entry(entry, apex);
+}
+
+Status Draft::remove_zone(dns::NameView apex) {
+  const LeafBlock leaf = snapshot().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
+  const ZoneEntry* old = entry_at(apex);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
+  ZoneEntry entry = *old;
+  if (auto released = release_saved(entry); !released) return released;
+  if (auto retired = retire(entry); !retired) return retired;
+  if (auto dropped = drop_settings(entry.settings_hash, 1); !dropped) return dropped;
+  auto root = writable_root();
+  if (!root) return pass(root);
+  auto zones = trie_remove(table_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)));
+  if (!zones) return pass(zones);
+  table_.release(leaf.ref, entry.octets());
+  (*root)->zones = *zones;
+  --(*root)->zone_count;
+  return {};
+}
+
+}  // namespace pando::zone

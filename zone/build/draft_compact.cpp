@@ -1,0 +1,421 @@
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "zone/build/draft.h"
+#include "zone/history/zone_snapshot.h"
+#include "zone/record/record_codec.h"
+#include "zone/record/shared_sets.h"
+#include "zone/trie/trie_edit.h"
+#include "zone/trie/zone_layout.h"
+
+// Moving live blocks out of victim chunks and giving back the blocks of replaced zones, in slices.
+
+namespace pando::zone {
+
+namespace {
+
+constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deeper means damage
+/// What one step in a store that is nearly full may copy before it stops: what it replaces gives
+/// no room before it is published.
+constexpr std::uint64_t kTightStepOctets = shm::kChunkOctets / 2;
+
+/// What is left of one step.
+struct Budget {
+  std::size_t names;
+  std::uint64_t octets;  // that the transaction may have allocated
+};
+
+/// Walks one trie from a key on and gives each leaf to `move(ref) -> Result<new ref>`; branches in
+/// victim chunks and those with moved children are rewritten. Stops when `budget` is used up.
+template <class Move>
+class TrieMover {
+ public:
+  TrieMover(shm::Transaction& transaction, LeafKind kind, Budget& budget, Move& move)
+      : transaction_(transaction), kind_(kind), budget_(budget), move_(move) {}
+
+  /// `from`: leaves below this key are passed over (and the key itself, unless `inclusive`).
+  Result<std::uint32_t> run(std::uint32_t root, const TrieKey* from, bool inclusive) {
+    inclusive_ = inclusive;
+    if (root == 0) return root;
+    from_ = from;
+    if (from != nullptr) {
+      Trie(transaction_.window(), root, kind_).match(*from, found_);
+      if (found_.damaged) return fail(Errc::kCorrupt, "zone trie is damaged");
+    }
+    return visit(root, from != nullptr, 0);
+  }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+ private:
+  Result<std::uint32_t> visit(std::uint32_t ref, bool bounded, unsigned depth) {
+    if (depth > kMaxDepth) return fail(Errc::kCorrupt, "zone trie is damaged");
+    const Trie trie(transaction_.window(), ref, kind_);
+    LeafBlock leaf;
+    const Branch* branch = trie.branch_at(ref, leaf);
+    if (branch == nullptr && !leaf) return fail(Errc::kCorrupt, "zone trie is damaged");
+    // Below the point where the bound leaves the trie a subtree is wholly before or behind it.
+    if (bounded && (leaf || (!found_.exact && branch->offset() > found_.common))) {
+      const int order = TrieKey(trie.labels_of(found_.nearest)).compare(*from_);
+      if (order < 0 || (order == 0 && !inclusive_)) return ref;
+      bounded = false;
+    }
+    if (leaf) return visit_leaf(ref);
+    return visit_branch(ref, branch, bounded, depth);
+  }
+
+  Result<std::uint32_t> visit_leaf(std::uint32_t ref) {
+    if (budget_.names == 0 || transaction_.allocated_octets() >= budget_.octets) {
+      stopped_ = true;
+      return ref;
+    }
+    --budget_.names;
+    return move_(ref);
+  }
+
+  Result<std::uint32_t> visit_branch(std::uint32_t ref, const Branch* branch, bool bounded,
+                                     unsigned depth) {
+    unsigned index = 0;
+    bool first_is_bounded = false;
+    if (bounded) {
+      const unsigned symbol = (*from_)[branch->offset()];
+      index = branch->index_of(symbol);
+      first_is_bounded = branch->has(symbol);
+    }
+    if (transaction_.in_victim(shm::Ref<>{ref})) {
+      auto moved = make_branch_fresh(transaction_, ref);
+      if (!moved) return moved;
+      ref = *moved;
+    }
+    const unsigned count = branch->count();
+    for (; index < count && !stopped_; ++index) {
+      const auto* here = transaction_.window().at(shm::Ref<Branch>{ref});
+      const std::uint32_t child = here->children()[index];
+      auto moved = visit(child, std::exchange(first_is_bounded, false), depth + 1);
+      if (!moved) return moved;
+      if (*moved == child) continue;
+      auto fresh = make_branch_fresh(transaction_, ref);
+      if (!fresh) return fresh;
+      ref = *fresh;
+      transaction_.writable(shm::Ref<Branch>{ref})->children()[index] = *moved;
+    }
+    return ref;
+  }
+
+  shm::Transaction& transaction_;
+  LeafKind kind_;
+  Budget& budget_;
+  Move& move_;
+  const TrieKey* from_ = nullptr;
+  bool inclusive_ = false;
+  bool stopped_ = false;
+  TrieMatch found_;
+};
+
+/// Moves one zone's entry and data.
+class ZoneMover {
+ public:
+  ZoneMover(shm::Transaction& transaction, Budget& budget, Draft::CompactCursor& cursor,
+            const Draft::LeaveAlone& leave_alone)
+      : transaction_(transaction), budget_(budget), cursor_(cursor), leave_alone_(leave_alone) {}
+
+  Result<std::uint32_t> operator()(std::uint32_t ref) {
+    const auto* old = transaction_.window().at(shm::Ref<ZoneEntry>{ref});
+    if (old == nullptr || transaction_.window().room_after(old) < old->octets())
+      return fail(Errc::kCorrupt, "zone entry is damaged");
+    const dns::Name apex(dns::NameView(reinterpret_cast<const std::uint8_t*>(old + 1),
+                                       old->name_octets + std::size_t{1}));
+    if (!(cursor_.phase != 0 && apex == cursor_.zone)) {  // a zone not begun yet
+      cursor_.zone = apex;
+      cursor_.name = apex;
+      cursor_.phase = kNames;
+      cursor_.part = 0;
+    }
+    if (leave_alone_ && leave_alone_(apex)) {
+      cursor_.phase = kDone;
+      return ref;
+    }
+    ZoneEntry entry = *old;
+    if (auto moved = move_parts(entry); !moved) return pass(moved);
+    return replace(ref, *old, entry);
+  }
+
+  static constexpr std::uint8_t kNames = 1;
+  static constexpr std::uint8_t kNsec3 = 2;
+  static constexpr std::uint8_t kHistory = 3;
+  static constexpr std::uint8_t kDone = 4;
+
+ private:
+  /// The zone's own data, then those that were set aside for its saved versions.
+  Status move_parts(ZoneEntry& entry) {
+    if (cursor_.part == 0)
+      if (auto moved = move_data(entry); !moved || cursor_.phase != kDone) return moved;
+    if (entry.saved == 0) {  // they may have gone since the last step
+      cursor_.phase = kDone;
+      return {};
+    }
+    if (cursor_.part == 0) begin_part();
+    std::vector<ZoneSnapshot> saved = read_saved(transaction_.window(), entry.saved);
+    bool changed = transaction_.in_victim(shm::Ref<>{entry.saved});
+    auto moved = move_asides(saved, changed);
+    if (!moved || !changed) return moved;
+    auto list = write_saved(transaction_, saved);
+    if (!list) return pass(list);
+    release_saved_list(transaction_, entry.saved);
+    entry.saved = *list;
+    return {};
+  }
+
+  /// Those that stand at one place of the list together have the same data.
+  Status move_asides(std::vector<ZoneSnapshot>& saved, bool& changed) {
+    std::uint32_t part = 0;
+    std::uint32_t before = 0;
+    for (ZoneSnapshot& one : saved) {
+      if (one.aside == 0 || one.aside == std::exchange(before, one.aside)) continue;
+      if (++part < cursor_.part) continue;
+      auto moved = move_aside(one.aside);
+      if (!moved) return pass(moved);
+      if (*moved != before) {
+        changed = true;
+        for (ZoneSnapshot& other : saved)
+          if (other.aside == before) other.aside = *moved;
+        before = *moved;
+      }
+      if (cursor_.phase != kDone) return {};
+      begin_part();
+    }
+    cursor_.phase = kDone;
+    return {};
+  }
+
+  Result<std::uint32_t> move_aside(std::uint32_t ref) {
+    const auto* old = transaction_.window().at(shm::Ref<ZoneEntry>{ref});
+    if (old == nullptr || transaction_.window().room_after(old) < old->octets())
+      return fail(Errc::kCorrupt, "saved version is damaged");
+    ZoneEntry entry = *old;
+    if (auto moved = move_data(entry); !moved) return pass(moved);
+    return replace(ref, *old, entry);
+  }
+
+  void begin_part() {
+    ++cursor_.part;
+    cursor_.phase = kNames;
+    cursor_.name = cursor_.zone;
+  }
+
+  /// The block with another entry, unless it can stay as it is.
+  Result<std::uint32_t> replace(std::uint32_t ref, const ZoneEntry& old, const ZoneEntry& entry) {
+    if (std::memcmp(&entry, &old, sizeof entry) == 0 && !transaction_.in_victim(shm::Ref<>{ref}))
+      return ref;
+    auto copy = transaction_.allocate(old.octets());
+    if (!copy) return pass(copy);
+    auto* block = transaction_.writable(copy->as<ZoneEntry>());
+    std::memcpy(block, &old, old.octets());
+    *block = entry;
+    transaction_.release(shm::Ref<>{ref}, old.octets());
+    return copy->units;
+  }
+
+  Status move_data(ZoneEntry& entry) {
+    if (cursor_.phase == kNames) {
+      if (entry.apex != 0 && cursor_.name == cursor_.zone) {
+        auto apex = relocate_record(transaction_, entry.apex);
+        if (!apex) return pass(apex);
+        entry.apex = *apex;
+      }
+      if (auto moved = move_trie(entry.names); !moved || cursor_.phase == kNames) return moved;
+    }
+    if (cursor_.phase == kNsec3)
+      if (auto moved = move_trie(entry.nsec3); !moved || cursor_.phase == kNsec3) return moved;
+    if (cursor_.phase == kHistory) return move_trie(entry.history);
+    return {};
+  }
+
+  /// Moves one trie's records; on reaching its end the phase goes on.
+  Status move_trie(std::uint32_t& root) {
+    const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
+      const RecordView record = record_view(transaction_.window(), ref, base());
+      if (!record) return fail(Errc::kCorrupt, "name record is damaged");
+      auto name = dns::Name::join(record.relative_owner(), base());
+      if (!name) return pass(name);
+      cursor_.name = *name;
+      return relocate_record(transaction_, ref);
+    };
+    TrieMover<decltype(move)> mover(transaction_, LeafKind::kRecord, budget_, move);
+    const TrieKey from(relative_labels(cursor_.name, base()));
+    const bool from_start = cursor_.name == base();
+    auto moved = mover.run(root, from_start ? nullptr : &from, false);
+    if (!moved) return pass(moved);
+    root = *moved;
+    if (mover.stopped()) return {};
+    ++cursor_.phase;
+    cursor_.name = base();
+    return {};
+  }
+
+  /// What the cursor's name is below. A difference's key is no name of the zone, and might not fit
+  /// behind a long apex.
+  [[nodiscard]] const dns::Name& base() const {
+    static const dns::Name kRoot;
+    return cursor_.phase == kHistory ? kRoot : cursor_.zone;
+  }
+
+  shm::Transaction& transaction_;
+  Budget& budget_;
+  Draft::CompactCursor& cursor_;
+  const Draft::LeaveAlone& leave_alone_;
+};
+
+Result<std::uint32_t> move_octets(shm::Transaction& transaction, std::uint32_t ref,
+                                  std::size_t octets) {
+  if (ref == 0 || !transaction.in_victim(shm::Ref<>{ref})) return ref;
+  const std::size_t size = std::max<std::size_t>(octets, 1);
+  const auto* old = transaction.window().at(shm::Ref<>{ref}, size);
+  if (old == nullptr) return fail(Errc::kCorrupt, "block is damaged");
+  auto copy = transaction.allocate(size);
+  if (!copy) return pass(copy);
+  std::memcpy(transaction.writable(*copy), old, size);
+  transaction.release(shm::Ref<>{ref}, size);
+  return copy->units;
+}
+
+}  // namespace
+
+/// Nothing is written, and no version needed, when all of it can stay where it is.
+Status Draft::compact_fixed_blocks() {
+  const auto* old = transaction_.window().at(root_.as<RootData>());
+  if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
+  RootData data = *old;
+  auto server = move_octets(transaction_, data.server_settings, data.server_settings_octets);
+  if (!server) return pass(server);
+  data.server_settings = *server;
+  if (auto settings = compact_settings(data); !settings) return settings;
+  const auto* retired = transaction_.window().at(shm::Ref<RetiredStack>{data.retired});
+  if (retired != nullptr) {
+    auto moved = move_octets(transaction_, data.retired, RetiredStack::octets(retired->count));
+    if (!moved) return pass(moved);
+    data.retired = *moved;
+  }
+  if (std::memcmp(&data, old, sizeof data) == 0 && !transaction_.in_victim(root_)) return {};
+  auto root = writable_root();
+  if (!root) return pass(root);
+  **root = data;
+  return {};
+}
+
+Status Draft::compact_settings(RootData& root) {
+  const auto* old = transaction_.window().at(shm::Ref<SettingsTable>{root.settings_table});
+  if (old == nullptr) return {};
+  bool moves = transaction_.in_victim(shm::Ref<>{root.settings_table});
+  for (std::uint32_t i = 0; i < old->count; ++i)
+    moves = moves || transaction_.in_victim(shm::Ref<>{old->entries()[i].block});
+  if (!moves) return {};
+  const std::size_t octets = SettingsTable::octets(old->count);
+  auto copy = transaction_.allocate(octets);
+  if (!copy) return pass(copy);
+  auto* table = transaction_.writable(copy->as<SettingsTable>());
+  std::memcpy(table, old, octets);
+  for (std::uint32_t i = 0; i < old->count; ++i) {
+    SettingsEntry& entry = table->entries()[i];
+    auto block = move_octets(transaction_, entry.block, entry.octets);
+    if (!block) return pass(block);
+    entry.block = *block;
+  }
+  transaction_.release(shm::Ref<>{root.settings_table}, octets);
+  root.settings_table = copy->units;
+  return {};
+}
+
+Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
+                            const LeaveAlone& leave_alone) {
+  if (!root_) return true;
+  transaction_.use_reserve(shm::Reserve::kAllButLast);
+  if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
+  const std::uint32_t before = transaction_.window().at(root_.as<RootData>())->zones;
+  Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};  // a zone and a name: progress
+  if (transaction_.low_space()) budget.octets = transaction_.allocated_octets() + kTightStepOctets;
+  ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
+  const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
+  const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));
+  bool zone_unfinished = false;
+  auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
+    if (zone_unfinished) return ref;
+    auto moved = zone_mover(ref);
+    zone_unfinished = moved && cursor.phase != ZoneMover::kDone;
+    if (zone_unfinished) budget.names = 0;
+    return moved;
+  };
+  TrieMover<decltype(move)> mover(transaction_, LeafKind::kZone, budget, move);
+  auto zones = mover.run(before, cursor.phase == 0 ? nullptr : &from, in_zone);
+  if (!zones) return pass(zones);
+  if (*zones != before) {
+    auto root = writable_root();
+    if (!root) return pass(root);
+    (*root)->zones = *zones;
+  }
+  if (mover.stopped() || zone_unfinished) return false;
+  cursor = {};
+  return true;
+}
+
+Status Draft::retire(ZoneEntry& entry) {
+  // Whoever takes the records apart later does not look into the sets they share.
+  if (auto released = release_shared(transaction_, entry.shared); !released) return released;
+  if (auto dropped = drop_history(entry); !dropped) return dropped;
+  std::vector<std::uint32_t> refs;
+  for (const std::uint32_t ref : {entry.apex, entry.names, entry.nsec3})
+    if (ref != 0) refs.push_back(ref);
+  return refs.empty() ? Status() : retire_blocks(refs);
+}
+
+Status Draft::retire_blocks(const std::vector<std::uint32_t>& refs) {
+  auto root = writable_root();
+  if (!root) return pass(root);
+  const auto* old = table_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
+  const std::size_t had = old == nullptr ? 0 : old->count;
+  auto ref = table_.allocate(RetiredStack::octets(had + refs.size()));
+  if (!ref) return pass(ref);
+  auto* stack = table_.writable(ref->as<RetiredStack>());
+  *stack = {static_cast<std::uint32_t>(had + refs.size()), 0};
+  if (had > 0) std::memcpy(stack->refs(), old->refs(), had * sizeof(std::uint32_t));
+  std::copy(refs.begin(), refs.end(), stack->refs() + had);
+  if (old != nullptr) table_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(had));
+  (*root)->retired = ref->units;
+  return {};
+}
+
+Result<bool> Draft::dismantle_retired(std::size_t blocks) {
+  if (!root_) return true;
+  const auto* before = transaction_.window().at(root_.as<RootData>());
+  if (before == nullptr || before->retired == 0) return true;
+  transaction_.use_reserve();
+  auto root = writable_root();
+  if (!root) return pass(root);
+  const auto* old = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
+  if (old == nullptr) return fail(Errc::kCorrupt, "list of retired zones is damaged");
+  std::vector<std::uint32_t> stack(old->refs(), old->refs() + old->count);
+  transaction_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(old->count));
+  (*root)->retired = 0;
+  for (; blocks > 0 && !stack.empty(); --blocks) {
+    const std::uint32_t ref = stack.back();
+    stack.pop_back();
+    LeafBlock leaf;
+    const Trie trie(transaction_.window(), ref, LeafKind::kRecord);
+    if (const Branch* branch = trie.branch_at(ref, leaf)) {
+      stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
+      transaction_.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
+    } else if (leaf) {
+      release_record(transaction_, ref);
+    }
+  }
+  if (stack.empty()) return true;
+  auto ref = transaction_.allocate(RetiredStack::octets(stack.size()));
+  if (!ref) return pass(ref);
+  auto* left = transaction_.writable(ref->as<RetiredStack>());
+  *left = {static_cast<std::uint32_t>(stack.size()), 0};
+  std::copy(stack.begin(), stack.end(), left->refs());
+  (*root)->retired = ref->units;
+  return false;
+}
+
+}  // namespace pando::zone

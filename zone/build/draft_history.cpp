@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "zone/build/built.h"
+#include "zone/build/draft.h"
+#include "zone/history/history.h"
+#include "zone/history/zone_snapshot.h"
+#include "zone/trie/zone_layout.h"
+
+// What a draft does with the zones' change histories.
+
+namespace pando::zone {
+
+namespace {
+
+/// Bounds what one step may cost: each drop takes a few microseconds.
+constexpr std::size_t kDropsAtOnce = 1024;
+/// Half of what the pieces of a difference can be numbered for.
+constexpr std::uint64_t kLargestDifference = std::uint64_t{kHistoryPieceOctets} << 15;
+
+using State = ZoneSnapshot::State;
+
+std::uint64_t with_saved(const DataLimits& limits) noexcept {
+  return limits.history + std::min(limits.saved, UINT64_MAX - limits.history);
+}
+
+bool needs_history(const ZoneSnapshot& version) noexcept { return version.on_history(); }
+
+}  // namespace
+
+/// Appends what was done to the zone, or ends its history where that cannot be.
+Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
+  auto root = writable_root();
+  if (!root) return pass(root);
+  HistoryEditor history(transaction_, entry, **root);
+  const std::uint64_t octets = HistoryEditor::octets_of(applied.effective);
+  const bool fits = applied.to.ahead_of(applied.from) && transaction_.can_afford(octets) &&
+                    octets < largest_difference(entry, limits) && !history.has(applied.from);
+  if (!fits) {
+    // In a tight store the copy that would have helped was not made either: copy_aside().
+    const State why = transaction_.low_space() ? State::kStoreFull : State::kHistoryEnded;
+    auto lost = lose_saved(entry, [&](ZoneSnapshot& one) {
+      if (one.aside == 0) one.state = why;
+      return !one.held();
+    });
+    return lost ? drop_history(entry) : lost;
+  }
+  const std::uint64_t before = entry.history_octets;
+  if (auto done = history.append(applied.effective, applied.from, applied.to); !done) return done;
+  const std::uint64_t newest = entry.history_octets - before;
+  // When all together are too large the zone that grows pays, and keeps its newest difference.
+  const std::uint64_t total = (*root)->history_octets;
+  const std::uint64_t excess = total > limits.history_total ? total - limits.history_total : 0;
+  const std::uint64_t allowed = newest + (before > excess ? before - excess : 0);
+  return trim_history(entry, std::min(limits.history, allowed), with_saved(limits));
+}
+
+/// Differences that the limit of a zone allows and one could be.
+std::uint64_t Draft::largest_difference(const ZoneEntry& entry, const DataLimits& limits) const {
+  const auto saved = read_saved(transaction_.window(), entry.saved);
+  const bool needed = std::any_of(saved.begin(), saved.end(), needs_history);
+  return std::min(needed ? with_saved(limits) : limits.history, kLargestDifference);
+}
+
+/// Drops differences until `allowed` octets are left, but none that a saved version needs; beyond
+/// `room` octets the oldest saved versions are lost.
+Status Draft::trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_t room) {
+  auto root = writable_root();
+  if (!root) return pass(root);
+  HistoryEditor history(transaction_, entry, **root);
+  std::vector<ZoneSnapshot> saved = read_saved(transaction_.window(), entry.saved);
+  std::uint32_t losses = 0;
+  for (auto oldest = saved.begin();; ++oldest, ++losses) {
+    oldest = std::find_if(oldest, saved.end(), needs_history);
+    if (oldest == saved.end()) break;
+    if (auto done = history.trim(allowed, kDropsAtOnce, oldest->serial); !done) return done;
+    if (entry.history_octets <= room || entry.history_first != oldest->serial.value) break;
+    oldest->state = State::kTooLarge;
+  }
+  if (std::none_of(saved.begin(), saved.end(), needs_history))
+    if (auto done = history.trim(allowed, kDropsAtOnce); !done) return done;
+  if (losses == 0) return {};
+  (*root)->saved_losses += losses;
+  return put_saved(entry, saved);
+}
+
+Status Draft::put_difference(const Changeset& difference, dns::Serial from, dns::Serial to,
+                             const DataLimits& limits) {
+  const ZoneEntry* old = entry_at(difference.zone);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", to_text(difference.zone));
+  ZoneEntry entry = *old;
+  if (auto noted = note_history(entry, {from, to, difference, 0, 0}, limits); !noted) return noted;
+  return put_entry(entry, difference.zone);
+}
+
+Status Draft::drop_history(ZoneEntry& entry) {
+  if (entry.history == 0) return {};
+  auto root = writable_root();
+  if (!root) return pass(root);
+  (*root)->history_octets -= std::min((*root)->history_octets, entry.history_octets);
+  const std::uint32_t dropped = std::exchange(entry.history, 0);
+  entry.history_first = 0;
+  entry.history_octets = 0;
+  return retire_blocks({dropped});
+}
+
+Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
+  const bool tight = transaction_.low_space_without_pins();
+  ZoneWalk walk(snapshot());
+  if (!(cursor == dns::Name())) walk.seek_after(cursor);
+  std::vector<dns::Name> chosen;
+  bool at_end = false;
+  for (std::size_t seen = 0; seen < zones && !at_end; ++seen) {
+    const ZoneView zone = walk.next();
+    at_end = !zone;
+    if (at_end) break;
+    cursor = dns::Name(zone.apex());
+    if (zone.history_octets() > 0 || (tight && zone.has_saved())) chosen.push_back(cursor);
+  }
+  transaction_.use_reserve();
+  for (const dns::Name& apex : chosen) {
+    ZoneEntry entry = *entry_at(apex);
+    // What is saved of the present version needs nothing yet.
+    auto lost = lose_saved(entry, [&](ZoneSnapshot& one) {
+      if (tight && (one.aside != 0 || one.serial.value != entry.serial))
+        one.state = State::kStoreFull;
+      return !one.held();
+    });
+    if (!lost) return pass(lost);
+    if (auto done = trim_history(entry, entry.history_octets / 2, UINT64_MAX); !done)
+      return pass(done);
+    if (auto put = put_entry(entry, apex); !put) return pass(put);
+  }
+  if (at_end) cursor = dns::Name();
+  return at_end;
+}
+
+}  // namespace pando::zone

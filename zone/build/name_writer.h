@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "zone/build/built.h"
+#include "zone/build/collected.h"
+#include "zone/build/draft.h"
+#include "zone/record/record_codec.h"
+#include "zone/record/shared_sets.h"
+
+namespace pando::zone {
+
+/// Adds one more record of a name, as they come one after the other. RFC 2181 §5.2: one TTL per
+/// RRset; the first record says which. RFC 4034 §3: the RRSIG's TTL is the set's, so it counts only
+/// while the set has no record.
+void add_record(NameDraft& name, const CollectedRecord& record);
+/// As if the records of `from` came one by one behind those of `to`.
+void add_set(RRsetDraft& to, const RRsetDraft& from);
+
+/// Writes the names of a zone that is being built, one after the other: begin, add its records in
+/// the order in which they came, check, write.
+class NameWriter {
+ public:
+  NameWriter(dns::NameView apex, shm::Transaction& transaction, const DataLimits& limits);
+  /// See ZoneBuilder::share_from().
+  void share_from(std::uint64_t octets) noexcept { shared_.share_from(octets); }
+
+  /// A name without records so far. `labels` must last until write().
+  void begin(ByteView labels);
+  void add(const CollectedRecord& record) { add_record(name_, record); }
+  /// Adds the records of the same name as written before; first, they bring its spelling too.
+  /// kCorrupt.
+  Status add_written(std::uint32_t ref);
+  /// Whether the name, as it is now, may be in the zone: kInvalid, kFull (limits).
+  Status check();
+  /// The name's record; that of add_written() is released. Only after check(). kInvalid: too many
+  /// records for one name; kFull: the store.
+  Result<std::uint32_t> write();
+
+  /// The zone so far: what its apex says, counts and shared pages.
+  [[nodiscard]] ZoneBuilder::Built& built() noexcept { return *built_; }
+  /// Gives it away, at the end.
+  [[nodiscard]] std::shared_ptr<ZoneBuilder::Built> take();
+
+ private:
+  Status share();
+
+  dns::Name apex_;
+  shm::Transaction& transaction_;
+  DataLimits limits_;
+  SharedSets shared_;
+  std::shared_ptr<ZoneBuilder::Built> built_;
+  NameDraft name_;
+  std::uint32_t old_ref_ = 0;  // 0 = a new name
+  std::uint64_t old_records_ = 0;
+  Bytes packed_;
+};
+
+}  // namespace pando::zone

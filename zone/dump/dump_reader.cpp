@@ -1,0 +1,188 @@
+#include "zone/dump/dump_reader.h"
+
+#include <algorithm>
+
+namespace pando::zone {
+
+namespace {
+
+/// A length may lie: memory is taken as octets come.
+constexpr std::size_t kReadOctets = std::size_t{1} << 20;
+
+Status out_of_place(const char* what) { return fail(Errc::kCorrupt, "{} where none can be", what); }
+
+}  // namespace
+
+tl::unexpected<Error> DumpReader::wrong(const Error& why) const {
+  return fail(why.code, "{}: octet {}: {}", name_, offset_, why.text);
+}
+
+Result<DumpReader> DumpReader::open(Source source, std::string name) {
+  DumpReader reader(std::move(source), std::move(name));
+  Bytes bytes;
+  auto read = reader.read(bytes, kDumpHeaderOctets);
+  if (!read && read.error().code != Errc::kTruncated) return reader.wrong(read.error());
+  auto header = decode_dump_header(bytes);
+  if (!header) return reader.wrong(header.error());
+  reader.header_ = *header;
+  return reader;
+}
+
+/// Appends; kTruncated with fewer at the end of the file.
+Status DumpReader::read(Bytes& into, std::size_t octets) {
+  while (octets > 0) {
+    const std::size_t part = std::min(octets, kReadOctets);
+    const std::size_t before = into.size();
+    into.resize(before + part);
+    auto got = source_(std::span(into).subspan(before));
+    into.resize(before + (got ? *got : 0));
+    if (!got) return pass(got);
+    next_ += *got;
+    if (*got < part) return fail(Errc::kTruncated, "the file ends in the middle of a dump");
+    octets -= part;
+  }
+  return {};
+}
+
+Result<DumpItem> DumpReader::next() {
+  offset_ = next_;
+  Bytes bytes;
+  if (auto got = read(bytes, kDumpFrameOctets); !got) return wrong(got.error());
+  const auto frame = decode_dump_frame(bytes);
+  if (!frame) return wrong({Errc::kCorrupt, "not a record of a dump"});
+  if (frame->number != ++number_)
+    return wrong(
+        {Errc::kCorrupt, fmt::format("record {} where {} comes next", frame->number, number_)});
+  if (auto got = read(bytes, frame->body_octets); !got) return wrong(got.error());
+  const ByteView whole(bytes);
+  auto item = decode_dump_record(whole.first(kDumpFrameOctets), whole.subspan(kDumpFrameOctets),
+                                 header_.nonce, zone_.name);
+  if (!item) return wrong(item.error());
+  if (auto taken = take(*item); !taken) return wrong(taken.error());
+  return item;
+}
+
+/// Whether the item may come now.
+Status DumpReader::take(DumpItem& item) {
+  if (auto* zone = std::get_if<DumpZone>(&item)) return take_zone(*zone);
+  if (const auto* counts = std::get_if<DumpCounts>(&item)) return end(*counts);
+  if (stage_ == Stage::kBetween || stage_ == Stage::kEnd) return out_of_place("a zone's record");
+  if (const auto* part = std::get_if<DumpPart>(&item)) return take_part(*part);
+  if (const auto* difference = std::get_if<DumpDifference>(&item))
+    return take_difference(*difference);
+  if (data_.difference && !data_.difference->last)
+    return out_of_place("another record than a difference's");
+  if (const auto* saved = std::get_if<DumpSaved>(&item)) return take_saved(saved->version);
+  if (const auto* aside = std::get_if<DumpAside>(&item)) return take_aside(*aside);
+  if (std::holds_alternative<DumpNote>(item)) {
+    stage_ = Stage::kNotes;
+    return {};
+  }
+  return end_zone();
+}
+
+Status DumpReader::take_zone(DumpZone& zone) {
+  if (stage_ != Stage::kBetween) return out_of_place("a zone");
+  if (counts_.zones > 0 && dns::compare_canonical(zone_.name, zone.name) >= 0)
+    return fail(Errc::kCorrupt, "{} behind {}", to_text(zone.name), to_text(zone_.name));
+  zone_ = zone;
+  labels_.clear();
+  data_ = {};
+  stage_ = Stage::kRecords;
+  ++counts_.zones;
+  return {};
+}
+
+/// A zone without data may have some that were set aside.
+Status DumpReader::take_part(const DumpPart& part) {
+  if (stage_ != Stage::kRecords) return out_of_place("a part of a zone");
+  data_.records += part.records.added.size();
+  return {};
+}
+
+Status DumpReader::take_difference(const DumpDifference& difference) {
+  if (stage_ > Stage::kHistory || data_.records == 0) return out_of_place("a difference");
+  stage_ = Stage::kHistory;
+  if (const auto& before = data_.difference; before && !before->last) {
+    if (!(difference.from == before->from) || !(difference.to == before->to))
+      return fail(Errc::kCorrupt, "a difference from {} to {} behind a part of one from {} to {}",
+                  difference.from.value, difference.to.value, before->from.value, before->to.value);
+  } else if (data_.reached && !(difference.from == *data_.reached)) {
+    return fail(Errc::kCorrupt, "a difference from {} to {} behind serial {}",
+                difference.from.value, difference.to.value, data_.reached->value);
+  }
+  if (difference.last) ++counts_.differences;
+  data_.reached = difference.to;
+  data_.difference = DumpDifference{difference.from, difference.to, difference.last, {}};
+  return {};
+}
+
+Status DumpReader::take_saved(const ZoneSnapshot& version) {
+  if (stage_ > Stage::kHistory) return out_of_place("a saved version");
+  if (labels_.size() >= kMaxSavedVersions)
+    return fail(Errc::kCorrupt, "{} has more saved versions than a zone may have",
+                to_text(zone_.name));
+  if (std::find(labels_.begin(), labels_.end(), version.label) != labels_.end())
+    return fail(Errc::kCorrupt, "{} has two versions '{}'", to_text(zone_.name), version.label);
+  labels_.push_back(version.label);
+  ++counts_.saved;
+  if (data_.records > 0) stage_ = Stage::kHistory;  // no more of its records can come
+  if (!version.held()) return {};
+  stage_ = Stage::kHistory;
+  data_.saved = true;
+  if (data_.records > 0 && data_.reached.value_or(version.serial) == version.serial) {
+    data_.reached = version.serial;
+    return {};
+  }
+  return fail(Errc::kCorrupt, "'{}' of {} is of serial {}, which is not there", version.label,
+              to_text(zone_.name), version.serial.value);
+}
+
+Status DumpReader::take_aside(const DumpAside& aside) {
+  if (stage_ > Stage::kHistory || !data_.saved) return out_of_place("data that were set aside");
+  if (auto fine = check_data(aside.serial, aside.records); !fine) return fine;
+  data_ = {};
+  stage_ = Stage::kRecords;
+  return {};
+}
+
+/// What came is what was said to come.
+Status DumpReader::check_data(dns::Serial serial, std::uint64_t records) const {
+  if (data_.records != records)
+    return fail(Errc::kCorrupt, "{} has {} records where {} are said to be", to_text(zone_.name),
+                data_.records, records);
+  if (data_.reached && !(*data_.reached == serial))
+    return fail(Errc::kCorrupt, "the history of {} ends at {}, the zone has serial {}",
+                to_text(zone_.name), data_.reached->value, serial.value);
+  return {};
+}
+
+Status DumpReader::end_zone() {
+  if (!zone_.loaded && data_.records > 0) return out_of_place("records of a zone without data");
+  if (auto fine = check_data(zone_.serial, zone_.records); !fine) return fine;
+  counts_.records += data_.records;
+  stage_ = Stage::kBetween;
+  return {};
+}
+
+Status DumpReader::end(const DumpCounts& counts) {
+  if (stage_ != Stage::kBetween) return out_of_place("the end");
+  stage_ = Stage::kEnd;
+  if (!(counts == counts_)) return fail(Errc::kCorrupt, "the counts at the end do not fit");
+  Bytes more;
+  if (auto got = read(more, 1); got)
+    return fail(Errc::kCorrupt, "something stands behind the end");
+  else if (got.error().code != Errc::kTruncated)
+    return got;
+  return {};
+}
+
+Result<DumpCounts> check_dump(DumpReader& reader) {
+  for (;;) {
+    auto item = reader.next();
+    if (!item) return pass(item);
+    if (const auto* counts = std::get_if<DumpCounts>(&*item)) return *counts;
+  }
+}
+
+}  // namespace pando::zone

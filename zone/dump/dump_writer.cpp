@@ -1,0 +1,195 @@
+#include "zone/dump/dump_writer.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "zone/history/history.h"
+#include "zone/read/each_record.h"
+
+namespace pando::zone {
+
+namespace {
+
+std::size_t octets_of(const dns::NameView owner, ByteView rdata) noexcept {
+  return owner.size() + rdata.size() + 16;
+}
+
+std::uint64_t random_nonce() noexcept {
+  std::uint64_t nonce = 0;
+  while (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) {
+  }
+  return nonce;
+}
+
+/// A zone with damaged settings counts as a primary's.
+bool is_secondary(const ZoneView& zone) {
+  const auto settings = decode_zone_settings(zone.settings_bytes());
+  return settings && settings->is_secondary;
+}
+
+DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
+  DumpZone head;
+  head.name = dns::Name(zone.apex());
+  head.loaded = zone.loaded();
+  head.is_secondary = is_secondary(zone);
+  if (head.loaded) head.serial = zone.serial();
+  if (head.loaded) head.records = zone.record_count();
+  head.source = {zone.source_mtime_ns(), zone.source_octets(), zone.source_hash()};
+  if (side == nullptr) return head;
+  head.expires_at = side->expires_at.load(std::memory_order_relaxed);
+  head.next_refresh = side->next_refresh.load(std::memory_order_relaxed);
+  head.last_ok = side->last_ok.load(std::memory_order_relaxed);
+  return head;
+}
+
+/// How many of `saved`, from the first on, are of the oldest data that were set aside; those that
+/// were lost before are among them. 0: no such data.
+std::size_t of_oldest_aside(std::span<const ZoneSnapshot> saved) noexcept {
+  const auto first = std::find_if(saved.begin(), saved.end(), [](const ZoneSnapshot& one) {
+    return one.held() && one.aside != 0;
+  });
+  if (first == saved.end()) return 0;
+  const auto last = std::find_if(saved.rbegin(), saved.rend(), [&](const ZoneSnapshot& one) {
+    return one.held() && one.aside == first->aside;
+  });
+  return static_cast<std::size_t>(last.base() - saved.begin());
+}
+
+Status damaged(const ZoneSnapshot& saved, const dns::Name& apex) {
+  return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", saved.label, to_text(apex));
+}
+
+}  // namespace
+
+DumpWriter::DumpWriter(Sink sink, DumpHeader header)
+    : sink_(std::move(sink)), nonce_(random_nonce()) {
+  header.nonce = nonce_;
+  buffer_ = encode(header);
+}
+
+Status DumpWriter::put_zone(const ZoneView& zone, const shm::Store::SideEntry* side,
+                            std::span<const DumpNote> notes) {
+  const DumpZone head = head_of(zone, side);
+  Status done = put(head);
+  if (done) done = put_all(zone, head);
+  for (const DumpNote& note : notes)
+    if (done) done = put(note);
+  if (done) done = put(DumpZoneEnd{});
+  ++counts_.zones;
+  return done;
+}
+
+/// What was set aside, oldest first, then the zone's own data; with the saved versions of each.
+Status DumpWriter::put_all(const ZoneView& zone, const DumpZone& head) {
+  const std::vector<ZoneSnapshot> all = saved_versions(zone);
+  Saved saved(all);
+  while (const std::size_t count = of_oldest_aside(saved)) {
+    const ZoneView data = data_of(zone, saved[count - 1]);
+    if (!data) return damaged(saved[count - 1], head.name);
+    if (auto done = put_data(data, head.name, saved.first(count)); !done) return done;
+    if (auto done = put(DumpAside{data.serial(), data.record_count()}); !done) return done;
+    saved = saved.subspan(count);
+  }
+  if (head.loaded) counts_.records += head.records;
+  if (head.loaded) return put_data(zone, head.name, saved);
+  auto done = put_saved(saved, std::nullopt);
+  return done && !saved.empty() ? damaged(saved.front(), head.name) : done;
+}
+
+Status DumpWriter::put_data(const ZoneView& data, const dns::Name& apex, Saved saved) {
+  Status done = put_records(data, apex);
+  if (done) done = put_history(data, apex, saved);
+  if (done) done = put_saved(saved, data.serial());
+  return done && !saved.empty() ? damaged(saved.front(), apex) : done;
+}
+
+/// Those, in their order, that are lost or of serial `at`.
+Status DumpWriter::put_saved(Saved& saved, std::optional<dns::Serial> at) {
+  while (!saved.empty() && (!saved.front().held() || saved.front().serial == at)) {
+    ++counts_.saved;
+    if (auto done = put(DumpSaved{saved.front()}); !done) return done;
+    saved = saved.subspan(1);
+  }
+  return {};
+}
+
+Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
+  DumpPart part{{apex, {}, {}}};
+  std::uint64_t records = 0;
+  std::size_t octets = 0;
+  const auto flush_part = [&]() -> Status {
+    records += part.records.added.size();
+    octets = 0;
+    auto done = part.records.added.empty() ? Status() : put(part);
+    part.records.added.clear();
+    return done;
+  };
+  auto done = for_each_record(
+      data, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
+        part.records.added.push_back(
+            {dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
+        octets += octets_of(owner, rdata);
+        return octets < kDumpPartOctets ? Status() : flush_part();
+      });
+  if (done) done = flush_part();
+  if (!done) return done;
+  if (records != data.record_count())
+    return fail(Errc::kCorrupt, "{} has {} records where {} are counted", to_text(apex), records,
+                data.record_count());
+  return {};
+}
+
+/// Each saved version stands before the difference that starts from it.
+Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Saved& saved) {
+  auto reader = HistoryReader::from_oldest(data);
+  if (!reader) return {};
+  if (auto done = put_saved(saved, reader->from()); !done) return done;
+  DumpDifference part{reader->from(), reader->to(), false, {apex, {}, {}}};
+  std::size_t octets = 0;
+  const auto flush_part = [&](bool last) {
+    part.last = last;
+    octets = 0;
+    if (last) ++counts_.differences;
+    auto done = put(part);
+    part.records.removed.clear();
+    part.records.added.clear();
+    return done;
+  };
+  while (const HistoryRecord* record = reader->next()) {
+    if (!(reader->from() == part.from)) {
+      if (auto done = flush_part(true); !done) return done;
+      if (auto done = put_saved(saved, reader->from()); !done) return done;
+      part.from = reader->from();
+      part.to = reader->to();
+    }
+    auto& list = record->added ? part.records.added : part.records.removed;
+    list.push_back({dns::Name(record->owner), record->type, record->ttl,
+                    Bytes(record->rdata.begin(), record->rdata.end())});
+    octets += octets_of(record->owner, record->rdata);
+    if (octets < kDumpPartOctets) continue;
+    if (auto done = flush_part(false); !done) return done;
+  }
+  if (reader->damaged())
+    return fail(Errc::kCorrupt, "the change history of {} is damaged", to_text(apex));
+  return flush_part(true);
+}
+
+Status DumpWriter::put(const DumpItem& item) {
+  append_dump_record(buffer_, item, ++number_, nonce_);
+  return buffer_.size() < kDumpPartOctets ? Status() : flush();
+}
+
+Status DumpWriter::flush() {
+  auto done = sink_(buffer_);
+  octets_ += buffer_.size();
+  buffer_.clear();
+  return done;
+}
+
+Status DumpWriter::finish() {
+  if (auto done = put(counts_); !done) return done;
+  return buffer_.empty() ? Status() : flush();
+}
+
+}  // namespace pando::zone

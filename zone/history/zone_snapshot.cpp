@@ -1,0 +1,119 @@
+#include "zone/history/zone_snapshot.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "zone/trie/zone_layout.h"
+
+namespace pando::zone {
+
+namespace {
+
+static_assert(kMaxSavedLabel == SnapshotEntry::kLabelOctets, "a label fits its entry");
+
+bool may_be_in_label(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
+}
+
+/// Null unless the whole list can be read.
+const SnapshotList* list_at(const shm::Window& window, std::uint32_t ref) noexcept {
+  const auto* list = window.at(shm::Ref<SnapshotList>{ref});
+  const bool whole = list != nullptr && list->count <= kMaxSavedVersions &&
+                     window.room_after(list) >= SnapshotList::octets(list->count);
+  return whole ? list : nullptr;
+}
+
+}  // namespace
+
+Status check_label(std::string_view label) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (label.empty() || label.size() > kMaxSavedLabel)
+    return fail(Errc::kInvalid, "a label has 1 to {} characters", kMaxSavedLabel);
+  if (!std::all_of(label.begin(), label.end(), may_be_in_label))
+    return fail(Errc::kInvalid, "a label has letters, digits, '.', '_' and '-'");
+  if (std::all_of(label.begin(), label.end(), is_digit))
+    return fail(Errc::kInvalid, "'{}' would be a serial: a label has more than digits", label);
+  return {};
+}
+
+std::string_view to_text(ZoneSnapshot::State state) noexcept {
+  switch (state) {
+    case ZoneSnapshot::State::kHeld:
+      return "held";
+    case ZoneSnapshot::State::kHistoryEnded:
+      return "the change history ended";
+    case ZoneSnapshot::State::kTooLarge:
+      return "more has changed since than limits.snapshots allows";
+    case ZoneSnapshot::State::kStoreFull:
+      return "the store is nearly full";
+  }
+  return "not known";
+}
+
+std::vector<ZoneSnapshot> saved_versions(const ZoneView& zone) {
+  if (!zone) return {};
+  return read_saved(zone.window_, zone.entry_->saved);
+}
+
+const ZoneSnapshot* find_saved(const std::vector<ZoneSnapshot>& saved,
+                               std::string_view label) noexcept {
+  const auto found = std::find_if(saved.begin(), saved.end(),
+                                  [&](const ZoneSnapshot& one) { return one.label == label; });
+  return found == saved.end() ? nullptr : &*found;
+}
+
+ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version) {
+  if (!zone || !version.held()) return {};
+  if (version.aside == 0) return zone;
+  const auto* entry = zone.window_.at(shm::Ref<ZoneEntry>{version.aside});
+  if (entry == nullptr || zone.window_.room_after(entry) < entry->octets()) return {};
+  ZoneView view = zone;
+  view.entry_ = entry;
+  return view.apex() == zone.apex() ? view : ZoneView();
+}
+
+std::vector<ZoneSnapshot> read_saved(const shm::Window& window, std::uint32_t ref) {
+  std::vector<ZoneSnapshot> saved;
+  const SnapshotList* list = ref == 0 ? nullptr : list_at(window, ref);
+  if (list == nullptr) return saved;
+  for (const SnapshotEntry* entry = list->entries(); entry < list->entries() + list->count;
+       ++entry) {
+    const auto length = std::min<std::size_t>(entry->label_octets, kMaxSavedLabel);
+    saved.push_back({std::string(entry->label, length),
+                     {entry->serial},
+                     entry->taken,
+                     entry->records,
+                     static_cast<ZoneSnapshot::State>(entry->state),
+                     entry->aside});
+  }
+  return saved;
+}
+
+Result<std::uint32_t> write_saved(shm::Transaction& transaction,
+                                  const std::vector<ZoneSnapshot>& saved) {
+  if (saved.empty()) return 0U;
+  auto ref = transaction.allocate(SnapshotList::octets(saved.size()));
+  if (!ref) return pass(ref);
+  auto* list = transaction.writable(ref->as<SnapshotList>());
+  *list = {static_cast<std::uint32_t>(saved.size()), 0};
+  SnapshotEntry* entry = list->entries();
+  for (const ZoneSnapshot& one : saved) {
+    *entry = {one.aside,
+              one.serial.value,
+              one.taken,
+              one.records,
+              static_cast<std::uint8_t>(one.state),
+              static_cast<std::uint8_t>(one.label.size()),
+              {}};
+    std::memcpy(entry++->label, one.label.data(), one.label.size());
+  }
+  return ref->units;
+}
+
+void release_saved_list(shm::Transaction& transaction, std::uint32_t ref) {
+  const SnapshotList* list = ref == 0 ? nullptr : list_at(transaction.window(), ref);
+  if (list != nullptr) transaction.release(shm::Ref<>{ref}, SnapshotList::octets(list->count));
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,56 @@
+#include "zone/read/relative_name.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace pando::zone {
+
+namespace {
+
+std::uint8_t fold(std::uint8_t octet) noexcept { return dns::kFoldCase[octet]; }
+
+template <class T>
+void copy_ends(std::uint8_t* out, const std::uint8_t* in, std::size_t octets) noexcept {
+  std::memcpy(out, in, sizeof(T));
+  std::memcpy(out + octets - sizeof(T), in + octets - sizeof(T), sizeof(T));
+}
+
+/// memcpy with the commonest lengths in line, which are those of a label or two.
+std::uint8_t* copy_labels(std::uint8_t* out, ByteView in) noexcept {
+  const std::size_t octets = in.size();
+  if (octets >= 4 && octets <= 8)
+    copy_ends<std::uint32_t>(out, in.data(), octets);
+  else if (octets > 8 && octets <= 16)
+    copy_ends<std::uint64_t>(out, in.data(), octets);
+  else
+    for (std::size_t i = 0; i < octets; ++i) out[i] = in[i];
+  return out + octets;
+}
+
+}  // namespace
+
+ByteView relative_form(ByteView name, const OwnerName& owner) noexcept {
+  const std::size_t rest = owner.labels.size() + owner.apex.size();
+  if (name.size() < rest) return name;
+  const ByteView before = name.first(name.size() - rest);
+  // Of a label that ends with octet 0 the form would look like a whole name.
+  if (!is_relative(before)) return name;
+  const auto* const labels = before.data() + before.size();
+  const auto* const apex = labels + owner.labels.size();
+  const ByteView to = owner.apex.bytes();
+  const bool same = std::equal(owner.labels.begin(), owner.labels.end(), labels) &&
+                    std::equal(to.begin(), to.end(), apex,
+                               [](std::uint8_t a, std::uint8_t b) { return fold(a) == b; });
+  return same ? before : name;
+}
+
+ByteView whole_name(ByteView stored, const OwnerName& owner, NameRoom& room) noexcept {
+  const std::size_t octets = stored.size() + owner.labels.size() + owner.apex.size();
+  if (octets > room.size()) return {};
+  auto* out = copy_labels(copy_labels(room.data(), stored), owner.labels);
+  const ByteView apex = owner.apex.bytes();
+  std::transform(apex.begin(), apex.end(), out, fold);
+  return {room.data(), octets};
+}
+
+}  // namespace pando::zone

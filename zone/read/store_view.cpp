@@ -1,0 +1,494 @@
+#include "zone/read/store_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "zone/read/record_scan.h"
+#include "zone/trie/trie.h"
+
+namespace pando::zone {
+
+namespace {
+
+void delete_walk(TrieWalk* walk) { delete walk; }
+
+bool has_nsec(const RecordView& record) noexcept {
+  return static_cast<bool>(record.find(dns::RRType::kNSEC));
+}
+
+}  // namespace
+
+OwnerName RRsetView::owner() const noexcept {
+  const std::size_t octets = dns::wire_name_length({apex_, dns::kMaxNameOctets});
+  return {{block_ + sizeof(RecordHeader), block_[1]}, {apex_, octets}};
+}
+
+bool RRsetView::has_name_at_or_below(dns::NameView name) const noexcept {
+  if (data_ == nullptr) return false;
+  const OwnerName end = owner();
+  const std::size_t shared = end.labels.size() + end.apex.size();
+  // What a name in relative form must end with; mostly that says no.
+  const ByteView deeper = name.bytes().first(name.size() > shared ? name.size() - shared : 0);
+  const auto may_be = [&](ByteView stored) {
+    return stored.size() >= deeper.size() &&
+           std::equal(deeper.begin(), deeper.end(), stored.end() - std::ptrdiff_t(deeper.size()),
+                      [](auto a, auto b) { return dns::kFoldCase[a] == dns::kFoldCase[b]; });
+  };
+  bool found = false;
+  for_each_stored([&](ByteView stored) {
+    NameRoom room;
+    if (is_relative(stored)) stored = may_be(stored) ? whole_name(stored, end, room) : ByteView();
+    found = dns::is_wire_name(stored) &&
+            dns::NameView(stored.data(), stored.size()).is_at_or_below(name);
+    return !found;
+  });
+  return found;
+}
+
+bool RRsetView::has_whole_names() const noexcept {
+  bool whole = true;
+  if (type_ == kRelativeType)
+    for_each_stored([&](ByteView stored) {
+      whole = !is_relative(stored);
+      return whole;
+    });
+  return whole;
+}
+
+ByteView RRsetView::first_rdata() const noexcept {
+  if (count_ == 0 || type_ == kRelativeType) return {};
+  const std::uint8_t* const end = data_ + size_;
+  std::uint32_t length = static_cast<std::uint32_t>(dns::fixed_rdata_length(type_));
+  const std::uint8_t* p = length != 0 ? data_ : get_varint(data_, end, length);
+  if (p == nullptr || static_cast<std::size_t>(end - p) < length) return {};
+  return {p, length};
+}
+
+inline RecordView RecordView::at(shm::Window window, std::uint32_t ref,
+                                 const std::uint8_t* apex) noexcept {
+  RecordView view;
+  const auto* header = window.at(shm::Ref<RecordHeader>{ref});
+  if (header == nullptr || (header->flags & RecordHeader::kBranchBit) != 0) return view;
+  const auto* block = reinterpret_cast<const std::uint8_t*>(header);
+  if (first_rrset(block, block + window.room_after(block)) == nullptr) return view;
+  view.block_ = block;
+  view.window_ = window;
+  view.apex_ = apex;
+  return view;
+}
+
+RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept {
+  return RecordView::at(window, ref, apex.data());
+}
+
+const std::uint8_t* RecordView::first() const noexcept { return first_rrset(block_, end()); }
+
+const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) const noexcept {
+  RawRRset raw;
+  p = scan_rrset(p, end(), window_, raw);
+  if (p == nullptr) return nullptr;
+  out.data_ = raw.data;
+  out.block_ = block_;
+  out.apex_ = apex_;
+  out.size_ = raw.data_octets;
+  out.ttl_ = {raw.ttl};
+  out.type_ = static_cast<dns::RRType>(raw.type);
+  out.count_ = raw.rdata_count;
+  out.signature_count_ = raw.signature_count;
+  return p;
+}
+
+ByteView RecordView::relative_owner() const noexcept {
+  const ByteView labels(block_ + sizeof(RecordHeader), block_[1]);
+  return are_labels(labels) ? labels : ByteView();
+}
+bool RecordView::has_ns() const noexcept { return (block_[0] & RecordHeader::kHasNs) != 0; }
+bool RecordView::has_cname() const noexcept { return (block_[0] & RecordHeader::kHasCname) != 0; }
+bool RecordView::has_dname() const noexcept { return (block_[0] & RecordHeader::kHasDname) != 0; }
+std::size_t RecordView::rrset_count() const noexcept { return block_ == nullptr ? 0 : block_[2]; }
+
+RRsetView RecordView::find(dns::RRType type) const noexcept {
+  if (block_ == nullptr) return {};
+  const std::uint8_t* p = first();
+  for (unsigned left = block_[2]; left > 0 && p != nullptr; --left) {
+    RRsetView rrset;
+    p = step(p, rrset);
+    if (p != nullptr && rrset.type_ == type) return rrset;
+  }
+  return {};
+}
+
+std::uint32_t RecordView::shared_set(dns::RRType type) const noexcept {
+  if (block_ == nullptr) return 0;
+  const std::uint8_t* p = first();
+  for (unsigned left = block_[2]; left > 0 && p != nullptr; --left) {
+    RawRRset raw;
+    p = scan_rrset(p, end(), window_, raw);
+    if (p != nullptr && raw.type == static_cast<std::uint16_t>(type)) return raw.shared();
+  }
+  return 0;
+}
+
+// --- one zone ---
+
+inline RecordView ZoneView::record(std::uint32_t ref) const noexcept {
+  return RecordView::at(window_, ref, apex().data());
+}
+Trie ZoneView::names() const noexcept { return {window_, entry_->names, LeafKind::kRecord}; }
+Trie ZoneView::nsec3() const noexcept { return {window_, entry_->nsec3, LeafKind::kRecord}; }
+
+dns::NameView ZoneView::apex() const noexcept {
+  // Labels and, behind them, a root octet that the block has for this purpose.
+  return {reinterpret_cast<const std::uint8_t*>(entry_ + 1), entry_->name_octets + std::size_t{1}};
+}
+std::uint64_t ZoneView::data_version() const noexcept { return entry_->data_version; }
+bool ZoneView::loaded() const noexcept { return (entry_->flags & ZoneEntry::kLoaded) != 0; }
+std::uint32_t ZoneView::side_index() const noexcept { return entry_->side_index; }
+dns::Serial ZoneView::serial() const noexcept { return {entry_->serial}; }
+RecordView ZoneView::apex_record() const noexcept {
+  return loaded() ? record(entry_->apex) : RecordView{};
+}
+std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
+std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
+std::uint64_t ZoneView::history_octets() const noexcept { return entry_->history_octets; }
+bool ZoneView::has_saved() const noexcept { return entry_->saved != 0; }
+std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
+std::uint64_t ZoneView::source_octets() const noexcept { return entry_->source_octets; }
+std::uint64_t ZoneView::source_hash() const noexcept { return entry_->source_hash; }
+std::uint32_t ZoneView::source_stamp() const noexcept { return entry_->source_stamp; }
+std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
+
+ByteView ZoneView::settings_bytes() const noexcept {
+  const auto* table = window_.at(shm::Ref<SettingsTable>{root_->settings_table});
+  if (table == nullptr || window_.room_after(table) < SettingsTable::octets(table->count))
+    return {};
+  const SettingsEntry* const end = table->entries() + table->count;
+  const auto* found = std::find_if(table->entries(), end, [&](const SettingsEntry& entry) {
+    return entry.hash == entry_->settings_hash;
+  });
+  if (found == end) return {};
+  const auto* block = window_.at(shm::Ref<>{found->block}, found->octets);
+  if (block == nullptr) return {};
+  return {reinterpret_cast<const std::uint8_t*>(block), found->octets};
+}
+
+Denial ZoneView::denial() const noexcept {
+  if ((entry_->flags & ZoneEntry::kNsec) != 0) return Denial::kNsec;
+  return (entry_->flags & ZoneEntry::kNsec3) != 0 ? Denial::kNsec3 : Denial::kUnsigned;
+}
+
+Nsec3Parameters ZoneView::nsec3_parameters() const noexcept {
+  Nsec3Parameters parameters;
+  bool chosen = false;
+  apex_record().find(dns::RRType::kNSEC3PARAM).for_each_rdata([&](ByteView rdata) {
+    // RFC 5155 §4.1.2: a set with flags other than zero is not for use.
+    if (chosen || rdata.size() < 5 || rdata[1] != 0 || rdata[0] != 1) return;
+    chosen = true;
+    parameters.hash = rdata[0];
+    parameters.iterations = load_be16(rdata.data() + 2);
+    parameters.salt = rdata.subspan(5, std::min<std::size_t>(rdata[4], rdata.size() - 5));
+  });
+  return parameters;
+}
+
+RecordView ZoneView::topmost_barrier(const TrieMatch& found, std::size_t apex_labels,
+                                     std::uint8_t& labels) const noexcept {
+  const RecordView top = record(entry_->apex);
+  if (top && top.has_dname()) {  // RFC 6672 §2.3: a DNAME at the apex covers all below it
+    labels = static_cast<std::uint8_t>(apex_labels);
+    return top;
+  }
+  for (unsigned i = 0; i < found.ancestor_count; ++i) {
+    const RecordView ancestor = record(found.ancestors[i]);
+    if (!ancestor || (!ancestor.has_ns() && !ancestor.has_dname())) continue;
+    const ByteView owner(ancestor.block_ + sizeof(RecordHeader), ancestor.block_[1]);
+    std::size_t depth = 0;
+    for (std::size_t at = 0; at < owner.size(); at += owner[at] + std::size_t{1}) ++depth;
+    labels = static_cast<std::uint8_t>(apex_labels + depth);
+    return ancestor;
+  }
+  return {};
+}
+
+Match ZoneView::lookup(dns::NameView name) const noexcept {
+  Match match;
+  if (!loaded()) return match;
+  const std::size_t apex_labels = apex().label_count();
+  const ByteView labels = relative_labels(name, apex());
+  if (labels.empty()) {
+    match.exact = record(entry_->apex);
+    match.damaged = !match.exact;
+    match.encloser_labels = static_cast<std::uint8_t>(apex_labels);
+    return match;
+  }
+  const TrieKey key(labels);
+  TrieMatch found;
+  names().match(key, found);
+  if (found.exact) match.exact = record(found.nearest.ref.units);
+  match.damaged = found.damaged || (found.exact && !match.exact);
+  match.empty_non_terminal = found.prefix_of_leaf;
+  match.encloser_labels = static_cast<std::uint8_t>(apex_labels + key.labels_within(found.common));
+  match.barrier = topmost_barrier(found, apex_labels, match.barrier_labels);
+  // What is no ancestor of the name must not be taken for one.
+  match.damaged |= match.barrier_labels > match.encloser_labels;
+  return match;
+}
+
+RecordView ZoneView::record_at(dns::NameView name) const noexcept {
+  if (!loaded()) return {};
+  const ByteView labels = relative_labels(name, apex());
+  if (labels.empty()) return record(entry_->apex);
+  const LeafBlock leaf = names().find(TrieKey(labels), labels);
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::wildcard_below(dns::NameView encloser) const noexcept {
+  if (!loaded() || encloser.size() + 2 > dns::kMaxNameOctets) return {};
+  std::uint8_t wire[dns::kMaxNameOctets] = {1, '*'};
+  std::copy_n(encloser.data(), encloser.size(), wire + 2);
+  return record_at(dns::NameView(wire, encloser.size() + 2));
+}
+
+RecordView ZoneView::nsec_at_or_before(dns::NameView name) const noexcept {
+  if (!loaded()) return {};
+  const ByteView labels = relative_labels(name, apex());
+  LeafBlock leaf = labels.empty() ? LeafBlock{} : names().at_or_before(TrieKey(labels));
+  // A name without NSEC is glue or occluded: the cut or DNAME above it has one, and stands before
+  // all that is below it. More rounds are for zones that are not well formed.
+  constexpr unsigned kMaxRounds = 8;
+  for (unsigned round = 0; leaf && round < kMaxRounds; ++round) {
+    const RecordView candidate = record(leaf.ref.units);
+    if (!candidate) return {};
+    if (has_nsec(candidate)) return candidate;
+    const TrieKey key(candidate.relative_owner());
+    TrieMatch found;
+    names().match(key, found);
+    std::uint8_t ignored = 0;
+    const RecordView barrier = topmost_barrier(found, 0, ignored);
+    if (barrier && has_nsec(barrier)) return barrier;
+    leaf = names().before(key);
+  }
+  const RecordView top = record(entry_->apex);
+  return top && has_nsec(top) ? top : RecordView{};
+}
+
+namespace {
+
+constexpr std::size_t kHashOctets = 20;       // SHA-1, the only hash there is (RFC 5155 §11)
+constexpr std::size_t kHashLabelOctets = 32;  // base32hex of it
+
+/// First label of an NSEC3 owner: base32hex without padding, lower case (RFC 5155 §3.3).
+void hash_label(ByteView hash, std::uint8_t (&label)[1 + kHashLabelOctets]) noexcept {
+  static constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
+  label[0] = kHashLabelOctets;
+  for (std::size_t i = 0; i < kHashLabelOctets; ++i) {
+    const std::size_t bit = i * 5;
+    const unsigned high = hash[bit / 8];
+    const unsigned low = bit / 8 + 1 < kHashOctets ? hash[bit / 8 + 1] : 0U;
+    const unsigned window = high << 8 | low;
+    label[1 + i] = static_cast<std::uint8_t>(kDigits[(window >> (11 - bit % 8)) & 31U]);
+  }
+}
+
+/// Records of another owner than a hash are no part of a chain, wherever they stand in its order.
+bool is_hash_label(ByteView owner) noexcept {
+  if (owner.size() != 1 + kHashLabelOctets || owner[0] != kHashLabelOctets) return false;
+  return std::all_of(owner.begin() + 1, owner.end(), [](std::uint8_t octet) {
+    const std::uint8_t lower = dns::kFoldCase[octet];
+    return (lower >= '0' && lower <= '9') || (lower >= 'a' && lower <= 'v');
+  });
+}
+
+/// True when the record has an NSEC3 of the chain with these parameters.
+bool in_chain(const RecordView& record, const Nsec3Parameters& parameters) noexcept {
+  bool found = false;
+  record.find(dns::RRType::kNSEC3).for_each_rdata([&](ByteView rdata) {
+    found =
+        found || (rdata.size() > 5 && rdata[0] == parameters.hash &&
+                  load_be16(rdata.data() + 2) == parameters.iterations &&
+                  rdata[4] == parameters.salt.size() && rdata.size() > 5U + rdata[4] &&
+                  std::equal(parameters.salt.begin(), parameters.salt.end(), rdata.begin() + 5));
+  });
+  return found;
+}
+
+}  // namespace
+
+RecordView ZoneView::nsec3_match_or_cover(ByteView hash, bool& exact) const noexcept {
+  exact = false;
+  if (!loaded() || hash.size() != kHashOctets) return {};
+  std::uint8_t label[1 + kHashLabelOctets];
+  hash_label(hash, label);
+  const Trie trie = nsec3();
+  const Nsec3Parameters parameters = nsec3_parameters();
+  // Two chains stand mixed while parameters change (RFC 5155 §10.4): step back over the other one.
+  // Where one record in a hundred is ours, one search in 30,000 ends without having met it.
+  constexpr unsigned kMaxSteps = 1024;
+  TrieKey key(ByteView(label, sizeof label));
+  LeafBlock leaf = trie.at_or_before(key);
+  bool wrapped = false;
+  for (unsigned step = 0; step < kMaxSteps; ++step) {
+    if (!leaf) {  // before the first: the last one covers it (RFC 5155 §7.2.1)
+      if (wrapped) return {};
+      wrapped = true;
+      leaf = trie.last();
+      if (!leaf) return {};
+    }
+    const RecordView candidate = record(leaf.ref.units);
+    if (!candidate) return {};
+    const ByteView owner = candidate.relative_owner();
+    if (is_hash_label(owner) && in_chain(candidate, parameters)) {
+      exact = !wrapped && TrieKey(owner).compare(TrieKey(ByteView(label, sizeof label))) == 0;
+      return candidate;
+    }
+    leaf = trie.before(TrieKey(owner));
+  }
+  return {};
+}
+
+RecordView ZoneView::nsec3_at(ByteView hash) const noexcept {
+  if (!loaded() || hash.size() != kHashOctets) return {};
+  std::uint8_t label[1 + kHashLabelOctets];
+  hash_label(hash, label);
+  const ByteView labels(label, sizeof label);
+  const LeafBlock leaf = nsec3().find(TrieKey(labels), labels);
+  const RecordView candidate = leaf ? record(leaf.ref.units) : RecordView{};
+  return candidate && in_chain(candidate, nsec3_parameters()) ? candidate : RecordView{};
+}
+
+Trie ZoneView::trie_of(Tree tree) const noexcept {
+  return tree == Tree::kNames ? names() : nsec3();
+}
+
+RecordView ZoneView::nsec3_record_at(dns::NameView owner) const noexcept {
+  if (!loaded() || nsec3().empty()) return {};
+  const ByteView labels = relative_labels(owner, apex());
+  const LeafBlock leaf = nsec3().find(TrieKey(labels), labels);
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::record_before(Tree tree, dns::NameView name) const noexcept {
+  if (!loaded()) return {};
+  const LeafBlock leaf = trie_of(tree).before(TrieKey(relative_labels(name, apex())));
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::record_after(Tree tree, dns::NameView name) const {
+  if (!loaded()) return {};
+  TrieWalk walk(trie_of(tree));
+  walk.seek(TrieKey(relative_labels(name, apex())), false);
+  const LeafBlock leaf = walk.next();
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+RecordView ZoneView::last_record(Tree tree) const noexcept {
+  if (!loaded()) return {};
+  const LeafBlock leaf = trie_of(tree).last();
+  return leaf ? record(leaf.ref.units) : RecordView{};
+}
+
+dns::Name ZoneView::owner_of(const RecordView& record) const noexcept {
+  auto name = dns::Name::join(record.relative_owner(), apex());
+  return name ? *name : dns::Name(apex());
+}
+
+ZoneView::Cursor ZoneView::begin() const { return Cursor(*this); }
+
+ZoneView::Cursor::Cursor(ZoneView zone) : zone_(zone), walk_(nullptr, &delete_walk) {}
+
+RecordView ZoneView::Cursor::next() {
+  if (!zone_ || !zone_.loaded()) return {};
+  if (phase_ == Phase::kApex) {
+    phase_ = Phase::kNames;
+    walk_.reset(new TrieWalk(zone_.names()));
+    return zone_.record(zone_.entry_->apex);
+  }
+  while (phase_ != Phase::kEnd) {
+    if (const LeafBlock leaf = walk_->next()) return zone_.record(leaf.ref.units);
+    if (phase_ == Phase::kNames) walk_.reset(new TrieWalk(zone_.nsec3()));
+    phase_ = phase_ == Phase::kNames ? Phase::kNsec3 : Phase::kEnd;
+  }
+  return {};
+}
+
+// --- all zones ---
+
+StoreView::StoreView(shm::Window window, shm::Ref<> root, std::uint64_t version) noexcept
+    : window_(window), root_(window.at(root.as<RootData>())), version_(version) {}
+
+Trie StoreView::zones() const noexcept {
+  return {window_, root_ == nullptr ? 0 : root_->zones, LeafKind::kZone};
+}
+
+ZoneView StoreView::view_at(std::uint32_t ref) const noexcept {
+  ZoneView zone;
+  const auto* entry = window_.at(shm::Ref<ZoneEntry>{ref});
+  if (entry == nullptr || window_.room_after(entry) < entry->octets()) return zone;
+  const ByteView apex(reinterpret_cast<const std::uint8_t*>(entry + 1),
+                      entry->name_octets + std::size_t{1});
+  if (dns::wire_name_length(apex) != apex.size()) return zone;
+  zone.entry_ = entry;
+  zone.root_ = root_;
+  zone.window_ = window_;
+  return zone;
+}
+
+ZoneView StoreView::find_zone(dns::NameView name) const noexcept {
+  if (root_ == nullptr || root_->zones == 0) return {};
+  TrieMatch found;
+  zones().match(TrieKey(name.bytes().first(name.size() - 1)), found);
+  if (found.exact) return view_at(found.nearest.ref.units);
+  if (found.ancestor_count == 0) return {};
+  const std::uint32_t ref = found.ancestors[found.ancestor_count - 1];
+  const ZoneView zone = view_at(ref);
+  // The nearest leaf has been compared with the key. The others are where an ancestor belongs, but
+  // all that is asked of a zone must be in it.
+  const bool compared = ref == found.nearest.ref.units;
+  return compared || (zone && name.is_at_or_below(zone.apex())) ? zone : ZoneView{};
+}
+
+ZoneView StoreView::zone_at(dns::NameView apex) const noexcept {
+  if (root_ == nullptr) return {};
+  const ByteView labels = apex.bytes().first(apex.size() - 1);
+  const LeafBlock leaf = zones().find(TrieKey(labels), labels);
+  return leaf ? view_at(leaf.ref.units) : ZoneView{};
+}
+
+std::uint64_t StoreView::zone_count() const noexcept {
+  return root_ == nullptr ? 0 : root_->zone_count;
+}
+std::uint64_t StoreView::history_octets() const noexcept {
+  return root_ == nullptr ? 0 : root_->history_octets;
+}
+std::uint64_t StoreView::zones_aside() const noexcept {
+  return root_ == nullptr ? 0 : root_->zones_aside;
+}
+std::uint32_t StoreView::saved_losses() const noexcept {
+  return root_ == nullptr ? 0 : root_->saved_losses;
+}
+bool StoreView::has_retired() const noexcept { return root_ != nullptr && root_->retired != 0; }
+
+ByteView StoreView::server_settings_bytes() const noexcept {
+  if (root_ == nullptr) return {};
+  const auto* block = window_.at(shm::Ref<>{root_->server_settings}, root_->server_settings_octets);
+  if (block == nullptr) return {};
+  return {reinterpret_cast<const std::uint8_t*>(block), root_->server_settings_octets};
+}
+
+std::uint64_t StoreView::server_settings_tag() const noexcept {
+  return root_ == nullptr ? 0 : root_->server_settings_hash;
+}
+
+ZoneWalk::ZoneWalk(const StoreView& snapshot)
+    : snapshot_(snapshot), walk_(new TrieWalk(snapshot.zones()), &delete_walk) {}
+
+void ZoneWalk::seek_after(dns::NameView apex) {
+  walk_->seek(TrieKey(apex.bytes().first(apex.size() - 1)), false);
+}
+
+ZoneView ZoneWalk::next() {
+  const LeafBlock leaf = walk_->next();
+  return leaf ? snapshot_.view_at(leaf.ref.units) : ZoneView{};
+}
+
+}  // namespace pando::zone

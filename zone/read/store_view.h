@@ -1,0 +1,298 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "dns/name.h"
+#include "dns/types.h"
+#include "shm/map/ref.h"
+#include "zone/read/relative_name.h"
+#include "zone/settings/compiled_settings.h"
+
+/// Reading zone data in the store. Everything here is a view: valid while the version it came from
+/// is pinned. Damage in the store shows as "absent" or as other data, never as a fault or an
+/// endless loop (docs/ARCHITECTURE.md says how far that goes). Names in RDATA are as the store has
+/// them: who takes one for a name checks it first.
+namespace pando::zone {
+
+struct RootData;
+struct ZoneEntry;
+struct ZoneSnapshot;
+
+/// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 40 octets.
+class RRsetView {
+ public:
+  RRsetView() = default;
+  [[nodiscard]] explicit operator bool() const noexcept { return data_ != nullptr; }
+  [[nodiscard]] dns::RRType type() const noexcept { return type_; }
+  [[nodiscard]] dns::Ttl ttl() const noexcept { return ttl_; }  ///< of the RRSIGs too (RFC 4034 §3)
+  [[nodiscard]] std::uint16_t count() const noexcept {
+    return count_;
+  }  ///< RDATAs; 0 = only RRSIGs
+  [[nodiscard]] std::uint16_t signature_count() const noexcept { return signature_count_; }
+
+  /// Calls `visit(ByteView rdata)` for each RDATA (uncompressed wire form). A view lasts as long as
+  /// the version is pinned; of the type kRelativeType it lasts for the call alone.
+  template <class Visit>
+  void for_each_rdata(Visit&& visit) const;
+  /// Calls `visit(ByteView rest)` for each RRSIG; `rest` is its RDATA *without* the two octets
+  /// "type covered", which are type().
+  template <class Visit>
+  void for_each_signature(Visit&& visit) const;
+  /// First RDATA (SOA, CNAME, DNAME, NSEC, NSEC3: sets of one); empty when there is none, and for
+  /// the type kRelativeType, which is visited only.
+  [[nodiscard]] ByteView first_rdata() const noexcept;
+  /// Some name is at or below `name`; for the type kRelativeType.
+  [[nodiscard]] bool has_name_at_or_below(dns::NameView name) const noexcept;
+  /// No RDATA is in relative form: all views last as long as the version is pinned.
+  [[nodiscard]] bool has_whole_names() const noexcept;
+  /// The very same RRset, not one that is equal.
+  [[nodiscard]] bool is_same(const RRsetView& other) const noexcept { return data_ == other.data_; }
+
+ private:
+  friend class RecordView;
+  template <class Visit>
+  void for_each_stored(Visit&& visit) const;
+  [[nodiscard]] OwnerName owner() const noexcept;
+  const std::uint8_t* data_ = nullptr;   // packed RDATAs, then packed RRSIGs
+  const std::uint8_t* block_ = nullptr;  // the record
+  const std::uint8_t* apex_ = nullptr;   // a whole name
+  std::uint32_t size_ = 0;
+  dns::Ttl ttl_{};
+  dns::RRType type_{};
+  std::uint16_t count_ = 0;
+  std::uint16_t signature_count_ = 0;
+};
+static_assert(sizeof(RRsetView) == 40, "an answer has some hundred of them");
+
+class Trie;
+class TrieWalk;
+
+/// All RRsets at one owner name. Trivially copyable.
+class RecordView {
+ public:
+  RecordView() = default;
+  [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
+  /// Owner relative to the apex: wire labels without the root octet; empty at the apex, and when
+  /// the record is damaged.
+  [[nodiscard]] ByteView relative_owner() const noexcept;
+  [[nodiscard]] bool has_ns() const noexcept;  ///< flags: no search
+  [[nodiscard]] bool has_cname() const noexcept;
+  [[nodiscard]] bool has_dname() const noexcept;
+  [[nodiscard]] RRsetView find(dns::RRType type) const noexcept;
+  /// Calls `visit(RRsetView)` for each RRset in ascending order of type.
+  template <class Visit>
+  void for_each_rrset(Visit&& visit) const;
+  [[nodiscard]] std::size_t rrset_count() const noexcept;
+  /// Where the zone has that set once for many names (zone/record/shared_sets.h); 0 = in this
+  /// record.
+  [[nodiscard]] std::uint32_t shared_set(dns::RRType type) const noexcept;
+  bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
+
+ private:
+  friend class ZoneView;
+  friend RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept;
+  /// See record_view(); `apex` is a whole name.
+  static RecordView at(shm::Window window, std::uint32_t ref, const std::uint8_t* apex) noexcept;
+  /// The RRset at `p`; the position behind it, nullptr when damaged.
+  const std::uint8_t* step(const std::uint8_t* p, RRsetView& out) const noexcept;
+  [[nodiscard]] const std::uint8_t* first() const noexcept;
+  [[nodiscard]] const std::uint8_t* end() const noexcept {
+    return block_ + window_.room_after(block_);
+  }
+  const std::uint8_t* block_ = nullptr;
+  shm::Window window_;
+  const std::uint8_t* apex_ = nullptr;  // a whole name
+};
+
+/// The record block at `ref` of a zone with that apex, which lasts as long as what is read here;
+/// none when its header or labels are cut off.
+[[nodiscard]] RecordView record_view(shm::Window window, std::uint32_t ref,
+                                     dns::NameView apex) noexcept;
+
+/// What one descent of the names trie says about a name at or below the apex.
+struct Match {
+  RecordView exact;                 ///< the name owns records
+  bool empty_non_terminal = false;  ///< owns none, but something below it does (RFC 8020)
+  /// Longest existing ancestor-or-self of the name, ENTs included (RFC 4592 §3.3.1): number of
+  /// labels (without root) of that name. Equals the name's own count when it exists or is an ENT.
+  std::uint8_t encloser_labels = 0;
+  /// The topmost *proper* ancestor of the name that has NS (below the apex) or DNAME (apex
+  /// included): what stands between the name and authoritative data. NS before DNAME at one name.
+  RecordView barrier;
+  std::uint8_t barrier_labels = 0;  ///< labels (without root) of the barrier's owner
+  bool damaged = false;             ///< what is there cannot be read: nothing above counts
+};
+
+enum class Denial : std::uint8_t { kUnsigned, kNsec, kNsec3 };
+
+struct Nsec3Parameters {  // RFC 5155 §4
+  std::uint8_t hash = 1;
+  std::uint16_t iterations = 0;
+  ByteView salt;
+};
+
+/// One zone of a version. Trivially copyable.
+class ZoneView {
+ public:
+  ZoneView() = default;
+  [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
+  [[nodiscard]] dns::NameView apex() const noexcept;
+  [[nodiscard]] bool loaded() const noexcept;  ///< false: configured, no data yet → SERVFAIL
+  [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
+  [[nodiscard]] dns::Serial serial() const noexcept;
+  /// The version that changed the zone's data last: while it is the same, so are they, wherever the
+  /// compactor has moved them.
+  [[nodiscard]] std::uint64_t data_version() const noexcept;
+  [[nodiscard]] RecordView apex_record() const noexcept;
+  [[nodiscard]] RRsetView soa() const noexcept { return apex_record().find(dns::RRType::kSOA); }
+  [[nodiscard]] Denial denial() const noexcept;
+  [[nodiscard]] Nsec3Parameters nsec3_parameters() const noexcept;
+  [[nodiscard]] std::uint64_t record_count() const noexcept;
+  [[nodiscard]] std::uint64_t name_count() const noexcept;
+  /// Octets of the differences that the zone's history has (zone/history/history.h).
+  [[nodiscard]] std::uint64_t history_octets() const noexcept;
+  /// It may have saved versions: see zone/history/zone_snapshot.h.
+  [[nodiscard]] bool has_saved() const noexcept;
+
+  /// One descent for `name`, which must be at or below the apex.
+  [[nodiscard]] Match lookup(dns::NameView name) const noexcept;
+  /// Exact record at `name`, nothing else.
+  [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
+  /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
+  [[nodiscard]] RecordView wildcard_below(dns::NameView encloser) const noexcept;
+  /// The record that has an NSEC RRset and whose owner is `name` or the nearest before it in
+  /// canonical order (RFC 4035 §3.1.3.2), looking past glue; wraps never: the apex is first.
+  [[nodiscard]] RecordView nsec_at_or_before(dns::NameView name) const noexcept;
+  /// NSEC3 whose owner hash equals (`exact`) or else covers `hash` (20 octets, RFC 5155 §7.2).
+  /// `exact` false with a record: it covers. Only of the chain with nsec3_parameters(); none also
+  /// when another chain has 1,024 records in between.
+  [[nodiscard]] RecordView nsec3_match_or_cover(ByteView hash, bool& exact) const noexcept;
+  /// NSEC3 whose owner hash equals `hash` (20 octets), of the chain with nsec3_parameters().
+  [[nodiscard]] RecordView nsec3_at(ByteView hash) const noexcept;
+
+  /// The two ordered trees of a zone: names below the apex, and owners of NSEC3 records.
+  enum class Tree : std::uint8_t { kNames, kNsec3 };
+  /// The record with this very owner among the NSEC3 records, of whatever chain.
+  [[nodiscard]] RecordView nsec3_record_at(dns::NameView owner) const noexcept;
+  /// The nearest record before or behind `name` in canonical order, the last one; none at the end.
+  /// For the manager: record_after() uses the heap.
+  [[nodiscard]] RecordView record_before(Tree tree, dns::NameView name) const noexcept;
+  [[nodiscard]] RecordView record_after(Tree tree, dns::NameView name) const;
+  [[nodiscard]] RecordView last_record(Tree tree) const noexcept;
+
+  /// Full owner name of a record of this zone.
+  [[nodiscard]] dns::Name owner_of(const RecordView& record) const noexcept;
+
+  /// Ordered walk (apex, names in canonical order, then NSEC3 owners in hash order); resumable at
+  /// any record, so a transfer can go on where its last message ended.
+  class Cursor;
+  [[nodiscard]] Cursor begin() const;
+
+  [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
+  [[nodiscard]] std::uint64_t settings_tag()
+      const noexcept;  ///< equal tags = equal settings: cacheable
+  /// Modification time, size, hash and stamp of the zone file the data came from (ZoneFileInfo); 0
+  /// when from elsewhere.
+  [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
+  [[nodiscard]] std::uint64_t source_octets() const noexcept;
+  [[nodiscard]] std::uint64_t source_hash() const noexcept;
+  [[nodiscard]] std::uint32_t source_stamp() const noexcept;
+
+ private:
+  friend class StoreView;
+  friend class Draft;
+  friend class DetachedDraft;
+  friend class ZoneWalk;
+  friend class Comparison;
+  friend class HistoryReader;
+  friend std::vector<ZoneSnapshot> saved_versions(const ZoneView& zone);
+  friend ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version);
+  friend std::uint64_t history_octets(const ZoneView& zone, dns::Serial from, dns::Serial to);
+  [[nodiscard]] Trie names() const noexcept;
+  [[nodiscard]] Trie nsec3() const noexcept;
+  [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
+  [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept;
+  [[nodiscard]] RecordView topmost_barrier(const struct TrieMatch& found, std::size_t apex_labels,
+                                           std::uint8_t& labels) const noexcept;
+  const ZoneEntry* entry_ = nullptr;
+  const RootData* root_ = nullptr;
+  shm::Window window_;
+};
+
+/// See ZoneView::begin(). next() gives each record once, then an empty view.
+class ZoneView::Cursor {
+ public:
+  explicit Cursor(ZoneView zone);
+  RecordView next();
+
+ private:
+  enum class Phase : std::uint8_t { kApex, kNames, kNsec3, kEnd };
+  ZoneView zone_;
+  Phase phase_ = Phase::kApex;
+  std::unique_ptr<TrieWalk, void (*)(TrieWalk*)> walk_;
+};
+
+class ZoneWalk;
+
+/// One whole version.
+class StoreView {
+ public:
+  StoreView() = default;
+  StoreView(shm::Window window, shm::Ref<> root, std::uint64_t version) noexcept;
+  [[nodiscard]] explicit operator bool() const noexcept { return root_ != nullptr; }
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+  /// The zone with the longest apex that `name` is at or below.
+  [[nodiscard]] ZoneView find_zone(dns::NameView name) const noexcept;
+  /// The zone whose apex is exactly `apex`.
+  [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
+  /// Calls `visit(ZoneView)` for all zones in canonical order.
+  template <class Visit>
+  void for_each_zone(Visit&& visit) const;
+  [[nodiscard]] std::uint64_t zone_count() const noexcept;
+  [[nodiscard]] std::uint64_t history_octets() const noexcept;  ///< of all zones
+  /// How many zones' data are set aside for saved versions.
+  [[nodiscard]] std::uint64_t zones_aside() const noexcept;
+  /// Changeset whenever a saved version is lost.
+  [[nodiscard]] std::uint32_t saved_losses() const noexcept;
+  /// There are blocks of replaced zones to give back: see Draft::dismantle_retired().
+  [[nodiscard]] bool has_retired() const noexcept;
+  [[nodiscard]] ByteView server_settings_bytes() const noexcept;
+  [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;
+
+ private:
+  friend class ZoneWalk;
+  friend class Draft;
+  friend class DetachedDraft;
+  [[nodiscard]] Trie zones() const noexcept;
+  [[nodiscard]] ZoneView view_at(std::uint32_t ref) const noexcept;
+  shm::Window window_;
+  const RootData* root_ = nullptr;
+  std::uint64_t version_ = 0;
+};
+
+/// Zones of a version in canonical order.
+class ZoneWalk {
+ public:
+  explicit ZoneWalk(const StoreView& snapshot);
+  /// Starts behind `apex` (which need not exist).
+  void seek_after(dns::NameView apex);
+  /// The next zone, or an empty view.
+  ZoneView next();
+
+ private:
+  StoreView snapshot_;
+  std::unique_ptr<TrieWalk, void (*)(TrieWalk*)> walk_;
+};
+
+template <class Visit>
+void StoreView::for_each_zone(Visit&& visit) const {
+  ZoneWalk walk(*this);
+  while (const ZoneView zone = walk.next()) visit(zone);
+}
+
+}  // namespace pando::zone
+
+#include "zone/read/store_view_inl.h"

@@ -1,0 +1,101 @@
+#include "zone/trie/key.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace pando::zone {
+
+namespace {
+
+/// Symbols of one octet; second is kLabelEnd when one symbol is enough.
+struct OctetSymbols {
+  std::uint8_t first;
+  std::uint8_t second;
+};
+
+constexpr bool is_plain(unsigned octet) {
+  return octet == '*' || octet == '-' || octet == '_' || (octet >= '0' && octet <= '9') ||
+         (octet >= 'a' && octet <= 'z');
+}
+
+/// Walks the octets in order; plain ones get the next symbol, runs of others share an escape symbol
+/// as long as its 47 values last.
+constexpr std::array<OctetSymbols, 256> make_table() {
+  std::array<OctetSymbols, 256> table{};
+  std::uint8_t next = kLabelEnd + 1;
+  std::uint8_t escape = 0;
+  std::uint8_t value = 0;
+  for (unsigned octet = 0; octet < 256; ++octet) {
+    if (octet >= 'A' && octet <= 'Z') continue;
+    if (is_plain(octet)) {
+      table[octet] = {next++, kLabelEnd};
+      escape = 0;
+      continue;
+    }
+    if (escape == 0 || value == kSymbols - 1) {
+      escape = next++;
+      value = 0;
+    }
+    table[octet] = {escape, ++value};
+  }
+  for (unsigned octet = 'A'; octet <= 'Z'; ++octet) table[octet] = table[octet + ('a' - 'A')];
+  return table;
+}
+
+constexpr auto kTable = make_table();
+static_assert(sizeof(OctetSymbols) == 2);
+static_assert(kTable[255].first < kSymbols,
+              "symbols above 47 would fall outside a branch's bitmap");
+
+}  // namespace
+
+void TrieKey::assign(ByteView labels) noexcept {
+  std::array<std::uint8_t, dns::kMaxLabels + 1> starts;
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < labels.size() && count <= dns::kMaxLabels;
+       at += labels[at] + std::size_t{1})
+    starts[count++] = static_cast<std::uint8_t>(at);
+
+  std::uint8_t* out = symbols_.data();
+  while (count-- > 0) {
+    const std::uint8_t* octet = labels.data() + starts[count];
+    const std::uint8_t* const end = octet + 1 + *octet;
+    while (++octet < end) {
+      // Both are written and the second perhaps overwritten: no branch that could be mispredicted.
+      const OctetSymbols symbols = kTable[*octet];
+      std::memcpy(out, &symbols, sizeof symbols);
+      out += symbols.second == kLabelEnd ? 1 : 2;
+    }
+    *out++ = kLabelEnd;
+  }
+  length_ = static_cast<std::uint16_t>(out - symbols_.data());
+}
+
+std::size_t TrieKey::labels_within(std::size_t symbols) const noexcept {
+  const auto end =
+      symbols_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(symbols, length_));
+  return static_cast<std::size_t>(std::count(symbols_.begin(), end, kLabelEnd));
+}
+
+std::size_t TrieKey::common_prefix(const TrieKey& other) const noexcept {
+  const std::size_t shorter = std::min(length_, other.length_);
+  std::size_t at = 0;
+  while (at + 8 <= shorter) {
+    std::uint64_t a;
+    std::uint64_t b;
+    std::memcpy(&a, symbols_.data() + at, 8);
+    std::memcpy(&b, other.symbols_.data() + at, 8);
+    if (a != b) return at + static_cast<std::size_t>(__builtin_ctzll(a ^ b)) / 8;
+    at += 8;
+  }
+  while (at < shorter && symbols_[at] == other.symbols_[at]) ++at;
+  return at;
+}
+
+int TrieKey::compare(const TrieKey& other) const noexcept {
+  const std::size_t shorter = std::min(length_, other.length_);
+  const int order = std::memcmp(symbols_.data(), other.symbols_.data(), shorter);
+  return order != 0 ? order : static_cast<int>(length_) - static_cast<int>(other.length_);
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,33 @@
+#include "zone/build/draft.h"
+#include "zone/history/history.h"
+#include "zone/record/shared_sets.h"
+#include "zone/trie/zone_layout.h"
+
+// A file of its own, so that the tests of an upgrade can have the programs of another layout
+// (tests/CMakeLists.txt) without compiling anything else a second time.
+
+#ifndef PANDO_LAYOUT_RAISED_BY
+#define PANDO_LAYOUT_RAISED_BY 0
+#endif
+
+namespace pando::zone {
+
+namespace {
+
+std::uint64_t fold(std::uint64_t seed, std::uint64_t value) {
+  return (seed ^ value) * 0x9E3779B97F4A7C15U;
+}
+
+}  // namespace
+
+std::uint64_t layout_fingerprint() noexcept {
+  std::uint64_t print = kFormatVersion + PANDO_LAYOUT_RAISED_BY;
+  for (const std::size_t size :
+       {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry), sizeof(RootData),
+        sizeof(SnapshotEntry), sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols},
+        kInlineDataOctets, kSharedPageOctets, kHistoryPieceOctets, shm::kUnit})
+    print = fold(print, size);
+  return print;
+}
+
+}  // namespace pando::zone

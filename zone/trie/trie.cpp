@@ -1,0 +1,202 @@
+#include "zone/trie/trie.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "zone/trie/zone_layout.h"
+
+namespace pando::zone {
+
+const Branch* Trie::branch_at(std::uint32_t ref, LeafBlock& leaf) const noexcept {
+  const auto* block = window_.at(shm::Ref<Branch>{ref});
+  if (block == nullptr) [[unlikely]]
+    return nullptr;
+  if ((block->header & 1) == 0) {
+    leaf = {reinterpret_cast<const std::uint8_t*>(block), shm::Ref<>{ref}};
+    return nullptr;
+  }
+  const std::size_t octets = Branch::octets(block->count());
+  return window_.room_after(block) >= octets && block->count() >= 2 ? block : nullptr;
+}
+
+ByteView Trie::labels_of(LeafBlock leaf) const noexcept {
+  const std::size_t header = kind_ == LeafKind::kRecord ? sizeof(RecordHeader) : sizeof(ZoneEntry);
+  const std::uint64_t room = window_.room_after(leaf.data);
+  if (room < header || room < header + leaf.data[1]) [[unlikely]]
+    return {};
+  const ByteView labels(leaf.data + header, leaf.data[1]);
+  return are_labels(labels) ? labels : ByteView{};
+}
+
+void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
+  out.nearest = {};
+  out.common = 0;
+  out.exact = out.prefix_of_leaf = out.damaged = false;
+  out.ancestor_count = 0;
+  if (root_ == 0) return;
+
+  // Names that may be ancestors: where the key goes on at a label border, a leaf may end.
+  struct Candidate {
+    std::uint32_t ref;
+    std::uint16_t offset;
+  };
+  Candidate candidates[TrieMatch::kMaxAncestors];
+  std::size_t candidate_count = 0;
+
+  std::uint32_t ref = root_;
+  std::size_t next_offset = 0;
+  bool on_path = true;
+  LeafBlock leaf;
+  while (const Branch* branch = branch_at(ref, leaf)) {
+    const std::size_t offset = branch->offset();
+    if (offset < next_offset) {
+      out.damaged = true;
+      return;
+    }
+    next_offset = offset + 1;
+    const unsigned symbol = key[offset];
+    on_path = on_path && branch->has(symbol);
+    if (symbol != kLabelEnd && branch->has(kLabelEnd) && key.is_label_border(offset) &&
+        candidate_count < TrieMatch::kMaxAncestors)
+      candidates[candidate_count++] = {branch->children()[0], static_cast<std::uint16_t>(offset)};
+    ref = branch->children()[on_path ? branch->index_of(symbol) : 0];
+  }
+  if (!leaf) {
+    out.damaged = true;
+    return;
+  }
+  out.nearest = leaf;
+  const ByteView labels = labels_of(leaf);
+  if (labels.empty() && leaf.data[1] != 0) {
+    out.damaged = true;
+    return;
+  }
+  const TrieKey leaf_key(labels);
+  out.common = key.common_prefix(leaf_key);
+  out.exact = out.common == key.length() && out.common == leaf_key.length();
+  out.prefix_of_leaf = !out.exact && out.common == key.length();
+  for (std::size_t i = 0; i < candidate_count && candidates[i].offset <= out.common; ++i) {
+    LeafBlock ancestor;
+    if (branch_at(candidates[i].ref, ancestor) == nullptr && ancestor && ancestor.ref != leaf.ref)
+      out.ancestors[out.ancestor_count++] = candidates[i].ref;
+  }
+  if (out.common == leaf_key.length() && out.common < key.length() &&
+      out.ancestor_count < TrieMatch::kMaxAncestors)
+    out.ancestors[out.ancestor_count++] = leaf.ref.units;
+}
+
+LeafBlock Trie::find(const TrieKey& key, ByteView labels) const noexcept {
+  if (root_ == 0) return {};
+  std::uint32_t ref = root_;
+  std::size_t next_offset = 0;
+  LeafBlock leaf;
+  while (const Branch* branch = branch_at(ref, leaf)) {
+    const std::size_t offset = branch->offset();
+    const unsigned symbol = key[offset];
+    if (offset < next_offset || !branch->has(symbol)) return {};
+    next_offset = offset + 1;
+    ref = branch->children()[branch->index_of(symbol)];
+  }
+  if (!leaf) return {};
+  const ByteView found = labels_of(leaf);
+  const bool same = found.size() == labels.size() && leaf.data[1] == labels.size() &&
+                    std::equal(found.begin(), found.end(), labels.begin(), [](auto a, auto b) {
+                      return dns::kFoldCase[a] == dns::kFoldCase[b];
+                    });
+  return same ? leaf : LeafBlock{};
+}
+
+LeafBlock Trie::leaf_below(std::uint32_t ref, bool last) const noexcept {
+  LeafBlock leaf;
+  std::size_t next_offset = 0;
+  while (const Branch* branch = branch_at(ref, leaf)) {
+    if (branch->offset() < next_offset) return {};
+    next_offset = branch->offset() + 1;
+    ref = branch->children()[last ? branch->count() - 1 : 0];
+  }
+  return leaf;
+}
+
+LeafBlock Trie::last() const noexcept { return root_ == 0 ? LeafBlock{} : leaf_below(root_, true); }
+
+LeafBlock Trie::preceding(const TrieKey& key, bool or_equal) const noexcept {
+  TrieMatch found;
+  match(key, found);
+  if (found.damaged || !found.nearest) return {};
+  if (found.exact && or_equal) return found.nearest;
+  // Second descent, along the common prefix: the best sibling subtree to the left so far.
+  std::uint32_t before = 0;
+  std::uint32_t ref = root_;
+  LeafBlock leaf;
+  while (const Branch* branch = branch_at(ref, leaf)) {
+    const std::size_t offset = branch->offset();
+    if (!found.exact && offset > found.common) break;  // all below is on one side of the key
+    const unsigned index = branch->index_of(key[offset]);
+    if (index > 0) before = branch->children()[index - 1];
+    if (!branch->has(key[offset])) {
+      // The key leaves the trie here; what is left of it stands in `before`.
+      return before == 0 ? LeafBlock{} : leaf_below(before, true);
+    }
+    ref = branch->children()[index];
+  }
+  // `ref` is the subtree that shares exactly the common prefix: it is wholly before or after.
+  const TrieKey leaf_key(labels_of(found.nearest));
+  if (leaf_key.compare(key) < 0) return leaf_below(ref, true);
+  return before == 0 ? LeafBlock{} : leaf_below(before, true);
+}
+
+TrieWalk::TrieWalk(const Trie& trie)
+    : trie_(trie),
+      left_((std::max(trie.window().limit(), shm::kFirstBlock) - shm::kFirstBlock) / shm::kUnit),
+      pending_(trie.root()) {}
+
+void TrieWalk::seek(const TrieKey& key, bool inclusive) {
+  stack_.clear();
+  pending_ = 0;
+  TrieMatch found;
+  trie_.match(key, found);
+  if (found.damaged || !found.nearest) return;
+  std::uint32_t ref = trie_.root();
+  LeafBlock leaf;
+  while (const Branch* branch = trie_.branch_at(ref, leaf)) {
+    const std::size_t offset = branch->offset();
+    if (!found.exact && offset > found.common) break;
+    const unsigned index = branch->index_of(key[offset]);
+    if (!branch->has(key[offset])) {  // the key would stand before this child
+      stack_.push_back({ref, index});
+      return;
+    }
+    stack_.push_back({ref, index + 1});
+    ref = branch->children()[index];
+  }
+  // `ref` shares the whole common prefix with the key: it stands wholly before or behind it.
+  const int order = TrieKey(trie_.labels_of(found.nearest)).compare(key);
+  if (order > 0 || (order == 0 && inclusive)) pending_ = ref;
+}
+
+LeafBlock TrieWalk::descend(std::uint32_t ref) {
+  LeafBlock leaf;
+  while (const Branch* branch = trie_.branch_at(ref, leaf)) {
+    if (stack_.size() > kMaxKeySymbols) return {};
+    stack_.push_back({ref, 1});
+    ref = branch->children()[0];
+  }
+  return leaf;
+}
+
+LeafBlock TrieWalk::next() {
+  if (left_ == 0) return {};
+  --left_;
+  if (pending_ != 0) return descend(std::exchange(pending_, 0));
+  while (!stack_.empty()) {
+    Frame& top = stack_.back();
+    LeafBlock ignored;
+    const Branch* branch = trie_.branch_at(top.ref, ignored);
+    if (branch == nullptr) return {};
+    if (top.next_child < branch->count()) return descend(branch->children()[top.next_child++]);
+    stack_.pop_back();
+  }
+  return {};
+}
+
+}  // namespace pando::zone

@@ -1,0 +1,329 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "base/bytes.h"
+#include "shm/map/ref.h"
+#include "zone/trie/key.h"
+
+/// The bytes of zone data in the store. Only zone/ and its white-box tests include this.
+///
+///   RootData ── zones trie ── ZoneEntry ──┬─ apex record
+///                                         ├─ names trie ── name records
+///                                         ├─ NSEC3 trie ── name records
+///                                         ├─ history trie ── differences (zone/history/history.h)
+///                                         └─ SnapshotList ── ZoneEntry of data set aside
+///
+/// A trie reference points at a branch or at a leaf (ZoneEntry or name record): bit 0 of the
+/// block's first octet says which, so a reference needs no tag and a child costs four octets.
+namespace pando::zone {
+
+/// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
+inline constexpr std::uint32_t kFormatVersion = 6;
+
+/// Trie branch: 8 octets, then one 32-bit reference per child, in symbol order.
+///
+///   bit 0      1: this block is a branch
+///   bits 1-48  which of the 48 symbols have a child
+///   bits 49-58 offset of the tested symbol in the key; grows strictly on the way down
+struct Branch {
+  std::uint64_t header;
+
+  static constexpr std::uint64_t kBitmapMask = ((std::uint64_t{1} << kSymbols) - 1) << 1;
+  static constexpr unsigned kOffsetShift = 49;
+
+  [[nodiscard]] static constexpr std::uint64_t make(std::uint64_t bitmap, std::size_t offset) {
+    return 1U | (bitmap << 1) | (std::uint64_t{offset} << kOffsetShift);
+  }
+  [[nodiscard]] std::uint64_t bitmap() const noexcept { return (header & kBitmapMask) >> 1; }
+  [[nodiscard]] std::size_t offset() const noexcept { return (header >> kOffsetShift) & 0x3FF; }
+  [[nodiscard]] unsigned count() const noexcept {
+    return static_cast<unsigned>(std::popcount(header & kBitmapMask));
+  }
+  [[nodiscard]] bool has(unsigned symbol) const noexcept {
+    return ((header >> (symbol + 1)) & 1) != 0;
+  }
+  /// Number of children before `symbol`.
+  [[nodiscard]] unsigned index_of(unsigned symbol) const noexcept {
+    const std::uint64_t below = ((std::uint64_t{2} << symbol) - 1) & kBitmapMask;
+    return static_cast<unsigned>(std::popcount(header & below));
+  }
+  [[nodiscard]] const std::uint32_t* children() const noexcept {
+    return reinterpret_cast<const std::uint32_t*>(this + 1);
+  }
+  [[nodiscard]] std::uint32_t* children() noexcept {
+    return reinterpret_cast<std::uint32_t*>(this + 1);
+  }
+  [[nodiscard]] static constexpr std::size_t octets(unsigned count) noexcept {
+    return sizeof(std::uint64_t) + count * sizeof(std::uint32_t);
+  }
+};
+static_assert(sizeof(Branch) == 8 && std::is_trivially_copyable_v<Branch>,
+              "children start behind the header");
+static_assert(kMaxKeySymbols <= 0x400, "a key offset must fit ten bits");
+
+/// Name record: one contiguous block.
+///
+///   0       1        2        3
+///   | flags | length | RRsets | owner labels … | RRset | RRset | …
+///
+/// RRset, unaligned:
+///   | form | type 1-2 | [RDATAs u16] | [RRSIGs u16] | TTL 1-4 | [size varint] | data |
+/// `form`: see RRsetForm; it says which lengths the others have. `data`: RDATAs, then RRSIGs.
+/// RDATAs of a fixed-length type are bare; all else has a varint length before it. RRSIGs leave out
+/// "type covered". A server's name (NS) that ends with the owner, octet by octet, and the apex in
+/// lower case leaves both out; it is told from a whole name by its last octet, which is not 0, or
+/// by having none (zone/read/relative_name.h). In shared pages names are whole. size 0: the data is
+/// too large to live here and stands in a block of its own: | reference u32 | size u32 |. With
+/// kSharedBit in that size it stands in one of the zone's shared pages (zone/record/shared_sets.h),
+/// with those of other names.
+struct RecordHeader {
+  std::uint8_t flags;
+  std::uint8_t name_octets;
+  std::uint8_t rrset_count;
+
+  static constexpr std::uint8_t kBranchBit = 1;  // never set here
+  static constexpr std::uint8_t kHasNs = 2;
+  static constexpr std::uint8_t kHasCname = 4;
+  static constexpr std::uint8_t kHasDname = 8;
+  static constexpr std::uint8_t kHasNsec = 16;
+};
+static_assert(sizeof(RecordHeader) == 3, "owner labels start at octet 3");
+
+/// Bounds what a reader does that meets a damaged count: a power of two less one.
+inline constexpr std::uint16_t kMaxRdataCount = (1U << 13) - 1;
+
+/// First octet of an RRset:
+///
+///   bits 0-2  RDATAs; 7 = their number stands behind the type
+///   bits 3-4  RRSIGs; 3 = their number stands behind that
+///   bits 5-6  octets of the TTL less one
+///   bit 7     the type has two octets, else one
+///
+/// Nearly all sets have few records, a type below 256 and a TTL of two or three octets.
+struct RRsetForm {
+  std::uint8_t octet;
+
+  static constexpr unsigned kManyRdatas = 7;
+  static constexpr unsigned kManySignatures = 3;
+
+  [[nodiscard]] static constexpr RRsetForm make(std::uint16_t type, std::size_t rdatas,
+                                                std::size_t signatures, std::uint32_t ttl) {
+    const unsigned ttl_octets = ttl == 0 ? 1 : (static_cast<unsigned>(std::bit_width(ttl)) + 7) / 8;
+    return {static_cast<std::uint8_t>((rdatas < kManyRdatas ? rdatas : kManyRdatas) |
+                                      (signatures < kManySignatures ? signatures : kManySignatures)
+                                          << 3 |
+                                      (ttl_octets - 1) << 5 | (type > 0xFF ? 0x80U : 0U))};
+  }
+  [[nodiscard]] unsigned rdatas() const noexcept { return octet & 7U; }
+  [[nodiscard]] unsigned signatures() const noexcept { return octet >> 3 & 3U; }
+  [[nodiscard]] unsigned ttl_octets() const noexcept { return (octet >> 5 & 3U) + 1; }
+  [[nodiscard]] unsigned type_octets() const noexcept { return (octet >> 7) + 1U; }
+  /// Nothing stands between a type of one octet and the TTL.
+  [[nodiscard]] bool is_short() const noexcept {
+    return octet < 0x80 && rdatas() != kManyRdatas && signatures() != kManySignatures;
+  }
+  /// What stands before the size, this octet included.
+  [[nodiscard]] std::size_t octets() const noexcept {
+    return std::size_t{1} + type_octets() + (rdatas() == kManyRdatas ? 2 : 0) +
+           (signatures() == kManySignatures ? 2 : 0) + ttl_octets();
+  }
+  /// No size stands there: a few RDATAs of that many octets each are all there is.
+  [[nodiscard]] bool implies_size(std::size_t fixed_octets) const noexcept {
+    return fixed_octets != 0 && signatures() == 0 && rdatas() != 0 && rdatas() != kManyRdatas;
+  }
+};
+static_assert(sizeof(RRsetForm) == 1, "the type starts at octet 1");
+
+/// Data of an RRset above this many octets gets a block of its own, so that replacing one small set
+/// (a SOA) never copies a big one (a DNSKEY set with its signatures).
+inline constexpr std::size_t kInlineDataOctets = 768;
+inline constexpr std::size_t kExternalOctets = 8;
+inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
+
+/// Leaf of the zones trie; the apex's labels and the root octet follow.
+///
+///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
+///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
+///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
+///   88 its octets | 96 saved versions | 100 source stamp | 104 source hash | 112 apex labels …
+///
+/// Data that was set aside (zone/history/zone_snapshot.h) has such a block, too, to which
+/// SnapshotList leads: without settings and saved versions, and with the history that led to it.
+struct ZoneEntry {
+  std::uint8_t flags;
+  std::uint8_t name_octets;
+  std::uint16_t unused;
+  std::uint32_t side_index;
+  std::uint32_t apex;
+  std::uint32_t names;
+  std::uint32_t nsec3;
+  std::uint32_t serial;
+  std::uint64_t settings_hash;  // finds the settings in RootData's table
+  std::uint64_t record_count;
+  std::uint64_t name_count;
+  std::int64_t source_mtime_ns;
+  std::uint64_t source_octets;
+  std::uint64_t data_version;     // that changed the data last
+  std::uint32_t shared;           // newest SharedPage, 0 = none
+  std::uint32_t history;          // trie of differences, 0 = none
+  std::uint32_t history_first;    // serial that the oldest difference starts from
+  std::uint32_t history_records;  // ever written to it, modulo 2^32
+  std::uint64_t history_octets;   // in blocks of differences, the trie's branches apart
+  std::uint32_t saved;            // SnapshotList, 0 = none
+  std::uint32_t source_stamp;
+  std::uint64_t source_hash;
+
+  static constexpr std::uint8_t kLoaded = 2;
+  static constexpr std::uint8_t kNsec = 4;
+  static constexpr std::uint8_t kNsec3 = 8;
+
+  [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
+};
+static_assert(sizeof(ZoneEntry) == 112 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 112");
+
+/// One saved version of a zone (zone/history/zone_snapshot.h).
+///
+///   0 aside | 4 serial | 8 taken | 16 records | 24 state | 25 octets of the label | 26 label …
+struct SnapshotEntry {
+  static constexpr std::size_t kLabelOctets = 46;
+
+  std::uint32_t aside;  // ZoneEntry of the data it is a version of, 0 = the zone's own
+  std::uint32_t serial;
+  std::uint64_t taken;  // seconds since 1970
+  std::uint64_t records;
+  std::uint8_t state;  // ZoneSnapshot::State
+  std::uint8_t label_octets;
+  char label[kLabelOctets];
+};
+static_assert(sizeof(SnapshotEntry) == 72 && std::is_trivially_copyable_v<SnapshotEntry>,
+              "entries are an array behind a count");
+
+/// A zone's saved versions in the order in which they were taken: count, then entries.
+struct SnapshotList {
+  std::uint32_t count;
+  std::uint32_t unused;
+
+  [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
+    return sizeof(SnapshotList) + count * sizeof(SnapshotEntry);
+  }
+  [[nodiscard]] const SnapshotEntry* entries() const noexcept {
+    return reinterpret_cast<const SnapshotEntry*>(this + 1);
+  }
+  [[nodiscard]] SnapshotEntry* entries() noexcept {
+    return reinterpret_cast<SnapshotEntry*>(this + 1);
+  }
+};
+static_assert(sizeof(SnapshotList) == 8, "entries start 8-aligned");
+
+/// A page of RRsets that records of one zone share: packed RDATAs from here on, each set 8-aligned.
+struct SharedPage {
+  std::uint32_t older;  // the page before, 0 = none
+  std::uint32_t unused;
+};
+static_assert(sizeof(SharedPage) == 8, "sets start 8-aligned");
+
+/// What a version's root reference points at.
+struct RootData {
+  std::uint32_t zones;  // trie of ZoneEntry
+  std::uint32_t server_settings;
+  std::uint32_t server_settings_octets;
+  std::uint32_t retired;  // RetiredStack, 0 = nothing to dismantle
+  std::uint64_t server_settings_hash;
+  std::uint64_t zone_count;
+  std::uint32_t settings_table;  // SettingsTable
+  std::uint32_t saved_losses;    // saved versions that were ever lost, modulo 2^32
+  std::uint64_t history_octets;  // of all zones, without data set aside
+  std::uint64_t zones_aside;     // data set aside for saved versions, of all zones
+};
+static_assert(sizeof(RootData) == 56 && std::is_trivially_copyable_v<RootData>,
+              "all processes agree on the root");
+
+/// Settings that zones share, each once: count, then entries.
+struct SettingsEntry {
+  std::uint64_t hash;
+  std::uint32_t block;
+  std::uint32_t octets;
+  std::uint32_t zones;  // how many zone entries refer to it
+  std::uint32_t unused;
+};
+static_assert(sizeof(SettingsEntry) == 24, "entries are an array behind a count");
+
+struct SettingsTable {
+  std::uint32_t count;
+  std::uint32_t unused;
+
+  [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
+    return sizeof(SettingsTable) + count * sizeof(SettingsEntry);
+  }
+  [[nodiscard]] const SettingsEntry* entries() const noexcept {
+    return reinterpret_cast<const SettingsEntry*>(this + 1);
+  }
+  [[nodiscard]] SettingsEntry* entries() noexcept {
+    return reinterpret_cast<SettingsEntry*>(this + 1);
+  }
+};
+static_assert(sizeof(SettingsTable) == 8, "entries start 8-aligned");
+
+/// Subtrees of replaced zones that are still to be released: count, then references.
+struct RetiredStack {
+  std::uint32_t count;
+  std::uint32_t unused;
+  [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
+    return sizeof(RetiredStack) + count * sizeof(std::uint32_t);
+  }
+  [[nodiscard]] const std::uint32_t* refs() const noexcept {
+    return reinterpret_cast<const std::uint32_t*>(this + 1);
+  }
+  [[nodiscard]] std::uint32_t* refs() noexcept {
+    return reinterpret_cast<std::uint32_t*>(this + 1);
+  }
+};
+
+/// Lengths as 1 to 3 octets of 7 bits, low bits first; up to 2^21-1, which no RRset exceeds.
+inline constexpr std::uint32_t kMaxVarint = (1U << 21) - 1;
+[[nodiscard]] inline std::size_t varint_octets(std::uint32_t value) noexcept {
+  return value < 0x80 ? 1 : value < 0x4000 ? 2 : 3;
+}
+inline std::uint8_t* put_varint(std::uint8_t* out, std::uint32_t value) noexcept {
+  while (value >= 0x80) {
+    *out++ = static_cast<std::uint8_t>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<std::uint8_t>(value);
+  return out;
+}
+/// Reads a varint in [p, end); nullptr when it is cut off or longer than three octets.
+[[nodiscard]] inline const std::uint8_t* get_varint(const std::uint8_t* p, const std::uint8_t* end,
+                                                    std::uint32_t& value) noexcept {
+  if (p < end && *p < 0x80) [[likely]] {
+    value = *p;
+    return p + 1;
+  }
+  value = 0;
+  for (unsigned shift = 0; shift < 21 && p < end; shift += 7) {
+    const std::uint8_t octet = *p++;
+    value |= static_cast<std::uint32_t>(octet & 0x7F) << shift;
+    if (octet < 0x80) return p;
+  }
+  return nullptr;
+}
+
+template <class T>
+[[nodiscard]] inline T load_unaligned(const std::uint8_t* p) noexcept {
+  T value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+template <class T>
+inline std::uint8_t* store_unaligned(std::uint8_t* p, T value) noexcept {
+  std::memcpy(p, &value, sizeof value);
+  return p + sizeof value;
+}
+
+}  // namespace pando::zone
