@@ -19,7 +19,7 @@ except ImportError:  # then only the structure of signatures is looked at
     Ed25519PublicKey = None
 
 ED25519 = 15
-MAX_LINKS = 17  # aliases after which a server may stop (docs/conformance.md)
+MAX_LINKS = 17  # aliases after which a server may stop (docs/explanation/conformance.md)
 
 
 class Unproven(Exception):

@@ -33,7 +33,7 @@ def crash_points():
     """Every crash_point("...") of the programs' sources that the manager can reach."""
     found = set()
     for folder in ("manager", "shm", "zone"):
-        for path in (servers.SOURCE / folder).glob("*.[ch]*"):
+        for path in (servers.SOURCE / folder).rglob("*.[ch]*"):
             found |= set(re.findall(r'crash_point\("([^"]+)"\)', path.read_text()))
     return sorted(found)
 

@@ -19,7 +19,7 @@ import pytest
 import servers
 from test_signed_updates import WAYS, Signer
 
-FIRST_CHUNK = 132 << 20  # docs/store-format.md
+FIRST_CHUNK = 132 << 20  # docs/formats/store.md
 COMMITTED, ROOT = 64, 128  # in the header: octets in use, reference to the root block
 UNIT = 8
 ROUNDS = 80
@@ -233,7 +233,7 @@ def test_damage_that_stays_is_found_and_told(victim, chance):
     victim.alive()
     checked = victim.check_file()
     assert checked.returncode == 1 and checked.stderr.startswith(("error: ", "pandoctl: ")), checked
-    # A manager does not walk all of the store when it starts (docs/ARCHITECTURE.md, "Damage in the store"). It may
+    # A manager does not walk all of the store when it starts (docs/explanation/damage.md). It may
     # attach, and finds it when it is asked; or it refuses, or makes the store anew, and says why.
     server = victim.server
     log = server.log_path.stat().st_size

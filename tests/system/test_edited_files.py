@@ -99,7 +99,7 @@ class Zone:
         servers.wait_until("the journal is compacted", lambda: set(self.snapshots()) - before)
 
     def times_gone(self):
-        """How often the journal says that a zone has left (docs/journal-format.md, kind 7)."""
+        """How often the journal says that a zone has left (docs/formats/journal.md, kind 7)."""
         octets = b"".join(path.read_bytes() for path in (self.server.folder / "journal").glob("*.journal"))
         return sum(octets[found.start() + 24] == 7 for found in re.finditer(b"PJRC", octets))
 

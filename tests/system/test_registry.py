@@ -63,7 +63,7 @@ def same_answers(ours, theirs, names):
     comparison.run(questions, False)
     comparison.run(questions, True)
     assert comparison.unanswered == 0
-    # Glue that does not fit sets TC with us (docs/conformance.md).
+    # Glue that does not fit sets TC with us (docs/explanation/conformance.md).
     assert not [entry for entry in comparison.found if entry[2]["bind"] != ["tc"]], comparison.found[:3]
 
 

@@ -62,7 +62,7 @@ def test_root_zone_answers_equal_the_peers(tmp_path, pando, peers):
     assert comparison.unanswered == 0
     assert not comparison.against_all(), f"see {where}"
     for question, dnssec, different, text, _ in comparison.found:
-        # docs/conformance.md: with some peers we differ in TC of referrals, never in more.
+        # docs/explanation/conformance.md: with some peers we differ in TC of referrals, never in more.
         assert all(parts == ["tc"] for parts in different.values()), f"{question} {different}, see {where}"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# docs/ARCHITECTURE.md, "Layout": a folder includes only what is below it.
+# docs/explanation/architecture.md, "Folders and rooms": a folder includes only what is below it.
 MAY_INCLUDE = {
     "base": set(),
     "dns": {"base"},

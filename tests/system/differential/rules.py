@@ -1,5 +1,5 @@
 """Why an answer of ours may differ from a peer's: each rule is one reason, with its name, the peers
-that it is about, and a test that is as narrow as the reason. docs/conformance.md has the RFC texts.
+that it is about, and a test that is as narrow as the reason. docs/explanation/conformance.md has the RFC texts.
 
 A rule sees the whole answers (over TCP): what is cut off over UDP is the business of sizes.py."""
 

@@ -109,7 +109,7 @@ def verdict(zone, message, question, anchors):
 
 def unprovable(zone, message, question, anchors):
     """Whether a denial that is not proven could not be: not even by the zone's whole chain. So it is
-    when opt-out hides a name, and a wildcard stands beside it (docs/conformance.md)."""
+    when opt-out hides a name, and a wildcard stands beside it (docs/explanation/conformance.md)."""
     if zone.variant not in "op" or message.rcode != wire.NXDOMAIN:
         return None
     if zone.all_nsec3 is None:

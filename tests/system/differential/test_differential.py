@@ -111,7 +111,7 @@ def check_proof(suite, answers, question, message, findings):
 
 
 def test_each_rule_is_in_the_documentation():
-    text = (servers.SOURCE / "docs/conformance.md").read_text()
+    text = (servers.SOURCE / "docs/explanation/conformance.md").read_text()
     for name, _, _ in rules.RULES:
         first, _, rest = name.partition(": ")
         assert first in text and rest in text, name
