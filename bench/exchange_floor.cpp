@@ -30,8 +30,8 @@ namespace {
 
 using pando::Fd;
 
-constexpr std::size_t kQueryOctets = 60, kAnswerOctets = 600, kRecordOctets = 400;
-constexpr off_t kFileOctets = off_t{1} << 20;
+constexpr std::size_t kQueryBytes = 60, kAnswerOctets = 600, kRecordOctets = 400;
+constexpr off_t kFileBytes = off_t{1} << 20;
 std::array<char, 4096> space;  // what is in it does not matter
 
 void check(bool good, const char* what) {
@@ -107,7 +107,7 @@ struct Peers {
     processes[0] = ::fork();
     if (processes[0] == 0) {
       const Fd peer(::accept(listener.get(), nullptr, nullptr));
-      while (::recv(peer.get(), space.data(), kQueryOctets, MSG_WAITALL) > 0)
+      while (::recv(peer.get(), space.data(), kQueryBytes, MSG_WAITALL) > 0)
         move(::send(peer.get(), space.data(), kAnswerOctets, 0));
       ::_exit(0);
     }
@@ -116,7 +116,7 @@ struct Peers {
       const Fd client = local_socket(SOCK_DGRAM);
       connect_to(client, where(datagrams));
       for (int round = 0; round < rounds; ++round) {
-        move(::send(client.get(), space.data(), kQueryOctets, 0));
+        move(::send(client.get(), space.data(), kQueryBytes, 0));
         move(::recv(client.get(), space.data(), space.size(), 0));
         ::usleep(gap_us);
       }
@@ -137,7 +137,7 @@ double processor_us() {
          static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-void ask(const Fd& stream) { move(::send(stream.get(), space.data(), kQueryOctets, 0)); }
+void ask(const Fd& stream) { move(::send(stream.get(), space.data(), kQueryBytes, 0)); }
 void take_answer(const Fd& stream) {
   move(::recv(stream.get(), space.data(), kAnswerOctets, MSG_WAITALL));
 }
@@ -164,7 +164,7 @@ double measure(int rounds, unsigned gap_us, bool thread, bool file) {
   char path[] = "exchange-floor-XXXXXX";
   const Fd journal(::mkstemp(path));
   ::unlink(path);
-  check(::posix_fallocate(journal.get(), 0, kFileOctets) == 0, "posix_fallocate");
+  check(::posix_fallocate(journal.get(), 0, kFileBytes) == 0, "posix_fallocate");
   ::fsync(journal.get());
   Waiter waiter(peers.datagrams, thread ? back : peers.stream);
   sockaddr_in client{};
@@ -180,10 +180,10 @@ double measure(int rounds, unsigned gap_us, bool thread, bool file) {
     thread ? be_awake(back) : take_answer(peers.stream);
     if (file) {
       move(::pwrite(journal.get(), space.data(), kRecordOctets,
-                    static_cast<off_t>(round * kRecordOctets) % kFileOctets));
+                    static_cast<off_t>(round * kRecordOctets) % kFileBytes));
       check(::fdatasync(journal.get()) == 0, "fdatasync");
     }
-    move(::sendto(peers.datagrams.get(), space.data(), kQueryOctets, 0,
+    move(::sendto(peers.datagrams.get(), space.data(), kQueryBytes, 0,
                   reinterpret_cast<const sockaddr*>(&client), sizeof client));
     ++round;
   }

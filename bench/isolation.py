@@ -550,7 +550,7 @@ def pando_rows(table, subject, options, primaries):
             notes += table.row(name, subject, Checkpoints(server, key == "copies"))
             after = server.control("status")["image"]
             notes.append(f"{name}: {after['checkpoints'] - image['checkpoints']} with "
-                         f"{(after['octets_written'] - image['octets_written']) / 1e6:,.1f} MB, longest capture "
+                         f"{(after['bytes_written'] - image['bytes_written']) / 1e6:,.1f} MB, longest capture "
                          f"{after['longest_capture_us']} µs, {server.control('status')['store']['live'] / 1e6:,.0f} MB live")
     if "controls" in rows:
         shares = [options.share] if options.share else sorted({round(min(0.95, max(0.05, share)), 2) for name, share in table.share.items()

@@ -75,9 +75,9 @@ def pando_row(name, server, zone, count, clients):
     def each(section, key, status=middle):
         return (status[section][key] - before[section][key]) / count
 
-    store = f"{each('counters', 'store_octets'):,.0f}" if "store_octets" in middle["counters"] else "not counted by this build"
+    store = f"{each('counters', 'store_bytes'):,.0f}" if "store_bytes" in middle["counters"] else "not counted by this build"
     walks = middle["counters"]["upkeep_walks"] - before["counters"]["upkeep_walks"]
-    journal, image = each("journal", "octets"), each("image", "octets_written", after)
+    journal, image = each("journal", "bytes"), each("image", "bytes_written", after)
     print(f"| {name} | {1 / each('counters', 'versions'):.1f} | {store}{f' ({walks} walks)' if walks else ''} | "
           f"{each('store', 'live'):,.0f} | {each('store', 'history'):,.0f} | {journal:,.0f} | {image:,.0f} | {journal + image:,.0f} | "
           f"{(io_after[0] - io[0]) / count:,.0f} | {(io_after[1] - io[1]) / count:,.0f} |", flush=True)

@@ -104,7 +104,7 @@ def row(kind, server, zone, count):
     store = server.control("status")["store"]
     server.control("--timeout", "600", "store", "checkpoint")
     image = server.control("status")["image"]
-    print(f"| pando: a whole checkpoint, paced | {image['last_ms'] / 1000:.3f} | | {image['last_octets'] / 1e6:.0f} | |")
+    print(f"| pando: a whole checkpoint, paced | {image['last_ms'] / 1000:.3f} | | {image['last_bytes'] / 1e6:.0f} | |")
     print(f"| pando: the store alone, live and all | | | {store['live'] / 1e6:.0f}, {store['memory'] / 1e6:.0f} | "
           f"{store['live'] / count:.1f}, {store['memory'] / count:.1f} |")
     kill(server)
@@ -119,7 +119,7 @@ def pando_host(server, zone):
     shutil.rmtree(server.store)
     started = time.monotonic()
     show("pando: host, image", *launch(server, zone))
-    servers.wait_until("the image is copied", lambda: server.control("status")["image"]["octets_to_copy"] == 0, 600)
+    servers.wait_until("the image is copied", lambda: server.control("status")["image"]["bytes_to_copy"] == 0, 600)
     print(f"| pando: by then it is in memory | {time.monotonic() - started:.3f} | | | |", flush=True)
     settled(server)
     kill(server)

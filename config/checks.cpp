@@ -8,7 +8,7 @@ namespace {
 
 /// sun_path of sockaddr_un holds 107 octets; the longest socket's name is not known here, so that
 /// some room is kept for it.
-constexpr std::size_t kMaxRunDirectoryOctets = 80;
+constexpr std::size_t kMaxRunDirectoryBytes = 80;
 
 /// True when an element before the last one agrees with it in `member`.
 template <class T, class Member>
@@ -24,9 +24,9 @@ void check_server(const Value& value, const Server& server) {
     value.fail("'listen' names no address, and there is no 'listen-tls' either");
   if (!server.listen_tls.empty() && !server.tls)
     value.fail("'listen-tls' needs a certificate: 'tls' is missing");
-  if (server.run_directory.size() > kMaxRunDirectoryOctets)
+  if (server.run_directory.size() > kMaxRunDirectoryBytes)
     value.fail(fmt::format("'run-directory' is longer than {} octets, too long for its sockets",
-                           kMaxRunDirectoryOctets));
+                           kMaxRunDirectoryBytes));
 }
 
 void check_store(const Value& value, const StoreSettings& store) {

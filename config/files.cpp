@@ -10,7 +10,7 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::size_t kReadOctets = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -28,8 +28,8 @@ Result<std::string> read_open_file(const Fd& fd, const std::string& path) {
   std::string text;
   std::size_t size = 0;
   while (true) {
-    text.resize(size + kReadOctets);
-    const auto octets = ::read(fd.get(), text.data() + size, kReadOctets);
+    text.resize(size + kReadBytes);
+    const auto octets = ::read(fd.get(), text.data() + size, kReadBytes);
     if (octets < 0 && errno == EINTR) continue;
     if (octets < 0) return fail_errno("cannot read " + path);
     size += static_cast<std::size_t>(octets);

@@ -7,12 +7,12 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::size_t kMaxTextOctets = 255;      // one TXT string, which is what identity becomes
-constexpr std::size_t kMaxPathOctets = 4095;     // PATH_MAX without its final NUL
-constexpr std::size_t kCookieSecretOctets = 16;  // RFC 9018 §4.4: a SipHash key
+constexpr std::size_t kMaxTextBytes = 255;      // one TXT string, which is what identity becomes
+constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its final NUL
+constexpr std::size_t kCookieSecretBytes = 16;  // RFC 9018 §4.4: a SipHash key
 /// RFC 8945 §4.2 (by RFC 2104 §3): shorter keys than the hash are discouraged; below 16 octets is a
 /// mistake.
-constexpr std::size_t kWeakSecretOctets = 16;
+constexpr std::size_t kWeakSecretBytes = 16;
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
@@ -61,17 +61,17 @@ bool read_remote(const Value& value, std::string& out) {
 }  // namespace
 
 void read_text(const Value& value, std::string& out) {
-  if (auto text = printable(value, kMaxTextOctets)) out = std::move(*text);
+  if (auto text = printable(value, kMaxTextBytes)) out = std::move(*text);
 }
 
 void read_path(const Value& value, std::string& out) {
-  const auto text = printable(value, kMaxPathOctets);
+  const auto text = printable(value, kMaxPathBytes);
   if (!text) return;
   out = (std::filesystem::path(value.context().folder) / *text).lexically_normal().string();
 }
 
 void read_relative_path(const Value& value, std::string& out) {
-  if (auto text = printable(value, kMaxPathOctets)) out = std::move(*text);
+  if (auto text = printable(value, kMaxPathBytes)) out = std::move(*text);
 }
 
 void read_size(const Value& value, std::uint64_t min, std::uint64_t max, std::uint64_t& out) {
@@ -168,8 +168,8 @@ void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
   read_unique(value, out, [](const Value& element, Bytes& secret) {
     const auto text = element.scalar();
     if (!text || !element.assign(decode_hex(*text), secret)) return false;
-    if (secret.size() != kCookieSecretOctets) element.fail("needs 32 hexadecimal digits");
-    return secret.size() == kCookieSecretOctets;
+    if (secret.size() != kCookieSecretBytes) element.fail("needs 32 hexadecimal digits");
+    return secret.size() == kCookieSecretBytes;
   });
 }
 
@@ -181,7 +181,7 @@ void read_secret(const Value& value, Bytes& out) {
   const auto text = value.scalar();
   if (!text || !value.assign(decode_base64(*text), out)) return;
   if (out.empty()) return value.fail("is empty");
-  if (out.size() < kWeakSecretOctets)
+  if (out.size() < kWeakSecretBytes)
     value.warn(fmt::format("a secret of {} octets can be guessed", out.size()));
 }
 

@@ -10,7 +10,7 @@
 namespace pando::config {
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t kMaxStoreOctets = std::uint64_t{32} << 30;  // reach of a reference
+inline constexpr std::uint64_t kMaxStoreBytes = std::uint64_t{32} << 30;  // reach of a reference
 inline constexpr std::int64_t kMsPerHour = 3'600'000;
 
 inline constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
@@ -84,14 +84,14 @@ inline constexpr Field<Server> kServerFields[] = {
 
 inline constexpr Field<Checkpoint> kCheckpointFields[] = {
     field<&Checkpoint::interval, read_duration_in<1000, 24 * kMsPerHour>>("interval"),
-    field<&Checkpoint::journal, read_size_in<kMiB, kMaxStoreOctets>>("journal"),
+    field<&Checkpoint::journal, read_size_in<kMiB, kMaxStoreBytes>>("journal"),
 };
 
 inline constexpr Field<StoreSettings> kStoreFields[] = {
     field<&StoreSettings::path, read_path>("path", Apply::kRestart),
     field<&StoreSettings::image, read_path>("image", Apply::kRestart),
-    field<&StoreSettings::size_limit, read_size_in<kMiB, kMaxStoreOctets>>("size-limit",
-                                                                           Apply::kRestart),
+    field<&StoreSettings::size_limit, read_size_in<kMiB, kMaxStoreBytes>>("size-limit",
+                                                                          Apply::kRestart),
     field<&StoreSettings::journal, read_path>("journal", Apply::kRestart),
     field<&StoreSettings::journal_limit, read_size_in<kMiB, kNoMaximum>>("journal-limit"),
     nested<&StoreSettings::checkpoint, kCheckpointFields>("checkpoint"),
@@ -109,11 +109,11 @@ inline constexpr Field<Limits> kLimitFields[] = {
     field<&Limits::transfer_time, read_duration_in<1000, 7 * 24 * kMsPerHour>>("transfer-time"),
     field<&Limits::transfer_size, read_size_or_share>("transfer-size"),
     field<&Limits::refresh, read_duration_range>("refresh"),
-    field<&Limits::history, read_size_in<0, kMaxStoreOctets>>("history"),
+    field<&Limits::history, read_size_in<0, kMaxStoreBytes>>("history"),
     field<&Limits::history_total, read_size_or_share>("history-total"),
-    field<&Limits::snapshots, read_size_in<0, kMaxStoreOctets>>("snapshots"),
+    field<&Limits::snapshots, read_size_in<0, kMaxStoreBytes>>("snapshots"),
     field<&Limits::pin_time, read_duration_in<1000, 24 * kMsPerHour>>("pin-time"),
-    field<&Limits::pinned_bytes, read_size_in<kMiB, kMaxStoreOctets>>("pinned-bytes"),
+    field<&Limits::pinned_bytes, read_size_in<kMiB, kMaxStoreBytes>>("pinned-bytes"),
 };
 
 inline constexpr Field<Key> kKeyFields[] = {

@@ -117,9 +117,9 @@ struct ZoneCheck {
 dns::ScanReport read_file(const std::string& path, dns::ScanOptions options,
                           zone::ZoneBuilder& builder, Progress& progress) {
   std::error_code unknown;
-  const auto octets = std::filesystem::file_size(path, unknown);
-  progress.begin(Progress::Phase::kReading, unknown ? 0 : octets);
-  options.octets_read = &progress.done();
+  const auto bytes = std::filesystem::file_size(path, unknown);
+  progress.begin(Progress::Phase::kReading, unknown ? 0 : bytes);
+  options.bytes_read = &progress.done();
   return dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) {
     return builder.add(record.owner, record.type, record.ttl, record.rdata);
   });

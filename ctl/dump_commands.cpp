@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kCopyOctets = std::size_t{1} << 20;
+constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 
 Result<Fd> open_file(const std::string& path, int flags, mode_t mode = 0) {
   Fd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
@@ -44,12 +44,12 @@ Result<std::size_t> read_some(int fd, std::span<std::uint8_t> into) {
   return got;
 }
 
-Status write_all(int fd, ByteView octets) {
-  while (!octets.empty()) {
-    const ssize_t part = ::write(fd, octets.data(), octets.size());
+Status write_all(int fd, ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t part = ::write(fd, bytes.data(), bytes.size());
     if (part < 0 && errno == EINTR) continue;
     if (part < 0) return fail_errno("write");
-    octets = octets.subspan(static_cast<std::size_t>(part));
+    bytes = bytes.subspan(static_cast<std::size_t>(part));
   }
   return {};
 }
@@ -101,13 +101,13 @@ Result<Fd> make_copy(const std::string& path, const std::string& partial,
   if (::fchmod(to->get(), 0600) != 0) return fail_errno("fchmod of " + partial);
   if (::geteuid() == 0 && ::fchown(to->get(), folder.st_uid, folder.st_gid) != 0)
     return fail_errno("fchown of " + partial);
-  Bytes octets(kCopyOctets);
+  Bytes bytes(kCopyBytes);
   for (;;) {
-    auto got = read_some(from->get(), octets);
+    auto got = read_some(from->get(), bytes);
     if (!got) return fail(got.error().code, "{}: {}", path, got.error().text);
-    if (auto put = write_all(to->get(), ByteView(octets).first(*got)); !put)
+    if (auto put = write_all(to->get(), ByteView(bytes).first(*got)); !put)
       return fail(put.error().code, "{}: {}", partial, put.error().text);
-    if (*got < octets.size()) break;
+    if (*got < bytes.size()) break;
   }
   if (::fsync(to->get()) != 0) return fail_errno("fsync of " + partial);
   if (::lseek(to->get(), 0, SEEK_SET) != 0) return fail_errno("lseek of " + partial);
@@ -117,9 +117,9 @@ Result<Fd> make_copy(const std::string& path, const std::string& partial,
 /// What is checked is the copy, which nobody changes any more.
 Result<zone::DumpCounts> check_copy(const Fd& copy, const std::string& path,
                                     const std::string& journal, ProgressBar& bar) {
-  const auto read = [&, octets = std::uint64_t{0}](std::span<std::uint8_t> into) mutable {
+  const auto read = [&, bytes = std::uint64_t{0}](std::span<std::uint8_t> into) mutable {
     auto got = read_some(copy.get(), into);
-    bar.at(octets += got.value_or(0));
+    bar.at(bytes += got.value_or(0));
     return got;
   };
   auto reader = zone::DumpReader::open(read, path);
@@ -159,8 +159,8 @@ int load_dump(const std::string& path, const std::string& config, Output output)
     return kFailed;
   }
   std::error_code unknown;
-  const auto octets = fs::file_size(path, unknown);
-  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : octets);
+  const auto bytes = fs::file_size(path, unknown);
+  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : bytes);
   const auto counts = place_dump(path, loaded.settings, bar);
   if (!counts) {
     output.err << "pandoctl: " << counts.error().text << '\n';

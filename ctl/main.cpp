@@ -160,7 +160,7 @@ class CommandLine {
 
   void add_store_commands() {
     CLI::App* store = group("store", "the zone store");
-    add_session(store, "stats", "where its octets are; with a name, those of one zone",
+    add_session(store, "stats", "where its bytes are; with a name, those of one zone",
                 [this](auto& s) { return s.store_stats(arguments_.zone); })
         ->add_option("name", arguments_.zone, "name of a zone");
     add_session(store, "checkpoint", "write the image now, and wait for it",

@@ -27,14 +27,14 @@ std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Counters that are octets; all others are plain numbers.
-bool counts_octets(std::string_view name) {
-  return name == "memory" || name == "live" || name == "limit" || name.ends_with("octets");
+/// Counters that are bytes; all others are plain numbers.
+bool counts_bytes(std::string_view name) {
+  return name == "memory" || name == "live" || name == "limit" || name.ends_with("bytes");
 }
 
 void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& counters) {
   for (const auto& [name, value] : counters)
-    facts.add(prefix + name, counts_octets(name) ? octets_text(value) : number(value));
+    facts.add(prefix + name, counts_bytes(name) ? bytes_text(value) : number(value));
 }
 
 void print(const ipc::StatusResult& status, std::ostream& out) {
@@ -70,7 +70,7 @@ std::string joined(const std::vector<std::string>& words) {
 /// How far a load is: without a percentage when the whole is not known, as with $INCLUDE.
 std::string progress_text(const ipc::ZoneRow& zone) {
   const auto amount = [&](std::uint64_t count) {
-    return zone.load_phase == "reading" ? octets_text(count) : number(count);
+    return zone.load_phase == "reading" ? bytes_text(count) : number(count);
   };
   if (zone.load_total != 0) {
     const double share = static_cast<double>(std::min(zone.load_done, zone.load_total)) /
@@ -92,7 +92,7 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("serial", number(zone.serial));
   facts.add("records", number(zone.records));
   facts.add("names", number(zone.names));
-  facts.add("history", number(zone.history) + " octets");
+  facts.add("history", number(zone.history) + " bytes");
   facts.add("file", zone.file);
   facts.add("primaries", joined(zone.primaries));
   facts.add("last checked", secondary ? time_text(zone.last_ok) : "");
@@ -125,7 +125,7 @@ void print(const ipc::WorkerListResult& list, std::ostream& out) {
   for (const ipc::WorkerRow& worker : list.workers) {
     table.add({number(worker.slot), worker.pid == 0 ? "-" : number(worker.pid), worker.state,
                worker.started == 0 ? "-" : time_text(worker.started), number(worker.restarts),
-               number(worker.leases), octets_text(worker.page_tables), number(queries_of(worker))});
+               number(worker.leases), bytes_text(worker.page_tables), number(queries_of(worker))});
   }
   table.flush(out);
 }
@@ -419,10 +419,9 @@ int Session::store_dump(const std::string& to) {
     if (output_.json) return {};
     const auto written = ipc::dump_from_json(result);
     if (!written) return tl::unexpected<Error>(written.error());
-    output_.out << fmt::format("{}: {} with {} and {} of history, {} octets\n", request.to,
+    output_.out << fmt::format("{}: {} with {} and {} of history, {} bytes\n", request.to,
                                counted(written->zones, "zone"), counted(written->records, "record"),
-                               counted(written->differences, "difference"),
-                               number(written->octets));
+                               counted(written->differences, "difference"), number(written->bytes));
     return {};
   });
 }
@@ -467,9 +466,9 @@ int Session::end_manager(std::string_view verb, std::string_view done) {
   const int code = ask(request_for(verb), [](const json&) { return Status(); });
   if (code != kDone) return code;
   // The manager closes the connection by ending.
-  const auto gone = ipc::receive_json(fd_.get(), ipc::kMaxReplyOctets, timeout_);
-  char octet;
-  if (gone || ::recv(fd_.get(), &octet, 1, MSG_DONTWAIT) != 0)
+  const auto gone = ipc::receive_json(fd_.get(), ipc::kMaxReplyBytes, timeout_);
+  char byte;
+  if (gone || ::recv(fd_.get(), &byte, 1, MSG_DONTWAIT) != 0)
     return fail({Errc::kIo, "the manager is still there"});
   if (!output_.json) output_.out << done << '\n';
   return kDone;

@@ -31,7 +31,7 @@ class Session {
   /// Only the zones that are not served as they should be, or whose last load, transfer or export
   /// failed.
   int zone_problems();
-  /// Where the octets of the store, or of one zone, are.
+  /// Where the bytes of the store, or of one zone, are.
   int store_stats(const std::string& zone);
   int store_check();
   /// Returns when the disk has the present version, or its time is up.

@@ -66,12 +66,12 @@ std::string time_text(std::uint64_t seconds_since_1970) {
                      fmt::gmtime(static_cast<std::time_t>(seconds_since_1970)));
 }
 
-std::string octets_text(std::uint64_t octets) {
+std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array<std::string_view, 7> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  auto value = static_cast<double>(octets);
+  auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; value >= 1024; ++unit) value /= 1024;
-  if (unit == 0) return fmt::format("{} B", octets);
+  if (unit == 0) return fmt::format("{} B", bytes);
   return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, kUnits[unit]);
 }
 

@@ -59,7 +59,7 @@ class Facts {
 /// RFC 3339 in UTC; "never" for 0.
 [[nodiscard]] std::string time_text(std::uint64_t seconds_since_1970);
 /// "512 MiB": binary units, three digits.
-[[nodiscard]] std::string octets_text(std::uint64_t octets);
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// "1 zone", "2 zones".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 

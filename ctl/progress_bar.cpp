@@ -53,7 +53,7 @@ std::string line_of(const Progress::Seen& seen) {
   if (seen.total != 0)
     return fmt::format("{} {}", bar_of(seen.done, seen.total), to_text(seen.phase));
   if (seen.phase == Progress::Phase::kReading)
-    return fmt::format("reading, {}", octets_text(seen.done));
+    return fmt::format("reading, {}", bytes_text(seen.done));
   return std::string(to_text(seen.phase));
 }
 

@@ -23,15 +23,15 @@ void print_snapshots(const ipc::StoreAudit& audit, std::ostream& out) {
   if (audit.snapshots.empty()) return;
   Table snapshots({{"OCTETS", true}, {"SNAPSHOT"}, {"ZONE"}});
   for (const ipc::SnapshotUsage& one : audit.snapshots)
-    snapshots.add({number(one.octets), one.label, one.zone});
+    snapshots.add({number(one.bytes), one.label, one.zone});
   snapshots.flush(out);
 }
 
 /// On a terminal with a bar: a walk over gigabytes takes a while.
 zone::Audit audit_version(const shm::Window& window, shm::Ref<> root, Output output) {
   const auto occupied = shm::occupancy(window);
-  const auto octets = std::accumulate(occupied.begin(), occupied.end(), std::uint64_t{0});
-  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), octets);
+  const auto bytes = std::accumulate(occupied.begin(), occupied.end(), std::uint64_t{0});
+  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), bytes);
   zone::Audit audit = zone::audit(window, root, [&bar](std::uint64_t met) { bar.at(met); });
   zone::compare_chunks(audit, occupied);
   return audit;
@@ -54,7 +54,7 @@ int print_audit(zone::Audit&& audit, std::uint64_t version, const std::string& p
 /// Whether the file is an image's index. What cannot be read is found out by whoever opens it next.
 bool is_image(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  Bytes head(shm::kImageMagicOctets);
+  Bytes head(shm::kImageMagicBytes);
   file.read(reinterpret_cast<char*>(head.data()), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   return shm::looks_like_image_index(head);
@@ -84,19 +84,19 @@ int check_image(const std::string& path, Output output) {
 void print_usage(const ipc::StoreAudit& audit, std::ostream& out) {
   std::vector<std::pair<std::uint64_t, std::string>> rows;
   std::uint64_t total = 0;
-  for (const auto& [name, octets] : audit.octets) {
-    rows.emplace_back(octets, name);
-    total += octets;
+  for (const auto& [name, bytes] : audit.bytes) {
+    rows.emplace_back(bytes, name);
+    total += bytes;
   }
   std::sort(rows.begin(), rows.end(), std::greater<>());
-  const auto per_record = [&](std::uint64_t octets) {
+  const auto per_record = [&](std::uint64_t bytes) {
     return audit.records == 0 ? std::string("-")
-                              : fmt::format("{:.2f}", static_cast<double>(octets) /
+                              : fmt::format("{:.2f}", static_cast<double>(bytes) /
                                                           static_cast<double>(audit.records));
   };
   Table table({{"OCTETS", true}, {"PER RECORD", true}, {"FOR"}});
-  for (const auto& [octets, name] : rows)
-    if (octets != 0) table.add({number(octets), per_record(octets), name});
+  for (const auto& [bytes, name] : rows)
+    if (bytes != 0) table.add({number(bytes), per_record(bytes), name});
   table.add({number(total), per_record(total), "all"});
   table.flush(out);
   out << fmt::format("{}, {}, {}\n", counted(audit.zones, "zone"), counted(audit.names, "name"),

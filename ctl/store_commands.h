@@ -8,7 +8,7 @@
 /// What `pandoctl store` shows.
 namespace pando::ctl {
 
-/// Where the octets are: a table by size, and what they are per record.
+/// Where the bytes are: a table by size, and what they are per record.
 void print_usage(const ipc::StoreAudit& audit, std::ostream& out);
 
 /// The verdict, to `out`; faults to `err`, a line each. kFailed when there are any.

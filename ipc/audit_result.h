@@ -21,12 +21,12 @@ template <class Audit>
   result.zones = audit.zones;
   result.names = audit.names;
   result.records = audit.records;
-  result.octets = audit.usage.by_name();
+  result.bytes = audit.usage.by_name();
   result.faults_found = audit.fault_count;
   result.faults = std::move(audit.faults);
   for (auto& one : audit.saved) {
     if (result.snapshots.size() >= most_snapshots) break;
-    result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.octets});
+    result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.bytes});
   }
   return result;
 }

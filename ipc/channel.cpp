@@ -17,16 +17,16 @@ Result<SendOutcome> send_one(int socket, ByteView data, const std::vector<Fd>& d
 }  // namespace
 
 std::shared_ptr<Channel> Channel::open(asio::io_context& io, Fd socket,
-                                       std::size_t max_queued_octets) {
-  std::shared_ptr<Channel> channel(new Channel(io, max_queued_octets));
+                                       std::size_t max_queued_bytes) {
+  std::shared_ptr<Channel> channel(new Channel(io, max_queued_bytes));
   const asio::generic::seq_packet_protocol protocol(AF_UNIX, 0);
   asio::error_code ignored;
   channel->socket_.assign(protocol, socket.release(), ignored);
   return channel;
 }
 
-Channel::Channel(asio::io_context& io, std::size_t max_queued_octets)
-    : socket_(io), max_queued_octets_(max_queued_octets) {}
+Channel::Channel(asio::io_context& io, std::size_t max_queued_bytes)
+    : socket_(io), max_queued_bytes_(max_queued_bytes) {}
 
 Channel::~Channel() = default;
 
@@ -42,9 +42,9 @@ Status Channel::send(Bytes data, std::vector<Fd> descriptors) {
     if (!sent) return pass(sent);
     if (*sent != SendOutcome::kWouldBlock) return {};
   }
-  if (queued_octets_ + data.size() > max_queued_octets_)
-    return fail(Errc::kFull, "{} octets wait for the other side already", queued_octets_);
-  queued_octets_ += data.size();
+  if (queued_bytes_ + data.size() > max_queued_bytes_)
+    return fail(Errc::kFull, "{} bytes wait for the other side already", queued_bytes_);
+  queued_bytes_ += data.size();
   queue_.push_back({std::move(data), std::move(descriptors)});
   wait_writable();
   return {};
@@ -54,7 +54,7 @@ void Channel::close() noexcept {
   asio::error_code ignored;
   socket_.close(ignored);
   queue_.clear();
-  queued_octets_ = 0;
+  queued_bytes_ = 0;
   handlers_.reset();
 }
 
@@ -83,7 +83,7 @@ void Channel::flush() {
     auto sent = send_one(native(), queue_.front().data, queue_.front().descriptors);
     if (!sent) return fail_with(sent.error());
     if (*sent == SendOutcome::kWouldBlock) return wait_writable();
-    queued_octets_ -= queue_.front().data.size();
+    queued_bytes_ -= queue_.front().data.size();
     queue_.pop_front();
   }
 }

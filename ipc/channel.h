@@ -14,7 +14,7 @@
 namespace pando::ipc {
 
 /// One SEQPACKET connection in an Asio loop: whole packets in and out, never blocking. What the
-/// kernel does not take is queued here up to `max_queued_octets`.
+/// kernel does not take is queued here up to `max_queued_bytes`.
 class Channel : public std::enable_shared_from_this<Channel> {
  public:
   struct Handlers {
@@ -24,7 +24,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   };
 
   static std::shared_ptr<Channel> open(asio::io_context& io, Fd socket,
-                                       std::size_t max_queued_octets);
+                                       std::size_t max_queued_bytes);
   ~Channel();
   void start(Handlers handlers);
 
@@ -44,7 +44,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     Bytes data;
     std::vector<Fd> descriptors;
   };
-  Channel(asio::io_context& io, std::size_t max_queued_octets);
+  Channel(asio::io_context& io, std::size_t max_queued_bytes);
   void wait_readable();
   void read_packets();
   void flush();
@@ -55,8 +55,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   /// Shared, so that a handler may close the channel while it runs.
   std::shared_ptr<const Handlers> handlers_;
   std::deque<Outgoing> queue_;
-  std::size_t queued_octets_ = 0;
-  std::size_t max_queued_octets_;
+  std::size_t queued_bytes_ = 0;
+  std::size_t max_queued_bytes_;
   bool waiting_writable_ = false;
 };
 

@@ -31,7 +31,7 @@ Errc code_from_word(std::string_view word) noexcept {
   return static_cast<Errc>(found - kErrorWords.begin());
 }
 
-/// JSON text that cannot throw: octets that are not UTF-8 are replaced.
+/// JSON text that cannot throw: bytes that are not UTF-8 are replaced.
 std::string dump(const json& message) {
   return message.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -58,14 +58,14 @@ Status send_packet(int fd, std::string_view packet, Clock::time_point deadline) 
   }
 }
 
-/// Receives one packet into `buffer`; 0 octets = the peer closed.
+/// Receives one packet into `buffer`; 0 bytes = the peer closed.
 Result<std::size_t> receive_packet(int fd, std::string& buffer, Clock::time_point deadline) {
   bool was_reset = false;
   while (true) {
     if (auto ready = wait_ready(fd, POLLIN, deadline); !ready) return pass(ready);
     const auto size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size >= 0 && static_cast<std::size_t>(size) > buffer.size())
-      return fail(Errc::kInvalid, "control packet of {} octets", size);
+      return fail(Errc::kInvalid, "control packet of {} bytes", size);
     if (size >= 0) return static_cast<std::size_t>(size);
     // A peer that closed without reading is reported before what it had sent, once.
     if (errno == ECONNRESET && !std::exchange(was_reset, true)) continue;
@@ -75,8 +75,8 @@ Result<std::size_t> receive_packet(int fd, std::string& buffer, Clock::time_poin
 
 /// The peer has neither closed the connection nor ended.
 bool is_connected(int fd) noexcept {
-  char octet;
-  const auto size = ::recv(fd, &octet, 1, MSG_DONTWAIT | MSG_PEEK);
+  char byte;
+  const auto size = ::recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
   return size > 0 || (size < 0 && try_again(errno));
 }
 
@@ -85,7 +85,7 @@ Result<sockaddr_un> control_address(const std::string& run_directory) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return fail(Errc::kInvalid, "socket path '{}' is longer than {} octets", path,
+    return fail(Errc::kInvalid, "socket path '{}' is longer than {} bytes", path,
                 sizeof address.sun_path - 1);
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
@@ -151,10 +151,10 @@ Result<json> take_result(json reply) {
 std::vector<std::string> to_packets(const json& message) {
   const std::string text = dump(message);
   std::vector<std::string> packets;
-  for (std::size_t at = 0; at < text.size(); at += kControlPacketOctets - 1) {
-    const bool last = text.size() - at <= kControlPacketOctets - 1;
+  for (std::size_t at = 0; at < text.size(); at += kControlPacketBytes - 1) {
+    const bool last = text.size() - at <= kControlPacketBytes - 1;
     packets.push_back(std::string(1, last ? kPacketEnds : kPacketContinues) +
-                      text.substr(at, kControlPacketOctets - 1));
+                      text.substr(at, kControlPacketBytes - 1));
   }
   return packets;
 }
@@ -162,8 +162,8 @@ std::vector<std::string> to_packets(const json& message) {
 Result<std::optional<json>> PacketAssembler::feed(std::string_view packet) {
   if (packet.size() < 2 || (packet[0] != kPacketContinues && packet[0] != kPacketEnds))
     return fail(Errc::kInvalid, "malformed control packet");
-  if (packet.size() - 1 > max_octets_ - text_.size())
-    return fail(Errc::kInvalid, "control message above {} octets", max_octets_);
+  if (packet.size() - 1 > max_bytes_ - text_.size())
+    return fail(Errc::kInvalid, "control message above {} bytes", max_bytes_);
   text_ += packet.substr(1);
   if (packet[0] == kPacketContinues) return std::optional<json>();
   json message = json::parse(text_, nullptr, /*allow_exceptions=*/false);
@@ -189,11 +189,11 @@ Status send_json(int fd, const json& message, std::chrono::milliseconds timeout)
   return {};
 }
 
-Result<json> receive_json(int fd, std::size_t max_octets, std::chrono::milliseconds timeout) {
+Result<json> receive_json(int fd, std::size_t max_bytes, std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
-  PacketAssembler assembler(max_octets);
-  std::string buffer(kControlPacketOctets, '\0');
-  while (true) {  // bounded by max_octets: every packet carries at least one octet of the message
+  PacketAssembler assembler(max_bytes);
+  std::string buffer(kControlPacketBytes, '\0');
+  while (true) {  // bounded by max_bytes: every packet carries at least one byte of the message
     auto size = receive_packet(fd, buffer, deadline);
     if (!size) return pass(size);
     if (*size == 0) return fail(Errc::kIo, "the control connection was closed");
@@ -208,7 +208,7 @@ Result<json> exchange(int fd, const ControlRequest& request, std::chrono::millis
   const auto deadline = Clock::now() + timeout;
   const auto sent = send_json(fd, to_json(request), timeout);
   // Whoever is refused is told why, and may have been before the request was sent.
-  auto reply = receive_json(fd, kMaxReplyOctets, sent ? timeout : std::chrono::milliseconds(0));
+  auto reply = receive_json(fd, kMaxReplyBytes, sent ? timeout : std::chrono::milliseconds(0));
   if (under_way != nullptr)
     *under_way = sent && !reply && Clock::now() >= deadline && is_connected(fd);
   if (!reply) return tl::unexpected<Error>(sent ? reply.error() : sent.error());

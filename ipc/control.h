@@ -23,7 +23,7 @@
 ///              {"ok": false, "code": "not-found", "error": "no zone example.com."}
 ///
 /// A message is sent as one packet or more, because a packet must fit the socket's send buffer. The
-/// first octet of each packet says whether more packets of this message follow ('+') or not ('.');
+/// first byte of each packet says whether more packets of this message follow ('+') or not ('.');
 /// the rest is a stretch of the JSON text.
 ///
 /// | verb          | args               | result (ipc/control_results.h)                          |
@@ -55,11 +55,11 @@
 namespace pando::ipc {
 
 inline constexpr std::string_view kControlSocketName = "control.sock";
-/// Octets of one packet at most, its first octet included: well below the default send buffer
+/// Bytes of one packet at most, its first byte included: well below the default send buffer
 /// (net.core.wmem_default, 208 KiB) of which the kernel takes its own part.
-inline constexpr std::size_t kControlPacketOctets = std::size_t{128} << 10;
-inline constexpr std::size_t kMaxRequestOctets = std::size_t{64} << 10;
-inline constexpr std::size_t kMaxReplyOctets = std::size_t{16} << 20;
+inline constexpr std::size_t kControlPacketBytes = std::size_t{128} << 10;
+inline constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxReplyBytes = std::size_t{16} << 20;
 inline constexpr char kPacketContinues = '+';
 inline constexpr char kPacketEnds = '.';
 /// Rows of one zone-list page: asked for by default, and granted at most.
@@ -114,20 +114,20 @@ Result<nlohmann::json> take_result(nlohmann::json reply);
 /// Puts packets together again; for event loops. One per connection.
 class PacketAssembler {
  public:
-  explicit PacketAssembler(std::size_t max_octets) noexcept : max_octets_(max_octets) {}
+  explicit PacketAssembler(std::size_t max_bytes) noexcept : max_bytes_(max_bytes) {}
   /// A whole message when `packet` ended one; nothing when more is to come. An error (bad packet,
   /// bad JSON, too long) means that the connection has to be closed.
   Result<std::optional<nlohmann::json>> feed(std::string_view packet);
 
  private:
-  std::size_t max_octets_;
+  std::size_t max_bytes_;
   std::string text_;
 };
 
 /// Blocking helpers for clients and tests; `timeout` bounds the whole call.
 Result<Fd> connect_control(const std::string& run_directory);
 Status send_json(int fd, const nlohmann::json& message, std::chrono::milliseconds timeout);
-Result<nlohmann::json> receive_json(int fd, std::size_t max_octets,
+Result<nlohmann::json> receive_json(int fd, std::size_t max_bytes,
                                     std::chrono::milliseconds timeout);
 /// One request and its whole reply; a refusal that came before the request is that reply. After an
 /// error `under_way` (may be null) says that the time is up, but the peer has the request and is

@@ -104,7 +104,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("zones", row.zones);
   visit("records", row.records);
   visit("differences", row.differences);
-  visit("octets", row.octets);
+  visit("bytes", row.bytes);
   visit("position", row.position);
 }
 
@@ -136,7 +136,7 @@ void visit_fields(Visitor& visit, Row& row)
 {
   visit("zone", row.zone);
   visit("label", row.label);
-  visit("octets", row.octets);
+  visit("bytes", row.bytes);
 }
 
 template <class Visitor, class Row>
@@ -147,7 +147,7 @@ void visit_fields(Visitor& visit, Row& row)
   visit("zones", row.zones);
   visit("names", row.names);
   visit("records", row.records);
-  visit("octets", row.octets);
+  visit("bytes", row.bytes);
   visit("faults_found", row.faults_found);
   visit("faults", row.faults);
 }

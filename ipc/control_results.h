@@ -29,8 +29,8 @@ struct StatusResult {
   std::uint64_t zones = 0;
   std::uint64_t zones_loaded = 0;
   std::uint64_t store_version = 0;  ///< number of the published version
-  Counters store{};    ///< octets: "file", "live", "limit"; chunks: "in-use", "free", ...
-  Counters journal{};  ///< "position", "octets", ...
+  Counters store{};    ///< bytes: "file", "live", "limit"; chunks: "in-use", "free", ...
+  Counters journal{};  ///< "position", "bytes", ...
   Counters image{};    ///< "version", "position", ...; empty: none is configured, or written
   /// Where the image is that this start did not use, and why, while there is no other one.
   std::string image_refused{};
@@ -47,7 +47,7 @@ struct ZoneRow {
   std::uint64_t records = 0;
   // From here on, but for the beginning of `problem`: in zone-status only.
   std::uint64_t names = 0;
-  std::uint64_t history = 0;  ///< octets of differences kept for IXFR
+  std::uint64_t history = 0;  ///< bytes of differences kept for IXFR
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
   /// ADDRESS@PORT of who is told of changes → how the last NOTIFY ended, for people.
@@ -56,7 +56,7 @@ struct ZoneRow {
   std::uint64_t expires_at = 0;
   std::uint64_t last_ok = 0;  ///< last successful check with a primary
   std::string problem{};      ///< why the last load, transfer or export failed
-  /// While a large file is loaded: "looking", "reading" (counts octets), "sorting", "building"
+  /// While a large file is loaded: "looking", "reading" (counts bytes), "sorting", "building"
   /// (records), "comparing" (names), "checking", "putting".
   std::string load_phase{};
   std::uint64_t load_done = 0;   ///< of that phase
@@ -78,7 +78,7 @@ struct WorkerRow {
   std::uint32_t restarts = 0;
   std::uint32_t leases = 0;       ///< transfers that pin a version
   Counters counters{};            ///< of the slot's page: "queries_udp", "tcp_open", ...
-  std::uint64_t page_tables = 0;  ///< octets the kernel needs to map the store and all else
+  std::uint64_t page_tables = 0;  ///< bytes the kernel needs to map the store and all else
   bool operator==(const WorkerRow&) const = default;
 };
 
@@ -113,7 +113,7 @@ struct DumpResult {
   std::uint64_t zones = 0;
   std::uint64_t records = 0;
   std::uint64_t differences = 0;  ///< of the zones' change histories
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   std::uint64_t position = 0;  ///< of the journal
   bool operator==(const DumpResult&) const = default;
 };
@@ -147,7 +147,7 @@ struct SnapshotListResult {
 struct SnapshotUsage {
   std::string zone{};
   std::string label{};
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   bool operator==(const SnapshotUsage&) const = default;
 };
 
@@ -158,7 +158,7 @@ struct StoreAudit {
   std::uint64_t names = 0;
   std::uint64_t records = 0;
   Counters
-      octets{};  ///< by what they are for: "trie", "rdata", ...; their sum is the store's memory
+      bytes{};  ///< by what they are for: "trie", "rdata", ...; their sum is the store's memory
   std::uint64_t faults_found = 0;
   std::vector<std::string> faults{};  ///< the first of these, a line each
   std::vector<SnapshotUsage> snapshots{};

@@ -73,7 +73,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "transfers_fallback",
                   "transfers_refused",
                   "transfers_failed",
-                  "transfer_octets",
+                  "transfer_bytes",
                   "send_errors",
                   "answer_octets_udp",
                   "queries_inherited",

@@ -19,7 +19,7 @@ std::atomic<bool> as_json{false};
 
 /// Standard error may be a pipe shared with other processes, so it is not made non-blocking (that
 /// flag would be theirs too); instead a line goes out only when poll() says that there is room. A
-/// pipe that is ready takes PIPE_BUF octets without blocking (pipe(7)), so longer lines are cut.
+/// pipe that is ready takes PIPE_BUF bytes without blocking (pipe(7)), so longer lines are cut.
 class PatientlessSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {

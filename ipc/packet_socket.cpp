@@ -23,7 +23,7 @@ Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return fail(Errc::kInvalid, "socket path '{}' is longer than {} octets", path,
+    return fail(Errc::kInvalid, "socket path '{}' is longer than {} bytes", path,
                 sizeof address.sun_path - 1);
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
@@ -38,18 +38,18 @@ Result<Fd> new_socket() {
 
 union ControlBuffer {
   cmsghdr align;
-  char octets[CMSG_SPACE(sizeof(int) * kMaxPacketDescriptors)];
+  char bytes[CMSG_SPACE(sizeof(int) * kMaxPacketDescriptors)];
 };
 
 void attach_descriptors(msghdr& message, ControlBuffer& control, const std::vector<int>& fds) {
-  const std::size_t octets = sizeof(int) * fds.size();
-  message.msg_control = control.octets;
-  message.msg_controllen = CMSG_SPACE(octets);
+  const std::size_t bytes = sizeof(int) * fds.size();
+  message.msg_control = control.bytes;
+  message.msg_controllen = CMSG_SPACE(bytes);
   cmsghdr* header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(octets);
-  std::memcpy(CMSG_DATA(header), fds.data(), octets);
+  header->cmsg_len = CMSG_LEN(bytes);
+  std::memcpy(CMSG_DATA(header), fds.data(), bytes);
 }
 
 void take_descriptors(msghdr& message, std::vector<Fd>& out) {
@@ -70,8 +70,8 @@ bool would_block() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK || 
 }  // namespace
 
 Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int>& descriptors) {
-  if (data.size() > kMaxPacketOctets || descriptors.size() > kMaxPacketDescriptors)
-    return fail(Errc::kFull, "packet of {} octets and {} descriptors", data.size(),
+  if (data.size() > kMaxPacketBytes || descriptors.size() > kMaxPacketDescriptors)
+    return fail(Errc::kFull, "packet of {} bytes and {} descriptors", data.size(),
                 descriptors.size());
   iovec part{const_cast<std::uint8_t*>(data.data()), data.size()};
   msghdr message{};
@@ -87,7 +87,7 @@ Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int
 
 Result<bool> receive_packet(int socket, Packet& packet) {
   // Received here and copied: packets are mostly small, and clearing 132 KiB for each is not.
-  thread_local std::array<std::uint8_t, kMaxPacketOctets> scratch;
+  thread_local std::array<std::uint8_t, kMaxPacketBytes> scratch;
   packet.descriptors.clear();
   packet.data.clear();
   iovec part{scratch.data(), scratch.size()};
@@ -95,8 +95,8 @@ Result<bool> receive_packet(int socket, Packet& packet) {
   ControlBuffer control{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = control.octets;
-  message.msg_controllen = sizeof control.octets;
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof control.bytes;
   constexpr int kFlags = MSG_CMSG_CLOEXEC | MSG_DONTWAIT;
   ssize_t received = ::recvmsg(socket, &message, kFlags);
   // A peer that died with packets of ours unread is reported before the packets it had sent, once:
@@ -112,8 +112,8 @@ Result<bool> receive_packet(int socket, Packet& packet) {
   if (received == 0) return fail(Errc::kNotFound, "the other side has closed");
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
     packet.descriptors.clear();
-    return fail(Errc::kTruncated, "packet longer than {} octets, or too many descriptors",
-                kMaxPacketOctets);
+    return fail(Errc::kTruncated, "packet longer than {} bytes, or too many descriptors",
+                kMaxPacketBytes);
   }
   packet.data.assign(scratch.data(), scratch.data() + received);
   return true;

@@ -21,13 +21,13 @@ void Encoder::endpoint(const Endpoint& value) {
   u16(value.port);
 }
 
-const std::uint8_t* Decoder::take(std::size_t octets) noexcept {
-  if (failed_ || octets > in_.size() - at_) {
+const std::uint8_t* Decoder::take(std::size_t bytes) noexcept {
+  if (failed_ || bytes > in_.size() - at_) {
     fail_field();
     return nullptr;
   }
   const std::uint8_t* found = in_.data() + at_;
-  at_ += octets;
+  at_ += bytes;
   return found;
 }
 
@@ -67,8 +67,8 @@ ByteView Decoder::bytes() noexcept {
 }
 
 std::string Decoder::text() {
-  const ByteView octets = bytes();
-  return {reinterpret_cast<const char*>(octets.data()), octets.size()};
+  const ByteView view = bytes();
+  return {reinterpret_cast<const char*>(view.data()), view.size()};
 }
 
 dns::Name Decoder::name() {
@@ -86,16 +86,16 @@ Endpoint Decoder::endpoint() noexcept {
   return value;
 }
 
-std::size_t Decoder::count(std::size_t least_octets) noexcept {
+std::size_t Decoder::count(std::size_t least_bytes) noexcept {
   const std::uint32_t value = u32();
-  if (!failed_ && value <= (in_.size() - at_) / least_octets) return value;
+  if (!failed_ && value <= (in_.size() - at_) / least_bytes) return value;
   fail_field();
   return 0;
 }
 
 Status Decoder::finish() const {
   if (failed_) return fail(Errc::kInvalid, "a field of the packet is cut short or out of range");
-  if (at_ != in_.size()) return fail(Errc::kInvalid, "octets behind the end of the message");
+  if (at_ != in_.size()) return fail(Errc::kInvalid, "bytes behind the end of the message");
   return {};
 }
 

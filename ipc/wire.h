@@ -20,7 +20,7 @@ class Encoder {
   void u32(std::uint32_t value) { append_be32(out_, value); }
   void u64(std::uint64_t value);
   void boolean(bool value) { u8(value ? 1 : 0); }
-  void bytes(ByteView value);  ///< u32 length, octets
+  void bytes(ByteView value);  ///< u32 length, bytes
   void text(std::string_view value);
   void name(dns::NameView value) { bytes(value.bytes()); }
   void endpoint(const Endpoint& value);
@@ -44,15 +44,15 @@ class Decoder {
   std::string text();
   dns::Name name();
   Endpoint endpoint() noexcept;
-  /// A count of items that each take at least `least_octets`: cannot promise more than is there.
-  std::size_t count(std::size_t least_octets) noexcept;
+  /// A count of items that each take at least `least_bytes`: cannot promise more than is there.
+  std::size_t count(std::size_t least_bytes) noexcept;
 
   [[nodiscard]] bool failed() const noexcept { return failed_; }
-  /// kTruncated or kInvalid when a field was bad or octets are left over.
+  /// kTruncated or kInvalid when a field was bad or bytes are left over.
   [[nodiscard]] Status finish() const;
 
  private:
-  const std::uint8_t* take(std::size_t octets) noexcept;
+  const std::uint8_t* take(std::size_t bytes) noexcept;
   void fail_field() noexcept { failed_ = true; }
 
   ByteView in_;

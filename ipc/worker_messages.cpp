@@ -10,7 +10,7 @@ namespace {
 
 // Each packet starts with protocol version (16 bits) and message number (8 bits): the position of
 // the message in its variant.
-constexpr std::size_t kLeastSocketOctets = 4 + 16 + 2 + 1 + 4 + 1;
+constexpr std::size_t kLeastSocketBytes = 4 + 16 + 2 + 1 + 4 + 1;
 constexpr std::uint8_t kLastAlgorithm = static_cast<std::uint8_t>(dns::TsigAlgorithm::kSha512_256);
 
 void put(Encoder& out, const SocketDescription& socket) {
@@ -35,7 +35,7 @@ void put(Encoder& out, const std::vector<SocketDescription>& sockets) {
 }
 
 void get(Decoder& in, std::vector<SocketDescription>& sockets) {
-  sockets.resize(in.count(kLeastSocketOctets));
+  sockets.resize(in.count(kLeastSocketBytes));
   for (auto& socket : sockets) get(in, socket);
 }
 
@@ -109,7 +109,7 @@ void put(Encoder& out, const TransferFinished& transfer) {
   out.boolean(transfer.complete);
   out.u32(transfer.serial);
   out.u64(transfer.messages);
-  out.u64(transfer.octets);
+  out.u64(transfer.bytes);
   out.u64(transfer.records);
   out.u32(transfer.milliseconds);
 }
@@ -121,7 +121,7 @@ void get(Decoder& in, TransferFinished& transfer) {
   transfer.complete = in.boolean();
   transfer.serial = in.u32();
   transfer.messages = in.u64();
-  transfer.octets = in.u64();
+  transfer.bytes = in.u64();
   transfer.records = in.u64();
   transfer.milliseconds = in.u32();
 }
@@ -155,7 +155,7 @@ void put(Encoder& out, const Keys& keys) {
   }
   out.u32(static_cast<std::uint32_t>(keys.cookie_secrets.size()));
   for (const auto& secret : keys.cookie_secrets)
-    for (const auto octet : secret) out.u8(octet);
+    for (const auto byte : secret) out.u8(byte);
 }
 
 void get(Decoder& in, Keys& keys) {
@@ -175,7 +175,7 @@ void get(Decoder& in, Keys& keys) {
   }
   keys.cookie_secrets.resize(in.count(16));
   for (auto& secret : keys.cookie_secrets)
-    for (auto& octet : secret) octet = in.u8();
+    for (auto& byte : secret) byte = in.u8();
 }
 
 void put(Encoder& out, const Sockets& sockets) {

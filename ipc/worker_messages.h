@@ -22,7 +22,7 @@ namespace pando::ipc {
 
 inline constexpr std::uint16_t kWorkerProtocol = 2;
 /// A signed query of 64 KiB and the response to it fit into one packet.
-inline constexpr std::size_t kMaxPacketOctets = std::size_t{132} << 10;
+inline constexpr std::size_t kMaxPacketBytes = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;
 /// Name of the manager's listening socket in the run directory.
 inline constexpr const char* kWorkerSocketName = "workers.sock";
@@ -98,7 +98,7 @@ struct TransferFinished {
   bool complete = false;
   std::uint32_t serial = 0;
   std::uint64_t messages = 0;
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   std::uint64_t records = 0;
   std::uint32_t milliseconds = 0;
   bool operator==(const TransferFinished&) const = default;

@@ -9,7 +9,7 @@
 namespace pando::shm {
 
 Status copy_chunk(LiveFile& file, ImageSource& source, std::uint32_t number,
-                  const ImageChunk& chunk, std::array<std::uint8_t, kChunkOctets>& room) {
+                  const ImageChunk& chunk, std::array<std::uint8_t, kChunkBytes>& room) {
   if (auto read = source.read(number, std::span(room).first(chunk.used), chunk.checksum); !read)
     return read;
   // The rest of the chunk, too: all of it has memory from now on.
@@ -20,17 +20,17 @@ Status copy_chunk(LiveFile& file, ImageSource& source, std::uint32_t number,
 Borrowing::Borrowing(LiveFile& file, ChunkPool& pool, std::vector<ImageChunk> chunks)
     : file_(file), pool_(pool), chunks_(std::move(chunks)) {
   for (const ImageChunk& chunk : chunks_)
-    if (chunk.count != 0) octets_ += kChunkOctets;
+    if (chunk.count != 0) bytes_ += kChunkBytes;
 }
 
 Status Borrowing::copy(ImageSource& source, const std::function<bool()>& go_on) {
-  const auto room = std::make_unique<std::array<std::uint8_t, kChunkOctets>>();
+  const auto room = std::make_unique<std::array<std::uint8_t, kChunkBytes>>();
   for (; next_ < chunks_.size(); ++next_) {
     const ImageChunk& chunk = chunks_[next_];
     if (chunk.count == 0) continue;
     if (!go_on()) return fail(Errc::kDenied, "the copy was ended");
     if (auto copied = copy_chunk(file_, source, next_, chunk, *room); !copied) return copied;
-    copied_.fetch_add(kChunkOctets, std::memory_order_relaxed);
+    copied_.fetch_add(kChunkBytes, std::memory_order_relaxed);
     crash_point("borrowed-chunk-copied");
   }
   return {};

@@ -20,7 +20,7 @@ namespace {
 /// The file grows in steps of 1/32 of what is in use, at most 64 MiB: few system calls, and a small
 /// zone's store stays small.
 constexpr std::uint32_t kGrowthShare = 32;
-constexpr std::uint32_t kGrowthMax = (64U << 20) / kChunkOctets;
+constexpr std::uint32_t kGrowthMax = (64U << 20) / kChunkBytes;
 /// Free chunks that keep their memory beside cushion and growth step: a steady flow of updates
 /// reuses them without a system call.
 constexpr std::uint32_t kSpares = 8;
@@ -80,7 +80,7 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     }
     lend(chunk);
     info(chunk).born = 0;  // not known: as if there from the start
-    info(chunk).used = chunk == open.chunk ? open.from : static_cast<std::uint32_t>(kChunkOctets);
+    info(chunk).used = chunk == open.chunk ? open.from : static_cast<std::uint32_t>(kChunkBytes);
     written_.set(chunk);
     if (used || chunk == open.chunk) backed_.set(chunk);
     if (chunk == open.chunk) continue;
@@ -109,7 +109,7 @@ std::uint64_t ChunkPool::version() const noexcept {
 }
 
 std::uint32_t ChunkPool::live(std::uint32_t chunk) const noexcept {
-  return live_octets(file_.counts()[chunk]);
+  return live_bytes(file_.counts()[chunk]);
 }
 
 /// Free chunks that keep memory of their own, so that deletes work when the machine has none left.
@@ -124,10 +124,10 @@ ChunkPool::Chunk& ChunkPool::info(std::uint32_t chunk) {
   return chunks_[chunk];
 }
 
-Result<Span> ChunkPool::take(std::uint32_t octets, Reserve use) {
+Result<Span> ChunkPool::take(std::uint32_t bytes, Reserve use) {
   const std::scoped_lock lock(mutex_);
   Span span;
-  if (take_tail(octets, span)) return span;
+  if (take_tail(bytes, span)) return span;
   auto chunk = take_chunks(1, use);
   if (!chunk) return pass(chunk);
   return Span{*chunk, 0};
@@ -138,11 +138,11 @@ Result<std::uint32_t> ChunkPool::take_run(std::uint32_t count, Reserve use) {
   return take_chunks(count, use);
 }
 
-bool ChunkPool::take_tail(std::uint32_t octets, Span& span) {
+bool ChunkPool::take_tail(std::uint32_t bytes, Span& span) {
   const std::size_t tries = std::min(tails_.size(), kTailTries);
   for (std::size_t i = tails_.size(); i > tails_.size() - tries; --i) {
     const Span tail = tails_[i - 1];
-    if (kChunkOctets - tail.from < octets) continue;
+    if (kChunkBytes - tail.from < bytes) continue;
     tails_.erase(tails_.begin() + static_cast<std::ptrdiff_t>(i - 1));
     chunks_[tail.chunk].has_tail = false;
     become(chunks_[tail.chunk], State::kLent);
@@ -275,7 +275,7 @@ void ChunkPool::settle(const RootBlock& published, const std::vector<LedgerEntry
     Chunk& chunk = info(entry.chunk);
     if (entry.taken()) {
       written_.set(entry.chunk);
-      chunk.used = kChunkOctets;  // keep_tails() knows better
+      chunk.used = kChunkBytes;  // keep_tails() knows better
     }
     if (entry.taken() && entry.chunk != open) become(chunk, State::kUsed);
     if (chunk.state == State::kUsed && live(entry.chunk) == 0) wait(entry.chunk, published.version);
@@ -288,7 +288,7 @@ void ChunkPool::keep_tails(const std::vector<Span>& tails) {
   for (const Span& tail : tails) {
     Chunk& chunk = info(tail.chunk);
     if (tails_.size() >= kTailsMax || chunk.state != State::kUsed || chunk.has_tail ||
-        kChunkOctets - tail.from < kTailMin)
+        kChunkBytes - tail.from < kTailMin)
       continue;
     chunk.has_tail = true;
     chunk.used = tail.from;
@@ -526,11 +526,11 @@ bool ChunkPool::low_space_without_pins() const {
   return tight_for_good();
 }
 
-bool ChunkPool::can_afford(std::uint64_t octets, Reserve use) const {
+bool ChunkPool::can_afford(std::uint64_t bytes, Reserve use) const {
   const std::scoped_lock lock(mutex_);
   if (!tight()) return true;
-  // Trees and rests of chunks take some more than the octets themselves.
-  const std::uint64_t chunks = 2 * std::min(octets, kReach) / kChunkOctets;
+  // Trees and rests of chunks take some more than the bytes themselves.
+  const std::uint64_t chunks = 2 * std::min(bytes, kReach) / kChunkBytes;
   return !tight_for_good() && leaves(static_cast<std::uint32_t>(chunks) + reserve_ / 4, use);
 }
 

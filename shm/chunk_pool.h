@@ -48,9 +48,9 @@ class ChunkPool {
   void adopt(Span open, std::uint64_t version);
   void settle_borrowed();
 
-  /// A chunk with room for `octets`: rather the rest of one in use than an empty one, rather one
+  /// A chunk with room for `bytes`: rather the rest of one in use than an empty one, rather one
   /// with memory than one without, rather a low one than a high one.
-  Result<Span> take(std::uint32_t octets, Reserve use);
+  Result<Span> take(std::uint32_t bytes, Reserve use);
   /// `count` consecutive empty chunks.
   Result<std::uint32_t> take_run(std::uint32_t count, Reserve use);
   /// A lent chunk that was not published; `span.from` as it was lent.
@@ -102,7 +102,7 @@ class ChunkPool {
   /// So it would be if all chunks that wait were free.
   [[nodiscard]] bool low_space_without_pins() const;
   /// See Transaction.
-  [[nodiscard]] bool can_afford(std::uint64_t octets, Reserve use) const;
+  [[nodiscard]] bool can_afford(std::uint64_t bytes, Reserve use) const;
   /// See Store.
   [[nodiscard]] bool leaves_reserve(Reserve use) const;
   void fill(StoreStats& stats) const;
@@ -114,7 +114,7 @@ class ChunkPool {
   struct Chunk {
     std::uint64_t born = 0;      // first version that may refer to it
     std::uint64_t freed_at = 0;  // first version that does not
-    std::uint32_t used = 0;      // octets from its start that published versions may refer to
+    std::uint32_t used = 0;      // bytes from its start that published versions may refer to
     State state = State::kFree;
     bool has_tail = false;  // listed in tails_
   };
@@ -125,7 +125,7 @@ class ChunkPool {
   [[nodiscard]] std::uint32_t growth_step() const noexcept;
   [[nodiscard]] Chunk& info(std::uint32_t chunk);
 
-  bool take_tail(std::uint32_t octets, Span& span);
+  bool take_tail(std::uint32_t bytes, Span& span);
   void drop_tail(std::uint32_t chunk);
   [[nodiscard]] bool leaves(std::uint32_t more, Reserve use) const noexcept;
   Result<std::uint32_t> take_chunks(std::uint32_t count, Reserve use);
@@ -197,7 +197,7 @@ class ChunkPool {
   std::uint64_t reclaimed_at_ = 0;  // version of the last look at the slots
 
   std::unique_ptr<std::atomic<std::uint64_t>[]> victims_;
-  std::uint64_t walk_room_ = 0;  // octets that there were for copying when victims were chosen
+  std::uint64_t walk_room_ = 0;  // bytes that there were for copying when victims were chosen
 };
 
 }  // namespace pando::shm

@@ -9,36 +9,36 @@ namespace {
 constexpr std::uint64_t kImageMagic = 0x50414E444F494D31U;   // "PANDOIM1"
 constexpr std::uint64_t kChunksMagic = 0x50414E444F494D43U;  // "PANDOIMC"
 constexpr std::size_t kFileAt = 40;
-constexpr std::size_t kEntryOctets = 12;
-constexpr std::size_t kSideOctets = 4 + std::size_t{kImageSideOctets};
-constexpr std::size_t kChecksumOctets = 8;
+constexpr std::size_t kEntryBytes = 12;
+constexpr std::size_t kSideBytes = 4 + std::size_t{kImageSideBytes};
+constexpr std::size_t kChecksumBytes = 8;
 
 void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value >> 32));
   append_be32(out, static_cast<std::uint32_t>(value));
 }
 
-constexpr std::size_t head_octets(std::uint32_t version) noexcept {
-  return version == 1 ? kImageHeadOctets - 8 : kImageHeadOctets;
+constexpr std::size_t head_bytes(std::uint32_t version) noexcept {
+  return version == 1 ? kImageHeadBytes - 8 : kImageHeadBytes;
 }
 
-constexpr std::size_t octets_of(std::uint32_t version, std::size_t chunks,
-                                std::size_t side) noexcept {
-  return head_octets(version) + chunks * kEntryOctets + side * kSideOctets + kChecksumOctets;
+constexpr std::size_t bytes_of(std::uint32_t version, std::size_t chunks,
+                               std::size_t side) noexcept {
+  return head_bytes(version) + chunks * kEntryBytes + side * kSideBytes + kChecksumBytes;
 }
 
 void decode_chunks(const std::uint8_t* at, std::vector<ImageChunk>& chunks) {
   for (ImageChunk& chunk : chunks) {
     chunk = {load_be32(at), load_be32(at + 4), load_be32(at + 8)};
-    at += kEntryOctets;
+    at += kEntryBytes;
   }
 }
 
 void decode_side(const std::uint8_t* at, std::vector<ImageSide>& side) {
   for (ImageSide& part : side) {
     part.granule = load_be32(at);
-    part.octets.assign(at + 4, at + kSideOctets);
-    at += kSideOctets;
+    part.bytes.assign(at + 4, at + kSideBytes);
+    at += kSideBytes;
   }
 }
 
@@ -47,11 +47,11 @@ void decode_side(const std::uint8_t* at, std::vector<ImageSide>& side) {
 //  0      8        12     16      24     40     48       56       64        72          76
 //  | magic | version | root | layout | owner | file | written | state version | journal | chunks |
 //  76     80              88     96
-//  | side | configuration | line | count used checksum … | granule octets … | checksum |
+//  | side | configuration | line | count used checksum … | granule bytes … | checksum |
 Bytes encode_image_index(const ImageIndex& index) {
   const ImageState& state = index.state;
   Bytes out;
-  out.reserve(octets_of(kImageVersion, state.chunks.size(), state.side.size()));
+  out.reserve(bytes_of(kImageVersion, state.chunks.size(), state.side.size()));
   append_be64(out, kImageMagic);
   append_be32(out, kImageVersion);
   append_be32(out, state.root_block);
@@ -72,25 +72,25 @@ Bytes encode_image_index(const ImageIndex& index) {
   }
   for (const ImageSide& part : state.side) {
     append_be32(out, part.granule);
-    append(out, part.octets);
+    append(out, part.bytes);
   }
   append_be64(out, XXH3_64bits(out.data(), out.size()));
   return out;
 }
 
 bool looks_like_image_index(ByteView head) noexcept {
-  return head.size() >= kImageMagicOctets && load_be64(head.data()) == kImageMagic;
+  return head.size() >= kImageMagicBytes && load_be64(head.data()) == kImageMagic;
 }
 
 Result<ImageIndex> decode_image_head(ByteView bytes) {
-  if (bytes.size() < head_octets(1) || load_be64(bytes.data()) != kImageMagic)
+  if (bytes.size() < head_bytes(1) || load_be64(bytes.data()) != kImageMagic)
     return fail(Errc::kCorrupt, "not an image of a zone store");
   const std::uint8_t* at = bytes.data();
   const std::uint32_t version = load_be32(at + 8);
   if (version == 0 || version > kImageVersion)
     return fail(Errc::kLayout, "an image of version {}, this build reads up to {}", version,
                 kImageVersion);
-  if (bytes.size() < head_octets(version))
+  if (bytes.size() < head_bytes(version))
     return fail(Errc::kCorrupt, "the image's index is cut off");
   ImageIndex index;
   index.state.root_block = load_be32(at + 12);
@@ -106,9 +106,9 @@ Result<ImageIndex> decode_image_head(ByteView bytes) {
 }
 
 Result<ImageIndex> decode_image_index(ByteView bytes) {
-  if (bytes.size() < octets_of(1, 0, 0) || load_be64(bytes.data()) != kImageMagic)
+  if (bytes.size() < bytes_of(1, 0, 0) || load_be64(bytes.data()) != kImageMagic)
     return fail(Errc::kCorrupt, "not an image of a zone store");
-  const ByteView covered = bytes.first(bytes.size() - kChecksumOctets);
+  const ByteView covered = bytes.first(bytes.size() - kChecksumBytes);
   if (XXH3_64bits(covered.data(), covered.size()) != load_be64(bytes.data() + covered.size()))
     return fail(Errc::kCorrupt, "the image's index has a wrong checksum");
   auto index = decode_image_head(bytes);
@@ -117,12 +117,12 @@ Result<ImageIndex> decode_image_index(ByteView bytes) {
   const std::uint32_t version = load_be32(at + 8);
   const std::uint32_t chunks = load_be32(at + 72);
   const std::uint32_t side = load_be32(at + 76);
-  if (octets_of(version, chunks, side) != bytes.size())
+  if (bytes_of(version, chunks, side) != bytes.size())
     return fail(Errc::kCorrupt, "the image's index is cut off");
   index->state.chunks.resize(chunks);
   index->state.side.resize(side);
-  decode_chunks(at + head_octets(version), index->state.chunks);
-  decode_side(at + head_octets(version) + chunks * kEntryOctets, index->state.side);
+  decode_chunks(at + head_bytes(version), index->state.chunks);
+  decode_side(at + head_bytes(version) + chunks * kEntryBytes, index->state.side);
   return index;
 }
 
@@ -132,7 +132,7 @@ std::optional<std::uint64_t> image_file_of(ByteView head) noexcept {
 }
 
 Bytes encode_image_chunks_head(std::uint64_t file) {
-  Bytes head(kImageChunksHeadOctets);
+  Bytes head(kImageChunksHeadBytes);
   store_be64(head.data(), kChunksMagic);
   store_be64(head.data() + 8, file);
   return head;
@@ -142,11 +142,11 @@ std::string image_chunks_path(const std::string& path, std::uint64_t file) {
   return fmt::format("{}.{:016x}", path, file);
 }
 
-std::uint64_t image_chunks_octets(const ImageState& state) noexcept {
+std::uint64_t image_chunks_bytes(const ImageState& state) noexcept {
   for (auto number = static_cast<std::uint32_t>(state.chunks.size()); number-- > 0;)
     if (state.chunks[number].count != 0)
       return image_chunk_offset(number) + state.chunks[number].used;
-  return kImageChunksHeadOctets;
+  return kImageChunksHeadBytes;
 }
 
 }  // namespace pando::shm

@@ -28,35 +28,35 @@ struct ImageIndex {
 };
 
 /// No index is longer.
-inline constexpr std::uint64_t kMaxIndexOctets =
+inline constexpr std::uint64_t kMaxIndexBytes =
     std::uint64_t{kMaxImageChunks} * 12 + Store::kSideEntries * sizeof(Store::SideEntry) * 2 + 4096;
 
 Bytes encode_image_index(const ImageIndex& index);
-/// Enough of a file's first octets to tell an index from anything else.
-inline constexpr std::size_t kImageMagicOctets = 8;
+/// Enough of a file's first bytes to tell an index from anything else.
+inline constexpr std::size_t kImageMagicBytes = 8;
 [[nodiscard]] bool looks_like_image_index(ByteView head) noexcept;
 /// What stands before chunks and side table.
-inline constexpr std::size_t kImageHeadOctets = 96;
-/// An index without chunks and side table, from its first kImageHeadOctets. Nothing is compared
+inline constexpr std::size_t kImageHeadBytes = 96;
+/// An index without chunks and side table, from its first kImageHeadBytes. Nothing is compared
 /// with a checksum. kCorrupt: not an index; kLayout: another version.
 Result<ImageIndex> decode_image_head(ByteView bytes);
 /// kCorrupt: cut off, a wrong checksum, or contradicting itself; kLayout: another version.
 Result<ImageIndex> decode_image_index(ByteView bytes);
-/// Number of the file of chunks, from an index's first octets: of any version, since magic number,
+/// Number of the file of chunks, from an index's first bytes: of any version, since magic number,
 /// version, that number and the checksum at the end stand where they are in all of them. Nullopt:
 /// not an index.
 [[nodiscard]] std::optional<std::uint64_t> image_file_of(ByteView head) noexcept;
 
 /// What the file of chunks begins with: a magic number, and the number that names it.
 Bytes encode_image_chunks_head(std::uint64_t file);
-inline constexpr std::size_t kImageChunksHeadOctets = 16;
+inline constexpr std::size_t kImageChunksHeadBytes = 16;
 /// Its first chunk-sized part has that; chunk n is the one behind it and n others.
 [[nodiscard]] constexpr std::uint64_t image_chunk_offset(std::uint32_t chunk) noexcept {
-  return (std::uint64_t{chunk} + 1) * kChunkOctets;
+  return (std::uint64_t{chunk} + 1) * kChunkBytes;
 }
 /// Where it lies: beside the index at `path`.
 [[nodiscard]] std::string image_chunks_path(const std::string& path, std::uint64_t file);
 /// How long it is at least, for all that the index says of chunks.
-[[nodiscard]] std::uint64_t image_chunks_octets(const ImageState& state) noexcept;
+[[nodiscard]] std::uint64_t image_chunks_bytes(const ImageState& state) noexcept;
 
 }  // namespace pando::shm

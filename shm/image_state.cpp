@@ -6,14 +6,14 @@
 
 namespace pando::shm {
 
-static_assert(kImageSideOctets == kSideGranuleOctets, "a part would be a granule's half");
+static_assert(kImageSideBytes == kSideGranuleBytes, "a part would be a granule's half");
 
-std::uint32_t chunk_checksum(ByteView octets) noexcept {
-  return static_cast<std::uint32_t>(XXH3_64bits(octets.data(), octets.size()));
+std::uint32_t chunk_checksum(ByteView bytes) noexcept {
+  return static_cast<std::uint32_t>(XXH3_64bits(bytes.data(), bytes.size()));
 }
 
-ByteView chunk_octets(const Window& window, std::uint32_t chunk, std::uint32_t from,
-                      std::uint32_t to) noexcept {
+ByteView chunk_bytes(const Window& window, std::uint32_t chunk, std::uint32_t from,
+                     std::uint32_t to) noexcept {
   const auto* start = reinterpret_cast<const std::uint8_t*>(window.base() + chunk_offset(chunk));
   return {start + from, to - from};
 }
@@ -24,14 +24,14 @@ std::vector<ImageSide> side_table(const Window& window) {
   for (std::uint32_t granule = 0; granule < kSideGranules; ++granule) {
     const std::uint64_t bits = header.side_backed[granule / 64].load(std::memory_order_acquire);
     if ((bits >> (granule % 64) & 1) == 0) continue;
-    ImageSide part{granule, Bytes(kSideGranuleOctets)};
+    ImageSide part{granule, Bytes(kSideGranuleBytes)};
     std::uint64_t any = 0;
     const auto* words = reinterpret_cast<const std::atomic<std::uint64_t>*>(
-        window.base() + kSideOffset + granule * kSideGranuleOctets);
-    for (std::size_t i = 0; i < kSideGranuleOctets / sizeof *words; ++i) {
+        window.base() + kSideOffset + granule * kSideGranuleBytes);
+    for (std::size_t i = 0; i < kSideGranuleBytes / sizeof *words; ++i) {
       const std::uint64_t word = words[i].load(std::memory_order_relaxed);
       any |= word;
-      std::memcpy(part.octets.data() + i * sizeof word, &word, sizeof word);
+      std::memcpy(part.bytes.data() + i * sizeof word, &word, sizeof word);
     }
     if (any != 0) parts.push_back(std::move(part));  // a part that is left out is all zero
   }

@@ -10,14 +10,14 @@
 #include "base/result.h"
 #include "shm/store.h"
 
-/// What a store's version is beside the octets of its chunks: enough to make the store again from
+/// What a store's version is beside the bytes of its chunks: enough to make the store again from
 /// these, on disk or elsewhere. Knows nothing of files.
 namespace pando::shm {
 
 /// One chunk of a version.
 struct ImageChunk {
   std::uint32_t count = 0;     ///< as the store counts it; 0: the version has nothing in it
-  std::uint32_t used = 0;      ///< octets from its start that published versions may refer to
+  std::uint32_t used = 0;      ///< bytes from its start that published versions may refer to
   std::uint32_t checksum = 0;  ///< of these, see chunk_checksum()
   bool operator==(const ImageChunk&) const = default;
 };
@@ -25,7 +25,7 @@ struct ImageChunk {
 /// A part of the side table, with all its entries.
 struct ImageSide {
   std::uint32_t granule = 0;
-  Bytes octets;
+  Bytes bytes;
   bool operator==(const ImageSide&) const = default;
 };
 
@@ -47,30 +47,30 @@ struct ImageCapture {
   std::vector<bool> written;
 };
 
-/// Largest length of ImageState::chunks, and of a side part's octets.
-inline constexpr std::uint32_t kMaxImageChunks = kReach / kChunkOctets;
-inline constexpr std::uint32_t kImageSideOctets = 64U << 10;
+/// Largest length of ImageState::chunks, and of a side part's bytes.
+inline constexpr std::uint32_t kMaxImageChunks = kReach / kChunkBytes;
+inline constexpr std::uint32_t kImageSideBytes = 64U << 10;
 
-[[nodiscard]] std::uint32_t chunk_checksum(ByteView octets) noexcept;
-/// Octets [from, to) of a chunk; the caller holds a version that uses them.
-[[nodiscard]] ByteView chunk_octets(const Window& window, std::uint32_t chunk, std::uint32_t from,
-                                    std::uint32_t to) noexcept;
+[[nodiscard]] std::uint32_t chunk_checksum(ByteView bytes) noexcept;
+/// Bytes [from, to) of a chunk; the caller holds a version that uses them.
+[[nodiscard]] ByteView chunk_bytes(const Window& window, std::uint32_t chunk, std::uint32_t from,
+                                   std::uint32_t to) noexcept;
 /// The side table's parts that say something. Any thread; entries are read one by one as they are.
 [[nodiscard]] std::vector<ImageSide> side_table(const Window& window);
 
 class Borrowing;
 
-/// A file of which chunk n can be mapped at `first` + n * kChunkOctets.
+/// A file of which chunk n can be mapped at `first` + n * kChunkBytes.
 struct ImageFile {
-  Fd fd{};                             ///< readable
-  std::uint64_t first = kChunkOctets;  ///< a file of chunks begins with its name
+  Fd fd{};                            ///< readable
+  std::uint64_t first = kChunkBytes;  ///< a file of chunks begins with its name
 };
 
-/// Where restore() has the chunks' octets from.
+/// Where restore() has the chunks' bytes from.
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
-  /// Fills `into` with the first octets of a chunk. kCorrupt: they have not got this checksum.
+  /// Fills `into` with the first bytes of a chunk. kCorrupt: they have not got this checksum.
   virtual Status read(std::uint32_t chunk, std::span<std::uint8_t> into,
                       std::uint32_t checksum) = 0;
   /// For a store that is to be served before it is copied (shm/borrowing.h): a file that has the

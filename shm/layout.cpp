@@ -6,24 +6,15 @@ namespace pando::shm {
 
 std::uint64_t fold_layout(std::uint64_t callers) noexcept {
   const std::uint64_t facts[] = {
-      kFormatVersion,
-      kUnit,
-      kChunkOctets,
-      sizeof(Header),
-      sizeof(RootBlock),
-      sizeof(CountChange),
-      kCountsOffset,
-      kSideOffset,
-      kChunksOffset,
-      sizeof(Store::SideEntry),
-      kSideGranuleOctets,
-      sizeof(SlotPage),
-      kSlotFileOctets,
-      sizeof(Lease),
-      kLeasesPerSlot,
-      kCountersPerSlot,
-      kMaxSlots,
-      offsetof(Header, publication),
+      kFormatVersion,    kUnit,
+      kChunkBytes,       sizeof(Header),
+      sizeof(RootBlock), sizeof(CountChange),
+      kCountsOffset,     kSideOffset,
+      kChunksOffset,     sizeof(Store::SideEntry),
+      kSideGranuleBytes, sizeof(SlotPage),
+      kSlotFileBytes,    sizeof(Lease),
+      kLeasesPerSlot,    kCountersPerSlot,
+      kMaxSlots,         offsetof(Header, publication),
       callers,
   };
   return XXH3_64bits(facts, sizeof facts);

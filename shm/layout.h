@@ -24,35 +24,35 @@ inline constexpr std::uint32_t kFormatVersion = 3;
 inline constexpr std::uint64_t kStoreMagic = 0x3145524F54534450;  // "PDSTORE1"
 inline constexpr std::uint64_t kSlotMagic = 0x31544F4C53445050;   // "PPDSLOT1"
 
-inline constexpr std::uint64_t kPageOctets = 4096;
+inline constexpr std::uint64_t kPageBytes = 4096;
 inline constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-inline constexpr std::uint32_t kChunksPerRegion = kHugePage / kChunkOctets;
+inline constexpr std::uint32_t kChunksPerRegion = kHugePage / kChunkBytes;
 inline constexpr std::uint32_t kNoChunk = UINT32_MAX;
 
 /// The side table gets memory in steps of 2,048 entries, for each of which the header has a bit.
-inline constexpr std::uint64_t kSideGranuleOctets = std::uint64_t{64} << 10;
-inline constexpr std::uint32_t kSidePerGranule = kSideGranuleOctets / sizeof(Store::SideEntry);
+inline constexpr std::uint64_t kSideGranuleBytes = std::uint64_t{64} << 10;
+inline constexpr std::uint32_t kSidePerGranule = kSideGranuleBytes / sizeof(Store::SideEntry);
 inline constexpr std::uint32_t kSideGranules = Store::kSideEntries / kSidePerGranule;
 
 inline constexpr std::uint64_t kCountsOffset = std::uint64_t{64} << 10;
-inline constexpr std::uint64_t kCountsOctets = kReach / kChunkOctets * sizeof(std::uint32_t);
-inline constexpr std::uint64_t kSideOffset = kCountsOffset + kCountsOctets;
-inline constexpr std::uint64_t kSideOctets = Store::kSideEntries * sizeof(Store::SideEntry);
+inline constexpr std::uint64_t kCountsBytes = kReach / kChunkBytes * sizeof(std::uint32_t);
+inline constexpr std::uint64_t kSideOffset = kCountsOffset + kCountsBytes;
+inline constexpr std::uint64_t kSideBytes = Store::kSideEntries * sizeof(Store::SideEntry);
 /// Chunks start on a huge page, so that MADV_COLLAPSE can take 32 of them at a time.
 inline constexpr std::uint64_t kChunksOffset =
-    (kSideOffset + kSideOctets + kHugePage - 1) / kHugePage * kHugePage;
+    (kSideOffset + kSideBytes + kHugePage - 1) / kHugePage * kHugePage;
 static_assert(kChunksOffset == kFirstBlock,
               "readers would take blocks for tables or pass over them");
-inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkOctets;
+inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkBytes;
 
 [[nodiscard]] constexpr std::uint64_t chunk_offset(std::uint64_t chunk) noexcept {
-  return kChunksOffset + chunk * kChunkOctets;
+  return kChunksOffset + chunk * kChunkBytes;
 }
 /// kNoChunk for offsets before the chunks.
 [[nodiscard]] constexpr std::uint32_t chunk_at(std::uint64_t offset) noexcept {
   return offset < kChunksOffset
              ? kNoChunk
-             : static_cast<std::uint32_t>((offset - kChunksOffset) / kChunkOctets);
+             : static_cast<std::uint32_t>((offset - kChunksOffset) / kChunkBytes);
 }
 
 //   0     8      16     20    24     32     40    48    56          64        72    88  128
@@ -66,12 +66,12 @@ struct Header {
   std::uint64_t layout;  // shm's own fingerprint folded with the caller's
   std::uint32_t format;
   std::uint32_t unit;
-  std::uint64_t chunk_octets;
+  std::uint64_t chunk_bytes;
   std::uint64_t device;  // of this very file: a copy carries the original's and is refused
   std::uint64_t inode;
   std::uint64_t nonce;  // tells two stores in one place (and a reused inode) apart
   std::atomic<std::uint64_t> size_limit;  // as configured last; for people
-  /// Octets of the file that may be touched. Written by the writer after fallocate succeeded and
+  /// Bytes of the file that may be touched. Written by the writer after fallocate succeeded and
   /// before any root that refers beyond the old value (release); read by readers after the root
   /// (acquire). A crash between fallocate and this store leaves memory that is backed again later.
   alignas(64) std::atomic<std::uint64_t> committed;
@@ -90,7 +90,7 @@ struct Header {
   /// reader must not touch a hole, because reading one allocates it, or is SIGBUS on a full tmpfs.
   alignas(64) std::array<std::atomic<std::uint64_t>, kSideGranules / 64> side_backed;
 };
-static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageOctets,
+static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageBytes,
               "the header's one page is backed first; a field beyond it would be SIGBUS");
 static_assert(offsetof(Header, committed) == 64 && offsetof(Header, owner) == 72 &&
                   offsetof(Header, borrowed) == 88 && offsetof(Header, line) == 96 &&
@@ -101,24 +101,24 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "a lock inside an atomic would live in one process only");
 
-/// A chunk's count: live octets, and whether the chunk belongs to a block of several chunks (which
+/// A chunk's count: live bytes, and whether the chunk belongs to a block of several chunks (which
 /// cannot be emptied by moving small blocks, so the compactor leaves it alone).
 inline constexpr std::uint32_t kRunFlag = std::uint32_t{1} << 31;
-[[nodiscard]] constexpr std::uint32_t live_octets(std::uint32_t count) noexcept {
+[[nodiscard]] constexpr std::uint32_t live_bytes(std::uint32_t count) noexcept {
   return count & ~kRunFlag;
 }
 
 //   0       8        16    20      24          28         32       36        40
-//   |version|journal |root |octets |open_chunk |open_from |changes |checksum |CountChange…
+//   |version|journal |root |bytes |open_chunk |open_from |changes |checksum |CountChange…
 /// What a version is. Published by its reference; immutable from then on. `changes` new *absolute*
 /// counts follow: applying them twice is harmless, so attaching simply applies them again.
 struct RootBlock {
   std::uint64_t version;
   std::uint64_t journal_position;
   std::uint32_t root;        // the caller's, in units
-  std::uint32_t octets;      // of this block as allocated
+  std::uint32_t bytes;       // of this block as allocated
   std::uint32_t open_chunk;  // where the next version goes on allocating; kNoChunk = nowhere
-  std::uint32_t open_from;   // octets of it in use
+  std::uint32_t open_from;   // bytes of it in use
   std::uint32_t changes;
   std::uint32_t checksum;  // of the fields before it and the changes
 };
@@ -135,7 +135,7 @@ static_assert(sizeof(CountChange) == 8 && std::is_trivially_copyable_v<CountChan
 static_assert(sizeof(Store::SideEntry) == 32, "a zone's expiry would be read from its neighbour");
 static_assert(kSideGranules % 64 == 0 && Store::kSideEntries % kSidePerGranule == 0,
               "the last entries would have no bit and never be backed");
-static_assert(kSideOffset % kSideGranuleOctets == 0 && kChunksOffset % kHugePage == 0,
+static_assert(kSideOffset % kSideGranuleBytes == 0 && kChunksOffset % kHugePage == 0,
               "fallocate works on whole pages: a shared page would be punched with its neighbour");
 static_assert(sizeof(Lease) == 24 && offsetof(SlotPage, epoch) == 64 &&
                   offsetof(SlotPage, leases) == 128 && std::is_standard_layout_v<SlotPage>,
@@ -143,9 +143,9 @@ static_assert(sizeof(Lease) == 24 && offsetof(SlotPage, epoch) == 64 &&
 
 /// The scratch memory begins on a page of its own.
 inline constexpr std::uint64_t kScratchOffset =
-    (sizeof(SlotPage) + kPageOctets - 1) / kPageOctets * kPageOctets;
-inline constexpr std::uint64_t kSlotFileOctets = kScratchOffset + kScratchOctets;
-static_assert(kScratchOctets % kPageOctets == 0, "its pages are mapped one by one");
+    (sizeof(SlotPage) + kPageBytes - 1) / kPageBytes * kPageBytes;
+inline constexpr std::uint64_t kSlotFileBytes = kScratchOffset + kScratchBytes;
+static_assert(kScratchBytes % kPageBytes == 0, "its pages are mapped one by one");
 
 /// Fingerprint of everything above, folded with the caller's own.
 [[nodiscard]] std::uint64_t fold_layout(std::uint64_t callers) noexcept;
@@ -160,8 +160,8 @@ static_assert(kScratchOctets % kPageOctets == 0, "its pages are mapped one by on
                                                     Ref<RootBlock> ref) noexcept {
   const RootBlock* block = window.at(ref);
   if (block == nullptr) return nullptr;
-  const std::uint64_t octets = sizeof(RootBlock) + block->changes * sizeof(CountChange);
-  return window.at(ref, octets);
+  const std::uint64_t bytes = sizeof(RootBlock) + block->changes * sizeof(CountChange);
+  return window.at(ref, bytes);
 }
 
 }  // namespace pando::shm

@@ -10,8 +10,8 @@ struct LedgerEntry {
   static constexpr std::uint32_t kNotTaken = UINT32_MAX;
 
   std::uint32_t chunk = 0;
-  std::uint32_t fresh_from = kNotTaken;  ///< octets of the chunk that were in use when it was taken
-  std::int64_t delta = 0;                ///< live octets added minus released
+  std::uint32_t fresh_from = kNotTaken;  ///< bytes of the chunk that were in use when it was taken
+  std::int64_t delta = 0;                ///< live bytes added minus released
   bool run = false;                      ///< part of a block of several chunks
   bool checked = false;
 

@@ -74,7 +74,7 @@ Status fill_header(int fd, Header& header, const StoreOptions& options) {
   header.layout = fold_layout(options.layout);
   header.format = kFormatVersion;
   header.unit = kUnit;
-  header.chunk_octets = kChunkOctets;
+  header.chunk_bytes = kChunkBytes;
   header.device = status.st_dev;
   header.inode = status.st_ino;
   header.nonce = random_nonce();
@@ -115,7 +115,7 @@ struct HeaderFacts {
   std::uint64_t layout;
   std::uint32_t format;
   std::uint32_t unit;
-  std::uint64_t chunk_octets;
+  std::uint64_t chunk_bytes;
   std::uint64_t device;
   std::uint64_t inode;
   std::uint64_t nonce;
@@ -140,7 +140,7 @@ Status check_identity(const HeaderFacts& facts, const struct stat& status,
 
 Status check_layout(const HeaderFacts& facts, const std::string& path, std::uint64_t layout) {
   if (facts.magic != kStoreMagic) return fail(Errc::kCorrupt, "{}: not a zone store", path);
-  if (facts.format != kFormatVersion || facts.unit != kUnit || facts.chunk_octets != kChunkOctets ||
+  if (facts.format != kFormatVersion || facts.unit != kUnit || facts.chunk_bytes != kChunkBytes ||
       facts.layout != fold_layout(layout))
     return fail(Errc::kLayout, "{}: made by a build with another layout", path);
   return {};
@@ -171,7 +171,7 @@ Status check_for_writer(int fd, const StoreOptions& options) {
     if (facts->borrowed <= kMaxChunks)
       static_cast<void>(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                     static_cast<off_t>(kChunksOffset),
-                                    static_cast<off_t>(facts->borrowed * kChunkOctets)));
+                                    static_cast<off_t>(facts->borrowed * kChunkBytes)));
     return fail(Errc::kCorrupt, "{}: not all of the image had been copied to it", options.path);
   }
   return {};
@@ -231,7 +231,7 @@ Status LiveFile::prepare(const StoreOptions& options) {
   if (!options.allow_any_filesystem) {
     if (auto fine = require_tmpfs(fd(), options.path); !fine) return fine;
   }
-  if (auto backed = back_octets(0, kPageOctets); !backed) return backed;
+  if (auto backed = back_bytes(0, kPageBytes); !backed) return backed;
   // The whole reach has a size from the start, so that a short file is a damaged file.
   if (::ftruncate(fd(), kChunksOffset) != 0) return fail_errno("ftruncate");
   auto mapping = Mapping::map(fd(), Access::kReadWrite, kReach, kHugePage);
@@ -269,7 +269,7 @@ Result<LiveFile> LiveFile::attach(const StoreOptions& options) {
   return file;
 }
 
-std::uint64_t LiveFile::memory_octets() const noexcept {
+std::uint64_t LiveFile::memory_bytes() const noexcept {
   struct stat status{};
   if (::fstat(fd_.get(), &status) != 0) return 0;
   return static_cast<std::uint64_t>(status.st_blocks) *
@@ -278,13 +278,13 @@ std::uint64_t LiveFile::memory_octets() const noexcept {
 
 std::uint32_t LiveFile::committed_chunks() const noexcept {
   const std::uint64_t committed = header().committed.load(std::memory_order_relaxed);
-  return static_cast<std::uint32_t>((committed - kChunksOffset) / kChunkOctets);
+  return static_cast<std::uint32_t>((committed - kChunksOffset) / kChunkBytes);
 }
 
-Status LiveFile::back_octets(std::uint64_t at, std::uint64_t octets) {
+Status LiveFile::back_bytes(std::uint64_t at, std::uint64_t bytes) {
   int result = 0;
   do {
-    result = ::fallocate(fd(), 0, static_cast<off_t>(at), static_cast<off_t>(octets));
+    result = ::fallocate(fd(), 0, static_cast<off_t>(at), static_cast<off_t>(bytes));
   } while (result != 0 && errno == EINTR);
   if (result == 0) return {};
   if (errno == ENOSPC || errno == EFBIG || errno == ENOMEM || errno == EDQUOT)
@@ -293,11 +293,11 @@ Status LiveFile::back_octets(std::uint64_t at, std::uint64_t octets) {
 }
 
 Status LiveFile::back_counts(std::uint32_t chunks) {
-  constexpr std::uint32_t kPerPage = kPageOctets / sizeof(std::uint32_t);
+  constexpr std::uint32_t kPerPage = kPageBytes / sizeof(std::uint32_t);
   if (chunks <= counted_chunks_) return {};
   const std::uint32_t wanted = (chunks + kPerPage - 1) / kPerPage * kPerPage;
   const std::uint64_t at = kCountsOffset + counted_chunks_ * sizeof(std::uint32_t);
-  auto backed = back_octets(at, (wanted - counted_chunks_) * sizeof(std::uint32_t));
+  auto backed = back_bytes(at, (wanted - counted_chunks_) * sizeof(std::uint32_t));
   if (backed) counted_chunks_ = wanted;
   return backed;
 }
@@ -305,9 +305,9 @@ Status LiveFile::back_counts(std::uint32_t chunks) {
 Status LiveFile::back(std::uint32_t first, std::uint32_t count) {
   if (auto counts = back_counts(first + count); !counts) return counts;
   crash_point("store-grow-counts");
-  if (auto data = back_octets(chunk_offset(first), count * kChunkOctets); !data) return data;
+  if (auto data = back_bytes(chunk_offset(first), count * kChunkBytes); !data) return data;
   crash_point("store-grow-file");
-  const std::uint64_t end = chunk_offset(first) + count * kChunkOctets;
+  const std::uint64_t end = chunk_offset(first) + count * kChunkBytes;
   if (end > header().committed.load(std::memory_order_relaxed))
     header().committed.store(end, std::memory_order_release);  // see Header::committed
   crash_point("store-grow-committed");
@@ -324,14 +324,14 @@ Status LiveFile::reach(std::uint32_t chunks) {
 }
 
 Status LiveFile::borrow(std::uint32_t chunks, const ImageFile& image) {
-  auto mapped = mapping_.replace(kChunksOffset, chunks * kChunkOctets, image.fd.get(), image.first,
+  auto mapped = mapping_.replace(kChunksOffset, chunks * kChunkBytes, image.fd.get(), image.first,
                                  Access::kRead);
   if (mapped) {
     header().borrowed.store(chunks, std::memory_order_release);
     return mapped;
   }
   // What was there may be unmapped already.
-  auto back = mapping_.replace(kChunksOffset, chunks * kChunkOctets, fd(), kChunksOffset,
+  auto back = mapping_.replace(kChunksOffset, chunks * kChunkBytes, fd(), kChunksOffset,
                                Access::kReadWrite);
   if (!back) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
   return mapped;
@@ -339,23 +339,23 @@ Status LiveFile::borrow(std::uint32_t chunks, const ImageFile& image) {
 
 /// By write(2) rather than through a mapping: the kernel takes pages that are written whole as they
 /// are, without zeroing them first, and tells when there are none.
-Status LiveFile::write_chunk(std::uint32_t chunk, ByteView octets) {
+Status LiveFile::write_chunk(std::uint32_t chunk, ByteView bytes) {
   auto at = static_cast<off_t>(chunk_offset(chunk));
-  while (!octets.empty()) {
-    const ssize_t written = ::pwrite(fd(), octets.data(), octets.size(), at);
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd(), bytes.data(), bytes.size(), at);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno != ENOSPC && errno != ENOMEM && errno != EFBIG && errno != EDQUOT)
       return fail_errno("pwrite to the store");
     if (written <= 0)
       return fail(Errc::kFull, "no memory left for the store (tmpfs or file size limit)");
-    octets = octets.subspan(static_cast<std::size_t>(written));
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
     at += written;
   }
   return {};
 }
 
 Status LiveFile::settle() {
-  auto mapped = mapping_.replace(kChunksOffset, borrowed_chunks() * kChunkOctets, fd(),
+  auto mapped = mapping_.replace(kChunksOffset, borrowed_chunks() * kChunkBytes, fd(),
                                  kChunksOffset, Access::kReadWrite);
   crash_point("borrowed-mapped");
   // No fault of the image, which the next start finds as it is.
@@ -368,13 +368,13 @@ bool LiveFile::punch(std::uint32_t first, std::uint32_t count) noexcept {
   crash_point("store-punch");
   const bool done = ::fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                 static_cast<off_t>(chunk_offset(first)),
-                                static_cast<off_t>(count * kChunkOctets)) == 0;
+                                static_cast<off_t>(count * kChunkBytes)) == 0;
   crash_point("store-punched");
   return done;
 }
 
 Status LiveFile::back_side(std::uint32_t granule) {
-  auto backed = back_octets(kSideOffset + granule * kSideGranuleOctets, kSideGranuleOctets);
+  auto backed = back_bytes(kSideOffset + granule * kSideGranuleBytes, kSideGranuleBytes);
   if (!backed) return backed;
   crash_point("store-grow-side");
   const std::uint64_t bit = std::uint64_t{1} << (granule % 64);

@@ -49,7 +49,7 @@ class LiveFile {
   /// Chunks below the end of the file.
   [[nodiscard]] std::uint32_t committed_chunks() const noexcept;
   /// What the sparse file holds of the machine's memory.
-  [[nodiscard]] std::uint64_t memory_octets() const noexcept;
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
   /// Gives memory to chunks; kFull when the machine, the mount or the file size limit has none.
   /// Until it returned, touching the chunks would be SIGBUS.
@@ -63,7 +63,7 @@ class LiveFile {
     return header().borrowed.load(std::memory_order_relaxed);
   }
   /// Fills a chunk that lies below reach(), with memory. kFull. Any thread, one at a time.
-  Status write_chunk(std::uint32_t chunk, ByteView octets);
+  Status write_chunk(std::uint32_t chunk, ByteView bytes);
   /// Every borrowed chunk has been filled: they are read from here.
   Status settle();
   /// Takes memory away; false when the kernel refused (they then keep it).
@@ -73,7 +73,7 @@ class LiveFile {
 
  private:
   Status prepare(const StoreOptions& options);
-  Status back_octets(std::uint64_t at, std::uint64_t octets);
+  Status back_bytes(std::uint64_t at, std::uint64_t bytes);
   Status back_counts(std::uint32_t chunks);
 
   Fd fd_;

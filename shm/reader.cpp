@@ -35,9 +35,9 @@ Status lock_slot_file(int fd) {
 Result<Mapping> map_slot_page(int fd) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return fail_errno("fstat of the slot file");
-  if (status.st_size < static_cast<off_t>(kSlotFileOctets))
+  if (status.st_size < static_cast<off_t>(kSlotFileBytes))
     return fail(Errc::kCorrupt, "the slot file is too short");
-  return Mapping::map(fd, Access::kReadWrite, sizeof(SlotPage), kPageOctets);
+  return Mapping::map(fd, Access::kReadWrite, sizeof(SlotPage), kPageBytes);
 }
 
 std::uint64_t coarse_seconds() noexcept {
@@ -54,7 +54,7 @@ struct Reader::Impl {
   void settle() noexcept;
   Status open_slot(std::uint32_t slot, Fd file, std::uint64_t layout);
   Status declare_alive(std::uint32_t slot);
-  [[nodiscard]] std::uint64_t readable_octets() noexcept;
+  [[nodiscard]] std::uint64_t readable_bytes() noexcept;
   [[nodiscard]] const Header& header() const noexcept {
     return *reinterpret_cast<const Header*>(store.base());
   }
@@ -70,7 +70,7 @@ struct Reader::Impl {
   Mapping store;
   std::uint32_t borrowed = 0;  // chunks that are mapped from an image's file
   std::uint64_t pinned_version = 0;
-  std::uint64_t file_octets = 0;  // at least; the file never gets shorter
+  std::uint64_t file_bytes = 0;  // at least; the file never gets shorter
 };
 
 Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout,
@@ -95,9 +95,9 @@ Status Reader::Impl::borrow(const ImageFile& image) {
   struct stat status{};
   if (::fstat(image.fd.get(), &status) != 0) return fail_errno("fstat of the image");
   // What lies behind the end of a file is SIGBUS, whoever asks for it.
-  if (image.first + chunks * kChunkOctets > static_cast<std::uint64_t>(status.st_size))
+  if (image.first + chunks * kChunkBytes > static_cast<std::uint64_t>(status.st_size))
     return fail(Errc::kCorrupt, "the image is shorter than what the store borrows");
-  if (auto mapped = store.replace(kChunksOffset, chunks * kChunkOctets, image.fd.get(), image.first,
+  if (auto mapped = store.replace(kChunksOffset, chunks * kChunkBytes, image.fd.get(), image.first,
                                   Access::kRead);
       !mapped)
     return mapped;
@@ -106,10 +106,10 @@ Status Reader::Impl::borrow(const ImageFile& image) {
 }
 
 /// The writer has copied the chunks: they are the same there, and from now on they change there.
-/// Leases keep their addresses and find the same octets.
+/// Leases keep their addresses and find the same bytes.
 void Reader::Impl::settle() noexcept {
   if (header().borrowed.load(std::memory_order_acquire) == borrowed) return;
-  const auto mapped = store.replace(kChunksOffset, borrowed * kChunkOctets, store_file.get(),
+  const auto mapped = store.replace(kChunksOffset, borrowed * kChunkBytes, store_file.get(),
                                     kChunksOffset, Access::kRead);
   // The image's would be older than what answers have to be.
   if (!mapped) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
@@ -130,14 +130,14 @@ Status Reader::Impl::open_slot(std::uint32_t slot, Fd file, std::uint64_t layout
 
 /// How far the store may be read. A damaged header must not lead behind the end of the file, where
 /// a read is SIGBUS; so what it says is believed as far as the file reached when it last said more.
-std::uint64_t Reader::Impl::readable_octets() noexcept {
+std::uint64_t Reader::Impl::readable_bytes() noexcept {
   const std::uint64_t committed = header().committed.load(std::memory_order_acquire);
-  if (committed <= file_octets) [[likely]]
+  if (committed <= file_bytes) [[likely]]
     return committed;
   struct stat status{};
   if (::fstat(store_file.get(), &status) == 0)
-    file_octets = std::min(static_cast<std::uint64_t>(status.st_size), kReach);
-  return std::min(committed, file_octets);
+    file_bytes = std::min(static_cast<std::uint64_t>(status.st_size), kReach);
+  return std::min(committed, file_bytes);
 }
 
 /// First the predecessor's pins go (they do not count, it is dead), then we are alive.
@@ -181,7 +181,7 @@ Reader::View Reader::pin() noexcept {
     impl_->settle();
   View view;
   // After the root: the file is at least as long as any root that we can see needs.
-  view.window = Window(impl_->store.base(), impl_->readable_octets());
+  view.window = Window(impl_->store.base(), impl_->readable_bytes());
   if (const RootBlock* block = root_block_at(view.window, Ref<RootBlock>{pinned.root})) {
     view.version = block->version;
     view.root = Ref<>{block->root};
@@ -224,7 +224,7 @@ void Reader::give_up_lease(std::size_t lease) noexcept {
 SlotPage& Reader::slot_page() noexcept { return impl_->page(); }
 
 Reader::Scratch Reader::scratch() const noexcept {
-  return {impl_->slot_file.get(), static_cast<off_t>(kScratchOffset), kScratchOctets};
+  return {impl_->slot_file.get(), static_cast<off_t>(kScratchOffset), kScratchBytes};
 }
 
 const Store::SideEntry* Reader::side(std::uint32_t index) const noexcept {

@@ -56,7 +56,7 @@ class Reader {
   struct Scratch {
     int file;
     off_t offset;
-    std::size_t octets;
+    std::size_t bytes;
   };
   [[nodiscard]] Scratch scratch() const noexcept;
   [[nodiscard]] const Store::SideEntry* side(std::uint32_t index) const noexcept;

@@ -61,13 +61,13 @@ Status install_slot_guard() {
   return {};
 }
 
-GuardedPages::GuardedPages(void* pages, std::size_t octets) noexcept {
+GuardedPages::GuardedPages(void* pages, std::size_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(pages);
   for (std::size_t place = 0; place < ranges.size(); ++place) {
     std::uintptr_t unused = 0;
     // `end` of a free place is 0, so the range is empty until the second store.
     if (!ranges[place].begin.compare_exchange_strong(unused, begin)) continue;
-    ranges[place].end.store(begin + octets, std::memory_order_release);
+    ranges[place].end.store(begin + bytes, std::memory_order_release);
     place_ = place;
     return;
   }

@@ -18,7 +18,7 @@ Status install_slot_guard();
 class GuardedPages {
  public:
   GuardedPages() = default;
-  GuardedPages(void* pages, std::size_t octets) noexcept;
+  GuardedPages(void* pages, std::size_t bytes) noexcept;
   GuardedPages(GuardedPages&& other) noexcept;
   GuardedPages& operator=(GuardedPages&& other) noexcept;
   ~GuardedPages();

@@ -96,11 +96,11 @@ Result<Slot> map_slot(const std::string& path) {
   if (!fd) return pass(fd);
   slot.file = std::move(*fd);
   // All its memory now: a full filesystem must not be SIGBUS at some pin.
-  if (const int error = ::posix_fallocate(slot.file.get(), 0, kSlotFileOctets); error != 0) {
+  if (const int error = ::posix_fallocate(slot.file.get(), 0, kSlotFileBytes); error != 0) {
     errno = error;
     return fail_errno("posix_fallocate of a slot");
   }
-  auto mapping = Mapping::map(slot.file.get(), Access::kReadWrite, sizeof(SlotPage), kPageOctets);
+  auto mapping = Mapping::map(slot.file.get(), Access::kReadWrite, sizeof(SlotPage), kPageBytes);
   if (!mapping) return pass(mapping);
   slot.mapping = std::move(*mapping);
   slot.guard = GuardedPages(slot.mapping.base(), sizeof(SlotPage));
@@ -233,7 +233,7 @@ bool SlotTable::intact(std::uint32_t number) noexcept {
   if (slot == impl_->slots.end()) return true;
   struct stat status{};
   return ::fstat(slot->second.file.get(), &status) == 0 &&
-         status.st_size >= static_cast<off_t>(kSlotFileOctets) &&
+         status.st_size >= static_cast<off_t>(kSlotFileBytes) &&
          slot->second.page()->magic == kSlotMagic;
 }
 

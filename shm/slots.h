@@ -41,7 +41,7 @@ struct SlotPage {
 
 /// Memory behind the page in the same file, for the worker alone: its successor in the slot finds
 /// it as it was left, so what a process has taken from a socket need not die with it.
-inline constexpr std::size_t kScratchOctets = std::size_t{272} << 10;
+inline constexpr std::size_t kScratchBytes = std::size_t{272} << 10;
 
 /// Manager's side: creates slot files (0600, in a directory only the manager may enter), keeps them
 /// mapped, and says what readers hold. A slot counts as alive while its OFD read lock on the

@@ -21,7 +21,7 @@ namespace pando::shm {
 namespace {
 
 /// A store below this could not hold a version, its successor and the reserve.
-constexpr std::uint64_t kSmallestLimit = 8 * kChunkOctets;
+constexpr std::uint64_t kSmallestLimit = 8 * kChunkBytes;
 /// Waiting chunks are looked at again after this many versions even if nobody needs one.
 constexpr std::uint64_t kReclaimInterval = 64;
 
@@ -30,18 +30,18 @@ Result<std::uint32_t> quota_of(const StoreOptions& options) {
     return fail(Errc::kInvalid, "a store's size limit must be at least {} KiB",
                 kSmallestLimit / 1024);
   return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(options.size_limit / kChunkOctets, kMaxChunks));
+      std::min<std::uint64_t>(options.size_limit / kChunkBytes, kMaxChunks));
 }
 
-std::uint32_t spanned_chunks(std::uint64_t octets) noexcept {
-  return static_cast<std::uint32_t>(octets / kChunkOctets + 2);
+std::uint32_t spanned_chunks(std::uint64_t bytes) noexcept {
+  return static_cast<std::uint32_t>(bytes / kChunkBytes + 2);
 }
 
 /// The count of a chunk after a transaction; kCorrupt when it released what was not there.
 Result<std::uint32_t> count_after(const LedgerEntry& entry, std::uint32_t before) {
-  const std::int64_t live = std::int64_t{live_octets(before)} + entry.delta;
-  if (live < 0 || live > static_cast<std::int64_t>(kChunkOctets))
-    return fail(Errc::kCorrupt, "chunk {} would have {} live octets: a block was released twice",
+  const std::int64_t live = std::int64_t{live_bytes(before)} + entry.delta;
+  if (live < 0 || live > static_cast<std::int64_t>(kChunkBytes))
+    return fail(Errc::kCorrupt, "chunk {} would have {} live bytes: a block was released twice",
                 entry.chunk, live);
   const std::uint32_t run = entry.run ? kRunFlag : before & kRunFlag;
   return live == 0 ? 0 : static_cast<std::uint32_t>(live) | run;
@@ -59,7 +59,7 @@ std::uint32_t borrowed_part(const ImageState& image) noexcept {
 
 struct Store::Impl {
   Impl(LiveFile&& live, std::uint32_t quota) : file(std::move(live)), pool(file, quota) {
-    file.header().size_limit.store(quota * kChunkOctets, std::memory_order_relaxed);
+    file.header().size_limit.store(quota * kChunkBytes, std::memory_order_relaxed);
   }
 
   [[nodiscard]] Publication& words() noexcept { return file.header().publication; }
@@ -67,16 +67,16 @@ struct Store::Impl {
     const Ref<RootBlock> ref{file.header().publication.root.load(std::memory_order_relaxed)};
     return root_block_at(file.window(), ref);
   }
-  /// Octets behind the last version, in the chunk that versions go on in.
+  /// Bytes behind the last version, in the chunk that versions go on in.
   [[nodiscard]] std::uint32_t open_rest() const noexcept {
     return open.span.chunk == kNoChunk ? 0
-                                       : static_cast<std::uint32_t>(kChunkOctets) - open.span.from;
+                                       : static_cast<std::uint32_t>(kChunkBytes) - open.span.from;
   }
   std::unique_ptr<Transaction::Impl> begin(bool in_open_chunk);
   Result<std::uint64_t> publish(Transaction::Impl& transaction, Ref<> root, std::uint64_t journal);
   Result<Ref<RootBlock>> build_root(Transaction::Impl& transaction, Ref<> root,
                                     std::uint64_t journal);
-  Result<Ref<>> allocate_root(Transaction::Impl& transaction, std::uint32_t& octets);
+  Result<Ref<>> allocate_root(Transaction::Impl& transaction, std::uint32_t& bytes);
   Status list_changes(Transaction::Impl& transaction, RootBlock& block);
   void note_open_chunk(Transaction::Impl& transaction, RootBlock& block);
   void finish(Transaction::Impl& transaction, const RootBlock& block);
@@ -118,34 +118,34 @@ Result<std::uint64_t> Store::Impl::publish(Transaction::Impl& transaction, Ref<>
 
 /// Space for the root block: it lists the chunks this transaction touched, those of the old root
 /// block, and its own.
-Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::uint32_t& octets) {
+Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::uint32_t& bytes) {
   const RootBlock* old = root_block();
   std::uint64_t changes = transaction.ledger.entries().size() + 1;
-  if (old != nullptr) changes += spanned_chunks(old->octets);
+  if (old != nullptr) changes += spanned_chunks(old->bytes);
   std::size_t size = sizeof(RootBlock) + changes * sizeof(CountChange);
-  if (size > kChunkOctets) size += spanned_chunks(size) * sizeof(CountChange);
-  octets = static_cast<std::uint32_t>(block_octets(size));
+  if (size > kChunkBytes) size += spanned_chunks(size) * sizeof(CountChange);
+  bytes = static_cast<std::uint32_t>(block_octets(size));
   // Without a root block not even deletes could be published, so it may always use the reserve.
   const Reserve reserve = std::exchange(transaction.reserve, Reserve::kAll);
-  auto ref = transaction.allocate(octets);
+  auto ref = transaction.allocate(bytes);
   transaction.reserve = reserve;
   return ref;
 }
 
 Result<Ref<RootBlock>> Store::Impl::build_root(Transaction::Impl& transaction, Ref<> root,
                                                std::uint64_t journal) {
-  std::uint32_t octets = 0;
-  auto ref = allocate_root(transaction, octets);
+  std::uint32_t bytes = 0;
+  auto ref = allocate_root(transaction, bytes);
   if (!ref) return pass(ref);
   const auto* old = root_block();
   if (old != nullptr)
-    transaction.release(Ref<>{words().root.load(std::memory_order_relaxed)}, old->octets);
+    transaction.release(Ref<>{words().root.load(std::memory_order_relaxed)}, old->bytes);
   transaction.count_current();
   RootBlock& block = *reinterpret_cast<RootBlock*>(file.base() + ref->offset());
   block = RootBlock{.version = words().epoch.load(std::memory_order_relaxed) + 1,
                     .journal_position = journal,
                     .root = root.units,
-                    .octets = octets,
+                    .bytes = bytes,
                     .open_chunk = kNoChunk,
                     .open_from = 0,
                     .changes = 0,
@@ -169,7 +169,7 @@ Status Store::Impl::list_changes(Transaction::Impl& transaction, RootBlock& bloc
     *change++ = CountChange{entry.chunk, *after};
     ++block.changes;
   }
-  PANDO_ASSERT(sizeof block + block.changes * sizeof *change <= block.octets);
+  PANDO_ASSERT(sizeof block + block.changes * sizeof *change <= block.bytes);
   return {};
 }
 
@@ -211,7 +211,7 @@ Status Store::Impl::check_root() const {
     if (changes_of(*block)[i].chunk >= chunks)
       return fail(Errc::kCorrupt, "the root block counts a chunk beyond the file");
   if (block->open_chunk != kNoChunk &&
-      (block->open_chunk >= chunks || block->open_from > kChunkOctets ||
+      (block->open_chunk >= chunks || block->open_from > kChunkBytes ||
        block->open_from % kUnit != 0))
     return fail(Errc::kCorrupt, "the root block's open chunk lies beyond the file");
   return {};
@@ -238,7 +238,7 @@ Status Store::Impl::complete_publication() {
   pool.adopt(open.span, block.version);
   std::uint64_t total = 0;
   for (std::uint32_t chunk = 0; chunk < file.committed_chunks(); ++chunk)
-    total += live_octets(file.counts()[chunk]);
+    total += live_bytes(file.counts()[chunk]);
   live_total.store(total, std::memory_order_relaxed);
   return {};
 }
@@ -247,7 +247,7 @@ Status Store::Impl::complete_publication() {
 /// though nobody sees the file yet.
 Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
   for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
-    if (image.chunks[chunk].used > kChunkOctets)
+    if (image.chunks[chunk].used > kChunkBytes)
       return fail(Errc::kCorrupt, "chunk {} is too long", chunk);
   const bool borrows = file.borrowed_chunks() != 0;
   if (!borrows)
@@ -265,7 +265,7 @@ Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
 }
 
 Status Store::Impl::fill_chunks(const ImageState& image, ImageSource& source) {
-  const auto room = std::make_unique<std::array<std::uint8_t, kChunkOctets>>();
+  const auto room = std::make_unique<std::array<std::uint8_t, kChunkBytes>>();
   for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk) {
     if (image.chunks[chunk].count == 0) continue;
     auto copied = copy_chunk(file, source, chunk, image.chunks[chunk], *room);
@@ -276,11 +276,11 @@ Status Store::Impl::fill_chunks(const ImageState& image, ImageSource& source) {
 
 Status Store::Impl::fill_side(const ImageState& image) {
   for (const ImageSide& side : image.side) {
-    if (side.granule >= kSideGranules || side.octets.size() != kSideGranuleOctets)
+    if (side.granule >= kSideGranules || side.bytes.size() != kSideGranuleBytes)
       return fail(Errc::kCorrupt, "the image's side table is damaged");
     if (auto backed = file.back_side(side.granule); !backed) return backed;
-    std::memcpy(file.base() + kSideOffset + side.granule * kSideGranuleOctets, side.octets.data(),
-                side.octets.size());
+    std::memcpy(file.base() + kSideOffset + side.granule * kSideGranuleBytes, side.bytes.data(),
+                side.bytes.size());
   }
   return {};
 }
@@ -298,8 +298,8 @@ Status Store::Impl::bring_up(Store& store, std::uint64_t version, ImageSource& s
 
 Status Store::Impl::check_counts() const {
   for (std::uint32_t chunk = 0; chunk < file.committed_chunks(); ++chunk) {
-    const std::uint32_t live = live_octets(file.counts()[chunk]);
-    if (live > kChunkOctets || live % kUnit != 0)
+    const std::uint32_t live = live_bytes(file.counts()[chunk]);
+    if (live > kChunkBytes || live % kUnit != 0)
       return fail(Errc::kCorrupt, "chunk {} has a count of {}", chunk, live);
   }
   return {};
@@ -425,9 +425,9 @@ bool Store::leaves_reserve(Reserve use) const { return impl_->pool.leaves_reserv
 StoreStats Store::stats() const noexcept {
   StoreStats stats;
   const Header& header = impl_->file.header();
-  stats.memory_octets = impl_->file.memory_octets();
-  stats.live_octets = impl_->live_total.load(std::memory_order_relaxed);
-  stats.limit_octets = header.size_limit.load(std::memory_order_relaxed);
+  stats.memory_bytes = impl_->file.memory_bytes();
+  stats.live_bytes = impl_->live_total.load(std::memory_order_relaxed);
+  stats.limit_bytes = header.size_limit.load(std::memory_order_relaxed);
   impl_->pool.fill(stats);
   return stats;
 }
@@ -440,9 +440,9 @@ Status Store::check() const {
   if (auto sound = impl_->check_counts(); !sound) return sound;
   std::uint64_t total = 0;
   for (std::uint32_t chunk = 0; chunk < impl_->file.committed_chunks(); ++chunk)
-    total += live_octets(impl_->file.counts()[chunk]);
+    total += live_bytes(impl_->file.counts()[chunk]);
   if (total != impl_->live_total.load(std::memory_order_relaxed))
-    return fail(Errc::kCorrupt, "{} live octets counted, {} expected", total,
+    return fail(Errc::kCorrupt, "{} live bytes counted, {} expected", total,
                 impl_->live_total.load(std::memory_order_relaxed));
   return impl_->pool.check();
 }

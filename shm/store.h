@@ -15,7 +15,7 @@
 namespace pando::shm {
 
 /// Store format: 64 KiB chunks; a block larger than a chunk takes a run of consecutive chunks.
-inline constexpr std::size_t kChunkOctets = std::size_t{64} << 10;
+inline constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
 /// Names what a store's data belong to, for instance a journal; all zero: nothing.
 using StoreOwner = std::array<std::uint64_t, 2>;
@@ -56,9 +56,9 @@ class Transaction {
   Transaction& operator=(Transaction&&) noexcept;
   ~Transaction();  ///< not published: its chunks return to the pool
 
-  /// A fresh block of block_octets(octets), 8-aligned, contents undefined. kFull when the store's
+  /// A fresh block of block_octets(bytes), 8-aligned, contents undefined. kFull when the store's
   /// limit (less the reserve, unless use_reserve()) or the machine's memory is reached.
-  Result<Ref<>> allocate(std::size_t octets);
+  Result<Ref<>> allocate(std::size_t bytes);
   /// Writable address of a fresh block.
   template <class T = std::byte>
   [[nodiscard]] T* writable(Ref<T> ref) noexcept {
@@ -66,7 +66,7 @@ class Transaction {
   }
   [[nodiscard]] bool is_fresh(Ref<> ref) const noexcept;
   /// The block leaves the version being built. Its memory is reused once no reader can hold it.
-  void release(Ref<> ref, std::size_t octets) noexcept;
+  void release(Ref<> ref, std::size_t bytes) noexcept;
   /// True when the block lies in a chunk that the compactor is emptying.
   [[nodiscard]] bool in_victim(Ref<> ref) const noexcept;
   /// Takes over another transaction's blocks and releases (a zone built in a pool thread).
@@ -77,11 +77,11 @@ class Transaction {
   /// See Store::low_space() and Store::low_space_without_pins().
   [[nodiscard]] bool low_space() const;
   [[nodiscard]] bool low_space_without_pins() const;
-  /// Whether `octets` may be written that one can do without. In a tight store only when it does
+  /// Whether `bytes` may be written that one can do without. In a tight store only when it does
   /// not stay so, and when they, and a quarter of the reserve, are there beyond what a transaction
   /// of this kind has to leave: until what waits is free, updates come first.
-  [[nodiscard]] bool can_afford(std::uint64_t octets) const;
-  [[nodiscard]] std::uint64_t allocated_octets() const noexcept;  ///< by this transaction so far
+  [[nodiscard]] bool can_afford(std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t allocated_bytes() const noexcept;  ///< by this transaction so far
   [[nodiscard]] Window window() const noexcept;
 
  private:
@@ -100,16 +100,16 @@ struct VersionInfo {
 };
 
 struct StoreStats {
-  std::uint64_t memory_octets = 0;   ///< that the file really holds; its size is only addresses
+  std::uint64_t memory_bytes = 0;    ///< that the file really holds; its size is only addresses
   std::uint64_t chunks_in_use = 0;   ///< chunks with live blocks, open or waiting for readers
   std::uint64_t peak_chunks = 0;     ///< most chunks_in_use since this process has the store
   std::uint64_t lent_chunks = 0;     ///< of these: being filled by what is not published
-  std::uint64_t live_octets = 0;     ///< in blocks of the current version
+  std::uint64_t live_bytes = 0;      ///< in blocks of the current version
   std::uint64_t waiting_chunks = 0;  ///< empty but a reader may still look
   std::uint64_t held_chunks = 0;     ///< of these: known to be held by one old version
   std::uint64_t free_chunks = 0;     ///< below the high-water mark
   std::uint64_t spare_chunks = 0;    ///< of the free ones: have memory
-  std::uint64_t limit_octets = 0;
+  std::uint64_t limit_bytes = 0;
   std::uint64_t huge_pages = 0;  ///< given by the kernel since this process has the store
 };
 
@@ -126,7 +126,7 @@ class Store {
   /// surviving reader may hold is reused before that reader has shown a later epoch or died.
   static Result<Store> attach(const StoreOptions& options);
   /// Makes a new store, as create() does, with the version that `image` describes and `source` has
-  /// the octets of (shm/image_state.h). kCorrupt: they do not go together. Nobody sees it before it
+  /// the bytes of (shm/image_state.h). kCorrupt: they do not go together. Nobody sees it before it
   /// is whole.
   static Result<Store> restore(const StoreOptions& options, const ImageState& image,
                                ImageSource& source);

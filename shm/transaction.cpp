@@ -33,7 +33,7 @@ void Transaction::Impl::take(Span span) {
 void Transaction::Impl::go_on_in(Span span) {
   begin = chunk_offset(span.chunk) + ledger.at(span.chunk).fresh_from;
   position = counted = chunk_offset(span.chunk) + span.from;
-  end = chunk_offset(span.chunk) + kChunkOctets;
+  end = chunk_offset(span.chunk) + kChunkBytes;
 }
 
 Span Transaction::Impl::current() const noexcept {
@@ -55,11 +55,11 @@ void Transaction::Impl::leave_current() {
   begin = position = end = counted = 0;
 }
 
-Result<Ref<>> Transaction::Impl::allocate(std::size_t octets) {
-  if (octets > kReach) return fail(Errc::kFull, "a block of {} octets", octets);
-  const std::size_t size = block_octets(std::max<std::size_t>(octets, 1));
+Result<Ref<>> Transaction::Impl::allocate(std::size_t bytes) {
+  if (bytes > kReach) return fail(Errc::kFull, "a block of {} bytes", bytes);
+  const std::size_t size = block_octets(std::max<std::size_t>(bytes, 1));
   if (end - position < size) [[unlikely]] {
-    if (size > kChunkOctets) return allocate_run(size);
+    if (size > kChunkBytes) return allocate_run(size);
     if (auto room = find_room(size); !room) return pass(room);
   }
   const Ref<> ref{static_cast<std::uint32_t>(position / kUnit)};
@@ -69,8 +69,8 @@ Result<Ref<>> Transaction::Impl::allocate(std::size_t octets) {
 }
 
 /// Moves on to the room that an earlier large block left, or to another chunk.
-Status Transaction::Impl::find_room(std::size_t octets) {
-  const auto fits = [octets](const Span& tail) { return kChunkOctets - tail.from >= octets; };
+Status Transaction::Impl::find_room(std::size_t bytes) {
+  const auto fits = [bytes](const Span& tail) { return kChunkBytes - tail.from >= bytes; };
   const auto tried = tails.rbegin() + std::min(std::ssize(tails), kTailTries);
   const auto own = std::find_if(tails.rbegin(), tried, fits);
   if (own != tried) {
@@ -80,7 +80,7 @@ Status Transaction::Impl::find_room(std::size_t octets) {
     go_on_in(span);
     return {};
   }
-  auto span = pool.take(static_cast<std::uint32_t>(octets), reserve);
+  auto span = pool.take(static_cast<std::uint32_t>(bytes), reserve);
   if (!span) return pass(span);
   const std::uint32_t left = current().chunk;
   leave_current();
@@ -102,8 +102,8 @@ void Transaction::Impl::collapse_region_of(std::uint32_t chunk) {
 }
 
 /// A block above 64 KiB has consecutive chunks to itself; the rest of the last one stays empty.
-Result<Ref<>> Transaction::Impl::allocate_run(std::size_t octets) {
-  const auto count = static_cast<std::uint32_t>((octets + kChunkOctets - 1) / kChunkOctets);
+Result<Ref<>> Transaction::Impl::allocate_run(std::size_t bytes) {
+  const auto count = static_cast<std::uint32_t>((bytes + kChunkBytes - 1) / kChunkBytes);
   auto first = pool.take_run(count, reserve);
   if (!first) return pass(first);
   for (std::uint32_t chunk = *first; chunk < *first + count; ++chunk) {
@@ -111,25 +111,25 @@ Result<Ref<>> Transaction::Impl::allocate_run(std::size_t octets) {
     entry.fresh_from = 0;
     entry.run = true;
   }
-  add_to_chunks(chunk_offset(*first), octets, 1);
-  allocated += octets;
+  add_to_chunks(chunk_offset(*first), bytes, 1);
+  allocated += bytes;
   return Ref<>{static_cast<std::uint32_t>(chunk_offset(*first) / kUnit)};
 }
 
-void Transaction::Impl::add_to_chunks(std::uint64_t offset, std::uint64_t octets,
+void Transaction::Impl::add_to_chunks(std::uint64_t offset, std::uint64_t bytes,
                                       std::int64_t sign) {
-  while (octets > 0) {
+  while (bytes > 0) {
     const std::uint32_t chunk = chunk_at(offset);
-    const std::uint64_t part = std::min(octets, chunk_offset(chunk) + kChunkOctets - offset);
+    const std::uint64_t part = std::min(bytes, chunk_offset(chunk) + kChunkBytes - offset);
     ledger.at(chunk).delta += sign * static_cast<std::int64_t>(part);
     offset += part;
-    octets -= part;
+    bytes -= part;
   }
 }
 
-void Transaction::Impl::release(Ref<> ref, std::size_t octets) {
+void Transaction::Impl::release(Ref<> ref, std::size_t bytes) {
   const std::uint64_t offset = ref.offset();
-  const std::uint64_t size = block_octets(std::max<std::size_t>(octets, 1));
+  const std::uint64_t size = block_octets(std::max<std::size_t>(bytes, 1));
   if (offset < kChunksOffset || size > live_file.window().limit() ||
       offset + size > live_file.window().limit()) {
     damaged = true;
@@ -174,9 +174,9 @@ Transaction::Transaction(Transaction&&) noexcept = default;
 Transaction& Transaction::operator=(Transaction&&) noexcept = default;
 Transaction::~Transaction() = default;
 
-Result<Ref<>> Transaction::allocate(std::size_t octets) { return impl_->allocate(octets); }
+Result<Ref<>> Transaction::allocate(std::size_t bytes) { return impl_->allocate(bytes); }
 bool Transaction::is_fresh(Ref<> ref) const noexcept { return impl_->is_fresh(ref); }
-void Transaction::release(Ref<> ref, std::size_t octets) noexcept { impl_->release(ref, octets); }
+void Transaction::release(Ref<> ref, std::size_t bytes) noexcept { impl_->release(ref, bytes); }
 bool Transaction::in_victim(Ref<> ref) const noexcept {
   return impl_->pool.is_victim(chunk_at(ref.offset()));
 }
@@ -185,10 +185,10 @@ void Transaction::use_reserve(Reserve use) noexcept { impl_->reserve = use; }
 Reserve Transaction::reserve_use() const noexcept { return impl_->reserve; }
 bool Transaction::low_space() const { return impl_->pool.low_space(); }
 bool Transaction::low_space_without_pins() const { return impl_->pool.low_space_without_pins(); }
-bool Transaction::can_afford(std::uint64_t octets) const {
-  return impl_->pool.can_afford(octets, impl_->reserve);
+bool Transaction::can_afford(std::uint64_t bytes) const {
+  return impl_->pool.can_afford(bytes, impl_->reserve);
 }
-std::uint64_t Transaction::allocated_octets() const noexcept { return impl_->allocated; }
+std::uint64_t Transaction::allocated_bytes() const noexcept { return impl_->allocated; }
 Window Transaction::window() const noexcept { return impl_->live_file.window(); }
 std::byte* Transaction::mutable_base() noexcept { return impl_->live_file.base(); }
 

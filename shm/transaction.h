@@ -25,8 +25,8 @@ struct Transaction::Impl {
 
   /// Goes on in the store's open chunk, which is lent to this transaction alone.
   void open_at(OpenChunk& open);
-  Result<Ref<>> allocate(std::size_t octets);
-  void release(Ref<> ref, std::size_t octets);
+  Result<Ref<>> allocate(std::size_t bytes);
+  void release(Ref<> ref, std::size_t bytes);
   void absorb(Impl& other);
   [[nodiscard]] bool is_fresh(Ref<> ref) const noexcept;
 
@@ -42,21 +42,21 @@ struct Transaction::Impl {
   std::vector<Span> tails;          // room left in taken chunks
   OpenChunk* store_open = nullptr;  // set while this transaction holds the store's open chunk
   std::uint64_t begin = 0;          // of what this transaction may write in the current chunk
-  std::uint64_t position = 0;       // next free octet in it, as an offset in the file
+  std::uint64_t position = 0;       // next free byte in it, as an offset in the file
   std::uint64_t end = 0;            // 0 = no chunk yet
-  std::uint64_t counted = 0;        // octets before it are in the ledger
+  std::uint64_t counted = 0;        // bytes before it are in the ledger
   std::uint64_t allocated = 0;
   Reserve reserve = Reserve::kKept;
   bool damaged = false;  // a release of something that is no block: must not be published
 
  private:
-  Status find_room(std::size_t octets);
-  Result<Ref<>> allocate_run(std::size_t octets);
+  Status find_room(std::size_t bytes);
+  Result<Ref<>> allocate_run(std::size_t bytes);
   void leave_current();
   void collapse_region_of(std::uint32_t chunk);
   void take(Span span);
   void go_on_in(Span span);
-  void add_to_chunks(std::uint64_t offset, std::uint64_t octets, std::int64_t sign);
+  void add_to_chunks(std::uint64_t offset, std::uint64_t bytes, std::int64_t sign);
 };
 
 }  // namespace pando::shm

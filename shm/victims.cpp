@@ -8,16 +8,16 @@
 
 namespace pando::shm {
 
-/// The chunks with fewer live octets than `octets`, and `at` of those with just as many.
+/// The chunks with fewer live bytes than `bytes`, and `at` of those with just as many.
 struct ChunkPool::Selection {
-  std::uint32_t octets = 0;
+  std::uint32_t bytes = 0;
   std::size_t at = 0;
   std::size_t chunks = 0;    // of them all
-  std::uint64_t copied = 0;  // live octets in them
+  std::uint64_t copied = 0;  // live bytes in them
 
-  /// Whether a chunk with `live` octets is one of them; to be asked of each candidate once.
+  /// Whether a chunk with `live` bytes is one of them; to be asked of each candidate once.
   bool take(std::uint32_t live) noexcept {
-    if (live != octets) return live < octets;
+    if (live != bytes) return live < bytes;
     if (at == 0) return false;
     --at;
     return true;
@@ -26,24 +26,24 @@ struct ChunkPool::Selection {
 
 /// The emptiest give back the most memory for the least copying. The caller walks its data in
 /// another order, so none of them may be free before all that lives in them was copied; half of
-/// `room` is for what refers to it. The chunks are counted by their live octets, not sorted: a full
+/// `room` is for what refers to it. The chunks are counted by their live bytes, not sorted: a full
 /// store of 32 GiB has half a million.
 template <class Candidate>
 ChunkPool::Selection ChunkPool::select_emptiest(const Candidate& candidate, std::size_t most,
                                                 std::uint64_t room) const noexcept {
-  std::array<std::uint32_t, kChunkOctets / kUnit + 1> chunks_with{};
+  std::array<std::uint32_t, kChunkBytes / kUnit + 1> chunks_with{};
   const auto end = static_cast<std::uint32_t>(chunks_.size());
   for (std::uint32_t chunk = 0; chunk < end; ++chunk)
     if (candidate(chunk)) ++chunks_with[live(chunk) / kUnit];
   Selection selection;
   for (std::uint32_t units = 1; units < chunks_with.size(); ++units) {
-    const std::uint32_t octets = units * static_cast<std::uint32_t>(kUnit);
+    const std::uint32_t bytes = units * static_cast<std::uint32_t>(kUnit);
     const std::size_t fit =
-        std::min<std::uint64_t>((room / 2 - selection.copied) / octets, most - selection.chunks);
+        std::min<std::uint64_t>((room / 2 - selection.copied) / bytes, most - selection.chunks);
     const std::size_t chosen = std::min<std::size_t>(chunks_with[units], fit);
     selection.chunks += chosen;
-    selection.copied += std::uint64_t{chosen} * octets;
-    selection.octets = octets;
+    selection.copied += std::uint64_t{chosen} * bytes;
+    selection.bytes = bytes;
     selection.at = chosen;
     if (chosen < chunks_with[units]) break;
   }
@@ -54,15 +54,15 @@ ChunkPool::Selection ChunkPool::select_emptiest(const Candidate& candidate, std:
 bool ChunkPool::is_worth(const Selection& selection, std::uint64_t room) const noexcept {
   if (!tight()) return selection.chunks > 0;
   const bool needed = ceiling_ > quota_ || ceiling_ - in_use_ <= reserve_;
-  const std::uint64_t worth = needed ? 1 : std::max<std::uint64_t>(room / 8, kChunkOctets);
-  return selection.chunks * kChunkOctets - selection.copied >= worth;
+  const std::uint64_t worth = needed ? 1 : std::max<std::uint64_t>(room / 8, kChunkBytes);
+  return selection.chunks * kChunkBytes - selection.copied >= worth;
 }
 
-/// Octets that compaction may write. The last chunk, and what is left of it when a root block has
+/// Bytes that compaction may write. The last chunk, and what is left of it when a root block has
 /// taken it, are not for it.
 std::uint64_t ChunkPool::room_to_copy(std::uint32_t open_rest) const noexcept {
   const std::uint64_t left = ceiling_ - in_use_;
-  return left < kLastChunks ? 0 : (left - kLastChunks) * kChunkOctets + open_rest;
+  return left < kLastChunks ? 0 : (left - kLastChunks) * kChunkBytes + open_rest;
 }
 
 void ChunkPool::set_victim(std::uint32_t chunk, bool victim) noexcept {
@@ -82,7 +82,7 @@ std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t ma
   const auto is_thin = [this, threshold_percent](std::uint32_t chunk) {
     const std::uint32_t count = file_.counts()[chunk];
     return (count & kRunFlag) == 0 &&
-           std::uint64_t{live_octets(count)} * 100 < kChunkOctets * threshold_percent &&
+           std::uint64_t{live_bytes(count)} * 100 < kChunkBytes * threshold_percent &&
            chunks_[chunk].state == State::kUsed;
   };
   const std::uint64_t room = room_to_copy(open_rest);

@@ -39,7 +39,7 @@ ZoneRef ZoneTable::operator[](std::size_t index) const noexcept {
   const Entry& entry = entries_[index];
   const auto* file =
       reinterpret_cast<const char*>(text_.data()) + entry.text_at + entry.name_octets;
-  return {name_of(entry), {file, entry.file_octets}, &options_[entry.options]};
+  return {name_of(entry), {file, entry.file_bytes}, &options_[entry.options]};
 }
 
 std::optional<std::size_t> ZoneTable::find(dns::NameView name) const noexcept {

@@ -66,7 +66,7 @@ class ZoneTable {
   struct Entry {
     std::uint64_t text_at;  // name's wire octets, then the file name
     std::uint32_t options;
-    std::uint16_t file_octets;
+    std::uint16_t file_bytes;
     std::uint8_t name_octets;
   };
   [[nodiscard]] dns::NameView name_of(const Entry& entry) const noexcept;

@@ -33,7 +33,7 @@ struct ScanOptions {
   std::uint32_t max_included = 100'000;
   std::uint64_t max_generated = 16'777'216;  ///< records one $GENERATE may make
   std::size_t window_octets = 256 * 1024;    ///< text looked at at once; grows for long records
-  std::atomic<std::uint64_t>* octets_read = nullptr;  ///< grows meanwhile, for who shows progress
+  std::atomic<std::uint64_t>* bytes_read = nullptr;  ///< grows meanwhile, for who shows progress
 };
 
 /// What a scan says about a file. Errors and warnings are `file:line: reason`, one line each, where

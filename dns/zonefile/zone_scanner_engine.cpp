@@ -140,8 +140,8 @@ bool ZoneScanner::step(File& file, TextWindow& window, ZoneSource& source) {
       return true;
     case RecordLexer::Outcome::kNeedMore: {
       const auto refilled = window.refill(lexer, source);
-      if (refilled && options_.octets_read != nullptr)
-        options_.octets_read->fetch_add(*refilled, std::memory_order_relaxed);
+      if (refilled && options_.bytes_read != nullptr)
+        options_.bytes_read->fetch_add(*refilled, std::memory_order_relaxed);
       if (!refilled) add_error(file, lexer.line(), refilled.error().text);
       return refilled.has_value();
     }

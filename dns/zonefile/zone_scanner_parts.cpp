@@ -173,7 +173,7 @@ class PartScan {
     part_scan_options_.allow_include = false;
     part_scan_options_.max_generated = 0;
     part_scan_options_.max_errors = 1;
-    part_scan_options_.octets_read = nullptr;
+    part_scan_options_.bytes_read = nullptr;
     state_.origin = options.origin;
   }
   PartScan(const PartScan&) = delete;
@@ -221,8 +221,8 @@ class PartScan {
     for (; part.records.next(record); ++count)
       if (!sink_(record)) return count;
     report_.records += count;
-    if (options_.octets_read != nullptr)
-      options_.octets_read->fetch_add(part.text.size(), std::memory_order_relaxed);
+    if (options_.bytes_read != nullptr)
+      options_.bytes_read->fetch_add(part.text.size(), std::memory_order_relaxed);
     state_.origin = part.end.origin;
     state_.default_ttl = part.end.default_ttl;
     // A part of comments leaves these as they were.
@@ -343,7 +343,7 @@ class PartScan {
 ScanReport scan_zone_file_in_parts(const std::string& path, const ScanOptions& options,
                                    const PartOptions& parts, const RecordSink& sink) {
   FileSource source;
-  if (parts.threads == 0 || !source.open(path) || source.size_hint() < parts.least_octets)
+  if (parts.threads == 0 || !source.open(path) || source.size_hint() < parts.least_bytes)
     return scan_zone_file(path, options, sink);
   return PartScan(path, options, parts, source, sink).run();
 }

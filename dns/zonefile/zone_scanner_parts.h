@@ -8,9 +8,9 @@ namespace pando::dns {
 
 /// How a file is cut for several threads.
 struct PartOptions {
-  unsigned threads = 0;                   ///< that scan beside the caller's; 0: one after another
-  std::size_t part_octets = 1U << 20;     ///< text of one part; more when a record is longer
-  std::uint64_t least_octets = 8U << 20;  ///< a smaller file is scanned in one go
+  unsigned threads = 0;                  ///< that scan beside the caller's; 0: one after another
+  std::size_t part_octets = 1U << 20;    ///< text of one part; more when a record is longer
+  std::uint64_t least_bytes = 8U << 20;  ///< a smaller file is scanned in one go
 };
 
 /// scan_zone_file() with threads that scan parts of the file ahead. `sink` is called by the

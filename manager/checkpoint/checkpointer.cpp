@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// The image holds back this much at most, or this part of the store, before the next checkpoint.
-constexpr std::uint64_t kLeastHeld = (std::uint64_t{32} << 20) / shm::kChunkOctets;
+constexpr std::uint64_t kLeastHeld = (std::uint64_t{32} << 20) / shm::kChunkBytes;
 constexpr std::uint64_t kHeldPart = 8;
 /// So many times that while checkpoints fail.
 constexpr std::uint64_t kHeldFactor = 2;
@@ -61,13 +61,13 @@ shm::SlotTable::OwnPin Checkpointer::pin(const Image& image, shm::SlotTable& slo
 }
 
 void Checkpointer::set_limits(std::chrono::milliseconds interval,
-                              std::uint64_t journal_octets) noexcept {
+                              std::uint64_t journal_bytes) noexcept {
   options_.interval = interval;
-  options_.journal_octets = journal_octets;
+  options_.journal_bytes = journal_bytes;
 }
 
 void Checkpointer::note_index() {
-  journal_mark_ = journal_.total_octets();
+  journal_mark_ = journal_.total_bytes();
   const ImageIndex* index = image_->index();
   version_ = index == nullptr ? 0 : index->state.version;
   position_ = index == nullptr ? 0 : index->state.journal_position;
@@ -81,8 +81,8 @@ std::uint64_t Checkpointer::held_chunks() const {
 
 /// Since the last checkpoint; a journal that was shortened since counts from there.
 std::uint64_t Checkpointer::journalled() const {
-  const std::uint64_t octets = journal_.total_octets();
-  return octets < journal_mark_ ? octets : octets - journal_mark_;
+  const std::uint64_t bytes = journal_.total_bytes();
+  return bytes < journal_mark_ ? bytes : bytes - journal_mark_;
 }
 
 /// The image has the store's version, if what its index's head says is true.
@@ -98,7 +98,7 @@ bool Checkpointer::is_due(bool settled) const {
   if (settled && (counters_.checkpoints == 0 || reconfigured)) return true;
   if (store_.low_space() && held_chunks() > 0) return true;
   if (Clock::now() - last_ >= options_.interval) return true;
-  if (journalled() >= options_.journal_octets) return true;
+  if (journalled() >= options_.journal_bytes) return true;
   return held_chunks() >= held_limit();
 }
 
@@ -160,7 +160,7 @@ void Checkpointer::start() {
 }
 
 /// Nothing is to be written if there is an image behind the head that was looked at. Whether there
-/// is takes reading as much as 12 octets for each chunk.
+/// is takes reading as much as 12 bytes for each chunk.
 void Checkpointer::prove() {
   running_ = true;
   asio::post(thread_.pool(), [this] {
@@ -203,11 +203,11 @@ void Checkpointer::begin() {
 }
 
 void Checkpointer::write(const std::shared_ptr<Run>& run) {
-  WriteRateLimiter pace(options_.octets_per_second);
+  WriteRateLimiter pace(options_.bytes_per_second);
   auto written = image_->write(
       run->capture, run->window,
-      [&](std::uint64_t octets) {
-        pace.keep(octets, [this] { return aborted_ || hurry_; });
+      [&](std::uint64_t bytes) {
+        pace.keep(bytes, [this] { return aborted_ || hurry_; });
         return !aborted_;
       },
       run->configuration);
@@ -221,15 +221,15 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
   const std::uint64_t ms = since<std::chrono::milliseconds>(run->start);
   if (written) {
     ++counters_.checkpoints;
-    counters_.octets += written->octets;
-    counters_.last_octets = written->octets;
+    counters_.bytes += written->bytes;
+    counters_.last_bytes = written->bytes;
     counters_.last_ms = ms;
     durable_ = std::move(run->pin);
     problem_.clear();
     refused_ = written->refused;
     note_index();
     log::info("checkpoint", "version", version_, "journal_position", position_, "chunks",
-              written->chunks, "octets", written->octets, "anew", written->anew, "ms", ms);
+              written->chunks, "bytes", written->bytes, "anew", written->anew, "ms", ms);
   } else {
     ++counters_.failed;
     problem_ = written.error().text;

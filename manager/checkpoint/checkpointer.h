@@ -26,15 +26,15 @@ class Checkpointer {
  public:
   struct Options {
     std::chrono::milliseconds interval{300'000};
-    std::uint64_t journal_octets = std::uint64_t{64} << 20;  ///< journalled since the last one
-    std::uint64_t octets_per_second = WriteRateLimiter::kOctetsPerSecond;
+    std::uint64_t journal_bytes = std::uint64_t{64} << 20;  ///< journalled since the last one
+    std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
     std::chrono::milliseconds again{60'000};  ///< after a failure
   };
   struct Counters {
     std::uint64_t checkpoints = 0;
     std::uint64_t failed = 0;
-    std::uint64_t octets = 0;  ///< written by all
-    std::uint64_t last_octets = 0;
+    std::uint64_t bytes = 0;  ///< written by all
+    std::uint64_t last_bytes = 0;
     std::uint64_t last_ms = 0;
     std::uint64_t longest_capture_us = 0;  ///< the commit thread's part
   };
@@ -49,7 +49,7 @@ class Checkpointer {
   static shm::SlotTable::OwnPin pin(const Image& image, shm::SlotTable& slots);
   void set_pin(shm::SlotTable::OwnPin pin) { durable_ = std::move(pin); }
 
-  void set_limits(std::chrono::milliseconds interval, std::uint64_t journal_octets) noexcept;
+  void set_limits(std::chrono::milliseconds interval, std::uint64_t journal_bytes) noexcept;
   /// Looks whether it is time; `settled`: zones are not just being loaded. Then an image that was
   /// only looked at is read to its end, too, and replaced when there is none behind its head.
   void check(bool settled);
@@ -120,7 +120,7 @@ class Checkpointer {
   std::uint64_t version_ = 0;
   std::uint64_t position_ = 0;
   std::uint64_t written_at_ = 0;
-  std::uint64_t journal_mark_ = 0;  // octets of the journal at the last one
+  std::uint64_t journal_mark_ = 0;  // bytes of the journal at the last one
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;

@@ -12,7 +12,7 @@ namespace {
 
 /// A version for each zone would cost a root block each.
 constexpr std::size_t kZonesPerVersion = 256;
-constexpr std::uint64_t kOctetsPerVersion = std::uint64_t{64} << 20;
+constexpr std::uint64_t kBytesPerVersion = std::uint64_t{64} << 20;
 
 class DumpLoading {
  public:
@@ -47,7 +47,7 @@ class DumpLoading {
     if (!too_long_) {
       append(difference_.removed, std::move(part.records.removed));
       append(difference_.added, std::move(part.records.added));
-      too_long_ = zone::HistoryEditor::octets_of(difference_) > limits_.history;
+      too_long_ = zone::HistoryEditor::bytes_of(difference_) > limits_.history;
     }
     if (!part.last) return {};
     // What there is of one that is too long does not fit either, and ends the history before it.
@@ -83,7 +83,7 @@ class DumpLoading {
     if (auto put = put_data(); !put) return put;
     if (auto ended = end_zone(); !ended) return ended;
     const bool full =
-        ++pending_ >= kZonesPerVersion || transaction_->allocated_octets() >= kOctetsPerVersion;
+        ++pending_ >= kZonesPerVersion || transaction_->allocated_bytes() >= kBytesPerVersion;
     return full ? publish() : Status();
   }
 

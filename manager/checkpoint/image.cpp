@@ -15,8 +15,8 @@ namespace pando::manager {
 
 namespace {
 
-/// Chunks in a row go to the disk in writes of up to so many octets.
-constexpr std::size_t kWriteOctets = std::size_t{1} << 20;
+/// Chunks in a row go to the disk in writes of up to so many bytes.
+constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 /// An image that cannot be read so many times, a minute apart, is not going to be.
 constexpr int kMostProofs = 3;
 
@@ -46,7 +46,7 @@ class Image::Source final : public shm::ImageSource {
     auto got = file_->read_at(shm::image_chunk_offset(chunk), into);
     if (!got) return pass(got);
     if (*got != into.size() || shm::chunk_checksum(into) != checksum)
-      return fail(Errc::kCorrupt, "chunk {} of the image, at octet {} of its file, is damaged",
+      return fail(Errc::kCorrupt, "chunk {} of the image, at byte {} of its file, is damaged",
                   chunk, shm::image_chunk_offset(chunk));
     return {};
   }
@@ -62,10 +62,10 @@ class Image::Round {
       : file_(file), window_(window), pace_(pace) {}
 
   Status add(std::uint32_t chunk, std::uint32_t from, std::uint32_t to) {
-    const ByteView part = shm::chunk_octets(window_, chunk, from, to);
+    const ByteView part = shm::chunk_bytes(window_, chunk, from, to);
     ++chunks;
     if (!pending_.empty() && pending_.data() + pending_.size() == part.data() &&
-        pending_.size() + part.size() <= kWriteOctets) {
+        pending_.size() + part.size() <= kWriteBytes) {
       pending_ = ByteView(pending_.data(), pending_.size() + part.size());
       return {};
     }
@@ -79,11 +79,11 @@ class Image::Round {
     if (pending_.empty()) return {};
     const ByteView part = std::exchange(pending_, {});
     if (auto written = file_.write_at(offset_, part); !written) return written;
-    octets += part.size();
+    bytes += part.size();
     crash_point("image-chunks-written");
     if (!pace_(part.size())) return fail(Errc::kDenied, "the checkpoint was ended");
     unsynced_ += part.size();
-    return unsynced_ < ThrottledFile::kUnsyncedOctets ? Status() : sync();
+    return unsynced_ < ThrottledFile::kUnsyncedBytes ? Status() : sync();
   }
 
   Status sync() {
@@ -95,7 +95,7 @@ class Image::Round {
   }
 
   std::uint64_t chunks = 0;
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
 
  private:
   StoreFile& file_;
@@ -130,9 +130,9 @@ Status Image::open() {
 }
 
 Status Image::read_index() {
-  auto bytes = read_octets(options_.path, shm::kMaxIndexOctets + 1);
+  auto bytes = read_bytes(options_.path, shm::kMaxIndexBytes + 1);
   if (!bytes) return pass(bytes);
-  if (bytes->size() > shm::kMaxIndexOctets)
+  if (bytes->size() > shm::kMaxIndexBytes)
     return fail(Errc::kCorrupt, "{}: too large for an image's index", options_.path);
   auto index = shm::decode_image_index(*bytes);
   if (!index) return fail(index.error().code, "{}: {}", options_.path, index.error().text);
@@ -150,13 +150,12 @@ Status Image::read_index() {
   return {};
 }
 
-/// Whether the file has as many octets as the index speaks of.
+/// Whether the file has as many bytes as the index speaks of.
 Status Image::check_length(StoreFile& chunks, const ImageIndex& index) const {
-  auto octets = chunks.size();
-  if (!octets) return pass(octets);
-  if (*octets >= shm::image_chunks_octets(index.state)) return {};
-  return fail(Errc::kCorrupt, "{} is damaged: cut off at octet {}", chunk_path(index.file),
-              *octets);
+  auto bytes = chunks.size();
+  if (!bytes) return pass(bytes);
+  if (*bytes >= shm::image_chunks_bytes(index.state)) return {};
+  return fail(Errc::kCorrupt, "{} is damaged: cut off at byte {}", chunk_path(index.file), *bytes);
 }
 
 /// Whether this build may use it beside this journal.
@@ -170,13 +169,13 @@ Status Image::check_head(const ImageIndex& index) const {
   return {};
 }
 
-/// The first octets of a file, all of a shorter one.
-Result<Bytes> Image::read_octets(const std::string& path, std::uint64_t most) const {
+/// The first bytes of a file, all of a shorter one.
+Result<Bytes> Image::read_bytes(const std::string& path, std::uint64_t most) const {
   auto file = files_.open(path, OpenMode::kRead);
   if (!file) return pass(file);
-  auto octets = (*file)->size();
-  if (!octets) return pass(octets);
-  Bytes bytes(std::min(*octets, most));
+  auto size = (*file)->size();
+  if (!size) return pass(size);
+  Bytes bytes(std::min(*size, most));
   auto got = (*file)->read_at(0, bytes);
   if (!got) return pass(got);
   bytes.resize(*got);
@@ -184,7 +183,7 @@ Result<Bytes> Image::read_octets(const std::string& path, std::uint64_t most) co
 }
 
 Result<ImageIndex> Image::read_head(const std::string& path) const {
-  auto head = read_octets(path, shm::kImageHeadOctets);
+  auto head = read_bytes(path, shm::kImageHeadBytes);
   if (!head) return pass(head);
   auto index = shm::decode_image_head(*head);
   if (!index) return fail(index.error().code, "{}: {}", path, index.error().text);
@@ -233,7 +232,7 @@ Result<std::unique_ptr<StoreFile>> Image::open_chunks(std::uint64_t file, OpenMo
   const std::string path = chunk_path(file);
   auto opened = files_.open(path, mode);
   if (!opened) return opened;
-  Bytes block(shm::kImageChunksHeadOctets);
+  Bytes block(shm::kImageChunksHeadBytes);
   auto got = (*opened)->read_at(0, block);
   if (!got) return pass(got);
   if (block != shm::encode_image_chunks_head(file))
@@ -283,14 +282,14 @@ Status Image::set_aside() {
 /// Whether a build, this one or another, may have a use for the image of that index. kCorrupt: none
 /// has; kNotFound, or the file cannot be read now.
 Status Image::check_readable(const std::string& path) {
-  auto bytes = read_octets(path, shm::kMaxIndexOctets + 1);
+  auto bytes = read_bytes(path, shm::kMaxIndexBytes + 1);
   if (!bytes) return pass(bytes);
   const auto file = shm::image_file_of(*bytes);
   if (!file) return fail(Errc::kCorrupt, "not an image of a zone store");
   auto index = shm::decode_image_index(*bytes);
   // The checksum stands at the end in all versions; but how long another one's index may be is not
   // known here.
-  const bool whole = bytes->size() <= shm::kMaxIndexOctets;
+  const bool whole = bytes->size() <= shm::kMaxIndexBytes;
   if (!index && index.error().code == Errc::kCorrupt && whole) return pass(index);
   auto chunks = open_chunks(*file, OpenMode::kRead);
   if (!chunks && chunks.error().code == Errc::kNotFound)
@@ -300,7 +299,7 @@ Status Image::check_readable(const std::string& path) {
 }
 
 bool Image::has_refused() const {
-  const auto head = read_octets(refused_path(), shm::kImageHeadOctets);
+  const auto head = read_bytes(refused_path(), shm::kImageHeadBytes);
   return head && shm::image_file_of(*head);
 }
 
@@ -378,11 +377,11 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
       chunk.checksum = known.checksum;
       continue;
     }
-    const ByteView octets = shm::chunk_octets(window, number, 0, chunk.used);
+    const ByteView bytes = shm::chunk_bytes(window, number, 0, chunk.used);
     if (known.used > chunk.used ||
-        (known.used > 0 && shm::chunk_checksum(octets.first(known.used)) != known.checksum))
+        (known.used > 0 && shm::chunk_checksum(bytes.first(known.used)) != known.checksum))
       return fail(Errc::kCorrupt, "chunk {} is not what the image has", number);
-    chunk.checksum = shm::chunk_checksum(octets);
+    chunk.checksum = shm::chunk_checksum(bytes);
     if (known.used == chunk.used) continue;
     if (auto added = round.add(number, known.used, chunk.used); !added) return pass(added);
   }
@@ -393,7 +392,7 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
   crash_point("image-chunks-synced");
   next.state.side = shm::side_table(window);
   written.chunks = round.chunks;
-  written.octets = round.octets;
+  written.bytes = round.bytes;
   if (auto put = put_index(std::move(next), written); !put) return pass(put);
   return written;
 }
@@ -405,7 +404,7 @@ Status Image::put_index(ImageIndex&& index, Written& written) {
   named_ = named_ || put || may_hold(files_, options_.path, bytes);
   if (!put) return fail(Errc::kIo, "{}", put.error().text);
   crash_point("image-index-written");
-  written.octets += bytes.size();
+  written.bytes += bytes.size();
   index_ = std::move(index);
   index_->state.side = {};
   own_index_ = true;
@@ -418,7 +417,7 @@ Status Image::put_index(ImageIndex&& index, Written& written) {
 /// Chunks that no index names any more. Those of an image that was set aside are its own.
 void Image::remove_others() {
   std::string refused;
-  if (auto head = read_octets(refused_path(), shm::kImageHeadOctets); head) {
+  if (auto head = read_bytes(refused_path(), shm::kImageHeadBytes); head) {
     if (const auto file = shm::image_file_of(*head)) refused = chunk_path(*file);
   } else if (head.error().code != Errc::kNotFound) {
     return;  // which they are is not known

@@ -67,14 +67,14 @@ class Image {
 
   struct Written {
     std::uint64_t chunks = 0;  ///< written, whole or a part
-    std::uint64_t octets = 0;  ///< of chunks and index
+    std::uint64_t bytes = 0;   ///< of chunks and index
     bool anew = false;         ///< to a new file
     bool refused = false;      ///< there is an image that was set aside
   };
   /// Makes a copy of no journal that of ours, durably.
   Status take_over();
-  /// Called with octets just written; false ends the checkpoint.
-  using TokenBucket = std::function<bool(std::uint64_t octets)>;
+  /// Called with bytes just written; false ends the checkpoint.
+  using TokenBucket = std::function<bool(std::uint64_t bytes)>;
   /// A checkpoint: brings what changed to the disk and the index up to it. The captured version is
   /// pinned by the caller, and so is that of index() until this has succeeded. kFull and other
   /// errors leave the image that was there, also one that cannot be proven now. `configuration`: of
@@ -110,7 +110,7 @@ class Image {
   [[nodiscard]] Status check_head(const ImageIndex& index) const;
   [[nodiscard]] Status check_length(StoreFile& chunks, const ImageIndex& index) const;
   [[nodiscard]] Status check_readable(const std::string& path);
-  [[nodiscard]] Result<Bytes> read_octets(const std::string& path, std::uint64_t most) const;
+  [[nodiscard]] Result<Bytes> read_bytes(const std::string& path, std::uint64_t most) const;
   [[nodiscard]] std::string chunk_path(std::uint64_t file) const;
   [[nodiscard]] std::string directory() const;
   Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);

@@ -32,8 +32,8 @@ void ImageCopying::start(Done done) {
   asio::post(thread_.pool(), [this] { run(); });
 }
 
-std::uint64_t ImageCopying::octets_left() const noexcept {
-  return lent_.borrowing->octets() - lent_.borrowing->copied();
+std::uint64_t ImageCopying::bytes_left() const noexcept {
+  return lent_.borrowing->bytes() - lent_.borrowing->copied();
 }
 
 void ImageCopying::run() {
@@ -44,14 +44,14 @@ void ImageCopying::run() {
     copied = lent_.borrowing->copy(*lent_.source, [this] { return !ending_; });
     if (copied || copied.error().code != Errc::kFull) break;
     if (!std::exchange(told, true))
-      log::error("image_copy_waits", "reason", copied.error().text, "octets_left", octets_left());
+      log::error("image_copy_waits", "reason", copied.error().text, "bytes_left", bytes_left());
     for (auto slept = kNap; slept < kAgain && !ending_; slept += kNap)
       std::this_thread::sleep_for(kNap);
   }
   if (ending_) return;
   const auto spent = std::chrono::steady_clock::now() - start;
   if (copied)
-    log::info("image_copied", "octets", lent_.borrowing->octets(), "ms",
+    log::info("image_copied", "bytes", lent_.borrowing->bytes(), "ms",
               std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
   crash_point("image-copied");
   asio::post(io_, [this, copied] { end(copied); });

@@ -41,7 +41,7 @@ class ImageCopying {
   [[nodiscard]] Result<shm::ImageFile> lend() const { return lend_image(lent_.path, lent_.chunks); }
   [[nodiscard]] const LentImage& lent() const noexcept { return lent_; }
   /// Not copied yet.
-  [[nodiscard]] std::uint64_t octets_left() const noexcept;
+  [[nodiscard]] std::uint64_t bytes_left() const noexcept;
 
  private:
   void run();

@@ -29,8 +29,8 @@ Result<shm::ImageFile> lend_image(const std::string& path, std::uint32_t chunks)
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return fail_errno("fstat of the image");
   // The last chunk need not have been written to its end; a mapping has to have all of it.
-  const auto octets = static_cast<off_t>(file.first + chunks * shm::kChunkOctets);
-  if (status.st_size < octets && ::truncate(path.c_str(), octets) != 0)
+  const auto bytes = static_cast<off_t>(file.first + chunks * shm::kChunkBytes);
+  if (status.st_size < bytes && ::truncate(path.c_str(), bytes) != 0)
     return fail_errno("ftruncate of the image");
   auto locked = shm::try_lock(file.fd.get(), shm::LockKind::kShared, kLentLock);
   if (!locked) return pass(locked);

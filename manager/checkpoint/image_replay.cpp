@@ -24,14 +24,13 @@ constexpr std::size_t kNamesPerStep = 32;
 constexpr std::size_t kBlocksPerStep = 1024;
 
 bool is_crowded(const shm::StoreStats& stats) noexcept {
-  const std::uint64_t octets = stats.chunks_in_use * shm::kChunkOctets;
-  return octets + stats.limit_octets / kCrowdedPart >= stats.limit_octets;
+  const std::uint64_t bytes = stats.chunks_in_use * shm::kChunkBytes;
+  return bytes + stats.limit_bytes / kCrowdedPart >= stats.limit_bytes;
 }
 
 bool is_wasteful(const shm::StoreStats& stats) noexcept {
-  const std::uint64_t octets = stats.chunks_in_use * shm::kChunkOctets;
-  return octets > stats.live_octets &&
-         (octets - stats.live_octets) * 100 >= octets * kGarbagePercent;
+  const std::uint64_t bytes = stats.chunks_in_use * shm::kChunkBytes;
+  return bytes > stats.live_bytes && (bytes - stats.live_bytes) * 100 >= bytes * kGarbagePercent;
 }
 
 class ImageReplay {

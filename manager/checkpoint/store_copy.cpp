@@ -31,7 +31,7 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
       return fail(Errc::kInvalid, "{}: the server's own", path);
   auto there = files.open(path, OpenMode::kRead);
   if (!there) return there.error().code == Errc::kNotFound ? Status() : Status(pass(there));
-  Bytes head(shm::kImageMagicOctets);
+  Bytes head(shm::kImageMagicBytes);
   auto got = (*there)->read_at(0, head);
   if (!got) return pass(got);
   head.resize(*got);
@@ -51,10 +51,10 @@ void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal
   asio::post(pool, [=, &io, &files, window = store.window(), request = std::move(request),
                     done = std::move(done)]() mutable {
     Image image(files, {request.path, zone::layout_fingerprint(), {}});
-    WriteRateLimiter pace(request.octets_per_second);
+    WriteRateLimiter pace(request.bytes_per_second);
     const std::atomic<bool>& ended = *request.ended;
-    auto written = image.write(*capture, window, [&](std::uint64_t octets) {
-      pace.keep(octets, [&] { return ended.load(); });
+    auto written = image.write(*capture, window, [&](std::uint64_t bytes) {
+      pace.keep(bytes, [&] { return ended.load(); });
       return !ended;
     });
     Status status = written ? Status() : Status(pass(written));

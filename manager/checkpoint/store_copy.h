@@ -20,10 +20,10 @@ namespace pando::manager {
 struct CopyRequest {
   std::string path;
   std::shared_ptr<std::atomic<bool>> ended;  ///< set: give up
-  std::uint64_t octets_per_second = WriteRateLimiter::kOctetsPerSecond;
+  std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
 };
 
-/// kDenied: there is something else at `path` than `may_replace` knows by a file's first octets
+/// kDenied: there is something else at `path` than `may_replace` knows by a file's first bytes
 /// (nullptr: than an image); kInvalid: it lies in `journal`, or is one of `own`, by whatever name.
 Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
                          const std::vector<std::string>& own,

@@ -16,17 +16,17 @@ namespace pando::manager {
 
 namespace {
 
-/// A file that takes octets in order, no faster than it may.
+/// A file that takes bytes in order, no faster than it may.
 class PacedFile {
  public:
   PacedFile(StoreFile& file, const DumpRequest& request)
-      : file_(file), pace_(request.octets_per_second), ended_(*request.ended) {}
+      : file_(file), pace_(request.bytes_per_second), ended_(*request.ended) {}
 
-  Status write(ByteView octets) {
-    if (auto written = file_.write_at(octets_, octets); !written) return written;
-    octets_ += octets.size();
+  Status write(ByteView bytes) {
+    if (auto written = file_.write_at(bytes_, bytes); !written) return written;
+    bytes_ += bytes.size();
     crash_point("dump-written");
-    pace_.keep(octets.size(), [this] { return ended_.load(); });
+    pace_.keep(bytes.size(), [this] { return ended_.load(); });
     return ended_ ? Status(fail(Errc::kDenied, "the manager is ending")) : Status();
   }
   Status sync() { return file_.sync(); }
@@ -35,7 +35,7 @@ class PacedFile {
   ThrottledFile file_;
   WriteRateLimiter pace_;
   const std::atomic<bool>& ended_;
-  std::uint64_t octets_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 zone::DumpNote note_of(JournalEntry&& entry) {
@@ -78,7 +78,7 @@ Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::S
   const auto history = request.history->get(position);
   if (!history->problem().empty()) return fail(Errc::kIo, "{}", history->problem());
   PacedFile out(file, request);
-  zone::DumpWriter writer([&](ByteView octets) { return out.write(octets); },
+  zone::DumpWriter writer([&](ByteView bytes) { return out.write(bytes); },
                           {request.owner, static_cast<std::uint64_t>(std::time(nullptr)),
                            version.version(), position, 0, store.line()});
   Status done;
@@ -91,7 +91,7 @@ Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::S
   done = writer.finish();
   if (done) done = out.sync();
   if (!done) return pass(done);
-  return WrittenDump{writer.counts(), writer.octets(), position};
+  return WrittenDump{writer.counts(), writer.bytes(), position};
 }
 
 Result<WrittenDump> write_file(Files& files, shm::Store& store, const zone::StoreView& version,

@@ -20,7 +20,7 @@ namespace pando::manager {
 
 struct WrittenDump {
   zone::DumpCounts counts;
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   std::uint64_t position = 0;  ///< of the journal
 };
 
@@ -29,7 +29,7 @@ struct DumpRequest {
   shm::StoreOwner owner{};  ///< the journal's identity
   std::shared_ptr<HistorySource> history;
   std::shared_ptr<std::atomic<bool>> ended;  ///< set: give up
-  std::uint64_t octets_per_second = WriteRateLimiter::kOctetsPerSecond;
+  std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
 };
 
 /// Writes the present version to `request.path`, which is there, whole and durable, when `done` is

@@ -22,15 +22,15 @@ namespace {
 /// is served has been checked.
 constexpr std::uint64_t kCopiedFirst = std::uint64_t{64} << 20;
 /// Chunks that have room behind the image's, for what comes while these are copied.
-constexpr std::uint64_t kRoomBehind = (std::uint64_t{1} << 30) / shm::kChunkOctets;
+constexpr std::uint64_t kRoomBehind = (std::uint64_t{1} << 30) / shm::kChunkBytes;
 constexpr std::uint64_t kLeastRoom = 64;
 
-/// Whether all of `octets` can become memory of the filesystem that has `path`, as it is now.
-bool has_memory(const std::string& path, std::uint64_t octets) {
+/// Whether all of `bytes` can become memory of the filesystem that has `path`, as it is now.
+bool has_memory(const std::string& path, std::uint64_t bytes) {
   struct statvfs status{};
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (::statvfs(folder.c_str(), &status) != 0) return false;
-  return status.f_blocks == 0 || status.f_bavail * status.f_frsize >= octets;  // 0: no limit
+  return status.f_blocks == 0 || status.f_bavail * status.f_frsize >= bytes;  // 0: no limit
 }
 
 /// Whether a store can be served before the image is copied to it. Until then nothing becomes free,
@@ -39,11 +39,11 @@ bool may_borrow(const shm::StoreOptions& options, const shm::ImageState& state) 
   const auto used = static_cast<std::uint64_t>(
       std::count_if(state.chunks.begin(), state.chunks.end(),
                     [](const shm::ImageChunk& chunk) { return chunk.count != 0; }));
-  const std::uint64_t octets = used * shm::kChunkOctets;
-  if (octets <= kCopiedFirst && !is_pause_point_armed("image-copy")) return false;
-  return options.size_limit / shm::kChunkOctets >= used + used / 4 + kLeastRoom &&
+  const std::uint64_t bytes = used * shm::kChunkBytes;
+  if (bytes <= kCopiedFirst && !is_pause_point_armed("image-copy")) return false;
+  return options.size_limit / shm::kChunkBytes >= used + used / 4 + kLeastRoom &&
          state.chunks.size() + kRoomBehind <= shm::kMaxImageChunks &&
-         has_memory(options.path, octets + octets / 8);
+         has_memory(options.path, bytes + bytes / 8);
 }
 
 /// The image's chunks, and what comes behind them.
@@ -117,8 +117,8 @@ Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& option
   }
   const auto spent = std::chrono::steady_clock::now() - start;
   log::info("image_restored", "version", state.version, "journal_position", state.journal_position,
-            "octets", opened->store.stats().memory_octets, "octets_to_copy",
-            opened->lent ? opened->lent->borrowing->octets() : 0, "ms",
+            "bytes", opened->store.stats().memory_bytes, "bytes_to_copy",
+            opened->lent ? opened->lent->borrowing->bytes() : 0, "ms",
             std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
   return std::optional<OpenedStore>(std::move(*opened));
 }

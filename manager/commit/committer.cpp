@@ -158,11 +158,11 @@ void Committer::stage_group(Group& group) {
 /// A step that needed no room cannot have taken it from others.
 Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
   Stage stage{group.transaction, group.draft, group.entries, alone};
-  const std::uint64_t before = group.transaction.allocated_octets();
+  const std::uint64_t before = group.transaction.allocated_bytes();
   auto staged = request.stage(stage);
   ++counters_.requests;
   crash_point("commit-staged");
-  if (!staged || group.transaction.allocated_octets() == before) return staged;
+  if (!staged || group.transaction.allocated_bytes() == before) return staged;
   return leaves_reserve(store_, stage.reserve);
 }
 
@@ -178,10 +178,10 @@ void Committer::retry_singly(Group& group) {
 /// Only what is small, and with nothing to put together meanwhile. A disk that was slow has to show
 /// that it is not.
 bool Committer::syncs_here(const Group& group) const {
-  constexpr std::size_t kMostOctets = std::size_t{64} << 10;
-  std::size_t octets = 0;
-  for (const JournalEntry& entry : group.entries) octets += entry.payload.size();
-  if (octets > kMostOctets) return false;
+  constexpr std::size_t kMostBytes = std::size_t{64} << 10;
+  std::size_t bytes = 0;
+  for (const JournalEntry& entry : group.entries) bytes += entry.payload.size();
+  if (bytes > kMostBytes) return false;
   return group.staged.size() == 1 && queue_.empty() && quick_in_a_row_ >= options_.quick_syncs &&
          journal_thread_.idle();
 }
@@ -216,7 +216,7 @@ void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint
 
 void Committer::publish(Group& group, std::uint64_t position) {
   crash_point("commit-before-publish");
-  const std::uint64_t fresh = group.transaction.allocated_octets();
+  const std::uint64_t fresh = group.transaction.allocated_bytes();
   auto version = store_.publish(std::move(group.transaction), group.draft.root(), position);
   crash_point("commit-published");
   if (!version) {
@@ -227,7 +227,7 @@ void Committer::publish(Group& group, std::uint64_t position) {
   position_ = position;
   note_sources(group);
   ++counters_.versions;
-  counters_.store_octets += fresh;
+  counters_.store_bytes += fresh;
   if (store_.may_reclaim()) store_.reclaim();
   if (journalled_hook_)
     for (const JournalEntry& entry : group.entries) journalled_hook_(entry);

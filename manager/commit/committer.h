@@ -77,8 +77,8 @@ class Committer {
     std::uint64_t versions = 0;
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
-    std::uint64_t synced_here = 0;   ///< groups whose sync the commit thread did itself
-    std::uint64_t store_octets = 0;  ///< of the fresh blocks of all versions
+    std::uint64_t synced_here = 0;  ///< groups whose sync the commit thread did itself
+    std::uint64_t store_bytes = 0;  ///< of the fresh blocks of all versions
   };
 
   /// All references outlive the committer. `journal` is used in `journal_thread`, and on the commit

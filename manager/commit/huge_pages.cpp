@@ -9,9 +9,9 @@ namespace pando::manager {
 
 void HugePages::check() {
   if (busy_) return;
-  const std::uint64_t memory = store_.stats().memory_octets;
+  const std::uint64_t memory = store_.stats().memory_bytes;
   if (memory < looked_at_) looked_at_ = memory;  // it has shrunk, and will grow again from here
-  if (memory - looked_at_ < std::max(options_.growth_octets, memory / 8)) return;
+  if (memory - looked_at_ < std::max(options_.growth_bytes, memory / 8)) return;
   busy_ = true;
   looked_at_ = memory;
   asio::post(pool_, [this] {

@@ -16,7 +16,7 @@ class HugePages {
  public:
   struct Options {
     /// Growth that is worth a look at the chunks; an eighth of the store when that is more.
-    std::uint64_t growth_octets = std::uint64_t{16} << 20;
+    std::uint64_t growth_bytes = std::uint64_t{16} << 20;
     /// 2 MiB regions at a time: some 30 ms of a pool thread's time.
     std::size_t regions = 64;
   };

@@ -37,8 +37,8 @@ JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
 /// than the limit, writing them again and again would help nobody.
 void JournalUpkeep::check(bool blocked) {
   if (running_ || blocked || std::chrono::steady_clock::now() < pause_until_) return;
-  const std::uint64_t octets = journal_.total_octets();
-  if (octets <= limit_ || octets < last_size_ + last_size_ / 2) return;
+  const std::uint64_t bytes = journal_.total_bytes();
+  if (bytes <= limit_ || bytes < last_size_ + last_size_ / 2) return;
   running_ = true;
   begin();
 }
@@ -88,16 +88,16 @@ void JournalUpkeep::drop(const std::shared_ptr<Round>& round, const std::string&
 void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& status) {
   running_ = false;
   round->pin = {};
-  last_size_ = journal_.total_octets();
+  last_size_ = journal_.total_bytes();
   const auto spent = std::chrono::steady_clock::now() - round->start;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(spent).count();
   if (status) {
     ++snapshots_;
-    log::info("journal_snapshot", "position", round->position, "octets", last_size_, "ms", ms);
+    log::info("journal_snapshot", "position", round->position, "bytes", last_size_, "ms", ms);
     return;
   }
   pause_until_ = std::chrono::steady_clock::now() + kPauseAfterFailure;
-  log::warning("journal_snapshot_failed", "reason", status.error().text, "octets", last_size_);
+  log::warning("journal_snapshot_failed", "reason", status.error().text, "bytes", last_size_);
 }
 
 }  // namespace pando::manager

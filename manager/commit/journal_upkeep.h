@@ -20,7 +20,7 @@ class JournalUpkeep {
                 Files& files, Journal& journal, Committer& committer, shm::SlotTable& slots,
                 std::uint64_t limit);
 
-  void set_limit(std::uint64_t octets) noexcept { limit_ = octets; }
+  void set_limit(std::uint64_t bytes) noexcept { limit_ = bytes; }
   /// Looks whether it is time; call after commits. `blocked`: somebody still reads the old files.
   void check(bool blocked);
   /// `hook` is called, on the commit thread, when a snapshot is written and the journal's files are

@@ -83,16 +83,16 @@ StoreUpkeep::Garbage StoreUpkeep::garbage() const {
   const shm::StoreStats stats = store_.stats();
   const std::uint64_t elsewhere = stats.waiting_chunks + stats.lent_chunks;
   const std::uint64_t chunks = stats.chunks_in_use - std::min(stats.chunks_in_use, elsewhere);
-  const std::uint64_t octets = chunks * shm::kChunkOctets;
-  const std::uint64_t limit = stats.limit_octets / shm::kChunkOctets;
+  const std::uint64_t bytes = chunks * shm::kChunkBytes;
+  const std::uint64_t limit = stats.limit_bytes / shm::kChunkBytes;
   const std::uint64_t free = limit - std::min(limit, stats.chunks_in_use);
   // Inside the reserve deletes may be waiting for any chunk; and it is there at the latest when all
   // that lies before it has changed.
   const std::uint64_t beyond = free - std::min(free, shm::reserve_chunks(limit));
   const std::uint64_t slack = std::max<std::uint64_t>(beyond / kSlackPart, 1);
-  if (octets <= stats.live_octets) return {chunks, 0, 0, 0, free, slack};
-  const std::uint64_t dead = octets - stats.live_octets;
-  return {chunks, dead / shm::kChunkOctets, dead * 100 / octets, dead, free, slack};
+  if (bytes <= stats.live_bytes) return {chunks, 0, 0, 0, free, slack};
+  const std::uint64_t dead = bytes - stats.live_bytes;
+  return {chunks, dead / shm::kChunkBytes, dead * 100 / bytes, dead, free, slack};
 }
 
 bool StoreUpkeep::wants_walk() {
@@ -122,7 +122,7 @@ bool StoreUpkeep::rests(const Garbage& now) const {
     return std::max(a, b) - std::min(a, b) < within;
   };
   return same(now.used, rests_->used, slack) && same(now.free, rests_->free, slack) &&
-         same(now.octets, rests_->octets, slack * shm::kChunkOctets);
+         same(now.bytes, rests_->bytes, slack * shm::kChunkBytes);
 }
 
 std::optional<CommitRequest> StoreUpkeep::next_step() {
@@ -130,7 +130,7 @@ std::optional<CommitRequest> StoreUpkeep::next_step() {
   const bool retired = committer_.current().has_retired();
   if (!shortening_ && wants_shorter_histories()) {
     shortening_ = true;
-    history_before_ = committer_.current().history_octets();
+    history_before_ = committer_.current().history_bytes();
   }
   if (!walking_ && (starved_ || (!retired && !shortening_))) {
     walking_ = wants_walk();
@@ -145,9 +145,9 @@ std::optional<CommitRequest> StoreUpkeep::next_step() {
 
 bool StoreUpkeep::wants_shorter_histories() const {
   const zone::StoreView current = committer_.current();
-  const std::uint64_t octets = current.history_octets();
-  if (store_.low_space_without_pins()) return octets > 0 || current.zones_aside() > 0;
-  return octets > std::max(history_total_, history_needed_);
+  const std::uint64_t bytes = current.history_bytes();
+  if (store_.low_space_without_pins()) return bytes > 0 || current.zones_aside() > 0;
+  return bytes > std::max(history_total_, history_needed_);
 }
 
 void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
@@ -203,8 +203,8 @@ CommitRequest StoreUpkeep::shorten_step() {
 /// What saved versions need stays: after a walk in vain another is worth it when there is more.
 void StoreUpkeep::shortened_all() {
   shortening_ = false;
-  const std::uint64_t octets = committer_.current().history_octets();
-  history_needed_ = octets < history_before_ ? 0 : octets + octets / 8;
+  const std::uint64_t bytes = committer_.current().history_bytes();
+  history_needed_ = bytes < history_before_ ? 0 : bytes + bytes / 8;
 }
 
 /// The cursor moves on only with the version that holds the moved blocks.

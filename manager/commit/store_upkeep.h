@@ -40,8 +40,8 @@ class StoreUpkeep {
   /// Starts the timer.
   void start();
   void stop();
-  /// Octets that the histories of all zones may take.
-  void set_history_total(std::uint64_t octets) { history_total_ = octets; }
+  /// Bytes that the histories of all zones may take.
+  void set_history_total(std::uint64_t bytes) { history_total_ = bytes; }
   /// Zones that compaction passes over while it is asked: their data are being worked on from a
   /// version that has to stay what it is. Not for ever, nor when the store is nearly full: then
   /// that work is done again.
@@ -56,7 +56,7 @@ class StoreUpkeep {
     std::uint64_t used = 0;     ///< chunks in use
     std::uint64_t chunks = 0;   ///< worth of garbage in them
     std::uint64_t percent = 0;  ///< the share
-    std::uint64_t octets = 0;
+    std::uint64_t bytes = 0;
     std::uint64_t free = 0;   ///< chunks below the limit that are not in use
     std::uint64_t slack = 1;  ///< so many chunks more or less make no other walk of it
   };

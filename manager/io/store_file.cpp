@@ -60,14 +60,14 @@ class NativeFile final : public StoreFile {
     return {};
   }
 
-  Status preallocate(std::uint64_t octets) override {
-    if (::fallocate(fd_.get(), 0, 0, static_cast<off_t>(octets)) == 0) return {};
+  Status preallocate(std::uint64_t bytes) override {
+    if (::fallocate(fd_.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return {};
     if (errno != EOPNOTSUPP && errno != ENOSYS) return fail_write("fallocate");
-    return truncate(octets);
+    return truncate(bytes);
   }
 
-  Status truncate(std::uint64_t octets) override {
-    if (::ftruncate(fd_.get(), static_cast<off_t>(octets)) != 0) return fail_write("ftruncate");
+  Status truncate(std::uint64_t bytes) override {
+    if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) return fail_write("ftruncate");
     return {};
   }
 

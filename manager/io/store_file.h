@@ -19,15 +19,15 @@ class StoreFile {
   virtual ~StoreFile() = default;
   /// Writes all of `bytes` at `offset`; a short write is an error (kIo, kFull for ENOSPC).
   virtual Status write_at(std::uint64_t offset, ByteView bytes) = 0;
-  /// Reads up to `out.size()` octets; fewer only at the end of the file.
+  /// Reads up to `out.size()` bytes; fewer only at the end of the file.
   virtual Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) = 0;
   /// fdatasync. After an error the kernel may have dropped the pages: the file must not be
   /// written or synced again.
   virtual Status sync() = 0;
-  /// Grows the file to `octets` of zeros with its blocks reserved, so that later writes inside meet
+  /// Grows the file to `bytes` of zeros with its blocks reserved, so that later writes inside meet
   /// no ENOSPC and need no size update. Filesystems without fallocate: grows only.
-  virtual Status preallocate(std::uint64_t octets) = 0;
-  virtual Status truncate(std::uint64_t octets) = 0;
+  virtual Status preallocate(std::uint64_t bytes) = 0;
+  virtual Status truncate(std::uint64_t bytes) = 0;
   virtual Result<std::uint64_t> size() = 0;
 };
 

@@ -11,8 +11,8 @@ namespace pando::manager {
 /// journal that comes then waits for all of them.
 class ThrottledFile final : public StoreFile {
  public:
-  /// Written octets of one file that the kernel may hold back at most.
-  static constexpr std::uint64_t kUnsyncedOctets = std::uint64_t{4} << 20;
+  /// Written bytes of one file that the kernel may hold back at most.
+  static constexpr std::uint64_t kUnsyncedBytes = std::uint64_t{4} << 20;
 
   /// `file` outlives the object.
   explicit ThrottledFile(StoreFile& file) noexcept : file_(file) {}
@@ -20,12 +20,12 @@ class ThrottledFile final : public StoreFile {
   /// Its errors are those of sync(), too: then the file is lost.
   Status write_at(std::uint64_t offset, ByteView bytes) override {
     while (!bytes.empty()) {
-      const ByteView part = bytes.first(std::min<std::size_t>(bytes.size(), kUnsyncedOctets));
+      const ByteView part = bytes.first(std::min<std::size_t>(bytes.size(), kUnsyncedBytes));
       if (auto written = file_.write_at(offset, part); !written) return written;
       offset += part.size();
       bytes = bytes.subspan(part.size());
       unsynced_ += part.size();
-      if (unsynced_ >= kUnsyncedOctets)
+      if (unsynced_ >= kUnsyncedBytes)
         if (auto synced = sync(); !synced) return synced;
     }
     return {};
@@ -37,8 +37,8 @@ class ThrottledFile final : public StoreFile {
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
     return file_.read_at(offset, out);
   }
-  Status preallocate(std::uint64_t octets) override { return file_.preallocate(octets); }
-  Status truncate(std::uint64_t octets) override { return file_.truncate(octets); }
+  Status preallocate(std::uint64_t bytes) override { return file_.preallocate(bytes); }
+  Status truncate(std::uint64_t bytes) override { return file_.truncate(bytes); }
   Result<std::uint64_t> size() override { return file_.size(); }
 
  private:

@@ -10,16 +10,16 @@ void DynamicChanges::put(const RecordKey& key, const Entry& entry) {
       found->second = entry;
       return;
     }
-    octets_ += key.octets();
+    bytes_ += key.bytes();
     entries_.emplace(key, entry);
   } else if (found != entries_.end()) {
-    octets_ -= found->first.octets();
+    bytes_ -= found->first.bytes();
     entries_.erase(found);
   }
 }
 
 void DynamicChanges::check_limits() {
-  if (entries_.size() > limits_.records || octets_ > limits_.octets) lose();
+  if (entries_.size() > limits_.records || bytes_ > limits_.bytes) lose();
 }
 
 void DynamicChanges::updated(const Steps& live) {
@@ -57,14 +57,14 @@ void DynamicChanges::settle() {
 
 void DynamicChanges::lose() {
   entries_.clear();
-  octets_ = 0;
+  bytes_ = 0;
   known_ = false;
 }
 
 void DynamicChanges::assign(Entries entries) {
   settle();
   entries_ = std::move(entries);
-  for (const auto& [key, entry] : entries_) octets_ += key.octets();
+  for (const auto& [key, entry] : entries_) bytes_ += key.bytes();
   check_limits();
 }
 

@@ -28,7 +28,7 @@ class DynamicChanges {
   /// Beyond either the overlay is given up: it must fit in memory and in one journal record.
   struct Limits {
     std::size_t records = 1'000'000;
-    std::size_t octets = std::size_t{256} << 20;  ///< owners and RDATA
+    std::size_t bytes = std::size_t{256} << 20;  ///< owners and RDATA
     static constexpr Limits none() noexcept { return {SIZE_MAX, SIZE_MAX}; }
   };
   DynamicChanges() = default;
@@ -56,7 +56,7 @@ class DynamicChanges {
 
   Limits limits_;
   Entries entries_;
-  std::size_t octets_ = 0;
+  std::size_t bytes_ = 0;
   bool known_ = true;
 };
 

@@ -51,7 +51,7 @@ struct Journal::Impl {
   JournalTail tail;
 
   std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
-  std::uint64_t active_octets = 0;    // of it, preallocated
+  std::uint64_t active_bytes = 0;     // of it, preallocated
   std::uint64_t written = 0;          // offset for the next group
   std::uint64_t nonce = 0;
   std::atomic<std::uint64_t> last{0};
@@ -65,7 +65,7 @@ struct Journal::Impl {
   }
   void recount();
   Result<std::unique_ptr<StoreFile>> make_segment(const std::string& file, std::uint64_t room,
-                                                  std::uint64_t& octets);
+                                                  std::uint64_t& bytes);
   Status open_segment(std::uint64_t room, std::span<const JournalEntry> group = {});
   [[nodiscard]] Result<Bytes> encode_group(std::span<const JournalEntry> group,
                                            std::uint64_t segment_nonce) const;
@@ -102,16 +102,16 @@ Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteS
 /// disk still allows.
 Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string& file,
                                                                std::uint64_t room,
-                                                               std::uint64_t& octets) {
-  const std::uint64_t least = kSegmentHeaderOctets + room;
-  octets = std::max(options.segment_octets, least);
+                                                               std::uint64_t& bytes) {
+  const std::uint64_t least = kSegmentHeaderBytes + room;
+  bytes = std::max(options.segment_bytes, least);
   for (;;) {
     auto opened = disk.open(file, OpenMode::kCreate);
     if (!opened) return opened;
-    auto grown = (*opened)->preallocate(octets);
+    auto grown = (*opened)->preallocate(bytes);
     if (grown) return opened;
-    if (grown.error().code != Errc::kFull || octets == least) return pass(grown);
-    octets = std::max(octets / 4, least);
+    if (grown.error().code != Errc::kFull || bytes == least) return pass(grown);
+    bytes = std::max(bytes / 4, least);
   }
 }
 
@@ -132,10 +132,10 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
   const std::string partial = file + std::string(kPartialSuffix);
   auto records = encode_group(group, header.nonce);
   if (!records) return pass(records);
-  std::uint64_t octets = 0;
-  auto opened = make_segment(partial, room, octets);
+  std::uint64_t bytes = 0;
+  auto opened = make_segment(partial, room, bytes);
   Status made = opened ? (*opened)->write_at(0, encode_segment_header(header)) : pass(opened);
-  if (made && !records->empty()) made = (*opened)->write_at(kSegmentHeaderOctets, *records);
+  if (made && !records->empty()) made = (*opened)->write_at(kSegmentHeaderBytes, *records);
   if (made) made = (*opened)->sync();
   if (!made) {
     static_cast<void>(disk.remove(partial));  // its blocks may be what the next try lacks
@@ -147,8 +147,8 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
   if (auto synced = disk.sync_directory(options.directory); !synced) return synced;
   crash_point("journal-segment-named");
   active = std::move(*opened);
-  active_octets = octets;
-  written = kSegmentHeaderOctets + records->size();
+  active_bytes = bytes;
+  written = kSegmentHeaderBytes + records->size();
   total += written;
   last += group.size();
   nonce = header.nonce;
@@ -165,11 +165,11 @@ void Journal::Impl::poison(std::uint64_t group_first) noexcept {
   if (listing.void_from == 0 || group_first < listing.void_from) listing.void_from = group_first;
 }
 
-/// Octets that a group takes at most.
+/// Bytes that a group takes at most.
 static std::uint64_t room_for(std::span<const JournalEntry> group) {
   std::uint64_t need = 0;
   for (const JournalEntry& entry : group)
-    need += kRecordHeaderOctets + dns::kMaxNameOctets + 16 + entry.payload.size();
+    need += kRecordHeaderBytes + dns::kMaxNameOctets + 16 + entry.payload.size();
   return need;
 }
 
@@ -182,7 +182,7 @@ Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
   std::uint64_t position = first;
   for (const JournalEntry& entry : group) {
     if (entry.payload.size() + dns::kMaxNameOctets + 8 > kMaxRecordBody)
-      return fail(Errc::kFull, "difference of {} octets is above the journal's record limit",
+      return fail(Errc::kFull, "difference of {} bytes is above the journal's record limit",
                   entry.payload.size());
     append_record(bytes,
                   {position++, first, entry.kind, entry.zone, entry.from, entry.to, entry.payload,
@@ -201,7 +201,7 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
     return journal.last.load();
   }
   const std::uint64_t need = room_for(group);
-  if (journal.active && journal.written + need > journal.active_octets) seal();
+  if (journal.active && journal.written + need > journal.active_bytes) seal();
   if (!journal.active) {
     if (auto opened = journal.open_segment(need); !opened) return pass(opened);
   }
@@ -223,7 +223,7 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   journal.written += bytes->size();
   journal.total += bytes->size();
   const std::lock_guard lock(journal.mutex);
-  journal.listing.segments.back().octets = journal.written;
+  journal.listing.segments.back().bytes = journal.written;
   return journal.last.load();
 }
 
@@ -307,7 +307,7 @@ JournalFiles Journal::sealed_files() const {
 }
 
 std::uint64_t Journal::last_position() const noexcept { return impl_->last; }
-std::uint64_t Journal::total_octets() const noexcept { return impl_->total; }
+std::uint64_t Journal::total_bytes() const noexcept { return impl_->total; }
 const std::string& Journal::directory() const noexcept { return impl_->options.directory; }
 
 Journal::Journal(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -340,7 +340,7 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
     const JournalFiles::Segment& segment = journal.segments[i];
     const bool last = i + 1 == journal.segments.size();
     if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
-    auto reader = SegmentReader::open(files, segment.path, segment.octets);
+    auto reader = SegmentReader::open(files, segment.path, segment.bytes);
     if (!reader) return pass(reader);
     // What lies between two segments is void, or a file is missing.
     if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);

@@ -15,7 +15,7 @@ namespace pando::manager {
 
 struct JournalOptions {
   std::string directory;
-  std::uint64_t segment_octets = std::uint64_t{16} << 20;  ///< preallocated at once
+  std::uint64_t segment_bytes = std::uint64_t{16} << 20;  ///< preallocated at once
 };
 
 /// Something an operator should read: `severe` when data that had been synced is missing.
@@ -41,7 +41,7 @@ struct JournalFiles {
     SegmentHeader header;
     /// That were written and synced: the file may be growing, and what stands behind is none of a
     /// reader's business.
-    std::uint64_t octets = UINT64_MAX;
+    std::uint64_t bytes = UINT64_MAX;
   };
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none
@@ -107,8 +107,8 @@ class Journal {
   /// `void_from`.
   [[nodiscard]] JournalFiles sealed_files() const;
   [[nodiscard]] std::uint64_t last_position() const noexcept;
-  /// Octets of all files as written (the preallocated rest of the last segment not counted).
-  [[nodiscard]] std::uint64_t total_octets() const noexcept;
+  /// Bytes of all files as written (the preallocated rest of the last segment not counted).
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept;
   [[nodiscard]] const std::string& directory() const noexcept;
 
  private:

@@ -20,7 +20,7 @@ void append_be64(Bytes& out, std::uint64_t value) {
 /// Over everything of the record but the checksum itself and the padding.
 std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
   const std::uint64_t head = XXH3_64bits_withSeed(record.data(), kChecksumAt, nonce);
-  const ByteView body = record.subspan(kRecordHeaderOctets);
+  const ByteView body = record.subspan(kRecordHeaderBytes);
   return XXH3_64bits_withSeed(body.data(), body.size(), head);
 }
 
@@ -30,7 +30,7 @@ std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
 //  | magic | version | kind | zeros | first | void_from | nonce | reserved | checksum |
 Bytes encode_segment_header(const SegmentHeader& header) {
   Bytes out;
-  out.reserve(kSegmentHeaderOctets);
+  out.reserve(kSegmentHeaderBytes);
   append_be64(out, kFileMagic);
   append_be32(out, kJournalVersion);
   append_be32(out, static_cast<std::uint32_t>(header.kind) << 24);
@@ -43,7 +43,7 @@ Bytes encode_segment_header(const SegmentHeader& header) {
 }
 
 Result<SegmentHeader> decode_segment_header(ByteView bytes) {
-  if (bytes.size() < kSegmentHeaderOctets || load_be64(bytes.data()) != kFileMagic)
+  if (bytes.size() < kSegmentHeaderBytes || load_be64(bytes.data()) != kFileMagic)
     return fail(Errc::kCorrupt, "not a journal file");
   if (load_be64(bytes.data() + kHeaderChecksumAt) != XXH3_64bits(bytes.data(), kHeaderChecksumAt))
     return fail(Errc::kCorrupt, "journal file header has a wrong checksum");
@@ -82,27 +82,27 @@ void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce)
 }
 
 std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
-  if (header.size() < kRecordHeaderOctets || load_be32(header.data()) != kRecordMagic)
+  if (header.size() < kRecordHeaderBytes || load_be32(header.data()) != kRecordMagic)
     return std::nullopt;
   RecordFrame frame;
-  frame.body_octets = load_be32(header.data() + 4);
+  frame.body_bytes = load_be32(header.data() + 4);
   frame.position = load_be64(header.data() + 8);
   frame.group_first = load_be64(header.data() + 16);
   frame.kind = static_cast<RecordKind>(header[24]);
   const bool known = frame.kind >= RecordKind::kDelta && frame.kind <= RecordKind::kPrimary;
-  if (!known || frame.body_octets > kMaxRecordBody || frame.group_first > frame.position)
+  if (!known || frame.body_bytes > kMaxRecordBody || frame.group_first > frame.position)
     return std::nullopt;
   return frame;
 }
 
 Result<JournalRecord> decode_record(ByteView bytes, std::uint64_t nonce) {
   const auto frame = decode_frame(bytes);
-  if (!frame || bytes.size() < kRecordHeaderOctets + frame->body_octets)
+  if (!frame || bytes.size() < kRecordHeaderBytes + frame->body_bytes)
     return fail(Errc::kCorrupt, "not a journal record");
-  const ByteView whole = bytes.first(kRecordHeaderOctets + frame->body_octets);
+  const ByteView whole = bytes.first(kRecordHeaderBytes + frame->body_bytes);
   if (record_checksum(whole, nonce) != load_be64(bytes.data() + kChecksumAt))
     return fail(Errc::kCorrupt, "journal record has a wrong checksum");
-  const ByteView body = whole.subspan(kRecordHeaderOctets);
+  const ByteView body = whole.subspan(kRecordHeaderBytes);
   const std::size_t name = dns::wire_name_length(body);
   if (name == 0 || body.size() < name + 8)
     return fail(Errc::kCorrupt, "journal record without a zone");

@@ -16,15 +16,15 @@ namespace pando::manager {
 inline constexpr std::uint32_t kJournalVersion = 4;
 /// From this version on a group without its end was never whole on the disk.
 inline constexpr std::uint32_t kVersionWithGroupEnds = 4;
-inline constexpr std::size_t kSegmentHeaderOctets = 64;
-inline constexpr std::size_t kRecordHeaderOctets = 40;
+inline constexpr std::size_t kSegmentHeaderBytes = 64;
+inline constexpr std::size_t kRecordHeaderBytes = 40;
 /// One record's body. A whole zone is split into parts far below it; an edited file's difference
 /// may be large, but one above this is a broken length field rather than data.
 inline constexpr std::uint32_t kMaxRecordBody = 1U << 30;
 
 enum class FileKind : std::uint8_t { kSegment = 1, kSnapshot = 2 };
 
-/// First octets of each file of the journal directory.
+/// First bytes of each file of the journal directory.
 struct SegmentHeader {
   FileKind kind = FileKind::kSegment;
   std::uint64_t first = 0;  ///< segment: position of its first record; snapshot: position it holds
@@ -61,21 +61,21 @@ struct JournalRecord {
   bool ends_group = true;  ///< the last of those that were synced as one
 };
 
-/// kSegmentHeaderOctets octets.
+/// kSegmentHeaderBytes bytes.
 Bytes encode_segment_header(const SegmentHeader& header);
 Result<SegmentHeader> decode_segment_header(ByteView bytes);
 
-/// Appends one record, padded to 8 octets.
+/// Appends one record, padded to 8 bytes.
 void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce);
 
-/// What a record's first kRecordHeaderOctets say; nullopt when they cannot be one.
+/// What a record's first kRecordHeaderBytes say; nullopt when they cannot be one.
 struct RecordFrame {
-  std::uint32_t body_octets = 0;
+  std::uint32_t body_bytes = 0;
   std::uint64_t position = 0;
   std::uint64_t group_first = 0;
   RecordKind kind = RecordKind::kDelta;
-  [[nodiscard]] std::uint64_t padded_octets() const noexcept {
-    return (kRecordHeaderOctets + std::uint64_t{body_octets} + 7) / 8 * 8;
+  [[nodiscard]] std::uint64_t padded_bytes() const noexcept {
+    return (kRecordHeaderBytes + std::uint64_t{body_bytes} + 7) / 8 * 8;
   }
 };
 std::optional<RecordFrame> decode_frame(ByteView header) noexcept;

@@ -38,8 +38,8 @@ void JournalHistory::damage(const NoteSink& note, const std::string& text) {
 
 /// What is damaged beyond reading counts as damage, what could not be read for now as a problem.
 void JournalHistory::read_files(Files& files, const JournalFiles& journal, const NoteSink& note) {
-  const auto take = [&](const std::string& path, std::uint64_t octets) {
-    auto done = read_file(files, path, octets, journal, note);
+  const auto take = [&](const std::string& path, std::uint64_t bytes) {
+    auto done = read_file(files, path, bytes, journal, note);
     if (done) return;
     if (done.error().code == Errc::kCorrupt)
       damage(note, fmt::format("journal file {}: {}", path, done.error().text));
@@ -63,14 +63,14 @@ void JournalHistory::read_files(Files& files, const JournalFiles& journal, const
                                segment.header.void_from - 1));
     last_ = std::max(last_, segment.header.first - 1);
     if (segment.header.first >= journal.damaged) take_place_of_damaged();
-    take(segment.path, segment.octets);
+    take(segment.path, segment.bytes);
   }
   take_place_of_damaged();
 }
 
-Status JournalHistory::read_file(Files& files, const std::string& path, std::uint64_t octets,
+Status JournalHistory::read_file(Files& files, const std::string& path, std::uint64_t bytes,
                                  const JournalFiles& journal, const NoteSink& note) {
-  auto reader = SegmentReader::open(files, path, octets);
+  auto reader = SegmentReader::open(files, path, bytes);
   if (!reader) return pass(reader);
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return pass(file);

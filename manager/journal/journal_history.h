@@ -70,7 +70,7 @@ class JournalHistory {
     bool snapshot = false;
   };
   void read_files(Files& files, const JournalFiles& journal, const NoteSink& note);
-  Status read_file(Files& files, const std::string& path, std::uint64_t octets,
+  Status read_file(Files& files, const std::string& path, std::uint64_t bytes,
                    const JournalFiles& journal, const NoteSink& note);
   void damage(const NoteSink& note, const std::string& text);
   void note_record(const JournalRecord& record, Place place);

@@ -7,9 +7,9 @@ namespace {
 // Flags of an overlay.
 constexpr std::uint8_t kLost = 1;  // not known
 constexpr std::uint8_t kOwn = 2;   // MergeBase::own
-constexpr std::size_t kSourceOctets = 24;
-constexpr std::size_t kSourceOctetsOnce = 16;  // without the hash
-constexpr std::size_t kStampedOctets = 28;
+constexpr std::size_t kSourceBytes = 24;
+constexpr std::size_t kSourceBytesOnce = 16;  // without the hash
+constexpr std::size_t kStampedBytes = 28;
 
 DynamicChanges::Entries entries_of(const Steps& steps) {
   DynamicChanges::Entries entries;
@@ -21,7 +21,7 @@ DynamicChanges::Entries entries_of(const Steps& steps) {
 }  // namespace
 
 //  0             4                        8
-//  | file serial | octets of the first    | changes of the zone | changes held back |
+//  | file serial | bytes of the first    | changes of the zone | changes held back |
 Bytes encode_file_edit(dns::Serial file_serial, const zone::Changeset& live,
                        const zone::Changeset& held) {
   Bytes out;
@@ -39,11 +39,11 @@ Bytes encode(const FileEdit& edit) {
 
 Result<FileEdit> decode_file_edit(ByteView bytes) {
   if (bytes.size() < 8) return fail(Errc::kCorrupt, "stored file edit is cut off");
-  const std::uint32_t octets = load_be32(bytes.data() + 4);
-  if (octets > bytes.size() - 8) return fail(Errc::kCorrupt, "stored file edit is cut off");
-  auto live = zone::decode_changes(bytes.subspan(8, octets));
+  const std::uint32_t length = load_be32(bytes.data() + 4);
+  if (length > bytes.size() - 8) return fail(Errc::kCorrupt, "stored file edit is cut off");
+  auto live = zone::decode_changes(bytes.subspan(8, length));
   if (!live) return pass(live);
-  auto held = zone::decode_changes(bytes.subspan(8 + octets));
+  auto held = zone::decode_changes(bytes.subspan(8 + length));
   if (!held) return pass(held);
   return FileEdit{{load_be32(bytes.data())}, std::move(*live), std::move(*held)};
 }
@@ -85,11 +85,11 @@ Status decode_overlay(ByteView bytes, DynamicChanges& overlay) {
 }
 
 //  0                   8        16     24      28
-//  | modification time | octets | hash | stamp |
+//  | modification time | bytes | hash | stamp |
 Bytes encode(const zone::ZoneFileInfo& source) {
-  Bytes out(kSourceOctets);
+  Bytes out(kSourceBytes);
   store_be64(out.data(), static_cast<std::uint64_t>(source.file_mtime_ns));
-  store_be64(out.data() + 8, source.file_octets);
+  store_be64(out.data() + 8, source.file_bytes);
   store_be64(out.data() + 16, source.hash);
   return out;
 }
@@ -101,22 +101,22 @@ Bytes encode_stamped(const zone::ZoneFileInfo& source) {
 }
 
 Result<zone::ZoneFileInfo> decode_source(ByteView bytes) {
-  if (bytes.size() < kSourceOctets && bytes.size() != kSourceOctetsOnce)
+  if (bytes.size() < kSourceBytes && bytes.size() != kSourceBytesOnce)
     return fail(Errc::kCorrupt, "stored file's identity is cut off");
   return zone::ZoneFileInfo{static_cast<std::int64_t>(load_be64(bytes.data())),
                             load_be64(bytes.data() + 8),
-                            bytes.size() < kSourceOctets ? 0 : load_be64(bytes.data() + 16),
-                            bytes.size() < kStampedOctets ? 0 : load_be32(bytes.data() + 24)};
+                            bytes.size() < kSourceBytes ? 0 : load_be64(bytes.data() + 16),
+                            bytes.size() < kStampedBytes ? 0 : load_be32(bytes.data() + 24)};
 }
 
 bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexcept {
-  if (a.file_octets != b.file_octets) return false;
+  if (a.file_bytes != b.file_bytes) return false;
   if (a.hash != 0 && b.hash != 0) return a.hash == b.hash;
   return a.file_mtime_ns == b.file_mtime_ns;
 }
 
 zone::ZoneFileInfo noted_source(const zone::ZoneView& zone) {
-  return {zone.source_mtime_ns(), zone.source_octets(), zone.source_hash(), zone.source_stamp()};
+  return {zone.source_mtime_ns(), zone.source_bytes(), zone.source_hash(), zone.source_stamp()};
 }
 
 bool is_secondary(const zone::ZoneView& zone) {

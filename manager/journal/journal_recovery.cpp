@@ -131,20 +131,20 @@ void Recovery::drop_replaced() {
 /// Zeros behind the last record are the preallocated rest; anything else was never synced.
 Status Recovery::recover_tail(const std::string& file, const SegmentReader& reader) {
   if (reader.torn())
-    note_({false, fmt::format("journal file {}: torn tail cut off at octet {}", file,
-                              reader.valid_octets())});
+    note_({false, fmt::format("journal file {}: torn tail cut off at byte {}", file,
+                              reader.valid_bytes())});
   // What proves that damaged records had been synced may be in the tail; readers drop it each time.
   const std::uint64_t kept =
-      reader.damaged_places() != 0 ? reader.file_octets() : reader.valid_octets();
+      reader.damaged_places() != 0 ? reader.file_bytes() : reader.valid_bytes();
   auto old = disk_.open(file, OpenMode::kRead);
   if (!old) return pass(old);
-  Bytes octets(kept);
-  auto got = (*old)->read_at(0, octets);
+  Bytes bytes(kept);
+  auto got = (*old)->read_at(0, bytes);
   if (!got) return pass(got);
   // A record's padding may lack in the file.
   if (*got + kRecordPadding <= kept)
-    return fail(Errc::kIo, "journal file {}: cut off at octet {}", file, *got);
-  tail_.found(file, std::move(octets));
+    return fail(Errc::kIo, "journal file {}: cut off at byte {}", file, *got);
+  tail_.found(file, std::move(bytes));
   crash_point("journal-recovering");
   auto done = tail_.secure();
   if (!done && done.error().code == Errc::kFull) {
@@ -184,8 +184,8 @@ Status Recovery::recover_last_segment() {
                              reader->damaged_places())});
   if (auto kept = recover_tail(segment.path, *reader); !kept) return kept;
   // Nothing is written to it any more, but an empty one's name may become the next one's.
-  files_.segments.back().octets =
-      reader->damaged_places() != 0 ? reader->file_octets() : reader->valid_octets();
+  files_.segments.back().bytes =
+      reader->damaged_places() != 0 ? reader->file_bytes() : reader->valid_bytes();
   return {};
 }
 

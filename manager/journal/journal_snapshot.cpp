@@ -13,8 +13,8 @@ namespace pando::manager {
 
 namespace {
 
-constexpr std::size_t kPartOctets = std::size_t{1} << 20;  // of RDATA and names, before encoding
-constexpr std::size_t kFlushOctets = std::size_t{4} << 20;
+constexpr std::size_t kPartBytes = std::size_t{1} << 20;  // of RDATA and names, before encoding
+constexpr std::size_t kFlushBytes = std::size_t{4} << 20;
 
 struct ByCanonicalOrder {
   bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
@@ -51,7 +51,7 @@ class SnapshotWriter {
         zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
           part.added.push_back({dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
           part_octets_ += owner.size() + rdata.size() + 16;
-          if (part_octets_ < kPartOctets) return {};
+          if (part_octets_ < kPartBytes) return {};
           records += part.added.size();
           return flush_part(part);
         });
@@ -113,7 +113,7 @@ class SnapshotWriter {
   Status put_record(RecordKind kind, const dns::Name& zone, dns::Serial from, dns::Serial to,
                     Bytes payload) {
     append_record(buffer_, {next_++, 1, kind, zone, from, to, std::move(payload)}, nonce_);
-    return buffer_.size() < kFlushOctets ? Status() : flush();
+    return buffer_.size() < kFlushBytes ? Status() : flush();
   }
 
   Status flush() {

@@ -6,8 +6,8 @@
 
 namespace pando::manager {
 
-void JournalTail::found(std::string file, Bytes octets) {
-  tail_ = Tail{std::move(file), std::move(octets)};
+void JournalTail::found(std::string file, Bytes bytes) {
+  tail_ = Tail{std::move(file), std::move(bytes)};
   secured_ = false;
 }
 
@@ -30,8 +30,8 @@ void JournalTail::forget() noexcept {
 Status JournalTail::rewrite(const Tail& from) const {
   const std::string partial = from.file + std::string(kPartialSuffix);
   auto opened = disk_.open(partial, OpenMode::kCreate);
-  Status made = opened ? (*opened)->preallocate(from.octets.size()) : pass(opened);
-  if (made) made = (*opened)->write_at(0, from.octets);
+  Status made = opened ? (*opened)->preallocate(from.bytes.size()) : pass(opened);
+  if (made) made = (*opened)->write_at(0, from.bytes);
   if (made) made = (*opened)->sync();
   if (made) made = disk_.rename(partial, from.file);
   if (made) made = disk_.sync_directory(directory_);

@@ -19,8 +19,8 @@ class JournalTail {
  public:
   JournalTail(Files& disk, std::string directory) : disk_(disk), directory_(std::move(directory)) {}
 
-  /// `octets`: all of `file` that is to be kept.
-  void found(std::string file, Bytes octets);
+  /// `bytes`: all of `file` that is to be kept.
+  void found(std::string file, Bytes bytes);
   /// Copies what was found to fresh blocks, and syncs them; nothing was: does nothing. After an
   /// error, which names the file, the next call tries again.
   Status secure();
@@ -35,7 +35,7 @@ class JournalTail {
  private:
   struct Tail {
     std::string file;
-    Bytes octets;
+    Bytes bytes;
   };
   [[nodiscard]] Status rewrite(const Tail& from) const;
 

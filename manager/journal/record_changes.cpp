@@ -7,15 +7,15 @@ namespace pando::manager {
 
 RecordKey::RecordKey(dns::NameView owner, dns::RRType type, ByteView rdata)
     : owner_octets_(static_cast<std::uint16_t>(owner.size())), type_(type) {
-  octets_.reserve(owner.size() + rdata.size());
-  append(octets_, owner.bytes());
+  bytes_.reserve(owner.size() + rdata.size());
+  append(bytes_, owner.bytes());
   if (type != dns::RRType::kSOA) {
-    append(octets_, rdata);
+    append(bytes_, rdata);
     return;
   }
   Bytes soa(rdata.begin(), rdata.end());
   set_soa_serial(soa, {});
-  append(octets_, soa);
+  append(bytes_, soa);
 }
 
 zone::Record RecordKey::record(dns::Ttl ttl) const {

@@ -14,17 +14,17 @@ namespace pando::manager {
 class RecordKey {
  public:
   RecordKey(dns::NameView owner, dns::RRType type, ByteView rdata);
-  [[nodiscard]] dns::NameView owner() const noexcept { return {octets_.data(), owner_octets_}; }
+  [[nodiscard]] dns::NameView owner() const noexcept { return {bytes_.data(), owner_octets_}; }
   [[nodiscard]] dns::RRType type() const noexcept { return type_; }
-  [[nodiscard]] ByteView rdata() const noexcept { return ByteView(octets_).subspan(owner_octets_); }
-  [[nodiscard]] std::size_t octets() const noexcept { return octets_.size(); }
+  [[nodiscard]] ByteView rdata() const noexcept { return ByteView(bytes_).subspan(owner_octets_); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.size(); }
   [[nodiscard]] bool same_set(const RecordKey& other) const noexcept {
     return type_ == other.type_ && owner() == other.owner();
   }
   [[nodiscard]] zone::Record record(dns::Ttl ttl) const;
 
  private:
-  Bytes octets_;  // owner, then RDATA
+  Bytes bytes_;  // owner, then RDATA
   std::uint16_t owner_octets_;
   dns::RRType type_;
 };

@@ -9,44 +9,44 @@ constexpr std::size_t kReadAhead = 256 << 10;
 }  // namespace
 
 Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
-                                          std::uint64_t octets) {
+                                          std::uint64_t bytes) {
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return pass(file);
-  std::uint8_t head[kSegmentHeaderOctets];
+  std::uint8_t head[kSegmentHeaderBytes];
   auto got = (*file)->read_at(0, head);
   if (!got) return pass(got);
   auto header = decode_segment_header({head, *got});
   if (!header) return fail(header.error().code, "{}: {}", path, header.error().text);
   auto size = (*file)->size();
   if (!size) return pass(size);
-  SegmentReader reader(std::move(*file), *header, std::min(*size, octets));
+  SegmentReader reader(std::move(*file), *header, std::min(*size, bytes));
   if (header->kind == FileKind::kSegment) reader.last_position_ = header->first - 1;
   return reader;
 }
 
-/// The stretch [offset, offset + octets), shorter at the end of the file; valid until the next
+/// The stretch [offset, offset + bytes), shorter at the end of the file; valid until the next
 /// call.
-Result<ByteView> SegmentReader::bytes_at(std::uint64_t offset, std::size_t octets) {
-  const bool inside = offset >= window_at_ && offset + octets <= window_at_ + window_.size();
+Result<ByteView> SegmentReader::bytes_at(std::uint64_t offset, std::size_t bytes) {
+  const bool inside = offset >= window_at_ && offset + bytes <= window_at_ + window_.size();
   if (!inside) {
-    window_.resize(std::max(octets, kReadAhead));
+    window_.resize(std::max(bytes, kReadAhead));
     auto got = file_->read_at(offset, window_);
     if (!got) return pass(got);
     window_.resize(*got);
     window_at_ = offset;
   }
   const std::size_t skip = static_cast<std::size_t>(offset - window_at_);
-  return ByteView(window_).subspan(skip, std::min(octets, window_.size() - skip));
+  return ByteView(window_).subspan(skip, std::min(bytes, window_.size() - skip));
 }
 
 /// The record at `offset`, if a valid one is there.
 Result<std::optional<JournalRecord>> SegmentReader::record_at(std::uint64_t offset) {
-  auto head = bytes_at(offset, kRecordHeaderOctets);
+  auto head = bytes_at(offset, kRecordHeaderBytes);
   if (!head) return pass(head);
   const auto frame = decode_frame(*head);
   if (!frame || frame->position <= last_position_) return std::nullopt;
-  if (offset + kRecordHeaderOctets + frame->body_octets > file_octets_) return std::nullopt;
-  auto whole = bytes_at(offset, kRecordHeaderOctets + frame->body_octets);
+  if (offset + kRecordHeaderBytes + frame->body_bytes > file_bytes_) return std::nullopt;
+  auto whole = bytes_at(offset, kRecordHeaderBytes + frame->body_bytes);
   if (!whole) return pass(whole);
   auto record = decode_record(*whole, header_.nonce);
   if (!record) return std::nullopt;
@@ -54,8 +54,8 @@ Result<std::optional<JournalRecord>> SegmentReader::record_at(std::uint64_t offs
 }
 
 Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
-  while (offset < file_octets_) {
-    auto bytes = bytes_at(offset, std::min<std::uint64_t>(kReadAhead, file_octets_ - offset));
+  while (offset < file_bytes_) {
+    auto bytes = bytes_at(offset, std::min<std::uint64_t>(kReadAhead, file_bytes_ - offset));
     if (!bytes) return pass(bytes);
     if (bytes->empty()) return true;
     if (std::any_of(bytes->begin(), bytes->end(), [](std::uint8_t b) { return b != 0; }))
@@ -69,7 +69,7 @@ Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
 Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   const std::uint64_t expected = last_position_ + 1;
   std::optional<std::uint64_t> same;  // the first sound record of the group that was hit
-  for (std::uint64_t offset = at_ + 8; offset + kRecordHeaderOctets <= file_octets_; offset += 8) {
+  for (std::uint64_t offset = at_ + 8; offset + kRecordHeaderBytes <= file_bytes_; offset += 8) {
     auto found = record_at(offset);
     if (!found) return pass(found);
     if (!*found) continue;
@@ -107,7 +107,7 @@ Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
   Found found{std::move(**record), at_, damaged_ahead_};
   last_position_ = found.record.position;
   const std::uint64_t body = found.record.zone.size() + 8 + found.record.payload.size();
-  at_ += (kRecordHeaderOctets + body + 7) / 8 * 8;
+  at_ += (kRecordHeaderBytes + body + 7) / 8 * 8;
   return std::optional<Found>(std::move(found));
 }
 
@@ -152,12 +152,12 @@ Result<std::optional<JournalRecord>> SegmentReader::next() {
 }
 
 Result<JournalRecord> read_record(StoreFile& file, std::uint64_t nonce, std::uint64_t offset) {
-  Bytes bytes(kRecordHeaderOctets);
+  Bytes bytes(kRecordHeaderBytes);
   auto got = file.read_at(offset, bytes);
   if (!got) return pass(got);
   const auto frame = *got == bytes.size() ? decode_frame(bytes) : std::nullopt;
   if (!frame) return fail(Errc::kCorrupt, "journal record is gone");
-  bytes.resize(kRecordHeaderOctets + frame->body_octets);
+  bytes.resize(kRecordHeaderBytes + frame->body_bytes);
   got = file.read_at(offset, bytes);
   if (!got) return pass(got);
   if (*got != bytes.size()) return fail(Errc::kCorrupt, "journal record is cut off");

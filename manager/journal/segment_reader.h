@@ -18,30 +18,30 @@ namespace pando::manager {
 /// torn no record counts, however sound: it was written to be there as a whole.
 class SegmentReader {
  public:
-  /// Of a file that is being written no more than `octets` are looked at: to find a group there
+  /// Of a file that is being written no more than `bytes` are looked at: to find a group there
   /// that was not there a moment ago would look like damage before it.
   static Result<SegmentReader> open(Files& files, const std::string& path,
-                                    std::uint64_t octets = UINT64_MAX);
+                                    std::uint64_t bytes = UINT64_MAX);
 
   /// The next valid record; nullopt at the end.
   Result<std::optional<JournalRecord>> next();
 
   [[nodiscard]] const SegmentHeader& header() const noexcept { return header_; }
   /// Offset behind the last valid record: where a torn tail begins.
-  [[nodiscard]] std::uint64_t valid_octets() const noexcept { return at_; }
+  [[nodiscard]] std::uint64_t valid_bytes() const noexcept { return at_; }
   /// Offset of the record that next() gave last; see read_record().
   [[nodiscard]] std::uint64_t last_offset() const noexcept { return last_offset_; }
   /// Whether something other than zeros stood behind the last record (known after the end).
   [[nodiscard]] bool torn() const noexcept { return torn_; }
   /// Places skipped so far because they hold damage.
   [[nodiscard]] std::uint32_t damaged_places() const noexcept { return damaged_; }
-  [[nodiscard]] std::uint64_t file_octets() const noexcept { return file_octets_; }
+  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_bytes_; }
 
  private:
-  SegmentReader(std::unique_ptr<StoreFile> file, SegmentHeader header, std::uint64_t octets)
-      : file_(std::move(file)), header_(header), file_octets_(octets), at_(kSegmentHeaderOctets) {}
+  SegmentReader(std::unique_ptr<StoreFile> file, SegmentHeader header, std::uint64_t bytes)
+      : file_(std::move(file)), header_(header), file_bytes_(bytes), at_(kSegmentHeaderBytes) {}
 
-  Result<ByteView> bytes_at(std::uint64_t offset, std::size_t octets);
+  Result<ByteView> bytes_at(std::uint64_t offset, std::size_t bytes);
   struct Found {
     JournalRecord record;
     std::uint64_t offset = 0;
@@ -55,7 +55,7 @@ class SegmentReader {
 
   std::unique_ptr<StoreFile> file_;
   SegmentHeader header_;
-  std::uint64_t file_octets_;
+  std::uint64_t file_bytes_;
   std::uint64_t at_;
   std::uint64_t last_position_ = 0;
   std::uint64_t last_offset_ = 0;

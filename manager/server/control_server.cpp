@@ -12,12 +12,12 @@ namespace pando::manager {
 namespace {
 constexpr std::size_t kMaxConnections = 64;
 /// Two of the longest replies: a client that does not read loses its connection.
-constexpr std::size_t kMaxQueuedOctets = 2 * ipc::kMaxReplyOctets;
+constexpr std::size_t kMaxQueuedOctets = 2 * ipc::kMaxReplyBytes;
 }  // namespace
 
 struct ControlServer::Connection {
   std::shared_ptr<ipc::Channel> channel;
-  ipc::PacketAssembler assembler{ipc::kMaxRequestOctets};
+  ipc::PacketAssembler assembler{ipc::kMaxRequestBytes};
 };
 
 ControlServer::ControlServer(asio::io_context& io, Guard may_control, Handler handler)

@@ -17,7 +17,7 @@ namespace pando::manager {
 
 namespace {
 
-constexpr std::size_t kNameServiceOctets = 16 << 10;
+constexpr std::size_t kNameServiceBytes = 16 << 10;
 
 struct User {
   std::uint32_t uid = 0;
@@ -26,7 +26,7 @@ struct User {
 };
 
 std::optional<User> find_user(std::uint32_t uid) {
-  std::vector<char> buffer(kNameServiceOctets);
+  std::vector<char> buffer(kNameServiceBytes);
   passwd entry{};
   passwd* found = nullptr;
   if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
@@ -142,7 +142,7 @@ Result<Host> prepare_host(const config::Settings& settings) {
 bool may_control(std::uint32_t uid, const std::string& group) {
   if (uid == 0 || uid == ::geteuid()) return true;
   const auto user = find_user(uid);
-  std::vector<char> buffer(kNameServiceOctets);
+  std::vector<char> buffer(kNameServiceBytes);
   ::group entry{};
   ::group* found = nullptr;
   if (!user || group.empty() ||

@@ -89,19 +89,19 @@ void Server::check_pinned() {
     // What checkpoints, dumps and the like hold is not the workers' fault.
     for (const std::uint64_t version : slots_->own_epochs())
       waiting -= std::min<std::uint64_t>(waiting, store_->chunks_held_by(version));
-    return waiting * shm::kChunkOctets;
+    return waiting * shm::kChunkBytes;
   };
-  if (store_->stats().waiting_chunks * shm::kChunkOctets <= limit || held() <= limit) return;
+  if (store_->stats().waiting_chunks * shm::kChunkBytes <= limit || held() <= limit) return;
   upkeep_->reclaim();
-  const std::uint64_t octets = held();
-  if (octets <= limit) return;
+  const std::uint64_t bytes = held();
+  if (bytes <= limit) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - pinned_told_ >= kTick) {
     pinned_told_ = now;
-    log::warning("memory_pinned", "octets", octets, "limit", limit);
+    log::warning("memory_pinned", "bytes", bytes, "limit", limit);
   }
   // Who reads the present version holds nothing, however long it has been the present one.
-  workers_->release_oldest(store_->current().number, octets / 2 > limit);
+  workers_->release_oldest(store_->current().number, bytes / 2 > limit);
 }
 
 void Server::stop() {

@@ -122,7 +122,7 @@ void Server::write_dump(const std::string& path, const DumpDone& done) {
                dumping_ = false;
                if (!written) return done(tl::unexpected<Error>(written.error()));
                done(ipc::to_json(ipc::DumpResult{written->counts.zones, written->counts.records,
-                                                 written->counts.differences, written->octets,
+                                                 written->counts.differences, written->bytes,
                                                  written->position}));
              });
 }
@@ -263,17 +263,17 @@ ipc::StatusResult Server::status() const {
   result.zones_loaded = loads_->loaded();
   result.store_version = current.version();
   const shm::StoreStats stats = store_->stats();
-  result.store = {{"memory", stats.memory_octets},
-                  {"live", stats.live_octets},
-                  {"history", committer_->current().history_octets()},
-                  {"limit", stats.limit_octets},
+  result.store = {{"memory", stats.memory_bytes},
+                  {"live", stats.live_bytes},
+                  {"history", committer_->current().history_bytes()},
+                  {"limit", stats.limit_bytes},
                   {"chunks_in_use", stats.chunks_in_use},
                   {"chunks_peak", stats.peak_chunks},
                   {"chunks_waiting", stats.waiting_chunks},
                   {"chunks_free", stats.free_chunks},
                   {"huge_pages", stats.huge_pages}};
   result.journal = {{"position", journal_->last_position()},
-                    {"octets", journal_->total_octets()},
+                    {"bytes", journal_->total_bytes()},
                     {"snapshots", journal_upkeep_->snapshots()}};
   if (checkpointer_) {
     const Checkpointer::Counters& image = checkpointer_->counters();
@@ -282,12 +282,12 @@ ipc::StatusResult Server::status() const {
                     {"written_at", checkpointer_->written_at()},
                     {"checkpoints", image.checkpoints},
                     {"checkpoints_failed", image.failed},
-                    {"octets_written", image.octets},
-                    {"last_octets", image.last_octets},
+                    {"bytes_written", image.bytes},
+                    {"last_bytes", image.last_bytes},
                     {"last_ms", image.last_ms},
                     {"longest_capture_us", image.longest_capture_us},
                     {"chunks_held", checkpointer_->held_chunks()},
-                    {"octets_to_copy", copying_image_ ? copying_image_->octets_left() : 0}};
+                    {"bytes_to_copy", copying_image_ ? copying_image_->bytes_left() : 0}};
   }
   // One that is written has what the refused one has not; that one is only named from then on.
   if (!checkpointer_ || checkpointer_->version() == 0) result.image_refused = refused_image_.text();
@@ -298,7 +298,7 @@ ipc::StatusResult Server::status() const {
   const Notifier::Counters notifies = notifier_->counters();
   const ZoneExports::Counters exports = exports_->counters();
   result.counters = {{"versions", commits.versions},
-                     {"store_octets", commits.store_octets},
+                     {"store_bytes", commits.store_bytes},
                      {"updates", service.updates},
                      {"updates_accepted", service.accepted},
                      {"updates_failed", service.failed},
@@ -326,7 +326,7 @@ ipc::StatusResult Server::status() const {
 
 namespace {
 /// Of a problem's text in a list's row: of a thousand in a page each may have one.
-constexpr std::size_t kMostProblemOctets = 200;
+constexpr std::size_t kMostProblemBytes = 200;
 }  // namespace
 
 ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
@@ -349,8 +349,8 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
   row.records = zone.record_count();
   row.problem = problem_of(zone, secondary);
   if (!every_field) {
-    if (row.problem.size() > kMostProblemOctets)
-      row.problem.replace(kMostProblemOctets, std::string::npos, "...");
+    if (row.problem.size() > kMostProblemBytes)
+      row.problem.replace(kMostProblemBytes, std::string::npos, "...");
     return row;
   }
   if (const auto load = loader_->progress(zone.apex())) {
@@ -360,7 +360,7 @@ ipc::ZoneRow Server::zone_row(const zone::ZoneView& zone, bool every_field) {
     row.load_total = seen.total;
   }
   row.names = zone.name_count();
-  row.history = zone.history_octets();
+  row.history = zone.history_bytes();
   if (index) row.file = runtime_->settings.zones.path(*index);
   if (secondary && index)
     for (const std::string& name : runtime_->settings.zones[*index].options->primaries)
@@ -417,7 +417,7 @@ Result<json> Server::zone_status(const ipc::ControlRequest& request) {
 namespace {
 
 /// What the kernel holds to map memory for a process; 0: not known, it may just have ended.
-std::uint64_t page_table_octets(pid_t pid) {
+std::uint64_t page_table_bytes(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   for (std::string word; pid > 0 && status >> word;)
     if (std::uint64_t kib = 0; word == "VmPTE:" && status >> kib) return kib << 10;
@@ -437,7 +437,7 @@ ipc::WorkerListResult Server::worker_list() {
     row.pid = static_cast<std::uint32_t>(std::max(worker.pid, 0));
     row.state = to_text(worker.state);
     row.restarts = worker.restarts;
-    row.page_tables = page_table_octets(worker.pid);
+    row.page_tables = page_table_bytes(worker.pid);
     if (const shm::SlotPage* page = slots_->page(worker.slot)) {
       if (worker.pid > 0) row.started = page->started;
       for (const shm::Lease& lease : page->leases) row.leases += lease.epoch.load() != 0 ? 1 : 0;

@@ -265,7 +265,7 @@ void Server::make_parts() {
     checkpointer_ = std::make_unique<Checkpointer>(
         io_, *store_, *slots_, *journal_, std::move(image_),
         Checkpointer::Options{.interval = std::chrono::milliseconds(store.checkpoint.interval),
-                              .journal_octets = store.checkpoint.journal});
+                              .journal_bytes = store.checkpoint.journal});
     checkpointer_->set_pin(std::move(image_pin_));
     if (copying_image_) checkpointer_->hold();
   }
@@ -345,8 +345,8 @@ Status Server::open_workers() {
   hooks.transfer_finished = [](std::uint32_t slot, const ipc::TransferFinished& transfer) {
     log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
               "kind", transfer.incremental ? "ixfr" : "axfr", "complete", transfer.complete,
-              "serial", transfer.serial, "records", transfer.records, "octets", transfer.octets,
-              "ms", transfer.milliseconds, "slot", slot);
+              "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
+              transfer.milliseconds, "slot", slot);
   };
   hooks.serving = [this](std::uint32_t) { lists_timer_.cancel(); };
   hooks.pins_cleared = [this] { upkeep_->reclaim(); };

@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t kMostSnapshots = 10'000;
 
 /// What the file holds beside blocks: room in chunks that are in use (the root block of some
-/// hundred octets counts as that), whole chunks that are free, wait for readers or belong to what
+/// hundred bytes counts as that), whole chunks that are free, wait for readers or belong to what
 /// is not published, and the store's own tables. While an image is borrowed its chunks are in no
 /// file of ours: the sum is larger than the memory by them.
-void add_room(ipc::Counters& octets, const shm::StoreStats& stats,
+void add_room(ipc::Counters& bytes, const shm::StoreStats& stats,
               const std::vector<std::uint32_t>& occupied) {
   std::uint64_t blocks = 0;
   std::uint64_t chunks = 0;
@@ -28,17 +28,17 @@ void add_room(ipc::Counters& octets, const shm::StoreStats& stats,
     blocks += live;
     chunks += live == 0 ? 0 : 1;
   }
-  const std::uint64_t used = chunks * shm::kChunkOctets;
-  const std::uint64_t free = stats.spare_chunks * shm::kChunkOctets;
-  const std::uint64_t waiting = stats.waiting_chunks * shm::kChunkOctets;
-  const std::uint64_t in_use = stats.chunks_in_use * shm::kChunkOctets;
-  const std::uint64_t private_octets = in_use - std::min(in_use, used + waiting);
-  octets["room in chunks"] = used - blocks;
-  octets["free chunks"] = free;
-  octets["waiting for readers"] = waiting;
-  octets["being built"] = private_octets;
-  const std::uint64_t known = used + free + waiting + private_octets;
-  octets["tables"] = stats.memory_octets > known ? stats.memory_octets - known : 0;
+  const std::uint64_t used = chunks * shm::kChunkBytes;
+  const std::uint64_t free = stats.spare_chunks * shm::kChunkBytes;
+  const std::uint64_t waiting = stats.waiting_chunks * shm::kChunkBytes;
+  const std::uint64_t in_use = stats.chunks_in_use * shm::kChunkBytes;
+  const std::uint64_t private_bytes = in_use - std::min(in_use, used + waiting);
+  bytes["room in chunks"] = used - blocks;
+  bytes["free chunks"] = free;
+  bytes["waiting for readers"] = waiting;
+  bytes["being built"] = private_bytes;
+  const std::uint64_t known = used + free + waiting + private_bytes;
+  bytes["tables"] = stats.memory_bytes > known ? stats.memory_bytes - known : 0;
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void audit_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
         zone ? zone::audit_zone(window, version.root, *zone) : zone::audit(window, version.root);
     if (!zone) zone::compare_chunks(audit, occupied);
     auto result = ipc::store_audit(std::move(audit), version.number, kMostSnapshots);
-    if (!zone) add_room(result.octets, stats, occupied);
+    if (!zone) add_room(result.bytes, stats, occupied);
     asio::post(io, [pin = std::move(pin), result = std::move(result), done = std::move(done)] {
       done(result);
     });

@@ -27,9 +27,9 @@ Status take_over(const std::string& run_directory) {
     return fail(answer.error().code, "the manager that runs does not hand over: {}",
                 answer.error().text);
   // It closes the connection by ending.
-  const auto gone = ipc::receive_json(running->get(), ipc::kMaxReplyOctets, kPatience);
-  char octet;
-  if (gone || ::recv(running->get(), &octet, 1, MSG_DONTWAIT) != 0)
+  const auto gone = ipc::receive_json(running->get(), ipc::kMaxReplyBytes, kPatience);
+  char byte;
+  if (gone || ::recv(running->get(), &byte, 1, MSG_DONTWAIT) != 0)
     return fail(Errc::kIo, "the manager that runs is still there");
   return {};
 }

@@ -23,7 +23,7 @@ void HeapUpkeep::check(std::chrono::steady_clock::time_point now) {
   asio::post(pool_, [this] {
     // What has been given back still counts as free: only more than that is new.
     const std::size_t free = options_.measure();
-    const bool much = free > left_ + options_.free_octets;
+    const bool much = free > left_ + options_.free_bytes;
     if (much) options_.release();
     left_ = much ? options_.measure() : std::min(left_, free);
     asio::post(io_, [this, much] {

@@ -15,8 +15,8 @@ class HeapUpkeep {
  public:
   struct Options {
     std::chrono::seconds interval{10};
-    std::size_t free_octets = std::size_t{8} << 20;  ///< less is left for the next load
-    /// Octets free in all arenas, and giving them back; both may walk all free blocks.
+    std::size_t free_bytes = std::size_t{8} << 20;  ///< less is left for the next load
+    /// Bytes free in all arenas, and giving them back; both may walk all free blocks.
     std::function<std::size_t()> measure = measure_heap;
     std::function<void()> release = release_heap;
   };

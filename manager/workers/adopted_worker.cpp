@@ -22,7 +22,7 @@ constexpr std::string_view kWorkerName = "pando-worker";
 /// The kernel's name of the process: not to be had from its words, which are its own. Asked of each
 /// process of the host when a manager starts, so no stream is made for it.
 std::string name_of(pid_t pid) {
-  std::array<char, 64> name{};  // the kernel has 15 octets, and a line feed
+  std::array<char, 64> name{};  // the kernel has 15 bytes, and a line feed
   const Fd file(::open(fmt::format("/proc/{}/comm", pid).c_str(), O_RDONLY | O_CLOEXEC));
   const ssize_t got = file ? ::read(file.get(), name.data(), name.size()) : 0;
   const std::string_view text(name.data(), got > 0 ? static_cast<std::size_t>(got) : 0);

@@ -63,7 +63,7 @@ Result<Child> spawn_process(const std::vector<std::string>& words,
   return child;
 }
 
-// Requests to the launcher: one packet each; the answer is an octet (0 = done), and for a failure
+// Requests to the launcher: one packet each; the answer is an byte (0 = done), and for a failure
 // the error's text. Words of a packet: u8 what, then the fields.
 enum class Ask : std::uint8_t { kCommand = 1, kSpawn = 2, kSignal = 3 };
 

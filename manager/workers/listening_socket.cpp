@@ -69,7 +69,7 @@ Status set_tcp_options(int socket) {
 
 bool is_wildcard(const IpAddress& address) noexcept {
   const auto begin = address.octets.begin() + (address.is_v4() ? 12 : 0);
-  return std::all_of(begin, address.octets.end(), [](std::uint8_t octet) { return octet == 0; });
+  return std::all_of(begin, address.octets.end(), [](std::uint8_t byte) { return byte == 0; });
 }
 
 Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport) {

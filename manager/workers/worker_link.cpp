@@ -15,25 +15,25 @@ namespace {
 constexpr std::size_t kMaxQueuedOctets = std::size_t{32} << 20;
 /// Addresses × protocols of one slot; more in a Hello is nonsense.
 constexpr std::uint32_t kMaxAdoptedSockets = 4096;
-/// Octets of keys in one packet, well below the packet's bound.
-constexpr std::size_t kKeysPerPacketOctets = std::size_t{64} << 10;
+/// Bytes of keys in one packet, well below the packet's bound.
+constexpr std::size_t kKeysPerPacketBytes = std::size_t{64} << 10;
 constexpr auto kHelloTimeout = std::chrono::seconds(5);
 
-std::size_t octets_of(const dns::TsigKey& key) { return key.name.size() + key.secret.size() + 16; }
+std::size_t bytes_of(const dns::TsigKey& key) { return key.name.size() + key.secret.size() + 16; }
 
 /// Splits keys over as many packets as they need.
 std::vector<ipc::Keys> in_packets(const WorkerKeys& keys) {
   std::vector<ipc::Keys> packets(1);
   std::size_t used = 0;
-  const auto make_room = [&](std::size_t octets) {
-    if (used + octets > kKeysPerPacketOctets) {
+  const auto make_room = [&](std::size_t bytes) {
+    if (used + bytes > kKeysPerPacketBytes) {
       packets.emplace_back();
       used = 0;
     }
-    used += octets;
+    used += bytes;
   };
   for (const auto& key : keys.shared) {
-    make_room(octets_of(key));
+    make_room(bytes_of(key));
     packets.back().shared.push_back(key);
   }
   for (const auto& key : keys.held) {

@@ -15,7 +15,7 @@
 
 namespace pando::manager {
 
-/// Answers one forwarded request: the octets to send to the client, empty = send nothing. Call it
+/// Answers one forwarded request: the bytes to send to the client, empty = send nothing. Call it
 /// exactly once, on the commit thread, at any later time; when the worker has gone meanwhile the
 /// answer is dropped (the client retries, and the manager knows retransmissions).
 using ForwardReply = std::function<void(Bytes response)>;

@@ -75,7 +75,7 @@ class SetMerge {
 };
 
 /// Whether `set` has the signature that `key` is; RRSIGs are kept with what they cover, without the
-/// two octets that name it.
+/// two bytes that name it.
 bool has_signature(const zone::RRsetView& set, const RecordKey& key) {
   const ByteView wanted = key.rdata();
   bool here = false;

@@ -11,7 +11,7 @@
 namespace pando::manager {
 
 /// Which zones' files could not be loaded, and of the first ones why. A zone has a place, its index
-/// in the store's side table, which may become another zone's when it has left; so four octets for
+/// in the store's side table, which may become another zone's when it has left; so four bytes for
 /// each place up to the last with a problem say whose it is. Lives on the commit thread.
 class LoadProblems {
  public:

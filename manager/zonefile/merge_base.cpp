@@ -67,33 +67,33 @@ bool is_given_up() noexcept {
 
 /// Scans a file for what it includes. The names of its records do not matter here, so they are
 /// those of the root zone.
-FileContent scan_content(const std::string& path, std::uint64_t most_octets) {
-  std::atomic<std::uint64_t> octets = 0;
+FileContent scan_content(const std::string& path, std::uint64_t most_bytes) {
+  std::atomic<std::uint64_t> bytes = 0;
   dns::ScanOptions options;
   options.max_errors = 1;
-  options.octets_read = &octets;
+  options.bytes_read = &bytes;
   const auto report = dns::scan_zone_file(path, options, [&](const dns::ScannedRecord&) -> Status {
     if (is_given_up()) return fail(Errc::kExists, kGivenUp);
-    if (octets <= most_octets) return {};
-    return fail(Errc::kFull, "more than {} octets", most_octets);
+    if (bytes <= most_bytes) return {};
+    return fail(Errc::kFull, "more than {} bytes", most_bytes);
   });
   if (!report.ok()) return {};
   return {report.content_hash, report.has_included};
 }
 
 bool same_state(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexcept {
-  return a.file_mtime_ns == b.file_mtime_ns && a.file_octets == b.file_octets && a.stamp == b.stamp;
+  return a.file_mtime_ns == b.file_mtime_ns && a.file_bytes == b.file_bytes && a.stamp == b.stamp;
 }
 
 /// What was noted without a hash, by an earlier build, is the same file when its stamp says so;
 /// whether it includes others, which that build did not look for, takes reading it.
 FileCheck check_unhashed(const std::string& path, const zone::ZoneFileInfo& found,
-                         const zone::ZoneFileInfo& noted, std::uint64_t most_octets) {
+                         const zone::ZoneFileInfo& noted, std::uint64_t most_bytes) {
   FileCheck check{FileCheck::Kind::kOther, found};
   if (noted.stamp <= kIncludesOthers || !same_state(found, noted)) return check;
-  if (found.file_octets > most_octets) return check;
+  if (found.file_bytes > most_bytes) return check;
   check.hashed = true;
-  const FileContent content = read_content(path, most_octets);
+  const FileContent content = read_content(path, most_bytes);
   if (content.hash != 0 && !content.has_included) check.kind = FileCheck::Kind::kTouched;
   note_content(check.now, content);
   return check;
@@ -104,7 +104,7 @@ FileCheck check_unhashed(const std::string& path, const zone::ZoneFileInfo& foun
 zone::ZoneFileInfo source_from(const struct stat& status) {
   zone::ZoneFileInfo source;
   source.file_mtime_ns = nanoseconds(status.st_mtim);
-  source.file_octets = static_cast<std::uint64_t>(status.st_size);
+  source.file_bytes = static_cast<std::uint64_t>(status.st_size);
   source.stamp = stamp_of(status);
   return source;
 }
@@ -115,7 +115,7 @@ std::optional<zone::ZoneFileInfo> stat_source(const std::string& path) {
   return source_from(status);
 }
 
-FileContent read_content(const std::string& path, std::uint64_t most_octets) {
+FileContent read_content(const std::string& path, std::uint64_t most_bytes) {
   constexpr std::size_t kBlock = std::size_t{256} << 10;
   dns::FileSource file;
   if (!file.open(path)) return {};
@@ -126,7 +126,7 @@ FileContent read_content(const std::string& path, std::uint64_t most_octets) {
   for (;;) {
     const auto got = file.read(block.get(), size);
     if (!got || is_given_up()) return {};
-    if (finder.find_in({block.get(), *got})) return scan_content(path, most_octets);
+    if (finder.find_in({block.get(), *got})) return scan_content(path, most_bytes);
     if (*got < size) return {file.content_hash(), false};
   }
 }
@@ -137,19 +137,19 @@ void note_content(zone::ZoneFileInfo& source, const FileContent& content) noexce
 }
 
 FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& noted,
-                     std::uint64_t most_octets, const zone::ZoneFileInfo& read_before) {
+                     std::uint64_t most_bytes, const zone::ZoneFileInfo& read_before) {
   using Kind = FileCheck::Kind;
   const auto found = stat_source(path);
   if (!found) return {};
   FileCheck check{Kind::kOther, *found};
-  if (found->file_octets != noted.file_octets) return check;
-  if (noted.hash == 0) return check_unhashed(path, *found, noted, most_octets);
+  if (found->file_bytes != noted.file_bytes) return check;
+  if (noted.hash == 0) return check_unhashed(path, *found, noted, most_bytes);
   if (noted.stamp != 0 && same_state(*found, noted)) return {Kind::kSame, noted};
   if (read_before.hash != 0 && same_state(*found, read_before)) {
     check.now = read_before;
-  } else if (found->file_octets <= most_octets) {
+  } else if (found->file_bytes <= most_bytes) {
     check.hashed = true;
-    note_content(check.now, read_content(path, most_octets));
+    note_content(check.now, read_content(path, most_bytes));
   }
   if (check.now.hash != noted.hash) return check;
   // With the same stamp it is too near still, or includes others: there is nothing to note.

@@ -37,9 +37,9 @@ struct FileContent {
   std::uint64_t hash = 0;  ///< 0: it cannot be read or scanned, or was changed meanwhile
   bool has_included = false;
 };
-/// Reads a file. One that includes others and has more than `most_octets` with them is not read to
+/// Reads a file. One that includes others and has more than `most_bytes` with them is not read to
 /// the end: its hash is 0.
-FileContent read_content(const std::string& path, std::uint64_t most_octets = UINT64_MAX);
+FileContent read_content(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
 /// Completes `source`, which is what stat_source() or source_from() said before it was read.
 void note_content(zone::ZoneFileInfo& source, const FileContent& content) noexcept;
 
@@ -56,12 +56,12 @@ struct FileCheck {
   bool hashed = false;     ///< it was read
 };
 
-/// Compares. A file above `most_octets`, with what it includes, is not read: it is kOther where its
+/// Compares. A file above `most_bytes`, with what it includes, is not read: it is kOther where its
 /// hash would decide. Nor is one that is as it was in `read_before`, an earlier look's `now`. One
 /// that was noted without a hash, by an earlier build, is kTouched when its stamp is the noted one
 /// and it includes no others; else kOther.
 FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& noted,
-                     std::uint64_t most_octets = UINT64_MAX,
+                     std::uint64_t most_bytes = UINT64_MAX,
                      const zone::ZoneFileInfo& read_before = {});
 
 }  // namespace pando::manager

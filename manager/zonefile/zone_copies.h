@@ -15,7 +15,7 @@
 
 namespace pando::manager {
 
-/// The file name of a zone's copy: its name in lower case with every octet that could mean
+/// The file name of a zone's copy: its name in lower case with every byte that could mean
 /// something to a file system as %XX; names too long for one get a hash.
 std::string copy_name(dns::NameView zone);
 

@@ -34,16 +34,16 @@ dns::PartOptions part_options() {
   return parts;
 }
 
-dns::ScanReport scan(const std::string& path, const dns::Name& apex, std::uint64_t octets,
+dns::ScanReport scan(const std::string& path, const dns::Name& apex, std::uint64_t bytes,
                      LoadProgress* progress, const dns::RecordSink& sink) {
   dns::ScanOptions options = options_for(apex);
   if (progress != nullptr) {
-    progress->begin(Progress::Phase::kReading, octets);
-    options.octets_read = &progress->done();
+    progress->begin(Progress::Phase::kReading, bytes);
+    options.bytes_read = &progress->done();
   }
   const dns::PartOptions parts = part_options();
-  return octets < parts.least_octets ? dns::scan_zone_file(path, options, sink)
-                                     : dns::scan_zone_file_in_parts(path, options, parts, sink);
+  return bytes < parts.least_bytes ? dns::scan_zone_file(path, options, sink)
+                                   : dns::scan_zone_file_in_parts(path, options, parts, sink);
 }
 
 /// The serial of the file's SOA, without reading further than that.
@@ -91,7 +91,7 @@ class Builder {
     if (recovery_) transaction_.use_reserve();
     if (replay_.from_snapshot) {
       if (auto added = add_snapshot(history->journal); !added) return problem({added.error().text});
-    } else if (auto lines = add_file(source ? source->file_octets : 0); !lines.empty()) {
+    } else if (auto lines = add_file(source ? source->file_bytes : 0); !lines.empty()) {
       return problem(std::move(lines));
     }
     if (source && !replay_.from_snapshot) note_content(*source, content_);
@@ -142,8 +142,8 @@ class Builder {
     return builder_.add(owner, type, ttl, rdata);
   }
 
-  std::vector<std::string> add_file(std::uint64_t octets) {
-    return take(scan(path_, apex_, octets, progress_, record_sink()));
+  std::vector<std::string> add_file(std::uint64_t bytes) {
+    return take(scan(path_, apex_, bytes, progress_, record_sink()));
   }
 
   dns::RecordSink record_sink() {
@@ -283,7 +283,7 @@ Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneV
   bool is_too_much = false;
   GivingUp giving_up(progress);
   auto report =
-      scan(path, apex, file.source.file_octets, progress,
+      scan(path, apex, file.source.file_bytes, progress,
            [&](const dns::ScannedRecord& record) -> Status {
              if (giving_up.at_next_record()) return fail(Errc::kExists, kGivenUp);
              is_too_much = is_too_much || file.comparison->is_too_much();

@@ -39,8 +39,8 @@ void ZoneFileCheck::forget_findings() {
   outcome.reset();
 }
 
-bool ZoneFileCheck::is_merged(std::uint64_t most_octets) {
-  const FileCheck check = check_file(job.path, noted_source(live()), most_octets, read_before_);
+bool ZoneFileCheck::is_merged(std::uint64_t most_bytes) {
+  const FileCheck check = check_file(job.path, noted_source(live()), most_bytes, read_before_);
   if (check.hashed) ++hashed;
   if (check.hashed) read_before_ = check.now;
   if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
@@ -162,9 +162,9 @@ void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& s
 bool ZoneFileCheck::is_noted_unhashed(const zone::ZoneFileInfo& source) const {
   const zone::ZoneFileInfo noted = noted_source(live());
   const auto now = stat_source(job.path);
-  return noted.hash == 0 && noted.file_octets != 0 && source.hash != 0 && now &&
+  return noted.hash == 0 && noted.file_bytes != 0 && source.hash != 0 && now &&
          now->file_mtime_ns == source.file_mtime_ns &&
-         source.file_mtime_ns == noted.file_mtime_ns && source.file_octets == noted.file_octets &&
+         source.file_mtime_ns == noted.file_mtime_ns && source.file_bytes == noted.file_bytes &&
          (noted.stamp <= kIncludesOthers || now->stamp == noted.stamp);
 }
 

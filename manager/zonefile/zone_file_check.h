@@ -79,8 +79,8 @@ class ZoneFileCheck {
 
  protected:
   /// Whether the file is the noted one: nothing is scanned, built or compared then. One above
-  /// `most_octets` is not read to find out.
-  bool is_merged(std::uint64_t most_octets = UINT64_MAX);
+  /// `most_bytes` is not read to find out.
+  bool is_merged(std::uint64_t most_bytes = UINT64_MAX);
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
   void unchanged() {
     outcome =

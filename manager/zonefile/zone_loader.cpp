@@ -19,7 +19,7 @@ constexpr int kMaxTries = 5;
 constexpr std::size_t kTogether = 64;
 /// But no longer than this, and no file larger than that: such a zone has a thread for itself.
 constexpr std::chrono::milliseconds kTogetherTime{10};
-constexpr std::uint64_t kTogetherOctets = std::uint64_t{256} << 10;
+constexpr std::uint64_t kTogetherBytes = std::uint64_t{256} << 10;
 
 /// How often a batch that takes long says how far it is.
 constexpr std::chrono::seconds kTellEvery{10};
@@ -54,7 +54,7 @@ struct ZoneLoader::Task : ZoneFileCheck {
 bool ZoneLoader::Task::opens_simply(dns::FileSource& file) const {
   if (job.path.empty() || job.file_optional) return false;
   if (batch->history->any(position)->knows(job.apex)) return false;
-  return file.open(job.path) && file.size_hint() <= kTogetherOctets;
+  return file.open(job.path) && file.size_hint() <= kTogetherBytes;
 }
 
 /// What needs little: a zone that is as its file, or a small new one. Everything else is left for a
@@ -69,7 +69,7 @@ Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
     unchanged();
     return {};
   }
-  if (served && !job.path.empty() && is_merged(kTogetherOctets)) {
+  if (served && !job.path.empty() && is_merged(kTogetherBytes)) {
     unchanged();
     return {};
   }

@@ -17,8 +17,8 @@ Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zon
   std::uint64_t offset = 0;
   ContentHash hash;
   dns::ZoneTextWriter writer(zone.apex(), {.relative_owners = true}, [&](std::string_view text) {
-    const auto* octets = reinterpret_cast<const std::uint8_t*>(text.data());
-    auto written = trickled.write_at(offset, {octets, text.size()});
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+    auto written = trickled.write_at(offset, {bytes, text.size()});
     offset += text.size();
     hash.add(text.data(), text.size());
     return written;

@@ -52,11 +52,11 @@ Result<std::size_t> read_at(const Fd& fd, const std::string& path, std::uint64_t
 Result<Bytes> read_index_file(const std::string& path) {
   auto fd = open_for_reading(path);
   if (!fd) return pass(fd);
-  auto octets = size_of(*fd, path);
-  if (!octets) return pass(octets);
-  if (*octets > kMaxIndexOctets)
+  auto size = size_of(*fd, path);
+  if (!size) return pass(size);
+  if (*size > kMaxIndexBytes)
     return fail(Errc::kCorrupt, "{}: too large for an image's index", path);
-  Bytes bytes(*octets);
+  Bytes bytes(*size);
   auto got = read_at(*fd, path, 0, bytes);
   if (!got) return pass(got);
   bytes.resize(*got);
@@ -85,15 +85,15 @@ Result<ImageInspection> ImageInspection::open(const std::string& path, std::uint
 
 bool ImageInspection::is_current() const {
   const auto now = read_index_file(path_);
-  return now && *now == octets_of_index_;
+  return now && *now == bytes_of_index_;
 }
 
 Status ImageInspection::read_index() {
-  auto octets = read_index_file(path_);
-  if (!octets) return pass(octets);
-  auto index = decode_image_index(*octets);
+  auto bytes = read_index_file(path_);
+  if (!bytes) return pass(bytes);
+  auto index = decode_image_index(*bytes);
   if (!index) return fail(index.error().code, "{}: {}", path_, index.error().text);
-  octets_of_index_ = std::move(*octets);
+  bytes_of_index_ = std::move(*bytes);
   index_ = std::move(*index);
   return {};
 }
@@ -108,20 +108,20 @@ Status ImageInspection::open_chunks() {
   }
   if (!opened) return pass(opened);
   chunks_ = std::move(*opened);
-  Bytes head(kImageChunksHeadOctets);
+  Bytes head(kImageChunksHeadBytes);
   auto got = read_at(chunks_, chunks_path_, 0, head);
   if (!got) return pass(got);
   if (head != encode_image_chunks_head(index_.file))
     return fail(Errc::kCorrupt, "{}: not the chunks of {}", chunks_path_, path_);
-  auto octets = size_of(chunks_, chunks_path_);
-  if (!octets) return pass(octets);
-  if (*octets < image_chunks_octets(index_.state))
-    return fail(Errc::kCorrupt, "{}: cut off at octet {}", chunks_path_, *octets);
+  auto bytes = size_of(chunks_, chunks_path_);
+  if (!bytes) return pass(bytes);
+  if (*bytes < image_chunks_bytes(index_.state))
+    return fail(Errc::kCorrupt, "{}: cut off at byte {}", chunks_path_, *bytes);
   return {};
 }
 
 Status ImageInspection::compare(const Progress& progress) const {
-  const auto room = std::make_unique<std::array<std::uint8_t, kChunkOctets>>();
+  const auto room = std::make_unique<std::array<std::uint8_t, kChunkBytes>>();
   std::uint64_t total = 0;
   for (const ImageChunk& chunk : index_.state.chunks) total += chunk.used;
   std::uint64_t done = 0;
@@ -130,12 +130,12 @@ Status ImageInspection::compare(const Progress& progress) const {
   for (std::uint32_t number = 0; number < index_.state.chunks.size(); ++number) {
     const ImageChunk& chunk = index_.state.chunks[number];
     if (chunk.count == 0) continue;
-    if (chunk.used > kChunkOctets)
+    if (chunk.used > kChunkBytes)
       return fail(Errc::kCorrupt, "{}: chunk {} is too long", path_, number);
-    const auto octets = std::span(*room).first(chunk.used);
-    auto got = read_at(chunks_, chunks_path_, image_chunk_offset(number), octets);
+    const auto bytes = std::span(*room).first(chunk.used);
+    auto got = read_at(chunks_, chunks_path_, image_chunk_offset(number), bytes);
     if (!got) return pass(got);
-    if (*got == octets.size() && chunk_checksum(octets) == chunk.checksum) {
+    if (*got == bytes.size() && chunk_checksum(bytes) == chunk.checksum) {
       done += chunk.used;
       if (progress) progress(done, total);
     } else if (damaged++ == 0) {
@@ -143,7 +143,7 @@ Status ImageInspection::compare(const Progress& progress) const {
     }
   }
   if (damaged == 0) return {};
-  return fail(Errc::kCorrupt, "{}: {} of its chunks are damaged, the first one at octet {}",
+  return fail(Errc::kCorrupt, "{}: {} of its chunks are damaged, the first one at byte {}",
               chunks_path_, damaged, image_chunk_offset(first));
 }
 
@@ -151,30 +151,30 @@ Status ImageInspection::compare(const Progress& progress) const {
 Status ImageInspection::map() {
   const std::vector<ImageChunk>& chunks = index_.state.chunks;
   if (chunks.size() > kMaxChunks) return fail(Errc::kCorrupt, "{}: too many chunks", path_);
-  octets_ = chunk_offset(chunks.size());
+  bytes_ = chunk_offset(chunks.size());
   tables_ = Fd(::memfd_create("image", MFD_CLOEXEC));
-  if (!tables_ || ::ftruncate(tables_.get(), static_cast<off_t>(octets_)) != 0)
+  if (!tables_ || ::ftruncate(tables_.get(), static_cast<off_t>(bytes_)) != 0)
     return fail_errno("memory for the image's tables");
-  auto mapping = Mapping::map(tables_.get(), Access::kReadWrite, octets_, kPageOctets);
+  auto mapping = Mapping::map(tables_.get(), Access::kReadWrite, bytes_, kPageBytes);
   if (!mapping) return pass(mapping);
   mapping_ = std::move(*mapping);
   auto& header = *reinterpret_cast<Header*>(mapping_.base());
-  header.committed.store(octets_, std::memory_order_relaxed);
+  header.committed.store(bytes_, std::memory_order_relaxed);
   header.publication.root.store(index_.state.root_block, std::memory_order_relaxed);
   header.publication.epoch.store(index_.state.version, std::memory_order_relaxed);
   auto* counts = reinterpret_cast<std::uint32_t*>(mapping_.base() + kCountsOffset);
   for (std::size_t number = 0; number < chunks.size(); ++number)
     counts[number] = chunks[number].count;
   // The last chunk need not be in the file to its end; what is not must not be touched there.
-  auto octets = size_of(chunks_, chunks_path_);
-  if (!octets) return pass(octets);
+  auto bytes = size_of(chunks_, chunks_path_);
+  if (!bytes) return pass(bytes);
   const std::uint64_t there =
-      std::min(std::max(*octets, kChunkOctets) - kChunkOctets, chunks.size() * kChunkOctets);
-  const std::uint64_t pages = there / kPageOctets * kPageOctets;
-  auto placed = mapping_.replace(kChunksOffset, pages, chunks_.get(), kChunkOctets, Access::kRead);
+      std::min(std::max(*bytes, kChunkBytes) - kChunkBytes, chunks.size() * kChunkBytes);
+  const std::uint64_t pages = there / kPageBytes * kPageBytes;
+  auto placed = mapping_.replace(kChunksOffset, pages, chunks_.get(), kChunkBytes, Access::kRead);
   if (!placed) return placed;
   auto* rest = reinterpret_cast<std::uint8_t*>(mapping_.base() + kChunksOffset + pages);
-  auto got = read_at(chunks_, chunks_path_, kChunkOctets + pages, {rest, there - pages});
+  auto got = read_at(chunks_, chunks_path_, kChunkBytes + pages, {rest, there - pages});
   if (!got) return pass(got);
   const RootBlock* root = root_block_at(window(), Ref<RootBlock>{index_.state.root_block});
   if (root == nullptr || root->checksum != root_checksum(*root))

@@ -16,7 +16,7 @@ namespace pando::shm {
 
 class ImageInspection {
  public:
-  /// Told how many octets of the chunks have been read, of how many.
+  /// Told how many bytes of the chunks have been read, of how many.
   using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
   /// Reads all of the image whose index is at `path` (or whose index that was, with `.refused`
@@ -27,7 +27,7 @@ class ImageInspection {
                                       const Progress& progress = {});
 
   /// The store's version that the image has, as in a store of its own: without the side table.
-  [[nodiscard]] Window window() const noexcept { return {mapping_.base(), octets_}; }
+  [[nodiscard]] Window window() const noexcept { return {mapping_.base(), bytes_}; }
   [[nodiscard]] const VersionInfo& version() const noexcept { return version_; }
   /// False: a checkpoint has replaced the index since, and may write over the chunks.
   [[nodiscard]] bool is_current() const;
@@ -40,12 +40,12 @@ class ImageInspection {
 
   std::string path_;
   std::string chunks_path_;
-  Bytes octets_of_index_;
+  Bytes bytes_of_index_;
   ImageIndex index_;
   Fd chunks_;
   Fd tables_;
   Mapping mapping_;
-  std::uint64_t octets_ = 0;
+  std::uint64_t bytes_ = 0;
   VersionInfo version_;
 };
 

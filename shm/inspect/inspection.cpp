@@ -29,18 +29,17 @@ std::vector<std::uint32_t> occupancy(const Window& window) {
   const RootBlock* root = current_root(window);
   if (root == nullptr) return {};
   const auto* counts = reinterpret_cast<const std::uint32_t*>(window.base() + kCountsOffset);
-  std::vector<std::uint32_t> live((window.limit() - kChunksOffset) / kChunkOctets);
-  for (std::size_t chunk = 0; chunk < live.size(); ++chunk)
-    live[chunk] = live_octets(counts[chunk]);
+  std::vector<std::uint32_t> live((window.limit() - kChunksOffset) / kChunkBytes);
+  for (std::size_t chunk = 0; chunk < live.size(); ++chunk) live[chunk] = live_bytes(counts[chunk]);
   // The writer may have died before it wrote them; an attaching one does the same.
   for (std::uint32_t i = 0; i < root->changes; ++i)
     if (changes_of(*root)[i].chunk < live.size())
-      live[changes_of(*root)[i].chunk] = live_octets(changes_of(*root)[i].count);
+      live[changes_of(*root)[i].chunk] = live_bytes(changes_of(*root)[i].count);
   std::uint64_t offset = header_of(window).publication.root.load(std::memory_order_acquire) * kUnit;
-  for (std::uint64_t rest = block_octets(root->octets); rest > 0;) {
+  for (std::uint64_t rest = block_octets(root->bytes); rest > 0;) {
     const std::uint32_t chunk = chunk_at(offset);
     if (chunk >= live.size()) break;
-    const std::uint64_t part = std::min(rest, chunk_offset(chunk) + kChunkOctets - offset);
+    const std::uint64_t part = std::min(rest, chunk_offset(chunk) + kChunkBytes - offset);
     live[chunk] -= static_cast<std::uint32_t>(part);
     offset += part;
     rest -= part;
@@ -67,13 +66,13 @@ Status Inspection::read_header(const std::string& path, std::uint64_t layout) {
     return fail(Errc::kCorrupt, "{}: not a zone store", path);
   // No store is longer, whatever the file's size and header say.
   limit_ = std::min(static_cast<std::uint64_t>(status.st_size), kReach);
-  auto mapping = Mapping::map(file_.get(), Access::kRead, limit_, kPageOctets);
+  auto mapping = Mapping::map(file_.get(), Access::kRead, limit_, kPageBytes);
   if (!mapping) return pass(mapping);
   mapping_ = std::move(*mapping);
   const Header& header = header_of(window());
   if (header.magic != kStoreMagic) return fail(Errc::kCorrupt, "{}: not a zone store", path);
   if (header.format != kFormatVersion || header.unit != kUnit ||
-      header.chunk_octets != kChunkOctets || header.layout != fold_layout(layout))
+      header.chunk_bytes != kChunkBytes || header.layout != fold_layout(layout))
     return fail(Errc::kLayout, "{}: made by a build with another layout", path);
   if (header.borrowed.load(std::memory_order_relaxed) != 0)
     return fail(Errc::kCorrupt, "{}: not all of the image had been copied to it", path);

@@ -12,7 +12,7 @@
 /// Looking at a store from outside of its writer, for `pandoctl store check`.
 namespace pando::shm {
 
-/// Octets of the caller's blocks that the current version counts in each chunk, as far as the store
+/// Bytes of the caller's blocks that the current version counts in each chunk, as far as the store
 /// has memory; the root block, which is the store's own, is left out. Of a live store only its
 /// commit thread may ask. Empty when the root block is damaged.
 [[nodiscard]] std::vector<std::uint32_t> occupancy(const Window& window);

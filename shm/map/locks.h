@@ -17,10 +17,10 @@ inline constexpr off_t kManagerLock = kSlotLockBase - 1;  ///< exclusive: "the o
 
 enum class LockKind { kShared, kExclusive };
 
-/// True when the lock on the octet `at` is ours now; false when another holds it.
+/// True when the lock on the byte `at` is ours now; false when another holds it.
 Result<bool> try_lock(int fd, LockKind kind, off_t at);
 void unlock(int fd, off_t at) noexcept;
-/// The first octet in [at, at + length) that somebody else holds any lock on. Reports octet `at`
+/// The first byte in [at, at + length) that somebody else holds any lock on. Reports byte `at`
 /// when the probe itself fails: not knowing must not free a living reader's memory.
 [[nodiscard]] std::optional<off_t> find_lock(int fd, off_t at, off_t length) noexcept;
 

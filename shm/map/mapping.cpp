@@ -28,31 +28,31 @@ struct BorrowedFile {
 /// mapping can get in between.
 class Reservation {
  public:
-  Reservation(std::size_t octets, std::size_t alignment) noexcept : octets_(octets) {
-    const std::size_t whole = octets + alignment;
+  Reservation(std::size_t bytes, std::size_t alignment) noexcept : bytes_(bytes) {
+    const std::size_t whole = bytes + alignment;
     void* start =
         ::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) return;
     const auto first = reinterpret_cast<std::uintptr_t>(start);
     const std::uintptr_t aligned = (first + alignment - 1) / alignment * alignment;
     trim(first, aligned - first);
-    trim(aligned + octets, first + whole - (aligned + octets));
+    trim(aligned + bytes, first + whole - (aligned + bytes));
     address_ = reinterpret_cast<void*>(aligned);
   }
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation() {
-    if (address_ != nullptr) ::munmap(address_, octets_);
+    if (address_ != nullptr) ::munmap(address_, bytes_);
   }
   [[nodiscard]] void* address() const noexcept { return address_; }
   void used() noexcept { address_ = nullptr; }
 
  private:
-  static void trim(std::uintptr_t at, std::size_t octets) noexcept {
-    if (octets != 0) ::munmap(reinterpret_cast<void*>(at), octets);
+  static void trim(std::uintptr_t at, std::size_t bytes) noexcept {
+    if (bytes != 0) ::munmap(reinterpret_cast<void*>(at), bytes);
   }
   void* address_ = nullptr;
-  std::size_t octets_;
+  std::size_t bytes_;
 };
 
 }  // namespace
@@ -66,32 +66,32 @@ Mapping::Mapping(Mapping&&) noexcept = default;
 Mapping& Mapping::operator=(Mapping&&) noexcept = default;
 Mapping::~Mapping() = default;
 
-Result<Mapping> Mapping::map(int fd, Access access, std::size_t octets, std::size_t alignment) {
-  Reservation reserved(octets, alignment);
+Result<Mapping> Mapping::map(int fd, Access access, std::size_t bytes, std::size_t alignment) {
+  Reservation reserved(bytes, alignment);
   if (reserved.address() == nullptr) return fail_errno("mmap of address space for the store");
   const auto mode = access == Access::kRead ? bip::read_only : bip::read_write;
   Mapping mapping;
   try {
     mapping.region_ = std::make_unique<Region>(Region{bip::mapped_region(
-        BorrowedFile{fd, mode}, mode, 0, octets, reserved.address(), MAP_FIXED | MAP_NORESERVE)});
+        BorrowedFile{fd, mode}, mode, 0, bytes, reserved.address(), MAP_FIXED | MAP_NORESERVE)});
   } catch (const bip::interprocess_exception& error) {
     return fail(Errc::kIo, "mapping the store: {}", error.what());
   }
   reserved.used();
   // Zone data is not worth a core dump of gigabytes, and keys in it should not land on disk.
-  ::madvise(mapping.base(), octets, MADV_DONTDUMP);
+  ::madvise(mapping.base(), bytes, MADV_DONTDUMP);
   return mapping;
 }
 
-Status Mapping::replace(std::size_t at, std::size_t octets, int fd, std::uint64_t offset,
+Status Mapping::replace(std::size_t at, std::size_t bytes, int fd, std::uint64_t offset,
                         Access access) {
-  if (octets == 0) return {};
+  if (bytes == 0) return {};
   const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
   void* const start = base() + at;
-  if (::mmap(start, octets, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+  if (::mmap(start, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
              static_cast<off_t>(offset)) == MAP_FAILED)
     return fail_errno("mmap over a part of the store");
-  ::madvise(start, octets, MADV_DONTDUMP);
+  ::madvise(start, bytes, MADV_DONTDUMP);
   return {};
 }
 

@@ -16,15 +16,15 @@ class Mapping {
  public:
   Mapping() noexcept;
   /// `alignment`: a power of two, at least a page.
-  static Result<Mapping> map(int fd, Access access, std::size_t octets, std::size_t alignment);
+  static Result<Mapping> map(int fd, Access access, std::size_t bytes, std::size_t alignment);
   Mapping(Mapping&&) noexcept;
   Mapping& operator=(Mapping&&) noexcept;
   ~Mapping();
 
   [[nodiscard]] std::byte* base() const noexcept;
-  /// Maps a part of another file, or of this one, over `octets` at `at`, in one step: whoever reads
+  /// Maps a part of another file, or of this one, over `bytes` at `at`, in one step: whoever reads
   /// there meanwhile finds the one or the other. All of them whole pages.
-  Status replace(std::size_t at, std::size_t octets, int fd, std::uint64_t offset, Access access);
+  Status replace(std::size_t at, std::size_t bytes, int fd, std::uint64_t offset, Access access);
 
  private:
   struct Region;

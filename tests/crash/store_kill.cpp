@@ -196,7 +196,7 @@ void expect_acknowledged(const std::string& folder, const std::string& where) {
   const auto found = walk(store.window(), store.current().root);
   ASSERT_TRUE(found) << where;
   EXPECT_EQ(found->sum, promises->sums[version % 8].load()) << where;
-  EXPECT_EQ(store.stats().live_octets, live_octets_of(store, *found)) << where;
+  EXPECT_EQ(store.stats().live_bytes, live_bytes_of(store, *found)) << where;
   store.reclaim();
   must(store.check());
 }
@@ -430,7 +430,7 @@ TEST(StoreKill, LeaseSurvivesItsWriterAndAMillionUpdatesOfTheNext) {
   EXPECT_EQ(store.current().number, 2004U + kSmallUpdates);
   const auto found = walk(store.window(), store.current().root);
   ASSERT_TRUE(found);
-  EXPECT_EQ(store.stats().live_octets, live_octets_of(store, *found));
+  EXPECT_EQ(store.stats().live_bytes, live_bytes_of(store, *found));
   // The leased version (0.6 MB), the current one, and what the updates scattered.
   EXPECT_LE(store.stats().chunks_in_use, 200U);
   steps.end.store(1);

@@ -25,8 +25,8 @@ void append_framed(Bytes& out, std::uint8_t kind, ByteView body, std::uint64_t n
   std::uint8_t* const frame = out.data() + start;
   store_be32(frame + 4, static_cast<std::uint32_t>(body.size()));
   frame[16] = static_cast<std::uint8_t>(kind % 9);
-  const std::uint64_t head = XXH3_64bits_withSeed(frame, kDumpFrameOctets - 8, kNonce);
-  store_be64(frame + kDumpFrameOctets - 8, XXH3_64bits_withSeed(body.data(), body.size(), head));
+  const std::uint64_t head = XXH3_64bits_withSeed(frame, kDumpFrameBytes - 8, kNonce);
+  store_be64(frame + kDumpFrameBytes - 8, XXH3_64bits_withSeed(body.data(), body.size(), head));
   append(out, body);
 }
 

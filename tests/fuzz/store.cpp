@@ -23,7 +23,7 @@ namespace {
 
 using namespace pando;
 
-constexpr std::size_t kChangeOctets = 7;
+constexpr std::size_t kChangeBytes = 7;
 constexpr std::size_t kMaxChanges = 32;
 constexpr std::uint64_t kNow = 1'700'000'000;
 constexpr std::uint8_t kHeader = 1;  // change the header, else the blocks
@@ -153,9 +153,9 @@ class Damage {
  public:
   Damage(ByteView input, std::byte* start, std::size_t octets) : start_(start) {
     before_.assign(start, start + octets);
-    for (std::size_t i = 0; i < kMaxChanges && input.size() >= kChangeOctets; ++i) {
+    for (std::size_t i = 0; i < kMaxChanges && input.size() >= kChangeBytes; ++i) {
       change(input.data(), octets);
-      input = input.subspan(kChangeOctets);
+      input = input.subspan(kChangeBytes);
     }
   }
   ~Damage() { std::copy(before_.begin(), before_.end(), start_); }

@@ -42,7 +42,7 @@ class TcpClient {
   }
   [[nodiscard]] bool connected() const { return connected_; }
   [[nodiscard]] int native() const { return socket_.get(); }
-  bool send_octets(ByteView octets) const {
+  bool send_bytes(ByteView octets) const {
     return ::send(socket_.get(), octets.data(), octets.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(octets.size());
   }
@@ -50,7 +50,7 @@ class TcpClient {
     Bytes framed;
     append_be16(framed, static_cast<std::uint16_t>(message.size()));
     append(framed, message);
-    return send_octets(framed);
+    return send_bytes(framed);
   }
   /// Empty when the server closed or did not answer.
   [[nodiscard]] Bytes receive() const {

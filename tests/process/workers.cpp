@@ -125,7 +125,7 @@ TEST_F(Workers, AnswerPipelinedQueriesInPiecesOfAnySize) {
   const TcpClient client(server_);
   for (std::size_t at = 0; at < stream.size(); at += 13)
     ASSERT_TRUE(
-        client.send_octets({stream.data() + at, std::min<std::size_t>(13, stream.size() - at)}));
+        client.send_bytes({stream.data() + at, std::min<std::size_t>(13, stream.size() - at)}));
   for (std::uint16_t id = 1; id <= 50; ++id)
     EXPECT_EQ(read_response(client.receive()).header.id, id);
 }
@@ -134,7 +134,7 @@ TEST_F(Workers, CloseAConnectionThatSendsWhatIsNoMessage) {
   start_workers(1);
   for (const Bytes& garbage : {Bytes{0, 0}, Bytes{0, 5, 1, 2, 3, 4, 5}}) {
     const TcpClient client(server_);
-    ASSERT_TRUE(client.send_octets(garbage));
+    ASSERT_TRUE(client.send_bytes(garbage));
     EXPECT_TRUE(client.closed());
   }
   const TcpClient client(server_);

@@ -126,7 +126,7 @@ class StoreModel : public ::testing::Test {
     return true;
   }
 
-  std::size_t random_octets() {
+  std::size_t random_bytes() {
     const auto kind = random_() % 100;
     if (kind == 0) return random_() % 20'000 * 8;  // sometimes above a chunk
     if (kind < 10) return random_() % 1000 * 8;
@@ -140,7 +140,7 @@ class StoreModel : public ::testing::Test {
       model.erase(key);
       return table.erase(key);
     }
-    const std::size_t octets = random_octets();
+    const std::size_t octets = random_bytes();
     const std::uint64_t seed = random_();
     model[key] = {octets, seed};
     return table.put(key, octets, seed);
@@ -201,7 +201,7 @@ class StoreModel : public ::testing::Test {
     ASSERT_TRUE(found);
     EXPECT_EQ(found->values, model_.size());
     EXPECT_EQ(found->sum, sum_of_model());
-    EXPECT_EQ(store_.stats().live_octets, live_octets_of(store_, *found));
+    EXPECT_EQ(store_.stats().live_bytes, live_bytes_of(store_, *found));
     must(store_.check());
   }
 

@@ -79,10 +79,10 @@ inline std::optional<Found> walk(const Window& window, Ref<> ref) {
 }
 
 /// The octets that a store's statistics should count for a version: its blocks and its root block.
-inline std::uint64_t live_octets_of(const Store& store, const Found& found) {
+inline std::uint64_t live_bytes_of(const Store& store, const Found& found) {
   const auto* header = reinterpret_cast<const Header*>(store.window().base());
   const Ref<RootBlock> root{header->publication.root.load()};
-  return found.octets + root_block_at(store.window(), root)->octets;
+  return found.bytes + root_block_at(store.window(), root)->octets;
 }
 
 /// The writer's side: changes in one transaction.

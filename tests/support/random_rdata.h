@@ -23,12 +23,12 @@ class RdataMaker {
   std::size_t below(std::size_t bound) { return engine_() % bound; }
   bool chance(std::size_t one_in) { return below(one_in) == 0; }
   std::uint8_t octet() { return static_cast<std::uint8_t>(engine_()); }
-  void add_octets(std::size_t count, Bytes& out) {
+  void add_bytes(std::size_t count, Bytes& out) {
     while (count-- > 0) out.push_back(octet());
   }
   void add_counted(std::size_t count, Bytes& out) {
     out.push_back(static_cast<std::uint8_t>(count));
-    add_octets(count, out);
+    add_bytes(count, out);
   }
   std::size_t blob_size() { return 1 + (chance(8) ? below(600) : below(40)); }
 
@@ -43,10 +43,10 @@ class RdataMaker {
     out.push_back(0);
   }
 
-  void add_window(std::size_t most_octets, Bytes& out) {
-    const std::size_t octets = 1 + below(most_octets);
+  void add_window(std::size_t most_bytes, Bytes& out) {
+    const std::size_t octets = 1 + below(most_bytes);
     out.push_back(static_cast<std::uint8_t>(octets));
-    add_octets(octets - 1, out);
+    add_bytes(octets - 1, out);
     out.push_back(static_cast<std::uint8_t>(octet() | 1U));
   }
 
@@ -60,8 +60,8 @@ class RdataMaker {
   }
 
   void add_host(std::uint8_t form, Bytes& out) {
-    if (form == 1) add_octets(4, out);
-    if (form == 2) add_octets(16, out);
+    if (form == 1) add_bytes(4, out);
+    if (form == 2) add_bytes(16, out);
     if (form == 3) add_name(out);
   }
 
@@ -72,7 +72,7 @@ class RdataMaker {
       out.push_back(static_cast<std::uint8_t>(below(v6 ? 129 : 33)));
       const std::size_t octets = below(v6 ? 17 : 5);
       out.push_back(static_cast<std::uint8_t>((chance(2) ? 0x80U : 0U) | octets));
-      add_octets(octets, out);
+      add_bytes(octets, out);
       if (octets != 0) out.back() |= 1U;
     }
   }
@@ -93,12 +93,12 @@ class RdataMaker {
   void add_svc_value(std::uint16_t key, Bytes& out) {
     static constexpr std::string_view kPath = "/q{?dns}";
     if (key == 1 || key == 10) add_list(out);
-    if (key == 3) add_octets(2, out);
-    if (key == 4) add_octets(4 * (1 + below(3)), out);
-    if (key == 6) add_octets(16 * (1 + below(3)), out);
-    if (key == 5 || key > 10) add_octets(below(40), out);
+    if (key == 3) add_bytes(2, out);
+    if (key == 4) add_bytes(4 * (1 + below(3)), out);
+    if (key == 6) add_bytes(16 * (1 + below(3)), out);
+    if (key == 5 || key > 10) add_bytes(below(40), out);
     if (key == 7) out.insert(out.end(), kPath.begin(), kPath.end());
-    if (key == 9) add_octets(2, out);
+    if (key == 9) add_bytes(2, out);
   }
 
   void add_svc_params(Bytes& out) {
@@ -126,7 +126,7 @@ class RdataMaker {
     out.push_back(static_cast<std::uint8_t>(tag));
     out.push_back(octet());
     append_be16(out, static_cast<std::uint16_t>(key));
-    add_octets(tag + key, out);
+    add_bytes(tag + key, out);
     for (std::size_t servers = below(3); servers > 0; --servers) add_name(out);
   }
 
@@ -145,7 +145,7 @@ inline void RdataMaker::add_text(const FieldCodec& codec, Bytes& out) {
   if (&codec == &kStrings)
     for (std::size_t count = 1 + below(4); count > 0; --count) add_counted(below(30), out);
   if (&codec == &kOptionalString && chance(2)) add_counted(below(20), out);
-  if (&codec == &kQuotedRest) add_octets(below(chance(20) ? 1000 : 20), out);
+  if (&codec == &kQuotedRest) add_bytes(below(chance(20) ? 1000 : 20), out);
   if (&codec == &kDigits || &codec == &kCaaTag) {
     out.push_back(static_cast<std::uint8_t>(4 + below(9)));
     for (std::size_t left = out.back(); left > 0; --left)
@@ -156,16 +156,16 @@ inline void RdataMaker::add_text(const FieldCodec& codec, Bytes& out) {
 inline void RdataMaker::add_blob(const FieldCodec& codec, Bytes& out) {
   using namespace field;
   if (&codec == &kBase64 || &codec == &kHex || &codec == &kKeyData || &codec == &kIpsecKey)
-    add_octets(blob_size(), out);
+    add_bytes(blob_size(), out);
   if (&codec == &kBase64OrEmpty || &codec == &kDoaData || &codec == &kOpaque)
-    add_octets(blob_size() - 1, out);
+    add_bytes(blob_size() - 1, out);
   if (&codec == &kDigest) {
     const std::uint8_t type = out[3];
-    add_octets(type == 1 ? 20 : type == 2 ? 32 : type == 4 ? 48 : blob_size(), out);
+    add_bytes(type == 1 ? 20 : type == 2 ? 32 : type == 4 ? 48 : blob_size(), out);
   }
   if (&codec == &kZonemdDigest) {
     const std::uint8_t hash = out[5];
-    add_octets(hash == 1 ? 48 : hash == 2 ? 64 : 11 + blob_size(), out);
+    add_bytes(hash == 1 ? 48 : hash == 2 ? 64 : 11 + blob_size(), out);
   }
   if (&codec == &kSalt) add_counted(below(chance(5) ? 256 : 9), out);
   if (&codec == &kNextHash) add_counted(1 + below(chance(5) ? 255 : 20), out);
@@ -173,20 +173,20 @@ inline void RdataMaker::add_blob(const FieldCodec& codec, Bytes& out) {
 
 inline void RdataMaker::add_address(const FieldCodec& codec, Bytes& out) {
   using namespace field;
-  if (&codec == &kIpv4) add_octets(4, out);
-  if (&codec == &kIpv6) add_octets(16, out);
-  if (&codec == &kEui48) add_octets(6, out);
-  if (&codec == &kEui64 || &codec == &kLocator64) add_octets(8, out);
-  if (&codec == &kNsap) add_octets(blob_size(), out);
+  if (&codec == &kIpv4) add_bytes(4, out);
+  if (&codec == &kIpv6) add_bytes(16, out);
+  if (&codec == &kEui48) add_bytes(6, out);
+  if (&codec == &kEui64 || &codec == &kLocator64) add_bytes(8, out);
+  if (&codec == &kNsap) add_bytes(blob_size(), out);
   if (&codec == &kAtma) {
     out.push_back(0);
-    add_octets(1 + below(20), out);
+    add_bytes(1 + below(20), out);
   }
   if (&codec == &kA6Suffix) {
     const std::size_t prefix = below(129);
     out.push_back(static_cast<std::uint8_t>(prefix));
     const std::size_t first = out.size();
-    add_octets(16 - prefix / 8, out);
+    add_bytes(16 - prefix / 8, out);
     if (prefix < 128) out[first] &= static_cast<std::uint8_t>(0xFFU >> (prefix % 8));
   }
   if (&codec == &kApl) add_apl(out);
@@ -205,7 +205,7 @@ inline void RdataMaker::add_special(const FieldCodec& codec, Bytes& out) {
   }
   if (&codec == &kWksPorts) {
     out.push_back(octet());
-    add_octets(below(20), out);
+    add_bytes(below(20), out);
     if (chance(2)) out.push_back(1);
   }
   if (&codec == &kIpsecGateway) {
@@ -230,8 +230,8 @@ inline void RdataMaker::add(const FieldCodec& codec, Bytes& out) {
     if (&codec == two)
       append_be16(out, static_cast<std::uint16_t>(chance(2) ? below(12) : engine_()));
   if (&codec == &kZero16) append_be16(out, 0);
-  if (&codec == &kU32 || &codec == &kTtl || &codec == &kTime) add_octets(4, out);
-  if (&codec == &kU64) add_octets(8, out);
+  if (&codec == &kU32 || &codec == &kTtl || &codec == &kTime) add_bytes(4, out);
+  if (&codec == &kU64) add_bytes(8, out);
   if (&codec == &kName || (&codec == &kA6Name && out[0] != 0)) add_name(out);
   add_text(codec, out);
   add_blob(codec, out);

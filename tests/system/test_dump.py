@@ -90,7 +90,7 @@ def setting(pando, tmp_path):
 def test_another_server_starts_on_it_and_gives_the_same(setting):
     written = setting.take()
     assert written["zones"] == 1 and written["records"] == 47 and written["differences"] == 2
-    assert written["octets"] == setting.dump.stat().st_size
+    assert written["bytes"] == setting.dump.stat().st_size
     assert setting.dump.stat().st_mode & 0o777 == 0o600
     assert not list(setting.dump.parent.glob("*.partial"))
     second = setting.make()

@@ -339,7 +339,7 @@ def test_the_image_is_written_by_what_was_journalled(pando, tmp_path):
         assert dns.query.tcp(update, "127.0.0.1", port=host.server.port, timeout=10).rcode() == 0
     status = servers.wait_until("a second one", lambda: (
         lambda found: found if found["image"]["checkpoints"] >= 2 else None)(host.server.control("status")))
-    assert status["image"]["position"] > 0 and status["image"]["octets_written"] > 1 << 20
+    assert status["image"]["position"] > 0 and status["image"]["bytes_written"] > 1 << 20
 
 
 def test_without_an_image_there_is_no_checkpoint(pando, tmp_path):

@@ -33,7 +33,7 @@ class HeldHost(Host):
         self.holding.unlink()
 
     def octets_to_copy(self):
-        return self.server.control("status")["image"]["octets_to_copy"]
+        return self.server.control("status")["image"]["bytes_to_copy"]
 
     def is_whole(self):
         return self.octets_to_copy() == 0 and not self.mapping_processes()

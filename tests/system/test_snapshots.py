@@ -21,7 +21,7 @@ def snapshots(host, *words):
 
 
 def held(host):
-    return {row["label"]: row["octets"] for row in host.server.control("store", "stats")["snapshots"]}
+    return {row["label"]: row["bytes"] for row in host.server.control("store", "stats")["snapshots"]}
 
 
 @pytest.fixture

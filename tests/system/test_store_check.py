@@ -53,7 +53,7 @@ def test_stats_account_for_all_of_the_store(server):
     stats = server.control("store", "stats")
     assert stats["zones"] == 2 and stats["faults"] == []
     assert stats["records"] == 3000 + 4 + 20 + 3
-    octets = stats["octets"]
+    octets = stats["bytes"]
     # What is live beside our blocks is the store's own root block, of some hundred octets at most.
     blocks = sum(octets[kind] for kind in KINDS)
     assert 0 < status["live"] - blocks < 4096
@@ -62,12 +62,12 @@ def test_stats_account_for_all_of_the_store(server):
 
 
 def test_stats_of_one_zone(server):
-    whole = server.control("store", "stats")["octets"]
+    whole = server.control("store", "stats")["bytes"]
     one = server.control("store", "stats", ZONE)
     two = server.control("store", "stats", "other")
     assert (one["zones"], one["records"], two["records"]) == (1, 3004, 3)
     for kind in ("owners", "headers", "rdata", "zone entries"):
-        assert one["octets"][kind] + two["octets"][kind] == whole[kind]
+        assert one["bytes"][kind] + two["bytes"][kind] == whole[kind]
     with pytest.raises(AssertionError, match="no zone missing"):
         server.control("store", "stats", "missing")
     text = subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "store", "stats"],
@@ -116,14 +116,14 @@ def test_a_file_tells_what_its_snapshots_hold(server):
         assert update(server, f"host{number}", "10.1.2.3") == 0
     server.control("zone", "snapshot", ZONE, "second")
     told = server.control("store", "stats")["snapshots"]
-    assert [(row["label"], row["octets"] > 1000) for row in told] == [("first", True), ("second", False)]
+    assert [(row["label"], row["bytes"] > 1000) for row in told] == [("first", True), ("second", False)]
     server.kill()
     path = server.store / "zones.store"
     code, text, errors = check_file(path)
     assert (code, errors) == (0, "")
     lines = [line.split() for line in text.splitlines()]
     assert ["OCTETS", "SNAPSHOT", "ZONE"] in lines
-    assert all([str(row["octets"]), row["label"], row["zone"]] in lines for row in told)
+    assert all([str(row["bytes"]), row["label"], row["zone"]] in lines for row in told)
     done = subprocess.run([str(servers.build_folder() / "pandoctl"), "--json", "store", "check", "--file", str(path)],
                           capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=True)
     assert json.loads(done.stdout)["snapshots"] == told

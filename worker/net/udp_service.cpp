@@ -35,7 +35,7 @@ UdpService::UdpService(asio::io_context& io, Core& core, std::function<void(std:
 UdpService::~UdpService() = default;
 
 void UdpService::keep_batches(const shm::Reader::Scratch& memory) {
-  const auto kept = batch_->keep_in(memory.file, memory.offset, memory.octets);
+  const auto kept = batch_->keep_in(memory.file, memory.offset, memory.bytes);
   if (!kept) log::warning("batches_not_kept", "error", kept.error().text);
 }
 

@@ -268,7 +268,7 @@ ipc::TransferFinished TransferOut::report(bool complete) const {
   report.complete = complete;
   report.serial = zone_ ? zone_.serial().value : 0;
   report.messages = messages_;
-  report.octets = octets_;
+  report.bytes = octets_;
   report.incremental = incremental();
   if (const auto* whole = std::get_if<ZoneStream>(&stream_)) report.records = whole->records();
   if (const auto* part = std::get_if<DifferenceStream>(&stream_)) report.records = part->records();

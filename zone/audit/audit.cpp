@@ -107,8 +107,8 @@ bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
   if (progress_ && met_ - told_ >= kTellEvery) progress_(told_ = met_);
   std::uint64_t at = shm::Ref<>{ref}.offset() - shm::kFirstBlock;
   for (std::uint64_t rest = size; rest > 0;) {
-    const std::uint64_t chunk = at / shm::kChunkOctets;
-    const std::uint64_t part = std::min(rest, (chunk + 1) * shm::kChunkOctets - at);
+    const std::uint64_t chunk = at / shm::kChunkBytes;
+    const std::uint64_t part = std::min(rest, (chunk + 1) * shm::kChunkBytes - at);
     if (audit_.chunks.size() <= chunk) audit_.chunks.resize(chunk + 1);
     audit_.chunks[chunk] += static_cast<std::uint32_t>(part);
     at += part;
@@ -206,7 +206,7 @@ void Auditor::walk_zone_at(dns::NameView apex) {
 
 void Auditor::walk_settings() {
   if (root_->server_settings != 0)
-    count(root_->server_settings, root_->server_settings_octets, &Usage::settings);
+    count(root_->server_settings, root_->server_settings_bytes, &Usage::settings);
   if (root_->settings_table == 0) return;
   const auto* table = window_.at(shm::Ref<SettingsTable>{root_->settings_table});
   if (table == nullptr ||
@@ -264,7 +264,7 @@ void Auditor::walk_zone(std::uint32_t ref) {
 }
 
 void Auditor::walk_pages(std::uint32_t page, Kind kind) {
-  while (page != 0 && count(page, kSharedPageOctets, kind))
+  while (page != 0 && count(page, kSharedPageBytes, kind))
     page = window_.at(shm::Ref<SharedPage>{page})->older;
 }
 
@@ -341,7 +341,7 @@ void Auditor::note_saved(const ZoneView& zone, const std::vector<ZoneSnapshot>& 
     std::uint64_t octets = 0;
     if (data) {
       const bool last = i + 1 == saved.size() || saved[i + 1].aside != saved[i].aside;
-      octets = history_octets(data, saved[i].serial, last ? data.serial() : saved[i + 1].serial);
+      octets = history_bytes(data, saved[i].serial, last ? data.serial() : saved[i + 1].serial);
       if (last && saved[i].aside != 0) octets += asides_[saved[i].aside];
     }
     audit_.saved.push_back({apex, saved[i].label, octets});

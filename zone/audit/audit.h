@@ -40,7 +40,7 @@ struct Usage {
 struct SnapshotUsage {
   std::string zone;
   std::string label;
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
 };
 
 struct Audit {

@@ -18,13 +18,13 @@ void append_record(Bytes& out, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
   std::copy(rdata.begin(), rdata.end(), out.data() + at + CollectedRecord::kHeaderOctets);
 }
 
-Result<std::uint32_t> OctetArena::take(std::size_t octets) {
+Result<std::uint32_t> ByteArena::take(std::size_t octets) {
   const std::size_t units = (octets + kUnit - 1) / kUnit;
   if (units > room_) {
     if (blocks_.size() == kMaxBlocks)
       return fail(Errc::kFull, "more than 16 GiB of records in no order");
-    const bool is_small = blocks_.empty() && octets <= kFirstBlockOctets;
-    const std::size_t size = is_small ? kFirstBlockOctets : kBlockOctets;
+    const bool is_small = blocks_.empty() && octets <= kFirstBlockBytes;
+    const std::size_t size = is_small ? kFirstBlockBytes : kBlockBytes;
     blocks_.push_back(std::make_unique_for_overwrite<std::uint8_t[]>(size));
     used_ = 0;
     room_ = size / kUnit;

@@ -38,9 +38,9 @@ class CollectedRecord {
 void append_record(Bytes& out, dns::RRType type, dns::Ttl ttl, ByteView rdata);
 
 /// Octets that stay where they are, found by a number of 32 bits.
-class OctetArena {
+class ByteArena {
  public:
-  /// Number of `octets` fresh octets (at most kBlockOctets); kFull above 16 GiB.
+  /// Number of `octets` fresh octets (at most kBlockBytes); kFull above 16 GiB.
   Result<std::uint32_t> take(std::size_t octets);
   /// Above all numbers so far, and at most the next one.
   [[nodiscard]] std::uint64_t next() const noexcept {
@@ -54,9 +54,9 @@ class OctetArena {
 
  private:
   static constexpr std::size_t kUnit = 4;
-  static constexpr std::size_t kBlockOctets = std::size_t{1} << 20;
-  static constexpr std::size_t kFirstBlockOctets = std::size_t{8} << 10;  // does for small zones
-  static constexpr std::size_t kUnitsPerBlock = kBlockOctets / kUnit;
+  static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kFirstBlockBytes = std::size_t{8} << 10;  // does for small zones
+  static constexpr std::size_t kUnitsPerBlock = kBlockBytes / kUnit;
   static constexpr std::size_t kMaxBlocks = (std::uint64_t{1} << 32) / kUnitsPerBlock;
   std::vector<std::unique_ptr<std::uint8_t[]>> blocks_;
   std::size_t used_ = 0;  // units of the last block
@@ -119,7 +119,7 @@ class LateRecords {
   void push(const Entry& entry);
   [[nodiscard]] const Entry& entry_at(std::size_t index) const noexcept;
 
-  OctetArena arena_;
+  ByteArena arena_;
   std::vector<Entry> first_;
   std::vector<std::unique_ptr<Entry[]>> blocks_;
   std::size_t size_ = 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kMostTries = 128;
 
 /// A run of one owner is looked at when it has so many octets, or ends.
-constexpr std::size_t kRunOctets = std::size_t{1} << 20;
+constexpr std::size_t kRunBytes = std::size_t{1} << 20;
 
 /// After so many names that are not the next one of the walk it is put where the records are.
 constexpr unsigned kMissesToSeek = 16;
@@ -37,7 +37,7 @@ bool is_same(ByteView live, const Placed& placed) {
 constexpr std::uint64_t kKeptPart = 2;
 constexpr std::uint64_t kKeptAnyway = 10'000;
 constexpr std::uint64_t kKeptOctets = 32;
-constexpr std::uint64_t kKeptOctetsAnyway = std::uint64_t{8} << 20;
+constexpr std::uint64_t kKeptBytesAnyway = std::uint64_t{8} << 20;
 
 }  // namespace
 
@@ -60,8 +60,7 @@ Status Comparison::add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, Byte
   ++added_;
   Stream& stream = belongs_to_nsec3(type, rdata) ? nsec3_ : names_;
   const ByteView labels = relative_labels(owner, apex_);
-  if (!stream.is_open || !same_octets(labels, stream.labels) ||
-      stream.records.size() > kRunOctets) {
+  if (!stream.is_open || !same_octets(labels, stream.labels) || stream.records.size() > kRunBytes) {
     if (auto closed = close(stream); !closed) return closed;
     stream.is_open = true;
     stream.has_key = false;
@@ -227,7 +226,7 @@ std::uint64_t Comparison::kept_count() const noexcept {
 bool Comparison::is_too_much() const noexcept {
   const std::uint64_t records = live_.record_count();
   return kept_count() > records / kKeptPart + kKeptAnyway ||
-         names_.late.octets() + nsec3_.late.octets() > records * kKeptOctets + kKeptOctetsAnyway;
+         names_.late.octets() + nsec3_.late.octets() > records * kKeptOctets + kKeptBytesAnyway;
 }
 
 std::uint64_t Comparison::octets() const noexcept {

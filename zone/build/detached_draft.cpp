@@ -58,8 +58,8 @@ Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   transaction.absorb(std::move(data_));
   auto root = into.writable_root();
   if (!root) return pass(root);
-  const std::uint64_t total = (*root)->history_octets + entry.history_octets;
-  (*root)->history_octets = total - std::min(total, began.history_octets);
+  const std::uint64_t total = (*root)->history_bytes + entry.history_bytes;
+  (*root)->history_bytes = total - std::min(total, began.history_bytes);
   // Modulo 2^n, so that fewer count, too.
   const RootData& made = *draft_.snapshot().root_;
   (*root)->saved_losses += made.saved_losses - base_.root_->saved_losses;

@@ -15,20 +15,20 @@ namespace {
 
 ByteView apex_labels(dns::NameView apex) { return apex.bytes().first(apex.size() - 1); }
 
-Result<std::uint32_t> write_octets(shm::Transaction& transaction, ByteView bytes) {
+Result<std::uint32_t> write_bytes(shm::Transaction& transaction, ByteView bytes) {
   auto ref = transaction.allocate(std::max<std::size_t>(bytes.size(), 1));
   if (!ref) return pass(ref);
   if (!bytes.empty()) std::memcpy(transaction.writable(*ref), bytes.data(), bytes.size());
   return ref->units;
 }
 
-void release_octets(shm::Transaction& transaction, std::uint32_t ref, std::size_t octets) {
+void release_bytes(shm::Transaction& transaction, std::uint32_t ref, std::size_t octets) {
   if (ref != 0) transaction.release(shm::Ref<>{ref}, std::max<std::size_t>(octets, 1));
 }
 
 void set_source(ZoneEntry& entry, const ZoneFileInfo& source) noexcept {
   entry.source_mtime_ns = source.file_mtime_ns;
-  entry.source_octets = source.file_octets;
+  entry.source_bytes = source.file_bytes;
   entry.source_hash = source.hash;
   entry.source_stamp = source.stamp;
 }
@@ -70,11 +70,11 @@ Status Draft::put_server_settings(const ServerSettings& settings) {
   if (snapshot().server_settings_tag() == hash) return {};
   auto root = writable_root();
   if (!root) return pass(root);
-  auto block = write_octets(table_, bytes);
+  auto block = write_bytes(table_, bytes);
   if (!block) return pass(block);
-  release_octets(table_, (*root)->server_settings, (*root)->server_settings_octets);
+  release_bytes(table_, (*root)->server_settings, (*root)->server_settings_bytes);
   (*root)->server_settings = *block;
-  (*root)->server_settings_octets = static_cast<std::uint32_t>(bytes.size());
+  (*root)->server_settings_bytes = static_cast<std::uint32_t>(bytes.size());
   (*root)->server_settings_hash = hash;
   return {};
 }
@@ -105,7 +105,7 @@ Status Draft::intern_settings(ByteView bytes, std::uint64_t hash) {
     (*root)->settings_table = ref->units;
   }
   if (is_new) {
-    auto block = write_octets(table_, bytes);
+    auto block = write_bytes(table_, bytes);
     if (!block) return pass(block);
     table->entries()[index] = {hash, *block, static_cast<std::uint32_t>(bytes.size()), 0, 0};
   }
@@ -122,7 +122,7 @@ Status Draft::drop_settings(std::uint64_t hash, std::uint32_t zones) {
   for (SettingsEntry& entry : kept) {
     if (entry.hash != hash) continue;
     entry.zones -= std::min(entry.zones, zones);
-    if (entry.zones == 0) release_octets(table_, entry.block, entry.octets);
+    if (entry.zones == 0) release_bytes(table_, entry.block, entry.octets);
   }
   std::erase_if(kept, [](const SettingsEntry& entry) { return entry.zones == 0; });
   table_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(old->count));

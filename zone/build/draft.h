@@ -73,7 +73,7 @@ class ZoneBuilder {
 /// Where a zone's data came from, kept with the zone so that a restart can tell an edited file.
 struct ZoneFileInfo {
   std::int64_t file_mtime_ns = 0;
-  std::uint64_t file_octets = 0;
+  std::uint64_t file_bytes = 0;
   std::uint64_t hash = 0;   ///< of its content (base/content_hash.h), 0 = not known
   std::uint32_t stamp = 0;  ///< of its inode's state (manager/zonefile/merge_base.h), 0 = not known
   bool operator==(const ZoneFileInfo&) const = default;

@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deeper means damage
 /// What one step in a store that is nearly full may copy before it stops: what it replaces gives
 /// no room before it is published.
-constexpr std::uint64_t kTightStepOctets = shm::kChunkOctets / 2;
+constexpr std::uint64_t kTightStepBytes = shm::kChunkBytes / 2;
 
 /// What is left of one step.
 struct Budget {
@@ -65,7 +65,7 @@ class TrieMover {
   }
 
   Result<std::uint32_t> visit_leaf(std::uint32_t ref) {
-    if (budget_.names == 0 || transaction_.allocated_octets() >= budget_.octets) {
+    if (budget_.names == 0 || transaction_.allocated_bytes() >= budget_.octets) {
       stopped_ = true;
       return ref;
     }
@@ -266,8 +266,8 @@ class ZoneMover {
   const Draft::LeaveAlone& leave_alone_;
 };
 
-Result<std::uint32_t> move_octets(shm::Transaction& transaction, std::uint32_t ref,
-                                  std::size_t octets) {
+Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t ref,
+                                 std::size_t octets) {
   if (ref == 0 || !transaction.in_victim(shm::Ref<>{ref})) return ref;
   const std::size_t size = std::max<std::size_t>(octets, 1);
   const auto* old = transaction.window().at(shm::Ref<>{ref}, size);
@@ -286,13 +286,13 @@ Status Draft::compact_fixed_blocks() {
   const auto* old = transaction_.window().at(root_.as<RootData>());
   if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
   RootData data = *old;
-  auto server = move_octets(transaction_, data.server_settings, data.server_settings_octets);
+  auto server = move_bytes(transaction_, data.server_settings, data.server_settings_bytes);
   if (!server) return pass(server);
   data.server_settings = *server;
   if (auto settings = compact_settings(data); !settings) return settings;
   const auto* retired = transaction_.window().at(shm::Ref<RetiredStack>{data.retired});
   if (retired != nullptr) {
-    auto moved = move_octets(transaction_, data.retired, RetiredStack::octets(retired->count));
+    auto moved = move_bytes(transaction_, data.retired, RetiredStack::octets(retired->count));
     if (!moved) return pass(moved);
     data.retired = *moved;
   }
@@ -317,7 +317,7 @@ Status Draft::compact_settings(RootData& root) {
   std::memcpy(table, old, octets);
   for (std::uint32_t i = 0; i < old->count; ++i) {
     SettingsEntry& entry = table->entries()[i];
-    auto block = move_octets(transaction_, entry.block, entry.octets);
+    auto block = move_bytes(transaction_, entry.block, entry.octets);
     if (!block) return pass(block);
     entry.block = *block;
   }
@@ -333,7 +333,7 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
   const std::uint32_t before = transaction_.window().at(root_.as<RootData>())->zones;
   Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};  // a zone and a name: progress
-  if (transaction_.low_space()) budget.octets = transaction_.allocated_octets() + kTightStepOctets;
+  if (transaction_.low_space()) budget.octets = transaction_.allocated_bytes() + kTightStepBytes;
   ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
   const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
   const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));

@@ -15,7 +15,7 @@ namespace {
 /// Bounds what one step may cost: each drop takes a few microseconds.
 constexpr std::size_t kDropsAtOnce = 1024;
 /// Half of what the pieces of a difference can be numbered for.
-constexpr std::uint64_t kLargestDifference = std::uint64_t{kHistoryPieceOctets} << 15;
+constexpr std::uint64_t kLargestDifference = std::uint64_t{kHistoryPieceBytes} << 15;
 
 using State = ZoneSnapshot::State;
 
@@ -32,7 +32,7 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   auto root = writable_root();
   if (!root) return pass(root);
   HistoryEditor history(transaction_, entry, **root);
-  const std::uint64_t octets = HistoryEditor::octets_of(applied.effective);
+  const std::uint64_t octets = HistoryEditor::bytes_of(applied.effective);
   const bool fits = applied.to.ahead_of(applied.from) && transaction_.can_afford(octets) &&
                     octets < largest_difference(entry, limits) && !history.has(applied.from);
   if (!fits) {
@@ -44,11 +44,11 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
     });
     return lost ? drop_history(entry) : lost;
   }
-  const std::uint64_t before = entry.history_octets;
+  const std::uint64_t before = entry.history_bytes;
   if (auto done = history.append(applied.effective, applied.from, applied.to); !done) return done;
-  const std::uint64_t newest = entry.history_octets - before;
+  const std::uint64_t newest = entry.history_bytes - before;
   // When all together are too large the zone that grows pays, and keeps its newest difference.
-  const std::uint64_t total = (*root)->history_octets;
+  const std::uint64_t total = (*root)->history_bytes;
   const std::uint64_t excess = total > limits.history_total ? total - limits.history_total : 0;
   const std::uint64_t allowed = newest + (before > excess ? before - excess : 0);
   return trim_history(entry, std::min(limits.history, allowed), with_saved(limits));
@@ -73,7 +73,7 @@ Status Draft::trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_
     oldest = std::find_if(oldest, saved.end(), needs_history);
     if (oldest == saved.end()) break;
     if (auto done = history.trim(allowed, kDropsAtOnce, oldest->serial); !done) return done;
-    if (entry.history_octets <= room || entry.history_first != oldest->serial.value) break;
+    if (entry.history_bytes <= room || entry.history_first != oldest->serial.value) break;
     oldest->state = State::kTooLarge;
   }
   if (std::none_of(saved.begin(), saved.end(), needs_history))
@@ -96,10 +96,10 @@ Status Draft::drop_history(ZoneEntry& entry) {
   if (entry.history == 0) return {};
   auto root = writable_root();
   if (!root) return pass(root);
-  (*root)->history_octets -= std::min((*root)->history_octets, entry.history_octets);
+  (*root)->history_bytes -= std::min((*root)->history_bytes, entry.history_bytes);
   const std::uint32_t dropped = std::exchange(entry.history, 0);
   entry.history_first = 0;
-  entry.history_octets = 0;
+  entry.history_bytes = 0;
   return retire_blocks({dropped});
 }
 
@@ -114,7 +114,7 @@ Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
     at_end = !zone;
     if (at_end) break;
     cursor = dns::Name(zone.apex());
-    if (zone.history_octets() > 0 || (tight && zone.has_saved())) chosen.push_back(cursor);
+    if (zone.history_bytes() > 0 || (tight && zone.has_saved())) chosen.push_back(cursor);
   }
   transaction_.use_reserve();
   for (const dns::Name& apex : chosen) {
@@ -126,7 +126,7 @@ Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
       return !one.held();
     });
     if (!lost) return pass(lost);
-    if (auto done = trim_history(entry, entry.history_octets / 2, UINT64_MAX); !done)
+    if (auto done = trim_history(entry, entry.history_bytes / 2, UINT64_MAX); !done)
       return pass(done);
     if (auto put = put_entry(entry, apex); !put) return pass(put);
   }

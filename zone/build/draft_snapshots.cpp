@@ -157,7 +157,7 @@ Status Draft::put_aside(ZoneEntry& entry, dns::NameView apex, ZoneEntry data) {
   data.history = entry.history;
   data.history_first = entry.history_first;
   data.history_records = entry.history_records;
-  data.history_octets = entry.history_octets;
+  data.history_bytes = entry.history_bytes;
   data.saved = 0;
   data.settings_hash = 0;
   data.side_index = 0;
@@ -167,9 +167,9 @@ Status Draft::put_aside(ZoneEntry& entry, dns::NameView apex, ZoneEntry data) {
   auto root = writable_root();
   if (!root) return pass(root);
   ++(*root)->zones_aside;
-  (*root)->history_octets -= std::min((*root)->history_octets, entry.history_octets);
+  (*root)->history_bytes -= std::min((*root)->history_bytes, entry.history_bytes);
   entry.history = entry.history_first = 0;
-  entry.history_octets = 0;
+  entry.history_bytes = 0;
   std::vector<ZoneSnapshot> saved = read_saved(transaction_.window(), entry.saved);
   for (ZoneSnapshot& one : saved)
     if (one.on_history()) one.aside = ref->units;
@@ -196,7 +196,7 @@ Status Draft::set_aside(ZoneEntry& entry, dns::NameView apex) {
 /// free soon: so not in a store that is tight.
 Status Draft::copy_aside(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
   if (!is_needed(read_saved(transaction_.window(), entry.saved), 0) || transaction_.low_space() ||
-      HistoryEditor::octets_of(applied.effective) < largest_difference(entry, limits))
+      HistoryEditor::bytes_of(applied.effective) < largest_difference(entry, limits))
     return {};
   const dns::Name& apex = applied.effective.zone;
   if (auto trimmed = trim_history(entry, 0, UINT64_MAX); !trimmed) return trimmed;

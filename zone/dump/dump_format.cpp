@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kFileMagic = 0x50414E444F444D31U;  // "PANDODM1"
 constexpr std::uint32_t kRecordMagic = 0x50445243U;        // "PDRC"
-constexpr std::size_t kHeaderChecksumAt = kDumpHeaderOctets - 8;
-constexpr std::size_t kFrameChecksumAt = kDumpFrameOctets - 8;
+constexpr std::size_t kHeaderChecksumAt = kDumpHeaderBytes - 8;
+constexpr std::size_t kFrameChecksumAt = kDumpFrameBytes - 8;
 
 enum Kind : std::uint8_t {
   kZone = 1,
@@ -45,7 +45,7 @@ Kind put_body(Bytes& out, const DumpZone& zone) {
   append_be32(out, zone.serial.value);
   append_be64(out, zone.records);
   append_be64(out, static_cast<std::uint64_t>(zone.source.file_mtime_ns));
-  append_be64(out, zone.source.file_octets);
+  append_be64(out, zone.source.file_bytes);
   append_be64(out, zone.expires_at);
   append_be64(out, zone.next_refresh);
   append_be64(out, zone.last_ok);
@@ -158,7 +158,7 @@ Result<DumpItem> take_zone(ByteView body) {
   zone.serial = {fields.u32()};
   zone.records = fields.u64();
   zone.source.file_mtime_ns = static_cast<std::int64_t>(fields.u64());
-  zone.source.file_octets = fields.u64();
+  zone.source.file_bytes = fields.u64();
   zone.expires_at = fields.u64();
   zone.next_refresh = fields.u64();
   zone.last_ok = fields.u64();
@@ -241,14 +241,14 @@ Result<DumpItem> take_aside(ByteView body) {
 }  // namespace
 
 bool looks_like_dump(ByteView head) noexcept {
-  return head.size() >= kDumpMagicOctets && load_be64(head.data()) == kFileMagic;
+  return head.size() >= kDumpMagicBytes && load_be64(head.data()) == kFileMagic;
 }
 
 //  0       8         12      16      24      40        48        56         64     72
 //  | magic | version | zeros | nonce | owner | written | version | position | line | checksum |
 Bytes encode(const DumpHeader& header) {
   Bytes out;
-  out.reserve(kDumpHeaderOctets);
+  out.reserve(kDumpHeaderBytes);
   append_be64(out, kFileMagic);
   append_be32(out, kDumpVersion);
   append_be32(out, 0);
@@ -265,7 +265,7 @@ Bytes encode(const DumpHeader& header) {
 
 Result<DumpHeader> decode_dump_header(ByteView bytes) {
   if (!looks_like_dump(bytes)) return fail(Errc::kCorrupt, "not a dump");
-  if (bytes.size() < kDumpHeaderOctets) return fail(Errc::kCorrupt, "cut off in its header");
+  if (bytes.size() < kDumpHeaderBytes) return fail(Errc::kCorrupt, "cut off in its header");
   if (load_be64(bytes.data() + kHeaderChecksumAt) != XXH3_64bits(bytes.data(), kHeaderChecksumAt))
     return fail(Errc::kCorrupt, "the header has a wrong checksum");
   if (const std::uint32_t version = load_be32(bytes.data() + 8);
@@ -288,23 +288,23 @@ Result<DumpHeader> decode_dump_header(ByteView bytes) {
 void append_dump_record(Bytes& out, const DumpItem& item, std::uint64_t number,
                         std::uint64_t nonce) {
   const std::size_t start = out.size();
-  out.resize(start + kDumpFrameOctets);
+  out.resize(start + kDumpFrameBytes);
   const Kind kind = std::visit([&](const auto& body) { return put_body(out, body); }, item);
   std::uint8_t* const frame = out.data() + start;
-  const std::size_t body = out.size() - start - kDumpFrameOctets;
+  const std::size_t body = out.size() - start - kDumpFrameBytes;
   store_be32(frame, kRecordMagic);
   store_be32(frame + 4, static_cast<std::uint32_t>(body));
   store_be64(frame + 8, number);
   frame[16] = kind;
   store_be64(frame + kFrameChecksumAt,
-             record_checksum({frame, kDumpFrameOctets}, {frame + kDumpFrameOctets, body}, nonce));
+             record_checksum({frame, kDumpFrameBytes}, {frame + kDumpFrameBytes, body}, nonce));
 }
 
 std::optional<DumpFrame> decode_dump_frame(ByteView bytes) noexcept {
-  if (bytes.size() < kDumpFrameOctets || load_be32(bytes.data()) != kRecordMagic)
+  if (bytes.size() < kDumpFrameBytes || load_be32(bytes.data()) != kRecordMagic)
     return std::nullopt;
   DumpFrame frame{load_be32(bytes.data() + 4), load_be64(bytes.data() + 8), bytes[16]};
-  if (frame.kind < kZone || frame.kind > kAside || frame.body_octets > kMaxDumpBody)
+  if (frame.kind < kZone || frame.kind > kAside || frame.body_bytes > kMaxDumpBody)
     return std::nullopt;
   return frame;
 }

@@ -18,14 +18,14 @@
 namespace pando::zone {
 
 inline constexpr std::uint32_t kDumpVersion = 2;
-inline constexpr std::size_t kDumpHeaderOctets = 80;
-inline constexpr std::size_t kDumpFrameOctets = 32;
+inline constexpr std::size_t kDumpHeaderBytes = 80;
+inline constexpr std::size_t kDumpFrameBytes = 32;
 /// Enough of a file's first octets to tell a dump from anything else.
-inline constexpr std::size_t kDumpMagicOctets = 8;
+inline constexpr std::size_t kDumpMagicBytes = 8;
 /// Where a server that is to start on a dump looks for it: in the journal's folder.
 inline constexpr const char* kPlacedDumpName = "store.dump";
 /// Zones and differences are cut into parts of about so many octets.
-inline constexpr std::size_t kDumpPartOctets = std::size_t{1} << 20;
+inline constexpr std::size_t kDumpPartBytes = std::size_t{1} << 20;
 /// One record's body. What is above is a broken length rather than data; only the overlay of a zone
 /// with very many updates comes anywhere near.
 inline constexpr std::uint32_t kMaxDumpBody = 1U << 30;
@@ -99,7 +99,7 @@ using DumpItem = std::variant<DumpZone, DumpPart, DumpDifference, DumpNote, Dump
 
 [[nodiscard]] bool looks_like_dump(ByteView head) noexcept;
 
-/// kDumpHeaderOctets octets.
+/// kDumpHeaderBytes octets.
 Bytes encode(const DumpHeader& header);
 /// kCorrupt: no dump, or damaged; kLayout: of a later version.
 Result<DumpHeader> decode_dump_header(ByteView bytes);
@@ -108,9 +108,9 @@ Result<DumpHeader> decode_dump_header(ByteView bytes);
 void append_dump_record(Bytes& out, const DumpItem& item, std::uint64_t number,
                         std::uint64_t nonce);
 
-/// What the first kDumpFrameOctets of a record say.
+/// What the first kDumpFrameBytes of a record say.
 struct DumpFrame {
-  std::uint32_t body_octets = 0;
+  std::uint32_t body_bytes = 0;
   std::uint64_t number = 0;
   std::uint8_t kind = 0;
 };

@@ -7,7 +7,7 @@ namespace pando::zone {
 namespace {
 
 /// A length may lie: memory is taken as octets come.
-constexpr std::size_t kReadOctets = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
 Status out_of_place(const char* what) { return fail(Errc::kCorrupt, "{} where none can be", what); }
 
@@ -20,7 +20,7 @@ tl::unexpected<Error> DumpReader::wrong(const Error& why) const {
 Result<DumpReader> DumpReader::open(Source source, std::string name) {
   DumpReader reader(std::move(source), std::move(name));
   Bytes bytes;
-  auto read = reader.read(bytes, kDumpHeaderOctets);
+  auto read = reader.read(bytes, kDumpHeaderBytes);
   if (!read && read.error().code != Errc::kTruncated) return reader.wrong(read.error());
   auto header = decode_dump_header(bytes);
   if (!header) return reader.wrong(header.error());
@@ -31,7 +31,7 @@ Result<DumpReader> DumpReader::open(Source source, std::string name) {
 /// Appends; kTruncated with fewer at the end of the file.
 Status DumpReader::read(Bytes& into, std::size_t octets) {
   while (octets > 0) {
-    const std::size_t part = std::min(octets, kReadOctets);
+    const std::size_t part = std::min(octets, kReadBytes);
     const std::size_t before = into.size();
     into.resize(before + part);
     auto got = source_(std::span(into).subspan(before));
@@ -47,15 +47,15 @@ Status DumpReader::read(Bytes& into, std::size_t octets) {
 Result<DumpItem> DumpReader::next() {
   offset_ = next_;
   Bytes bytes;
-  if (auto got = read(bytes, kDumpFrameOctets); !got) return wrong(got.error());
+  if (auto got = read(bytes, kDumpFrameBytes); !got) return wrong(got.error());
   const auto frame = decode_dump_frame(bytes);
   if (!frame) return wrong({Errc::kCorrupt, "not a record of a dump"});
   if (frame->number != ++number_)
     return wrong(
         {Errc::kCorrupt, fmt::format("record {} where {} comes next", frame->number, number_)});
-  if (auto got = read(bytes, frame->body_octets); !got) return wrong(got.error());
+  if (auto got = read(bytes, frame->body_bytes); !got) return wrong(got.error());
   const ByteView whole(bytes);
-  auto item = decode_dump_record(whole.first(kDumpFrameOctets), whole.subspan(kDumpFrameOctets),
+  auto item = decode_dump_record(whole.first(kDumpFrameBytes), whole.subspan(kDumpFrameBytes),
                                  header_.nonce, zone_.name);
   if (!item) return wrong(item.error());
   if (auto taken = take(*item); !taken) return wrong(taken.error());

@@ -35,7 +35,7 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
   head.is_secondary = is_secondary(zone);
   if (head.loaded) head.serial = zone.serial();
   if (head.loaded) head.records = zone.record_count();
-  head.source = {zone.source_mtime_ns(), zone.source_octets(), zone.source_hash()};
+  head.source = {zone.source_mtime_ns(), zone.source_bytes(), zone.source_hash()};
   if (side == nullptr) return head;
   head.expires_at = side->expires_at.load(std::memory_order_relaxed);
   head.next_refresh = side->next_refresh.load(std::memory_order_relaxed);
@@ -130,7 +130,7 @@ Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
         part.records.added.push_back(
             {dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
         octets += octets_of(owner, rdata);
-        return octets < kDumpPartOctets ? Status() : flush_part();
+        return octets < kDumpPartBytes ? Status() : flush_part();
       });
   if (done) done = flush_part();
   if (!done) return done;
@@ -167,7 +167,7 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Save
     list.push_back({dns::Name(record->owner), record->type, record->ttl,
                     Bytes(record->rdata.begin(), record->rdata.end())});
     octets += octets_of(record->owner, record->rdata);
-    if (octets < kDumpPartOctets) continue;
+    if (octets < kDumpPartBytes) continue;
     if (auto done = flush_part(false); !done) return done;
   }
   if (reader->damaged())
@@ -177,12 +177,12 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Save
 
 Status DumpWriter::put(const DumpItem& item) {
   append_dump_record(buffer_, item, ++number_, nonce_);
-  return buffer_.size() < kDumpPartOctets ? Status() : flush();
+  return buffer_.size() < kDumpPartBytes ? Status() : flush();
 }
 
 Status DumpWriter::flush() {
   auto done = sink_(buffer_);
-  octets_ += buffer_.size();
+  bytes_ += buffer_.size();
   buffer_.clear();
   return done;
 }

@@ -26,7 +26,7 @@ class DumpWriter {
   Status finish();
 
   [[nodiscard]] const DumpCounts& counts() const noexcept { return counts_; }
-  [[nodiscard]] std::uint64_t octets() const noexcept { return octets_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
   using Saved = std::span<const ZoneSnapshot>;
@@ -41,7 +41,7 @@ class DumpWriter {
   Sink sink_;
   std::uint64_t nonce_ = 0;
   std::uint64_t number_ = 0;
-  std::uint64_t octets_ = 0;  // handed to the sink
+  std::uint64_t bytes_ = 0;  // handed to the sink
   DumpCounts counts_;
   Bytes buffer_;
 };

@@ -157,17 +157,17 @@ bool HistoryReader::take_record(ByteView rdata) {
   return true;
 }
 
-std::uint64_t history_octets(const ZoneView& zone, dns::Serial from, dns::Serial to) {
+std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to) {
   const shm::Window& window = zone.window_;
   std::uint64_t octets = 0;
   std::uint32_t piece = 0;
   // Damage may lead in circles: what is found cannot be more than what was counted.
-  while (!(from == to) && octets <= zone.entry_->history_octets) {
+  while (!(from == to) && octets <= zone.entry_->history_bytes) {
     const LeafBlock leaf = find_piece(window, zone.entry_->history, Key(from, piece++));
     const std::vector<ByteView> rdatas =
         leaf ? piece_rdatas(window, leaf.ref.units) : std::vector<ByteView>();
     if (rdatas.empty()) break;
-    octets += stored_octets(window, leaf.ref.units);
+    octets += stored_bytes(window, leaf.ref.units);
     const PieceHeader header = read_header(rdatas.front());
     if (!header.last) continue;
     from = header.to;
@@ -190,7 +190,7 @@ class HistoryEditor::Pieces {
         records_before_(editor.entry_.history_records) {}
 
   Status add(const Record& record, bool comes_in) {
-    if (octets_ >= kHistoryPieceOctets || records_.size() + 1 >= kMaxRdataCount)
+    if (octets_ >= kHistoryPieceBytes || records_.size() + 1 >= kMaxRdataCount)
       if (auto put = put_piece(false); !put) return put;
     const bool same = !records_.empty() && record.owner.view().bytes().size() == owner_.size() &&
                       std::equal(owner_.begin(), owner_.end(), record.owner.data());
@@ -239,7 +239,7 @@ class HistoryEditor::Pieces {
   ByteView owner_;  // of the last record
 };
 
-std::uint64_t HistoryEditor::octets_of(const Changeset& difference) noexcept {
+std::uint64_t HistoryEditor::bytes_of(const Changeset& difference) noexcept {
   std::uint64_t octets = 0;
   for (const auto* list : {&difference.removed, &difference.added})
     for (const Record& record : *list)
@@ -261,12 +261,12 @@ Status HistoryEditor::append(const Changeset& difference, dns::Serial from, dns:
 }
 
 Status HistoryEditor::put_piece(std::uint32_t ref, ByteView labels) {
-  const std::size_t octets = stored_octets(transaction_.window(), ref);
+  const std::size_t octets = stored_bytes(transaction_.window(), ref);
   auto trie = trie_put(transaction_, entry_.history, LeafKind::kRecord, TrieKey(labels), ref);
   if (!trie) return pass(trie);
   entry_.history = *trie;
-  entry_.history_octets += octets;
-  root_.history_octets += octets;
+  entry_.history_bytes += octets;
+  root_.history_bytes += octets;
   return {};
 }
 
@@ -275,7 +275,7 @@ Status HistoryEditor::trim(std::uint64_t octets, std::size_t differences,
   const auto may_go = [&] {
     return entry_.history != 0 && !(stop_at && entry_.history_first == stop_at->value);
   };
-  for (; entry_.history_octets > octets && may_go() && differences > 0; --differences)
+  for (; entry_.history_bytes > octets && may_go() && differences > 0; --differences)
     if (auto dropped = drop_oldest(); !dropped) return dropped;
   return {};
 }
@@ -290,13 +290,13 @@ Status HistoryEditor::drop_oldest() {
         leaf ? piece_rdatas(window, leaf.ref.units) : std::vector<ByteView>();
     if (rdatas.empty()) return fail(Errc::kCorrupt, "change history is damaged");
     const PieceHeader header = read_header(rdatas.front());
-    const std::uint64_t octets = stored_octets(window, leaf.ref.units);
+    const std::uint64_t octets = stored_bytes(window, leaf.ref.units);
     auto trie = trie_remove(transaction_, entry_.history, LeafKind::kRecord, TrieKey(key.labels()));
     if (!trie) return pass(trie);
     release_record(transaction_, leaf.ref.units);
     entry_.history = *trie;
-    entry_.history_octets -= std::min(entry_.history_octets, octets);
-    root_.history_octets -= std::min(root_.history_octets, octets);
+    entry_.history_bytes -= std::min(entry_.history_bytes, octets);
+    root_.history_bytes -= std::min(root_.history_bytes, octets);
     entry_.history_first = header.to.value;
     if (header.last) return {};
   }

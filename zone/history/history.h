@@ -35,7 +35,7 @@ struct RootData;
 /// RRset type of history leaves: from the range for private use, which no trie of names meets.
 inline constexpr dns::RRType kHistoryType{0xFF00};
 /// A difference is cut into pieces of about so many octets, which chunks have room for.
-inline constexpr std::size_t kHistoryPieceOctets = std::size_t{16} << 10;
+inline constexpr std::size_t kHistoryPieceBytes = std::size_t{16} << 10;
 
 /// One record of a difference; views into the store.
 struct HistoryRecord {
@@ -84,7 +84,7 @@ class HistoryReader {
 
 /// Octets of the differences that lead from one serial to another, or as far as they go. For the
 /// manager's pool: one descent for each.
-[[nodiscard]] std::uint64_t history_octets(const ZoneView& zone, dns::Serial from, dns::Serial to);
+[[nodiscard]] std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to);
 
 /// Changeset a zone's history in a transaction; `entry` and `root` are the writer's copies.
 class HistoryEditor {
@@ -93,7 +93,7 @@ class HistoryEditor {
       : transaction_(transaction), entry_(entry), root_(root) {}
 
   /// Octets that the records of a difference take in pieces.
-  [[nodiscard]] static std::uint64_t octets_of(const Changeset& difference) noexcept;
+  [[nodiscard]] static std::uint64_t bytes_of(const Changeset& difference) noexcept;
   /// Appends a difference of the zone, which leads from `from` to `to`, a later serial; both SOA
   /// records are in it. Nothing may be in the history yet that starts from `from`: see has().
   Status append(const Changeset& difference, dns::Serial from, dns::Serial to);

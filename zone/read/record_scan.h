@@ -12,7 +12,7 @@ struct RawRRset {
   std::uint16_t rdata_count;
   std::uint16_t signature_count;
   std::uint32_t ttl;
-  std::uint32_t data_octets;
+  std::uint32_t data_bytes;
   const std::uint8_t* data;         ///< in the record, the external block or a shared page
   std::uint32_t external;           ///< reference of the external block, 0 = none
   const std::uint8_t* external_at;  ///< where that or a shared set's reference stands
@@ -66,27 +66,27 @@ struct RawRRset {
   }
   const std::size_t fixed = dns::fixed_rdata_length(dns::RRType{out.type});
   if (form.implies_size(fixed))
-    out.data_octets = static_cast<std::uint32_t>(fixed * out.rdata_count);
+    out.data_bytes = static_cast<std::uint32_t>(fixed * out.rdata_count);
   else
-    p = get_varint(p, end, out.data_octets);
+    p = get_varint(p, end, out.data_bytes);
   if (p == nullptr) return nullptr;
-  if (out.data_octets != 0) [[likely]] {
-    if (static_cast<std::uint64_t>(end - p) < out.data_octets) return nullptr;
+  if (out.data_bytes != 0) [[likely]] {
+    if (static_cast<std::uint64_t>(end - p) < out.data_bytes) return nullptr;
     out.data = p;
     out.external = 0;
     out.external_at = nullptr;
-    return p + out.data_octets;
+    return p + out.data_bytes;
   }
-  if (end - p < static_cast<std::ptrdiff_t>(kExternalOctets)) return nullptr;
+  if (end - p < static_cast<std::ptrdiff_t>(kExternalBytes)) return nullptr;
   out.external_at = p;
   const auto reference = load_unaligned<std::uint32_t>(p);
   const auto size = load_unaligned<std::uint32_t>(p + 4);
-  out.data_octets = size & ~kSharedBit;
+  out.data_bytes = size & ~kSharedBit;
   out.external = (size & kSharedBit) != 0 ? 0 : reference;
-  const auto* block = window.at(shm::Ref<>{reference}, out.data_octets);
+  const auto* block = window.at(shm::Ref<>{reference}, out.data_bytes);
   if (block == nullptr) return nullptr;
   out.data = reinterpret_cast<const std::uint8_t*>(block);
-  return p + kExternalOctets;
+  return p + kExternalBytes;
 }
 
 /// First RRset of a record block, or nullptr when its header is cut off.

@@ -90,7 +90,7 @@ const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) cons
   out.data_ = raw.data;
   out.block_ = block_;
   out.apex_ = apex_;
-  out.size_ = raw.data_octets;
+  out.size_ = raw.data_bytes;
   out.ttl_ = {raw.ttl};
   out.type_ = static_cast<dns::RRType>(raw.type);
   out.count_ = raw.rdata_count;
@@ -150,10 +150,10 @@ RecordView ZoneView::apex_record() const noexcept {
 }
 std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
 std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
-std::uint64_t ZoneView::history_octets() const noexcept { return entry_->history_octets; }
+std::uint64_t ZoneView::history_bytes() const noexcept { return entry_->history_bytes; }
 bool ZoneView::has_saved() const noexcept { return entry_->saved != 0; }
 std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
-std::uint64_t ZoneView::source_octets() const noexcept { return entry_->source_octets; }
+std::uint64_t ZoneView::source_bytes() const noexcept { return entry_->source_bytes; }
 std::uint64_t ZoneView::source_hash() const noexcept { return entry_->source_hash; }
 std::uint32_t ZoneView::source_stamp() const noexcept { return entry_->source_stamp; }
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
@@ -457,8 +457,8 @@ ZoneView StoreView::zone_at(dns::NameView apex) const noexcept {
 std::uint64_t StoreView::zone_count() const noexcept {
   return root_ == nullptr ? 0 : root_->zone_count;
 }
-std::uint64_t StoreView::history_octets() const noexcept {
-  return root_ == nullptr ? 0 : root_->history_octets;
+std::uint64_t StoreView::history_bytes() const noexcept {
+  return root_ == nullptr ? 0 : root_->history_bytes;
 }
 std::uint64_t StoreView::zones_aside() const noexcept {
   return root_ == nullptr ? 0 : root_->zones_aside;
@@ -470,9 +470,9 @@ bool StoreView::has_retired() const noexcept { return root_ != nullptr && root_-
 
 ByteView StoreView::server_settings_bytes() const noexcept {
   if (root_ == nullptr) return {};
-  const auto* block = window_.at(shm::Ref<>{root_->server_settings}, root_->server_settings_octets);
+  const auto* block = window_.at(shm::Ref<>{root_->server_settings}, root_->server_settings_bytes);
   if (block == nullptr) return {};
-  return {reinterpret_cast<const std::uint8_t*>(block), root_->server_settings_octets};
+  return {reinterpret_cast<const std::uint8_t*>(block), root_->server_settings_bytes};
 }
 
 std::uint64_t StoreView::server_settings_tag() const noexcept {

@@ -153,7 +153,7 @@ class ZoneView {
   [[nodiscard]] std::uint64_t record_count() const noexcept;
   [[nodiscard]] std::uint64_t name_count() const noexcept;
   /// Octets of the differences that the zone's history has (zone/history/history.h).
-  [[nodiscard]] std::uint64_t history_octets() const noexcept;
+  [[nodiscard]] std::uint64_t history_bytes() const noexcept;
   /// It may have saved versions: see zone/history/zone_snapshot.h.
   [[nodiscard]] bool has_saved() const noexcept;
 
@@ -197,7 +197,7 @@ class ZoneView {
   /// Modification time, size, hash and stamp of the zone file the data came from (ZoneFileInfo); 0
   /// when from elsewhere.
   [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
-  [[nodiscard]] std::uint64_t source_octets() const noexcept;
+  [[nodiscard]] std::uint64_t source_bytes() const noexcept;
   [[nodiscard]] std::uint64_t source_hash() const noexcept;
   [[nodiscard]] std::uint32_t source_stamp() const noexcept;
 
@@ -210,7 +210,7 @@ class ZoneView {
   friend class HistoryReader;
   friend std::vector<ZoneSnapshot> saved_versions(const ZoneView& zone);
   friend ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version);
-  friend std::uint64_t history_octets(const ZoneView& zone, dns::Serial from, dns::Serial to);
+  friend std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to);
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
@@ -252,7 +252,7 @@ class StoreView {
   template <class Visit>
   void for_each_zone(Visit&& visit) const;
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
-  [[nodiscard]] std::uint64_t history_octets() const noexcept;  ///< of all zones
+  [[nodiscard]] std::uint64_t history_bytes() const noexcept;  ///< of all zones
   /// How many zones' data are set aside for saved versions.
   [[nodiscard]] std::uint64_t zones_aside() const noexcept;
   /// Changeset whenever a saved version is lost.

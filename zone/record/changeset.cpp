@@ -19,7 +19,7 @@ void put_records(Bytes& out, const std::vector<Record>& records) {
 }
 
 /// Large ones would else be copied as they grow.
-std::size_t encoded_octets(const Changeset& changes) {
+std::size_t encoded_bytes(const Changeset& changes) {
   std::size_t octets = changes.zone.size() + 4 + 4;
   for (const auto* list : {&changes.removed, &changes.added})
     for (const Record& record : *list)
@@ -74,7 +74,7 @@ bool take_records(Source& source, std::uint32_t count, std::vector<Record>& out)
 }  // namespace
 
 void encode(const Changeset& changes, Bytes& out) {
-  out.reserve(out.size() + encoded_octets(changes));
+  out.reserve(out.size() + encoded_bytes(changes));
   append(out, changes.zone.view().bytes());
   append_be32(out, static_cast<std::uint32_t>(changes.removed.size()));
   append_be32(out, static_cast<std::uint32_t>(changes.added.size()));

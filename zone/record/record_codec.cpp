@@ -25,15 +25,15 @@ struct Form {
   }
 };
 
-std::size_t data_octets(const RRsetDraft& rrset, const Form& form) {
+std::size_t data_bytes(const RRsetDraft& rrset, const Form& form) {
   std::size_t octets = form.fixed * rrset.rdatas.size();
   if (form.fixed == 0)
     for (const ByteView rdata : rrset.rdatas) {
       const std::size_t stored = form(rdata).size();
-      octets += varint_octets(static_cast<std::uint32_t>(stored)) + stored;
+      octets += varint_bytes(static_cast<std::uint32_t>(stored)) + stored;
     }
   for (const ByteView signature : rrset.signatures)
-    octets += varint_octets(static_cast<std::uint32_t>(signature.size())) + signature.size();
+    octets += varint_bytes(static_cast<std::uint32_t>(signature.size())) + signature.size();
   return octets;
 }
 
@@ -64,8 +64,8 @@ struct Measured {
   bool external;
   [[nodiscard]] bool has_size() const { return !header.implies_size(form.fixed); }
   [[nodiscard]] std::size_t octets() const {
-    if (external || shared) return header.octets() + 1 + kExternalOctets;
-    const std::size_t size = has_size() ? varint_octets(static_cast<std::uint32_t>(data)) : 0;
+    if (external || shared) return header.octets() + 1 + kExternalBytes;
+    const std::size_t size = has_size() ? varint_bytes(static_cast<std::uint32_t>(data)) : 0;
     return header.octets() + size + data;
   }
 };
@@ -76,7 +76,7 @@ bool is_shared(const shm::Window& window, const RRsetDraft& rrset, std::size_t f
   if (rrset.shared == 0 || rrset.rdatas.empty() || !rrset.signatures.empty()) return false;
   const auto* at = reinterpret_cast<const std::uint8_t*>(window.at(shm::Ref<>{rrset.shared}, 1));
   for (const ByteView rdata : rrset.rdatas) {
-    if (at != nullptr && fixed == 0) at += varint_octets(static_cast<std::uint32_t>(rdata.size()));
+    if (at != nullptr && fixed == 0) at += varint_bytes(static_cast<std::uint32_t>(rdata.size()));
     if (at == nullptr || rdata.data() != at) return false;
     at += rdata.size();
   }
@@ -86,8 +86,8 @@ bool is_shared(const shm::Window& window, const RRsetDraft& rrset, std::size_t f
 Measured measure(const shm::Window& window, const RRsetDraft& rrset, const OwnerName& owner) {
   const bool shared = is_shared(window, rrset, dns::fixed_rdata_length(rrset.type));
   const Form form(rrset.type, shared ? nullptr : &owner);
-  const std::size_t data = data_octets(rrset, form);
-  const bool external = !shared && (data > kInlineDataOctets || data == 0);
+  const std::size_t data = data_bytes(rrset, form);
+  const bool external = !shared && (data > kInlineDataBytes || data == 0);
   const auto header = RRsetForm::make(static_cast<std::uint16_t>(rrset.type), rrset.rdatas.size(),
                                       rrset.signatures.size(), rrset.ttl.seconds);
   return {form, header, data, shared, external};
@@ -156,16 +156,16 @@ Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out
 }
 
 /// Octets an external block was allocated with.
-std::size_t external_octets(const RawRRset& rrset) {
-  return std::max<std::size_t>(rrset.data_octets, 1);
+std::size_t external_bytes(const RawRRset& rrset) {
+  return std::max<std::size_t>(rrset.data_bytes, 1);
 }
 
 /// Octets of the RRSIGs, which stand behind the RDATAs; 0 when lengths lead out of the data.
-std::size_t signature_octets(const RawRRset& rrset) {
+std::size_t signature_bytes(const RawRRset& rrset) {
   if (rrset.signature_count == 0) return 0;
   const std::size_t fixed = dns::fixed_rdata_length(dns::RRType{rrset.type});
   const std::uint8_t* p = rrset.data;
-  const std::uint8_t* end = p + rrset.data_octets;
+  const std::uint8_t* end = p + rrset.data_bytes;
   for (unsigned i = 0; i < rrset.rdata_count; ++i) {
     std::uint32_t length = static_cast<std::uint32_t>(fixed);
     if (fixed == 0) p = get_varint(p, end, length);
@@ -296,7 +296,7 @@ NameDraft decode_record(const RecordView& record) {
 
 void pack_data(const RRsetDraft& rrset, Bytes& out) {
   const Form form(rrset.type, nullptr);
-  out.resize(data_octets(rrset, form));
+  out.resize(data_bytes(rrset, form));
   put_data(out.data(), rrset, form);
 }
 
@@ -311,7 +311,7 @@ void refer_to_shared(const shm::Window& window, RRsetDraft& rrset, std::uint32_t
   if (at == nullptr) return;
   const bool fixed = dns::fixed_rdata_length(rrset.type) != 0;
   for (ByteView& rdata : rrset.rdatas) {
-    if (!fixed) at += varint_octets(static_cast<std::uint32_t>(rdata.size()));
+    if (!fixed) at += varint_bytes(static_cast<std::uint32_t>(rdata.size()));
     rdata = {at, rdata.size()};
     at += rdata.size();
   }
@@ -323,7 +323,7 @@ Status check_sets(const NameDraft& name) {
   for (const RRsetDraft& rrset : name.rrsets) {
     if (rrset.rdatas.size() > kMaxRdataCount || rrset.signatures.size() > 0xFFFF)
       return fail(Errc::kInvalid, "more than {} records in one RRset", kMaxRdataCount);
-    if (data_octets(rrset, Form(rrset.type, nullptr)) >= kSharedBit)
+    if (data_bytes(rrset, Form(rrset.type, nullptr)) >= kSharedBit)
       return fail(Errc::kInvalid, "an RRset of 2 GiB or more");
     // It would be taken for a name in relative form.
     if (rrset.type == kRelativeType && std::ranges::any_of(rrset.rdatas, is_relative))
@@ -359,25 +359,24 @@ void release_record(shm::Transaction& transaction, std::uint32_t ref) {
   const RawRecord record = raw_record(window, ref);
   const std::uint8_t* after = nullptr;
   const bool whole = visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
-    if (rrset.external != 0)
-      transaction.release(shm::Ref<>{rrset.external}, external_octets(rrset));
+    if (rrset.external != 0) transaction.release(shm::Ref<>{rrset.external}, external_bytes(rrset));
   });
   if (whole) transaction.release(shm::Ref<>{ref}, static_cast<std::size_t>(after - record.block));
 }
 
-std::size_t record_octets(shm::Window window, std::uint32_t ref) noexcept {
+std::size_t record_bytes(shm::Window window, std::uint32_t ref) noexcept {
   const RawRecord record = raw_record(window, ref);
   const std::uint8_t* after = nullptr;
   if (!visit_rrsets(window, record, after, [](const RawRRset&) {})) return 0;
   return static_cast<std::size_t>(after - record.block);
 }
 
-std::size_t stored_octets(shm::Window window, std::uint32_t ref) noexcept {
+std::size_t stored_bytes(shm::Window window, std::uint32_t ref) noexcept {
   const RawRecord record = raw_record(window, ref);
   const std::uint8_t* after = nullptr;
   std::size_t octets = 0;
   if (!visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
-        if (rrset.external != 0) octets += shm::block_octets(external_octets(rrset));
+        if (rrset.external != 0) octets += shm::block_octets(external_bytes(rrset));
       }))
     return 0;
   return octets + shm::block_octets(static_cast<std::size_t>(after - record.block));
@@ -390,13 +389,13 @@ bool take_apart(shm::Window window, std::uint32_t ref, RecordParts& parts) {
   std::size_t in_record = 0;
   if (!visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
         if (rrset.shared() != 0) return;
-        const std::size_t signatures = signature_octets(rrset);
+        const std::size_t signatures = signature_bytes(rrset);
         parts.signatures += signatures;
-        parts.rdata += rrset.data_octets - signatures;
+        parts.rdata += rrset.data_bytes - signatures;
         if (rrset.external != 0)
-          parts.external.emplace_back(rrset.external, external_octets(rrset));
+          parts.external.emplace_back(rrset.external, external_bytes(rrset));
         else
-          in_record += rrset.data_octets;
+          in_record += rrset.data_bytes;
       }))
     return false;
   parts.octets = static_cast<std::size_t>(after - record.block);
@@ -425,11 +424,11 @@ Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32
   auto* out = reinterpret_cast<std::uint8_t*>(transaction.writable(*copy));
   std::memcpy(out, record.block, octets);
   for (const auto& [at, rrset] : large) {
-    auto block = transaction.allocate(external_octets(rrset));
+    auto block = transaction.allocate(external_bytes(rrset));
     if (!block) return pass(block);
-    std::memcpy(transaction.writable(*block), rrset.data, rrset.data_octets);
+    std::memcpy(transaction.writable(*block), rrset.data, rrset.data_bytes);
     store_unaligned(out + at, block->units);
-    transaction.release(shm::Ref<>{rrset.external}, external_octets(rrset));
+    transaction.release(shm::Ref<>{rrset.external}, external_bytes(rrset));
   }
   transaction.release(shm::Ref<>{ref}, octets);
   return copy->units;

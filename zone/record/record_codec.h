@@ -68,10 +68,10 @@ Result<std::uint32_t> write_record(shm::Transaction& transaction, dns::NameView 
 void release_record(shm::Transaction& transaction, std::uint32_t ref);
 
 /// Octets of the record's own block; 0 when it is damaged.
-[[nodiscard]] std::size_t record_octets(shm::Window window, std::uint32_t ref) noexcept;
+[[nodiscard]] std::size_t record_bytes(shm::Window window, std::uint32_t ref) noexcept;
 
 /// Octets of all its blocks, as the store counts them; 0 when it is damaged.
-[[nodiscard]] std::size_t stored_octets(shm::Window window, std::uint32_t ref) noexcept;
+[[nodiscard]] std::size_t stored_bytes(shm::Window window, std::uint32_t ref) noexcept;
 
 /// What the octets of a record's blocks are. `external` has the blocks of large RRsets.
 struct RecordParts {

@@ -15,7 +15,7 @@ constexpr std::size_t kFirstTable = 1024;
 /// The first names have the set in their records before it is known to be frequent; with fewer than
 /// two names behind them the shared copy would cost more than it saves.
 constexpr std::uint32_t kNamesBefore = 2;
-constexpr std::size_t kMinOctets = 2 * kExternalOctets;
+constexpr std::size_t kMinBytes = 2 * kExternalBytes;
 
 constexpr std::size_t aligned(std::size_t octets) {
   return (octets + shm::kUnit - 1) / shm::kUnit * shm::kUnit;
@@ -27,7 +27,7 @@ SharedSets::SharedSets(shm::Transaction& transaction, std::uint64_t worth)
     : transaction_(transaction), worth_(worth) {}
 
 Result<std::uint32_t> SharedSets::place(ByteView packed) {
-  if (packed.size() < kMinOctets || packed.size() > kInlineDataOctets) return 0U;
+  if (packed.size() < kMinBytes || packed.size() > kInlineDataBytes) return 0U;
   const std::uint64_t hash = XXH3_64bits(packed.data(), packed.size());
   Seen& seen = find(hash == 0 ? 1 : hash);
   if (seen.ref != 0) {
@@ -36,7 +36,7 @@ Result<std::uint32_t> SharedSets::place(ByteView packed) {
     const bool same = there != nullptr && std::memcmp(there, packed.data(), packed.size()) == 0;
     return same ? seen.ref : 0U;
   }
-  if (seen.names > 0) saved_ += packed.size() - kExternalOctets;
+  if (seen.names > 0) saved_ += packed.size() - kExternalBytes;
   if (seen.names < kNamesBefore) ++seen.names;
   if (saved_ < worth_ || seen.names < kNamesBefore) return 0U;
   auto ref = append(packed);
@@ -74,13 +74,13 @@ void SharedSets::grow() {
 Result<std::uint32_t> SharedSets::append(ByteView packed) {
   const std::size_t octets = aligned(packed.size());
   if (octets > room_) {
-    auto ref = transaction_.allocate(kSharedPageOctets);
+    auto ref = transaction_.allocate(kSharedPageBytes);
     if (!ref) return pass(ref);
     auto* page = transaction_.writable(ref->as<SharedPage>());
     *page = {pages_, 0};
     pages_ = ref->units;
     next_ = reinterpret_cast<std::uint8_t*>(page + 1);
-    room_ = kSharedPageOctets - sizeof(SharedPage);
+    room_ = kSharedPageBytes - sizeof(SharedPage);
   }
   const auto* start =
       reinterpret_cast<const std::uint8_t*>(transaction_.window().at(shm::Ref<SharedPage>{pages_}));
@@ -93,11 +93,11 @@ Result<std::uint32_t> SharedSets::append(ByteView packed) {
 
 Status release_shared(shm::Transaction& transaction, std::uint32_t pages) {
   // More pages than the store can hold: the list runs in a circle.
-  for (std::uint64_t left = shm::kReach / kSharedPageOctets; pages != 0; --left) {
-    const auto* page = transaction.window().at(shm::Ref<>{pages}, kSharedPageOctets);
+  for (std::uint64_t left = shm::kReach / kSharedPageBytes; pages != 0; --left) {
+    const auto* page = transaction.window().at(shm::Ref<>{pages}, kSharedPageBytes);
     if (page == nullptr || left == 0) return fail(Errc::kCorrupt, "shared RRsets are damaged");
     const std::uint32_t next = transaction.window().at(shm::Ref<SharedPage>{pages})->older;
-    transaction.release(shm::Ref<>{pages}, kSharedPageOctets);
+    transaction.release(shm::Ref<>{pages}, kSharedPageBytes);
     pages = next;
   }
   return {};

@@ -23,7 +23,7 @@ inline constexpr dns::RRType kSharedType = dns::RRType::kNS;
 /// Octets that sharing must save before the first page is taken.
 inline constexpr std::uint64_t kWorthSharing = 256 * 1024;
 /// Larger than a chunk, so that a page has its chunks to itself and is never moved.
-inline constexpr std::size_t kSharedPageOctets = 2 * shm::kChunkOctets;
+inline constexpr std::size_t kSharedPageBytes = 2 * shm::kChunkBytes;
 
 class SharedSets {
  public:

@@ -22,7 +22,7 @@ namespace {
 //   rate limit  u32 responses | u32 slip | u8 IPv4 prefix | u8 IPv6 prefix | u32 prefixes, prefix …
 constexpr std::uint8_t kFormat = 1;
 constexpr std::uint8_t kServerFormat = 2;
-constexpr std::size_t kPrefixOctets = 17;
+constexpr std::size_t kPrefixBytes = 17;
 
 constexpr std::uint8_t kSecondary = 1;
 constexpr std::uint8_t kForwardUpdates = 2;
@@ -67,10 +67,10 @@ class Taker {
   std::uint32_t u32() noexcept { return take(4) ? load_be32(taken_.data()) : 0; }
   ByteView octets(std::size_t count) noexcept { return take(count) ? taken_ : ByteView(); }
 
-  /// A number of things of which each takes at least `octets_each`: damage cannot make it huge.
-  std::uint32_t count(std::size_t octets_each) noexcept {
+  /// A number of things of which each takes at least `bytes_each`: damage cannot make it huge.
+  std::uint32_t count(std::size_t bytes_each) noexcept {
     const std::uint32_t value = u32();
-    if (value <= rest_.size() / octets_each) return value;
+    if (value <= rest_.size() / bytes_each) return value;
     ok_ = false;
     return 0;
   }
@@ -160,7 +160,7 @@ RateLimit take_rate_limit(Taker& taker) {
   limit.ipv4_prefix = taker.u8();
   limit.ipv6_prefix = taker.u8();
   if (limit.ipv4_prefix > 32 || limit.ipv6_prefix > 128) taker.reject();
-  for (std::uint32_t left = taker.count(kPrefixOctets); left > 0 && taker.ok(); --left)
+  for (std::uint32_t left = taker.count(kPrefixBytes); left > 0 && taker.ok(); --left)
     limit.exempt.push_back(take_prefix(taker));
   return limit;
 }
@@ -220,7 +220,7 @@ Result<ServerSettings> decode_server_settings(ByteView bytes) {
   settings.tcp_idle_ms = taker.u32();
   settings.identity = take_text(taker);
   settings.version = take_text(taker);
-  for (std::uint32_t left = taker.count(kPrefixOctets); left > 0 && taker.ok(); --left)
+  for (std::uint32_t left = taker.count(kPrefixBytes); left > 0 && taker.ok(); --left)
     settings.proxies.push_back(take_prefix(taker));
   settings.rate_limit = take_rate_limit(taker);
   if (!taker.done()) return fail(Errc::kCorrupt, "server settings are damaged");

@@ -25,7 +25,7 @@ std::uint64_t layout_fingerprint() noexcept {
   for (const std::size_t size :
        {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry), sizeof(RootData),
         sizeof(SnapshotEntry), sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols},
-        kInlineDataOctets, kSharedPageOctets, kHistoryPieceOctets, shm::kUnit})
+        kInlineDataBytes, kSharedPageBytes, kHistoryPieceBytes, shm::kUnit})
     print = fold(print, size);
   return print;
 }

@@ -133,16 +133,16 @@ struct RRsetForm {
            (signatures() == kManySignatures ? 2 : 0) + ttl_octets();
   }
   /// No size stands there: a few RDATAs of that many octets each are all there is.
-  [[nodiscard]] bool implies_size(std::size_t fixed_octets) const noexcept {
-    return fixed_octets != 0 && signatures() == 0 && rdatas() != 0 && rdatas() != kManyRdatas;
+  [[nodiscard]] bool implies_size(std::size_t fixed_bytes) const noexcept {
+    return fixed_bytes != 0 && signatures() == 0 && rdatas() != 0 && rdatas() != kManyRdatas;
   }
 };
 static_assert(sizeof(RRsetForm) == 1, "the type starts at octet 1");
 
 /// Data of an RRset above this many octets gets a block of its own, so that replacing one small set
 /// (a SOA) never copies a big one (a DNSKEY set with its signatures).
-inline constexpr std::size_t kInlineDataOctets = 768;
-inline constexpr std::size_t kExternalOctets = 8;
+inline constexpr std::size_t kInlineDataBytes = 768;
+inline constexpr std::size_t kExternalBytes = 8;
 inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 
 /// Leaf of the zones trie; the apex's labels and the root octet follow.
@@ -167,13 +167,13 @@ struct ZoneEntry {
   std::uint64_t record_count;
   std::uint64_t name_count;
   std::int64_t source_mtime_ns;
-  std::uint64_t source_octets;
+  std::uint64_t source_bytes;
   std::uint64_t data_version;     // that changed the data last
   std::uint32_t shared;           // newest SharedPage, 0 = none
   std::uint32_t history;          // trie of differences, 0 = none
   std::uint32_t history_first;    // serial that the oldest difference starts from
   std::uint32_t history_records;  // ever written to it, modulo 2^32
-  std::uint64_t history_octets;   // in blocks of differences, the trie's branches apart
+  std::uint64_t history_bytes;    // in blocks of differences, the trie's branches apart
   std::uint32_t saved;            // SnapshotList, 0 = none
   std::uint32_t source_stamp;
   std::uint64_t source_hash;
@@ -232,13 +232,13 @@ static_assert(sizeof(SharedPage) == 8, "sets start 8-aligned");
 struct RootData {
   std::uint32_t zones;  // trie of ZoneEntry
   std::uint32_t server_settings;
-  std::uint32_t server_settings_octets;
+  std::uint32_t server_settings_bytes;
   std::uint32_t retired;  // RetiredStack, 0 = nothing to dismantle
   std::uint64_t server_settings_hash;
   std::uint64_t zone_count;
   std::uint32_t settings_table;  // SettingsTable
   std::uint32_t saved_losses;    // saved versions that were ever lost, modulo 2^32
-  std::uint64_t history_octets;  // of all zones, without data set aside
+  std::uint64_t history_bytes;   // of all zones, without data set aside
   std::uint64_t zones_aside;     // data set aside for saved versions, of all zones
 };
 static_assert(sizeof(RootData) == 56 && std::is_trivially_copyable_v<RootData>,
@@ -287,7 +287,7 @@ struct RetiredStack {
 
 /// Lengths as 1 to 3 octets of 7 bits, low bits first; up to 2^21-1, which no RRset exceeds.
 inline constexpr std::uint32_t kMaxVarint = (1U << 21) - 1;
-[[nodiscard]] inline std::size_t varint_octets(std::uint32_t value) noexcept {
+[[nodiscard]] inline std::size_t varint_bytes(std::uint32_t value) noexcept {
   return value < 0x80 ? 1 : value < 0x4000 ? 2 : 3;
 }
 inline std::uint8_t* put_varint(std::uint8_t* out, std::uint32_t value) noexcept {

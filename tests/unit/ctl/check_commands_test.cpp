@@ -88,10 +88,10 @@ class Look : public std::stringbuf {
   std::size_t files = 0;
 
  protected:
-  std::streamsize xsputn(const char* octets, std::streamsize count) override {
+  std::streamsize xsputn(const char* bytes, std::streamsize count) override {
     const auto entries = std::filesystem::directory_iterator(folder_);
     files = static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
-    return std::stringbuf::xsputn(octets, count);
+    return std::stringbuf::xsputn(bytes, count);
   }
 
  private:

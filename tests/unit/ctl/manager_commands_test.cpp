@@ -27,7 +27,7 @@ using Command = std::function<int(Session&)>;
 std::vector<ControlRequest> serve(const Fd& fd, const Answer& answer) {
   std::vector<ControlRequest> requests;
   while (true) {
-    const auto message = ipc::receive_json(fd.get(), ipc::kMaxRequestOctets, kPatience);
+    const auto message = ipc::receive_json(fd.get(), ipc::kMaxRequestBytes, kPatience);
     if (!message) return requests;
     const auto request = ipc::request_from_json(*message);
     if (!request) return requests;
@@ -162,7 +162,7 @@ TEST(AnyCommand, FailsWhenTheManagerIsThereButNotDoneInTime) {
   EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, 20ms).reload(), kFailed);
   EXPECT_THAT(err.str(), HasSubstr("no answer in 0.02 s"));
   EXPECT_THAT(err.str(), HasSubstr("still under way"));
-  EXPECT_TRUE(ipc::receive_json(manager.get(), ipc::kMaxRequestOctets, kPatience))
+  EXPECT_TRUE(ipc::receive_json(manager.get(), ipc::kMaxRequestBytes, kPatience))
       << "it has the request";
 }
 
@@ -405,7 +405,7 @@ TEST(ZoneSnapshotsCommand, ListsThemPageByPage) {
 TEST(StoreStatsCommand, NamesSnapshots) {
   ipc::StoreAudit audit;
   audit.records = 2;
-  audit.octets = {{"rdata", 100}};
+  audit.bytes = {{"rdata", 100}};
   audit.snapshots = {{"example.com.", "before", 4711}};
   const Outcome outcome =
       run(always(ipc::to_json(audit)), [](Session& session) { return session.store_stats(""); });
@@ -444,8 +444,8 @@ TEST(ZoneStatusCommand, TellsHowFarALoadIs) {
   };
   EXPECT_THAT(told("", 0, 0), Not(HasSubstr("loading")));
   EXPECT_THAT(told("reading", 1 << 20, 4 << 20),
-              HasSubstr("reading, 25% of " + octets_text(4 << 20)));
-  EXPECT_THAT(told("reading", 4 << 20, 0), HasSubstr("reading, " + octets_text(4 << 20)));
+              HasSubstr("reading, 25% of " + bytes_text(4 << 20)));
+  EXPECT_THAT(told("reading", 4 << 20, 0), HasSubstr("reading, " + bytes_text(4 << 20)));
   EXPECT_THAT(told("sorting", 3, 4), HasSubstr("sorting, 75% of 4\n"));
   EXPECT_THAT(told("putting", 0, 0), HasSubstr("putting\n"));
 }

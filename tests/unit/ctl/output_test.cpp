@@ -47,11 +47,11 @@ TEST(TimeText, IsUtc) {
 }
 
 TEST(OctetsText, HasThreeDigits) {
-  EXPECT_EQ(octets_text(0), "0 B");
-  EXPECT_EQ(octets_text(1023), "1023 B");
-  EXPECT_EQ(octets_text(1024), "1.00 KiB");
-  EXPECT_EQ(octets_text(512ULL << 20), "512 MiB");
-  EXPECT_EQ(octets_text(~0ULL), "16.0 EiB");
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1024), "1.00 KiB");
+  EXPECT_EQ(bytes_text(512ULL << 20), "512 MiB");
+  EXPECT_EQ(bytes_text(~0ULL), "16.0 EiB");
 }
 
 TEST(Counted, KnowsThePlural) {

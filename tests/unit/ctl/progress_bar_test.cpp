@@ -52,7 +52,7 @@ TEST(ProgressBar, SaysWhichPhaseItIsAndCountsWhereTheWholeIsNotKnown) {
     bar.at({Progress::Phase::kBuilding, 1, 2}, kStart + milliseconds(500));
     EXPECT_EQ(err.str(), "\r[" + std::string(20, '=') + std::string(20, ' ') + "]  50% building");
     bar.at({Progress::Phase::kReading, 3 << 20, 0}, kStart + milliseconds(600));
-    EXPECT_THAT(err.str(), HasSubstr("\rreading, " + octets_text(3 << 20) + "   "));
+    EXPECT_THAT(err.str(), HasSubstr("\rreading, " + bytes_text(3 << 20) + "   "));
     EXPECT_THAT(err.str(), EndsWith(std::string(20, ' '))) << "over what was longer";
     bar.at({Progress::Phase::kChecking, 0, 0}, kStart + milliseconds(700));
     EXPECT_THAT(err.str(), HasSubstr("\rchecking   "));

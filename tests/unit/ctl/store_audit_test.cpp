@@ -29,7 +29,7 @@ TEST(StoreAudit, HasAllThatTheWalkFound) {
   EXPECT_EQ(result.zones, 1U);
   EXPECT_EQ(result.names, 2U);
   EXPECT_EQ(result.records, 3U);
-  EXPECT_EQ(result.octets, walk().usage.by_name());
+  EXPECT_EQ(result.bytes, walk().usage.by_name());
   EXPECT_EQ(result.faults_found, 200U);
   EXPECT_THAT(result.faults, ElementsAre("one", "two"));
   EXPECT_THAT(result.snapshots, ElementsAre(ipc::SnapshotUsage{"a.example.", "old", 10},

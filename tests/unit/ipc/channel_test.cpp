@@ -19,9 +19,9 @@ Fd temporary_file(char content) {
 }
 
 char first_octet(const Fd& file) {
-  char octet = 0;
-  EXPECT_EQ(::pread(file.get(), &octet, 1, 0), 1);
-  return octet;
+  char byte = 0;
+  EXPECT_EQ(::pread(file.get(), &byte, 1, 0), 1);
+  return byte;
 }
 
 TEST(PacketSocket, PacketsKeepTheirBordersAndDescriptors) {
@@ -45,12 +45,12 @@ TEST(PacketSocket, PacketsKeepTheirBordersAndDescriptors) {
 
 TEST(PacketSocket, TheLargestPacketFitsAndALargerOneIsRefused) {
   auto pair = packet_pair().value();
-  ASSERT_EQ(send_packet(pair.first.get(), Bytes(kMaxPacketOctets, 7), {}).value(),
+  ASSERT_EQ(send_packet(pair.first.get(), Bytes(kMaxPacketBytes, 7), {}).value(),
             SendOutcome::kSent);
   Packet packet;
   ASSERT_TRUE(receive_packet(pair.second.get(), packet).value());
-  EXPECT_EQ(packet.data.size(), kMaxPacketOctets);
-  EXPECT_EQ(send_packet(pair.first.get(), Bytes(kMaxPacketOctets + 1), {}).error().code,
+  EXPECT_EQ(packet.data.size(), kMaxPacketBytes);
+  EXPECT_EQ(send_packet(pair.first.get(), Bytes(kMaxPacketBytes + 1), {}).error().code,
             Errc::kFull);
   EXPECT_EQ(send_packet(pair.first.get(), Bytes(1), std::vector<int>(17, 0)).error().code,
             Errc::kFull);

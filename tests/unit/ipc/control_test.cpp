@@ -69,12 +69,12 @@ TEST(ControlReply, OfAnotherShapeIsAnError) {
 }
 
 TEST(ControlPackets, SplitAndAssembleLongMessages) {
-  const json message{{"text", std::string(3 * kControlPacketOctets, 'x')}};
+  const json message{{"text", std::string(3 * kControlPacketBytes, 'x')}};
   const auto packets = to_packets(message);
   ASSERT_EQ(packets.size(), 4U);
-  PacketAssembler assembler(kMaxReplyOctets);
+  PacketAssembler assembler(kMaxReplyBytes);
   for (std::size_t i = 0; i < packets.size(); ++i) {
-    EXPECT_LE(packets[i].size(), kControlPacketOctets);
+    EXPECT_LE(packets[i].size(), kControlPacketBytes);
     auto result = assembler.feed(packets[i]);
     ASSERT_TRUE(result) << result.error().text;
     ASSERT_EQ(result->has_value(), i + 1 == packets.size());
@@ -85,9 +85,9 @@ TEST(ControlPackets, SplitAndAssembleLongMessages) {
 }
 
 TEST(ControlPackets, AMessageThatFillsItsPacketIsOnePacket) {
-  const json exact = std::string(kControlPacketOctets - 3, 'x');  // with quotes and first octet
+  const json exact = std::string(kControlPacketBytes - 3, 'x');  // with quotes and first byte
   EXPECT_EQ(to_packets(exact).size(), 1U);
-  const json longer = std::string(kControlPacketOctets - 2, 'x');
+  const json longer = std::string(kControlPacketBytes - 2, 'x');
   EXPECT_EQ(to_packets(longer).size(), 2U);
 }
 
@@ -112,7 +112,7 @@ TEST(ControlCall, GetsAReplyOfManyPackets) {
   SocketPair pair;
   const json big{{"text", std::string(5 << 20, 'y')}};
   std::thread server([&] {
-    auto request = receive_json(pair.server.get(), kMaxRequestOctets, kPatience);
+    auto request = receive_json(pair.server.get(), kMaxRequestBytes, kPatience);
     EXPECT_TRUE(request && (*request)["verb"] == "status");
     EXPECT_TRUE(send_json(pair.server.get(), ok_reply(big), kPatience));
   });
@@ -144,7 +144,7 @@ TEST(ControlCall, TellsWhyItWasRefusedWhileItAsked) {
   ASSERT_TRUE(send_json(pair.client.get(), {{"verb", "status"}}, kPatience));
   ASSERT_TRUE(send_json(pair.server.get(), error_reply({Errc::kDenied, "not you"}), kPatience));
   pair.server.reset();  // with the request unread
-  auto reply = receive_json(pair.client.get(), kMaxReplyOctets, kPatience);
+  auto reply = receive_json(pair.client.get(), kMaxReplyBytes, kPatience);
   ASSERT_TRUE(reply) << reply.error().text;
   EXPECT_EQ((*reply)["error"], "not you");
 }

@@ -60,7 +60,7 @@ std::vector<ToWorker> manager_messages() {
 TEST(WorkerLink, EveryWorkerMessageSurvivesARoundTrip) {
   for (const auto& message : worker_messages()) {
     const Bytes packet = encode(message);
-    EXPECT_LE(packet.size(), kMaxPacketOctets);
+    EXPECT_LE(packet.size(), kMaxPacketBytes);
     const auto decoded = decode_from_worker(packet);
     ASSERT_TRUE(decoded) << message.index() << ": " << decoded.error().text;
     EXPECT_EQ(*decoded, message);
@@ -131,7 +131,7 @@ TEST(WorkerLink, AnUnknownTransportOrNameIsAnError) {
   EXPECT_FALSE(decode_from_worker(forward));
   Bytes transfer =
       encode(FromWorker(TransferFinished{name("a."), {}, false, false, 0, 0, 0, 0, 0}));
-  transfer[3 + 4] = 64;  // a label longer than 63 octets
+  transfer[3 + 4] = 64;  // a label longer than 63 bytes
   EXPECT_FALSE(decode_from_worker(transfer));
 }
 
@@ -139,7 +139,7 @@ TEST(WorkerLink, RandomOctetsNeverDecodeToSomethingThatEncodesDifferently) {
   std::mt19937 random(20260101);
   for (int round = 0; round < 20000; ++round) {
     Bytes packet(random() % 200);
-    for (auto& octet : packet) octet = static_cast<std::uint8_t>(random());
+    for (auto& byte : packet) byte = static_cast<std::uint8_t>(random());
     if (packet.size() >= 3) {
       store_be16(packet.data(), kWorkerProtocol);
       packet[2] = static_cast<std::uint8_t>(random() % 9);

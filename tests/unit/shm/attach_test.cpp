@@ -12,7 +12,7 @@ using namespace test;
 
 Errc code_of(const Result<Store>& store) { return store ? Errc::kInvalid : store.error().code; }
 
-/// Overwrites octets of a closed store's file.
+/// Overwrites bytes of a closed store's file.
 template <class T>
 void damage(const Folder& folder, std::uint64_t at, T value) {
   const Fd fd(::open(folder.store().c_str(), O_RDWR | O_CLOEXEC));

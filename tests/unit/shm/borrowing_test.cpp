@@ -22,7 +22,7 @@ namespace {
 using namespace test;
 
 constexpr int kBlocks = 60;
-constexpr std::size_t kBlockOctets = 30'000;  // two to a chunk
+constexpr std::size_t kBlockBytes = 30'000;  // two to a chunk
 
 /// An image in a file of its own, as manager/checkpoint/image has it.
 class ImageInFile : public ImageSource {
@@ -36,36 +36,36 @@ class ImageInFile : public ImageSource {
     for (std::uint32_t chunk = 0; chunk < capture.state.chunks.size(); ++chunk) {
       ImageChunk& part = capture.state.chunks[chunk];
       if (part.count == 0) continue;
-      const ByteView octets = chunk_octets(window, chunk, 0, part.used);
-      part.checksum = chunk_checksum(octets);
-      file.seekp(static_cast<std::streamoff>((chunk + 1) * kChunkOctets));
-      file.write(reinterpret_cast<const char*>(octets.data()),
-                 static_cast<std::streamsize>(octets.size()));
+      const ByteView bytes = chunk_bytes(window, chunk, 0, part.used);
+      part.checksum = chunk_checksum(bytes);
+      file.seekp(static_cast<std::streamoff>((chunk + 1) * kChunkBytes));
+      file.write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
     }
     file.close();
     state = std::move(capture.state);
-    std::filesystem::resize_file(path_, (state.chunks.size() + 1) * kChunkOctets);
+    std::filesystem::resize_file(path_, (state.chunks.size() + 1) * kChunkBytes);
   }
   void damage(std::uint32_t chunk) {
     std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
-    const auto at = static_cast<std::streamoff>((chunk + 1) * kChunkOctets + 100);
+    const auto at = static_cast<std::streamoff>((chunk + 1) * kChunkBytes + 100);
     file.seekg(at);
-    const int octet = file.get();
+    const int byte = file.get();
     file.seekp(at);
-    file.put(static_cast<char>(octet ^ 1));
+    file.put(static_cast<char>(byte ^ 1));
   }
   /// As checkpoints may when nobody has the file.
   void overwrite() {
     std::ofstream file(path_, std::ios::binary);
-    const std::string nonsense((state.chunks.size() + 1) * kChunkOctets, '\x77');
+    const std::string nonsense((state.chunks.size() + 1) * kChunkBytes, '\x77');
     file.write(nonsense.data(), static_cast<std::streamsize>(nonsense.size()));
   }
-  void cut(std::uint64_t octets) { std::filesystem::resize_file(path_, octets); }
+  void cut(std::uint64_t bytes) { std::filesystem::resize_file(path_, bytes); }
   [[nodiscard]] ImageFile open() const { return {Fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC))}; }
 
   Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t checksum) override {
     std::ifstream file(path_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>((chunk + 1) * kChunkOctets));
+    file.seekg(static_cast<std::streamoff>((chunk + 1) * kChunkBytes));
     file.read(reinterpret_cast<char*>(into.data()), static_cast<std::streamsize>(into.size()));
     if (!file || chunk_checksum(into) != checksum) return fail(Errc::kCorrupt, "chunk {}", chunk);
     return {};
@@ -100,12 +100,12 @@ class BorrowedStore : public ::testing::Test {
       Store first = must(Store::create(options(folder_)));
       for (int i = 0; i < kBlocks; ++i) {
         Transaction transaction = first.begin();
-        blocks_[i] = put(transaction, kBlockOctets, i);
+        blocks_[i] = put(transaction, kBlockBytes, i);
         must(first.publish(std::move(transaction), blocks_[0], 40));
       }
       Transaction transaction = first.begin();
       for (int i = 0; i < kBlocks; ++i)
-        if (i % 6 > 3) transaction.release(blocks_[i], kBlockOctets);
+        if (i % 6 > 3) transaction.release(blocks_[i], kBlockBytes);
       must(first.publish(std::move(transaction), blocks_[0], 41));
       image_.write(first);
     }
@@ -133,14 +133,14 @@ class BorrowedStore : public ::testing::Test {
   void expect_blocks(const Window& window) const {
     for (int i = 0; i < kBlocks; ++i)
       if (is_live(i)) {
-        EXPECT_TRUE(filled(window, blocks_[i], kBlockOctets, i)) << i;
+        EXPECT_TRUE(filled(window, blocks_[i], kBlockBytes, i)) << i;
       }
   }
   /// One version that replaces block `i` by one of another value.
   void replace(int i, int value) {
     Transaction transaction = store_->begin();
-    transaction.release(blocks_[i], kBlockOctets);
-    blocks_[i] = put(transaction, kBlockOctets, value);
+    transaction.release(blocks_[i], kBlockBytes);
+    blocks_[i] = put(transaction, kBlockBytes, value);
     must(store_->publish(std::move(transaction), blocks_[i], 42));
   }
 
@@ -159,14 +159,14 @@ TEST_F(BorrowedStore, IsServedBeforeItIsCopied) {
   expect_blocks(view.window);
   expect_blocks(store_->window());
   EXPECT_EQ(store_->current().journal_position, 41U);
-  EXPECT_LT(store_->stats().memory_octets, image_.borrowing->octets() / 4) << "it was copied";
+  EXPECT_LT(store_->stats().memory_bytes, image_.borrowing->bytes() / 4) << "it was copied";
   must(store_->check());
 }
 
 TEST_F(BorrowedStore, CannotBeReadWithoutTheImage) {
   borrow();
   EXPECT_EQ(try_attach({}).error().code, Errc::kInvalid);
-  image_.cut(image_.mapped * kChunkOctets);
+  image_.cut(image_.mapped * kChunkBytes);
   EXPECT_EQ(try_attach(image_.open()).error().code, Errc::kCorrupt) << "would be SIGBUS";
 }
 
@@ -179,17 +179,17 @@ TEST_F(BorrowedStore, TakesChangesBehindTheImage) {
     EXPECT_GE(blocks_[i].offset(), chunk_offset(image_.mapped)) << "nobody would see it";
     store_->reclaim();
     const Reader::View view = reader.pin();
-    EXPECT_TRUE(filled(view.window, view.root, kBlockOctets, i + 100));
+    EXPECT_TRUE(filled(view.window, view.root, kBlockBytes, i + 100));
     reader.unpin();
   }
   must(store_->check());
   copy();
   settle();
-  EXPECT_EQ(image_.borrowing->copied(), image_.borrowing->octets());
+  EXPECT_EQ(image_.borrowing->copied(), image_.borrowing->bytes());
   const Reader::View view = reader.pin();
   for (int i = 0; i < kBlocks; ++i)
     if (is_live(i)) {
-      EXPECT_TRUE(filled(view.window, blocks_[i], kBlockOctets, i < 20 ? i + 100 : i)) << i;
+      EXPECT_TRUE(filled(view.window, blocks_[i], kBlockBytes, i < 20 ? i + 100 : i)) << i;
     }
   must(store_->check());
 }
@@ -208,7 +208,7 @@ TEST_F(BorrowedStore, UsesTheImagesChunksAgainWhenItIsSettled) {
       replace(i, 100 + i + round);
       store_->reclaim();
       const Reader::View view = reader.pin();
-      EXPECT_TRUE(filled(view.window, view.root, kBlockOctets, 100 + i + round))
+      EXPECT_TRUE(filled(view.window, view.root, kBlockBytes, 100 + i + round))
           << "the reader still sees the image";
       reader.unpin();
       used_again = used_again || blocks_[i].offset() < chunk_offset(image_.mapped);
@@ -232,7 +232,7 @@ TEST_F(BorrowedStore, KeepsWhatALeaseNames) {
       const Ref<> old = blocks_[i];
       replace(i, 200);
       store_->reclaim();
-      EXPECT_TRUE(filled(before.window, old, kBlockOctets, i)) << i;
+      EXPECT_TRUE(filled(before.window, old, kBlockBytes, i)) << i;
     }
 }
 
@@ -254,13 +254,13 @@ TEST_F(BorrowedStore, IsMadeAnewAfterItsWriterDied) {
               replace(0, 99);
               int chunks = 0;
               (void)image_.borrowing->copy(image_, [&] { return ++chunks < 10; });
-              return image_.borrowing->copied() == 9 * kChunkOctets ? 7 : 1;
+              return image_.borrowing->copied() == 9 * kChunkBytes ? 7 : 1;
             }),
             7);
   EXPECT_TRUE(died_borrowing(options(folder_)));
   const std::uint64_t before = memory_of(folder_.store());
   EXPECT_EQ(Store::attach(options(folder_)).error().code, Errc::kCorrupt);
-  EXPECT_LE(memory_of(folder_.store()) + 9 * kChunkOctets, before) << "the next store needs it";
+  EXPECT_LE(memory_of(folder_.store()) + 9 * kChunkBytes, before) << "the next store needs it";
   EXPECT_EQ(Inspection::open(folder_.store(), kLayout).error().code, Errc::kCorrupt);
   borrow();
   copy();
@@ -278,7 +278,7 @@ TEST_F(BorrowedStore, UsesChunksBehindTheImageAgainMeanwhile) {
     replace(0, round);
     store_->reclaim();
     const Reader::View view = reader.pin();
-    EXPECT_TRUE(filled(view.window, view.root, kBlockOctets, round));
+    EXPECT_TRUE(filled(view.window, view.root, kBlockBytes, round));
     reader.unpin();
     highest = std::max<std::uint64_t>(highest, blocks_[0].offset());
   }
@@ -292,7 +292,7 @@ TEST_F(BorrowedStore, UsesChunksBehindTheImageAgainMeanwhile) {
   must(store_->check());
   for (int i = 1; i < kBlocks; ++i)
     if (is_live(i)) {
-      EXPECT_TRUE(filled(store_->window(), blocks_[i], kBlockOctets, 7)) << i;
+      EXPECT_TRUE(filled(store_->window(), blocks_[i], kBlockBytes, 7)) << i;
     }
 }
 
@@ -309,10 +309,10 @@ TEST_F(BorrowedStore, IsLikeAnyOtherWhenItWasSettled) {
   store_.emplace(must(Store::attach(options(folder_))));
   slots_.emplace(must(SlotTable::open(folder_.slots(), folder_.store(), kLayout)));
   store_->set_slots(&*slots_);
-  EXPECT_TRUE(filled(store_->window(), store_->current().root, kBlockOctets, 99));
+  EXPECT_TRUE(filled(store_->window(), store_->current().root, kBlockBytes, 99));
   for (int i = 1; i < kBlocks; ++i)
     if (is_live(i)) {
-      EXPECT_TRUE(filled(store_->window(), blocks_[i], kBlockOctets, i)) << i;
+      EXPECT_TRUE(filled(store_->window(), blocks_[i], kBlockBytes, i)) << i;
     }
   must(store_->check());
 }
@@ -322,7 +322,7 @@ TEST_F(BorrowedStore, FindsDamageWhileItCopies) {
   std::uint32_t last = image_.mapped - 1;
   image_.damage(last);
   EXPECT_EQ(image_.borrowing->copy(image_, always).error().code, Errc::kCorrupt);
-  EXPECT_LT(image_.borrowing->copied(), image_.borrowing->octets());
+  EXPECT_LT(image_.borrowing->copied(), image_.borrowing->bytes());
 }
 
 TEST_F(BorrowedStore, WaitsForMemory) {

@@ -32,7 +32,7 @@ TEST(Isolation, ReadersMappingCannotBeMadeWritable) {
   Reader reader = must(Reader::attach(folder.store(), kLayout, 0, must(slots.descriptor(0))));
   const Reader::View view = reader.pin();
   void* page = const_cast<std::byte*>(view.window.base());
-  EXPECT_NE(::mprotect(page, kPageOctets, PROT_READ | PROT_WRITE), 0);
+  EXPECT_NE(::mprotect(page, kPageBytes, PROT_READ | PROT_WRITE), 0);
   EXPECT_EQ(errno, EACCES);
 }
 
@@ -54,8 +54,8 @@ class ForeignManager : public ::testing::Test {
     ::close(hold[0]);
     ready_ = Fd(ready[0]);
     hold_ = Fd(hold[1]);
-    char octet = 0;
-    ASSERT_EQ(::read(ready_.get(), &octet, 1), 1) << "the manager did not start";
+    char byte = 0;
+    ASSERT_EQ(::read(ready_.get(), &byte, 1), 1) << "the manager did not start";
   }
   void TearDown() override {
     if (manager_ == 0) return;
@@ -70,9 +70,9 @@ class ForeignManager : public ::testing::Test {
     SlotTable slots = must(SlotTable::open(folder_.slots(), folder_.store(), kLayout));
     must(slots.add(0));
     must(slots.add(1));
-    char octet = 1;
-    if (::write(ready, &octet, 1) != 1) return 2;
-    return ::read(hold, &octet, 1) == 0 ? 0 : 3;  // until the test, or its process, ends
+    char byte = 1;
+    if (::write(ready, &byte, 1) != 1) return 2;
+    return ::read(hold, &byte, 1) == 0 ? 0 : 3;  // until the test, or its process, ends
   }
 
   /// Runs `body` as `user`; it gives 0 when all went as it should.
@@ -166,7 +166,7 @@ TEST(Isolation, ASlotFileCutAnywhereIsNotIntact) {
               Store store = must(Store::create(options(folder)));
               SlotTable slots = must(SlotTable::open(folder.slots(), folder.store(), kLayout));
               for (const std::uint64_t left :
-                   {kSlotFileOctets - 1, kScratchOffset, kPageOctets, std::uint64_t{1}}) {
+                   {kSlotFileBytes - 1, kScratchOffset, kPageBytes, std::uint64_t{1}}) {
                 must(slots.add(0));
                 const Fd worker = must(slots.descriptor(0));
                 if (!slots.intact(0)) return 1;
@@ -185,8 +185,7 @@ TEST(Isolation, OtherBusErrorsStillEndTheProcess) {
               ::signal(SIGBUS, SIG_DFL);
               must(install_slot_guard());
               const Fd empty(::open((folder.path() + "/empty").c_str(), O_RDWR | O_CREAT, 0600));
-              const void* page =
-                  ::mmap(nullptr, kPageOctets, PROT_READ, MAP_SHARED, empty.get(), 0);
+              const void* page = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, empty.get(), 0);
               return static_cast<int>(*static_cast<const volatile char*>(page));
             }),
             -SIGBUS);

@@ -72,20 +72,20 @@ TEST(Memory, AStoreThatIsTightForWhatWaitsAloneDoesNotStayTight) {
   store.set_slots(&slots);
   std::vector<Ref<>> blocks;
   Transaction taking = store.begin();
-  for (int i = 0; i < 200; ++i) blocks.push_back(must(taking.allocate(kChunkOctets)));
+  for (int i = 0; i < 200; ++i) blocks.push_back(must(taking.allocate(kChunkBytes)));
   must(store.publish(std::move(taking), {}, 0));
   SlotTable::OwnPin image = slots.pin_own(store.current().number);
   Transaction giving = store.begin();
-  for (const Ref<> block : blocks) giving.release(block, kChunkOctets);
+  for (const Ref<> block : blocks) giving.release(block, kChunkBytes);
   must(store.publish(std::move(giving), {}, 0));
   Transaction filler = store.begin_private();
-  while (!store.low_space()) must(filler.allocate(kChunkOctets));
+  while (!store.low_space()) must(filler.allocate(kChunkBytes));
   EXPECT_FALSE(store.low_space_without_pins());
   Transaction update = store.begin();
-  const auto chunks = [](std::uint64_t number) { return number * kChunkOctets; };
+  const auto chunks = [](std::uint64_t number) { return number * kChunkBytes; };
   EXPECT_TRUE(update.can_afford(chunks(20)));
   EXPECT_FALSE(update.can_afford(chunks(25)));
-  while (filler.allocate(kChunkOctets)) continue;
+  while (filler.allocate(kChunkBytes)) continue;
   EXPECT_FALSE(store.low_space_without_pins());
   EXPECT_FALSE(update.can_afford(0)) << "it would be refused soon";
   update.use_reserve(Reserve::kHalf);
@@ -94,7 +94,7 @@ TEST(Memory, AStoreThatIsTightForWhatWaitsAloneDoesNotStayTight) {
   store.reclaim();
   EXPECT_FALSE(store.low_space());
   EXPECT_TRUE(update.can_afford(kReach));
-  while (!store.low_space()) must(filler.allocate(kChunkOctets));
+  while (!store.low_space()) must(filler.allocate(kChunkBytes));
   EXPECT_TRUE(store.low_space_without_pins());
   EXPECT_FALSE(update.can_afford(0));
   store.set_slots(nullptr);
@@ -109,7 +109,7 @@ TEST(Memory, RunsAboveTheLimitAreRefused) {
   must(transaction.allocate(3 * kMiB));
 }
 
-/// Runs `body(path)` in a child that has a tmpfs of `octets` of its own at `path`.
+/// Runs `body(path)` in a child that has a tmpfs of `bytes` of its own at `path`.
 template <class Body>
 int with_small_tmpfs(const Folder& folder, const char* size, Body&& body) {
   return in_child([&] {
@@ -170,7 +170,7 @@ TEST(Memory, SmallStoreIsSmall) {
   Transaction transaction = store.begin();
   const Ref<> block = put(transaction, 10'000, 1);
   must(store.publish(std::move(transaction), block, 0));
-  EXPECT_LE(memory_of(folder), 4 * kChunkOctets);
+  EXPECT_LE(memory_of(folder), 4 * kChunkBytes);
 }
 
 TEST(Memory, EmptiedChunksGoBackToTheMachine) {

@@ -18,19 +18,19 @@ class Reading : public ::testing::Test {
   [[nodiscard]] Reader attach() const {
     return must(Reader::attach(folder_.store(), kLayout, 0, must(slots_.descriptor(0))));
   }
-  /// Publishes a version whose root is one block of `octets` octets of `value`.
-  void publish(std::size_t octets, int value) {
+  /// Publishes a version whose root is one block of `bytes` bytes of `value`.
+  void publish(std::size_t bytes, int value) {
     Transaction transaction = store_.begin();
-    if (const Ref<> old = store_.current().root) transaction.release(old, octets_);
-    const Ref<> block = put(transaction, octets, value);
+    if (const Ref<> old = store_.current().root) transaction.release(old, bytes_);
+    const Ref<> block = put(transaction, bytes, value);
     must(store_.publish(std::move(transaction), block, 0));
-    octets_ = octets;
+    bytes_ = bytes;
   }
 
   Folder folder_;
   Store store_ = must(Store::create(options(folder_, 4 * kMiB)));
   SlotTable slots_ = must(SlotTable::open(folder_.slots(), folder_.store(), kLayout));
-  std::size_t octets_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 TEST_F(Reading, PinShowsTheCurrentVersion) {

@@ -64,7 +64,7 @@ TEST(Store, DroppedTransactionLeavesNothing) {
     for (int i = 0; i < 1000; ++i) put(transaction, 1000, i);
   }
   EXPECT_EQ(store.stats().chunks_in_use, before.chunks_in_use);
-  EXPECT_EQ(store.stats().live_octets, before.live_octets);
+  EXPECT_EQ(store.stats().live_bytes, before.live_bytes);
   must(store.check());
 }
 

@@ -95,16 +95,16 @@ int in_child(Body&& body) {
   return end_of(start_child(std::forward<Body>(body)));
 }
 
-/// A block filled with one octet value.
-inline Ref<> put(Transaction& transaction, std::size_t octets, int value) {
-  const Ref<> ref = must(transaction.allocate(octets));
-  std::memset(transaction.writable(ref), value, octets);
+/// A block filled with one byte value.
+inline Ref<> put(Transaction& transaction, std::size_t bytes, int value) {
+  const Ref<> ref = must(transaction.allocate(bytes));
+  std::memset(transaction.writable(ref), value, bytes);
   return ref;
 }
-inline bool filled(const Window& window, Ref<> ref, std::size_t octets, int value) {
-  const std::byte* block = window.at(ref, octets);
+inline bool filled(const Window& window, Ref<> ref, std::size_t bytes, int value) {
+  const std::byte* block = window.at(ref, bytes);
   if (block == nullptr) return false;
-  for (std::size_t i = 0; i < octets; ++i)
+  for (std::size_t i = 0; i < bytes; ++i)
     if (block[i] != static_cast<std::byte>(value)) return false;
   return true;
 }

@@ -25,16 +25,16 @@ TEST_F(Transactions, BlocksAreAlignedAndDoNotOverlap) {
   Transaction transaction = store_.begin();
   std::set<std::uint64_t> starts;
   std::uint64_t total = 0;
-  for (std::size_t octets = 0; octets < 3000; octets += 7) {
-    const Ref<> block = must(transaction.allocate(octets));
+  for (std::size_t bytes = 0; bytes < 3000; bytes += 7) {
+    const Ref<> block = must(transaction.allocate(bytes));
     EXPECT_EQ(block.offset() % kUnit, 0U);
-    const std::size_t size = block_octets(std::max<std::size_t>(octets, 1));
+    const std::size_t size = block_octets(std::max<std::size_t>(bytes, 1));
     const auto next = starts.lower_bound(block.offset());
     EXPECT_TRUE(next == starts.end() || block.offset() + size <= *next);
     starts.insert(block.offset());
     total += size;
   }
-  EXPECT_EQ(transaction.allocated_octets(), total);
+  EXPECT_EQ(transaction.allocated_bytes(), total);
 }
 
 TEST_F(Transactions, FreshMeansMadeInThisTransaction) {
@@ -59,11 +59,11 @@ TEST_F(Transactions, FreshMeansMadeInThisTransaction) {
 }
 
 TEST_F(Transactions, ReleasingAFreshBlockBalances) {
-  const std::uint64_t before = store_.stats().live_octets;
+  const std::uint64_t before = store_.stats().live_bytes;
   Transaction transaction = store_.begin();
   for (int i = 0; i < 100; ++i) transaction.release(put(transaction, 5000, 1), 5000);
   publish(std::move(transaction));
-  EXPECT_LE(store_.stats().live_octets, before + 200);  // a longer list in the root block
+  EXPECT_LE(store_.stats().live_bytes, before + 200);  // a longer list in the root block
   store_.reclaim();
   EXPECT_LE(store_.stats().chunks_in_use, 2U);
 }
@@ -73,12 +73,12 @@ TEST_F(Transactions, LiveOctetsAreTheBlocksOfTheVersion) {
   const Ref<> small = put(transaction, 1001, 1);
   const Ref<> large = put(transaction, 70'001, 1);
   publish(std::move(transaction), small);
-  const std::uint64_t with_both = store_.stats().live_octets;
+  const std::uint64_t with_both = store_.stats().live_bytes;
   Transaction second = store_.begin();
   second.release(large, 70'001);
   publish(std::move(second), small);
   // The root blocks differ by at most a few list entries.
-  EXPECT_NEAR(static_cast<double>(with_both - store_.stats().live_octets), 70'008.0, 64.0);
+  EXPECT_NEAR(static_cast<double>(with_both - store_.stats().live_bytes), 70'008.0, 64.0);
 }
 
 TEST_F(Transactions, DoubleReleaseIsRefusedBeforeAnythingIsPublished) {
@@ -252,7 +252,7 @@ TEST_F(Transactions, VersionWithThousandsOfChunksIsPublishedWhole) {
   Transaction transaction = large.begin();
   Ref<> last;
   // A block per chunk makes the list of counts longer than one chunk.
-  for (int i = 0; i < 20'000; ++i) last = must(transaction.allocate(kChunkOctets));
+  for (int i = 0; i < 20'000; ++i) last = must(transaction.allocate(kChunkBytes));
   must(large.publish(std::move(transaction), last, 0));
   must(large.check());
   Transaction small = large.begin();

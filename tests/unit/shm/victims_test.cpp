@@ -15,7 +15,7 @@ namespace {
 using namespace test;
 
 constexpr std::size_t kBlock = 4096;
-constexpr int kBlocksPerChunk = static_cast<int>(kChunkOctets / kBlock);
+constexpr int kBlocksPerChunk = static_cast<int>(kChunkBytes / kBlock);
 constexpr std::uint64_t kLimit = 64;  // chunks
 
 class Victims : public ::testing::Test {
@@ -41,7 +41,7 @@ class Victims : public ::testing::Test {
   [[nodiscard]] std::uint64_t left() const { return kLimit - store_->stats().chunks_in_use; }
   /// Takes chunks until so many are left.
   void take_until(Transaction& transaction, std::uint64_t rest) {
-    while (left() > rest) must(transaction.allocate(kChunkOctets));
+    while (left() > rest) must(transaction.allocate(kChunkBytes));
   }
   /// How many blocks the victims have, and that all others have no fewer than any of them.
   std::vector<int> expect_emptiest() {
@@ -57,14 +57,14 @@ class Victims : public ::testing::Test {
     }
     return victims;
   }
-  static std::uint64_t octets(const std::vector<int>& blocks) {
+  static std::uint64_t bytes(const std::vector<int>& blocks) {
     std::uint64_t sum = 0;
     for (const int count : blocks) sum += static_cast<std::uint64_t>(count) * kBlock;
     return sum;
   }
 
   Folder folder_;
-  std::optional<Store> store_{must(Store::create(options(folder_, kLimit* kChunkOctets)))};
+  std::optional<Store> store_{must(Store::create(options(folder_, kLimit* kChunkBytes)))};
   std::vector<Ref<>> first_;  // block of each chunk
   std::vector<int> kept_;     // blocks that are left in it
 };
@@ -76,9 +76,9 @@ TEST_F(Victims, AreTheEmptiestThatThereIsRoomToCopy) {
   EXPECT_EQ(victims.size(), chosen);
   EXPECT_GT(chosen, 10U);
   EXPECT_LT(chosen, 45U);
-  const std::uint64_t room = left() * kChunkOctets;
-  EXPECT_LE(octets(victims), room / 2);
-  EXPECT_GT(octets(victims) + kBlocksPerChunk * kBlock, room / 2 - kChunkOctets / 2)
+  const std::uint64_t room = left() * kChunkBytes;
+  EXPECT_LE(bytes(victims), room / 2);
+  EXPECT_GT(bytes(victims) + kBlocksPerChunk * kBlock, room / 2 - kChunkBytes / 2)
       << "as many as that";
 }
 
@@ -101,7 +101,7 @@ TEST_F(Victims, AreNarrowedDownWhenTheRoomForThemGoes) {
   const std::vector<int> fewer = expect_emptiest();
   EXPECT_LT(fewer.size(), chosen);
   EXPECT_GT(fewer.size(), 0U);
-  EXPECT_LE(octets(fewer), left() * kChunkOctets / 2);
+  EXPECT_LE(bytes(fewer), left() * kChunkBytes / 2);
   take_until(others, 0);
   EXPECT_FALSE(store_->narrow_victims());
   EXPECT_TRUE(expect_emptiest().empty());
@@ -110,29 +110,29 @@ TEST_F(Victims, AreNarrowedDownWhenTheRoomForThemGoes) {
 TEST_F(Victims, CopiesOfThemDoNotTakeTheLastChunk) {
   Transaction transaction = store_->begin_private();
   transaction.use_reserve(Reserve::kAllButLast);
-  while (transaction.allocate(kChunkOctets)) {
+  while (transaction.allocate(kChunkBytes)) {
   }
   EXPECT_EQ(left(), kLastChunks);
   transaction.use_reserve(Reserve::kAll);
-  EXPECT_TRUE(transaction.allocate(kChunkOctets).has_value());
+  EXPECT_TRUE(transaction.allocate(kChunkBytes).has_value());
   EXPECT_EQ(left(), 0U);
 }
 
 TEST_F(Victims, EachTakesOfTheReserveWhatIsIts) {
   Transaction transaction = store_->begin_private();
-  while (transaction.allocate(kChunkOctets)) {
+  while (transaction.allocate(kChunkBytes)) {
   }
   EXPECT_EQ(left(), reserve_chunks(kLimit));
   EXPECT_TRUE(store_->leaves_reserve(Reserve::kKept));
   transaction.use_reserve(Reserve::kHalf);
-  must(transaction.allocate(kChunkOctets));
+  must(transaction.allocate(kChunkBytes));
   EXPECT_FALSE(store_->leaves_reserve(Reserve::kKept));
-  while (transaction.allocate(kChunkOctets)) {
+  while (transaction.allocate(kChunkBytes)) {
   }
   EXPECT_EQ(left(), compaction_chunks(kLimit));
   EXPECT_TRUE(store_->leaves_reserve(Reserve::kHalf));
   transaction.use_reserve();
-  must(transaction.allocate(kChunkOctets));
+  must(transaction.allocate(kChunkBytes));
   EXPECT_FALSE(store_->leaves_reserve(Reserve::kHalf));
   EXPECT_TRUE(store_->leaves_reserve(Reserve::kAllButLast));
 }
@@ -146,7 +146,7 @@ class LoweredLimit : public Victims {
   LoweredLimit() { make_thin(45); }
   void lower() {
     store_.reset();
-    store_.emplace(must(Store::attach(options(folder_, kLowered * kChunkOctets))));
+    store_.emplace(must(Store::attach(options(folder_, kLowered * kChunkBytes))));
     store_->set_slots(nullptr);
     store_->reclaim();
     in_use_ = store_->stats().chunks_in_use;
@@ -161,11 +161,11 @@ TEST_F(LoweredLimit, LetsDeletesAndCompactionGoOnAndNothingElse) {
   EXPECT_TRUE(store_->leaves_reserve(Reserve::kHalf));
   {
     Transaction adds = store_->begin_private();
-    EXPECT_EQ(adds.allocate(kChunkOctets).error().code, Errc::kFull);
+    EXPECT_EQ(adds.allocate(kChunkBytes).error().code, Errc::kFull);
     adds.use_reserve(Reserve::kHalf);
-    must(adds.allocate(kChunkOctets));
+    must(adds.allocate(kChunkBytes));
     adds.use_reserve();
-    while (adds.allocate(kChunkOctets)) {
+    while (adds.allocate(kChunkBytes)) {
     }
     EXPECT_EQ(store_->stats().chunks_in_use, in_use_ + kBeyond);
   }
@@ -178,7 +178,7 @@ TEST_F(LoweredLimit, IsNearerTheLessIsInUse) {
   const auto most = [&] {
     Transaction all = store_->begin_private();
     all.use_reserve();
-    while (all.allocate(kChunkOctets)) {
+    while (all.allocate(kChunkBytes)) {
     }
     return store_->stats().chunks_in_use;
   };
@@ -195,7 +195,7 @@ TEST_F(LoweredLimit, IsNearerTheLessIsInUse) {
     must(store_->check());
   }
   Transaction adds = store_->begin_private();
-  EXPECT_TRUE(adds.allocate(kChunkOctets).has_value());
+  EXPECT_TRUE(adds.allocate(kChunkBytes).has_value());
 }
 
 /// Each restart of a full store would give it more.
@@ -205,11 +205,11 @@ TEST_F(LoweredLimit, IsNoneWhereDeletesHaveTheirRoom) {
   take_until(transaction, compaction_chunks(kLimit) + 1);
   must(store_->publish(std::move(transaction), first_[0], 0));
   store_.reset();
-  store_.emplace(must(Store::attach(options(folder_, kLimit * kChunkOctets))));
+  store_.emplace(must(Store::attach(options(folder_, kLimit * kChunkBytes))));
   store_->set_slots(nullptr);
   Transaction all = store_->begin_private();
   all.use_reserve();
-  while (all.allocate(kChunkOctets)) {
+  while (all.allocate(kChunkBytes)) {
   }
   EXPECT_EQ(left(), 0U);
 }
@@ -225,7 +225,7 @@ TEST_F(LoweredLimit, IsTheLimitOfAStoreThatHasLess) {
   ASSERT_LT(in_use_, kLowered);
   Transaction all = store_->begin_private();
   all.use_reserve();
-  while (all.allocate(kChunkOctets)) {
+  while (all.allocate(kChunkBytes)) {
   }
   EXPECT_EQ(store_->stats().chunks_in_use, kLowered);
 }

@@ -24,10 +24,10 @@ std::uint64_t limit_in(const std::string& path) {
 }
 
 TEST(WholeReach, IsTheLimitWhateverIsConfigured) {
-  constexpr std::uint64_t kMost = kMaxChunks * kChunkOctets;
+  constexpr std::uint64_t kMost = kMaxChunks * kChunkBytes;
   static_assert(kMost < kReach, "the tables are within the reach");
   const Folder folder;
-  for (const std::uint64_t configured : {kMost - kChunkOctets, kMost, kReach, 2 * kReach}) {
+  for (const std::uint64_t configured : {kMost - kChunkBytes, kMost, kReach, 2 * kReach}) {
     const auto expect_limit = [&] {
       EXPECT_EQ(limit_in(folder.store()), std::min(configured, kMost)) << configured;
     };
@@ -55,7 +55,7 @@ TEST(WholeReach, WhenItIsTakenDeletesLeaveCompactionTheRest) {
   pool.adopt({}, 1);
   ASSERT_EQ(pool.reclaim(), kFree) << "nobody reads";
   EXPECT_FALSE(pool.leaves_reserve(Reserve::kHalf));
-  constexpr auto kWhole = static_cast<std::uint32_t>(kChunkOctets);
+  constexpr auto kWhole = static_cast<std::uint32_t>(kChunkBytes);
   const auto deletes = pool.take(kWhole, Reserve::kHalf);
   ASSERT_FALSE(deletes);
   EXPECT_EQ(deletes.error().code, Errc::kFull);

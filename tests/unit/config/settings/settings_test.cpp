@@ -1,6 +1,6 @@
 #include "config/settings/settings.h"
 
-#include "load_fixture.h"
+#include "tests/unit/config/load_fixture.h"
 
 namespace pando::config {
 namespace {

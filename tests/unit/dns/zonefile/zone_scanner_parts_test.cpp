@@ -47,7 +47,7 @@ class ZoneScannerParts : public ::testing::Test {
     ScanOptions options;
     options.origin = Name::from_text("example.").value();
     options.max_errors = 3;
-    options.octets_read = &octets;
+    options.bytes_read = &octets;
     const RecordSink sink = [&result](const ScannedRecord& record) -> Status {
       const std::string owner = to_text(record.owner);
       if (owner.starts_with("bad")) return fail(Errc::kInvalid, "refused {}", owner);

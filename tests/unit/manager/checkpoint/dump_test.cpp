@@ -1,4 +1,4 @@
-// Dumps: what is written is what a store is made from again, and whatever is wrong with the octets,
+// Dumps: what is written is what a store is made from again, and whatever is wrong with the bytes,
 // they are refused rather than served.
 
 #include <gmock/gmock.h>
@@ -29,18 +29,18 @@ using testing::Parts;
 using testing::record;
 using testing::soa_line;
 
-/// What is read back from octets.
-zone::DumpReader::Source source_of(const Bytes& octets) {
-  return [&octets, at = std::size_t{0}](std::span<std::uint8_t> into) mutable {
-    const std::size_t got = std::min(into.size(), octets.size() - at);
-    std::copy_n(octets.begin() + static_cast<std::ptrdiff_t>(at), got, into.begin());
+/// What is read back from bytes.
+zone::DumpReader::Source source_of(const Bytes& bytes) {
+  return [&bytes, at = std::size_t{0}](std::span<std::uint8_t> into) mutable {
+    const std::size_t got = std::min(into.size(), bytes.size() - at);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), got, into.begin());
     at += got;
     return Result<std::size_t>(got);
   };
 }
 
-Result<zone::DumpCounts> check(const Bytes& octets) {
-  auto reader = zone::DumpReader::open(source_of(octets), "f");
+Result<zone::DumpCounts> check(const Bytes& bytes) {
+  auto reader = zone::DumpReader::open(source_of(bytes), "f");
   if (!reader) return pass(reader);
   return zone::check_dump(*reader);
 }
@@ -49,8 +49,8 @@ Result<zone::DumpCounts> check(const Bytes& octets) {
 class Target {
  public:
   Target() : store_(make()) {}
-  Result<LoadedDump> load(const Bytes& octets, const zone::DataLimits& limits = {}) {
-    auto reader = zone::DumpReader::open(source_of(octets), "f");
+  Result<LoadedDump> load(const Bytes& bytes, const zone::DataLimits& limits = {}) {
+    auto reader = zone::DumpReader::open(source_of(bytes), "f");
     if (!reader) return pass(reader);
     return load_dump(store_, *reader, limits);
   }
@@ -106,10 +106,10 @@ class Dump : public ::testing::Test {
     must(parts_.apply(out, in));
   }
   Bytes dump(std::vector<zone::DumpNote> notes = {}) {
-    Bytes octets;
+    Bytes bytes;
     zone::DumpWriter writer(
         [&](ByteView part) -> Status {
-          append(octets, part);
+          append(bytes, part);
           return {};
         },
         {{7, 8}, 1700000000, 3, 42, 0});
@@ -118,8 +118,8 @@ class Dump : public ::testing::Test {
       must(writer.put_zone(zone, parts_.zone.store().side(zone.side_index()), notes));
     });
     must(writer.finish());
-    EXPECT_EQ(octets.size(), writer.octets());
-    return octets;
+    EXPECT_EQ(bytes.size(), writer.bytes());
+    return bytes;
   }
   /// Another zone, without data.
   void configure(std::string_view apex, std::uint32_t side, bool secondary) {
@@ -171,10 +171,10 @@ TEST_F(Dump, LargeZonesAndDifferencesComeInParts) {
     }()));
   update(10, {}, added);
   update(11, {}, {"last 60 A 192.0.2.1"});
-  const Bytes octets = dump();
-  ASSERT_GT(octets.size(), 4 * zone::kDumpPartOctets);
+  const Bytes bytes = dump();
+  ASSERT_GT(bytes.size(), 4 * zone::kDumpPartBytes);
   Target target;
-  must(target.load(octets));
+  must(target.load(bytes));
   EXPECT_EQ(records_of(target.zone("@")), records_of(parts_.zone.zone()));
   EXPECT_EQ(history_of(target.zone("@")), history_of(parts_.zone.zone()));
 }
@@ -186,7 +186,7 @@ TEST_F(Dump, HistoriesAreAsLongAsTheLimitsAllow) {
   limits.history = 2000;
   Target target;
   must(target.load(dump(), limits));
-  EXPECT_LE(target.zone("@").history_octets(), 2000U);
+  EXPECT_LE(target.zone("@").history_bytes(), 2000U);
   const auto all = history_of(parts_.zone.zone());
   const auto kept = history_of(target.zone("@"));
   ASSERT_FALSE(kept.empty());
@@ -310,23 +310,23 @@ TEST_F(DumpOfSaved, TheLostOnesComeWithTheReason) {
 TEST_F(Dump, OneOfTheFirstVersionIsRead) {
   update(10, {}, {"new 60 TXT \"one\""});
   const Bytes now = dump();
-  Bytes old(now.begin(), now.begin() + zone::kDumpHeaderOctets);
+  Bytes old(now.begin(), now.begin() + zone::kDumpHeaderBytes);
   const std::uint64_t nonce = load_be64(old.data() + 16);
   store_be32(old.data() + 8, 1);
   store_be64(old.data() + 72, XXH3_64bits(old.data(), 72));
-  for (std::size_t at = zone::kDumpHeaderOctets; at < now.size();) {
+  for (std::size_t at = zone::kDumpHeaderBytes; at < now.size();) {
     Bytes frame(now.begin() + static_cast<std::ptrdiff_t>(at),
-                now.begin() + static_cast<std::ptrdiff_t>(at + zone::kDumpFrameOctets));
-    const std::uint32_t octets = load_be32(frame.data() + 4);
-    const ByteView body(now.data() + at + zone::kDumpFrameOctets, octets);
+                now.begin() + static_cast<std::ptrdiff_t>(at + zone::kDumpFrameBytes));
+    const std::uint32_t bytes = load_be32(frame.data() + 4);
+    const ByteView body(now.data() + at + zone::kDumpFrameBytes, bytes);
     const bool longer = frame[16] == 1 || frame[16] == 6;
-    const ByteView before = body.first(longer ? octets - 8 : octets);
+    const ByteView before = body.first(longer ? bytes - 8 : bytes);
     store_be32(frame.data() + 4, static_cast<std::uint32_t>(before.size()));
     const std::uint64_t head = XXH3_64bits_withSeed(frame.data(), 24, nonce);
     store_be64(frame.data() + 24, XXH3_64bits_withSeed(before.data(), before.size(), head));
     append(old, frame);
     append(old, before);
-    at += zone::kDumpFrameOctets + octets;
+    at += zone::kDumpFrameBytes + bytes;
   }
   Target target;
   EXPECT_EQ(must(target.load(old)).counts, (zone::DumpCounts{1, 11, 1}));
@@ -338,11 +338,11 @@ TEST_F(Dump, OneThatIsCutOffAnywhereIsRefused) {
   update(10, {}, {"new 60 TXT \"one\""});
   const Bytes whole = dump();
   must(check(whole));
-  for (std::size_t octets = 0; octets < whole.size(); ++octets) {
-    const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(octets));
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
     const auto found = check(part);
-    ASSERT_FALSE(found) << octets;
-    ASSERT_TRUE(found.error().text.starts_with("f: octet ")) << found.error().text;
+    ASSERT_FALSE(found) << bytes;
+    ASSERT_TRUE(found.error().text.starts_with("f: byte ")) << found.error().text;
   }
   Bytes longer = whole;
   longer.push_back(0);
@@ -362,9 +362,9 @@ TEST_F(Dump, AnyBitThatIsAnotherIsFound) {
 /// Streams with right checksums and wrong contents.
 class Crafted {
  public:
-  Crafted() { octets_ = encode(zone::DumpHeader{{1, 2}, 3, 4, 5, 6}); }
+  Crafted() { bytes_ = encode(zone::DumpHeader{{1, 2}, 3, 4, 5, 6}); }
   Crafted& add(const zone::DumpItem& item) {
-    zone::append_dump_record(octets_, item, ++number_, 6);
+    zone::append_dump_record(bytes_, item, ++number_, 6);
     return *this;
   }
   Crafted& zone(std::string_view apex, std::uint64_t records, std::uint32_t serial = 10) {
@@ -388,16 +388,16 @@ class Crafted {
     return add(zone::DumpSaved{{std::string(label), {serial}, 1, 2}});
   }
   Crafted& end() { return add(zone::DumpZoneEnd{}); }
-  const Bytes& finish(const zone::DumpCounts& counts) { return add(counts).octets_; }
+  const Bytes& finish(const zone::DumpCounts& counts) { return add(counts).bytes_; }
   /// The first error of reading it, or of loading.
   std::string error() {
     Target target;
-    const auto loaded = target.load(octets_);
+    const auto loaded = target.load(bytes_);
     return loaded ? "" : loaded.error().text;
   }
 
  private:
-  Bytes octets_;
+  Bytes bytes_;
   std::uint64_t number_ = 0;
 };
 
@@ -449,7 +449,7 @@ TEST(CraftedDump, WhatNoServerCouldServeIsRefused) {
   EXPECT_THAT(Crafted().zone("@", 1).part({"www.other. 60 A 192.0.2.1"}).error(),
               HasSubstr("is not in"));
   zone::DumpPart part{{name("@"), {}, {{name("@"), dns::RRType::kA, {60}, {1, 2, 3}}}}};
-  EXPECT_THAT(Crafted().zone("@", 1).add(part).error(), HasSubstr("octet"));
+  EXPECT_THAT(Crafted().zone("@", 1).add(part).error(), HasSubstr("byte"));
   part.records.added[0].type = dns::RRType{255};
   EXPECT_THAT(Crafted().zone("@", 1).add(part).error(), HasSubstr("no zone has that"));
   part.records = {name("other."), {}, {}};
@@ -489,11 +489,11 @@ TEST(CraftedDump, AStampIsThatOfTheFileThatTheZoneNames) {
 }
 
 TEST(CraftedDump, ALengthThatLiesTakesNoMemory) {
-  Bytes octets = encode(zone::DumpHeader{{1, 2}, 3, 4, 5, 6});
-  zone::append_dump_record(octets, zone::DumpZoneEnd{}, 1, 6);
-  store_be32(octets.data() + zone::kDumpHeaderOctets + 4, zone::kMaxDumpBody);
+  Bytes bytes = encode(zone::DumpHeader{{1, 2}, 3, 4, 5, 6});
+  zone::append_dump_record(bytes, zone::DumpZoneEnd{}, 1, 6);
+  store_be32(bytes.data() + zone::kDumpHeaderBytes + 4, zone::kMaxDumpBody);
   std::size_t largest = 0;
-  auto source = source_of(octets);
+  auto source = source_of(bytes);
   auto reader = must(zone::DumpReader::open(
       [&](std::span<std::uint8_t> into) {
         largest = std::max(largest, into.size());
@@ -521,7 +521,7 @@ TEST_F(DumpFile, IsWholeAndForItsOwnerAlone) {
   update(10, {}, {"new 60 A 192.0.2.1"});
   const WrittenDump written = must(write(path("d")));
   EXPECT_EQ(written.counts.zones, 1U);
-  EXPECT_EQ(written.octets, std::filesystem::file_size(path("d")));
+  EXPECT_EQ(written.bytes, std::filesystem::file_size(path("d")));
   struct stat status{};
   ASSERT_EQ(::stat(path("d").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
@@ -629,7 +629,7 @@ TEST_F(DumpFile, NoneIsNothingAndADamagedOneIsToldOf) {
   EXPECT_EQ(must(start.find()), nullptr);
   must(write(PlacedDump::path_in(path("other"))));
   std::filesystem::resize_file(PlacedDump::path_in(path("other")), 300);
-  EXPECT_THAT(start.run().error().text, HasSubstr("other/store.dump: octet "));
+  EXPECT_THAT(start.run().error().text, HasSubstr("other/store.dump: byte "));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // An image on disk, looked at without a manager: what is sound is walked like a store, and whatever
-// is wrong with its octets is one line.
+// is wrong with its bytes is one line.
 
 #include "shm/inspect/image_inspection.h"
 
@@ -40,8 +40,8 @@ class Inspected : public ::testing::Test {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  static void write(const std::string& path, const std::string& octets) {
-    std::ofstream(path, std::ios::binary) << octets;
+  static void write(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
   }
   Result<ImageInspection> open(std::uint64_t layout = zone::layout_fingerprint()) {
     return ImageInspection::open(path_, layout);
@@ -88,43 +88,43 @@ TEST_F(Inspected, AnyOctetOfTheIndexThatIsAnotherIsFound) {
 
 TEST_F(Inspected, DamagedChunksAreCountedAndNamed) {
   const shm::ImageIndex index = must(shm::decode_image_index([this] {
-    const std::string octets = contents(path_);
-    return Bytes(octets.begin(), octets.end());
+    const std::string bytes = contents(path_);
+    return Bytes(bytes.begin(), bytes.end());
   }()));
-  std::string octets = contents(chunks_);
+  std::string bytes = contents(chunks_);
   std::uint32_t first = shm::kMaxImageChunks;
   unsigned damaged = 0;
   for (std::uint32_t number = 0; number < index.state.chunks.size(); ++number) {
     if (index.state.chunks[number].count == 0) continue;
-    octets[shm::image_chunk_offset(number) + index.state.chunks[number].used - 1] ^= 1;
+    bytes[shm::image_chunk_offset(number) + index.state.chunks[number].used - 1] ^= 1;
     first = std::min(first, number);
     ++damaged;
   }
-  write(chunks_, octets);
+  write(chunks_, bytes);
   const auto image = open();
   ASSERT_FALSE(image);
   EXPECT_EQ(image.error().code, Errc::kCorrupt);
   EXPECT_EQ(image.error().text,
-            fmt::format("{}: {} of its chunks are damaged, the first one at octet {}", chunks_,
+            fmt::format("{}: {} of its chunks are damaged, the first one at byte {}", chunks_,
                         damaged, shm::image_chunk_offset(first)));
 }
 
 TEST_F(Inspected, WhatIsCutOffOrMissingIsNamed) {
   const std::string index = contents(path_);
   const std::string chunks = contents(chunks_);
-  for (const std::size_t octets :
+  for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{7}, std::size_t{60}, std::size_t{90}, index.size() - 1}) {
-    write(path_, index.substr(0, octets));
-    EXPECT_THAT(open().error().text, StartsWith(path_ + ": ")) << octets;
+    write(path_, index.substr(0, bytes));
+    EXPECT_THAT(open().error().text, StartsWith(path_ + ": ")) << bytes;
   }
   write(path_, index);
-  for (const std::size_t octets :
+  for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{10}, std::size_t{65'536}, chunks.size() - 1}) {
-    write(chunks_, chunks.substr(0, octets));
+    write(chunks_, chunks.substr(0, bytes));
     const auto image = open();
-    ASSERT_FALSE(image) << octets;
+    ASSERT_FALSE(image) << bytes;
     EXPECT_EQ(image.error().code, Errc::kCorrupt);
-    EXPECT_THAT(image.error().text, StartsWith(chunks_ + ": ")) << octets;
+    EXPECT_THAT(image.error().text, StartsWith(chunks_ + ": ")) << bytes;
   }
   std::filesystem::remove(chunks_);
   EXPECT_EQ(open().error().text, chunks_ + ": no such file");

@@ -15,7 +15,7 @@ using shm::test::must;
 
 class Lending : public ::testing::Test {
  protected:
-  Lending() { std::ofstream(path_, std::ios::binary) << std::string(shm::kChunkOctets + 100, 'x'); }
+  Lending() { std::ofstream(path_, std::ios::binary) << std::string(shm::kChunkBytes + 100, 'x'); }
 
   shm::test::Folder folder_;
   std::string path_ = folder_.path() + "/image.0123456789abcdef";
@@ -30,12 +30,12 @@ TEST_F(Lending, LastsAsLongAsAnyCopyOfTheDescriptor) {
   one.fd = Fd();
   other.fd = Fd();
   EXPECT_TRUE(is_lent(path_)) << "a worker has it";
-  void* mapped = ::mmap(nullptr, shm::kChunkOctets, PROT_READ, MAP_SHARED, passed_on.get(),
-                        static_cast<off_t>(shm::kChunkOctets));
+  void* mapped = ::mmap(nullptr, shm::kChunkBytes, PROT_READ, MAP_SHARED, passed_on.get(),
+                        static_cast<off_t>(shm::kChunkBytes));
   ASSERT_NE(mapped, MAP_FAILED);
   passed_on = Fd();
   EXPECT_TRUE(is_lent(path_)) << "it reads from it";
-  ::munmap(mapped, shm::kChunkOctets);
+  ::munmap(mapped, shm::kChunkBytes);
   EXPECT_FALSE(is_lent(path_));
 }
 
@@ -48,8 +48,8 @@ TEST_F(Lending, EndsWithTheProcessThatHasIt) {
     for (;;) ::pause();
     return 0;
   });
-  char octet = 0;
-  ASSERT_EQ(::read(ready[0], &octet, 1), 1);
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   EXPECT_TRUE(is_lent(path_));
   ::kill(reader, SIGKILL);
   EXPECT_EQ(shm::test::end_of(reader), -SIGKILL);
@@ -60,17 +60,17 @@ TEST_F(Lending, EndsWithTheProcessThatHasIt) {
 
 TEST_F(Lending, MakesTheFileAsLongAsAMappingHasToBe) {
   const shm::ImageFile file = must(lend_image(path_, 3));
-  EXPECT_EQ(std::filesystem::file_size(path_), 4 * shm::kChunkOctets);
-  EXPECT_EQ(file.first, shm::kChunkOctets);
-  void* mapped = ::mmap(nullptr, 3 * shm::kChunkOctets, PROT_READ, MAP_SHARED, file.fd.get(),
+  EXPECT_EQ(std::filesystem::file_size(path_), 4 * shm::kChunkBytes);
+  EXPECT_EQ(file.first, shm::kChunkBytes);
+  void* mapped = ::mmap(nullptr, 3 * shm::kChunkBytes, PROT_READ, MAP_SHARED, file.fd.get(),
                         static_cast<off_t>(file.first));
   ASSERT_NE(mapped, MAP_FAILED);
   EXPECT_EQ(static_cast<const char*>(mapped)[99], 'x');
-  EXPECT_EQ(static_cast<const char*>(mapped)[3 * shm::kChunkOctets - 1], '\0');
-  ::munmap(mapped, 3 * shm::kChunkOctets);
+  EXPECT_EQ(static_cast<const char*>(mapped)[3 * shm::kChunkBytes - 1], '\0');
+  ::munmap(mapped, 3 * shm::kChunkBytes);
   EXPECT_EQ(::fcntl(file.fd.get(), F_GETFL) & O_ACCMODE, O_RDONLY) << "workers get it";
   must(lend_image(path_, 2));
-  EXPECT_EQ(std::filesystem::file_size(path_), 4 * shm::kChunkOctets) << "never shorter";
+  EXPECT_EQ(std::filesystem::file_size(path_), 4 * shm::kChunkBytes) << "never shorter";
 }
 
 TEST_F(Lending, NamesAFileThatIsNotThere) {

@@ -94,7 +94,7 @@ class Memory final : public shm::ImageSource {
       : window_(window), complete_(std::move(complete)) {}
   Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t) override {
     const ByteView from =
-        shm::chunk_octets(window_, chunk, 0, static_cast<std::uint32_t>(into.size()));
+        shm::chunk_bytes(window_, chunk, 0, static_cast<std::uint32_t>(into.size()));
     std::copy(from.begin(), from.end(), into.begin());
     return {};
   }
@@ -118,7 +118,7 @@ class ReplayInLittleRoom : public ReplayOntoImage {
     for (std::uint32_t i = 0; i < records; ++i) group.push_back(text(serial_++));
     journalled(group);
   }
-  /// A store of so many octets at most, made from the present one and `records` behind it.
+  /// A store of so many bytes at most, made from the present one and `records` behind it.
   shm::Store restore(std::uint64_t size_limit, std::uint32_t records) {
     shm::Store& old = parts_.zone.store();
     const shm::ImageCapture capture = old.capture();
@@ -152,7 +152,7 @@ TEST_F(ReplayInLittleRoom, UsesAgainWhatItHasFreed) {
     const std::uint64_t before = parts_.zone.store().current().number;
     const shm::Store made = restore(3 * kMiB, 5000);
     EXPECT_LT(made.current().number - before, 1500U) << "steps that move nothing are no versions";
-    EXPECT_LE(made.stats().peak_chunks * shm::kChunkOctets, 3 * kMiB);
+    EXPECT_LE(made.stats().peak_chunks * shm::kChunkBytes, 3 * kMiB);
     std::filesystem::remove(folder_.store());
   }
 }
@@ -172,7 +172,7 @@ TEST_F(ReplayInLittleRoom, GoesOnAboveALimitThatWasLowered) {
   ASSERT_THAT(replay(parts_.zone.store()), IsEmpty());
   limits_.history = 0;
   constexpr std::uint64_t kLowered = 16;  // chunks
-  const shm::Store made = restore(kLowered * shm::kChunkOctets, 250);
+  const shm::Store made = restore(kLowered * shm::kChunkBytes, 250);
   EXPECT_GT(made.stats().chunks_in_use, kLowered);
 }
 

@@ -23,7 +23,7 @@ using testing::FakeDisk;
 
 constexpr const char* kPath = "/disk/zones.image";
 
-/// What a version is to consist of: a block for each number, filled with an octet, and a list of
+/// What a version is to consist of: a block for each number, filled with an byte, and a list of
 /// their references as the root.
 struct Contents {
   std::map<std::uint32_t, std::uint8_t> blocks;
@@ -33,7 +33,7 @@ struct Contents {
 struct Entry {
   std::uint32_t key;
   std::uint32_t ref;
-  std::uint32_t octets;
+  std::uint32_t bytes;
   std::uint32_t value;
 };
 
@@ -52,7 +52,7 @@ class Blocks {
     for (std::uint64_t i = random() % 6 + 1; i > 0; --i) {
       const auto key = static_cast<std::uint32_t>(random() % 60);
       if (const auto old = next.find(key); old != next.end()) {
-        transaction.release(shm::Ref<>{old->second.ref}, old->second.octets);
+        transaction.release(shm::Ref<>{old->second.ref}, old->second.bytes);
         next.erase(old);
         if (random() % 3 == 0) continue;
       }
@@ -73,7 +73,7 @@ class Blocks {
   /// All blocks are as the list says.
   void check() {
     for (const auto& [key, entry] : entries_)
-      ASSERT_TRUE(shm::test::filled(store_.window(), shm::Ref<>{entry.ref}, entry.octets,
+      ASSERT_TRUE(shm::test::filled(store_.window(), shm::Ref<>{entry.ref}, entry.bytes,
                                     static_cast<int>(entry.value)))
           << "block " << key;
     must(store_.check());
@@ -81,12 +81,12 @@ class Blocks {
 
  private:
   void publish(shm::Transaction&& transaction, std::map<std::uint32_t, Entry>&& next) {
-    if (list_octets_ != 0) transaction.release(store_.current().root, list_octets_);
+    if (list_bytes_ != 0) transaction.release(store_.current().root, list_bytes_);
     std::vector<Entry> list{{static_cast<std::uint32_t>(next.size()), 0, 0, 0}};
     for (const auto& [key, entry] : next) list.push_back(entry);
-    list_octets_ = list.size() * sizeof(Entry);
-    const shm::Ref<> root = must(transaction.allocate(list_octets_));
-    std::memcpy(transaction.writable(root), list.data(), list_octets_);
+    list_bytes_ = list.size() * sizeof(Entry);
+    const shm::Ref<> root = must(transaction.allocate(list_bytes_));
+    std::memcpy(transaction.writable(root), list.data(), list_bytes_);
     must(store_.publish(std::move(transaction), root, store_.current().journal_position + 1));
     entries_ = std::move(next);
   }
@@ -96,12 +96,12 @@ class Blocks {
     const auto* head = store_.window().at(root.as<Entry>());
     ASSERT_NE(head, nullptr);
     for (std::uint32_t i = 1; i <= head->key; ++i) entries_[head[i].key] = head[i];
-    list_octets_ = (head->key + 1) * sizeof(Entry);
+    list_bytes_ = (head->key + 1) * sizeof(Entry);
   }
 
   shm::Store store_;
   std::map<std::uint32_t, Entry> entries_;
-  std::size_t list_octets_ = 0;
+  std::size_t list_bytes_ = 0;
 };
 
 bool at_once(std::uint64_t) { return true; }
@@ -213,7 +213,7 @@ TEST(Image, ASecondCheckpointWritesWhatChanged) {
   host.blocks->change(host.random);
   const Image::Written one = must(host.checkpoint());
   EXPECT_GT(one.chunks, 0U);
-  EXPECT_LT(one.octets, all.octets / 2);
+  EXPECT_LT(one.bytes, all.bytes / 2);
 }
 
 TEST(Image, AnotherProcessGoesOnInTheSameFile) {
@@ -226,7 +226,7 @@ TEST(Image, AnotherProcessGoesOnInTheSameFile) {
     host.blocks->change(host.random);
     const Image::Written more = must(host.checkpoint());
     EXPECT_FALSE(more.anew);
-    EXPECT_LT(more.octets, all.octets);
+    EXPECT_LT(more.bytes, all.bytes);
     const Contents saved = host.blocks->contents();
     must(host.boot());
     EXPECT_EQ(host.blocks->contents(), saved);
@@ -299,7 +299,7 @@ TEST(Image, ThatBecameAnotherOneSinceItWasLookedAtIsReplaced) {
   EXPECT_EQ(host.blocks->contents(), saved);
 }
 
-/// The octets with the checksum that they ought to have.
+/// The bytes with the checksum that they ought to have.
 Bytes sealed(Bytes index) {
   index.resize(index.size() - 8);
   append_be32(index, 0);
@@ -603,7 +603,7 @@ TEST(Image, DamageIsFoundWhereverItIs) {
       const std::uint64_t at = host.random() % damaged.size();
       damaged[at] = static_cast<std::uint8_t>(damaged[at] ^ (1U << host.random() % 8));
       if (const auto status = host.boot(); status) {
-        // An octet that no version uses.
+        // An byte that no version uses.
         EXPECT_NE(path, kPath);
         EXPECT_EQ(host.blocks->contents(), saved);
         host.blocks->check();

@@ -37,9 +37,9 @@ class Refused : public ::testing::Test {
     write(kPath, shm::encode_image_index(index));
     write(shm::image_chunks_path(kPath, file), shm::encode_image_chunks_head(file));
   }
-  void write(const std::string& path, const Bytes& octets) {
+  void write(const std::string& path, const Bytes& bytes) {
     auto file = must(disk_.open(path, OpenMode::kCreate));
-    must(file->write_at(0, octets));
+    must(file->write_at(0, bytes));
   }
   /// Of the start that is tried now.
   Image& image(bool take_copies = false) {

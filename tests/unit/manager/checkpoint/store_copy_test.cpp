@@ -40,16 +40,16 @@ class StoreCopies : public ::testing::Test {
     ASSERT_TRUE(parts.run_until([&] { return result->has_value(); }));
     ASSERT_TRUE((*result)->has_value());
   }
-  void copy(std::uint64_t octets_per_second) {
+  void copy(std::uint64_t bytes_per_second) {
     copy_store(parts.zone.store(), parts.slots, parts.journal, parts.io, parts.pool, disk,
-               {"/disk/copy", ended, octets_per_second},
+               {"/disk/copy", ended, bytes_per_second},
                [this](const Status& status) { done = status; });
   }
-  void dump(std::uint64_t octets_per_second) {
+  void dump(std::uint64_t bytes_per_second) {
     auto history =
         std::make_shared<HistorySource>(native_files(), parts.journal, [](const JournalNote&) {});
     dump_store(parts.zone.store(), parts.slots, parts.journal, parts.io, parts.pool, disk,
-               {"/disk/dump", {5, 6}, history, ended, octets_per_second},
+               {"/disk/dump", {5, 6}, history, ended, bytes_per_second},
                [this](const Result<WrittenDump>& written) {
                  done = written ? Status() : Status(tl::unexpected<Error>(written.error()));
                });
@@ -61,7 +61,7 @@ class StoreCopies : public ::testing::Test {
     ASSERT_FALSE(*done);
     EXPECT_EQ(done->error().code, Errc::kDenied);
     EXPECT_THAT(done->error().text, HasSubstr("the manager is ending"));
-    EXPECT_EQ(writes.load(), first_writes) << "a pace of an octet per second allows no more";
+    EXPECT_EQ(writes.load(), first_writes) << "a pace of an byte per second allows no more";
     EXPECT_THAT(disk.paths(), IsEmpty());
   }
 
@@ -74,7 +74,7 @@ class StoreCopies : public ::testing::Test {
 
 TEST_F(StoreCopies, ACopyIsAnImageOfTheVersion) {
   fill();
-  copy(WriteRateLimiter::kOctetsPerSecond);
+  copy(WriteRateLimiter::kBytesPerSecond);
   ASSERT_TRUE(parts.run_until([&] { return done.has_value(); }));
   must(*done);
   EXPECT_GT(writes.load(), 4);

@@ -176,13 +176,13 @@ TEST_F(UnsecuredJournal, AnImageIsLeftWhenTheStoreHasNoRoomForWhatItHolds) {
   };
   shm::Store& store = parts_.zone.store();
   shm::Transaction taking = store.begin();
-  const shm::Ref<> block = must(taking.allocate(4 * shm::kChunkOctets));
+  const shm::Ref<> block = must(taking.allocate(4 * shm::kChunkBytes));
   const shm::VersionInfo now = store.current();
   must(store.publish(std::move(taking), now.root, now.journal_position));
   write();
   const std::vector<std::string> first = other_disk_.paths();
   shm::Transaction giving = store.begin();
-  giving.release(block, 4 * shm::kChunkOctets);
+  giving.release(block, 4 * shm::kChunkBytes);
   must(store.publish(std::move(giving), now.root, now.journal_position));
   break_disk();
   store.reclaim();

@@ -368,7 +368,7 @@ TEST(Comparison, TakesLittleMemoryInAnyOrder) {
   ZoneStore store(testing::kBasicZone, 256 << 20);
   Lines lines = large_zone(30'000);
   store.put(lines);
-  const std::uint64_t live = store.store().stats().live_octets;
+  const std::uint64_t live = store.store().stats().live_bytes;
   for (const bool in_order : {true, false}) {
     if (!in_order) std::shuffle(lines.begin(), lines.end(), std::mt19937(5));
     zone::Comparison comparison(store.zone());

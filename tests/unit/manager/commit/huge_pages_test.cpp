@@ -14,10 +14,10 @@ class HugePagesTest : public ::testing::Test {
  protected:
   HugePagesTest() : pages_(io_, pool_, zones_.store(), {8 * kMiB, 2}) {}
 
-  void grow(std::uint64_t octets) {
+  void grow(std::uint64_t bytes) {
     auto& store = zones_.store();
     auto transaction = store.begin();
-    for (std::uint64_t got = 0; got < octets; got += kBlock)
+    for (std::uint64_t got = 0; got < bytes; got += kBlock)
       ASSERT_TRUE(transaction.allocate(kBlock));
     ASSERT_TRUE(store.publish(std::move(transaction), store.current().root, 0));
   }

@@ -169,8 +169,8 @@ TEST_F(LargeChange, DoesWhatTheCommitThreadWouldDo) {
   EXPECT_EQ(here.record_count(), there.record_count());
   EXPECT_EQ(here.name_count(), there.name_count());
   EXPECT_EQ(here.data_version(), parts_.committer.current().version());
-  EXPECT_EQ(here.history_octets(), there.history_octets());
-  EXPECT_EQ(parts_.committer.current().history_octets(), here.history_octets());
+  EXPECT_EQ(here.history_bytes(), there.history_bytes());
+  EXPECT_EQ(parts_.committer.current().history_bytes(), here.history_bytes());
   auto history = zone::HistoryReader::from(here, {10});
   ASSERT_TRUE(history.has_value());
   EXPECT_EQ(history->records(), 2U + kNames / 2 + kNames + 1U);
@@ -415,14 +415,14 @@ TEST_F(LargeChange, ThatEndsTheHistoryRetiresItsBlocks) {
   ASSERT_TRUE(
       parts_.apply({kSoa10, "old1 0 A 10.0.0.1"}, {"@ 3600 SOA ns1 admin 11 3600 600 86400 300"})
           .has_value());
-  ASSERT_GT(parts_.zone.zone().history_octets(), 0U);
+  ASSERT_GT(parts_.zone.zone().history_bytes(), 0U);
   limits_.history = 1;
   zone::Changeset changes = large_difference();
   changes.removed[0] = record(kSoa11);
   changes.added[0] = record("@ 3600 SOA ns1 admin 12 3600 600 86400 300");
   ASSERT_TRUE(run(step(std::move(changes))).has_value());
-  EXPECT_EQ(parts_.zone.zone().history_octets(), 0U);
-  EXPECT_EQ(parts_.committer.current().history_octets(), 0U);
+  EXPECT_EQ(parts_.zone.zone().history_bytes(), 0U);
+  EXPECT_EQ(parts_.committer.current().history_bytes(), 0U);
   EXPECT_TRUE(parts_.committer.current().has_retired());
   expect_sound();
   edit([](zone::Draft& draft) -> Status {
@@ -475,7 +475,7 @@ TEST_F(LargeChangeInASmallStore, IsDoneAgainWhenRoomIsShort) {
   gate.reached.get_future().wait();
   std::optional<shm::Transaction> others(parts_.zone.store().begin_private());
   while (!parts_.zone.store().low_space())
-    ASSERT_TRUE(others->allocate(shm::kChunkOctets / 2).has_value());
+    ASSERT_TRUE(others->allocate(shm::kChunkBytes / 2).has_value());
   const auto began = parts_.zone.zone().data_version();
   upkeep.start();
   EXPECT_TRUE(parts_.run_until([&] { return upkeep.counters().steps > 3; }));

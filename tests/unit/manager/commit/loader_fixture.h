@@ -107,17 +107,17 @@ class Loader : public ::testing::Test {
     EXPECT_EQ(parts_.zone.lines(), before);
     EXPECT_EQ(parts_.journal.last_position(), position) << "the journal says all already";
   }
-  /// Breaks the record that has these octets.
+  /// Breaks the record that has these bytes.
   void damage(const std::string& part) {
     const std::string segment = parts_.journal.files().segments.back().path;
-    std::string octets;
+    std::string bytes;
     {
       std::ifstream in(segment, std::ios::binary);
-      octets.assign(std::istreambuf_iterator<char>(in), {});
+      bytes.assign(std::istreambuf_iterator<char>(in), {});
     }
-    ASSERT_NE(octets.find(part), std::string::npos);
-    octets[octets.find(part)] ^= 1;
-    std::ofstream(segment, std::ios::binary | std::ios::in) << octets;
+    ASSERT_NE(bytes.find(part), std::string::npos);
+    bytes[bytes.find(part)] ^= 1;
+    std::ofstream(segment, std::ios::binary | std::ios::in) << bytes;
   }
   static std::string with_serial(int serial) {
     std::string text = kFile;

@@ -24,8 +24,8 @@ using testing::name;
 using testing::Parts;
 using testing::record;
 
-std::uint64_t octets_in_use(Parts& parts) {
-  return parts.zone.store().stats().chunks_in_use * shm::kChunkOctets;
+std::uint64_t bytes_in_use(Parts& parts) {
+  return parts.zone.store().stats().chunks_in_use * shm::kChunkBytes;
 }
 
 void fill(Parts& parts, int names) {
@@ -71,7 +71,7 @@ class Churn {
         [this](Result<zone::Applied> applied) {
           ++answered_;
           failed_ += applied ? 0 : 1;
-          largest = std::max(largest, octets_in_use(parts_));
+          largest = std::max(largest, bytes_in_use(parts_));
           next();
         });
   }
@@ -85,7 +85,7 @@ TEST(StoreUpkeep, AZoneUnderManySmallUpdatesStaysWithinOneAndAHalfTimesItsSize) 
   Parts parts;
   StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
   fill(parts, 10'000);
-  const std::uint64_t start = octets_in_use(parts);
+  const std::uint64_t start = bytes_in_use(parts);
   upkeep.start();
   Churn churn(parts, 10'000, 40'000);
   churn.run(16);
@@ -98,15 +98,15 @@ TEST(StoreUpkeep, AZoneUnderManySmallUpdatesStaysWithinOneAndAHalfTimesItsSize) 
 TEST(StoreUpkeep, AReplacedZoneIsGivenBack) {
   Parts parts;
   fill(parts, 10'000);
-  const std::uint64_t full = parts.zone.store().stats().live_octets;
+  const std::uint64_t full = parts.zone.store().stats().live_bytes;
   bool unloaded = false;
   parts.committer.edit([](zone::Draft& draft) { return draft.unload_zone(name("@")); },
                        [&](const Status&) { unloaded = true; });
   ASSERT_TRUE(parts.run_until([&] { return unloaded; }));
   StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
   upkeep.start();
-  EXPECT_TRUE(parts.run_until([&] { return parts.zone.store().stats().live_octets < full / 20; }));
-  EXPECT_TRUE(parts.run_until([&] { return octets_in_use(parts) < 8 * shm::kChunkOctets; }));
+  EXPECT_TRUE(parts.run_until([&] { return parts.zone.store().stats().live_bytes < full / 20; }));
+  EXPECT_TRUE(parts.run_until([&] { return bytes_in_use(parts) < 8 * shm::kChunkBytes; }));
   upkeep.stop();
 }
 
@@ -138,16 +138,16 @@ void move_on(Parts& parts, int number) {
 TEST(StoreUpkeep, HistoriesAboveTheirTotalAreShortened) {
   Parts parts;
   for (int number = 0; number < 100; ++number) move_on(parts, number);
-  const std::uint64_t before = parts.committer.current().history_octets();
+  const std::uint64_t before = parts.committer.current().history_bytes();
   ASSERT_GT(before, 100U * 100);
   StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
   upkeep.set_history_total(before / 3);
   upkeep.start();
   EXPECT_TRUE(
-      parts.run_until([&] { return parts.committer.current().history_octets() <= before / 3; }));
-  EXPECT_GT(parts.committer.current().history_octets(), before / 6);
+      parts.run_until([&] { return parts.committer.current().history_bytes() <= before / 3; }));
+  EXPECT_GT(parts.committer.current().history_bytes(), before / 6);
   upkeep.set_history_total(0);
-  EXPECT_TRUE(parts.run_until([&] { return parts.committer.current().history_octets() == 0; }));
+  EXPECT_TRUE(parts.run_until([&] { return parts.committer.current().history_bytes() == 0; }));
   upkeep.stop();
 }
 
@@ -179,15 +179,15 @@ TEST(StoreUpkeep, HistoriesStayInAStoreThatIsTightForWhatAnImageHoldsAlone) {
   hold_chunks(parts, image, 100);
   shm::Transaction others = store.begin_private();
   while (!store.low_space()) ASSERT_TRUE(others.allocate(60'000));
-  std::uint64_t before = parts.committer.current().history_octets();
+  std::uint64_t before = parts.committer.current().history_bytes();
   StoreUpkeep upkeep(parts.io, store, parts.committer, {});
   upkeep.start();
   for (int number = 30; number < 60; ++number) {
     move_on(parts, number);
     parts.io.restart();
     parts.io.run_one_for(std::chrono::milliseconds(5));
-    ASSERT_GT(parts.committer.current().history_octets(), before) << "after " << number;
-    before = parts.committer.current().history_octets();
+    ASSERT_GT(parts.committer.current().history_bytes(), before) << "after " << number;
+    before = parts.committer.current().history_bytes();
   }
   ASSERT_TRUE(store.low_space());
   // The next image has come, and now the store is as full without what it held.
@@ -195,7 +195,7 @@ TEST(StoreUpkeep, HistoriesStayInAStoreThatIsTightForWhatAnImageHoldsAlone) {
   upkeep.reclaim();
   ASSERT_FALSE(store.low_space());
   while (!store.low_space()) ASSERT_TRUE(others.allocate(60'000));
-  EXPECT_TRUE(parts.run_until([&] { return parts.committer.current().history_octets() == 0; }));
+  EXPECT_TRUE(parts.run_until([&] { return parts.committer.current().history_bytes() == 0; }));
   upkeep.stop();
   EXPECT_TRUE(store.check().has_value());
 }
@@ -208,20 +208,19 @@ TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
       [](zone::Draft& draft) { return draft.save_version(name("@"), "here", 1, {}); },
       [&](const Status& status) { saved = status.has_value(); });
   ASSERT_TRUE(parts.run_until([&] { return saved; }));
-  const std::uint64_t before = parts.committer.current().history_octets();
+  const std::uint64_t before = parts.committer.current().history_bytes();
   for (int number = 30; number < 40; ++number) move_on(parts, number);
-  const std::uint64_t needed = parts.committer.current().history_octets() - before;
+  const std::uint64_t needed = parts.committer.current().history_bytes() - before;
   StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
   upkeep.set_history_total(0);
   upkeep.start();
-  EXPECT_TRUE(
-      parts.run_until([&] { return parts.committer.current().history_octets() == needed; }));
+  EXPECT_TRUE(parts.run_until([&] { return parts.committer.current().history_bytes() == needed; }));
   // A walk that frees nothing, and then none.
   for (int i = 0; i < 20; ++i) parts.io.run_one_for(std::chrono::milliseconds(30));
   const std::uint64_t steps = upkeep.counters().steps;
   for (int i = 0; i < 20; ++i) parts.io.run_one_for(std::chrono::milliseconds(30));
   EXPECT_EQ(upkeep.counters().steps, steps);
-  EXPECT_EQ(parts.committer.current().history_octets(), needed);
+  EXPECT_EQ(parts.committer.current().history_bytes(), needed);
   upkeep.stop();
 }
 
@@ -229,8 +228,8 @@ TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
 Status take_all_room(Stage& stage) {
   stage.reserve = shm::Reserve::kAll;
   stage.transaction.use_reserve(shm::Reserve::kAll);
-  for (std::size_t octets = shm::kChunkOctets; octets >= shm::kUnit; octets /= 2)
-    while (stage.transaction.allocate(octets)) {
+  for (std::size_t bytes = shm::kChunkBytes; bytes >= shm::kUnit; bytes /= 2)
+    while (stage.transaction.allocate(bytes)) {
     }
   return {};
 }
@@ -247,17 +246,17 @@ TEST(StoreUpkeep, AStepWhoseVersionFindsNoRoomIsNotRepeatedAsItWas) {
   const auto deleted = parts.submit(std::move(scattered));
   ASSERT_TRUE(parts.run_until([&] { return deleted->has_value(); }));
   ASSERT_TRUE((*deleted)->has_value());
-  const std::uint64_t before = octets_in_use(parts);
+  const std::uint64_t before = bytes_in_use(parts);
   StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
   upkeep.start();
   // Upkeep begins its steps itself; what rides along with them comes behind, in the same version.
   bool crowded = true;
-  std::vector<std::uint64_t> steps;  // octets that each moved
+  std::vector<std::uint64_t> steps;  // bytes that each moved
   parts.committer.on_idle_room([&]() -> std::optional<CommitRequest> {
     if (!crowded) return std::nullopt;
     CommitRequest neighbour;
     neighbour.stage = [&](Stage& stage) {
-      steps.push_back(stage.transaction.allocated_octets());
+      steps.push_back(stage.transaction.allocated_bytes());
       return take_all_room(stage);
     };
     neighbour.done = [](const Result<std::uint64_t>& version) { EXPECT_FALSE(version); };
@@ -270,7 +269,7 @@ TEST(StoreUpkeep, AStepWhoseVersionFindsNoRoomIsNotRepeatedAsItWas) {
   EXPECT_TRUE(std::is_sorted(steps.rbegin(), steps.rend())) << "a step grew that found no room";
   EXPECT_LT(steps.back(), steps.front() / 4);
   crowded = false;
-  EXPECT_TRUE(parts.run_until([&] { return octets_in_use(parts) < before * 3 / 4; }));
+  EXPECT_TRUE(parts.run_until([&] { return bytes_in_use(parts) < before * 3 / 4; }));
   EXPECT_TRUE(parts.zone.store().check().has_value());
   upkeep.stop();
 }
@@ -281,13 +280,13 @@ TEST(StoreUpkeep, OfATightStoreLooksForVictimsAgainWhenMuchHasChanged) {
   fill(parts, 8000);
   shm::Transaction others = parts.zone.store().begin_private();
   while (!parts.zone.store().low_space()) ASSERT_TRUE(others.allocate(60'000));
-  const std::uint64_t before = octets_in_use(parts);
+  const std::uint64_t before = bytes_in_use(parts);
   StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, {});
   upkeep.start();
   Churn churn(parts, 8000, 3000);
   churn.run(1);
   upkeep.stop();
-  const std::uint64_t chunks = (octets_in_use(parts) - before) / shm::kChunkOctets;
+  const std::uint64_t chunks = (bytes_in_use(parts) - before) / shm::kChunkBytes;
   ASSERT_GT(chunks, 8U);
   EXPECT_EQ(upkeep.counters().walks, 0U) << "they would gain little";
   EXPECT_GT(upkeep.counters().searches, 0U);
@@ -304,17 +303,17 @@ class LentImage final : public shm::ImageSource {
     std::ofstream file(path_, std::ios::binary);
     for (std::uint32_t chunk = 0; chunk < state.chunks.size(); ++chunk) {
       if (state.chunks[chunk].count == 0) continue;
-      const ByteView octets = shm::chunk_octets(store.window(), chunk, 0, state.chunks[chunk].used);
-      file.seekp(static_cast<std::streamoff>((chunk + 1) * shm::kChunkOctets));
-      file.write(reinterpret_cast<const char*>(octets.data()),
-                 static_cast<std::streamsize>(octets.size()));
+      const ByteView bytes = shm::chunk_bytes(store.window(), chunk, 0, state.chunks[chunk].used);
+      file.seekp(static_cast<std::streamoff>((chunk + 1) * shm::kChunkBytes));
+      file.write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
     }
     file.close();
-    std::filesystem::resize_file(path_, (state.chunks.size() + 1) * shm::kChunkOctets);
+    std::filesystem::resize_file(path_, (state.chunks.size() + 1) * shm::kChunkBytes);
   }
   Status read(std::uint32_t chunk, std::span<std::uint8_t> into, std::uint32_t) override {
     std::ifstream file(path_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>((chunk + 1) * shm::kChunkOctets));
+    file.seekg(static_cast<std::streamoff>((chunk + 1) * shm::kChunkBytes));
     file.read(reinterpret_cast<char*>(into.data()), static_cast<std::streamsize>(into.size()));
     return file ? Status() : fail(Errc::kIo, "chunk {}", chunk);
   }
@@ -417,7 +416,7 @@ class FullStore : public ::testing::Test {
     ADD_FAILURE() << "never refused";
   }
   [[nodiscard]] std::uint64_t limit() {
-    return parts_.zone.store().stats().limit_octets / shm::kChunkOctets;
+    return parts_.zone.store().stats().limit_bytes / shm::kChunkBytes;
   }
   [[nodiscard]] std::uint64_t left() { return limit() - parts_.zone.store().stats().chunks_in_use; }
 
@@ -430,9 +429,9 @@ std::string small_line(int number) {
                      number & 255);
 }
 
-std::string large_line(int number, int octets) {
+std::string large_line(int number, int bytes) {
   std::string line = fmt::format("large{} 300 TXT", number);
-  for (int i = 0; i < octets / 250; ++i) line += fmt::format(" \"{:0>249}\"", number);
+  for (int i = 0; i < bytes / 250; ++i) line += fmt::format(" \"{:0>249}\"", number);
   return line;
 }
 
@@ -454,7 +453,7 @@ TEST_F(FullStore, OfSmallRecordsTakesScatteredDeletesOneByOneAndThenAll) {
     if (rest.removed.size() < 50 && number + 1 < names) continue;
     ASSERT_TRUE(delete_steadily(std::exchange(rest, {name("@"), {}, {}}))) << number;
   }
-  EXPECT_TRUE(parts_.run_until([&] { return octets_in_use(parts_) < 8 * shm::kChunkOctets; }));
+  EXPECT_TRUE(parts_.run_until([&] { return bytes_in_use(parts_) < 8 * shm::kChunkBytes; }));
   EXPECT_GT(fill_up(names, 100, small_line), names * 9 / 10);
   expect_rest();
 }
@@ -467,7 +466,7 @@ TEST_F(FullStore, OfLargeRecordsGivesBackWhatEverySecondDeleteLeft) {
     ASSERT_TRUE(delete_steadily({name("@"), {record(line(number))}, {}})) << number;
   // Half of each chunk is free, and all of that is to be had again.
   EXPECT_TRUE(
-      parts_.run_until([&] { return octets_in_use(parts_) < (std::uint64_t{4} << 20) * 3 / 4; }));
+      parts_.run_until([&] { return bytes_in_use(parts_) < (std::uint64_t{4} << 20) * 3 / 4; }));
   EXPECT_GT(fill_up(names, 1, line), names / 3);
   for (int number = 1; number < names; number += 2)
     ASSERT_TRUE(delete_steadily({name("@"), {record(line(number))}, {}})) << number;
@@ -505,7 +504,7 @@ TEST_F(FullStore, OfNamesThatCameInNoOrderTakesDeletesUntilItIsEmpty) {
     if (rest.removed.size() < 50 && number + 1 < names) continue;
     ASSERT_TRUE(delete_steadily(std::exchange(rest, {name("@"), {}, {}}))) << number;
   }
-  EXPECT_TRUE(parts_.run_until([&] { return octets_in_use(parts_) < 8 * shm::kChunkOctets; }));
+  EXPECT_TRUE(parts_.run_until([&] { return bytes_in_use(parts_) < 8 * shm::kChunkBytes; }));
   expect_rest();
 }
 
@@ -619,7 +618,7 @@ TEST_F(FullStore, OfALimitThatWasLoweredComesDownToItByDeletes) {
   parts_.zone.store().set_slots(&parts_.slots);
   StoreUpkeep upkeep(parts_.io, parts_.zone.store(), parts_.committer, {});
   upkeep.start();
-  ASSERT_GT(octets_in_use(parts_), kLowered * 3 / 2);
+  ASSERT_GT(bytes_in_use(parts_), kLowered * 3 / 2);
   EXPECT_FALSE(submit({name("@"), {}, {record("more 300 A 192.0.2.1")}}));
   zone::Changeset some{name("@"), {}, {}};
   for (int i = 0; i < names * 3 / 4; ++i) {
@@ -627,7 +626,7 @@ TEST_F(FullStore, OfALimitThatWasLoweredComesDownToItByDeletes) {
     if (some.removed.size() < 50) continue;
     ASSERT_TRUE(delete_steadily(std::exchange(some, {name("@"), {}, {}}))) << i;
   }
-  EXPECT_TRUE(parts_.run_until([&] { return octets_in_use(parts_) < kLowered; }));
+  EXPECT_TRUE(parts_.run_until([&] { return bytes_in_use(parts_) < kLowered; }));
   EXPECT_TRUE(
       parts_.run_until([&] { return submit({name("@"), {}, {record("more 300 A 192.0.2.1")}}); }));
   upkeep.stop();

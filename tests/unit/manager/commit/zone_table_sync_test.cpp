@@ -74,21 +74,21 @@ class TableSync : public ::testing::Test {
     log_ = ::testing::internal::GetCapturedStderr();
     return status;
   }
-  /// Until not even one record can be added. Of what is added, `octets` at once.
-  void fill(std::size_t octets) {
-    for (; octets > 0; octets /= 4) fill_but_for(octets);
+  /// Until not even one record can be added. Of what is added, `bytes` at once.
+  void fill(std::size_t bytes) {
+    for (; bytes > 0; bytes /= 4) fill_but_for(bytes);
   }
   /// Until there is no room for so much.
-  void fill_but_for(std::size_t octets) {
-    while (add_filler(octets)) {
+  void fill_but_for(std::size_t bytes) {
+    while (add_filler(bytes)) {
     }
   }
-  bool add_filler(std::size_t octets) {
+  bool add_filler(std::size_t bytes) {
     ++fillers_;
     zone::Changeset changes{name("@"), {}, {}};
-    for (std::size_t i = 0; i < (octets + 199) / 200; ++i)
+    for (std::size_t i = 0; i < (bytes + 199) / 200; ++i)
       changes.added.push_back(testing::record(fmt::format(
-          "f{}-{} 60 TXT {}", fillers_, i, std::string(std::min<std::size_t>(octets, 200), 'x'))));
+          "f{}-{} 60 TXT {}", fillers_, i, std::string(std::min<std::size_t>(bytes, 200), 'x'))));
     auto result = parts_.submit(std::move(changes));
     EXPECT_TRUE(parts_.run_until([&] { return result->has_value(); }));
     return (*result)->has_value();

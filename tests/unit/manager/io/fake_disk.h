@@ -41,7 +41,7 @@ class FakeDisk final : public Files {
   bool whole_renames = false;
   /// A write that fails has written its first half; else nothing, as when the host ends before it.
   bool half_writes = true;
-  /// Octets that reach the disk together; each power cut takes one of these.
+  /// Bytes that reach the disk together; each power cut takes one of these.
   std::vector<std::size_t> sectors = {64, 512};
 
   Result<std::unique_ptr<StoreFile>> open(const std::string& path, OpenMode mode) override {
@@ -123,7 +123,7 @@ class FakeDisk final : public Files {
     struct Change {
       std::uint64_t offset = 0;
       Bytes bytes;
-      std::optional<std::uint64_t> size{};  // set: the file's length, and no octets
+      std::optional<std::uint64_t> size{};  // set: the file's length, and no bytes
     };
     std::vector<Change> unsynced;
     std::int64_t stamp = 0;
@@ -132,18 +132,18 @@ class FakeDisk final : public Files {
       if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size());
       std::copy(data.begin(), data.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
     }
-    void resize(std::uint64_t octets) {
-      bytes.resize(octets);
-      unsynced.push_back({0, {}, octets});
+    void resize(std::uint64_t size) {
+      bytes.resize(size);
+      unsynced.push_back({0, {}, size});
     }
     template <class Survives>
     void lose_unsynced(std::mt19937_64& random, std::size_t sector, const Survives& survives) {
       std::vector<Change> pieces;
       for (const Change& change : unsynced) {
         if (change.size && survives()) pieces.push_back(change);
-        for (std::size_t at = 0, octets = 0; at < change.bytes.size(); at += octets) {
-          octets = std::min(sector - (change.offset + at) % sector, change.bytes.size() - at);
-          const ByteView piece = ByteView(change.bytes).subspan(at, octets);
+        for (std::size_t at = 0, length = 0; at < change.bytes.size(); at += length) {
+          length = std::min(sector - (change.offset + at) % sector, change.bytes.size() - at);
+          const ByteView piece = ByteView(change.bytes).subspan(at, length);
           if (survives()) pieces.push_back({change.offset + at, {piece.begin(), piece.end()}, {}});
         }
       }
@@ -188,14 +188,14 @@ class FakeDisk final : public Files {
       node_->unsynced.clear();
       return {};
     }
-    Status preallocate(std::uint64_t octets) override {
+    Status preallocate(std::uint64_t bytes) override {
       if (auto asked = disk_.ask(Call::kPreallocate, path_); !asked) return asked;
-      node_->resize(octets);
+      node_->resize(bytes);
       return {};
     }
-    Status truncate(std::uint64_t octets) override {
+    Status truncate(std::uint64_t bytes) override {
       if (auto asked = disk_.ask(Call::kTruncate, path_); !asked) return asked;
-      node_->resize(octets);
+      node_->resize(bytes);
       return {};
     }
     Result<std::uint64_t> size() override { return node_->bytes.size(); }

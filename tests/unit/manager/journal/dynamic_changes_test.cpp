@@ -298,10 +298,10 @@ TEST(MergeBase, DamagedPayloadsAreErrors) {
                                     {RecordKind::kTransfer, zone::encode(edits_zone)},
                                     {RecordKind::kPrimary, Bytes{1}},
                                     {RecordKind::kSource, encode(zone::ZoneFileInfo{1, 2})}})
-    for (std::size_t octets = 0; octets < whole.size(); ++octets) {
-      if (kind == RecordKind::kSource && octets == 16) continue;  // as earlier builds wrote it
-      const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(octets));
-      EXPECT_FALSE(state.take({1, 1, kind, name("@"), {5}, {9}, part}).has_value()) << octets;
+    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+      if (kind == RecordKind::kSource && bytes == 16) continue;  // as earlier builds wrote it
+      const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
+      EXPECT_FALSE(state.take({1, 1, kind, name("@"), {5}, {9}, part}).has_value()) << bytes;
     }
 }
 

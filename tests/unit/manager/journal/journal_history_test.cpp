@@ -59,7 +59,7 @@ class History : public ::testing::Test {
     ASSERT_TRUE(write_file_atomically(disk_, files_.snapshot, bytes).has_value());
   }
   void damage_record(std::size_t index) {
-    disk_.contents(files_.segments.back().path)[offsets_[index] + kRecordHeaderOctets] ^= 1;
+    disk_.contents(files_.segments.back().path)[offsets_[index] + kRecordHeaderBytes] ^= 1;
   }
 
   std::shared_ptr<const JournalHistory> read() {

@@ -18,15 +18,15 @@ using Call = FakeDisk::Call;
 constexpr const char* kFolder = "/journal";
 const std::string kFile = "/journal/0000000000000001.journal";
 
-/// A file whose octets are only in the page cache, as a killed process leaves them.
+/// A file whose bytes are only in the page cache, as a killed process leaves them.
 class UnsecuredTail : public ::testing::Test {
  protected:
   UnsecuredTail() {
     auto file = disk_.open(kFile, OpenMode::kCreate).value();
-    EXPECT_TRUE(file->write_at(0, octets_));
+    EXPECT_TRUE(file->write_at(0, bytes_));
     EXPECT_TRUE(disk_.sync_directory(kFolder));
   }
-  const Bytes octets_ = Bytes(3000, 7);
+  const Bytes bytes_ = Bytes(3000, 7);
   FakeDisk disk_;
   JournalTail tail_{disk_, kFolder};
   std::mt19937_64 random_{1};
@@ -40,14 +40,14 @@ TEST_F(UnsecuredTail, IsNoneBeforeOneWasFound) {
 }
 
 TEST_F(UnsecuredTail, OutlivesALossOfPowerOnceItIsSecured) {
-  tail_.found(kFile, octets_);
+  tail_.found(kFile, bytes_);
   EXPECT_FALSE(tail_.is_secured());
   EXPECT_TRUE(tail_.is_in(kFile));
   ASSERT_TRUE(tail_.secure());
   EXPECT_TRUE(tail_.is_secured());
   EXPECT_FALSE(tail_.is_in(kFile));
   disk_.power_cut(random_);
-  EXPECT_EQ(disk_.contents(kFile), octets_);
+  EXPECT_EQ(disk_.contents(kFile), bytes_);
   EXPECT_THAT(disk_.paths(), ElementsAre(kFile));
 }
 
@@ -55,7 +55,7 @@ TEST_F(UnsecuredTail, StaysWhereItWasWithEachCallThatFails) {
   for (const Call call :
        {Call::kPreallocate, Call::kWrite, Call::kSync, Call::kRename, Call::kSyncDirectory}) {
     JournalTail tail(disk_, kFolder);
-    tail.found(kFile, octets_);
+    tail.found(kFile, bytes_);
     disk_.fail = [call](Call asked, const std::string&) -> Status {
       return asked == call ? fail(Errc::kIo, "EIO") : Status();
     };
@@ -64,7 +64,7 @@ TEST_F(UnsecuredTail, StaysWhereItWasWithEachCallThatFails) {
     EXPECT_EQ(done.error().code, Errc::kIo);
     EXPECT_THAT(done.error().text, HasSubstr(kFile + ": could not be made durable again: EIO"));
     EXPECT_FALSE(tail.is_secured());
-    EXPECT_EQ(disk_.contents(kFile), octets_);
+    EXPECT_EQ(disk_.contents(kFile), bytes_);
     EXPECT_THAT(disk_.paths(), ElementsAre(kFile)) << "nothing half-written is left";
     disk_.fail = [](Call, const std::string&) { return Status(); };
     EXPECT_TRUE(tail.secure());
@@ -73,7 +73,7 @@ TEST_F(UnsecuredTail, StaysWhereItWasWithEachCallThatFails) {
 }
 
 TEST_F(UnsecuredTail, IsForgottenWithItsFile) {
-  tail_.found(kFile, octets_);
+  tail_.found(kFile, bytes_);
   tail_.forget();
   EXPECT_TRUE(tail_.is_secured());
   ASSERT_TRUE(disk_.remove(kFile));

@@ -27,8 +27,8 @@ JournalEntry entry(std::string_view payload, std::string_view zone = "example.co
 
 class JournalTest : public ::testing::Test {
  protected:
-  Journal open(std::uint64_t segment_octets = 4096) {
-    auto journal = Journal::open({kFolder, segment_octets}, disk, sink());
+  Journal open(std::uint64_t segment_bytes = 4096) {
+    auto journal = Journal::open({kFolder, segment_bytes}, disk, sink());
     EXPECT_TRUE(journal.has_value()) << journal.error().text;
     return std::move(*journal);
   }
@@ -309,7 +309,7 @@ TEST_F(JournalTest, EveryCutOfTheFileLeavesAPrefixOfWholeRecords) {
   for (const std::string& text : all) append(journal, text);
   const std::string path = last_segment(journal);
   const Bytes whole = disk.contents(path);
-  for (std::size_t cut = kSegmentHeaderOctets; cut < 400; ++cut) {
+  for (std::size_t cut = kSegmentHeaderBytes; cut < 400; ++cut) {
     disk.contents(path).assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut));
     const std::vector<std::string> found = payloads(open());
     ASSERT_LE(found.size(), all.size());
@@ -391,7 +391,7 @@ TEST_F(JournalTest, PositionsGoOnBehindTheStoresWhenTheDirectoryWasEmptied) {
 TEST_F(JournalTest, ASnapshotReplacesTheSealedSegments) {
   Journal journal = open(1024);
   for (int i = 0; i < 10; ++i) append(journal, std::string(300, 'a'));
-  const std::uint64_t before = journal.total_octets();
+  const std::uint64_t before = journal.total_bytes();
   journal.seal();
   const JournalFiles sealed = journal.sealed_files();
   const std::uint64_t position = journal.last_position();
@@ -403,7 +403,7 @@ TEST_F(JournalTest, ASnapshotReplacesTheSealedSegments) {
   append_record(bytes, {2, 1, RecordKind::kFileEnd, dns::Name(), {}, {}, {}}, 42);
   ASSERT_TRUE(write_file_atomically(disk, partial, bytes).has_value());
   ASSERT_TRUE(journal.replace_by_snapshot(partial, position, sealed).has_value());
-  EXPECT_LT(journal.total_octets(), before);
+  EXPECT_LT(journal.total_bytes(), before);
   EXPECT_THAT(payloads(journal), ElementsAre("behind the snapshot"));
   const Journal again = open(1024);
   EXPECT_EQ(again.files().snapshot_position, position);

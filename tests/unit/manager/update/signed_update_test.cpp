@@ -179,11 +179,11 @@ TEST_P(SignedUpdate, EachFieldOfASignatureCounts) {
       {2, "no RRSIG of algorithm 15"}, {3, "labels"}, {4, "TTL"}, {16, "by no key"}, {19, "names"}};
   for (const auto& [offset, why] : fields) {
     const std::string reason =
-        refused({}, {"www 300 TXT new"}, [offset = offset](UpdateMessage& message) {
+        refused({}, {"www 300 TXT new"}, [at = offset](UpdateMessage& message) {
           for (UpdateRecord& record : message.updates)
             if (record.type == RRType::kRRSIG && record.rr_class == RRClass::kIN &&
                 dns::rrsig_covered(record.rdata) == RRType::kTXT)
-              record.rdata[offset] ^= offset == 2 ? 2U : 1U;
+              record.rdata[at] ^= at == 2 ? 2U : 1U;
         });
     EXPECT_THAT(reason, HasSubstr(why)) << offset;
   }

@@ -50,14 +50,14 @@ class ListenersTest : public testing::Test {
     const socklen_t length = local_.to_sockaddr(to);
     for (int i = 0; i < count; ++i) {
       Fd client(::socket(to.ss_family, SOCK_DGRAM, 0));
-      const char octet = 'q';
-      ASSERT_EQ(::sendto(client.get(), &octet, 1, 0, reinterpret_cast<sockaddr*>(&to), length), 1);
+      const char byte = 'q';
+      ASSERT_EQ(::sendto(client.get(), &byte, 1, 0, reinterpret_cast<sockaddr*>(&to), length), 1);
     }
   }
   int receive_all(std::uint32_t slot) const {
-    char octet;
+    char byte;
     int count = 0;
-    while (::recv(udp_of(slot), &octet, 1, MSG_DONTWAIT) >= 0) ++count;
+    while (::recv(udp_of(slot), &byte, 1, MSG_DONTWAIT) >= 0) ++count;
     return count;
   }
   std::vector<Fd> connect(int count) const {
@@ -185,8 +185,8 @@ class Client {
   std::optional<Endpoint> sender() const {
     sockaddr_storage from;
     socklen_t length = sizeof from;
-    char octet;
-    if (::recvfrom(socket_.get(), &octet, 1, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from),
+    char byte;
+    if (::recvfrom(socket_.get(), &byte, 1, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from),
                    &length) != 1)
       return std::nullopt;
     return Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&from));

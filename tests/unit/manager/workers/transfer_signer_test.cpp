@@ -13,9 +13,9 @@ using pando::testing::read_response;
 
 constexpr std::uint64_t kNow = 1'700'000'000;
 
-std::shared_ptr<dns::TsigKeyring> ring(std::uint8_t octet = 1) {
+std::shared_ptr<dns::TsigKeyring> ring(std::uint8_t byte = 1) {
   auto keys = std::make_shared<dns::TsigKeyring>();
-  EXPECT_TRUE(keys->add({name("k."), dns::TsigAlgorithm::kSha256, Bytes(32, octet)}));
+  EXPECT_TRUE(keys->add({name("k."), dns::TsigAlgorithm::kSha256, Bytes(32, byte)}));
   return keys;
 }
 

@@ -78,8 +78,8 @@ class FailingFiles final : public Files {
       const Status asked = files_.fail(Call::kSync, path_);
       return asked ? file_->sync() : asked;
     }
-    Status preallocate(std::uint64_t octets) override { return file_->preallocate(octets); }
-    Status truncate(std::uint64_t octets) override { return file_->truncate(octets); }
+    Status preallocate(std::uint64_t bytes) override { return file_->preallocate(bytes); }
+    Status truncate(std::uint64_t bytes) override { return file_->truncate(bytes); }
     Result<std::uint64_t> size() override { return file_->size(); }
 
    private:
@@ -193,8 +193,8 @@ std::vector<std::string> others(std::vector<std::string> paths, const std::strin
 
 std::string text_of(FakeDisk& disk, const std::string& path) {
   if (!disk.has(path)) return "";
-  const Bytes& octets = disk.contents(path);
-  return {octets.begin(), octets.end()};
+  const Bytes& bytes = disk.contents(path);
+  return {bytes.begin(), bytes.end()};
 }
 
 // Zone text --------------------------------------------------------------------------------------
@@ -304,11 +304,11 @@ class DumpOfAStore : public Writer {
   }
   std::uint64_t found() override {
     if (!disk_.has(kPath)) return 0;
-    const Bytes octets = disk_.contents(kPath);
+    const Bytes bytes = disk_.contents(kPath);
     auto reader = must(zone::DumpReader::open(
         [&, at = std::size_t{0}](std::span<std::uint8_t> into) mutable -> Result<std::size_t> {
-          const std::size_t n = std::min(into.size(), octets.size() - at);
-          std::copy_n(octets.begin() + static_cast<std::ptrdiff_t>(at), n, into.begin());
+          const std::size_t n = std::min(into.size(), bytes.size() - at);
+          std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), n, into.begin());
           at += n;
           return n;
         },

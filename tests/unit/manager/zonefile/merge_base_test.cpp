@@ -35,8 +35,8 @@ class NotedFile : public ::testing::Test {
     note_content(found, read_content(path_));
     return found;
   }
-  FileCheck check(const zone::ZoneFileInfo& noted, std::uint64_t most_octets = UINT64_MAX) {
-    return check_file(path_, noted, most_octets);
+  FileCheck check(const zone::ZoneFileInfo& noted, std::uint64_t most_bytes = UINT64_MAX) {
+    return check_file(path_, noted, most_bytes);
   }
 
   shm::test::Folder folder_;

@@ -123,7 +123,7 @@ class NotedCopies : public Copies {
   }
   bool is_noted() {
     return live().source_mtime_ns() == stat_source(path_)->file_mtime_ns &&
-           live().source_octets() == stat_source(path_)->file_octets;
+           live().source_bytes() == stat_source(path_)->file_bytes;
   }
   std::string path_ = parts_.folder.path() + "/example.zone";
   ZoneCopies copies_{parts_.io,        parts_.pool,  native_files(),

@@ -247,12 +247,12 @@ TEST_F(Loader, AnEditThatKeepsSizeAndTimeIsMergedAsWell) {
   write(kFile);
   load();
   const auto time = std::filesystem::last_write_time(path_);
-  const std::uint64_t octets = std::filesystem::file_size(path_);
+  const std::uint64_t bytes = std::filesystem::file_size(path_);
   std::string text = kFile;
   text.replace(text.find("192.0.2.10"), 10, "192.0.2.99");
   write(text);
   std::filesystem::last_write_time(path_, time);
-  ASSERT_EQ(std::filesystem::file_size(path_), octets);
+  ASSERT_EQ(std::filesystem::file_size(path_), bytes);
   EXPECT_EQ(load().kind, Kind::kChanged);
   EXPECT_THAT(parts_.zone.at("www"), ElementsAre("300 A 192.0.2.99"));
   EXPECT_EQ(serial(), 11U);

@@ -103,24 +103,24 @@ TEST_F(Loader, AnEditedFileWithASerialAheadGivesThatSerial) {
 TEST_F(Loader, ALoadThatIsGivenUpReadsNoFurtherAndHasNoZone) {
   std::string text = kFile;
   std::uint32_t records = 0;
-  const auto fill = [&](std::size_t octets) {
-    for (; text.size() < octets; ++records)
+  const auto fill = [&](std::size_t bytes) {
+    for (; text.size() < bytes; ++records)
       text += fmt::format("n{:07} TXT \"{:0100}\"\n", records, records);
     write(text);
   };
   shm::Transaction transaction = parts_.zone.store().begin_private();
   LoadProgress progress;
   progress.give_up();
-  for (const std::size_t octets : {1U, 6U << 20, 12U << 20}) {
-    fill(octets);
+  for (const std::size_t bytes : {1U, 6U << 20, 12U << 20}) {
+    fill(bytes);
     progress.at(0);
     const auto built = build_zone(transaction, name("@"), path_, nullptr, &progress);
     ASSERT_FALSE(built);
     EXPECT_THAT(built.error().lines.back(), HasSubstr(kGivenUp));
     EXPECT_LE(progress.seen().done, 2U << 20) << "of " << text.size();
     write(kFile);
-    if (octets == 1) load();
-    fill(octets);
+    if (bytes == 1) load();
+    fill(bytes);
     const auto compared = compare_file(parts_.zone.zone(), name("@"), path_, &progress);
     ASSERT_FALSE(compared);
     EXPECT_THAT(compared.error().lines.back(), HasSubstr(kGivenUp));

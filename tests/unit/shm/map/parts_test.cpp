@@ -74,11 +74,11 @@ TEST(Layout, FingerprintDependsOnTheCallersLayout) {
 
 TEST(Layout, TablesAndChunksDoNotOverlap) {
   EXPECT_LE(sizeof(Header), kCountsOffset);
-  EXPECT_GE(kCountsOctets / sizeof(std::uint32_t), kMaxChunks);
-  EXPECT_LE(kSideOffset + kSideOctets, kChunksOffset);
+  EXPECT_GE(kCountsBytes / sizeof(std::uint32_t), kMaxChunks);
+  EXPECT_LE(kSideOffset + kSideBytes, kChunksOffset);
   EXPECT_LE(chunk_offset(kMaxChunks), kReach);
   EXPECT_EQ(chunk_at(chunk_offset(5)), 5U);
-  EXPECT_EQ(chunk_at(chunk_offset(5) + kChunkOctets - 1), 5U);
+  EXPECT_EQ(chunk_at(chunk_offset(5) + kChunkBytes - 1), 5U);
   EXPECT_EQ(chunk_at(kChunksOffset - 1), kNoChunk);
 }
 

@@ -196,7 +196,7 @@ TEST_F(AuditTest, EndsWhateverTheStoreSays) {
   for (int i = 0; i < 3000; ++i) {
     std::size_t chunk = random() % counted.size();
     if (counted[chunk] == 0) continue;
-    std::byte& octet = chunks[chunk * shm::kChunkOctets + random() % (counted[chunk] + 64)];
+    std::byte& octet = chunks[chunk * shm::kChunkBytes + random() % (counted[chunk] + 64)];
     const std::byte before = octet;
     octet = std::byte(random());
     const Audit result = audit(store_->window(), store_->current().root);
@@ -230,7 +230,7 @@ TEST_F(AuditTest, AFileThatIsLeftIsReadWithoutAManager) {
     EXPECT_EQ(result.zones, 1U);
   }
   // A header that says more than any store can have, in a file that is long enough for it.
-  constexpr std::uint64_t kTooLong = shm::kReach + shm::kChunkOctets;
+  constexpr std::uint64_t kTooLong = shm::kReach + shm::kChunkBytes;
   std::filesystem::resize_file(copy, kTooLong);
   {
     std::fstream file(copy, std::ios::in | std::ios::out | std::ios::binary);

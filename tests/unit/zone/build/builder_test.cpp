@@ -68,7 +68,7 @@ class ZoneBuilderTest : public testing::ZoneTest {
       EXPECT_TRUE(step);
       done = !step || *step;
     }
-    return store_->stats().live_octets;
+    return store_->stats().live_bytes;
   }
 };
 
@@ -76,9 +76,9 @@ TEST_F(ZoneBuilderTest, NamesInOrderAreInTheStoreBeforeTheLastOneCame) {
   shm::Transaction transaction = store_->begin_private();
   ZoneBuilder builder(name("example."), transaction);
   add(builder, ordered(5000));
-  const std::uint64_t before_the_end = transaction.allocated_octets();
+  const std::uint64_t before_the_end = transaction.allocated_bytes();
   ASSERT_TRUE(builder.finish());
-  EXPECT_GT(before_the_end, transaction.allocated_octets() * 99 / 100);
+  EXPECT_GT(before_the_end, transaction.allocated_bytes() * 99 / 100);
 }
 
 TEST_F(ZoneBuilderTest, NamesInNoOrderWaitForTheEnd) {
@@ -87,7 +87,7 @@ TEST_F(ZoneBuilderTest, NamesInNoOrderWaitForTheEnd) {
   Lines lines = ordered(5000);
   std::reverse(lines.begin(), lines.end());
   add(builder, lines);
-  EXPECT_EQ(transaction.allocated_octets(), 0U);
+  EXPECT_EQ(transaction.allocated_bytes(), 0U);
   const auto built = builder.finish();
   ASSERT_TRUE(built) << built.error().text;
   EXPECT_EQ(builder.record_count(), 5002U);
@@ -99,9 +99,9 @@ TEST_F(ZoneBuilderTest, OneStragglerDoesNotEndTheOrder) {
   Lines lines = ordered(5000);
   std::swap(lines[2], lines[2000]);
   add(builder, lines);
-  const std::uint64_t early = transaction.allocated_octets();
+  const std::uint64_t early = transaction.allocated_bytes();
   ASSERT_TRUE(builder.finish());
-  EXPECT_GT(early, transaction.allocated_octets() / 2);
+  EXPECT_GT(early, transaction.allocated_bytes() / 2);
 }
 
 TEST_F(ZoneBuilderTest, AnyOrderGivesTheSameZone) {
@@ -273,7 +273,7 @@ TEST_F(ZoneBuilderTest, AZoneThatIsGivenUpLeavesNothing) {
     EXPECT_GT(store_->stats().chunks_in_use, before.chunks_in_use);
   }
   EXPECT_EQ(store_->stats().chunks_in_use, before.chunks_in_use);
-  EXPECT_EQ(store_->stats().live_octets, before.live_octets);
+  EXPECT_EQ(store_->stats().live_bytes, before.live_bytes);
 }
 
 /// So few come late that their sorting does not look.
@@ -295,7 +295,7 @@ TEST_F(ZoneBuilderTest, PuttingTogetherEndsWhenTheWorkIsGivenUp) {
 
 TEST_F(ZoneBuilderTest, AFullStoreIsToldAtTheEnd) {
   shm::Transaction all = store_->begin_private();
-  while (all.allocate(shm::kChunkOctets)) {
+  while (all.allocate(shm::kChunkBytes)) {
   }
   shm::Transaction transaction = store_->begin_private();
   ZoneBuilder builder(name("example."), transaction);

@@ -182,16 +182,16 @@ TEST_F(DraftTest, ReplacedZonesGiveTheirMemoryBack) {
     }
   };
   dismantle();
-  const std::uint64_t small = store_->stats().live_octets;
+  const std::uint64_t small = store_->stats().live_bytes;
   for (int round = 0; round < 3; ++round) {
     ASSERT_TRUE(load("example.", lines));
     ASSERT_TRUE(load("example.", kSmallZone));
     dismantle();
   }
-  EXPECT_LE(store_->stats().live_octets, small + 4096);
+  EXPECT_LE(store_->stats().live_bytes, small + 4096);
   ASSERT_TRUE(commit([](Draft& draft) { return draft.remove_zone(name("example.")); }));
   dismantle();
-  EXPECT_LT(store_->stats().live_octets, small);
+  EXPECT_LT(store_->stats().live_bytes, small);
 }
 
 TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
@@ -207,7 +207,7 @@ TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
     ASSERT_TRUE(apply("example.", {owner + "60 A 192.0.2.1"}, {owner + "60 A 192.0.2.2"}));
   }
   const auto before = dump(zone("example."));
-  const std::uint64_t live = store_->stats().live_octets;
+  const std::uint64_t live = store_->stats().live_bytes;
   ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
   Draft::CompactCursor cursor;
   int slices = 0;
@@ -227,9 +227,9 @@ TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
   std::erase(after, "zz.example. 1 A 192.0.2.9");
   EXPECT_EQ(after, before);
   const auto stats = store_->stats();
-  EXPECT_NEAR(static_cast<double>(stats.live_octets), static_cast<double>(live), 4096);
-  EXPECT_LE((stats.chunks_in_use - stats.waiting_chunks) * shm::kChunkOctets,
-            stats.live_octets * 5 / 4 + 4 * shm::kChunkOctets);
+  EXPECT_NEAR(static_cast<double>(stats.live_bytes), static_cast<double>(live), 4096);
+  EXPECT_LE((stats.chunks_in_use - stats.waiting_chunks) * shm::kChunkBytes,
+            stats.live_bytes * 5 / 4 + 4 * shm::kChunkBytes);
 }
 
 TEST_F(DraftTest, FullStoreIsAnErrorAndTheOldVersionServes) {
@@ -241,7 +241,7 @@ TEST_F(DraftTest, FullStoreIsAnErrorAndTheOldVersionServes) {
   ::unlink(path_.c_str());
   shm::StoreOptions options;
   options.path = path_;
-  options.size_limit = std::uint64_t{16} * shm::kChunkOctets + (std::uint64_t{140} << 20);
+  options.size_limit = std::uint64_t{16} * shm::kChunkBytes + (std::uint64_t{140} << 20);
   options.layout = layout_fingerprint();
   auto made = shm::Store::create(options);
   ASSERT_TRUE(made) << made.error().text;

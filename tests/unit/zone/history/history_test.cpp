@@ -47,7 +47,7 @@ class History : public testing::ZoneTest {
 };
 
 TEST_F(History, StartsEmpty) {
-  EXPECT_EQ(zone().history_octets(), 0U);
+  EXPECT_EQ(zone().history_bytes(), 0U);
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
 }
 
@@ -63,7 +63,7 @@ TEST_F(History, GivesDifferencesInTheOrderOfIncrementalTransfers) {
   EXPECT_EQ(history_of(zone(), 1), both);
   for (const std::uint32_t other : {0U, 3U, 4U, 5U, 6U})
     EXPECT_EQ(history_of(zone(), other), std::vector<std::string>{"none"}) << other;
-  EXPECT_EQ(snapshot().history_octets(), zone().history_octets());
+  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
 }
 
 TEST_F(History, FollowsSerialsThatWrapAround) {
@@ -105,8 +105,8 @@ TEST_F(History, DropsTheOldestAboveItsLimit) {
   for (std::uint32_t serial = 1; serial < 200; ++serial) {
     ASSERT_TRUE(step(serial, serial + 1, {},
                      {"x" + std::to_string(serial) + ".example. 60 A 192.0.2.1"}, limits));
-    ASSERT_LE(zone().history_octets(), limits.history);
-    ASSERT_EQ(snapshot().history_octets(), zone().history_octets());
+    ASSERT_LE(zone().history_bytes(), limits.history);
+    ASSERT_EQ(snapshot().history_bytes(), zone().history_bytes());
     ASSERT_EQ(history_of(zone(), serial).size(), 3U);
   }
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
@@ -120,7 +120,7 @@ TEST_F(History, EndsWhereADifferenceDoesNotFit) {
   ASSERT_TRUE(step(2, 3, {}, {"x.example. 60 A 192.0.2.2"}, none));
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
   EXPECT_EQ(history_of(zone(), 2), std::vector<std::string>{"none"});
-  EXPECT_EQ(snapshot().history_octets(), 0U);
+  EXPECT_EQ(snapshot().history_bytes(), 0U);
   ASSERT_TRUE(step(3, 4, {}, {"x.example. 60 A 192.0.2.3"}));
   EXPECT_EQ(history_of(zone(), 3).size(), 3U) << "and begins anew";
 }
@@ -131,17 +131,17 @@ TEST_F(History, EndsWithAChangeThatDoesNotMoveTheSerialForward) {
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
   ASSERT_TRUE(step(2, 3, {}, {"z.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(step(3, 1, {}, {"z.example. 60 A 192.0.2.2"}));
-  EXPECT_EQ(zone().history_octets(), 0U);
+  EXPECT_EQ(zone().history_bytes(), 0U);
 }
 
 TEST_F(History, EndsWhenTheZoneIsPutWholeOrRemoved) {
   ASSERT_TRUE(step(1, 2, {}, {"x.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(load("example.", {soa(9), "example. 60 NS a."}));
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
-  EXPECT_EQ(snapshot().history_octets(), 0U);
+  EXPECT_EQ(snapshot().history_bytes(), 0U);
   ASSERT_TRUE(step(9, 10, {}, {"x.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(name("example.")); }));
-  EXPECT_EQ(snapshot().history_octets(), 0U);
+  EXPECT_EQ(snapshot().history_bytes(), 0U);
   while (!commit([&](Draft& draft) { return draft.dismantle_retired(1000); }).value()) continue;
   EXPECT_TRUE(store_->check());
 }
@@ -153,13 +153,13 @@ TEST_F(History, TheZoneThatGrowsPaysForTheTotalAndKeepsItsNewestDifference) {
         step(serial, serial + 1, {}, {"x.example. 60 A 192.0.2." + std::to_string(serial)}));
   DataLimits limits;
   limits.history_total = 100;
-  const std::uint64_t before = zone().history_octets();
+  const std::uint64_t before = zone().history_bytes();
   ASSERT_TRUE(apply("other.", {"other. 60 SOA a. b. 1 2 3 4 5"},
                     {"other. 60 SOA a. b. 2 2 3 4 5", "x.other. 60 A 192.0.2.1"}, limits));
-  EXPECT_EQ(zone().history_octets(), before);
+  EXPECT_EQ(zone().history_bytes(), before);
   const ZoneView other = testing::ZoneTest::zone("other.");
   EXPECT_EQ(history_of(other, 1).size(), 3U);
-  EXPECT_EQ(snapshot().history_octets(), before + other.history_octets());
+  EXPECT_EQ(snapshot().history_bytes(), before + other.history_bytes());
 }
 
 TEST_F(History, ShorteningHalvesEachZonesHistory) {
@@ -167,7 +167,7 @@ TEST_F(History, ShorteningHalvesEachZonesHistory) {
   for (std::uint32_t serial = 1; serial < 101; ++serial)
     ASSERT_TRUE(
         step(serial, serial + 1, {}, {"x.example. 60 A 192.0.2." + std::to_string(serial)}));
-  const std::uint64_t before = zone().history_octets();
+  const std::uint64_t before = zone().history_bytes();
   dns::Name cursor;
   bool at_end = false;
   for (int steps = 0; !at_end; ++steps) {
@@ -176,11 +176,11 @@ TEST_F(History, ShorteningHalvesEachZonesHistory) {
     ASSERT_TRUE(done);
     at_end = *done;
   }
-  EXPECT_LE(zone().history_octets(), before / 2);
-  EXPECT_GT(zone().history_octets(), before / 3);
+  EXPECT_LE(zone().history_bytes(), before / 2);
+  EXPECT_GT(zone().history_bytes(), before / 3);
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
   EXPECT_EQ(history_of(zone(), 100).size(), 3U);
-  EXPECT_EQ(snapshot().history_octets(), zone().history_octets());
+  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
 }
 
 /// What a secondary would make of the differences.

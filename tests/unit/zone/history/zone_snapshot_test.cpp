@@ -50,7 +50,7 @@ class SavedVersions : public testing::ZoneTest {
     added.push_back(soa(from + 1));
     return apply("example.", removed, added, limits);
   }
-  /// So many changes of about 100 octets each, on from the present serial.
+  /// So many changes of about 100 bytes each, on from the present serial.
   void churn(int changes, const DataLimits& limits = {}) {
     for (; changes > 0; --changes) {
       const std::uint32_t serial = zone().serial().value;
@@ -95,17 +95,17 @@ class SavedVersions : public testing::ZoneTest {
     compare_chunks(result, shm::occupancy(store_->window()));
     EXPECT_EQ(result.fault_count, 0U) << (result.faults.empty() ? "" : result.faults.front());
   }
-  [[nodiscard]] std::uint64_t octets_of(std::string_view label) const {
+  [[nodiscard]] std::uint64_t bytes_of(std::string_view label) const {
     const Audit result = audit(store_->window(), store_->current().root);
     for (const SnapshotUsage& one : result.saved)
-      if (one.label == label) return one.octets;
+      if (one.label == label) return one.bytes;
     ADD_FAILURE() << label;
     return 0;
   }
   void dismantle() {
     while (!commit([&](Draft& draft) { return draft.dismantle_retired(1000); }).value()) continue;
   }
-  /// What the octets of the store are for.
+  /// What the bytes of the store are for.
   [[nodiscard]] std::map<std::string, std::uint64_t> usage() const {
     return audit(store_->window(), store_->current().root).usage.by_name();
   }
@@ -155,15 +155,15 @@ TEST_F(SavedVersions, KeepTheirDifferencesWhenTheHistoryIsTrimmed) {
   ASSERT_TRUE(save("here", limits));
   const Lines before = lines_of(zone());
   churn(50, limits);
-  EXPECT_GT(zone().history_octets(), 4000U);
+  EXPECT_GT(zone().history_bytes(), 4000U);
   EXPECT_EQ(records_of("here"), before);
   EXPECT_FALSE(HistoryReader::from(zone(), {20})) << "nobody needs what is before";
-  EXPECT_EQ(octets_of("here"), zone().history_octets());
+  EXPECT_EQ(bytes_of("here"), zone().history_bytes());
   expect_sound();
   ASSERT_TRUE(forget("here", limits));
-  EXPECT_LE(zone().history_octets(), 1000U) << "at once";
+  EXPECT_LE(zone().history_bytes(), 1000U) << "at once";
   EXPECT_FALSE(zone().has_saved());
-  EXPECT_EQ(snapshot().history_octets(), zone().history_octets());
+  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
   expect_sound();
 }
 
@@ -175,7 +175,7 @@ TEST_F(SavedVersions, NeedNoHistoryOfTheZoneBeyondTheirOwn) {
   churn(5, limits);
   EXPECT_EQ(records_of("here"), before);
   ASSERT_TRUE(forget("here", limits));
-  EXPECT_EQ(zone().history_octets(), 0U);
+  EXPECT_EQ(zone().history_bytes(), 0U);
 }
 
 TEST_F(SavedVersions, OctetsGoToTheOneFromWhichTheDifferencesLead) {
@@ -183,9 +183,9 @@ TEST_F(SavedVersions, OctetsGoToTheOneFromWhichTheDifferencesLead) {
   churn(3);
   ASSERT_TRUE(save("b"));
   churn(6);
-  EXPECT_GT(octets_of("a"), 0U);
-  EXPECT_GT(octets_of("b"), octets_of("a"));
-  EXPECT_EQ(octets_of("a") + octets_of("b"), zone().history_octets());
+  EXPECT_GT(bytes_of("a"), 0U);
+  EXPECT_GT(bytes_of("b"), bytes_of("a"));
+  EXPECT_EQ(bytes_of("a") + bytes_of("b"), zone().history_bytes());
 }
 
 TEST_F(SavedVersions, TheOldestIsLostWhenTooMuchHasChanged) {
@@ -200,7 +200,7 @@ TEST_F(SavedVersions, TheOldestIsLostWhenTooMuchHasChanged) {
   while (saved("old").held()) {
     churn(1, limits);
     ASSERT_LT(zone().serial().value, 100U);
-    ASSERT_LE(zone().history_octets(), 3000U);
+    ASSERT_LE(zone().history_bytes(), 3000U);
   }
   EXPECT_EQ(saved("old").state, State::kTooLarge);
   EXPECT_EQ(snapshot().saved_losses(), losses + 1);
@@ -237,7 +237,7 @@ TEST_F(SavedVersions, OutliveTheZoneThatTheyAreOf) {
   ASSERT_TRUE(load("example.", {soa(3), "example. 60 NS other."})) << "a serial once more";
   EXPECT_EQ(records_of("first"), first);
   EXPECT_EQ(records_of("second"), second);
-  EXPECT_EQ(snapshot().history_octets(), 0U);
+  EXPECT_EQ(snapshot().history_bytes(), 0U);
   EXPECT_EQ(snapshot().zones_aside(), 1U);
   ASSERT_TRUE(save("third"));
   const Lines third = lines_of(zone());
@@ -248,7 +248,7 @@ TEST_F(SavedVersions, OutliveTheZoneThatTheyAreOf) {
   EXPECT_EQ(records_of("first"), first);
   EXPECT_EQ(records_of("second"), second);
   EXPECT_EQ(records_of("third"), third);
-  EXPECT_GT(octets_of("second"), 100U) << "with the data";
+  EXPECT_GT(bytes_of("second"), 100U) << "with the data";
   expect_sound();
 }
 
@@ -283,7 +283,7 @@ TEST_F(SavedVersions, GoWithTheZone) {
   dismantle();
   EXPECT_EQ(usage(), before);
   EXPECT_EQ(snapshot().zones_aside(), 0U);
-  EXPECT_EQ(snapshot().history_octets(), 0U);
+  EXPECT_EQ(snapshot().history_bytes(), 0U);
 }
 
 TEST_F(SavedVersions, GetACopyBeforeADifferenceThatIsTooLarge) {
@@ -302,8 +302,8 @@ TEST_F(SavedVersions, GetACopyBeforeADifferenceThatIsTooLarge) {
   ASSERT_TRUE(step(zone().serial().value, removed, {"x.example. 60 A 192.0.2.1"}, limits));
   EXPECT_EQ(records_of("here"), before);
   EXPECT_EQ(snapshot().zones_aside(), 1U);
-  EXPECT_EQ(zone().history_octets(), 0U);
-  EXPECT_EQ(snapshot().history_octets(), 0U);
+  EXPECT_EQ(zone().history_bytes(), 0U);
+  EXPECT_EQ(snapshot().history_bytes(), 0U);
   expect_sound();
   ASSERT_TRUE(forget("here", limits));
   dismantle();
@@ -342,7 +342,7 @@ TEST_F(SavedVersions, AreThoseOfTheZoneThatWasWorkedOutBeside) {
   for (int i = 0; i < 20; ++i) beside({"n" + std::to_string(i) + ".example. 60 A 192.0.2.1"});
   EXPECT_FALSE(saved("there").held());
   EXPECT_EQ(snapshot().saved_losses(), losses + 1);
-  EXPECT_EQ(snapshot().history_octets(), zone().history_octets());
+  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
   expect_sound();
 }
 
@@ -423,12 +423,12 @@ TEST_F(SavedVersions, ThatAreDamagedAreSeen) {
   ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
   expect_sound();
   const std::uint32_t ref = saved("here").aside;
-  auto* octets = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(store_->window().base()) +
-                                                 shm::Ref<>{ref}.offset());
+  auto* bytes = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(store_->window().base()) +
+                                                shm::Ref<>{ref}.offset());
   for (const std::size_t at : {1U, 8U, 12U, 20U, 32U, 40U, 76U, 113U}) {
-    octets[at] ^= 1;
+    bytes[at] ^= 1;
     EXPECT_GT(audit(store_->window(), store_->current().root).fault_count, 0U) << at;
-    octets[at] ^= 1;
+    bytes[at] ^= 1;
   }
   expect_sound();
 }

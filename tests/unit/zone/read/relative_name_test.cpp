@@ -21,7 +21,7 @@ ByteView labels_of(const dns::Name& owner) {
 
 /// What is stored for `target` at `owner`, in hexadecimal digits the lengths aside; checks that it
 /// is made whole again.
-std::size_t stored_octets(const dns::Name& owner, std::string_view target) {
+std::size_t stored_bytes(const dns::Name& owner, std::string_view target) {
   const dns::Name whole = name(target);
   const dns::Name apex = name("example.");
   const OwnerName to{labels_of(owner), apex};
@@ -34,28 +34,28 @@ std::size_t stored_octets(const dns::Name& owner, std::string_view target) {
 
 TEST(RelativeName, LeavesOutWhatTheOwnerHas) {
   const dns::Name owner = name("Sub.example.");
-  EXPECT_EQ(stored_octets(owner, "ns1.Sub.example."), 4U);
-  EXPECT_EQ(stored_octets(owner, "NS.deep.Sub.example."), 8U);
-  EXPECT_EQ(stored_octets(owner, "Sub.example."), 0U) << "the owner itself";
+  EXPECT_EQ(stored_bytes(owner, "ns1.Sub.example."), 4U);
+  EXPECT_EQ(stored_bytes(owner, "NS.deep.Sub.example."), 8U);
+  EXPECT_EQ(stored_bytes(owner, "Sub.example."), 0U) << "the owner itself";
 }
 
 TEST(RelativeName, OtherNamesAreWhole) {
   const dns::Name owner = name("sub.example.");
   for (const char* target : {"ns1.other.example.", "ns1.example.", "example.", ".", "sub.",
                              "ns1.sub.example.com.", "b.example.", "sub.example.sub.", "xsub."})
-    EXPECT_EQ(stored_octets(owner, target), name(target).size()) << target;
+    EXPECT_EQ(stored_bytes(owner, target), name(target).size()) << target;
 }
 
 TEST(RelativeName, OtherSpellingsAreWhole) {
   const dns::Name owner = name("sub.example.");
-  EXPECT_EQ(stored_octets(owner, "NS1.sub.example."), 4U);
-  EXPECT_EQ(stored_octets(owner, "ns1.SUB.example."), name("ns1.sub.example.").size());
-  EXPECT_EQ(stored_octets(owner, "ns1.sub.Example."), name("ns1.sub.example.").size());
+  EXPECT_EQ(stored_bytes(owner, "NS1.sub.example."), 4U);
+  EXPECT_EQ(stored_bytes(owner, "ns1.SUB.example."), name("ns1.sub.example.").size());
+  EXPECT_EQ(stored_bytes(owner, "ns1.sub.Example."), name("ns1.sub.example.").size());
 }
 
 TEST(RelativeName, AtTheApexAndInTheRootZone) {
-  EXPECT_EQ(stored_octets(name("example."), "ns1.example."), 4U);
-  EXPECT_EQ(stored_octets(name("example."), "example."), 0U);
+  EXPECT_EQ(stored_bytes(name("example."), "ns1.example."), 4U);
+  EXPECT_EQ(stored_bytes(name("example."), "example."), 0U);
   const dns::Name target = name("ns.net.");
   const OwnerName root{{}, dns::NameView()};
   const ByteView stored = relative_form(target.view().bytes(), root);
@@ -66,15 +66,14 @@ TEST(RelativeName, AtTheApexAndInTheRootZone) {
 
 TEST(RelativeName, ALabelThatEndsWithOctetZeroIsNoEnd) {
   const dns::Name owner = name("s\\000.example.");
-  EXPECT_EQ(stored_octets(owner, "ns.s\\000.example."), 3U);
-  EXPECT_EQ(stored_octets(owner, "ns\\000.s\\000.example."),
-            name("ns\\000.s\\000.example.").size());
+  EXPECT_EQ(stored_bytes(owner, "ns.s\\000.example."), 3U);
+  EXPECT_EQ(stored_bytes(owner, "ns\\000.s\\000.example."), name("ns\\000.s\\000.example.").size());
 }
 
 /// The octets of an owner may stand in the middle of a label.
 TEST(RelativeName, IsCutByOctetsNotByLabels) {
   const dns::Name owner = name("b.example.");
-  EXPECT_EQ(stored_octets(owner, "a\\001b.example."), 2U);
+  EXPECT_EQ(stored_bytes(owner, "a\\001b.example."), 2U);
 }
 
 TEST(RelativeName, TheSpellingOfTheApexDoesNotCount) {
@@ -208,7 +207,7 @@ TEST_F(RelativeNames, AreReadAsTheyWereWritten) {
 }
 
 TEST_F(RelativeNames, CostWhatStandsBeforeTheOwner) {
-  const auto octets_with = [&](const std::string& ending) {
+  const auto bytes_with = [&](const std::string& ending) {
     std::vector<std::string> zone = {"example. 60 SOA a. b. 1 2 3 4 5", "example. 60 NS a."};
     for (int i = 0; i < 1000; ++i) {
       const std::string owner = "delegation" + std::to_string(1000 + i);
@@ -219,10 +218,10 @@ TEST_F(RelativeNames, CostWhatStandsBeforeTheOwner) {
     for (bool done = false; !done;)
       done = commit([](Draft& draft) { return draft.dismantle_retired(1000); }).value_or(true);
     store_->reclaim();
-    return store_->stats().live_octets;
+    return store_->stats().live_bytes;
   };
-  const auto whole = static_cast<double>(octets_with(".exampla."));
-  const auto relative = static_cast<double>(octets_with(".example."));
+  const auto whole = static_cast<double>(bytes_with(".exampla."));
+  const auto relative = static_cast<double>(bytes_with(".example."));
   EXPECT_NEAR(whole - relative, 1000 * 2 * 24, 200) << "but for the list in the root block";
 }
 

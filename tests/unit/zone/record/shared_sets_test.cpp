@@ -41,7 +41,7 @@ class SharedSetsTest : public testing::ZoneTest {
     }
     store_->reclaim();
   }
-  std::uint64_t live() const { return store_->stats().live_octets; }
+  std::uint64_t live() const { return store_->stats().live_bytes; }
   /// Where delegation `i` has its name servers, 0 = in its own record.
   std::uint32_t place_of(int i) const {
     return zone("tld.").record_at(name("d" + std::to_string(i) + ".tld.")).shared_set(kSharedType);
@@ -51,12 +51,12 @@ class SharedSetsTest : public testing::ZoneTest {
 TEST_F(SharedSetsTest, RepeatedSetsStandOnceAndAllIsReadAsWritten) {
   ASSERT_TRUE(load_registry(kNever));
   const auto alone = dump(zone("tld."));
-  const std::uint64_t octets_alone = live();
+  const std::uint64_t bytes_alone = live();
   ASSERT_TRUE(load_registry(0));
   dismantle();
   EXPECT_EQ(dump(zone("tld.")), alone);
   // 120 octets of three servers become 8.
-  EXPECT_LT(live() + kDelegations * 80U, octets_alone);
+  EXPECT_LT(live() + kDelegations * 80U, bytes_alone);
   EXPECT_NE(place_of(kDelegations - 51), 0U);
   EXPECT_EQ(place_of(kDelegations - 51), place_of(kDelegations - 151)) << "the same set";
   EXPECT_NE(place_of(kDelegations - 51), place_of(kDelegations - 52)) << "another set";

@@ -4,10 +4,10 @@
 #include <random>
 #include <set>
 
+#include "tests/unit/zone/build/zone_fixture.h"
 #include "zone/record/record_codec.h"
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
-#include "zone_fixture.h"
 
 namespace pando::zone {
 namespace {
