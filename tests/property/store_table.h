@@ -82,7 +82,7 @@ inline std::optional<Found> walk(const Window& window, Ref<> ref) {
 inline std::uint64_t live_bytes_of(const Store& store, const Found& found) {
   const auto* header = reinterpret_cast<const Header*>(store.window().base());
   const Ref<RootBlock> root{header->publication.root.load()};
-  return found.bytes + root_block_at(store.window(), root)->octets;
+  return found.octets + root_block_at(store.window(), root)->bytes;
 }
 
 /// The writer's side: changes in one transaction.
