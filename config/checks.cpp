@@ -25,7 +25,7 @@ void check_server(const Value& value, const Server& server) {
   if (!server.listen_tls.empty() && !server.tls)
     value.fail("'listen-tls' needs a certificate: 'tls' is missing");
   if (server.run_directory.size() > kMaxRunDirectoryBytes)
-    value.fail(fmt::format("'run-directory' is longer than {} octets, too long for its sockets",
+    value.fail(fmt::format("'run-directory' is longer than {} bytes, too long for its sockets",
                            kMaxRunDirectoryBytes));
 }
 

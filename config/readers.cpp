@@ -25,7 +25,7 @@ std::optional<std::string> printable(const Value& value, std::size_t max_octets)
   if (!text) return std::nullopt;
   if (!text->empty() && text->size() <= max_octets && !has_control(*text)) return text;
   value.fail(text->empty() ? "is empty"
-                           : fmt::format("is not printable text of at most {} octets", max_octets));
+                           : fmt::format("is not printable text of at most {} bytes", max_octets));
   return std::nullopt;
 }
 
@@ -81,7 +81,7 @@ void read_size(const Value& value, std::uint64_t min, std::uint64_t max, std::ui
   if (octets >= min && octets <= max)
     out = octets;
   else
-    value.fail(fmt::format("{} is not between {} and {} octets", *text, min, max));
+    value.fail(fmt::format("{} is not between {} and {} bytes", *text, min, max));
 }
 
 void read_duration(const Value& value, Duration min, Duration max, Duration& out) {
@@ -182,7 +182,7 @@ void read_secret(const Value& value, Bytes& out) {
   if (!text || !value.assign(decode_base64(*text), out)) return;
   if (out.empty()) return value.fail("is empty");
   if (out.size() < kWeakSecretBytes)
-    value.warn(fmt::format("a secret of {} octets can be guessed", out.size()));
+    value.warn(fmt::format("a secret of {} bytes can be guessed", out.size()));
 }
 
 void read_name(const Value& value, dns::Name& out) { read_one_name(value, out); }

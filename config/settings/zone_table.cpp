@@ -21,7 +21,7 @@ std::uint32_t ZoneTable::add_options(ZoneOptions options) {
 
 Status ZoneTable::add(dns::NameView name, std::string_view file, std::uint32_t options) {
   if (file.size() > std::numeric_limits<std::uint16_t>::max())
-    return fail(Errc::kInvalid, "file name of {} octets", file.size());
+    return fail(Errc::kInvalid, "file name of {} bytes", file.size());
   if (entries_.size() >= kNumber) return fail(Errc::kFull, "more than {} zones", entries_.size());
   if (2 * (entries_.size() + 1) > index_.size()) grow_index();
   const Place place = place_of(name);

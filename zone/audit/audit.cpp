@@ -97,7 +97,7 @@ void Auditor::fault_at(ByteView labels, std::string_view what) {
 bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
   const std::size_t size = shm::block_octets(octets);
   if (left_ == 0 || window_.at(shm::Ref<>{ref}, size) == nullptr) {
-    fault(fmt::format("a reference leads to {}, where no block of {} octets is", ref, octets));
+    fault(fmt::format("a reference leads to {}, where no block of {} bytes is", ref, octets));
     return false;
   }
   --left_;
@@ -462,7 +462,7 @@ void compare_chunks(Audit& audit, const std::vector<std::uint32_t>& counted) {
     const std::uint32_t known = chunk < counted.size() ? counted[chunk] : 0;
     if (found != known)
       audit.add_fault(
-          fmt::format("chunk {}: blocks of {} octets found, {} counted", chunk, found, known));
+          fmt::format("chunk {}: blocks of {} bytes found, {} counted", chunk, found, known));
   }
 }
 

@@ -14,7 +14,7 @@ Status out_of_place(const char* what) { return fail(Errc::kCorrupt, "{} where no
 }  // namespace
 
 tl::unexpected<Error> DumpReader::wrong(const Error& why) const {
-  return fail(why.code, "{}: octet {}: {}", name_, offset_, why.text);
+  return fail(why.code, "{}: byte {}: {}", name_, offset_, why.text);
 }
 
 Result<DumpReader> DumpReader::open(Source source, std::string name) {

@@ -17,7 +17,7 @@ class DumpReader {
   /// Fills a stretch from where the last call ended; fewer octets only at the end.
   using Source = std::function<Result<std::size_t>(std::span<std::uint8_t>)>;
 
-  /// `name`: of the file, for errors, which say "NAME: octet N: why".
+  /// `name`: of the file, for errors, which say "NAME: byte N: why".
   static Result<DumpReader> open(Source source, std::string name);
 
   [[nodiscard]] const DumpHeader& header() const noexcept { return header_; }
