@@ -32,7 +32,7 @@ class HeldHost(Host):
     def let_go(self):
         self.holding.unlink()
 
-    def octets_to_copy(self):
+    def bytes_to_copy(self):
         return self.server.control("status")["image"]["bytes_to_copy"]
 
     def is_whole(self):
@@ -67,7 +67,7 @@ def test_answers_come_from_the_image_before_it_is_copied(host):
     records = host.server.records(ZONE)
     host.lose_memory()
     host.start()
-    assert host.octets_to_copy() > 0 and not host.logged("image_copied")
+    assert host.bytes_to_copy() > 0 and not host.logged("image_copied")
     assert sorted(host.mapping_processes()) == sorted([host.server.process.pid, *host.server.left_over()])
     assert host.logged("image_replayed records=1 zones_unloaded=0"), "the journal is newer than the image"
     assert host.server.serial(ZONE) == serial and host.server.records(ZONE) == records
@@ -98,7 +98,7 @@ def test_secondaries_get_differences_and_zones_meanwhile(host):
                                   relativize=False, lifetime=30))
     texts = [rrset.to_text() for message in messages for rrset in message.answer]
     assert any("one." in text for text in texts) and any("two." in text for text in texts)
-    assert host.octets_to_copy() > 0
+    assert host.bytes_to_copy() > 0
 
 
 def test_a_zone_that_was_replaced_behind_the_image_is_not_served_from_it(host):
@@ -110,7 +110,7 @@ def test_a_zone_that_was_replaced_behind_the_image_is_not_served_from_it(host):
     host.lose_memory()
     host.start()
     assert host.has("later") and host.has("n2999") and not host.has("b")
-    assert host.server.serial(ZONE) == serial and host.octets_to_copy() > 0
+    assert host.server.serial(ZONE) == serial and host.bytes_to_copy() > 0
 
 
 def test_updates_survive_a_kill_before_the_image_is_copied(host):
@@ -123,13 +123,13 @@ def test_updates_survive_a_kill_before_the_image_is_copied(host):
     os.truncate(host.server.log_path, 0)
     host.start()
     assert host.logged("store_replaced.*not all of the image") and host.logged("image_replayed records=1")
-    assert host.has("acknowledged") and host.octets_to_copy() == 0, "this time it is copied and compared first"
+    assert host.has("acknowledged") and host.bytes_to_copy() == 0, "this time it is copied and compared first"
     host.update("again")
     host.checkpoint()
     host.update("behind")
     host.lose_memory()  # the host this time
     host.start()
-    assert host.has("acknowledged") and host.has("again") and host.has("behind") and host.octets_to_copy() > 0
+    assert host.has("acknowledged") and host.has("again") and host.has("behind") and host.bytes_to_copy() > 0
     host.let_go()
     servers.wait_until("the image is copied", host.is_whole)
     host.workers_alone()
@@ -315,7 +315,7 @@ def test_an_image_that_a_worker_still_has_is_not_written_over(host):
     os.kill(worker, signal.SIGSTOP)
     file = host.chunk_file()
     host.let_go()
-    servers.wait_until("the image is copied", lambda: host.octets_to_copy() == 0)
+    servers.wait_until("the image is copied", lambda: host.bytes_to_copy() == 0)
     assert host.mapping_processes() == [worker]
     host.checkpoint()
     assert host.logged("image_left.*mapped by a worker") and host.chunk_file() != file
@@ -348,7 +348,7 @@ def test_a_small_image_is_copied_first(pando, tmp_path):
     host.checkpoint()
     host.lose_memory()
     host.start()
-    assert host.logged("image_restored.*octets_to_copy=0") and not host.logged("image_copied")
+    assert host.logged("image_restored.*bytes_to_copy=0") and not host.logged("image_copied")
 
 
 def test_a_zone_made_primary_before_the_image_is_copied_keeps_its_file(pando, tmp_path):
@@ -375,7 +375,7 @@ def test_a_zone_made_primary_before_the_image_is_copied_keeps_its_file(pando, tm
     host.server.zones[1] = {"name": "sent.test", "file": str(own)}
     host.server.write_config()
     assert host.server.control("reload")["zones_failed"] == 1
-    assert host.server.serial("sent.test") == 1 and host.octets_to_copy() > 0
+    assert host.server.serial("sent.test") == 1 and host.bytes_to_copy() > 0
     host.let_go()
     servers.wait_until("the image is copied", host.is_whole)
     host.server.stop()  # what was begun is finished
