@@ -36,7 +36,7 @@ class HeldHost(Host):
         return self.server.control("status")["image"]["bytes_to_copy"]
 
     def is_whole(self):
-        return self.octets_to_copy() == 0 and not self.mapping_processes()
+        return self.bytes_to_copy() == 0 and not self.mapping_processes()
 
     def mapping_processes(self):
         """Processes that have the image mapped."""
