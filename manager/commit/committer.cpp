@@ -14,22 +14,23 @@ namespace pando::manager {
 
 namespace {
 
-/// While the reserve is in use, only what needs it goes on: blocks that fit behind others would
-/// lead to root blocks that do not, and use it up. Of deletes some is kept for compaction.
+/// kFull when less of the reserve is left than `use` demands. Otherwise small blocks would still
+/// fit, their root blocks would not, and the reserve would be used up. Deletes leave a part of the
+/// reserve for compaction.
 Status leaves_reserve(shm::Store& store, shm::Reserve use) {
   if (use == shm::Reserve::kAll || store.leaves_reserve(use)) return {};
   if (store.reclaim() > 0 && store.leaves_reserve(use)) return {};
   return fail(Errc::kFull, "the store has reached its size limit");
 }
 
-/// Whatever the disk calls it: kFull is said of the store.
+/// Turns any error of the journal's disk into kIo, since kFull means a full store.
 Error not_journalled(const Error& error) {
   return {Errc::kIo, fmt::format("the journal cannot be written: {}", error.text)};
 }
 
 }  // namespace
 
-/// A version being made.
+/// A version under construction.
 struct Committer::Group {
   Group(shm::Transaction&& t, shm::Ref<> root, std::uint64_t version)
       : transaction(std::move(t)), draft(transaction, root, version) {}
@@ -76,7 +77,7 @@ void Committer::submit(CommitRequest request) {
   schedule();
 }
 
-/// A group starts from the event loop, not from submit(): requests that arrived in the same round
+/// A group starts from the event loop, not from submit(), so that requests of one loop iteration
 /// share it.
 void Committer::schedule() {
   if (scheduled_ || in_flight_ || queue_.empty()) return;
@@ -131,8 +132,8 @@ void Committer::run_next() {
   schedule();
 }
 
-/// Stages each request; those that fail are answered at once and leave the group. When the store is
-/// full or damaged the whole transaction is dropped.
+/// Stages each request. A failed request is answered at once and leaves the group. When the store
+/// is full or damaged the whole transaction is dropped.
 void Committer::stage_group(Group& group) {
   std::vector<CommitRequest> requests = std::exchange(group.staged, {});
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -155,7 +156,7 @@ void Committer::stage_group(Group& group) {
   }
 }
 
-/// A step that needed no room cannot have taken it from others.
+/// A step that allocated nothing is not refused for a reserve in use.
 Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
   Stage stage{group.transaction, group.draft, group.entries, alone};
   const std::uint64_t before = group.transaction.allocated_bytes();
@@ -166,7 +167,7 @@ Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
   return leaves_reserve(store_, stage.reserve);
 }
 
-/// All go back to the queue's front and become groups of one, so that each is judged for itself.
+/// Puts all requests back at the queue's front as groups of one, so that each is judged alone.
 void Committer::retry_singly(Group& group) {
   std::vector<CommitRequest> requests = std::exchange(group.staged, {});
   group.entries.clear();
@@ -175,8 +176,8 @@ void Committer::retry_singly(Group& group) {
   singly_ += requests.size();
 }
 
-/// Only what is small, and with nothing to put together meanwhile. A disk that was slow has to show
-/// that it is not.
+/// Only small groups qualify, with nothing queued that could be staged meanwhile. A disk that was
+/// slow has to be quick several times first.
 bool Committer::syncs_here(const Group& group) const {
   constexpr std::size_t kMostBytes = std::size_t{64} << 10;
   std::size_t bytes = 0;
@@ -186,7 +187,7 @@ bool Committer::syncs_here(const Group& group) const {
          journal_thread_.idle();
 }
 
-/// By whoever uses the journal now.
+/// Runs in the thread that uses the journal now.
 Result<std::uint64_t> Committer::append(Group& group) {
   const auto start = std::chrono::steady_clock::now();
   group.first_position = journal_.last_position() + 1;
@@ -282,7 +283,8 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
 
 Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& compute,
                                                   const zone::DataLimits& limits) const {
-  // What has nothing to journal finds what it wants there; a crash of the host may still take that.
+  // A no-op update acknowledges existing state, so that state must be durable first: a host crash
+  // could still take the state back.
   const auto unchanged = [this](zone::Applied&& applied) -> Result<zone::Applied> {
     if (auto durable = check_end(journal_); !durable) return pass(durable);
     return std::move(applied);
@@ -293,7 +295,7 @@ Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& c
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto result = stage.draft.apply(*changes, limits);
   if (!result) return result;
-  *changes = {};  // what has become of them is in the result
+  *changes = {};  // the result has its content
   if (result->effective.empty()) return unchanged(std::move(*result));
   note_difference(stage, *result, RecordKind::kDelta);
   return result;
@@ -322,7 +324,8 @@ void Committer::note_sources(const Group& group) {
   }
 }
 
-/// Differences; zones that are put whole need not be in the journal, so put_zone() tells of them.
+/// Reports changesets alone. Zones that are put whole need no journal record, so put_zone() reports
+/// them.
 void Committer::tell_changes(const Group& group) const {
   if (!zone_hook_) return;
   for (const JournalEntry& entry : group.entries) {
@@ -337,7 +340,8 @@ void Committer::add_pending(const dns::Name& apex, std::vector<JournalEntry> not
   if (pending_.size() == 1) flush_pending();
 }
 
-/// Without them a zone's next difference would not fit what the journal has of it.
+/// Inserts pending records before a zone's first record of the group. Without them the zone's next
+/// changeset would not fit the journal's records.
 void Committer::add_owed_notes(Group& group) const {
   if (pending_.empty() || group.entries.empty()) return;
   std::unordered_set<std::string> seen;
@@ -345,7 +349,7 @@ void Committer::add_owed_notes(Group& group) const {
   for (JournalEntry& entry : group.entries) {
     const std::string key = dns::folded_key(entry.zone);
     const auto owed = pending_.find(key);
-    // These begin anew, or are what is owed.
+    // Records of these kinds begin anew, or are the pending ones themselves.
     const bool needs_none = entry.kind == RecordKind::kBase || entry.kind == RecordKind::kGone ||
                             entry.kind == RecordKind::kOverlay;
     if (seen.insert(key).second && owed != pending_.end() && !needs_none)
@@ -411,8 +415,9 @@ void Committer::zone_replaced(const dns::Name& apex) {
   if (zone_hook_) zone_hook_(apex, true);
 }
 
-/// A step of its own. Without it (the disk is full, the process killed) the next difference does
-/// not fit the one before, and what came by update is not known any more.
+/// Appends the records of a whole transfer in a step of their own. Without them (disk full, process
+/// killed) the next changeset would not follow the last one, and the dynamic changes become
+/// unknown.
 void Committer::note_whole_transfer(const dns::Name& apex, dns::Serial serial) {
   CommitRequest request;
   request.stage = [apex, serial](Stage& stage) -> Status {

@@ -2,10 +2,10 @@
 
 namespace pando::manager {
 
-/// Compaction begins when so much of the chunks in use is garbage: then what it copies, less than
-/// five times what it gives back, is worth it.
+/// Compaction begins at this share of garbage in the chunks in use. Then the bytes copied are less
+/// than five times the bytes freed.
 inline constexpr unsigned kGarbagePercent = 20;
-/// It empties chunks of which less than so much is alive.
+/// Compaction empties chunks with a live share below this.
 inline constexpr unsigned kVictimPercent = 85;
 
 }  // namespace pando::manager

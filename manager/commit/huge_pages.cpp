@@ -10,7 +10,7 @@ namespace pando::manager {
 void HugePages::check() {
   if (busy_) return;
   const std::uint64_t memory = store_.stats().memory_bytes;
-  if (memory < looked_at_) looked_at_ = memory;  // it has shrunk, and will grow again from here
+  if (memory < looked_at_) looked_at_ = memory;  // a shrunken store grows again from here
   if (memory - looked_at_ < std::max(options_.growth_bytes, memory / 8)) return;
   busy_ = true;
   looked_at_ = memory;
@@ -24,7 +24,7 @@ void HugePages::finished(std::size_t regions) {
   busy_ = false;
   done_ += regions;
   if (regions > 0) log::debug("huge_pages", "regions", regions, "total", done_);
-  // There may be more: the next check goes on, until nothing is left that the kernel can do.
+  // More regions may be left: the next check continues until the kernel can do no more.
   if (regions > 0) looked_at_ = 0;
 }
 

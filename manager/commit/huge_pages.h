@@ -8,14 +8,15 @@
 
 namespace pando::manager {
 
-/// Puts huge pages under a store that has grown much (shm::Store::collapse), in a pool thread: each
-/// 2 MiB are copied once. A worker that looks at a region meanwhile waits for milliseconds, so this
-/// follows a load of many zones, not the trickle of updates; a large zone has its huge pages before
-/// it is published (shm/transaction.cpp).
+/// Puts huge pages under a store that has grown much (shm::Store::collapse), in a pool thread. Each
+/// 2 MiB are copied once. A worker that reads a region meanwhile waits for milliseconds, so the
+/// copy follows a load of many zones, not the trickle of updates. A large zone gets its huge pages
+/// before publication (shm/transaction.cpp).
 class HugePages {
  public:
   struct Options {
-    /// Growth that is worth a look at the chunks; an eighth of the store when that is more.
+    /// Growth that makes a pass over the chunks worthwhile; an eighth of the store when that is
+    /// more.
     std::uint64_t growth_bytes = std::uint64_t{16} << 20;
     /// 2 MiB regions at a time: some 30 ms of a pool thread's time.
     std::size_t regions = 64;
@@ -25,7 +26,7 @@ class HugePages {
   HugePages(asio::io_context& io, asio::thread_pool& pool, shm::Store& store, Options options)
       : io_(io), pool_(pool), store_(store), options_(options) {}
 
-  /// Call about once a second on the commit thread; returns at once.
+  /// To be called about once a second on the commit thread; returns at once.
   void check();
   /// Regions that the kernel has given a huge page.
   [[nodiscard]] std::uint64_t regions() const noexcept { return done_; }
@@ -38,7 +39,7 @@ class HugePages {
   asio::thread_pool& pool_;
   shm::Store& store_;
   Options options_;
-  std::uint64_t looked_at_ = 0;  ///< memory of the store when everything in it was looked at
+  std::uint64_t looked_at_ = 0;  ///< memory of the store at the last complete pass
   std::uint64_t done_ = 0;
   bool busy_ = false;
 };

@@ -33,8 +33,8 @@ JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
       slots_(slots),
       limit_(limit) {}
 
-/// Past the limit, and grown by half since the last snapshot: when the zones themselves are larger
-/// than the limit, writing them again and again would help nobody.
+/// Begins past the limit, if the journal has grown by half since the last snapshot. Otherwise zones
+/// larger than the limit would be written again and again.
 void JournalUpkeep::check(bool blocked) {
   if (running_ || blocked || std::chrono::steady_clock::now() < pause_until_) return;
   const std::uint64_t bytes = journal_.total_bytes();
@@ -43,8 +43,8 @@ void JournalUpkeep::check(bool blocked) {
   begin();
 }
 
-/// Between two groups the published version holds everything that the journal has. The seal stands
-/// in the journal thread's queue before the next group's records.
+/// Between two groups the published version holds everything that the journal has. The seal
+/// precedes the next group's records in the journal thread's queue.
 void JournalUpkeep::begin() {
   auto round = std::make_shared<Round>();
   CommitRequest request;

@@ -11,9 +11,9 @@
 
 namespace pando::manager {
 
-/// Keeps the journal below its limit: when it has grown past it, the zones it has records of are
-/// written to a snapshot file from a pinned version, in a pool thread, and the segments up to that
-/// version are dropped. While that runs, and when it fails, the journal simply goes on.
+/// Keeps the journal below its limit. Past the limit, a pool thread writes the zones with journal
+/// records from a pinned version to a snapshot file. The segments up to that version are then
+/// dropped. Appending goes on meanwhile, and after a failure.
 class JournalUpkeep {
  public:
   JournalUpkeep(asio::io_context& io, asio::thread_pool& pool, JournalThread& journal_thread,
@@ -21,10 +21,11 @@ class JournalUpkeep {
                 std::uint64_t limit);
 
   void set_limit(std::uint64_t bytes) noexcept { limit_ = bytes; }
-  /// Looks whether it is time; call after commits. `blocked`: somebody still reads the old files.
+  /// Begins a round if the journal is too large; call after commits. `blocked`: the old files are
+  /// still being read.
   void check(bool blocked);
-  /// `hook` is called, on the commit thread, when a snapshot is written and the journal's files are
-  /// about to go; they go when it calls what it is given.
+  /// `hook` is called on the commit thread after a snapshot is written. The journal's old files are
+  /// dropped when the hook calls its argument.
   void before_dropping(std::function<void(std::function<void()> go_on)> hook) {
     before_dropping_ = std::move(hook);
   }

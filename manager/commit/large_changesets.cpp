@@ -9,33 +9,33 @@
 
 namespace pando::manager {
 
-/// One change on its way. Touched by one thread at a time.
+/// One change on its way, used by one thread at a time.
 struct LargeChangesets::Work {
   ZoneChange change;
   int tries = 0;
   bool source_noted = false;
-  bool moved = false;  // the zone, since the draft began
-  // Behind the pin, so that it is dropped first: it reads what the pin holds.
+  bool moved = false;  // the zone has changed since the draft began
+  // Declared after the pin, so that the draft is destroyed first: the draft reads pinned data.
   shm::SlotTable::OwnPin pin;
   std::unique_ptr<zone::DetachedDraft> draft;
   std::vector<JournalEntry> journal;
   Status staged;
-  shm::Reserve reserve = shm::Reserve::kKept;  // as Stage has it
+  shm::Reserve reserve = shm::Reserve::kKept;  // see Stage::reserve
 
-  /// What takes a while to be freed: blocks that go back to the store, a hundred thousand records.
+  /// Frees blocks and perhaps a hundred thousand records, which takes a while: in a pool thread.
   void let_go(asio::thread_pool& pool) {
     asio::post(pool, [stage = std::move(change.stage), draft = std::move(draft),
                       pin = std::move(pin), journal = std::move(journal)] {});
   }
 
-  /// In a pool thread, of a try that was in vain: the next one needs as much again.
+  /// Frees the data of a failed try, since the next try needs as much again. Pool thread.
   void clear() {
     draft.reset();
     pin = {};
     journal = {};
   }
 
-  /// In a pool thread.
+  /// Pool thread.
   void work_out() {
     Stage stage{draft->transaction(), draft->draft(), journal, true, source_noted};
     staged = change.stage(stage);
@@ -88,8 +88,8 @@ void LargeChangesets::work_out(const std::shared_ptr<Work>& work) {
   });
 }
 
-/// Also what cannot be done is a matter for the committer's queue: a step before it there may make
-/// it possible.
+/// A failed computation goes to the committer's queue, too: an earlier step there may make the
+/// change possible.
 void LargeChangesets::end(const std::shared_ptr<Work>& work) {
   if (stopping_) return;
   CommitRequest request;
@@ -99,8 +99,8 @@ void LargeChangesets::end(const std::shared_ptr<Work>& work) {
   committer_.submit(std::move(request));
 }
 
-/// Exchanges the zone's data, if they are still those that the draft began with. What did not fit
-/// a zone that has changed since may fit what it is now.
+/// Exchanges the zone's data, if the draft began with the present ones. A change that did not fit
+/// the old zone may fit the present one, so `moved` is checked before the error.
 Status LargeChangesets::adopt(Work& work, Stage& stage) {
   if (work.change.check)
     if (auto ok = work.change.check(); !ok) return ok;
@@ -108,8 +108,8 @@ Status LargeChangesets::adopt(Work& work, Stage& stage) {
                work.source_noted != committer_.source_noted(work.change.zone);
   if (work.moved) return fail(Errc::kExists, "zone moved");
   if (!work.staged) return work.staged;
-  // A few blocks more. Whether all leave enough is seen behind this, now that others have taken
-  // room, too.
+  // The exchange takes a few more blocks. The committer checks the reserve afterwards, since other
+  // transactions have taken space meanwhile.
   stage.transaction.use_reserve(shm::Reserve::kHalf);
   stage.reserve = work.reserve;
   if (auto adopted = work.draft->adopt(stage.transaction, stage.draft); !adopted) return adopted;
@@ -146,7 +146,7 @@ void LargeChangesets::finish(const std::shared_ptr<Work>& work,
   work->let_go(pool_);
 }
 
-/// Once more, when what the last try made has been freed.
+/// Tries again after the data of the last try have been freed.
 void LargeChangesets::again(const std::shared_ptr<Work>& work) {
   asio::post(pool_, [this, work] {
     work->clear();

@@ -14,58 +14,62 @@
 
 namespace pando::manager {
 
-/// A step that changes one zone, by a few records or by millions.
+/// A change of one zone, by a few records or by millions.
 struct ZoneChange {
   dns::Name zone;
-  std::uint64_t records = 0;  ///< that it takes out or brings in, about
-  /// On the commit thread, when the next version is staged; may be empty.
+  std::uint64_t records = 0;  ///< approximate number of records removed and added
+  /// Runs on the commit thread when the next version is staged; may be empty.
   std::function<Status()> check;
-  /// Like CommitRequest::stage, but looks at this zone alone, at nothing of the commit thread's,
-  /// and may be called in another thread. The last call's effects are those that count.
+  /// Like CommitRequest::stage, with two restrictions for pool threads. The function reads this
+  /// zone alone, and no state of the commit thread. Only the effects of the last call count.
   std::function<Status(Stage&)> stage;
-  /// On the commit thread, each time that the work was in vain because the zone had changed; may be
-  /// empty.
+  /// Runs on the commit thread each time that the zone changed meanwhile and the work is repeated.
+  /// May be empty.
   std::function<void()> again{};
-  /// On the commit thread, once. What `stage` holds is let go after that, in a pool thread.
+  /// Runs once, on the commit thread. The data held by `stage` are freed afterwards, in a pool
+  /// thread.
   std::function<void(const Result<std::uint64_t>& version)> done;
 };
 
-/// Steps that change a zone by much take no time from updates: they are worked out in a pool
-/// thread, from a version that stays pinned, and the commit thread only exchanges the zone's data.
-/// A zone that was changed meanwhile, or moved by compaction, is worked out anew; after the third
-/// time it is changed on the commit thread. Few are at work at a time, and those that wait pin no
-/// version and keep no zone from compaction.
+/// Changes zones by large changesets without delaying updates. A pool thread computes each change
+/// from a pinned version; the commit thread only exchanges the zone's data.
 ///
-/// Lives on the commit thread.
+/// A zone that was changed meanwhile, or moved by compaction, is computed anew. After the third try
+/// the zone is changed on the commit thread. Only a few changes are computed at a time. Waiting
+/// changes pin no version and keep no zone from compaction.
+///
+/// The object lives on the commit thread.
 class LargeChangesets {
  public:
   struct Options {
-    /// Records that the commit thread changes itself: about 3 ms, 10 where nothing of the zone is
-    /// in the processor's caches. The detour costs two changes of thread and a version of its own.
+    /// Changes of up to this many records are made on the commit thread itself. A thousand records
+    /// take about 3 ms, or 10 ms with the zone outside the processor's caches. The detour through a
+    /// pool thread costs two thread changes and a version of its own.
     std::uint64_t at_once = 1000;
     int tries = 3;
-    std::size_t at_work = 2;  ///< changes that have begun
+    std::size_t at_work = 2;  ///< limit of changes computed at a time
   };
   struct Counters {
-    std::uint64_t beside = 0;  ///< worked out beside the commit thread
-    std::uint64_t again = 0;   ///< and again, since the zone had changed
+    std::uint64_t beside = 0;  ///< changes computed in a pool thread
+    std::uint64_t again = 0;   ///< repetitions, since the zone had changed
   };
 
-  /// All references outlive the object; `pool` is joined before it goes.
+  /// All references outlive the object; `pool` is joined before its destruction.
   LargeChangesets(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
                   shm::SlotTable& slots, Committer& committer, Options options);
 
-  /// Each change is a version of its own. What was submitted to the committer before is done
-  /// before.
+  /// Each change is a version of its own. Requests submitted to the committer earlier are done
+  /// earlier.
   void submit(ZoneChange change);
   [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
-  /// What is submitted now is not done any more.
+  /// True after stop(): changes submitted now are never done.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
-  /// Ends what is being worked out, soon: nothing is done or told of any more. Of the commit
-  /// thread.
+  /// Cancels the computations under way. No change is made and no `done` called afterwards. Commit
+  /// thread only.
   void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }
-  /// The zone is being worked on: what moves its blocks would have the work done again.
+  /// Whether a change of the zone is being computed: moving the zone's blocks would repeat the
+  /// work.
   [[nodiscard]] bool at_work_on(dns::NameView zone) const noexcept;
 
  private:
@@ -87,7 +91,7 @@ class LargeChangesets {
   Counters counters_;
   std::vector<std::shared_ptr<Work>> working_;
   std::deque<std::shared_ptr<Work>> waiting_;
-  std::atomic<bool> stopping_ = false;  // told to the pool's threads
+  std::atomic<bool> stopping_ = false;  // read by the pool's threads
 };
 
 }  // namespace pando::manager

@@ -12,8 +12,8 @@ namespace pando::manager {
 
 namespace {
 
-/// Differences folded from an old version on, turned round: `after` is what a record was then, and
-/// `before` what it is now.
+/// Folds history records, from an old version onwards, into the changeset that leads back. `after`
+/// is a record's TTL at the old version, `before` its TTL now.
 class WayBack {
  public:
   void take(const zone::HistoryRecord& record) {
@@ -21,7 +21,7 @@ class WayBack {
     const auto [at, fresh] =
         steps_.try_emplace(RecordKey(record.owner, record.type, record.rdata), Step{});
     Step& step = at->second;
-    // The first that is said of a record tells whether it was there.
+    // The first history record of a key tells whether the old version had that record.
     if (fresh && !record.added) step.after = record.ttl;
     step.before = record.added ? std::optional(record.ttl) : std::nullopt;
   }
@@ -43,7 +43,7 @@ class WayBack {
   std::optional<zone::Record> soa_;
 };
 
-/// Folds what leads from `data` back to `serial`. kNotFound, kCorrupt.
+/// Folds the history of `data` back to `serial`. kNotFound, kCorrupt.
 Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
   const std::string apex = to_text(data.apex());
   auto reader = zone::HistoryReader::from(data, serial);
@@ -56,7 +56,7 @@ Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
   return {};
 }
 
-/// Adds what is done after `steps`.
+/// Appends the steps of `then` to `steps`.
 void go_on(Steps& steps, Steps&& then) {
   while (!then.empty()) {
     const auto moved = steps.insert(then.extract(then.begin()));
@@ -67,8 +67,8 @@ void go_on(Steps& steps, Steps&& then) {
   }
 }
 
-/// The changes, and the present SOA replaced by `soa` under the next serial. kInvalid: the zone
-/// would be signed again, with a signature of the SOA's old serial.
+/// Adds the exchange of the present SOA for `soa`, under the next serial. kInvalid: the zone would
+/// be signed again, with a signature over the SOA's old serial.
 Result<zone::Changeset> with_serial(zone::Changeset changes, zone::Record present, zone::Record soa,
                                     dns::Serial next) {
   for (const zone::Record& record : changes.added)
@@ -170,7 +170,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto applied = stage.draft.apply(*changes, limits.of_history());
   if (!applied) return pass(applied);
-  *changes = {};  // what has become of them is in `applied`
+  *changes = {};  // `applied` has its content
   committer.note_difference(stage, *applied, RecordKind::kDelta);
   return {};
 }

@@ -12,41 +12,43 @@
 
 namespace pando::manager {
 
-/// What turns a zone back into what it was at `serial`, under a serial ahead of the present one, so
-/// that secondaries follow by IXFR. Empty when the zone has that serial. kNotFound: its change
-/// history (zone/history/history.h) does not reach back so far; kCorrupt: the history is damaged;
-/// kInvalid: the zone is signed, or was.
-/// `now` is seconds since 1970, for the policy.
+/// The changeset that turns a zone back into its state at `serial`. The new serial is ahead of the
+/// present one, so that secondaries follow by IXFR. Empty when the zone has that serial.
+///
+/// kNotFound: the change history (zone/history/history.h) does not reach back so far. kCorrupt: the
+/// history is damaged. kInvalid: the zone is signed, or was. `now` is seconds since 1970, for the
+/// policy.
 Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone, dns::Serial serial,
                                          config::SerialPolicy policy, std::uint64_t now);
 
-/// The same for a saved version of the zone. Empty when the zone has its data. When other data have
-/// taken their place (zone/history/zone_snapshot.h) this reads both zones whole. kNotFound also
-/// when it was lost.
+/// The same for a snapshot of the zone. Empty when the zone has the snapshot's data. When other
+/// data have replaced the snapshot's (zone/history/zone_snapshot.h), both zones are read whole.
+/// kNotFound also when the snapshot was lost.
 Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
                                          const zone::ZoneSnapshot& version,
                                          config::SerialPolicy policy, std::uint64_t now);
 
-/// kInvalid: the zone is signed, and nobody here could sign what it would be made.
+/// kInvalid: the zone is signed, and this server could not sign the result.
 Status check_rollback(const zone::ZoneView& zone);
 
-/// Where a zone is to be led back to: a label, or when that is empty a serial.
+/// The target of a rollback: a snapshot's label, or a serial when the label is empty.
 struct RollbackTarget {
   dns::Serial serial{};
   std::string label{};
 
-  /// rollback_changes() of `zone`; kNotFound: it has no snapshot of that label.
+  /// rollback_changes() of `zone`; kNotFound: the zone has no snapshot of that label.
   [[nodiscard]] Result<zone::Changeset> changes(const zone::ZoneView& zone,
                                                 config::SerialPolicy policy,
                                                 std::uint64_t now) const;
-  /// Records that this changes, or looks at, at most about.
+  /// Upper estimate of the records that the rollback changes or reads.
   [[nodiscard]] std::uint64_t records(const zone::ZoneView& zone) const;
 };
 
-/// The step that leads the zone `name` back, with its record for the journal. What was served once
-/// may be served again: of `limits` those of history hold. kNotFound also when
-/// it is not loaded; kIo when it is there already and a crash of the host could take it away from
-/// there (check_end). Any thread.
+/// Stages the rollback of zone `name`, with its journal record. Data served once may be served
+/// again, so only the history's part of `limits` applies.
+///
+/// kNotFound also when the zone is not loaded. kIo when the zone is at the target already, but a
+/// host crash could take that state back (check_end). Any thread.
 Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,
                       const dns::Name& name, const RollbackTarget& target,
                       config::SerialPolicy policy, std::uint64_t now,

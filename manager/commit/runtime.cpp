@@ -14,8 +14,8 @@ bool names_signer(const zone::AclRule& rule) noexcept {
                      [](const dns::Name& name) { return zone::is_about_key(name.view()); });
 }
 
-/// Folded names of the keys that any allow-update rule names: these stay in the manager. A rule
-/// that is about whichever key signs means all of them.
+/// Folded names of the keys that any allow-update rule names: these keys stay in the manager. A
+/// rule about any signing key (see names_signer) means all keys.
 std::set<std::string> update_keys(const config::Settings& settings) {
   std::set<std::string> names;
   for (const config::ZoneOptions& options : settings.zones.options()) {
@@ -45,7 +45,7 @@ Result<RuntimePtr> make_runtime(config::Settings settings) {
   }
   for (const Bytes& secret : runtime->settings.server.cookies.secrets) {
     ipc::CookieSecret& own = runtime->worker_keys.cookie_secrets.emplace_back();
-    PANDO_ASSERT(secret.size() == own.size());  // the configuration has no others
+    PANDO_ASSERT(secret.size() == own.size());  // ensured by the configuration
     std::copy(secret.begin(), secret.end(), own.begin());
   }
   const config::Limits& limits = runtime->settings.limits;

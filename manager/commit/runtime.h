@@ -11,14 +11,14 @@
 
 namespace pando::manager {
 
-/// One loaded configuration with what is made from it. Requests hold the one they began with, so a
-/// reload takes neither a key nor a rule away from under them.
+/// One loaded configuration with its derived keys and limits. Each request keeps the Runtime that
+/// it began with, so a reload takes no key or rule away during the request.
 struct Runtime {
   config::Settings settings;
   dns::TsigKeyring keys;
   WorkerKeys worker_keys;
   zone::DataLimits limits;
-  std::vector<std::uint32_t> secondaries;  ///< their places in the table of zones, ascending
+  std::vector<std::uint32_t> secondaries;  ///< indexes in the table of zones, ascending
 };
 using RuntimePtr = std::shared_ptr<const Runtime>;
 

@@ -16,20 +16,21 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLeastPerStep = 32;
 constexpr std::size_t kMostPerStep = 16384;
-/// Zones whose history one step looks at, unless there is no room for so many.
+/// Zones whose history one step shortens, unless space is too low for so many.
 constexpr std::size_t kHistoriesPerStep = 8;
-/// Small gains add up in the chunk that is being filled: only then has a walk brought nothing.
+/// Small gains of single walks add up in the chunk being filled. Only after this many walks without
+/// a freed chunk has compaction gained nothing.
 constexpr unsigned kWalksInVain = 32;
-/// In a store that is nearly full also chunks with this much in them are emptied: what scattered
-/// deletes leave behind is small holes everywhere, together more than the reserve.
+/// With low space chunks up to this live share are emptied, too. Scattered deletes leave small
+/// holes everywhere, which together exceed the reserve.
 constexpr unsigned kTightVictimPercent = 98;
-/// Of what is free beyond the reserve, this part may change before another walk is looked for:
-/// that is a pass over all chunks, too.
+/// A search is a pass over all chunks. With low space another search waits until this part of the
+/// free space beyond the reserve has changed.
 constexpr std::uint64_t kSlackPart = 16;
 /// Garbage of this many percent makes steps longer: updates must not outrun the walk.
 constexpr std::uint64_t kUrgentPercent = 33;
 constexpr int kUrgentFactor = 4;
-/// After a step that failed, or a walk that could not help, nothing is tried for this long.
+/// Pause after a failed step, or after a walk that could not help.
 constexpr std::chrono::seconds kPause{1};
 
 std::uint64_t milliseconds_now() {
@@ -38,8 +39,8 @@ std::uint64_t milliseconds_now() {
       std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
-/// Processor time of this thread: on a busy host the wall clock would make steps ever shorter just
-/// when they fall behind.
+/// Processor time of this thread. On a busy host, wall-clock time would shorten the steps just when
+/// upkeep falls behind.
 std::chrono::nanoseconds processor_time() noexcept {
   timespec spent{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
@@ -77,8 +78,9 @@ void StoreUpkeep::reclaim() {
   if (store_.stats().waiting_chunks > 0) counters_.chunks_reclaimed += store_.reclaim();
 }
 
-/// Chunks that wait for readers are nobody's fault, and those that a zone is being built in no
-/// garbage: a walk would be followed by the next one until it is there.
+/// The garbage in the chunks in use. Chunks that wait for readers cannot be freed yet, and chunks
+/// lent to a zone under construction hold none. Counting either would cause one fruitless walk
+/// after another.
 StoreUpkeep::Garbage StoreUpkeep::garbage() const {
   const shm::StoreStats stats = store_.stats();
   const std::uint64_t elsewhere = stats.waiting_chunks + stats.lent_chunks;
@@ -86,8 +88,9 @@ StoreUpkeep::Garbage StoreUpkeep::garbage() const {
   const std::uint64_t bytes = chunks * shm::kChunkBytes;
   const std::uint64_t limit = stats.limit_bytes / shm::kChunkBytes;
   const std::uint64_t free = limit - std::min(limit, stats.chunks_in_use);
-  // Inside the reserve deletes may be waiting for any chunk; and it is there at the latest when all
-  // that lies before it has changed.
+  // Inside the reserve a delete may be waiting for any single chunk, so the slack is one chunk
+  // there. Elsewhere the slack is a part of the space before the reserve, so that reaching the
+  // reserve always counts as a change.
   const std::uint64_t beyond = free - std::min(free, shm::reserve_chunks(limit));
   const std::uint64_t slack = std::max<std::uint64_t>(beyond / kSlackPart, 1);
   if (bytes <= stats.live_bytes) return {chunks, 0, 0, 0, free, slack};
@@ -96,7 +99,7 @@ StoreUpkeep::Garbage StoreUpkeep::garbage() const {
 }
 
 bool StoreUpkeep::wants_walk() {
-  if (store_.is_borrowing()) return false;  // nothing can be chosen, which says nothing of later
+  if (store_.is_borrowing()) return false;  // no chunk can be chosen now; later one can
   const Garbage now = garbage();
   const bool tight = store_.low_space();
   if (now.chunks < options_.least_chunks) return false;
@@ -114,7 +117,7 @@ bool StoreUpkeep::wants_walk() {
   return false;
 }
 
-/// Nothing has happened since that another walk could gain from.
+/// Whether nothing has changed since `rests_` that another walk could gain from.
 bool StoreUpkeep::rests(const Garbage& now) const {
   if (!rests_) return false;
   const std::uint64_t slack = rests_->slack;
@@ -200,7 +203,8 @@ CommitRequest StoreUpkeep::shorten_step() {
   return request;
 }
 
-/// What saved versions need stays: after a walk in vain another is worth it when there is more.
+/// Snapshots keep the histories that they need. After a fruitless walk, another one waits until the
+/// histories have grown by an eighth.
 void StoreUpkeep::shortened_all() {
   shortening_ = false;
   const std::uint64_t bytes = committer_.current().history_bytes();
@@ -247,7 +251,7 @@ void StoreUpkeep::walk_done() {
   reclaim();
   crash_point("store-compact-ended");
   left_walks_ = left_alone_ ? left_walks_ + 1 : 0;
-  // The garbage is still there, and the next walk might not help either.
+  // The garbage of spared zones is still there, and the next walk might not help either.
   if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;
   const Garbage now = garbage();
   const bool gained = now.used < before_walk_.used;
@@ -259,8 +263,8 @@ void StoreUpkeep::walk_done() {
   rests_ = now;
 }
 
-/// What a step moves must find room before what it frees is any: a shorter one needs less. False
-/// when there is none.
+/// Moved blocks need space before the old ones are freed, so a shorter step needs less. False when
+/// the step is the shortest already.
 bool StoreUpkeep::shrink_steps() {
   constexpr std::size_t kShortest = 2;
   if (names_ <= kShortest) return false;
@@ -268,7 +272,7 @@ bool StoreUpkeep::shrink_steps() {
   return true;
 }
 
-/// Room is worth more than work that is done again.
+/// With low space, freeing chunks is worth repeating a computation.
 bool StoreUpkeep::is_left_alone(dns::NameView apex) {
   if (left_walks_ >= options_.patience || store_.low_space()) return false;
   if (!leave_alone_ || !leave_alone_(apex)) return false;
@@ -285,7 +289,8 @@ void StoreUpkeep::step_done(const Status& status) {
     pause_until_ = Clock::now() + kPause;
     return;
   }
-  // Nothing waits: go on at once. Otherwise the next group takes a step along.
+  // With an idle committer the next step starts at once; otherwise the next group takes a step
+  // along.
   if (!committer_.busy())
     if (auto step = next_step()) committer_.submit(std::move(*step));
 }

@@ -13,8 +13,8 @@ using dns::RRType;
 using zone::RecordView;
 using zone::RRsetView;
 
-/// One place of a zone's walk. The order is the cursor's: names in canonical order (the apex is
-/// first), then NSEC3 owners.
+/// One place of a zone's walk, in the cursor's order: names in canonical order (the apex is first),
+/// then NSEC3 owners.
 struct Place {
   RecordView record;
   dns::Name owner;
@@ -79,7 +79,7 @@ class Differ {
   }
 
  private:
-  /// False: more than max_records_ change, or nobody wants to know any more.
+  /// False when more than max_records_ change, or when the work was cancelled.
   bool walk() {
     count_ = 0;
     auto old_cursor = before_.begin();
@@ -115,7 +115,7 @@ class Differ {
   void diff_sets(const dns::Name& owner, const RRsetView& before, const RRsetView& after) {
     const RRType type = before ? before.type() : after.type();
     if (type == RRType::kSOA) {
-      // Its signatures change with it; the record itself is the caller's.
+      // The signatures change with the SOA; the record itself is the caller's.
       return diff_lists(owner, RRType::kRRSIG, before, after, signatures_of(before),
                         signatures_of(after), false);
     }
@@ -125,7 +125,7 @@ class Differ {
                whole);
   }
 
-  /// `whole`: another TTL, so everything goes out and comes in.
+  /// `whole`: the TTL differs, so every record is removed and added again.
   void diff_lists(const dns::Name& owner, RRType type, const RRsetView& before,
                   const RRsetView& after, const std::vector<Bytes>& old_list,
                   const std::vector<Bytes>& new_list, bool whole) {

@@ -9,14 +9,15 @@
 
 namespace pando::manager {
 
-/// What turns the data of `before` into that of `after` (same apex). Both are walked once, side by
-/// side. The SOA pair is left out: the caller decides the serial. Nullopt when more than
-/// `max_records` records would change: then replacing the zone is cheaper than changing it. Where
-/// there is such a limit they are walked once more before, so that nothing is collected in vain.
+/// The changeset that turns the data of `before` into those of `after` (same apex). Both zones are
+/// walked once, side by side. The SOA pair is left out: the caller decides the serial.
+///
+/// Nullopt when more than `max_records` records would change: then replacing the zone is cheaper.
+/// With such a limit a first walk only counts, so that no records are collected in vain.
 std::optional<zone::Changeset> diff_zones(const zone::ZoneView& before, const zone::ZoneView& after,
                                           std::uint64_t max_records);
 
-/// A look at a zone that was built and is not published, through a draft that nobody else sees.
+/// A view of a built zone before its publication, through a private draft.
 class BuiltView {
  public:
   BuiltView(shm::Store& store, const dns::Name& apex, const zone::ZoneBuilder::Built& built);

@@ -12,9 +12,9 @@ namespace pando::manager {
 
 namespace {
 
-/// Zones that one page looks at: a million without snapshots must not hold up the commit thread.
+/// Zones per page of a list: a million zones without snapshots must not hold up the commit thread.
 constexpr std::size_t kZonesPerPage = 10'000;
-/// And one look for losses, after a publication: a fraction of a millisecond.
+/// Zones per slice of a search for losses, after a publication: a fraction of a millisecond.
 constexpr std::size_t kZonesPerSlice = 1000;
 
 void add_rows(const zone::ZoneView& zone, std::vector<ipc::SnapshotRow>& rows) {
@@ -84,7 +84,7 @@ ipc::SnapshotListResult ZoneSnapshots::list_behind(const dns::Name* after, std::
   return result;
 }
 
-/// The counter moves seldom; then all zones are looked at, since it may have been any of them.
+/// The count of losses changes seldom. Then all zones are searched, since any zone may be affected.
 void ZoneSnapshots::tell_losses() {
   const std::uint32_t losses = committer_.current().saved_losses();
   if (losses == losses_) return;
@@ -93,7 +93,7 @@ void ZoneSnapshots::tell_losses() {
   if (!std::exchange(looking_, true)) look_for_losses();
 }
 
-/// Goes on behind `looked_`.
+/// Continues behind `looked_`.
 void ZoneSnapshots::look_for_losses() {
   zone::ZoneWalk walk(committer_.current());
   if (looked_) walk.seek_after(*looked_);
@@ -114,7 +114,7 @@ void ZoneSnapshots::tell_losses_of(const zone::ZoneView& zone) {
   for (const zone::ZoneSnapshot& one : zone::saved_versions(zone)) {
     std::pair<std::string, std::string> key{to_text(dns::Name(zone.apex()).folded()), one.label};
     if (one.held())
-      told_.erase(key);  // taken anew
+      told_.erase(key);  // a new snapshot of this label was taken
     else if (told_.insert(std::move(key)).second)
       log::error("zone_snapshot_lost", "zone", to_text(zone.apex()), "snapshot", one.label,
                  "serial", one.serial.value, "reason", zone::to_text(one.state));

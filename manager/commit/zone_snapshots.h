@@ -15,11 +15,11 @@
 
 namespace pando::manager {
 
-/// Labels for versions of zones, to go back to (zone/history/zone_snapshot.h): gives and takes
-/// them, lists them, and tells of those that were lost. Lives on the commit thread.
+/// Snapshots of zones for rollback (zone/history/zone_snapshot.h): takes, deletes and lists them,
+/// and reports lost ones. Lives on the commit thread.
 class ZoneSnapshots {
  public:
-  /// Both outlive the object.
+  /// Both references outlive the object.
   ZoneSnapshots(asio::io_context& io, Committer& committer) noexcept
       : io_(io), committer_(committer) {}
 
@@ -31,13 +31,13 @@ class ZoneSnapshots {
   void forget(const dns::Name& zone, const std::string& label, const zone::DataLimits& limits,
               std::function<void(const Status&)> done);
 
-  /// Of one zone; kNotFound when there is none.
+  /// The snapshots of one zone; kNotFound without such a zone.
   [[nodiscard]] Result<ipc::SnapshotListResult> list(const dns::Name& zone) const;
-  /// Of the zones behind `after` (null: of all), about `rows` of them.
+  /// The snapshots of the zones behind `after` (null: of all zones), about `rows` of them.
   [[nodiscard]] ipc::SnapshotListResult list_behind(const dns::Name* after, std::size_t rows) const;
 
-  /// After a publication: logs each one that is lost, once in a process. A million zones are looked
-  /// at in slices.
+  /// To be called after a publication: logs each lost snapshot once per process. A million zones
+  /// are searched in slices.
   void tell_losses();
 
  private:
@@ -46,11 +46,11 @@ class ZoneSnapshots {
 
   asio::io_context& io_;
   Committer& committer_;
-  std::uint32_t losses_ = 0;  // that were told, or are looked for
+  std::uint32_t losses_ = 0;  // count of losses already reported or being searched for
   bool looking_ = false;
-  bool look_again_ = false;                             // more were lost meanwhile
-  std::optional<dns::Name> looked_;                     // up to this zone
-  std::set<std::pair<std::string, std::string>> told_;  // zone and label
+  bool look_again_ = false;                             // more snapshots were lost meanwhile
+  std::optional<dns::Name> looked_;                     // searched up to this zone
+  std::set<std::pair<std::string, std::string>> told_;  // zone and label of reported losses
 };
 
 }  // namespace pando::manager

@@ -7,27 +7,27 @@
 namespace pando::manager {
 
 namespace {
-/// Zones looked at in one step of the commit thread: some 200 µs.
+/// Zones visited in one step of the commit thread: some 200 µs.
 constexpr std::size_t kSlice = 256;
-/// How often all zones are looked at, when there is no room to remove some of them.
+/// Limit of walks over all zones, when some removals lack space.
 constexpr unsigned kMostWalks = 8;
-/// So many zones are found one by one that there is no room to bring in line.
+/// Limit of zones whose settings are found not to fit, one by one.
 constexpr std::uint64_t kMostUnfit = 32;
 }  // namespace
 
-// What one step did counts only when its version was published.
+// The results of a slice count only after its version was published.
 
 struct ZoneTableSync::Removal {
-  std::vector<JournalEntry> gone;  ///< the notes that zones have left
-  Refused kept;                    ///< zones that find no room to leave
-  dns::Name after;                 ///< the last zone that is dealt with
+  std::vector<JournalEntry> gone;  ///< the records of removed zones
+  Refused kept;                    ///< zones whose removal lacks space
+  dns::Name after;                 ///< the last zone done
   std::uint64_t loaded = 0;
-  bool cut = false;  ///< there is one to remove behind it, for the next try
+  bool cut = false;  ///< the slice ended before a zone to remove, left for the next step
   bool last = false;
 };
 
 struct ZoneTableSync::Putting {
-  std::uint64_t added = 0;  ///< begun with, when the step failed
+  std::uint64_t added = 0;  ///< zones tried, counted even when the step fails
   std::uint64_t changed = 0;
   std::uint32_t next_side = 0;
   Refused passed;                ///< new zones that were not tried
@@ -78,9 +78,9 @@ void ZoneTableSync::submit(std::function<Status(Stage&)> stage,
   committer_.submit(std::move(request));
 }
 
-/// Whether a step that failed is to be tried again because of others in its version: their records
-/// may have failed the journal, which steps without any of their own do not need, or have taken the
-/// room.
+/// Whether a failed request is tried again in a version of its own. Records of other requests may
+/// have failed the journal, which a request without records does not need. Other requests may also
+/// have taken the space.
 bool ZoneTableSync::try_alone(const Error& error) {
   return (error.code == Errc::kIo || error.code == Errc::kFull) && !std::exchange(alone_, true);
 }
@@ -98,7 +98,7 @@ void ZoneTableSync::finish(const Status& status) {
   done_(fail(Errc::kFull, "{}", text), counts_);
 }
 
-// First the zones that are there: which entries of the side table they use, and which must go. ----
+// First the zones of the store: their side table entries, and the zones to remove. ----------------
 
 void ZoneTableSync::remove_next() {
   auto slice = std::make_shared<Removal>();
@@ -128,7 +128,7 @@ void ZoneTableSync::removed(const Removal& slice) {
   put_next();
 }
 
-/// Those that have left make room for others to leave, when compaction has come by.
+/// Removed zones make space for further removals, once compaction has followed.
 bool ZoneTableSync::walks_again() {
   room_ = {};
   const bool gained = std::exchange(removed_, counts_.removed) < counts_.removed;
@@ -140,8 +140,8 @@ bool ZoneTableSync::walks_again() {
   return true;
 }
 
-/// A delete needs room before it gives any back (shm/reserve.h): fewer at once need less. A journal
-/// that cannot be written is no reason to go on serving zones that are to go.
+/// A removal needs space before the removal frees any (shm/reserve.h), so fewer removals at once
+/// need less. A journal that cannot be written must not keep removed zones in service.
 void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
   const bool removes = !slice.gone.empty();
   if (error.code == Errc::kFull && removes) {
@@ -175,7 +175,7 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Removal& slice) {
   return {};
 }
 
-/// False: the slice ends here.
+/// False ends the slice.
 bool ZoneTableSync::look_at(const zone::ZoneView& zone, Removal& slice) {
   const dns::Name apex(zone.apex());
   const std::size_t most = room_.most();
@@ -198,7 +198,7 @@ void ZoneTableSync::keep(const zone::ZoneView& zone, Removal& slice) {
   if (zone.loaded()) ++slice.loaded;
 }
 
-// Then the configuration: what is new, and whose settings differ. --------------------------------
+// Then the configuration: new zones, and zones with other settings. -------------------------------
 
 void ZoneTableSync::begin_slice() {
   slice_end_ = std::min(next_zone_ + kSlice, runtime_->settings.zones.size());
@@ -228,8 +228,9 @@ void ZoneTableSync::put(const Putting& slice) {
   put_next();
 }
 
-/// New zones that were passed by are tried next, or left out: the first one, for which there is no
-/// room, and all others of the slice when there seems to be none for any.
+/// Chooses the next zones after a published slice. Zones that were passed over are tried next, or
+/// left out. The first zone without space is left out alone; after many failures all passed ones
+/// are.
 void ZoneTableSync::go_on_behind(const Putting& slice) {
   const bool tried = room_.most() > 0;
   room_.taken(slice.added);
@@ -246,7 +247,7 @@ void ZoneTableSync::go_on_behind(const Putting& slice) {
   if (next_zone_ == slice_end_) begin_slice();
 }
 
-/// What fits of the list is served all the same, by the server's own rules.
+/// After an error the zones that fit are served all the same, under the server's new settings.
 void ZoneTableSync::not_put(const Putting& slice, const Error& error) {
   const bool full = error.code == Errc::kFull;
   if (full && slice.added > 0) {
@@ -261,8 +262,8 @@ void ZoneTableSync::not_put(const Putting& slice, const Error& error) {
   put_fewer(zones, error);
 }
 
-/// Settings that half of the reserve is not enough for: down to the zone whose they are, which is
-/// served as it was.
+/// Settings may not fit into half of the reserve. The slice is halved until one zone remains, and
+/// that zone keeps its old settings.
 void ZoneTableSync::put_fewer(std::size_t zones, const Error& error) {
   if (zones > 1) {
     slice_end_ = next_zone_ + zones / 2;
@@ -322,9 +323,9 @@ Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config
   const std::uint32_t side = live.side_index();
   const std::uint64_t tag = live.settings_tag();
   if (!zone.options->is_secondary()) {
-    // What a former secondary's timers say must not stop a primary zone.
+    // The expiry time of a former secondary must not stop a primary zone.
     clear_side(side);
-    // Whether its file has to do with what it is now is looked at when that is loaded.
+    // The next load of the zone file decides whether the file matches the zone.
     if (was_secondary(live))
       if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
   }
@@ -351,7 +352,7 @@ bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {
   return known->second;
 }
 
-/// A new zone knows nothing of the entry's former owner.
+/// Clears the times that the entry's former owner left.
 void ZoneTableSync::clear_side(std::uint32_t index) {
   if (shm::known_side(store_.window(), index) == nullptr) return;
   shm::Store::SideEntry* entry = store_.side(index);

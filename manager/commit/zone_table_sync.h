@@ -12,14 +12,16 @@
 
 namespace pando::manager {
 
-/// Brings the store's list of zones and their settings in line with the configuration, in slices: a
-/// million zones must not hold up the commit thread. Zones that are new start unloaded; that a zone
-/// has left is in the journal, so that one of its name that comes later inherits no updates. The
-/// server's settings come last: a store that has some was brought in line at least once.
+/// Brings the store's list of zones and their settings in line with the configuration. The work is
+/// sliced, since a million zones must not hold up the commit thread.
 ///
-/// In a full store what has room is done all the same: a new zone that finds none is left out, one
-/// that is to go and finds none stays, one whose changed settings find none is served as it was,
-/// and none of these holds back the others.
+/// New zones start unloaded. The journal records each removal, so that a later zone of the same
+/// name inherits no updates. The server's settings come last, so their presence proves one finished
+/// sync.
+///
+/// A full store still takes every change that fits. A new zone without space is left out, and a
+/// zone to be removed without space stays. A zone whose new settings do not fit keeps the old ones.
+/// No such zone holds back the others.
 class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
  public:
   struct Counts {
@@ -27,17 +29,17 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
     std::uint64_t removed = 0;
     std::uint64_t changed = 0;
     std::uint64_t loaded = 0;  ///< zones that stay and have data
-    /// With an error: all is in line but for zones that there was no room for.
+    /// With an error: everything is in line except zones that lacked space.
     bool but_for_some = false;
   };
-  /// kFull: how many zones there was no room for, with the name of the first one.
+  /// kFull: the text has the number of zones that lacked space, and the name of the first one.
   using Done = std::function<void(const Status&, const Counts&)>;
 
-  /// Runs to the end on its own; `done` on the commit thread.
+  /// Runs to the end on its own; `done` is called on the commit thread.
   static void run(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done);
 
  private:
-  /// Zones that there was no room for.
+  /// Zones that lacked space.
   struct Refused {
     std::uint64_t zones = 0;
     dns::Name first;
@@ -83,25 +85,25 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   RuntimePtr runtime_;
   Done done_;
   Counts counts_;
-  bool alone_ = false;   // steps share no version with others, whose records could fail them
-  SpaceSearch room_;     // for those to remove, then for those to add
-  std::string no_room_;  // what was said when it was found to lack
-  Refused kept_;         // zones that were to be removed
-  Refused left_out_;     // zones that were to be added
-  Refused unfit_;        // zones whose settings find no room
+  bool alone_ = false;   // requests share no version with others, whose records could fail them
+  SpaceSearch room_;     // for the zones to remove, then for those to add
+  std::string no_room_;  // text of the last kFull
+  Refused kept_;         // zones that should have been removed
+  Refused left_out_;     // zones that should have been added
+  Refused unfit_;        // zones whose new settings do not fit
 
-  dns::Name after_;  // removal: the last zone looked at
+  dns::Name after_;  // removal: the last zone visited
   bool started_ = false;
-  unsigned walks_ = 0;         // over all zones, to the end
-  std::uint64_t removed_ = 0;  // by those
-  bool noting_ = true;         // the journal is told which zones have left
+  unsigned walks_ = 0;         // finished walks over all zones
+  std::uint64_t removed_ = 0;  // zones removed by those walks
+  bool noting_ = true;         // removals are journalled
   std::vector<bool> used_;     // side table entries of the zones that stay
 
-  std::size_t next_zone_ = 0;    // putting: index in the configuration's table
-  std::size_t slice_end_ = 0;    // of the slice that next_zone_ is in
-  std::uint32_t next_side_ = 0;  // no side table entry before it is free
+  std::size_t next_zone_ = 0;    // next zone to put: index in the configuration's table
+  std::size_t slice_end_ = 0;    // end of the slice of next_zone_
+  std::uint32_t next_side_ = 0;  // every side table entry before this one is in use
   std::map<const config::ZoneOptions*, zone::EncodedSettings> compiled_;
-  std::map<std::uint64_t, bool> secondary_;  // whether zones with settings of this tag are
+  std::map<std::uint64_t, bool> secondary_;  // by settings tag: is the zone a secondary?
 };
 
 }  // namespace pando::manager
