@@ -2,7 +2,7 @@
 
 namespace pando::manager {
 
-/// Puts, changes or (file and zone agree) drops one entry.
+/// Puts or changes one entry, or drops it when file and served zone agree.
 void DynamicChanges::put(const RecordKey& key, const Entry& entry) {
   const auto found = entries_.find(key);
   if (entry.file != entry.live) {
@@ -26,7 +26,7 @@ void DynamicChanges::updated(const Steps& live) {
   if (!known_) return;
   for (const auto& [key, step] : live) {
     const auto found = entries_.find(key);
-    // A record without an entry was in the file as it was served.
+    // A record without an entry was the same in the file and the served zone.
     const auto file = found == entries_.end() ? step.before : found->second.file;
     put(key, {file, step.after});
   }
@@ -43,7 +43,7 @@ void DynamicChanges::edited(const Steps& live, const Steps& held) {
     put(key, {step.after, now});
   }
   for (const auto& [key, step] : live) {
-    // In `live` only: both layers moved alike, so there is no entry unless there was one.
+    // Records in `live` only changed alike in both, so an entry exists only if there was one.
     const auto found = entries_.find(key);
     if (found != entries_.end() && !held.contains(key)) put(key, {found->second.file, step.after});
   }

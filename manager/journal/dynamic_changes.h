@@ -7,17 +7,17 @@
 
 namespace pando::manager {
 
-/// Where a zone as it is served differs from its file as it was last merged: the records that
-/// updates added, removed, or gave another TTL. Two layers move, the file and the served zone; an
-/// entry is a record that is not the same in both. So
+/// The dynamic changes of a zone since its merge base: the records that updates added, removed, or
+/// gave another TTL. The file and the served zone change independently; an entry is a record that
+/// differs between the two. So
 ///
-///   served zone = file, changed by the overlay
+///    served zone = file, changed by the dynamic changes
 ///
-/// holds at all times, and a file edited since can be merged without anything being lost.
-/// Made by folding a zone's journal records in order; docs/journal-format.md has the rules.
+/// holds at all times, and an edited file can be merged without loss. Made by folding a zone's
+/// journal records in order; docs/formats/journal.md has the rules.
 class DynamicChanges {
  public:
-  /// TTLs in the file and in the served zone, nullopt = not there. Never equal.
+  /// TTLs in the file and in the served zone, nullopt = absent. Never equal.
   struct Entry {
     std::optional<dns::Ttl> file;
     std::optional<dns::Ttl> live;
@@ -25,7 +25,8 @@ class DynamicChanges {
   };
   using Entries = std::map<RecordKey, Entry, RecordKeyLess>;
 
-  /// Beyond either the overlay is given up: it must fit in memory and in one journal record.
+  /// Beyond either limit the dynamic changes become unknown, since they must fit in memory and in
+  /// one journal record.
   struct Limits {
     std::size_t records = 1'000'000;
     std::size_t bytes = std::size_t{256} << 20;  ///< owners and RDATA
@@ -36,14 +37,14 @@ class DynamicChanges {
 
   /// An update: the served zone moved, the file did not.
   void updated(const Steps& live);
-  /// An edited file was merged: `live` is what changed in the served zone, `held` how the file
-  /// changed where the served zone did not go along.
+  /// An edited file was merged: `live` is the change of the served zone, `held` the file's change
+  /// that the served zone did not follow.
   void edited(const Steps& live, const Steps& held);
   /// The file and the served zone are the same now.
   void settle();
-  /// It is not known any more what came by update.
+  /// Marks the dynamic changes as unknown.
   void lose();
-  /// Takes over what a snapshot or a restart noted.
+  /// Takes over entries from a journal snapshot or a restart.
   void assign(Entries entries);
 
   [[nodiscard]] const Entries& entries() const noexcept { return entries_; }

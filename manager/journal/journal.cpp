@@ -51,7 +51,7 @@ struct Journal::Impl {
   JournalTail tail;
 
   std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
-  std::uint64_t active_bytes = 0;     // of it, preallocated
+  std::uint64_t active_bytes = 0;     // preallocated size of `active`
   std::uint64_t written = 0;          // offset for the next group
   std::uint64_t nonce = 0;
   std::atomic<std::uint64_t> last{0};
@@ -98,8 +98,8 @@ Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteS
   return Journal(std::move(impl));
 }
 
-/// A file with room for one group at least, reserved; as large as a segment should be, or as the
-/// disk still allows.
+/// A file with space reserved for at least one group: the usual segment size, or less on a full
+/// disk.
 Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string& file,
                                                                std::uint64_t room,
                                                                std::uint64_t& bytes) {
@@ -116,8 +116,8 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
 }
 
 /// The file gets its name only after its header is durable, and records only after its name is. A
-/// segment that a kill left without records has the same name: what it voids stays void. A `group`
-/// that it begins with is there when its name is.
+/// killed process may have left an empty segment of this name; its voided positions stay void. A
+/// first `group` is durable before the name.
 Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEntry> group) {
   if (auto done = tail.secure(); !done) return done;
   SegmentHeader header;
@@ -138,7 +138,7 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
   if (made && !records->empty()) made = (*opened)->write_at(kSegmentHeaderBytes, *records);
   if (made) made = (*opened)->sync();
   if (!made) {
-    static_cast<void>(disk.remove(partial));  // its blocks may be what the next try lacks
+    static_cast<void>(disk.remove(partial));  // freed blocks may let the next try succeed
     return made;
   }
   crash_point("journal-segment-made");
@@ -165,7 +165,7 @@ void Journal::Impl::poison(std::uint64_t group_first) noexcept {
   if (listing.void_from == 0 || group_first < listing.void_from) listing.void_from = group_first;
 }
 
-/// Bytes that a group takes at most.
+/// Upper bound of a group's bytes.
 static std::uint64_t room_for(std::span<const JournalEntry> group) {
   std::uint64_t need = 0;
   for (const JournalEntry& entry : group)
@@ -173,7 +173,7 @@ static std::uint64_t room_for(std::span<const JournalEntry> group) {
   return need;
 }
 
-/// The records of the next positions.
+/// The encoded records, at the next positions.
 Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
                                           std::uint64_t segment_nonce) const {
   const std::uint64_t first = last + 1;
@@ -278,7 +278,7 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     const auto& left = journal.listing.segments;
     if (std::none_of(left.begin(), left.end(),
                      [&](const auto& segment) { return journal.tail.is_in(segment.path); }))
-      journal.tail.forget();  // the snapshot has it
+      journal.tail.forget();  // the snapshot has the tail
   }
   for (const JournalFiles::Segment& segment : sealed.segments) {
     if (auto removed = journal.disk.remove(segment.path); !removed) return removed;
@@ -342,7 +342,7 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
     if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
     auto reader = SegmentReader::open(files, segment.path, segment.bytes);
     if (!reader) return pass(reader);
-    // What lies between two segments is void, or a file is missing.
+    // Positions between two segments are void, or a file is missing.
     if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);
         reached && next > *reached + 1)
       note({true, fmt::format("journal records {} to {} are missing", *reached + 1, next - 1)});

@@ -18,14 +18,14 @@ struct JournalOptions {
   std::uint64_t segment_bytes = std::uint64_t{16} << 20;  ///< preallocated at once
 };
 
-/// Something an operator should read: `severe` when data that had been synced is missing.
+/// A message for the operator: `severe` when data that had been synced is missing.
 struct JournalNote {
   bool severe = false;
   std::string text;
 };
 using NoteSink = std::function<void(const JournalNote&)>;
 
-/// What to append; the journal gives it its position.
+/// One record to append; the journal assigns its position.
 struct JournalEntry {
   dns::Name zone;
   dns::Serial from;
@@ -39,72 +39,73 @@ struct JournalFiles {
   struct Segment {
     std::string path;
     SegmentHeader header;
-    /// That were written and synced: the file may be growing, and what stands behind is none of a
-    /// reader's business.
+    /// Bytes that were written and synced. The file may be growing, and readers must ignore the
+    /// bytes behind.
     std::uint64_t bytes = UINT64_MAX;
   };
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none
   std::uint64_t snapshot_position = 0;
-  /// First position of the last file that was put aside, as its header was damaged; 0 = none. What
-  /// it had is missing until a snapshot is behind it.
+  /// First position of the last file that was renamed for its damaged header; 0 = none. Its records
+  /// are missing until a journal snapshot holds that position.
   std::uint64_t damaged = 0;
-  /// Positions from here on, which a failed group may have left in the last segment, never took
-  /// place; the next segment's header will say so, or does. 0 = none.
+  /// Positions from here on never took place; a failed group may have left them in the last
+  /// segment. The next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
 };
 
-/// Append-only log of all zones' differences, in segments of a directory.
+/// Append-only log of all zones' changesets, in segments of a directory.
 ///
-/// A position is a record's number, never used twice. A group is appended and synced as one. When
-/// a write or sync fails, the segment is *poisoned*: it is never written or synced again, and the
-/// next group opens a new segment whose header voids the positions that failed. The same voids a
-/// group that was synced but could not be published.
+/// A position is a record's number, never used twice. A group is appended and synced as one. When a
+/// write or sync fails, the segment is *poisoned*: it is never written or synced again, and the
+/// next group opens a new segment. The new header voids the failed positions. A group that was
+/// synced but could not be published is voided likewise.
 ///
 /// Appending calls belong to one thread (JournalThread); files() may be called by any.
 class Journal {
  public:
-  /// Opens or makes the directory. A torn tail of the last segment is cut off and told to `note`.
-  /// What is left of it is copied to fresh blocks and synced, since records of a killed process may
-  /// be in the page cache only. While that fails (told, too) groups are refused; each tries again.
+  /// Opens or makes the directory. A torn tail of the last segment is cut off and reported to
+  /// `note`. The rest of the segment is copied to fresh blocks and synced, since records of a
+  /// killed process may be in the page cache only. While that fails (reported, too) groups are
+  /// refused; each group tries again.
   static Result<Journal> open(const JournalOptions& options, Files& files, NoteSink note);
   Journal(Journal&&) noexcept;
   Journal& operator=(Journal&&) noexcept;
   ~Journal();
 
-  /// False after a start that found records which it could not make durable again. Until they are
-  /// nothing may be promised that depends on them, nor an image be made that has them. Any thread.
+  /// False after a start that found records and could not make them durable again. Meanwhile no
+  /// promise may depend on those records, and no image may have them. Any thread.
   [[nodiscard]] bool is_secured() const noexcept;
   /// Appends a group and syncs it once. On success each entry is durable and the last one's
-  /// position is returned. On error none of them counts. An empty one makes is_secured() true, or
+  /// position is returned. On error no entry counts. An empty group makes is_secured() true, or
   /// fails.
   Result<std::uint64_t> append(std::span<const JournalEntry> group);
-  /// The group that began at `from` was synced but not published: void it.
+  /// Voids the group that began at `from`, which was synced but not published.
   void abandon(std::uint64_t from) noexcept;
   /// Positions up to `position` count as used (the live store may be ahead of an emptied
   /// directory).
   void skip_to(std::uint64_t position) noexcept;
-  /// The same for a journal that has no records yet: there never were any up to that position, so
-  /// none is missing.
+  /// The same for a journal without records: there never were any up to that position, so none is
+  /// missing.
   void begin_behind(std::uint64_t position) noexcept;
-  /// The same, with what there is to note about that: the segment gets its name with `notes` in it,
-  /// or not at all. After an error the journal has not begun, and what a later group makes of it
-  /// has records missing before it.
+  /// The same with first records: the segment gets its name with `notes` in it, or not at all.
+  /// After an error the journal has not begun, and a later group would have records missing before
+  /// it.
   Status begin_with(std::uint64_t position, std::span<const JournalEntry> notes);
-  /// Makes the segment that the next group goes to, if there is none: what begin_behind() said
-  /// stands in it, and would be forgotten with the process otherwise.
+  /// Makes the segment of the next group, if there is none. Its header keeps the position of
+  /// begin_behind(), which would otherwise be forgotten with the process.
   Status begin_segment();
   /// Ends the current segment, so that all segments so far can be dropped by a snapshot.
   void seal() noexcept;
-  /// Takes over a finished snapshot file (see JournalSnapshot) and removes the segments and the
+  /// Takes over a finished snapshot file (journal_snapshot.h) and removes the segments and the
   /// older snapshot that it replaces. `sealed` = sealed_files() as the snapshot was made from.
   Status replace_by_snapshot(const std::string& partial_path, std::uint64_t position,
                              const JournalFiles& sealed);
 
   [[nodiscard]] JournalFiles files() const;
-  /// After seal(): what can be read by name while the journal goes on. A last segment without
-  /// records is left out, since the next one takes its name; what it says of those before is in
-  /// `void_from`.
+  /// After seal(): the files that can be read by name while the journal goes on. A last segment
+  /// without records is left out, since the next one takes its name. The positions that it voids
+  /// are in `void_from`.
   [[nodiscard]] JournalFiles sealed_files() const;
   [[nodiscard]] std::uint64_t last_position() const noexcept;
   /// Bytes of all files as written (the preallocated rest of the last segment not counted).
@@ -117,18 +118,18 @@ class Journal {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Whether the directory has files with records. It may be missing.
+/// Whether the directory, which may be missing, has files with records.
 [[nodiscard]] bool has_segments(Files& files, const std::string& directory);
 
 /// True when a later segment says that the record at `position` never took place.
 [[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;
 
 /// Calls `visit` for each valid record with a position above `after`, in order, skipping void ones.
-/// Damage is told to `note` and skipped. An error of `visit` ends the walk.
+/// Damage is reported to `note` and skipped. An error of `visit` ends the walk.
 using RecordVisit = std::function<Status(JournalRecord&&)>;
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
                        const RecordVisit& visit, const NoteSink& note);
-/// The same for the snapshot's records (kZonePart and kZoneEnd); nothing when there is none.
+/// The same for the journal snapshot's records (kZonePart and kZoneEnd); none without a snapshot.
 Status for_each_snapshot_record(Files& files, const JournalFiles& journal,
                                 const RecordVisit& visit);
 

@@ -5,14 +5,15 @@
 
 namespace pando::manager {
 
-/// Begins the journal, which has no files yet, of a store that comes from elsewhere: from another
-/// server's image (`pandoctl store copy`). None of the records before its position is missing, and
-/// no later process is to take that for a loss. But what came by update before is in the zones and
-/// cannot be told from what their files said: so of each primary zone that may have had updates the
-/// journal is told that this is not known.
+/// Begins an empty journal for a store that comes from another server's image (`pandoctl store
+/// copy`). No record before the store's position is missing, so no later process may report a loss.
 ///
-/// Nothing to do when the journal has files, or the store has seen no records. The store's position
-/// is that of the notes then.
+/// Earlier updates are in the zones, and cannot be told from the zone files' records. So a journal
+/// record for each primary zone that may have had updates says that its dynamic changes are
+/// unknown.
+///
+/// No effect when the journal has files, or when the store has seen no records. Afterwards the
+/// store's position is that of the new records.
 Status begin_journal(shm::Store& store, Journal& journal);
 
 }  // namespace pando::manager

@@ -17,7 +17,7 @@ void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value));
 }
 
-/// Over everything of the record but the checksum itself and the padding.
+/// Covers the whole record except the checksum itself and the padding.
 std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
   const std::uint64_t head = XXH3_64bits_withSeed(record.data(), kChecksumAt, nonce);
   const ByteView body = record.subspan(kRecordHeaderBytes);

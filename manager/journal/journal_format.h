@@ -8,7 +8,7 @@
 #include "dns/name.h"
 #include "dns/types.h"
 
-/// The bytes of journal files; docs/journal-format.md has the pictures and the reasons.
+/// The bytes of journal files; docs/formats/journal.md has the pictures and the reasons.
 namespace pando::manager {
 
 /// Version 1 had the kinds up to kFileEnd, version 2 those up to kSource, version 3 no ends of
@@ -18,8 +18,8 @@ inline constexpr std::uint32_t kJournalVersion = 4;
 inline constexpr std::uint32_t kVersionWithGroupEnds = 4;
 inline constexpr std::size_t kSegmentHeaderBytes = 64;
 inline constexpr std::size_t kRecordHeaderBytes = 40;
-/// One record's body. A whole zone is split into parts far below it; an edited file's difference
-/// may be large, but one above this is a broken length field rather than data.
+/// Limit of one record's body. A whole zone is split into parts far below the limit. The changeset
+/// of an edited file may be large, but a length above the limit is a broken field rather than data.
 inline constexpr std::uint32_t kMaxRecordBody = 1U << 30;
 
 enum class FileKind : std::uint8_t { kSegment = 1, kSnapshot = 2 };
@@ -31,7 +31,7 @@ struct SegmentHeader {
   std::uint64_t void_from =
       0;                    ///< earlier segments' records at [void_from, first) never took place
   std::uint64_t nonce = 0;  ///< seed of the records' checksums: a reused block never matches
-  std::uint32_t version = kJournalVersion;  ///< as read; what is written has the present one
+  std::uint32_t version = kJournalVersion;  ///< as read; the present version is written
 };
 
 enum class RecordKind : std::uint8_t {
@@ -42,12 +42,11 @@ enum class RecordKind : std::uint8_t {
   kFileEnd = 4,  ///< snapshots only: payload u64 number of whole zones; without it the file is torn
   kEdit = 5,     ///< an edited zone file was merged: FileEdit
   kBase = 6,     ///< the file, with serial `from`, holds exactly version `to`; no payload
-  kGone = 7,     ///< the zone left the configuration: what is before concerns nobody; no payload
-  kOverlay = 8,  ///< the zone's overlay as it is at `to`, over a file with serial `from`
-  kSource = 9,   ///< the noted file, when the zone had serial `to`: its time, size and hash
-  kTransfer =
-      10,  ///< what a primary sent: zone::encode(Changeset), empty when that was a whole zone
-  kPrimary = 11,  ///< a zone fed by transfers is a primary's now: u8, 1 = with its noted file
+  kGone = 7,     ///< the zone left the configuration: its earlier records are obsolete; no payload
+  kOverlay = 8,  ///< the zone's dynamic changes at `to`, over a file with serial `from`
+  kSource = 9,   ///< the merge base's time, size and hash, when the zone had serial `to`
+  kTransfer = 10,  ///< a transfer: zone::encode(Changeset), empty for a zone sent whole
+  kPrimary = 11,   ///< a zone fed by transfers is a primary zone now: u8, 1 = with its merge base
 };
 
 struct JournalRecord {
@@ -58,7 +57,7 @@ struct JournalRecord {
   dns::Serial from;
   dns::Serial to;
   Bytes payload;
-  bool ends_group = true;  ///< the last of those that were synced as one
+  bool ends_group = true;  ///< the last record of its group
 };
 
 /// kSegmentHeaderBytes bytes.
@@ -68,7 +67,7 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes);
 /// Appends one record, padded to 8 bytes.
 void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce);
 
-/// What a record's first kRecordHeaderBytes say; nullopt when they cannot be one.
+/// Fields of a record's first kRecordHeaderBytes; nullopt when they cannot be a record's.
 struct RecordFrame {
   std::uint32_t body_bytes = 0;
   std::uint64_t position = 0;

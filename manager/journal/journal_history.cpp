@@ -36,7 +36,7 @@ void JournalHistory::damage(const NoteSink& note, const std::string& text) {
   note({true, text});
 }
 
-/// What is damaged beyond reading counts as damage, what could not be read for now as a problem.
+/// A damaged file counts as damage; a file that cannot be read for now is a problem.
 void JournalHistory::read_files(Files& files, const JournalFiles& journal, const NoteSink& note) {
   const auto take = [&](const std::string& path, std::uint64_t bytes) {
     auto done = read_file(files, path, bytes, journal, note);
@@ -53,10 +53,11 @@ void JournalHistory::read_files(Files& files, const JournalFiles& journal, const
                                journal.damaged));
   };
   if (!journal.snapshot.empty()) take(journal.snapshot, UINT64_MAX);
-  // A sound snapshot has what these positions were; a segment of them is left by a crash.
+  // An intact journal snapshot has the records of these positions; a segment with them is left from
+  // a crash.
   if (damages_ == 0 && problem_.empty()) folded_ = last_ = journal.snapshot_position;
   for (const JournalFiles::Segment& segment : journal.segments) {
-    // What lies between two segments is void, or a file is missing.
+    // Positions between two segments are void, or a file is missing.
     const bool first = &segment == &journal.segments.front() && !journal.snapshot.empty();
     if (!first && segment.header.first > last_ + 1 && segment.header.void_from > last_ + 1)
       damage(note, fmt::format("journal records {} to {} are missing", last_ + 1,
@@ -125,7 +126,8 @@ Result<JournalRecord> JournalHistory::read(Place place) const {
   return read_record(*file.file, file.nonce, place.offset);
 }
 
-/// A snapshot's records are numbered by themselves and older than any position asked for.
+/// A journal snapshot's records have numbers of their own, and are older than any position asked
+/// for.
 bool JournalHistory::is_later(const JournalRecord& record, Place place, std::uint64_t up_to) const {
   return !files_[place.file].snapshot && record.position > up_to;
 }
@@ -200,7 +202,7 @@ Status JournalHistory::for_each_base_record(
   return {};
 }
 
-/// Compaction may replace files while they are read: then there are others to read.
+/// Compaction may replace files during the read; then the new files are read.
 void HistorySource::read(std::uint64_t position) {
   constexpr int kTries = 3;
   std::vector<JournalNote> notes;

@@ -15,42 +15,42 @@
 
 namespace pando::manager {
 
-/// Where each zone's records stand in the journal: read when the store is new (the host was
-/// restarted), so that each zone is loaded with its updates before it is served, and when a zone
-/// file was edited, to tell what came by update. Threads may call the const functions.
+/// The places of each zone's records in the journal. After a host restart the store is new, and
+/// each zone is loaded with its updates before it is served. After an edit of a zone file, the
+/// history gives the dynamic changes. Threads may call the const functions.
 class JournalHistory {
  public:
-  /// Files that cannot be read are left out: see problem().
+  /// Unreadable files are left out: see problem().
   static std::shared_ptr<const JournalHistory> read(Files& files, const JournalFiles& journal,
                                                     const NoteSink& note);
-  /// Why this is not the whole journal; empty when it is.
+  /// Why a part of the journal could not be read; empty when all was read.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-  /// Records are missing that had been synced, and nobody knows whose.
+  /// Whether records are missing that had been synced, of unknown zones.
   [[nodiscard]] bool damaged() const noexcept { return damages_ != 0; }
 
-  /// How to bring a zone up to date by serials alone: one that was read from a file with
-  /// `file_serial` (nullopt: there is no file). A whole zone of the snapshot replaces an older
-  /// file. A difference up to position `up_to` applies when it starts at the serial reached; others
-  /// are skipped: the file is newer than they are.
+  /// How to bring a zone up to date by serials alone, from a file with `file_serial` (nullopt:
+  /// there is no file). A whole zone of the journal snapshot replaces an older file. A changeset up
+  /// to position `up_to` applies when it starts at the serial reached. Other changesets are
+  /// skipped: the file is newer than they are.
   struct Replay {
-    bool from_snapshot = false;  ///< the base is the snapshot's zone, not the file
+    bool from_snapshot = false;  ///< the base is the journal snapshot's zone, not the file
     std::optional<dns::Serial> serial;
     std::size_t applied = 0;
     std::size_t skipped = 0;
-    DynamicChanges net{DynamicChanges::Limits::none()};  ///< what the applied differences add up to
+    DynamicChanges net{DynamicChanges::Limits::none()};  ///< sum of the applied changesets
   };
   [[nodiscard]] Result<Replay> replay(dns::NameView zone, std::optional<dns::Serial> file_serial,
                                       std::uint64_t up_to) const;
-  /// What is the zone's own beside its file: all its records up to position `up_to`, folded. Where
-  /// the journal is damaged the overlay is unknown rather than wrong.
+  /// The zone's merge base: all its records up to position `up_to`, folded. Where the journal is
+  /// damaged the dynamic changes are unknown rather than wrong.
   [[nodiscard]] Result<MergeBase> file_state(dns::NameView zone, std::uint64_t up_to) const;
-  /// The records of the snapshot's zone.
+  /// The zone's records in the journal snapshot.
   [[nodiscard]] Status for_each_base_record(
       dns::NameView zone, const std::function<Status(const zone::Record&)>& visit) const;
   [[nodiscard]] bool knows(dns::NameView zone) const;
-  /// Its snapshot has the zone, so no file is needed.
+  /// Whether the journal snapshot has the whole zone, so that no file is needed.
   [[nodiscard]] bool has_whole(dns::NameView zone) const;
-  /// The zones that it has records of, in lower case.
+  /// Names of all zones with records, in lower case.
   [[nodiscard]] std::vector<dns::Name> zone_names() const;
 
  private:
@@ -60,7 +60,7 @@ class JournalHistory {
     std::uint64_t offset = 0;
   };
   struct ZonePlaces {
-    std::vector<Place> parts;  // of the snapshot's whole zone
+    std::vector<Place> parts;  // of the journal snapshot's whole zone
     std::optional<dns::Serial> whole;
     std::vector<Place> records;  // all others, in order
   };
@@ -82,19 +82,20 @@ class JournalHistory {
   std::map<std::string, ZonePlaces> zones_;  // by dns::folded_key()
   std::vector<OpenFile> files_;
   std::uint32_t damages_ = 0;
-  std::uint64_t folded_ = 0;  // positions up to here are in the snapshot alone
-  std::uint64_t last_ = 0;    // position read last
+  std::uint64_t folded_ = 0;  // positions up to here are in the journal snapshot alone
+  std::uint64_t last_ = 0;    // the last position read
 };
 
-/// The history, read when the first zone asks for it: most starts never do. Threads may share one.
+/// The history, read when the first zone asks for it, since most starts never do. Threads may share
+/// one.
 class HistorySource {
  public:
   HistorySource(Files& files, const Journal& journal, NoteSink note)
       : files_(files), journal_(journal), note_(std::move(note)) {}
-  /// The journal up to `position` at least, which a version must have been published with. What
-  /// cannot be read is told to the note.
+  /// The journal up to at least `position`, with which a version must have been published.
+  /// Unreadable files are reported to the note.
   std::shared_ptr<const JournalHistory> get(std::uint64_t position);
-  /// What has been read, whenever that was; read up to `position` when nothing has.
+  /// The history as read before, up to whatever position; read up to `position` if there is none.
   std::shared_ptr<const JournalHistory> any(std::uint64_t position);
 
  private:
@@ -105,7 +106,7 @@ class HistorySource {
   NoteSink note_;
   std::mutex mutex_;
   std::shared_ptr<const JournalHistory> history_;
-  std::uint64_t position_ = 0;  // it holds everything up to this
+  std::uint64_t position_ = 0;  // `history_` holds everything up to this
 };
 
 }  // namespace pando::manager

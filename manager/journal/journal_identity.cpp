@@ -21,7 +21,7 @@ std::optional<shm::StoreOwner> parse(std::string_view text) {
     const char* const end = begin + kWordDigits;
     if (std::from_chars(begin, end, identity[i], 16).ptr != end) return std::nullopt;
   }
-  // All zero is the store of nobody.
+  // All zeros mean a store without a journal.
   if (identity == shm::StoreOwner{}) return std::nullopt;
   return identity;
 }

@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
-/// Names of the files in the journal's folder (docs/journal-format.md).
+/// Names of the files in the journal's folder (docs/formats/journal.md).
 namespace pando::manager {
 
 inline constexpr std::string_view kSegmentSuffix = ".journal";
 inline constexpr std::string_view kSnapshotSuffix = ".snapshot";
-/// Behind another name: of a file that is being written.
+/// Suffix of a file that is being written, behind its name.
 inline constexpr std::string_view kPartialSuffix = ".partial";
-/// Behind a segment's name: of one that is kept aside, since its header is damaged.
+/// Suffix of a segment that is kept for its damaged header, behind its name.
 inline constexpr std::string_view kDamagedSuffix = ".damaged";
 
 /// 0xa1 and kSegmentSuffix → "00000000000000a1.journal".

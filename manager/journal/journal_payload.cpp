@@ -4,8 +4,8 @@ namespace pando::manager {
 
 namespace {
 
-// Flags of an overlay.
-constexpr std::uint8_t kLost = 1;  // not known
+// Flags of stored dynamic changes.
+constexpr std::uint8_t kLost = 1;  // unknown
 constexpr std::uint8_t kOwn = 2;   // MergeBase::own
 constexpr std::size_t kSourceBytes = 24;
 constexpr std::size_t kSourceBytesOnce = 16;  // without the hash
@@ -176,7 +176,7 @@ void MergeBase::become_primary(bool with_noted_file) {
   own.reset();
 }
 
-/// What follows concerns a file with serial `file` only.
+/// The merge base is a file with serial `file`; earlier knowledge of its file ends.
 void MergeBase::settle(dns::Serial file) {
   file_serial = file;
   source.reset();
@@ -193,8 +193,8 @@ Status MergeBase::take_delta(const JournalRecord& record, bool follows) {
   return {};
 }
 
-/// A primary's word ends what came by update before: the zone is what the primary has. Beside the
-/// noted file that is a difference like others.
+/// A transfer ends earlier updates: the zone has the primary's data now. Relative to the merge base
+/// a transfer is a changeset like others.
 Status MergeBase::take_transfer(const JournalRecord& record, bool follows) {
   auto changes = zone::decode_changes(record.payload);
   if (!changes) return pass(changes);
@@ -251,7 +251,8 @@ Status MergeBase::take(const JournalRecord& record) {
       become_primary(record.payload[0] != 0);
       return {};
     case RecordKind::kZoneEnd:
-      // A snapshot of version 1 says no more about the zone than what it holds.
+      // A journal snapshot of version 1 holds the zone's records alone, so the merge base is
+      // unknown.
       settle({});
       file_serial.reset();
       overlay.lose();

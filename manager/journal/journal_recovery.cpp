@@ -11,13 +11,13 @@ namespace pando::manager {
 
 namespace {
 
-/// Records begin at multiples of it.
+/// Records begin at multiples of this.
 constexpr std::size_t kRecordPadding = 8;
-/// Files of one name that are kept aside, before somebody has to look after them.
+/// Damaged files kept under one name, before an operator has to remove some.
 constexpr unsigned kMostDamaged = 1000;
 
-/// The name under which a damaged segment is kept. One that has it already came before, and is the
-/// only trace of what is missing since then.
+/// The name under which a damaged segment is kept. A file that has this name already is the only
+/// trace of an earlier loss, so the new one gets a number.
 Result<std::string> damaged_name(Files& disk, const std::string& file) {
   const std::string first = file + std::string(kDamagedSuffix);
   std::string name = first;
@@ -57,9 +57,8 @@ class Recovery {
   bool names_synced_ = false;
 };
 
-/// A segment gets its name after its header was synced, so a header that says something else is
-/// damage. One that cannot be read for now is none: to go on without what it has would be to write
-/// over it.
+/// A segment gets its name after its header was synced, so a header unlike the name is damage. A
+/// read error is not: to continue without the file's records would be to write over them.
 Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
   const std::string file = directory_ + "/" + name;
   auto reader = SegmentReader::open(disk_, file);
@@ -70,7 +69,8 @@ Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
   return {};
 }
 
-/// Its name is that of the next segment, perhaps, and somebody may want to look into it.
+/// Renames a damaged segment: the next segment may need the name, and an operator may want to
+/// examine the file.
 Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
   auto kept = damaged_name(disk_, file);
   if (!kept) return pass(kept);
@@ -100,8 +100,9 @@ void Recovery::take_snapshot(const std::string& name, std::uint64_t position) {
   if (!older.empty()) remove_replaced(older);
 }
 
-/// The snapshot's name may not be on the disk yet, when the last process was killed before that:
-/// what it replaces goes after that. One that stays is removed by a later start.
+/// A process killed before the sync may have left the snapshot's name undurable. So the directory
+/// is synced before the first replaced file is removed. A file that remains is removed by a later
+/// start.
 void Recovery::remove_replaced(const std::string& file) {
   Status done;
   if (!names_synced_) done = disk_.sync_directory(directory_);
@@ -119,7 +120,7 @@ Status Recovery::scan_directory() {
   return {};
 }
 
-/// Removes segments that a snapshot holds; they are left when a crash came between.
+/// Removes segments whose records the snapshot holds, left by a crash before their removal.
 void Recovery::drop_replaced() {
   auto& segments = files_.segments;
   while (segments.size() > 1 && segments[1].header.void_from <= files_.snapshot_position + 1) {
@@ -133,7 +134,7 @@ Status Recovery::recover_tail(const std::string& file, const SegmentReader& read
   if (reader.torn())
     note_({false, fmt::format("journal file {}: torn tail cut off at byte {}", file,
                               reader.valid_bytes())});
-  // What proves that damaged records had been synced may be in the tail; readers drop it each time.
+  // The tail may prove that damaged records had been synced. Readers skip the tail each time.
   const std::uint64_t kept =
       reader.damaged_places() != 0 ? reader.file_bytes() : reader.valid_bytes();
   auto old = disk_.open(file, OpenMode::kRead);
@@ -141,14 +142,14 @@ Status Recovery::recover_tail(const std::string& file, const SegmentReader& read
   Bytes bytes(kept);
   auto got = (*old)->read_at(0, bytes);
   if (!got) return pass(got);
-  // A record's padding may lack in the file.
+  // The file may lack the last record's padding.
   if (*got + kRecordPadding <= kept)
     return fail(Errc::kIo, "journal file {}: cut off at byte {}", file, *got);
   tail_.found(file, std::move(bytes));
   crash_point("journal-recovering");
   auto done = tail_.secure();
   if (!done && done.error().code == Errc::kFull) {
-    // The room that was reserved for more records may be what the copy lacks.
+    // The space reserved for more records may be what the copy lacks.
     old = disk_.open(file, OpenMode::kWrite);
     if (old && (*old)->truncate(kept)) done = tail_.secure();
   }
@@ -172,8 +173,8 @@ Status Recovery::recover_last_segment() {
     last_ = std::max(last_, (*record)->position);
     is_replaced = (*record)->position <= files_.snapshot_position;
   }
-  // Left when the crash came before the removals reached the disk, and nothing was appended since:
-  // no segment behind it says that the snapshot has all of it.
+  // The segment remains after a crash, if its removal was not durable and nothing was appended
+  // since. No later segment says in that case that the snapshot has all its records.
   if (is_replaced) {
     remove_replaced(segment.path);
     files_.segments.pop_back();
@@ -183,7 +184,7 @@ Status Recovery::recover_last_segment() {
     note_({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                              reader->damaged_places())});
   if (auto kept = recover_tail(segment.path, *reader); !kept) return kept;
-  // Nothing is written to it any more, but an empty one's name may become the next one's.
+  // Nothing more is written to the segment, but the next one may get the name of an empty one.
   files_.segments.back().bytes =
       reader->damaged_places() != 0 ? reader->file_bytes() : reader->valid_bytes();
   return {};

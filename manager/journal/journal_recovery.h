@@ -8,16 +8,19 @@
 
 namespace pando::manager {
 
-/// What processes before this one have left in the journal's folder.
+/// The state that earlier processes left in the journal's folder.
 struct RecoveredJournal {
   JournalFiles files;
-  std::uint64_t last = 0;  ///< the last position that was used; 0 = none
+  std::uint64_t last = 0;  ///< the last used position; 0 = none
 };
 
-/// Looks the folder through: files with damaged headers are put aside, what a snapshot stands for
-/// is removed, a torn end of the last segment is left out, and all this told to `note`. What that
-/// segment has left is secured in `tail`; when that fails (told, too), it still is not. Errors are
-/// those of files that cannot be read or renamed for now: then nothing may be appended.
+/// Scans the folder. Files with damaged headers are renamed, and segments replaced by a journal
+/// snapshot are removed. A torn end of the last segment is left out. All of this is reported to
+/// `note`.
+///
+/// The rest of the last segment is secured in `tail`. A failure of that is reported, too, and
+/// leaves the tail unsecured. Errors: a file cannot be read or renamed for now; then nothing may be
+/// appended.
 Result<RecoveredJournal> recover_journal(Files& disk, const std::string& directory,
                                          JournalTail& tail, const NoteSink& note);
 

@@ -23,8 +23,8 @@ struct ByCanonicalOrder {
 };
 using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
 
-/// Calls `visit` for each record of the snapshot, then of the segments, that took place. Damage is
-/// passed over.
+/// Calls `visit` for each record that took place: those of the journal snapshot, then those of the
+/// segments. Damage is skipped.
 Status for_each_old_record(Files& files, const JournalFiles& sealed, const RecordVisit& visit) {
   auto done = for_each_snapshot_record(files, sealed, visit);
   if (!done && done.error().code != Errc::kCorrupt) return done;
@@ -42,7 +42,7 @@ class SnapshotWriter {
     buffer_ = encode_segment_header({FileKind::kSnapshot, position, 0, nonce});
   }
 
-  /// `state`: what is known of its file.
+  /// `state`: the zone's merge base.
   Status put_zone(const zone::ZoneView& zone, const MergeBase& state) {
     zone::Changeset part;
     part.zone = dns::Name(zone.apex());
@@ -65,7 +65,8 @@ class SnapshotWriter {
     auto put =
         put_record(RecordKind::kZoneEnd, part.zone, {}, zone.serial(), count_payload(records));
     if (put) put = put_overlay(part.zone, zone.serial(), state);
-    // A zone that has just become a primary's knows no file, but the journal does.
+    // A zone that has just become a primary zone has no merge base in the store, but in the
+    // journal.
     auto source = state.source;
     if (zone.source_mtime_ns() != 0) source = noted_source(zone);
     if (!put || !source) return put;
@@ -132,7 +133,8 @@ class SnapshotWriter {
   Bytes buffer_;
 };
 
-/// Of zones that have no data to write. After damage their overlays are unknown, here as before.
+/// Keeps the records of zones without data. After damage their dynamic changes are unknown, here as
+/// before.
 Status keep_old_records(Files& files, const JournalFiles& sealed, const JournalHistory& history,
                         const ZoneNames& zones, SnapshotWriter& writer) {
   auto kept = for_each_old_record(files, sealed, [&](JournalRecord&& record) -> Status {
@@ -166,7 +168,8 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
   if (!history->problem().empty()) return fail(Errc::kIo, "{}", history->problem());
   const std::vector<dns::Name> known = history->zone_names();
   ZoneNames names(known.begin(), known.end());
-  // Nobody knows whose records the damage hit: all that is served is written, and the damage goes.
+  // The damage may have hit any zone's records. So every served zone is written, which heals the
+  // damage.
   if (history->damaged())
     version.for_each_zone(
         [&](const zone::ZoneView& zone) { names.insert(dns::Name(zone.apex())); });

@@ -9,17 +9,18 @@
 
 namespace pando::manager {
 
-/// Writes the zones that `sealed` has records of, as they are in `version` and with their overlays,
-/// to `<directory>/<position>.partial` and syncs it; gives that path. A zone that has no data in
-/// `version` (its file is broken, say) keeps its records as they are; one that `version` does not
-/// know any more is left out. `position`: everything up to it is in `version`. For a pool thread;
-/// `version` must be pinned.
+/// Writes the zones with records in `sealed`, as they are in `version`, with their dynamic changes.
+/// The file is `<directory>/<position>.snapshot.partial`; it is synced, and its path returned.
+///
+/// A zone without data in `version` (its file is broken, say) keeps its records unchanged. A zone
+/// unknown to `version` is left out. `version` holds everything up to `position` and must be
+/// pinned. For a pool thread.
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::StoreView& version,
                                    std::uint64_t position);
 
-/// What the journal knows of the file of a zone that is served at a version with `position`. When
-/// it does not lead to what is served, it does not know what came by update.
+/// The journal's merge base of a zone that is served at a version with `position`. When the records
+/// do not lead to the served serial, the dynamic changes are unknown.
 MergeBase served_file_state(const JournalHistory& history, const zone::ZoneView& zone,
                             std::uint64_t position);
 

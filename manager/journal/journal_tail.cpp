@@ -25,8 +25,8 @@ void JournalTail::forget() noexcept {
   secured_ = true;
 }
 
-/// Copies it to a file of fresh blocks that takes its name. The room is reserved first: a full disk
-/// says so before anything is written.
+/// Copies the tail to a file of fresh blocks, which takes over the name. The space is reserved
+/// first: a full disk fails before anything is written.
 Status JournalTail::rewrite(const Tail& from) const {
   const std::string partial = from.file + std::string(kPartialSuffix);
   auto opened = disk_.open(partial, OpenMode::kCreate);
@@ -35,7 +35,7 @@ Status JournalTail::rewrite(const Tail& from) const {
   if (made) made = (*opened)->sync();
   if (made) made = disk_.rename(partial, from.file);
   if (made) made = disk_.sync_directory(directory_);
-  if (!made) static_cast<void>(disk_.remove(partial));  // its blocks may be what the next try lacks
+  if (!made) static_cast<void>(disk_.remove(partial));  // freed blocks may let the next try succeed
   return made;
 }
 

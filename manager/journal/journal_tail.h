@@ -10,23 +10,23 @@
 
 namespace pando::manager {
 
-/// What the process before had in the journal's last segment. It may be in the page cache only, so
-/// that a crash of the host takes it away, and what stands behind it would not fit any more: until
-/// it is secured nothing is appended.
+/// Records of an earlier process in the journal's last segment. The records may be in the page
+/// cache only, so a host crash could remove them, and later records would not fit any more. Nothing
+/// is appended until the tail is secured.
 ///
 /// Belongs to the thread that appends; is_secured() may be called by any.
 class JournalTail {
  public:
   JournalTail(Files& disk, std::string directory) : disk_(disk), directory_(std::move(directory)) {}
 
-  /// `bytes`: all of `file` that is to be kept.
+  /// Keeps `bytes`, the valid part of `file`, as the tail.
   void found(std::string file, Bytes bytes);
-  /// Copies what was found to fresh blocks, and syncs them; nothing was: does nothing. After an
-  /// error, which names the file, the next call tries again.
+  /// Copies the tail, if any, to fresh blocks and syncs them. An error names the file, and the next
+  /// call tries again.
   Status secure();
-  /// Something else that is durable has it, or nothing was found.
+  /// Drops the tail: other durable data contain it, or there is none.
   void forget() noexcept;
-  /// Whether that is the file which is not secured.
+  /// Whether `file` holds the unsecured tail.
   [[nodiscard]] bool is_in(std::string_view file) const noexcept {
     return tail_ && tail_->file == file;
   }
@@ -42,8 +42,8 @@ class JournalTail {
   Files& disk_;
   std::string directory_;
   std::optional<Tail> tail_;
-  // No tail. Nothing else is read by it, and who sees it late only waits; sequentially consistent
-  // as it is asked for rarely.
+  // True without a tail. No other data are published through this flag, and a reader that sees a
+  // late value only waits. Sequentially consistent, since reads are rare.
   std::atomic<bool> secured_{true};
 };
 

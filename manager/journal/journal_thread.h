@@ -8,11 +8,12 @@
 
 namespace pando::manager {
 
-/// The thread that appends to the journal and takes its files away. Tasks run one by one in the
-/// order they were posted.
+/// The thread that appends to the journal and removes its files. Tasks run one by one in the order
+/// they were posted.
 ///
-/// Only the commit thread posts, so what it sees idle stays idle until it posts itself: then it
-/// may use the journal without the two changes of thread that a task costs.
+/// Only the commit thread posts, so an idle thread stays idle until the commit thread posts again.
+/// Meanwhile the commit thread may use the journal itself, without the two thread changes of a
+/// task.
 class JournalThread {
  public:
   JournalThread() = default;
@@ -29,7 +30,8 @@ class JournalThread {
       unfinished_.fetch_sub(1, std::memory_order_release);
     });
   }
-  /// Commit thread only: every task is done, and what it did is seen by the caller.
+  /// Commit thread only. True when every task is done; the caller then sees all effects of the
+  /// tasks.
   [[nodiscard]] bool idle() const noexcept {
     return unfinished_.load(std::memory_order_acquire) == 0;
   }

@@ -8,9 +8,9 @@
 
 namespace pando::manager {
 
-/// What makes a record the same record: owner, type and RDATA, compared in canonical form. Neither
-/// the TTL, which belongs to the set (RFC 2181 §5.2), nor a SOA's serial, which says nothing about
-/// the data. One allocation, so that a million of them cost little.
+/// The identity of a record: owner, type and RDATA, compared in canonical form. The TTL belongs to
+/// the set (RFC 2181 §5.2) and is left out, as is a SOA's serial, which tells nothing about the
+/// data. One allocation per key, so that a million keys cost little.
 class RecordKey {
  public:
   RecordKey(dns::NameView owner, dns::RRType type, ByteView rdata);
@@ -31,7 +31,7 @@ class RecordKey {
 
 [[nodiscard]] bool operator==(const RecordKey& a, const RecordKey& b) noexcept;
 
-/// Stands for all records of one set where they are looked up.
+/// A lookup key for all records of one set.
 struct SetKey {
   dns::NameView owner;
   dns::RRType type{};
@@ -45,7 +45,7 @@ struct RecordKeyLess {
   bool operator()(const SetKey& a, const RecordKey& b) const noexcept;
 };
 
-/// What happened to one record: its TTL before and after, nullopt where it was not there.
+/// The change of one record: its TTL before and after, nullopt where the record was absent.
 struct Step {
   std::optional<dns::Ttl> before;
   std::optional<dns::Ttl> after;
@@ -53,11 +53,11 @@ struct Step {
 };
 using Steps = std::map<RecordKey, Step, RecordKeyLess>;
 
-/// A difference record by record. What goes out and comes in again the same is left out, a SOA that
-/// only gets another serial with it. Given the difference itself, its records go as steps come.
+/// A changeset record by record. Records removed and added again unchanged are left out, as is a
+/// SOA whose serial alone differs. An rvalue changeset is freed record by record on the way.
 Steps steps_of(const zone::Changeset& changes);
 Steps steps_of(zone::Changeset&& changes);
-/// The other way round, with the same meaning.
+/// The inverse: a changeset of the same meaning.
 zone::Changeset changes_of(const dns::Name& zone, const Steps& steps);
 zone::Changeset changes_of(const dns::Name& zone, Steps&& steps);
 

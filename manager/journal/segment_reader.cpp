@@ -65,15 +65,15 @@ Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
   return true;
 }
 
-/// At a place without a valid record: finds a later group's record behind it, if there is one.
+/// For a place without a valid record: finds a later group's record behind it, if there is one.
 Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   const std::uint64_t expected = last_position_ + 1;
-  std::optional<std::uint64_t> same;  // the first sound record of the group that was hit
+  std::optional<std::uint64_t> same;  // the first sound record of the damaged group
   for (std::uint64_t offset = at_ + 8; offset + kRecordHeaderBytes <= file_bytes_; offset += 8) {
     auto found = record_at(offset);
     if (!found) return pass(found);
     if (!*found) continue;
-    // Of the same group: none of it was acknowledged, unless a later one says that it was synced.
+    // Records of the damaged group count only if a later group proves that the group was synced.
     if ((*found)->group_first <= expected) {
       if (!same) same = offset;
       continue;
@@ -85,7 +85,7 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   return std::nullopt;
 }
 
-/// The next valid record, whatever becomes of its group.
+/// The next valid record, whether or not its group is whole.
 Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
   if (ended_) return std::nullopt;
   auto record = record_at(at_);
@@ -111,8 +111,8 @@ Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
   return std::optional<Found>(std::move(found));
 }
 
-/// All that there is of the next group; nothing at the end, and when its end is torn. When damage
-/// hit its end instead, there is a later group, so it had been synced.
+/// Reads all records of the next group; none at the end, or when the group's end is torn. When
+/// damage hit the group's end instead, a later group proves that the group had been synced.
 Status SegmentReader::read_group() {
   const bool has_ends =
       header_.kind == FileKind::kSegment && header_.version >= kVersionWithGroupEnds;

@@ -11,15 +11,17 @@
 
 namespace pando::manager {
 
-/// Reads one journal file front to back. A place that holds no valid record is either the end, a
-/// torn tail (a group that was never synced), or damage: damage is when a record of a *later* group
-/// follows, since that group was written only after the damaged place had been synced. The reader
-/// goes on behind damage: what else it holds may belong to other zones. Of a group whose end is
-/// torn no record counts, however sound: it was written to be there as a whole.
+/// Reads one journal file front to back. A place without a valid record is the end, a torn tail (a
+/// group that was never synced), or damage. A record of a *later* group behind the place proves
+/// damage, since that group was written only after the damaged place had been synced.
+///
+/// The reader continues behind damage, where records may belong to other zones. A group whose end
+/// is torn has no valid record, however sound each is: the group was written to be there as a
+/// whole.
 class SegmentReader {
  public:
-  /// Of a file that is being written no more than `bytes` are looked at: to find a group there
-  /// that was not there a moment ago would look like damage before it.
+  /// Reads no more than `bytes` of a file that is being written. A group that appears there during
+  /// the read would make the place before it look damaged.
   static Result<SegmentReader> open(Files& files, const std::string& path,
                                     std::uint64_t bytes = UINT64_MAX);
 
@@ -27,9 +29,9 @@ class SegmentReader {
   Result<std::optional<JournalRecord>> next();
 
   [[nodiscard]] const SegmentHeader& header() const noexcept { return header_; }
-  /// Offset behind the last valid record: where a torn tail begins.
+  /// Offset behind the last valid record, where a torn tail begins.
   [[nodiscard]] std::uint64_t valid_bytes() const noexcept { return at_; }
-  /// Offset of the record that next() gave last; see read_record().
+  /// Offset of the record that next() returned last; see read_record().
   [[nodiscard]] std::uint64_t last_offset() const noexcept { return last_offset_; }
   /// Whether something other than zeros stood behind the last record (known after the end).
   [[nodiscard]] bool torn() const noexcept { return torn_; }
@@ -60,8 +62,8 @@ class SegmentReader {
   std::uint64_t last_position_ = 0;
   std::uint64_t last_offset_ = 0;
   std::uint32_t damaged_ = 0;
-  std::deque<Found> ready_;     // of one group, not given yet
-  std::optional<Found> ahead_;  // the first of the next
+  std::deque<Found> ready_;     // records of one group, not returned yet
+  std::optional<Found> ahead_;  // the first record of the next group
   std::uint32_t damaged_ahead_ = 0;
   bool torn_ = false;
   bool ended_ = false;
