@@ -17,10 +17,11 @@ namespace pando::manager {
 
 namespace {
 
-/// Not the suffix of other files in the making: one that is left over may be the noted file.
+/// A suffix of its own, distinct from kPartial: a leftover `.export` file may be the merge base and
+/// must not be removed as garbage.
 constexpr const char* kExport = ".export";
 
-/// The file itself when `path` is a link, which an export is not to replace.
+/// Resolves a symbolic link, so that an export replaces the target and keeps the link.
 std::string file_behind(const std::string& path) {
   std::error_code error;
   const auto resolved = std::filesystem::canonical(path, error);
@@ -32,12 +33,12 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-/// Of the comment that an export begins with: all but the serial.
+/// The start of an export's first comment, up to the serial; also recognises exports.
 std::string comment_of(const zone::ZoneView& zone) {
   return fmt::format("zone {} at serial ", to_text(zone.apex()));
 }
 
-/// Another user's file in a folder like /tmp.
+/// True if a sticky folder such as /tmp forbids replacing the other user's file.
 bool is_protected_by_its_folder(const struct statx& file, const std::string& folder) {
   struct stat parent{};
   if (::stat(folder.c_str(), &parent) != 0 || (parent.st_mode & S_ISVTX) == 0) return false;
@@ -45,8 +46,8 @@ bool is_protected_by_its_folder(const struct statx& file, const std::string& fol
   return own != 0 && own != file.stx_uid && own != parent.st_uid;
 }
 
-/// What would keep another file from taking this one's name. To find out after the journal has been
-/// told would leave the zone between two files.
+/// kDenied if the file at `path` could not be replaced by a rename. The check comes before the
+/// journal is told: a failed rename afterwards would leave the zone between two files.
 Status check_replaceable(const std::string& path) {
   struct statx file{};
   if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &file) != 0)
@@ -61,18 +62,19 @@ Status check_replaceable(const std::string& path) {
   return {};
 }
 
-/// As far as the process may: who could read the old file is to read the new one.
+/// Copies owner and mode as far as the process may: users who could read the old file must be able
+/// to read the new one.
 void take_over_owner_and_mode(const std::string& from, const std::string& to) {
   struct stat old{};
   if (::stat(from.c_str(), &old) != 0) return;
   const auto none = static_cast<uid_t>(-1);
   const bool owner = ::chown(to.c_str(), old.st_uid, old.st_gid) == 0;
   const bool group = owner || ::chown(to.c_str(), none, old.st_gid) == 0;
-  // Nobody of another group than the one that was meant.
+  // Without the right group, group permissions are dropped: they would apply to another group.
   ::chmod(to.c_str(), old.st_mode & (group ? 0777U : 0707U));
 }
 
-/// Gives the text's hash.
+/// Returns the hash of the written text.
 Result<std::uint64_t> write_and_sync(Files& files, const zone::ZoneView& zone,
                                      const std::string& path) {
   auto file = files.open(path, OpenMode::kCreate);
@@ -84,7 +86,7 @@ Result<std::uint64_t> write_and_sync(Files& files, const zone::ZoneView& zone,
   return *hash;
 }
 
-/// The change time cannot be set by a tool that copies times along.
+/// Compares the change time: tools that copy modification times cannot set the change time.
 bool was_changed_after(const std::string& path, const zone::ZoneFileInfo& written) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return false;
@@ -129,7 +131,7 @@ void drop_export(Files& files, const std::string& path) {
 }
 
 Result<bool> finish_export(Files& files, const std::string& path, const zone::ZoneFileInfo& noted) {
-  static std::mutex mutex;  // an export and a reload may come to it at once
+  static std::mutex mutex;  // an export and a reload may both get here at the same time
   const std::lock_guard lock(mutex);
   const std::string target = file_behind(path);
   const std::string beside = target + kExport;
@@ -151,7 +153,7 @@ Result<bool> is_export(Files& files, const zone::ZoneView& zone, const std::stri
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error))) return false;
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return pass(file);
-  std::string text(4096, '\0');  // more than two lines with a name each
+  std::string text(4096, '\0');  // enough for two lines with a domain name each
   auto read = (*file)->read_at(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
   if (!read) return pass(read);
   const auto end = text.find('\n');
@@ -159,7 +161,7 @@ Result<bool> is_export(Files& files, const zone::ZoneView& zone, const std::stri
          std::string_view(text).substr(end + 1).starts_with("; " + comment_of(zone));
 }
 
-/// kExists when there is something else at `path`.
+/// kExists if `path` holds anything but an export of `zone`.
 Status check_is_export(Files& files, const zone::ZoneView& zone, const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return {};

@@ -3,31 +3,32 @@
 #include "manager/zonefile/zone_writing.h"
 #include "zone/build/draft.h"
 
-/// A primary zone's own file, written anew from what is served. Journal and file must never
-/// disagree about what is in it, so it takes three steps:
+/// Export of a primary zone: replaces the zone's own file by the served data. Journal and file must
+/// never disagree about the file's content, so an export takes three steps:
 ///
-/// 1. write_export(): the text lies beside the file, whole and durable, as `FILE.export`;
-/// 2. the journal and the store note the time and size of that as those of the zone's file;
-/// 3. finish_export(): it takes the file's name.
+/// 1. write_export() writes the text beside the file, whole and durable, as `FILE.export`.
+/// 2. The journal and the store record the size and time of `FILE.export` as the merge base.
+/// 3. finish_export() renames `FILE.export` to `FILE`.
 ///
-/// A process that is killed before 2 leaves the old file, which is the noted one, and one too many.
-/// Killed after 2 it leaves the noted file under its first name: whoever looks for the zone's file
-/// (a start, a reload, the next export) first calls finish_export().
+/// A crash before step 2 leaves the old file, which is still the merge base, and a stray
+/// `FILE.export`. A crash after step 2 leaves the merge base under its temporary name. Every reader
+/// of the zone file (a start, a reload, the next export) therefore calls finish_export() first.
 namespace pando::manager {
 
-/// Writes `zone` beside its file `path`, with the mode and, where that is allowed, the owner of the
-/// file that it is to replace. Gives its time and size. Errors name the file; kDenied when the name
-/// could not be taken over later. The folder must exist.
+/// Writes `zone` beside its file `path`, with the mode and, where permitted, the owner of the old
+/// file. Returns the size, time, stamp and hash of the new file. Errors name the file; kDenied: the
+/// later rename could not succeed. The folder must exist.
 Result<zone::ZoneFileInfo> write_export(Files& files, const zone::ZoneView& zone,
                                         const std::string& path);
-/// Takes back what write_export() did.
+/// Removes the file that write_export() wrote.
 void drop_export(Files& files, const std::string& path);
-/// When `noted` is what lies beside `path`, it becomes `path`: true. A file that was changed after
-/// it was written is kept as `FILE.edited.N`, with an error in the log. False: nothing to do.
+/// Renames `FILE.export` to `path` if `noted` (the merge base) describes `FILE.export`. Returns
+/// true after a rename and false when nothing was to do. If `path` was edited after the export was
+/// written, the edit is kept as `FILE.edited.N` and an error is logged.
 Result<bool> finish_export(Files& files, const std::string& path, const zone::ZoneFileInfo& noted);
 
-/// Writes `zone` to a file that is nobody's source. An existing one is replaced only when it holds
-/// an export of the same zone (kExists), so that no mistyped name costs other data.
+/// Writes `zone` to a file that is not the source of any zone. An existing file is replaced only if
+/// it is an export of the same zone (else kExists). A mistyped name must not destroy other data.
 Status write_zone_to(Files& files, const zone::ZoneView& zone, const std::string& path);
 
 }  // namespace pando::manager

@@ -10,14 +10,14 @@ namespace pando::manager {
 namespace {
 
 using dns::RRType;
-using Edits = std::pair<Steps::const_iterator, Steps::const_iterator>;  // of one set
+using Edits = std::pair<Steps::const_iterator, Steps::const_iterator>;  // the edits of one RRset
 
 void follow(const RecordKey& key, const Step& step, zone::Changeset& out) {
   if (step.before) out.removed.push_back(key.record(*step.before));
   if (step.after) out.added.push_back(key.record(*step.after));
 }
 
-/// One set of the zone as it is now, and what the file wants of it.
+/// Merges the file's edits of one RRset into the served RRset.
 class SetMerge {
  public:
   SetMerge(const zone::RRsetView& live, Edits edits)
@@ -41,8 +41,8 @@ class SetMerge {
   }
 
  private:
-  /// True when each record of the live set is among those that the file changes, with the TTL that
-  /// it had there: none came by update, and no update changed the TTL.
+  /// True if the file's edits cover every record of the served set, each with the file's TTL. Then
+  /// no record and no TTL of the set came by update.
   bool is_the_files_alone() {
     std::size_t known = 0;
     for (auto edit = edits_.first; edit != edits_.second; ++edit)
@@ -74,8 +74,8 @@ class SetMerge {
   std::set<Bytes, Less> rdatas_{less_};
 };
 
-/// Whether `set` has the signature that `key` is; RRSIGs are kept with what they cover, without the
-/// two bytes that name it.
+/// True if `set` has the signature `key`. RRSIGs are stored with the covered set, without the two
+/// bytes of the type covered.
 bool has_signature(const zone::RRsetView& set, const RecordKey& key) {
   const ByteView wanted = key.rdata();
   bool here = false;
@@ -92,13 +92,14 @@ bool has_record(const zone::RRsetView& set, const RecordKey& key) {
   bool here = false;
   if (set)
     set.for_each_rdata([&](ByteView rdata) {
-      const RecordKey other(key.owner(), key.type(), rdata);  // without a SOA's serial
+      const RecordKey other(key.owner(), key.type(), rdata);  // the key leaves out a SOA's serial
       here = here || dns::compare_rdata_canonical(key.type(), other.rdata(), key.rdata()) == 0;
     });
   return here;
 }
 
-/// TTL of a record in a zone; nullopt when it is not there. NSEC3 records have a tree of their own.
+/// TTL of a record in a zone; nullopt if the record is absent. Both trees are searched, since NSEC3
+/// records have their own.
 std::optional<dns::Ttl> ttl_in(const zone::ZoneView& zone, const RecordKey& key) {
   const bool signature = key.type() == RRType::kRRSIG;
   const RRType type = signature ? dns::rrsig_covered(key.rdata()) : key.type();

@@ -5,38 +5,41 @@
 
 namespace pando::manager {
 
-/// The rules of the three-way merge of an edited zone file: the file as it was merged last, the
-/// file now, and the zone as updates have made it. Updates win:
+/// Three-way merge of an edited zone file. The three inputs are the merge base, the file now, and
+/// the served zone with its updates. Updates win:
 ///
-/// - a record that the file adds or removes is added to or removed from the zone, if it is not so
-///   already;
-/// - a record that an update added stays until an update removes it or the file, having had it
-///   meanwhile, does; one that an update removed stays away until an update or the file adds it;
-/// - a set with records or a TTL that came by update keeps its TTL.
+/// - A record that the file adds or removes is added to or removed from the zone, unless the zone
+///   agrees already.
+/// - A record added by an update stays until an update removes the record. The file can remove the
+///   record only after the file has contained the record.
+/// - A record removed by an update stays away until an update or the file adds the record.
+/// - A set with records or a TTL from an update keeps the TTL of the set.
 
-/// Records that only a signer makes: an edited file's are taken as they are, since beside others
-/// that came by update (manager/update/signed_update.h) neither the one nor the other would be
-/// right.
+/// Types made by a signer only (RRSIG, NSEC, NSEC3). The file's records of these types are taken
+/// unmerged: mixed with records that came by update (manager/update/signed_update.h), neither side
+/// would be right.
 [[nodiscard]] bool is_signers(dns::RRType type) noexcept;
 
-/// Drops entries that do not say what the zone has, and counts them: a journal that lost records.
+/// Drops dynamic changes that contradict the served zone, and returns their number. Such entries
+/// mean that the journal lost records.
 std::size_t drop_stale(DynamicChanges& overlay, const zone::ZoneView& live);
 
-/// How the file changed since it was last merged. `to_file` leads from the served zone to the file
-/// as it is now; without updates that is the answer.
+/// Changes of the file since the merge base. `to_file` leads from the served zone to the present
+/// file; without dynamic changes `to_file` itself is the result.
 Steps file_steps(Steps to_file, const DynamicChanges& overlay);
 
-/// The changes that bring `edit` (from file_steps) into the zone as it is now, which may have moved
-/// since the edit was worked out. The SOA is left to merged_soa().
+/// The changeset that brings `edit` (from file_steps) into the present zone. The zone may have
+/// changed since `edit` was computed. SOA records are left to merged_soa().
 zone::Changeset merge_edit(const zone::ZoneView& live, const Steps& edit);
 
-/// The SOA that goes with it, with the live one's serial.
+/// The SOA after a merge, with the serial of the served SOA.
 zone::Record merged_soa(const zone::Record& live, const Steps& edit);
 
-/// The part of `steps` that is not so in the zone as it is now.
+/// The part of `steps` that the zone `now` does not show.
 Steps not_followed(const zone::ZoneView& now, const Steps& steps);
 
-/// The part of `edit` that the zone did not follow when `live` was what changed in it.
+/// The part of `edit` that the zone did not take over, when `live` is the actual change of the
+/// zone.
 Steps held_back(const Steps& edit, const Steps& live);
 
 }  // namespace pando::manager

@@ -6,8 +6,8 @@ namespace pando::manager {
 
 namespace {
 
-/// Never 0. Two names may share one; then a zone that comes in another's place has its problem
-/// until its own file has been looked at.
+/// Hash of the zone's name, never 0. On a hash collision, a zone that takes over another zone's
+/// place shows the old problem until its own file was checked.
 std::uint32_t mark_of(dns::NameView zone) {
   return static_cast<std::uint32_t>(std::hash<std::string>()(dns::folded_key(zone))) | 1U;
 }

@@ -10,19 +10,21 @@
 
 namespace pando::manager {
 
-/// Which zones' files could not be loaded, and of the first ones why. A zone has a place, its index
-/// in the store's side table, which may become another zone's when it has left; so four bytes for
-/// each place up to the last with a problem say whose it is. Lives on the commit thread.
+/// Zones whose files could not be loaded, with the reasons of the first `most_texts` zones. A zone
+/// is identified by its index in the store's side table ("place"). A place can pass to another
+/// zone, so a 32-bit mark of the name is kept for each place up to the last problem. Lives on the
+/// commit thread.
 class LoadProblems {
  public:
   explicit LoadProblems(std::size_t most_texts = kMostTexts) : most_texts_(most_texts) {}
 
   void put(dns::NameView zone, std::uint32_t place, const std::string& text);
   void remove(dns::NameView zone, std::uint32_t place);
-  /// So that nobody needs to look for a zone's place.
+  /// Lets callers skip the search for a zone's place.
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] bool has(dns::NameView zone, std::uint32_t place) const;
-  /// One line, for people; empty: none. Where no text was kept it says how to get one.
+  /// The problem in one line for the operator; empty: no problem. Without a kept text, the line
+  /// tells how to get the reason.
   [[nodiscard]] std::string text(dns::NameView zone, std::uint32_t place) const;
 
  private:
@@ -30,7 +32,7 @@ class LoadProblems {
 
   std::size_t most_texts_;
   std::size_t count_ = 0;
-  std::vector<std::uint32_t> marks_;  // of the zone's name, by place; 0 = none
+  std::vector<std::uint32_t> marks_;  // hash of the zone's name, by place; 0 = no problem
   std::unordered_map<std::uint32_t, std::string> texts_;
 };
 

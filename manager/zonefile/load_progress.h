@@ -9,20 +9,20 @@
 
 namespace pando::manager {
 
-/// How far the thread that loads a zone has come; given up by the commit thread.
+/// Progress of the thread that loads a zone. The commit thread may tell the thread to give up.
 struct LoadProgress : Progress {
   using Clock = std::chrono::steady_clock;
 
   dns::Name zone;
   Clock::time_point start;
-  Clock::time_point told;  ///< commit thread: the last line in the log
+  Clock::time_point told;  ///< time of the last log line; commit thread only
 };
 
-/// Asked for each record of a load, looks whether it is given up every few thousand of them:
-/// milliseconds apart.
+/// Tells a load at each record whether to give up. The shared flag is read only every few thousand
+/// records, which are milliseconds apart.
 class GivingUp {
  public:
-  /// `progress` may be null: then it never is.
+  /// A null `progress` means that the load is never given up.
   explicit GivingUp(const LoadProgress* progress) noexcept : progress_(progress) {}
   [[nodiscard]] bool at_next_record() noexcept {
     if (++records_ % kRecordsPerLook == 0) given_up_ = now();
@@ -39,20 +39,18 @@ class GivingUp {
   bool given_up_ = false;
 };
 
-/// Zones that are being loaded, each by a thread of its own: the large ones. Lives on the commit
-/// thread.
+/// Large zones that are being loaded, each by a thread of its own. Lives on the commit thread.
 class LoadsUnderWay {
  public:
-  /// The zone is one of them while somebody has what is returned.
+  /// The zone counts as being loaded for as long as the returned pointer lives.
   std::shared_ptr<LoadProgress> begin(const dns::Name& zone, LoadProgress::Clock::time_point now);
-  /// Null: the zone is not being loaded.
   [[nodiscard]] std::shared_ptr<const LoadProgress> find(dns::NameView zone) const;
   void give_up();
-  /// Those of which the log should say something, each once in ten seconds.
+  /// Loads that are due for a line of progress in the log: each load once in ten seconds.
   std::vector<std::shared_ptr<const LoadProgress>> due(LoadProgress::Clock::time_point now);
 
  private:
-  std::vector<std::weak_ptr<LoadProgress>> loads_;  // as many as threads, and some that have ended
+  std::vector<std::weak_ptr<LoadProgress>> loads_;  // one per thread, and some that have ended
 };
 
 }  // namespace pando::manager

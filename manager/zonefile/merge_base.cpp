@@ -18,7 +18,7 @@ namespace pando::manager {
 
 namespace {
 
-/// Change times are those of the kernel's last tick, or coarser: two seconds on FAT.
+/// Granularity of change times: a kernel tick, or coarser (two seconds on FAT).
 constexpr std::chrono::nanoseconds kGrain = std::chrono::seconds(2);
 
 std::int64_t nanoseconds(const timespec& time) noexcept {
@@ -28,7 +28,7 @@ std::int64_t nanoseconds(const timespec& time) noexcept {
 std::uint32_t stamp_of(const struct stat& file) noexcept {
   const std::int64_t changed = nanoseconds(file.st_ctim);
   const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
-  // In the future, too: nobody knows when that clock gets there.
+  // Also for a change time in the future: the clock may come to that time again.
   if (now.count() - changed < kGrain.count()) return 0;
   const std::array<std::uint64_t, 2> words{static_cast<std::uint64_t>(changed),
                                            std::uint64_t{file.st_ino}};
@@ -36,16 +36,17 @@ std::uint32_t stamp_of(const struct stat& file) noexcept {
   return std::max(stamp, kIncludesOthers + 1);
 }
 
-/// Finds `$INCLUDE` in text that comes piece by piece, be it a directive or not.
+/// Finds `$INCLUDE` in text that arrives in pieces. The word counts in comments and strings, too: a
+/// false hit costs only a scan.
 class IncludeFinder {
  public:
-  /// Whether it was in this piece, or in one before.
+  /// True once this piece or an earlier one contained the word.
   bool find_in(std::string_view text) noexcept {
     while (at_ < kWord.size() && !text.empty()) {
       if (at_ == 0) text.remove_prefix(std::min(text.find(kWord[0]), text.size()));
       if (text.empty()) break;
       const bool fits = in_capitals(text[0]) == kWord[at_];
-      if (fits) text.remove_prefix(1);  // else it may be where the word begins
+      if (fits) text.remove_prefix(1);  // a mismatch can still be the word's first letter
       at_ = fits ? at_ + 1 : 0;
     }
     return at_ == kWord.size();
@@ -56,17 +57,17 @@ class IncludeFinder {
   static char in_capitals(char c) noexcept {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   }
-  std::size_t at_ = 0;  // so many of its letters were the last that came
+  std::size_t at_ = 0;  // number of the word's letters that matched so far
 };
 
-/// Nobody wants to know any more what this thread looks at.
+/// True if the load of the zone on this thread was given up.
 bool is_given_up() noexcept {
   const Progress* const progress = Progress::here();
   return progress != nullptr && progress->is_given_up();
 }
 
-/// Scans a file for what it includes. The names of its records do not matter here, so they are
-/// those of the root zone.
+/// Scans a file to hash it together with its included files. Record names do not matter for the
+/// hash, so the origin is the root zone.
 FileContent scan_content(const std::string& path, std::uint64_t most_bytes) {
   std::atomic<std::uint64_t> bytes = 0;
   dns::ScanOptions options;
@@ -85,8 +86,8 @@ bool same_state(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexce
   return a.file_mtime_ns == b.file_mtime_ns && a.file_bytes == b.file_bytes && a.stamp == b.stamp;
 }
 
-/// What was noted without a hash, by an earlier build, is the same file when its stamp says so;
-/// whether it includes others, which that build did not look for, takes reading it.
+/// Checks against a merge base without a hash, from an earlier build. Equal stamps mean the same
+/// file. Earlier builds did not look for $INCLUDE, so the file must be read to find included files.
 FileCheck check_unhashed(const std::string& path, const zone::ZoneFileInfo& found,
                          const zone::ZoneFileInfo& noted, std::uint64_t most_bytes) {
   FileCheck check{FileCheck::Kind::kOther, found};
@@ -119,7 +120,7 @@ FileContent read_content(const std::string& path, std::uint64_t most_bytes) {
   constexpr std::size_t kBlock = std::size_t{256} << 10;
   dns::FileSource file;
   if (!file.open(path)) return {};
-  // One more, so that a small file is seen to be whole at once.
+  // One byte more than the file, so that the first read already shows the end of a small file.
   const std::size_t size = std::min(kBlock, file.size_hint()) + 1;
   const auto block = std::make_unique_for_overwrite<char[]>(size);
   IncludeFinder finder;
@@ -152,7 +153,8 @@ FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& noted,
     note_content(check.now, read_content(path, most_bytes));
   }
   if (check.now.hash != noted.hash) return check;
-  // With the same stamp it is too near still, or includes others: there is nothing to note.
+  // Nothing to record if the state is the same: the change is too recent for a stamp, or the file
+  // includes others.
   if (same_state(check.now, noted)) return {Kind::kSame, noted, check.hashed};
   check.kind = Kind::kTouched;
   return check;

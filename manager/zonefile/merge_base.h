@@ -8,58 +8,60 @@
 
 #include "zone/build/draft.h"
 
-/// Whether a zone's file is still the one from which the zone was loaded, merged with last, or
-/// written to (MergeBase in journal_payload.h).
+/// Tells whether a zone's file is still its merge base (MergeBase in journal_payload.h). The merge
+/// base is the file that the zone was loaded from, last merged with, or last exported to.
 ///
-/// What a file holds is told by its hash, which costs reading it. So size, modification time and
-/// *stamp* are looked at first: a file is read only when its time or its stamp moved and its size
-/// did not. The stamp is made of inode and change time, which no tool can set back: an edit that
-/// keeps size and modification time (`cp -p`, rsync --times, a clock's tick) shows there.
+/// The content hash decides, but costs reading the file. So size, modification time and *stamp* are
+/// compared first. A file is read only if time or stamp differ and the size does not. The stamp is
+/// a hash of inode and change time, which no tool can set back. An edit that keeps size and
+/// modification time (`cp -p`, rsync --times, a clock's tick) therefore changes the stamp.
 ///
-/// A file that includes others (`$INCLUDE`) is hashed with these. Which they are stands in it
-/// alone, so it has no stamp, and is read at each look.
+/// A file with `$INCLUDE` is hashed together with the included files. The names of these files are
+/// known only from reading, so such a file has no stamp and is read at each check.
 namespace pando::manager {
 
-/// Stands in a noted file for the stamp of one that includes others. No file has it: what it
-/// includes can change without a sign in its own inode.
+/// Replaces the stamp in the merge base if the file includes others. No file has this value as a
+/// stamp: an included file can change without a trace in the inode of the including file.
 inline constexpr std::uint32_t kIncludesOthers = 1;
 
-/// Time, size and stamp of a zone file, without its hash; nullopt when there is no such file. The
-/// stamp is 0, which is no file's, as long as the file may change once more without a sign: its
-/// change time is so near that the clock it is taken from may not have moved on. One that is noted
-/// so is read at the next look, and noted with the stamp that it has then.
+/// Time, size and stamp of a zone file, without the hash; nullopt: no such file. A change time
+/// close to now gives stamp 0 (no file has it), because the file could change again within one
+/// clock tick. A merge base with stamp 0 is read at the next check and gets the stamp of that
+/// moment.
 std::optional<zone::ZoneFileInfo> stat_source(const std::string& path);
-/// The same of a file that is open.
+/// Same as stat_source(), for an open file.
 zone::ZoneFileInfo source_from(const struct stat& status);
 
-/// What is in a file, and in those that it includes.
+/// Content of a file and its included files.
 struct FileContent {
-  std::uint64_t hash = 0;  ///< 0: it cannot be read or scanned, or was changed meanwhile
+  std::uint64_t hash = 0;  ///< 0: unreadable, not scannable, or changed while being read
   bool has_included = false;
 };
-/// Reads a file. One that includes others and has more than `most_bytes` with them is not read to
-/// the end: its hash is 0.
+/// Reads and hashes a file. A file that includes others is given up (hash 0) once it and its
+/// included files exceed `most_bytes`.
 FileContent read_content(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
-/// Completes `source`, which is what stat_source() or source_from() said before it was read.
+/// Adds the content to `source`, the result of stat_source() or source_from() before reading.
 void note_content(zone::ZoneFileInfo& source, const FileContent& content) noexcept;
 
-/// What lies at the path beside what was noted.
+/// The file at a path, compared with the merge base.
 struct FileCheck {
   enum class Kind : std::uint8_t {
     kMissing,
     kSame,
-    kTouched,  ///< the same content under another time or stamp: `now` is to be noted
-    kOther,    ///< edited, or it cannot be told
+    kTouched,  ///< same content with another time or stamp: record `now` as the merge base
+    kOther,    ///< edited, or undecidable
   };
   Kind kind = Kind::kMissing;
-  zone::ZoneFileInfo now;  ///< with the hash, if it was worked out; with kSame what was noted
-  bool hashed = false;     ///< it was read
+  /// the present file, with the hash if computed; with kSame the merge base
+  zone::ZoneFileInfo now;
+  bool hashed = false;  ///< the file was read
 };
 
-/// Compares. A file above `most_bytes`, with what it includes, is not read: it is kOther where its
-/// hash would decide. Nor is one that is as it was in `read_before`, an earlier look's `now`. One
-/// that was noted without a hash, by an earlier build, is kTouched when its stamp is the noted one
-/// and it includes no others; else kOther.
+/// Compares the file at `path` with the merge base `noted`. Where the hash would decide, a file
+/// above `most_bytes` (with its included files) is not read and is kOther. A file unchanged since
+/// `read_before`, the `now` of an earlier check, is not read again. A merge base without a hash
+/// (from an earlier build) gives kTouched if the stamps agree and the file includes no others, else
+/// kOther.
 FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& noted,
                      std::uint64_t most_bytes = UINT64_MAX,
                      const zone::ZoneFileInfo& read_before = {});

@@ -13,10 +13,10 @@ namespace pando::manager {
 
 namespace {
 
-/// Not one that was made a primary's, or has gone, while its copy was being written.
+/// False if the zone became primary or left the configuration while its copy was written.
 bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
 
-/// The copy's state; nullopt when somebody removed it at once.
+/// Returns the state of the written file; nullopt if the file was removed at once by somebody else.
 Result<std::optional<zone::ZoneFileInfo>> write_copy(Files& files, const zone::ZoneView& zone,
                                                      const std::string& path) {
   auto hash = write_zone_file(files, zone, path);
@@ -29,9 +29,10 @@ Result<std::optional<zone::ZoneFileInfo>> write_copy(Files& files, const zone::Z
 }  // namespace
 
 std::string copy_name(dns::NameView zone) {
-  constexpr std::size_t kMaxStem = 200;  // of 255, with room for the suffixes
+  // the limit of a file name is 255 bytes; suffixes need room
+  constexpr std::size_t kMaxStem = 200;
   std::string text = to_text(dns::Name(zone).folded());
-  if (text.size() > 1) text.pop_back();  // the final dot; the root is nothing else
+  if (text.size() > 1) text.pop_back();  // the root zone is nothing but the final dot
   std::string stem;
   for (const char c : text) {
     const bool dot = c == '.' && !stem.empty();
@@ -63,7 +64,7 @@ std::string ZoneCopies::path_of(const config::ZoneTable& zones, std::size_t inde
 void ZoneCopies::keep_only(const RuntimePtr& runtime) {
   asio::post(pool_, [this, runtime] {
     auto names = files_.list(folder_);
-    if (!names || names->empty()) return;  // mostly there is no such folder
+    if (!names || names->empty()) return;  // usually the folder does not exist
     const config::ZoneTable& zones = runtime->settings.zones;
     std::unordered_set<std::string> kept;
     for (std::size_t i = 0; i < zones.size(); ++i)
@@ -114,7 +115,8 @@ void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& wr
   if (written && *written) note({zone, serial, **written, in_journal});
 }
 
-/// A journal that cannot be written does not keep the store from knowing the copy.
+/// Records the copy as merge base in journal and store. If the journal cannot be written, the store
+/// alone records the copy.
 void ZoneCopies::note(const Written& copy) {
   CommitRequest request;
   request.stage = [this, copy](Stage& stage) {
@@ -135,8 +137,9 @@ void ZoneCopies::note(const Written& copy) {
   committer_.submit(std::move(request));
 }
 
-/// A copy that the zone has left behind is only good for what the journal has after it. A newer
-/// whole zone, whose copy is being written, has nothing to do with this one.
+/// Stages the merge base of a finished copy. If the zone has moved on, the copy only serves as a
+/// base for later journal records. If a copy is being written, it belongs to a newer whole zone, so
+/// the finished copy is not recorded.
 Status ZoneCopies::stage_note(Stage& stage, const Written& copy) const {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(copy.zone);
   if (!is_copied(live) || running_.contains(copy.zone)) return {};

@@ -15,28 +15,28 @@
 
 namespace pando::manager {
 
-/// The file name of a zone's copy: its name in lower case with every byte that could mean
-/// something to a file system as %XX; names too long for one get a hash.
+/// File name of a zone's copy: the name in lower case, with bytes that are special to file systems
+/// as %XX. Names too long for a file name end in a hash.
 std::string copy_name(dns::NameView zone);
 
-/// Keeps the copies on disk of secondary zones, in their `file` or in a folder beside the journal:
-/// with one, and the journal's differences after it, a zone is served at once after a host restart,
-/// when its primary may be away. Lives on the commit thread, writes in the pool from a pinned
-/// version.
+/// Keeps copies of secondary zones on disk, in their `file` or in a folder beside the journal. A
+/// copy and the later changesets of the journal let a zone be served at once after a host restart.
+/// The primary may be away then. Lives on the commit thread; copies are written in the pool from a
+/// pinned version.
 class ZoneCopies {
  public:
-  /// `folder`: for the zones without a `file`.
+  /// `folder` holds the copies of zones without a `file`.
   ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files, Committer& committer,
              shm::SlotTable& slots, std::string folder);
 
-  /// Where the copy of a secondary zone is.
+  /// Path of the copy of the secondary zone at `index`.
   [[nodiscard]] std::string path_of(const config::ZoneTable& zones, std::size_t index) const;
-  /// Writes the zone's newest version to `path`, and notes that file as the zone's. While a copy
-  /// of it is being written, one more follows at the end, however many were asked for.
-  /// `in_journal`: the zone may have records there, so the note goes there, too; else it does with
-  /// the first difference.
+  /// Writes the zone's newest version to `path` and records that file as the zone's merge base.
+  /// Requests during a running copy are combined into one more copy after the running one.
+  /// `in_journal`: the zone may have journal records, so the merge base is recorded in the journal,
+  /// too. Otherwise the first changeset does so.
   void write(const dns::Name& zone, std::string path, bool in_journal);
-  /// Removes the copies of zones that are gone from the folder.
+  /// Deletes the copies in the folder whose zones are no longer configured.
   void keep_only(const RuntimePtr& runtime);
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }

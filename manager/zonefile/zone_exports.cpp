@@ -15,10 +15,10 @@ namespace pando::manager {
 
 namespace {
 
-/// Zones whose problem is remembered; of others each failure gets a line in the log.
+/// Limit of remembered problems; further zones get one log line per failure.
 constexpr std::size_t kMaxProblems = 10'000;
 
-/// How often the file of a zone of `runtime` is written; zero = never.
+/// Export interval of a zone in `runtime`; zero = never.
 std::chrono::milliseconds interval_in(const RuntimePtr& runtime, dns::NameView zone) {
   if (!runtime) return {};
   const config::ZoneTable& zones = runtime->settings.zones;
@@ -34,8 +34,8 @@ bool has_intervals(const RuntimePtr& runtime) {
                      [](const auto& options) { return options.export_interval.has_value(); });
 }
 
-/// True when the record says that the zone is no longer what its file is. An edit that was merged
-/// is in the file; only its serial may be another one.
+/// True if the record makes the zone differ from its file. A merged edit is in the file already,
+/// unless the serials differ or part of the edit was held back.
 bool leaves_file_behind(const JournalEntry& entry) {
   if (entry.kind == RecordKind::kDelta) return true;
   if (entry.kind != RecordKind::kEdit) return false;
@@ -43,7 +43,7 @@ bool leaves_file_behind(const JournalEntry& entry) {
   return !edit || !(edit->file_serial == entry.to) || !edit->held.empty();
 }
 
-/// What the journal adds to a zone that is being exported.
+/// Adds a journal entry of a zone that is being exported to the changes since the exported version.
 void follow(const JournalEntry& entry, DynamicChanges& since, dns::Serial& reached) {
   const JournalRecord record{0, 0, entry.kind, entry.zone, entry.from, entry.to, entry.payload};
   if (!changes_zone(record)) return;
@@ -62,7 +62,7 @@ bool is_as_file(const MergeBase& state) {
 
 }  // namespace
 
-/// Files that several zones of a configuration share, which none of them may write.
+/// Files shared by several zones of a configuration. No zone may be exported to a shared file.
 struct ZoneExports::SharedFiles {
   explicit SharedFiles(RuntimePtr from) : runtime(std::move(from)) {}
   [[nodiscard]] bool has(std::string_view file);
@@ -86,18 +86,18 @@ bool ZoneExports::SharedFiles::has(std::string_view file) {
   return files.contains(file);
 }
 
-/// One zone's file being written. Touched by one thread at a time, but for `since` and `reached`,
-/// which belong to the commit thread.
+/// One running export. Used by one thread at a time, except `since` and `reached`, which belong to
+/// the commit thread.
 struct ZoneExports::Run {
   std::string key;
   dns::Name zone;
   std::string file;  // as configured
   std::string path;
   std::shared_ptr<SharedFiles> shared_files;
-  std::vector<Done> done;   // who asked for it; empty = by interval
-  std::vector<Done> later;  // who asked while it was running
+  std::vector<Done> done;   // callers waiting for this export; empty = by interval
+  std::vector<Done> later;  // callers that asked during this export
   Clock::time_point start = Clock::now();
-  // The version that is written, and what has changed since.
+  // The exported version, and the changes since.
   zone::StoreView version;
   shm::SlotTable::OwnPin pin;
   std::uint64_t position = 0;
@@ -106,10 +106,10 @@ struct ZoneExports::Run {
   zone::ZoneFileInfo before;
   DynamicChanges since;
   dns::Serial reached;
-  // What became of it.
-  bool is_current = false;  // the file was what is served
+  // The result.
+  bool is_current = false;  // the file was already up to date
   zone::ZoneFileInfo written;
-  bool noting = false;  // the note may be in the journal, whatever has become of it
+  bool noting = false;  // the new merge base may be in the journal, even after an error
 
   Status stage_note(Stage& stage);
 };
@@ -140,7 +140,7 @@ void ZoneExports::configure(const RuntimePtr& runtime) {
   if (any_interval_) find_changed(before);
 }
 
-/// In the pool: the journal is read, which has records of no zone that was not changed.
+/// Runs in the pool, since the journal is read. Unchanged zones have no journal records.
 void ZoneExports::find_changed(const RuntimePtr& before) {
   asio::post(pool_, [this, before, runtime = runtime_, source = history_(),
                      position = committer_.position()] {
@@ -184,7 +184,7 @@ void ZoneExports::journalled(const JournalEntry& entry) {
   problems_.erase(key);
 }
 
-/// Its file is due one interval after the first change that is not in it.
+/// An export is due one interval after the first change that the file lacks.
 void ZoneExports::mark(const std::string& key) {
   if (changed_.contains(key)) return;
   const auto interval = interval_of(dns::name_of_key(key));
@@ -210,7 +210,7 @@ void ZoneExports::arm_timer() {
   });
 }
 
-/// When there is no room for more, the end of one that is running comes back here.
+/// If `at_once` exports are running, the end of one calls this function again.
 void ZoneExports::run_due() {
   if (stopped_) return;
   const auto now = Clock::now();
@@ -220,7 +220,7 @@ void ZoneExports::run_due() {
       begin(key, {});
       continue;
     }
-    unmark(key);  // somebody asked for it just now: one interval later
+    unmark(key);  // an export on request is running: due again one interval later
     mark(key);
   }
   if (running_.size() < options_.at_once) arm_timer();
@@ -263,8 +263,8 @@ Status ZoneExports::prepare(const RunPtr& run) const {
   return {};
 }
 
-/// A record that is synced behind the failed note takes it out of the journal for good. Until then
-/// what lies beside the file may be the noted file after a restart, and must stay.
+/// Appends and syncs a new journal record, which removes the failed merge base record for good.
+/// Until then, a restart could take `FILE.export` for the merge base, so the file must stay.
 void ZoneExports::clear_doubt(const RunPtr& run) {
   CommitRequest request;
   request.stage = [run](Stage& stage) -> Status {
@@ -311,12 +311,13 @@ Status ZoneExports::write_in_pool(Run& run) const {
   auto written = write_export(files_, run.version.zone_at(run.zone), run.path);
   if (!written) return pass(written);
   run.written = *written;
-  auto same = check_file(run);  // once more: a large zone takes a while
+  auto same = check_file(run);  // checked again, since writing a large zone takes a while
   if (!same) drop_export(files_, run.path);
   return same;
 }
 
-/// A file that is missing is written again; one that was edited is the operator's word.
+/// kExists if the file was edited: an export must not overwrite the operator's edit. A missing file
+/// is written again.
 Status ZoneExports::check_file(const Run& run) const {
   if (manager::check_file(run.path, run.before).kind != FileCheck::Kind::kOther) return {};
   return fail(Errc::kExists,
@@ -324,7 +325,8 @@ Status ZoneExports::check_file(const Run& run) const {
               run.path);
 }
 
-/// By interval only zones that were changed come here; of others the journal knows.
+/// True if the file already holds the served zone, according to the journal. Exports by interval do
+/// not ask: their zones have changed.
 bool ZoneExports::is_current(const Run& run) const {
   if (!stat_source(run.path)) return false;
   const auto history = history_()->get(run.position);
@@ -333,8 +335,8 @@ bool ZoneExports::is_current(const Run& run) const {
   return is_as_file(*state) && state->serial.value_or(run.serial) == run.serial;
 }
 
-/// The zone may have moved on while its file was written: then the file is what it was at
-/// `serial`, and what came since is beside it.
+/// Records the export as merge base. If the zone moved on meanwhile, the merge base has `serial`,
+/// and the later changes become the dynamic changes.
 Status ZoneExports::Run::stage_note(Stage& stage) {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(zone);
   if (!live || !live.loaded() || is_secondary(live) || !same_source(noted_source(live), before))
@@ -381,7 +383,7 @@ void ZoneExports::take_name(const RunPtr& run) {
 
 void ZoneExports::end(const RunPtr& run, const Status& status) {
   running_.erase(run->key);
-  if (!status) mark(run->key);  // which comes to nothing when it is no longer configured
+  if (!status) mark(run->key);  // no effect if the zone is no longer configured
   tell(*run, status);
   for (const Done& done : run->done)
     done(status ? Result<Exported>(Exported{run->serial, run->records, run->path, !run->is_current})
@@ -390,7 +392,7 @@ void ZoneExports::end(const RunPtr& run, const Status& status) {
   run_due();
 }
 
-/// The same problem gets one line, however often it is met.
+/// Logs the result; a repeated problem of a zone is logged only once.
 void ZoneExports::tell(const Run& run, const Status& status) {
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - run.start);
@@ -403,7 +405,8 @@ void ZoneExports::tell(const Run& run, const Status& status) {
     return;
   }
   ++counters_.failures;
-  // Who asked is told; and a zone may have left the configuration.
+  // Without an interval, no problem is kept: the caller gets the error, or the zone has left the
+  // configuration.
   if (interval_of(run.zone).count() == 0) {
     problems_.erase(run.key);
     return;

@@ -21,24 +21,25 @@
 
 namespace pando::manager {
 
-/// Writes the files of primary zones anew that updates have changed: every `export-interval`, and
-/// when it is asked for. From then on the file is what the updates before it came to: the journal
-/// says so, and an edit of it is merged like that of any other file (file_merge.h).
+/// Exports primary zones that updates have changed to their files, every `export-interval` and on
+/// request. The exported file becomes the merge base, recorded in the journal; later edits are
+/// merged as in any other file (file_merge.h).
 ///
-/// A zone that was not changed costs nothing here; one that was, an entry until its file is
-/// written. Lives on the commit thread, writes in the pool from pinned versions.
+/// An unchanged zone costs nothing here; a changed zone costs one entry until the export. Lives on
+/// the commit thread; files are written in the pool from pinned versions.
 class ZoneExports {
  public:
   struct Options {
-    std::size_t at_once = 2;  ///< by interval; the pool is also there for reloads and transfers
-    std::size_t slice = 500;  ///< zones found changed at a start, per round of the loop
+    /// limit for exports by interval; the pool also serves reloads and transfers
+    std::size_t at_once = 2;
+    std::size_t slice = 500;  ///< changed zones that a start marks per turn of the event loop
   };
   using HistoryMaker = std::function<std::shared_ptr<HistorySource>()>;
   struct Exported {
     dns::Serial serial;
     std::uint64_t records = 0;
     std::string path;
-    bool written = true;  ///< false: the file held just that before
+    bool written = true;  ///< false: the file was already up to date
   };
   using Done = std::function<void(const Result<Exported>&)>;
   struct Counters {
@@ -46,25 +47,26 @@ class ZoneExports {
     std::uint64_t failures = 0;
   };
 
-  /// All references outlive the object. `history`: the journal as it is when called.
+  /// All references outlive the object. `history` returns the journal as of the call.
   ZoneExports(asio::io_context& io, asio::thread_pool& pool, Files& files, Committer& committer,
               shm::SlotTable& slots, HistoryMaker history, Options options);
   ~ZoneExports();
 
-  /// Takes over a configuration whose zones have been loaded. Zones that have an interval now, and
-  /// had none, may have been changed before: the journal tells.
+  /// Takes over a configuration whose zones have been loaded. For zones that newly have an
+  /// interval, the journal is searched for earlier changes.
   void configure(const RuntimePtr& runtime);
-  /// What has just been published.
+  /// Called for each journal entry that has just been published.
   void journalled(const JournalEntry& entry);
-  /// Writes a zone's file when it is not what is served. kExists: it was edited and a reload has
-  /// not merged that yet.
+  /// Exports a zone unless its file is up to date. kExists: the file was edited, and no reload has
+  /// merged the edit yet.
   void write_own(const dns::Name& zone, Done done);
-  /// Writes a zone of any kind to another file, an absolute path; nothing else changes.
+  /// Writes a zone of any kind to another file; `path` must be absolute. The merge base stays as it
+  /// is.
   void write_to(const dns::Name& zone, std::string path, Done done);
-  /// Why the last try to write the zone's file failed; empty = it did not.
+  /// Reason of the last failed export of the zone; empty if the last export succeeded.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
-  /// Begins nothing more.
+  /// Starts no further exports.
   void stop();
 
  private:
@@ -104,11 +106,12 @@ class ZoneExports {
   bool any_interval_ = false;
   bool stopped_ = false;
   asio::steady_timer timer_;
-  // Zones (folded) that are not as their file, in the order in which they are due.
+  // Zones (folded names) that differ from their file, also ordered by the due time.
   std::unordered_map<std::string, Clock::time_point> changed_;
   std::set<std::pair<Clock::time_point, std::string>> due_;
   std::unordered_map<std::string, RunPtr> running_;
-  /// Zones of which a note could not be written: it may still be on the disk, and come back.
+  /// Zones whose new merge base may or may not be in the journal after a failed write. After a
+  /// restart, the failed record may reappear.
   std::unordered_set<std::string> doubtful_;
   std::map<std::string, std::string> problems_;  // bounded
   Counters counters_;

@@ -26,7 +26,8 @@ dns::ScanOptions options_for(const dns::Name& apex) {
   return options;
 }
 
-/// Building takes as long as scanning does, or longer: more threads than these would wait for it.
+/// Building takes at least as long as scanning, so more scan threads would only wait for the
+/// builder.
 dns::PartOptions part_options() {
   static const unsigned processors = std::thread::hardware_concurrency();
   dns::PartOptions parts;
@@ -46,7 +47,7 @@ dns::ScanReport scan(const std::string& path, const dns::Name& apex, std::uint64
                                    : dns::scan_zone_file_in_parts(path, options, parts, sink);
 }
 
-/// The serial of the file's SOA, without reading further than that.
+/// The serial of the file's SOA; reads no further than that record.
 std::optional<dns::Serial> serial_of_file(const std::string& path, const dns::Name& apex) {
   std::optional<dns::Serial> serial;
   dns::ScanOptions options = options_for(apex);
@@ -74,7 +75,8 @@ class Builder {
     const dns::ScanOptions options = options_for(apex_);
     const dns::RecordSink sink = record_sink();
     dns::ZoneScanner scanner(options, {apex_, std::nullopt, std::nullopt, std::nullopt, 1}, sink);
-    zone::ZoneFileInfo source = source_from(file.status());  // with the clock as it is now
+    // before reading: the stamp depends on the present clock
+    zone::ZoneFileInfo source = source_from(file.status());
     scanner.scan_rest(path_, file.identity(), file);
     if (auto lines = take(scanner.take_report()); !lines.empty()) return problem(std::move(lines));
     note_content(source, {scanner.content_hash(file.content_hash()), scanner.has_included()});
@@ -87,7 +89,8 @@ class Builder {
     if (has_updates)
       if (auto chosen = choose(*history, source); !chosen)
         return problem({fmt::format("journal: {}", chosen.error().text)});
-    // What was acknowledged found room once, though not in chunks filled like these.
+    // Acknowledged records fitted into the store before, though into chunks filled differently, so
+    // the reserve may be used.
     if (recovery_) transaction_.use_reserve();
     if (replay_.from_snapshot) {
       if (auto added = add_snapshot(history->journal); !added) return problem({added.error().text});
@@ -102,19 +105,20 @@ class Builder {
   }
 
  private:
-  /// Whether the journal's updates come beside the file, or by serials.
+  /// Chooses how the journal's updates are applied: merged with the file by dynamic changes, or
+  /// replayed by serials.
   Status choose(const ZoneHistory& history, std::optional<zone::ZoneFileInfo>& source) {
     auto state = history.journal.file_state(apex_, history.up_to);
     if (!state) return pass(state);
     state_ = std::move(*state);
     if (!path_.empty() && !history.is_copy && state_.source) {
-      // An export that was cut short; what it left is the noted file.
+      // Finishes an interrupted export: `FILE.export` is the merge base then.
       auto finished = finish_export(native_files(), path_, *state_.source);
       if (!finished) return pass(finished);
       if (*finished) source = stat_source(path_);
     }
     becomes_primary_ = source && state_.own && !history.is_copy;
-    // Before it is scanned, since what it is decides what to do with it.
+    // The hash is needed before the scan, because it decides how the file is used.
     if (becomes_primary_) note_content(*source, read_content(path_));
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     if (becomes_primary_) state_.become_primary(serial && state_.is_noted(*serial, *source));
@@ -152,7 +156,7 @@ class Builder {
     };
   }
 
-  /// The scan's errors.
+  /// Takes over a scan's report and returns its errors.
   std::vector<std::string> take(dns::ScanReport&& report) {
     warnings_ = std::move(report.warnings);
     content_ = {report.content_hash, report.has_included};
@@ -172,7 +176,7 @@ class Builder {
     for (const zone::Record& record : outcome.records)
       if (auto added = put(record.owner, record.type, record.ttl, record.rdata); !added)
         return added;
-    if (!outcome.soa) return {};  // the builder says so
+    if (!outcome.soa) return {};  // the builder reports the missing SOA
     zone::Record& soa = *outcome.soa;
     const dns::Serial file = soa_serial(soa.rdata);
     dns::Serial serial = replay_.serial.value_or(file);
@@ -191,19 +195,20 @@ class Builder {
     return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
   }
 
-  /// What the journal must know to fold on from here: nothing new when all is as it was.
+  /// Queues the journal records from which later updates continue; none if nothing changed.
   void note(dns::Serial file, dns::Serial serial, const zone::ZoneFileInfo& source,
             const DynamicChanges& overlay) {
     const bool as_before = beside_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
                            state_.overlay.entries() == overlay.entries();
     if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, overlay));
-    // A journal of an earlier build has no hash.
+    // Also if the merge base is from an earlier build and lacks the hash.
     if (!as_before || !state_.source || (state_.source->hash == 0 && source.hash != 0))
       journal_.push_back(source_entry(apex_, serial, source));
   }
 
-  /// The state of the file that the zone's data agrees with. With a zone from the snapshot that is
-  /// the file that was merged last, if it is still there; another one is for a reload to compare.
+  /// State of the file that agrees with the zone's data. A zone built from the journal's snapshot
+  /// agrees with the merge base, if that file is still there. Any other file is left for a reload
+  /// to compare.
   [[nodiscard]] zone::ZoneFileInfo source_of(
       const std::optional<zone::ZoneFileInfo>& source) const {
     if (!source) return {};
@@ -240,12 +245,12 @@ class Builder {
   GivingUp giving_up_;
   shm::Transaction& transaction_;
   zone::ZoneBuilder builder_;
-  MergeBase state_;                // of a zone that the journal knows
-  JournalHistory::Replay replay_;  // used unless the updates are known to be beside the file
+  MergeBase state_;                // only for zones that the journal knows
+  JournalHistory::Replay replay_;  // used if the updates are replayed by serials
   bool beside_file_ = false;
-  bool becomes_primary_ = false;  // transfers fed it so far
+  bool becomes_primary_ = false;  // the zone came from transfers until now
   bool signed_soa_ = false;
-  FileContent content_;  // of the file, as it was scanned
+  FileContent content_;  // the scanned file's hash
   std::optional<ZoneRecovery> recovery_;
   std::vector<JournalEntry> journal_;
   std::size_t updated_ = 0;

@@ -20,42 +20,44 @@ struct BuiltZone {
   std::shared_ptr<zone::ZoneBuilder::Built> built;
   zone::ZoneFileInfo source;
   std::uint64_t records = 0;
-  std::size_t replayed = 0;           ///< differences of the journal that were applied one by one
-  std::size_t skipped = 0;            ///< those that did not fit
-  std::size_t updated = 0;            ///< records that are not as in the file, by updates
+  std::size_t replayed = 0;           ///< changesets of the journal that were applied one by one
+  std::size_t skipped = 0;            ///< changesets whose serials did not fit
+  std::size_t updated = 0;            ///< records that updates made different from the file
   std::vector<JournalEntry> journal;  ///< to append when the zone is put
   std::vector<std::string> warnings;
 };
 
-/// All `file:line: reason` lines (bounded by the scanner) of a file that cannot be used.
+/// All `file:line: reason` lines of an unusable file (the scanner limits their number).
 struct ZoneProblems {
   std::vector<std::string> lines;
 };
 
-/// What a zone that is not in the store has beside its file.
+/// Journal data of a zone that has no data in the store yet.
 struct ZoneHistory {
   const JournalHistory& journal;
-  std::uint64_t up_to = UINT64_MAX;  ///< position of the journal's last record that counts
-  bool is_copy = false;              ///< the file is a secondary's: its serial says what is in it
+  std::uint64_t up_to = UINT64_MAX;  ///< journal position of the last record to use
+  /// the file is the copy of a secondary, so its serial identifies its content
+  bool is_copy = false;
 };
 
-/// Reads a zone file (`path` may be empty: the journal alone) and builds the zone, with the updates
-/// that `history` (may be null) has of it: beside the file as it is now when the journal tells what
-/// came by update (zone_recovery.h), else those whose serials fit. For a pool thread.
+/// Reads a zone file and builds the zone with the updates in `history`. An empty `path` means the
+/// journal alone; `history` may be null. If the journal knows the dynamic changes, they are merged
+/// with the present file (zone_recovery.h); else changesets with fitting serials are applied. For
+/// pool threads.
 ///
-/// It is written to `transaction`, a private one. After an error that has what was written so far,
-/// so it should be dropped. `progress` (may be null) is told how far the file has been read, and
-/// may say that the zone is not wanted any more, which is an error.
+/// The zone is written to the private `transaction`. After an error the transaction holds a partial
+/// zone and should be dropped. `progress` (may be null) receives the number of bytes read. A
+/// given-up `progress` ends the build with an error.
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history,
                                            LoadProgress* progress = nullptr);
 
-/// The same for a zone of which the journal knows nothing, from a file that was opened, and looked
-/// at, before: nothing is asked of its name again.
+/// Builds a zone that the journal does not know, from a file that the caller has opened and
+/// checked. The path is not looked up again.
 Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, dns::FileSource& file);
 
-/// A zone file that was compared with the zone that is served, record by record.
+/// Result of comparing a zone file with the served zone, record by record.
 struct ComparedFile {
   std::unique_ptr<zone::Comparison> comparison;  ///< finished
   zone::Comparison::Soa soa;
@@ -63,15 +65,15 @@ struct ComparedFile {
   std::vector<std::string> warnings;
 };
 
-/// Reads a zone file beside the zone that is served, which stays pinned for as long as what is
-/// returned is there; no second zone is made. Nullopt: so much is new that the file's zone should
-/// be built, or the served one is damaged. For a pool thread.
+/// Compares a zone file with the served zone while reading, without building a second zone. The
+/// caller keeps `live` pinned for as long as the result exists. Nullopt: the caller should build
+/// the file's zone, because too much is new or the served zone is damaged. For pool threads.
 Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneView& live,
                                                                const dns::Name& apex,
                                                                const std::string& path,
                                                                LoadProgress* progress);
 
-/// The lines to tell of a file whose zone is refused for `error`.
+/// Lines for the log about a file whose zone is refused with `error`.
 ZoneProblems problems_of(const std::string& path, const dns::Name& apex, const Error& error);
 
 }  // namespace pando::manager

@@ -17,12 +17,13 @@ void ZoneFileCheck::examine(shm::Store& store) {
   forget_findings();
   served = live() && live().loaded();
   if (!served) return load_new(store, source.has_value());
-  // What a secondary is served says its primary; the file is a copy.
+  // A secondary's data comes from its primary; the file is only a copy.
   if (job.file_optional || is_merged(0)) return unchanged();
-  // It was made a secondary after this job was given: the file is another configuration's.
+  // The zone became secondary after this job was queued, so the file belongs to an older
+  // configuration.
   if (is_secondary(live())) return unchanged();
-  // An export that was cut short; what it left is the file that is merged. Or one that is just
-  // coming to its end: so the file is read behind that.
+  // Finishes an interrupted export: `FILE.export` is the merge base then. A running export may be
+  // just ending, too, so the file is read only afterwards.
   const auto finished = finish_export(native_files(), job.path, noted_source(live()));
   if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
   if (*finished || is_merged()) return unchanged();
@@ -61,8 +62,7 @@ void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {
   zone.emplace(std::move(*built));
 }
 
-/// The file cannot be used, but the journal has all of the zone: it is served as it was, and the
-/// file waits for a reload.
+/// Serves the zone as the journal has it, since the file is unusable. The file waits for a reload.
 void ZoneFileCheck::load_old(shm::Store& store, const ZoneHistory& before,
                              std::vector<std::string> problems) {
   const std::string no_file;
@@ -82,8 +82,8 @@ Result<BuiltZone, ZoneProblems> ZoneFileCheck::build_alone(shm::Store& store,
   return build_zone(*transaction, job.apex, path, before, progress.get());
 }
 
-/// Compares the file with the zone that is served while it is read. Only when it is to take the
-/// zone's place, or very much is new, it is read again and its zone built.
+/// Compares the file with the served zone while reading. The zone is built, with a second reading,
+/// only if the file replaces the zone or very much is new.
 void ZoneFileCheck::compare(shm::Store& store) {
   {
     ++scanned;
@@ -95,14 +95,14 @@ void ZoneFileCheck::compare(shm::Store& store) {
   compare_built(store);
 }
 
-/// False: the file's zone has to be built.
+/// Plans the merge from a comparison. False: the file's zone has to be built.
 bool ZoneFileCheck::plan_difference(ComparedFile& file) {
   warnings = std::move(file.warnings);
   std::optional<Error> broken;
   const FileZone fresh{std::move(file.soa.record), file.soa.is_signed,
                        [&](const FileZone::Most& most) {
                          auto difference = file.comparison->difference(most);
-                         file.comparison.reset();  // what it kept is in the difference
+                         file.comparison.reset();  // its records are in the changeset now
                          if (!difference) broken = difference.error();
                          return difference;
                        }};
@@ -128,7 +128,7 @@ void ZoneFileCheck::compare_built(shm::Store& store) {
   make_plan(*fresh, zone->source);
 }
 
-/// Leaves a plan, an outcome, or `moved`.
+/// Sets `plan`, `outcome` or `moved`.
 void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& source) {
   auto state = file_state();
   if (!state) return fail_with({state.error().text});
@@ -157,8 +157,8 @@ void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& s
                     plan->compared.value));
 }
 
-/// Whether the file was noted without its hash, by an earlier build, and nothing that was noted
-/// says that it is another one since. What it includes may be.
+/// True if the merge base has no hash (from an earlier build) and size, time and stamp show no edit
+/// since. Included files may have changed.
 bool ZoneFileCheck::is_noted_unhashed(const zone::ZoneFileInfo& source) const {
   const zone::ZoneFileInfo noted = noted_source(live());
   const auto now = stat_source(job.path);
@@ -168,9 +168,9 @@ bool ZoneFileCheck::is_noted_unhashed(const zone::ZoneFileInfo& source) const {
          (noted.stamp <= kIncludesOthers || now->stamp == noted.stamp);
 }
 
-/// What the journal says of the zone up to the version it is compared with. What was read of it
-/// does when the zone's last record there is the version's; else it is read anew. If that does not
-/// help either, the journal was compacted meanwhile, or records are missing.
+/// Merge base of the zone at the checked version. The journal that was read before is used if its
+/// last record of the zone fits that version; else the journal is read again. If the fresh journal
+/// does not fit either, the journal was compacted meanwhile, or records are missing.
 Result<MergeBase> ZoneFileCheck::file_state() {
   const auto read = [&](const JournalHistory& journal) -> Result<MergeBase> {
     if (!journal.problem().empty())

@@ -16,7 +16,7 @@
 
 namespace pando::manager {
 
-/// A zone that is to be in line with its file.
+/// Request to bring a zone in line with its file.
 struct LoadJob {
   dns::Name apex;
   std::string path;            ///< empty: the journal alone
@@ -24,12 +24,12 @@ struct LoadJob {
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
 };
 
-/// What became of it.
+/// Result of a LoadJob.
 struct LoadOutcome {
   enum class Kind : std::uint8_t {
-    kLoaded,    ///< had no data before
+    kLoaded,    ///< the zone had no data before
     kReplaced,  ///< the file's data took the place of other data
-    kChanged,   ///< changed by a difference
+    kChanged,   ///< changed by a changeset
     kUnchanged,
     kAbsent,
     kFailed,
@@ -40,46 +40,46 @@ struct LoadOutcome {
   std::vector<std::string> problems;  ///< with kFailed: `file:line: reason`
 };
 
-/// A pool thread's look at a zone's file: whether it is the noted one, and if not, what is to be
-/// put in the store. It puts nothing, and knows of others no more than it is given; who looks with
-/// it, and what comes of the findings, is ZoneLoader's affair. One thread at a time touches it.
+/// Checks a zone's file in a pool thread: compares the file with the merge base and prepares the
+/// data to put into the store. The check itself puts nothing; ZoneLoader batches checks and applies
+/// the findings. One thread at a time uses a check.
 class ZoneFileCheck {
  public:
-  /// The noted file under another time or stamp.
+  /// The merge base with another time or stamp.
   struct Touched {
     zone::ZoneFileInfo before;
     zone::ZoneFileInfo now;
   };
 
-  // What it starts from.
+  // Input.
   LoadJob job;
   std::shared_ptr<HistorySource> history;
-  zone::StoreView version;                 ///< it is compared with; pinned while a thread looks
-  std::uint64_t position = 0;              ///< of the journal in that version
-  bool may_ask_again = false;              ///< for another version, by `moved`
+  zone::StoreView version;     ///< compared with the file; pinned during the check
+  std::uint64_t position = 0;  ///< journal position of `version`
+  bool may_ask_again = false;  ///< the check may ask for a newer version by setting `moved`
   std::shared_ptr<LoadProgress> progress;  ///< for examine()
 
-  // What it found. One of: an `outcome`, when nothing is to be put; `moved`; or a `zone`, to be put
-  // whole, or a `plan` to merge. A zone that is to take another's place comes with its plan.
+  // Findings, exactly one of: `outcome` (nothing to put), `moved`, `zone` (to put whole), or `plan`
+  // (to merge). A `zone` that replaces served data also has a `plan`.
   bool served = false;                          ///< the zone has data in that version
-  std::optional<shm::Transaction> transaction;  ///< what `zone` is built in, unless others are, too
+  std::optional<shm::Transaction> transaction;  ///< holds `zone`, unless a batch shares its own
   std::optional<BuiltZone> zone;
-  std::optional<MergePlan> plan;      ///< of a zone that is served
-  std::vector<std::string> warnings;  ///< of its file
-  std::optional<Touched> touched;     ///< to be noted
+  std::optional<MergePlan> plan;      ///< for a served zone
+  std::vector<std::string> warnings;  ///< about the file
+  std::optional<Touched> touched;     ///< to record as the merge base
   bool in_journal = false;
-  bool moved = false;  ///< the journal was compacted behind the version: look again
+  bool moved = false;  ///< the journal was compacted past `version`: check again
   std::optional<LoadOutcome> outcome;
-  // Of all looks so far.
-  std::uint64_t hashed = 0;   ///< how often the file was read for its hash alone
-  std::uint64_t scanned = 0;  ///< how often it was scanned
+  // Sums over all checks of this task.
+  std::uint64_t hashed = 0;   ///< number of times the file was read for the hash alone
+  std::uint64_t scanned = 0;  ///< number of times the file was scanned
 
-  /// Finds out all. What an earlier look found is gone, but for what it counted.
+  /// Runs the whole check. Findings of an earlier check are reset, except the counters.
   void examine(shm::Store& store);
 
  protected:
-  /// Whether the file is the noted one: nothing is scanned, built or compared then. One above
-  /// `most_bytes` is not read to find out.
+  /// True if the file is the merge base, so that no scan, build or comparison is needed. A file
+  /// above `most_bytes` is not read to find out.
   bool is_merged(std::uint64_t most_bytes = UINT64_MAX);
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
   void unchanged() {
@@ -103,7 +103,7 @@ class ZoneFileCheck {
     outcome = LoadOutcome{LoadOutcome::Kind::kFailed, {}, 0, std::move(lines)};
   }
 
-  zone::ZoneFileInfo read_before_;  // the file as it was when it was read for its hash last
+  zone::ZoneFileInfo read_before_;  // the file's state when it was last read for its hash
 };
 
 }  // namespace pando::manager

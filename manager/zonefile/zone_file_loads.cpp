@@ -8,7 +8,7 @@
 
 namespace pando::manager {
 
-/// One configuration's.
+/// The load of one configuration.
 struct ZoneFileLoads::Load {
   Counts counts;
   int lanes_left = 2;
@@ -44,7 +44,8 @@ void ZoneFileLoads::load_copies(const RuntimePtr& runtime,
   run_copies(runtime, history, std::make_shared<Load>(), nullptr);
 }
 
-/// The secondaries': their primaries are asked as soon as each has been looked at.
+/// Loads the secondaries' copies. The primaries of a secondary are asked as soon as its copy was
+/// checked.
 void ZoneFileLoads::run_copies(const RuntimePtr& runtime,
                                const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                                std::function<void()> ended) {
@@ -58,7 +59,7 @@ void ZoneFileLoads::run_copies(const RuntimePtr& runtime,
   auto looked_at = [this, load](const Job& job, const Outcome& outcome) {
     if (outcome.kind == Outcome::Kind::kUnchanged) copy_again(job);
     this->looked_at(*load, job, outcome);
-    // One that there was no room for would be transferred in vain.
+    // A zone that did not fit into the store would be transferred in vain.
     if (committer_.current().zone_at(job.apex)) copy_looked_at_(job.apex);
   };
   loader_.run(ZoneLoader::Lane::kCopies, std::move(source), history, std::move(looked_at),
@@ -101,7 +102,7 @@ void ZoneFileLoads::looked_at(Load& load, const Job& job, const Outcome& outcome
 
 void ZoneFileLoads::zone_loaded(const Job& job, const Outcome& outcome) {
   crash_point("zone-loaded");
-  // A copy says nothing of a zone that a reload has made primary meanwhile.
+  // The copy no longer matters for a zone that a reload has made primary meanwhile.
   if (job.file_optional)
     if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))
       if (!is_secondary(zone)) return;
@@ -126,11 +127,12 @@ void ZoneFileLoads::forget_problem(const dns::Name& name) {
     problems_.remove(name, zone.side_index());
 }
 
-/// The process was killed, or the disk full, before there was a copy that it could count on.
+/// Writes the copy of a secondary that has no recorded copy: the process was killed, or the disk
+/// was full, before the copy was recorded.
 void ZoneFileLoads::copy_again(const Job& secondary) {
   const zone::ZoneView zone = committer_.current().zone_at(secondary.apex);
   if (!zone || !zone.loaded() || zone.source_mtime_ns() != 0) return;
-  if (!is_secondary(zone)) return;  // a reload has made the file what counts
+  if (!is_secondary(zone)) return;  // a reload has made the zone primary, so its file is no copy
   if (holds_copies_)
     held_copies_.push_back(secondary);
   else

@@ -14,58 +14,58 @@
 
 namespace pando::manager {
 
-/// Has the files of all zones of a configuration looked at, and knows what came of that: which
-/// zones have data, which files could not be loaded and why, whether each zone has been looked at
-/// once. How a single zone is loaded is ZoneLoader's affair.
+/// Has the files of all configured zones checked and keeps the results. The results are: which
+/// zones have data, which files failed and why, and whether every zone was checked once. ZoneLoader
+/// loads the single zones.
 ///
 /// Lives on the commit thread.
 class ZoneFileLoads {
  public:
-  /// What became of the files of one configuration.
+  /// Results for the files of one configuration.
   struct Counts {
-    std::uint64_t changed = 0;  ///< zones that have other data than before, or data at last
+    std::uint64_t changed = 0;  ///< zones with new or first data
     std::uint64_t failed = 0;
-    std::vector<std::string> problems;  ///< "zone: reason" of the first kMostProblems of these
-    bool is_first = false;              ///< no configuration was loaded before
+    std::vector<std::string> problems;  ///< for the first kMostProblems failures
+    bool is_first = false;              ///< this was the first configuration
   };
   static constexpr std::size_t kMostProblems = 20;
   using Done = std::function<void(const Counts&)>;
   using CopyLookedAt = std::function<void(const dns::Name& secondary)>;
 
   /// References outlive the object, which the loader calls for as long as the event loop runs.
-  /// `copy_looked_at`: what a secondary's copy and the journal have of it is in the store now.
+  /// `copy_looked_at` is called when the data of a secondary's copy and journal is in the store.
   ZoneFileLoads(ZoneLoader& loader, ZoneCopies& copies, const Committer& committer,
                 CopyLookedAt copy_looked_at);
   ZoneFileLoads(const ZoneFileLoads&) = delete;
   ZoneFileLoads& operator=(const ZoneFileLoads&) = delete;
 
-  /// The zones of the store were counted, as its list of zones may be another one than before:
-  /// `count` of them have data.
+  /// Sets the number of zones with data after a recount: the store's list of zones may have been
+  /// replaced.
   void recounted(std::uint64_t count) noexcept { loaded_ = count; }
-  /// Brings all zones of `runtime` in line with their files; `done` after the last one, and after
-  /// those of loads that began before. `history`: see ZoneLoader::run().
+  /// Brings all zones of `runtime` in line with their files. `done` is called after the last zone,
+  /// and after the ends of loads that began earlier. `history`: see ZoneLoader::run().
   void load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history, Done done);
-  /// The secondaries' copies alone, once more. Nobody is told of the end.
+  /// Loads only the secondaries' copies once more; the end is not reported.
   void load_copies(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history);
-  /// A primary has sent all of `zone`, so what became of its file does not matter any more.
+  /// A whole transfer has replaced `zone`, so the problem of its file is dropped.
   void transferred(const dns::Name& zone, bool had_data);
 
-  /// Until release_copies() no copy is written because a file was looked at: what is in the store
-  /// is not known to be whole yet.
+  /// Defers copies that a file check asks for until release_copies(), because the store's data may
+  /// still be incomplete.
   void hold_copies() noexcept { holds_copies_ = true; }
   void release_copies();
 
-  /// Each zone of a configuration has been looked at.
+  /// True once every zone of a configuration was checked.
   [[nodiscard]] bool settled() const noexcept { return settled_; }
-  /// Some zone has not been looked at yet, or is being looked at again.
+  /// True while a zone is unchecked or is being checked again.
   [[nodiscard]] bool under_way() const noexcept { return !settled_ || !loader_.idle(); }
-  /// Zones that have data.
+  /// Number of zones with data.
   [[nodiscard]] std::uint64_t loaded() const noexcept { return loaded_; }
-  /// Whether the zone's file could not be loaded. The zone may have data all the same.
+  /// True if the zone's file could not be loaded. The zone may still have older data.
   [[nodiscard]] bool has_problem(const zone::ZoneView& zone) const {
     return problems_.has(zone.apex(), zone.side_index());
   }
-  /// Why: one line, for people; empty: it could.
+  /// The reason in one line for the operator; empty if the file was loaded.
   [[nodiscard]] std::string problem(const zone::ZoneView& zone) const {
     return problems_.text(zone.apex(), zone.side_index());
   }

@@ -10,18 +10,19 @@ namespace pando::manager {
 
 namespace {
 
-/// How often a zone that moved while its file was read is looked at again, in the few cases where
-/// that matters.
+/// Limit of attempts for a zone that changed during the check of its file, in the few cases where
+/// the change matters.
 constexpr int kMaxTries = 5;
 
-/// So many zones are looked at together, in one thread, and put in one version: a task and a
-/// version for each would cost more than a small zone does.
+/// Number of zones checked in one batch, by one thread, and put in one version. A task and a
+/// version for each zone would cost more than a small zone does.
 constexpr std::size_t kTogether = 64;
-/// But no longer than this, and no file larger than that: such a zone has a thread for itself.
+/// Limits of a batch: time of its check, and file size. A zone with a larger file gets a thread for
+/// itself.
 constexpr std::chrono::milliseconds kTogetherTime{10};
 constexpr std::uint64_t kTogetherBytes = std::uint64_t{256} << 10;
 
-/// How often a batch that takes long says how far it is.
+/// Interval of the progress lines of a long batch.
 constexpr std::chrono::seconds kTellEvery{10};
 
 std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -32,39 +33,40 @@ std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-/// One zone on its way. Touched by one thread at a time: a pool thread has it while it looks.
+/// One zone being loaded. One thread at a time uses a task: a pool thread during the check, else
+/// the commit thread.
 struct ZoneLoader::Task : ZoneFileCheck {
   std::shared_ptr<Batch> batch;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   int tries = 0;
-  shm::SlotTable::OwnPin pin;  // of the version that a pool thread reads
-  bool alone = false;          // not to be looked at together with others (again)
-  bool notes_later = false;    // the journal could not be written
+  shm::SlotTable::OwnPin pin;  // pins the version during the check in the pool
+  bool alone = false;          // must be checked alone, not in a batch
+  bool notes_later = false;    // the journal failed, so records are added as pending ones
 
   void look_at(const Committer& committer) {
     version = committer.current();
     position = committer.position();
   }
   [[nodiscard]] bool opens_simply(dns::FileSource& file) const;
-  Status examine_among(shm::Transaction& built_in);  // in a pool thread
+  Status examine_among(shm::Transaction& built_in);  // runs in a pool thread
 };
 
-/// Opens a small file of a zone that the journal says nothing of. What else it may be, or why there
-/// is none, is found out alone.
+/// Opens the file if the file is small and the journal does not know the zone. All other cases, and
+/// the reasons of errors, are left to a check alone.
 bool ZoneLoader::Task::opens_simply(dns::FileSource& file) const {
   if (job.path.empty() || job.file_optional) return false;
   if (batch->history->any(position)->knows(job.apex)) return false;
   return file.open(job.path) && file.size_hint() <= kTogetherBytes;
 }
 
-/// What needs little: a zone that is as its file, or a small new one. Everything else is left for a
-/// look `alone`. An error when the transaction is invalid.
+/// Handles the cheap cases: an unchanged zone, or a small new one. Other zones get `alone`. An
+/// error means that the batch's transaction is invalid.
 Status ZoneLoader::Task::examine_among(shm::Transaction& built_in) {
   const zone::ZoneView now = live();
   alone = !now;
   if (alone) return {};
   served = now.loaded();
-  // What a secondary is served says its primary; the file is a copy.
+  // A secondary's data comes from its primary; the file is only a copy.
   if (served && job.file_optional) {
     unchanged();
     return {};
@@ -107,7 +109,7 @@ void ZoneLoader::run(Lane lane, Source source, std::shared_ptr<HistorySource> hi
   asio::post(io_, [this] { fill(); });
 }
 
-/// Tasks own their batch, and those that wait are owned by it.
+/// Breaks the cycle of ownership: tasks own their batch, and a batch owns its queued tasks.
 ZoneLoader::~ZoneLoader() {
   for (Batches& lane : lanes_)
     for (const std::shared_ptr<Batch>& batch : lane) {
@@ -128,12 +130,13 @@ void ZoneLoader::fill() {
   fill(copies_first ? Lane::kFiles : Lane::kCopies);
 }
 
-/// A lane always has one thread at least, so that what is large in the other one holds up nobody.
+/// Each lane may always run one thread, so that large zones in the other lane do not block the
+/// lane.
 bool ZoneLoader::has_room(Lane lane) {
   return running_[0] + running_[1] < threads_ || running(lane) == 0;
 }
 
-/// Starts jobs while threads are free; ends batches that have nothing left.
+/// Starts jobs while threads are free, and ends batches without remaining jobs.
 void ZoneLoader::fill(Lane lane) {
   Batches& batches = this->batches(lane);
   for (std::size_t i = 0; i < batches.size() && start_all(batches[i]); ++i) {
@@ -146,7 +149,7 @@ void ZoneLoader::fill(Lane lane) {
   }
 }
 
-/// True: all that there is was started, and threads may be free.
+/// True if every available task was started, so a thread may still be free for other batches.
 bool ZoneLoader::start_all(const std::shared_ptr<Batch>& batch) {
   while (has_room(batch->lane)) {
     auto tasks = next_tasks(batch);
@@ -156,12 +159,12 @@ bool ZoneLoader::start_all(const std::shared_ptr<Batch>& batch) {
   return false;
 }
 
-/// Two loads of one zone would get in each other's way: the second one would begin again.
+/// A second load of the same zone would find the zone changed by the first and would start over.
 bool ZoneLoader::must_wait(const Task& task) const {
   return batch_count() > 1 && loads_.find(task.job.apex) != nullptr;
 }
 
-/// Those of one look: one that is to be alone, or up to kTogether.
+/// Tasks for one thread: a task to check alone, or up to kTogether tasks.
 std::vector<std::shared_ptr<ZoneLoader::Task>> ZoneLoader::next_tasks(
     const std::shared_ptr<Batch>& batch) const {
   std::vector<std::shared_ptr<Task>> tasks;
@@ -192,15 +195,15 @@ std::vector<std::shared_ptr<ZoneLoader::Task>> ZoneLoader::next_tasks(
   return tasks;
 }
 
-// Many zones together
+// Batches of zones
 // -----------------------------------------------------------------------------------------
 
-/// Tasks that a pool thread looks at one by one. Touched by one thread at a time.
+/// A batch of tasks that one pool thread checks one by one. One thread at a time uses a batch.
 struct ZoneLoader::Together {
   std::vector<std::shared_ptr<Task>> tasks;
   shm::SlotTable::OwnPin pin;
-  std::optional<shm::Transaction> transaction;  // what their zones are built in
-  bool invalid = false;                         // nothing that is in the transaction can be used
+  std::optional<shm::Transaction> transaction;  // holds the zones of all tasks
+  bool invalid = false;  // a build failed, so the whole transaction is unusable
 
   void examine(shm::Store& store);
   void drop(bool look_alone);
@@ -227,7 +230,8 @@ void ZoneLoader::Together::examine(shm::Store& store) {
   }
 }
 
-/// What was built is of no use: those zones come again, `look_alone` each by itself.
+/// Discards the built zones, whose tasks are queued again. With `look_alone`, each is checked
+/// alone.
 void ZoneLoader::Together::drop(bool look_alone) {
   for (const auto& task : tasks) {
     if (!task->zone) continue;
@@ -261,13 +265,13 @@ void ZoneLoader::put_together(const std::shared_ptr<Together>& together) {
   for (const auto& task : together->tasks)
     if (task->zone) zones.zones.push_back({task->job.apex, task->zone->built, task->zone->source});
   committer_.put_new_zones(std::move(zones), [this, together](const Status& status) {
-    // One that moved, or a full store: each is judged for itself.
+    // A zone changed, or the store is full: check each zone alone to find out which.
     if (!status) together->drop(true);
     finish_together(*together);
   });
 }
 
-/// Reports what is decided; the others come again.
+/// Reports the decided tasks and queues the others again.
 void ZoneLoader::finish_together(Together& together) {
   const zone::StoreView now = committer_.current();
   for (const auto& task : together.tasks) {
@@ -283,7 +287,8 @@ void ZoneLoader::finish_together(Together& together) {
     report(task, *task->outcome);
   }
   --running(together.tasks.front()->batch->lane);
-  asio::post(pool_, [tasks = std::move(together.tasks)] {});  // built zones take time to be freed
+  // Freed in the pool, since freeing built zones takes time.
+  asio::post(pool_, [tasks = std::move(together.tasks)] {});
   fill();
 }
 
@@ -292,8 +297,8 @@ void ZoneLoader::finish_together(Together& together) {
 
 void ZoneLoader::build(const std::shared_ptr<Task>& task) {
   if (stopped_) return;
-  // There was no room for it, or it has left; whoever found that has told it. Not here: what calls
-  // is giving out jobs.
+  // The zone was dropped (store full or unconfigured; already reported). Finish asynchronously: our
+  // caller is iterating the queue.
   if (!committer_.current().zone_at(task->job.apex))
     return asio::post(io_, [this, task] { finish(task, {Outcome::Kind::kAbsent, {}, 0, {}}); });
   ++task->tries;
@@ -321,23 +326,25 @@ void ZoneLoader::built(const std::shared_ptr<Task>& task) {
     put(task);
 }
 
-/// What is to be said of a zone that has become another one while it was looked at.
+/// The outcome of a zone that changed its role or got data during the check; nullopt: use the
+/// findings.
 std::optional<LoadOutcome> ZoneLoader::is_stale(const Task& task, const zone::ZoneView& now) {
   using Kind = Outcome::Kind;
   if (!now) return Outcome{Kind::kAbsent, {}, 0, {}};
   const bool secondary = is_secondary(now);
-  // A reload has made it primary: what it is says its own file, which has a job, too.
+  // A reload has made the zone primary. The zone's own file decides its data, and has a job of its
+  // own.
   if (task.job.file_optional && !secondary) return Outcome{Kind::kAbsent, {}, 0, {}};
   const Outcome unchanged{Kind::kUnchanged, now.serial(), now.record_count(), {}};
   const bool failed = task.outcome && task.outcome->kind == Kind::kFailed;
-  // Its primary has sent it: it is served without the copy that cannot be read.
+  // The primary has sent the zone meanwhile, so the unreadable copy does not matter.
   if (task.job.file_optional && now.loaded() && failed) return unchanged;
-  // What a secondary is served says its primary.
+  // A secondary's data comes from its primary.
   if (!task.job.file_optional && now.loaded() && secondary && !task.outcome) return unchanged;
   return std::nullopt;
 }
 
-/// Puts the file's zone whole, if the zone is still as it was when that was decided.
+/// Puts the file's zone whole, unless the zone changed since that decision.
 void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   const std::optional<dns::Serial> expected =
       task->plan ? std::optional(task->plan->compared) : std::nullopt;
@@ -356,8 +363,8 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   put.note = [expected, task](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
     if (!task->notes_later)
       for (JournalEntry& entry : task->zone->journal) journal.push_back(std::move(entry));
-    // Serials cannot tell a replay the two zones apart, so what the journal or an image has of the
-    // one before must not be gone on with.
+    // With equal serials, a replay could not tell the new zone from the old one. A kGone record
+    // keeps the old records and images of the zone from being continued.
     const bool same_serial = expected && after.serial() == *expected;
     if (same_serial)
       journal.push_back({task->job.apex, after.serial(), after.serial(), {}, RecordKind::kGone});
@@ -367,7 +374,7 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
   };
   committer_.put_zone(std::move(put), [this, task, expected, moved](const Status& status) {
     if (!status && *moved && task->tries < kMaxTries) return build(task);
-    // A journal that cannot be written is no reason not to serve a zone that could be read.
+    // A zone that could be read is served even if the journal cannot be written.
     if (!status && !*moved && !expected && !task->notes_later && !task->zone->journal.empty()) {
       log::error("zone_not_noted", "zone", to_text(task->job.apex), "reason", status.error().text);
       task->notes_later = true;
@@ -378,7 +385,7 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
       committer_.add_pending(task->job.apex, std::move(task->zone->journal));
     const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
     log_loaded(*task, live);
-    // A secondary's copy may well be newer than the differences.
+    // A secondary's copy may be newer than the changesets, so skipped ones are normal.
     if (task->zone->skipped > 0 && !task->job.file_optional)
       log::warning("updates_not_applied", "zone", to_text(task->job.apex), "differences",
                    task->zone->skipped, "reason",
@@ -397,19 +404,19 @@ void ZoneLoader::log_loaded(const Task& task, const zone::ZoneView& live) {
                      task.zone->replayed, "skipped", task.zone->skipped);
 }
 
-/// What there is to tell of a merged file.
+/// Result of a merge, for log lines and the outcome.
 struct ZoneLoader::Merged {
   dns::Serial from;
   dns::Serial to;
   std::size_t added = 0;
   std::size_t removed = 0;
-  std::string apart;  // a line for the operator
+  std::string apart;  // line for the operator about edits that updates overrode
   bool moved = false;
 };
 
 namespace {
 
-/// Of records that are not as the file has them now.
+/// Line for the operator about records that differ from the file.
 std::string line_of(const Steps& apart) {
   constexpr std::size_t kMostNamed = 10;
   if (apart.empty()) return {};
@@ -425,7 +432,7 @@ std::string line_of(const Steps& apart) {
 
 }  // namespace
 
-/// Applies what the file's edit comes to and notes the file as merged, as one step.
+/// Applies the file's edit and records the file as the merge base in one step.
 void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
   auto merged = std::make_shared<Merged>();
   ZoneChange change;
@@ -463,8 +470,8 @@ void ZoneLoader::merge(const std::shared_ptr<Task>& task) {
   changes_.submit(std::move(change));
 }
 
-/// So that the file is not read for its hash next time. Nothing depends on it: it is not waited
-/// for, and when the store is full the next look reads once more.
+/// Records the new time and stamp of an unchanged file, so that the next check need not read the
+/// file. The commit is not awaited: if the store is full, the next check just reads the file again.
 void ZoneLoader::renew(const Task& task) {
   committer_.edit(
       [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
@@ -482,7 +489,7 @@ void ZoneLoader::renew(const Task& task) {
 void ZoneLoader::finish(const std::shared_ptr<Task>& task, Outcome outcome) {
   task->progress.reset();
   report(task, outcome);
-  // The file's zone and what was found in it may take a while to be freed.
+  // Freed in the pool, since freeing the file's zone and the plan may take a while.
   asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan),
                      built_in = std::move(task->transaction)] {});
   --running(task->batch->lane);

@@ -19,11 +19,10 @@
 
 namespace pando::manager {
 
-/// Brings zone files into the store: pool threads look at them (ZoneFileCheck), and what comes of
-/// that is put on the commit thread. A zone that has no data yet is put whole, with its updates
-/// from the journal. One that is being served is compared with its file and changed by what was
-/// edited there, beside the updates it had (file_merge.h), so that nothing acknowledged is lost,
-/// what did not change is shared, and secondaries get an IXFR.
+/// Loads zone files into the store. Pool threads check the files (ZoneFileCheck); the commit thread
+/// puts the results. A zone without data is put whole, with its updates from the journal. A served
+/// zone is compared with its file, and the edit is merged with the updates (file_merge.h).
+/// Acknowledged updates are kept, unchanged data is shared, and secondaries get an IXFR.
 class ZoneLoader {
  public:
   using Job = LoadJob;
@@ -31,17 +30,17 @@ class ZoneLoader {
   using Done = std::function<void(const Job&, const Outcome&)>;
   struct Counters {
     std::uint64_t hashed = 0;   ///< files read for their hash alone
-    std::uint64_t built = 0;    ///< files that were scanned, and their zones built
-    std::uint64_t renewed = 0;  ///< files found the same under another time or stamp
+    std::uint64_t built = 0;    ///< files scanned to compare or build a zone
+    std::uint64_t renewed = 0;  ///< unchanged files with another time or stamp
   };
 
-  /// What a lane has at work is not waited for by the other one: secondaries, whose primaries are
-  /// asked when their copies have been looked at, and everything else.
+  /// Separate queues, so that neither waits for the other: copies of secondaries, whose primaries
+  /// are asked after the check, and all other files.
   enum class Lane : std::uint8_t { kCopies, kFiles };
 
-  /// `threads` jobs run at once, and one more when it is the only one of its lane: the pool should
-  /// have as many threads. References outlive the loader, and the pool is joined before it goes.
-  /// Its methods belong to the commit thread.
+  /// Runs `threads` checks at once, and one more if its lane has none running; the pool should have
+  /// as many threads. References outlive the loader, and the pool is joined before the loader's
+  /// destruction. All methods belong to the commit thread.
   ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
              shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
              zone::DataLimits limits);
@@ -50,33 +49,34 @@ class ZoneLoader {
   ~ZoneLoader();
 
   void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
-  /// Where jobs come from: asked for some whenever a thread is free, so that a million zones cost
-  /// no list here. Nullopt = none left.
+  /// Supplies jobs, nullopt at the end. The source is asked only when a thread is free, so a
+  /// million zones need no list here.
   using Source = std::function<std::optional<Job>()>;
-  /// Runs all jobs of `source`; `done` for each, `all_done` after the last. Of a lane's sources one
-  /// is drained after the other and ends after the other; a zone that an earlier one is still
-  /// loading waits for that. `history`: the journal, for zones that are not in the store yet or
-  /// whose file changed.
+  /// Runs all jobs of `source`, calling `done` for each and `all_done` after the last. The sources
+  /// of a lane are drained, and end, in order. A zone that an earlier source is still loading waits
+  /// for the end of that load. `history`: the journal, for zones without data or with a changed
+  /// file.
   void run(Lane lane, Source source, std::shared_ptr<HistorySource> history, Done done,
            std::function<void()> all_done);
-  /// The process ends: nothing is put any more, nobody is told, and threads that load a zone give
-  /// it up.
+  /// For the end of the process: nothing is put and no callback is called any more, and pool
+  /// threads give up their loads.
   void stop();
   [[nodiscard]] bool idle() const noexcept { return batch_count() == 0; }
-  /// Of all jobs that are finished.
+  /// Sums over all finished jobs.
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
-  /// Null: the zone's file is not being read, or is a small one.
+  /// Null if the zone's file is not being read, or is a small file.
   [[nodiscard]] std::shared_ptr<const LoadProgress> progress(dns::NameView zone) const {
     return loads_.find(zone);
   }
-  /// Logs how far long loads are; to be called every now and then.
+  /// Logs the progress of long loads; to be called regularly.
   void tell_progress(LoadProgress::Clock::time_point now);
 
  private:
   struct Task;
   struct Merged;
-  /// Lines of one kind about single zones. Behind the first ones they are at debug level, so that a
-  /// million zones with one problem do not fill the disk; their number is told at the end.
+  /// Limits log lines of one kind about single zones. After the first kMost lines, further ones are
+  /// at debug level: a million zones with one problem must not fill the disk. The number of omitted
+  /// lines is logged at the end.
   class Lines {
    public:
     log::Level level_of_next(log::Level level) noexcept {
@@ -97,10 +97,10 @@ class ZoneLoader {
     std::shared_ptr<HistorySource> history;
     Done done;
     std::function<void()> all_done;
-    std::deque<std::shared_ptr<Task>> again{};    ///< taken from the source, looked at in vain
-    std::deque<std::shared_ptr<Task>> waiting{};  ///< of zones that another batch is loading
+    std::deque<std::shared_ptr<Task>> again{};    ///< taken from the source, to check again
+    std::deque<std::shared_ptr<Task>> waiting{};  ///< zones that another batch is loading
     bool drained = false;
-    std::size_t running = 0;  ///< taken from the source and not finished
+    std::size_t running = 0;  ///< jobs taken from the source and unfinished
     std::uint64_t finished = 0;
     std::uint64_t failed = 0;
     Lines loaded{};  ///< in the log
@@ -150,7 +150,8 @@ class ZoneLoader {
   LoadsUnderWay loads_;
   Counters counters_;
   bool stopped_ = false;
-  std::array<std::size_t, 2> running_{};  ///< threads at work: each has one task, or many together
+  /// busy threads per lane, each with one task or a batch of tasks
+  std::array<std::size_t, 2> running_{};
 };
 
 }  // namespace pando::manager

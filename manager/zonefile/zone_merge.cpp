@@ -22,7 +22,7 @@ Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fre
 
 namespace {
 
-/// Room for these and a SOA, and no more.
+/// Reduces the capacity to the records and a SOA, to save memory.
 void fit(std::vector<zone::Record>& records) {
   std::vector<zone::Record> fitting;
   fitting.reserve(records.size() + 1);
@@ -45,13 +45,13 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   plan.compared = live.serial();
   plan.file_serial = soa_serial(fresh.soa.rdata);
   plan.overlay_known = state.overlay.known();
-  // Of a file that it has nothing of, the journal will take the serial for the zone's.
+  // Without a recorded file serial, the journal would take the zone's serial for the file's.
   plan.note_file_serial = state.file_serial
                               ? !(*state.file_serial == plan.file_serial)
                               : plan.with_noted_file || !(plan.file_serial == live.serial());
   plan.signed_soa = fresh.signed_soa;
-  // A whole replacement would take updates with it, and needs a serial that secondaries see; or the
-  // operator signed again what had been signed, and only a new serial would be worse.
+  // A replacement would discard updates and needs a serial that secondaries see as newer. A zone
+  // signed again under the same serial is replaced, too: another serial would break its signature.
   const bool ahead = plan.file_serial.ahead_of(live.serial());
   const bool signed_again = plan.signed_soa && plan.file_serial == live.serial();
   const bool may_replace = state.overlay.empty() && (ahead || signed_again);
@@ -96,8 +96,8 @@ struct SoaPair {
   zone::Record after;
 };
 
-/// The SOA pair with which `changes`, which come of the edit, are served; nullopt: nothing changed.
-/// kInvalid: they need a serial that the file's SOA is not signed with.
+/// Old and new SOA for `changes`, the changeset of the edit; nullopt: nothing changed. kInvalid: a
+/// new serial is needed, but the file's SOA is signed.
 Result<std::optional<SoaPair>> soa_pair(const zone::ZoneView& live, const zone::Record& soa,
                                         const MergePlan& plan, const zone::Changeset& changes) {
   zone::Record next = merged_soa(soa, plan.edit);
@@ -114,7 +114,8 @@ Result<std::optional<SoaPair>> soa_pair(const zone::ZoneView& live, const zone::
   return SoaPair{soa, std::move(next)};
 }
 
-/// Applies the changes with the SOA pair, which does not stay with them.
+/// Applies `changes` with the SOA pair and takes the pair out again, so that the plan can be staged
+/// again.
 Result<zone::Applied> apply(Stage& stage, zone::Changeset& changes, SoaPair&& soa,
                             const zone::DataLimits& limits) {
   changes.removed.push_back(std::move(soa.before));
@@ -130,8 +131,8 @@ Result<zone::Applied> apply(Stage& stage, zone::Changeset& changes, SoaPair&& so
   return applied;
 }
 
-/// Brings the edit into the next version: the difference itself while the zone is as it was
-/// compared, else what the steps come to in the zone as it is now.
+/// Applies the edit: the plain changeset while the zone is as compared, else the steps merged with
+/// the present zone.
 Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const zone::Record& soa,
                                  MergePlan& plan, const zone::DataLimits& limits) {
   zone::Changeset merged{plan.zone, {}, {}};
@@ -170,14 +171,14 @@ Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLi
   const auto soa = soa_record(live);
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
   const bool moved = !(live.serial() == plan.compared);
-  // An export that came between has made another file the one that the edit starts from.
+  // An export since the comparison has replaced the merge base of this edit.
   if (!same_source(noted_source(live), plan.beside)) return fail(Errc::kExists, "zone moved");
   if (moved && !plan.overlay_known) return fail(Errc::kExists, "zone moved");
   if (moved && plan.plain) plan.edit.merge(steps_of(*std::exchange(plan.plain, std::nullopt)));
   auto applied = apply_edit(stage, live, *soa, plan, limits);
   if (!applied) return pass(applied);
   const bool settles = plan.settles && !moved;
-  const bool follows = settles || plan.plain;  // in everything
+  const bool follows = settles || plan.plain;  // the zone equals the file
   const Steps held = follows ? Steps() : held_back(plan.edit, steps_of(applied->effective));
   journal_merge(stage, plan, settles, *applied, held);
   if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);

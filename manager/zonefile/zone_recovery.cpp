@@ -6,7 +6,7 @@
 namespace pando::manager {
 
 bool ZoneRecovery::take(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
-  // A second SOA is for the builder to refuse.
+  // The caller passes a second SOA to the builder, which refuses it.
   if (type == dns::RRType::kSOA) {
     if (soa_) return false;
     soa_ = {dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())};
@@ -14,7 +14,8 @@ bool ZoneRecovery::take(dns::NameView owner, dns::RRType type, dns::Ttl ttl, Byt
   }
   const SetKey set{owner, type};
   if (updates_.find(set) == updates_.end()) return false;
-  // RFC 2181 §5.2: one TTL per set; as everywhere, the file's first record says which.
+  // RFC 2181 §5.2: a set has one TTL. As in other places, the file's first record of the set
+  // decides.
   const auto first = held_.find(set);
   held_.try_emplace({owner, type, rdata}, first == held_.end() ? ttl : first->second);
   return true;
@@ -31,9 +32,9 @@ void ZoneRecovery::serve(const RecordKey& key, std::optional<dns::Ttl> file,
   if (file != live) overlay_.insert_or_assign(key, DynamicChanges::Entry{file, live});
 }
 
-/// A record that an update added stays, one that it removed stays away, and one to which it gave
-/// another TTL goes when the file no longer has it. While any record is as an update left it, the
-/// set keeps the update's TTL.
+/// A record added by an update stays, and a record removed by an update stays away. A record whose
+/// TTL an update changed goes if the file no longer has the record. While any record of an update
+/// remains, the set keeps the update's TTL.
 void ZoneRecovery::recover_set(const Updates& set) {
   const auto stays = [](const DynamicChanges::Entry& entry, std::optional<dns::Ttl> file) {
     return entry.live && (file || !entry.file);
@@ -48,7 +49,7 @@ void ZoneRecovery::recover_set(const Updates& set) {
   serve_others(set, updated);
 }
 
-/// The file has the only word where it changed (see is_signers()).
+/// Where the file changed, the file alone decides (see is_signers()).
 void ZoneRecovery::recover_signers_set(const Updates& set) {
   for (auto at = set.first; at != set.second; ++at) {
     const auto file = ttl_in_file(at->first);
@@ -58,7 +59,7 @@ void ZoneRecovery::recover_signers_set(const Updates& set) {
   serve_others(set, std::nullopt);
 }
 
-/// The file's records beside those that updates touched.
+/// Serves the set's records that no update touched.
 void ZoneRecovery::serve_others(const Updates& set, std::optional<dns::Ttl> updated) {
   const RecordKey& any = set.first->first;
   const auto [first, last] = held_.equal_range(SetKey{any.owner(), any.type()});
@@ -66,7 +67,7 @@ void ZoneRecovery::serve_others(const Updates& set, std::optional<dns::Ttl> upda
     if (!updates_.contains(at->first)) serve(at->first, at->second, updated.value_or(at->second));
 }
 
-/// There is one SOA: that of an update, when it changed more than the serial.
+/// The SOA of an update wins if the update changed more than the serial; the file's serial stays.
 void ZoneRecovery::recover_soa(const Updates& set) {
   if (!soa_) return;
   for (auto at = set.first; at != set.second; ++at) {

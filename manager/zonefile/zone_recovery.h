@@ -8,27 +8,27 @@
 
 namespace pando::manager {
 
-/// A zone whose live version is lost (the host was restarted): its file as it is now, changed by
-/// what came by update. The rules are those of file_merge.h, and so is the outcome: whether a file
-/// was edited while the zone was being served or while the host was down makes no difference.
+/// Rebuilds a zone whose served version is lost (the host was restarted): the present file, merged
+/// with the dynamic changes. The rules and the result are those of file_merge.h. An edit has the
+/// same effect whether it was made while serving or while the host was down.
 ///
-/// The file's records are offered one by one; those of sets that no update touched stay with the
-/// caller, so that a large zone costs no second copy.
+/// The caller offers the file's records one by one. Records of sets without updates stay with the
+/// caller, so that a large zone needs no second copy.
 class ZoneRecovery {
  public:
-  /// `updates`: for each record that updates touched, its TTL in the file that they were beside and
-  /// in the zone as it was served.
+  /// `updates` are the dynamic changes: for each record, its TTL in the merge base and in the
+  /// served zone.
   explicit ZoneRecovery(DynamicChanges::Entries updates) : updates_(std::move(updates)) {}
 
-  /// A record of the file. True: kept here, result() has what becomes of it.
+  /// Offers a record of the file. True: the record is kept here, and result() decides about it.
   bool take(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata);
 
   struct Outcome {
-    std::vector<zone::Record> records;  ///< of the sets kept here, as they are to be served
+    std::vector<zone::Record> records;  ///< records to serve, from the sets kept here
     std::optional<zone::Record> soa;    ///< with the file's serial; nullopt when the file has none
-    DynamicChanges overlay;             ///< of the zone over this file
+    DynamicChanges overlay;             ///< the zone's dynamic changes over this file
   };
-  /// After the file's last record.
+  /// Called after the file's last record.
   Outcome result() &&;
 
  private:
@@ -42,22 +42,24 @@ class ZoneRecovery {
   void serve(const RecordKey& key, std::optional<dns::Ttl> file, std::optional<dns::Ttl> live);
 
   DynamicChanges::Entries updates_;
-  std::map<RecordKey, dns::Ttl, RecordKeyLess> held_;  // the file's records of those sets
-  std::optional<zone::Record> soa_;                    // the file's
+  // the file's records of sets that updates touched
+  std::map<RecordKey, dns::Ttl, RecordKeyLess> held_;
+  std::optional<zone::Record> soa_;  // the file's
   DynamicChanges::Entries overlay_;
   Outcome outcome_;
 };
 
-/// What the serial of a recovered zone depends on.
+/// Facts that decide the serial of a recovered zone.
 struct RecoveredZone {
-  bool as_file = false;     ///< it is what the file says
-  bool signed_soa = false;  ///< its SOA has a signature, which is of one serial
+  bool as_file = false;     ///< the zone equals the file
+  bool signed_soa = false;  ///< the SOA's signature covers one serial only
 };
 
-/// The serial that goes with it: the last one served when the file is as it was merged last, else
-/// one that secondaries take for newer (RFC 1982): ahead of the last one, and of the file's when
-/// the zone is not what the file says. A signed SOA keeps the file's where that is ahead, else the
-/// last one: nobody here signs another. `state` has records.
+/// Serial of a recovered zone. If the file is still the merge base, the last served serial stays.
+/// Otherwise the serial is newer for secondaries (RFC 1982): ahead of the last one. The serial is
+/// also ahead of the file's if the zone differs from the file. A signed SOA takes the file's serial
+/// if that is ahead, else the last one, because the SOA cannot be signed anew here. `state` has
+/// records.
 [[nodiscard]] dns::Serial recovered_serial(const MergeBase& state, dns::Serial file_serial,
                                            const zone::ZoneFileInfo& source, RecoveredZone zone);
 

@@ -24,7 +24,7 @@ Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zon
     return written;
   });
   auto done = writer.comment(comment);
-  // RFC 1035 §5.2 wants no order, but people and some tools look for the SOA at the top.
+  // RFC 1035 §5.2 demands no order, but people and some tools expect the SOA first.
   const auto soa = soa_record(zone);
   if (done && soa) done = writer.add(soa->owner, soa->type, soa->ttl, soa->rdata);
   if (done)

@@ -6,21 +6,21 @@
 #include "manager/io/store_file.h"
 #include "zone/read/store_view.h"
 
-/// Zones as text on disk. For pool threads: the version that a zone is part of must be pinned.
+/// Writes zones as text. For pool threads; the caller keeps the zone's version pinned.
 namespace pando::manager {
 
 /// Writes a loaded zone in presentation format from the start of `file`: a line with `comment`, the
-/// SOA, all others. Gives the hash of the text (base/content_hash.h). kCorrupt when the zone has
-/// another number of records than it says.
+/// SOA, then the other records. Returns the hash of the text (base/content_hash.h). kCorrupt: the
+/// zone's records do not match its record count.
 Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zone,
                                       std::string_view comment);
 
-/// The same to a file of its own. After a crash at any moment `path` holds the old or the new
-/// contents; a missing directory is made.
+/// Same, to a file at `path`. After a crash at any moment `path` holds the old or the new content.
+/// A missing directory is created.
 Result<std::uint64_t> write_zone_file(Files& files, const zone::ZoneView& zone,
                                       const std::string& path);
 
-/// What the name of a file that is being written ends with.
+/// Suffix of a file that is still being written.
 inline constexpr const char* kPartial = ".partial";
 
 }  // namespace pando::manager
