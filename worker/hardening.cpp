@@ -57,7 +57,7 @@ bool allow_all_needed(void* filter) {
     if (!allow(filter, call)) return false;
   constexpr scmp_datum_t kWriting = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
   return
-      // Files are opened for reading only: the store, the time zone.
+      // Files (store, time zone) are opened for reading only.
       allow_if(filter, SCMP_SYS(openat), scmp_arg_cmp{2, SCMP_CMP_MASKED_EQ, kWriting, 0}) &&
       // No memory ever becomes executable.
       allow_if(filter, SCMP_SYS(mmap), scmp_arg_cmp{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0}) &&

@@ -22,7 +22,7 @@ struct Arguments {
   std::string log_format = "text";
 };
 
-/// Everything that needs rights the worker does not keep.
+/// Gives up every right that the worker does not need later.
 pando::Status give_up_rights(const Arguments& arguments) {
   if (!arguments.user.empty()) {
     auto became = pando::ipc::become_user(arguments.user, pando::ipc::Keep::kNothing);
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   app.add_option("--log-format", arguments.log_format, "text or json");
   CLI11_PARSE(app, argc, argv);
 
-  // First of all: nothing of the rest needs root.
+  // Rights go first: no later step needs root.
   const auto rights = give_up_rights(arguments);
   pando::log::start({arguments.log_level, arguments.log_format, "worker"});
   if (!rights) {
@@ -74,7 +74,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  // A Ctrl-C on the manager's terminal reaches the workers too: they stop when the manager says so.
+  // Ctrl-C on the manager's terminal reaches the workers too; only the manager's order stops a
+  // worker.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   arguments.service.layout = pando::zone::layout_fingerprint();

@@ -12,9 +12,9 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Connections whose handshake is under way when traffic is steered elsewhere still arrive here.
+/// Connections whose handshake began before traffic was steered elsewhere still arrive here.
 constexpr milliseconds kAcceptLinger{200};
-/// A client that has been quiet this long has its answers.
+/// A client that was quiet for this time has received its answers.
 constexpr milliseconds kQuiet{100};
 constexpr milliseconds kStopTick{20};
 constexpr milliseconds kSignalGrace{2000};
@@ -65,7 +65,7 @@ std::vector<std::pair<ipc::SocketDescription, int>> Service::sockets() const {
 void Service::set_up(const ipc::Setup& setup, Fd slot_file, Fd image) {
   if (setup.slot != options_.slot) return fail("the manager means another slot");
   if (core_.is_attached_to(setup.store_path, slot_file.get())) return core_.reader().settle();
-  // A new store: nothing may go on reading the old one.
+  // A new store: no connection may continue reading the old one.
   tcp_.close_all();
   const auto attached = core_.attach(setup.store_path, options_.layout, options_.slot,
                                      std::move(slot_file), std::move(image));
@@ -109,7 +109,7 @@ void Service::await_signals() {
   });
 }
 
-/// Leaves in an orderly way: what is queued is read, connections may finish.
+/// Leaves in an orderly way: queued requests are read, and connections may finish.
 void Service::stop(milliseconds grace) {
   if (stopping_) return;
   stopping_ = true;

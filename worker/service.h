@@ -27,7 +27,7 @@ class Service {
  public:
   Service(asio::io_context& io, const ServiceOptions& options);
   void start();
-  /// 0 after an orderly stop; otherwise the manager is to start another one.
+  /// 0 after an orderly stop; on any other code the manager starts another worker.
   [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
 
  private:

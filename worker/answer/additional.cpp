@@ -15,7 +15,7 @@ void for_each_address_set(const Walk& walk, dns::NameView host, Visit&& visit) n
   if (!host.is_at_or_below(walk.apex)) return;
   const zone::Match match = walk.zone.lookup(host);
   if (!match.exact) return;
-  // Below a cut the records are glue; below a DNAME they are not there at all (RFC 6672 §2.4).
+  // Below a cut the records are glue; below a DNAME no record exists (RFC 6672 §2.4).
   const bool occluded =
       match.barrier && (!match.barrier.has_ns() || match.barrier_labels == walk.apex_labels);
   if (occluded) return;
@@ -23,14 +23,15 @@ void for_each_address_set(const Walk& walk, dns::NameView host, Visit&& visit) n
     if (const zone::RRsetView rrset = find_data(match.exact, type)) visit(rrset, match.exact);
 }
 
-/// A server's name as the owner of its addresses: what the NS record's RDATA says need not last as
-/// long as the answer. The message has that name already, in its spelling, and refers to it.
+/// A server's name as the owner of its addresses. The record's stored name lasts as long as the
+/// answer; the name in the NS record's RDATA need not. The message already has that name in its
+/// spelling, and the owner becomes a pointer to it.
 Owner lasting_owner(const Walk& walk, const zone::RecordView& record) noexcept {
   return {record.relative_owner(), walk.apex};
 }
 
-/// SVCB: SvcPriority 0 is AliasMode, where "." says that there is no service (RFC 9460 §2.5.1);
-/// else "." is the owner itself (§2.5.2).
+/// SVCB: SvcPriority 0 is AliasMode, where "." means that the service does not exist (RFC 9460
+/// §2.5.1). In ServiceMode "." is the owner itself (§2.5.2).
 dns::NameView svcb_target(ByteView rdata, dns::NameView target, dns::NameView owner) noexcept {
   const bool alias_mode = load_be16(rdata.data()) == 0;
   return target.is_root() && !alias_mode ? owner : target;
@@ -39,7 +40,8 @@ dns::NameView svcb_target(ByteView rdata, dns::NameView target, dns::NameView ow
 }  // namespace
 
 void add_referral_glue(Walk& walk, const zone::RRsetView& ns, dns::NameView cut) noexcept {
-  // Two passes, so that what is required goes in first; the second when it has something to do.
+  // Required addresses must be added first, hence two passes; the second runs only when optional
+  // addresses were found.
   bool more = true;
   for (const Need need : {Need::kRequired, Need::kOptional}) {
     if (!std::exchange(more, false)) return;
@@ -52,7 +54,7 @@ void add_referral_glue(Walk& walk, const zone::RRsetView& ns, dns::NameView cut)
         more = true;
         return;
       }
-      // The hosts of one NS RRset are different names: nothing can come twice.
+      // The hosts of one NS RRset are different names, so no address RRset is added twice.
       for_each_address_set(
           walk, host, [&](const zone::RRsetView& rrset, const zone::RecordView& record) {
             Entry entry = make_entry(walk, lasting_owner(walk, record), rrset, need);

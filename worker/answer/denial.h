@@ -2,11 +2,12 @@
 
 #include "worker/answer/walk.h"
 
-/// Proofs of what does not exist (RFC 4035 §3.1.3, RFC 5155 §7.2). Each function adds nothing when
-/// the client did not ask for proofs or the zone has none; each record goes in once.
+/// Proofs of non-existence (RFC 4035 §3.1.3, RFC 5155 §7.2). Each function adds nothing when the
+/// client did not ask for proofs or the zone has none. Each record is added once.
 namespace pando::worker {
 
-/// The walk's name does not exist, its closest encloser does, and no wildcard stands below that.
+/// The walk's name does not exist, the closest encloser exists, and no wildcard exists directly
+/// below the closest encloser.
 void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
 
 /// The walk's name exists, perhaps as an empty non-terminal, but not with this type. `record` is
@@ -19,7 +20,7 @@ void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept;
 /// The answer was synthesized: the walk's name itself does not exist.
 void prove_wildcard_answer(Walk& walk, dns::NameView closest_encloser) noexcept;
 
-/// One mechanism each; prove_... choose by the zone.
+/// One namespace per mechanism; the prove_... functions above choose by the zone.
 namespace nsec {
 void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
 void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept;

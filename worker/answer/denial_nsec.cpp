@@ -4,22 +4,22 @@ namespace pando::worker::nsec {
 
 namespace {
 
-/// The NSEC at `name` or, when there is none, the one whose span covers it.
+/// Adds the NSEC at `name` or, when `name` has none, the NSEC whose span covers `name`.
 void add_match_or_cover(Walk& walk, dns::NameView name) noexcept {
   add_denial(walk, walk.zone.nsec_at_or_before(name), dns::RRType::kNSEC);
 }
 
 }  // namespace
 
-// RFC 4035 §3.1.3.2: one NSEC covers the name, one the wildcard that could have made it; often
-// they are the same.
+// RFC 4035 §3.1.3.2: one NSEC covers the name, another the wildcard that could have synthesized the
+// name. Often both are the same record.
 void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept {
   add_match_or_cover(walk, walk.name);
   add_match_or_cover(walk, wildcard_of(closest_encloser));
 }
 
-// RFC 4035 §3.1.3.1: the name's own NSEC. An empty non-terminal has none (RFC 4034 §4.1.1): there
-// the span before it ends below it, which proves that the name exists and owns nothing.
+// RFC 4035 §3.1.3.1: the name's own NSEC. An empty non-terminal has none (RFC 4034 §4.1.1). The
+// preceding span then ends below the name, which proves that the name exists and owns no data.
 void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept {
   if (find_data(record, dns::RRType::kNSEC))
     add_denial(walk, record, dns::RRType::kNSEC);
@@ -27,8 +27,8 @@ void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record
     add_match_or_cover(walk, name);
 }
 
-// RFC 4035 §3.1.3.4: the name is not there, and the wildcard's NSEC lacks the type. A wildcard that
-// is an empty non-terminal (RFC 4592 §2.2.2) is covered instead, as any such name.
+// RFC 4035 §3.1.3.4: the name does not exist, and the wildcard's NSEC lacks the type. A wildcard
+// that is an empty non-terminal (RFC 4592 §2.2.2) is covered instead, like any such name.
 void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept {
   add_match_or_cover(walk, wildcard_of(closest_encloser));
   add_match_or_cover(walk, walk.name);

@@ -8,14 +8,15 @@ namespace {
 
 using dns::NameView;
 
-/// The NSEC3 that says something about a name: by its own hash (`matches`), or by covering it.
+/// The NSEC3 that proves something about a name: by the name's own hash (`matches`), or by covering
+/// that hash.
 struct Finding {
   zone::RecordView record;
   bool matches = false;
 };
 
-/// Names that exist, and wildcards below them, are asked about again and again; the others may be a
-/// client's random label, whose hash is not worth remembering.
+/// Hashes of existing names, and of wildcards directly below them, are needed repeatedly and are
+/// remembered. Other names may be a client's random labels, whose hashes are not worth remembering.
 enum class Asked { kOfZone, kMadeUp };
 
 /// Finds and adds the NSEC3 records of one answer.
@@ -45,18 +46,18 @@ class Prover {
     return walk_.name.ancestor(walk_.name.label_count() - encloser.label_count() - 1);
   }
 
-  /// The closest encloser proof (RFC 5155 §7.2.1) where the lookup found `encloser`. Returns the
-  /// provable encloser.
+  /// The closest encloser proof (RFC 5155 §7.2.1) for the `encloser` that the lookup found. Returns
+  /// the provable encloser.
   NameView prove_closest_encloser(NameView encloser) noexcept {
     const NameView next_closer = next_closer_name(encloser);
     return prove_closest_encloser_above(next_closer, find(next_closer, Asked::kMadeUp));
   }
 
-  /// Proves the closest *provable* encloser of `next_closer` and that next_closer, one label
-  /// longer, does not exist. Under opt-out an existing name may have no NSEC3 (an insecure
-  /// delegation, or an empty non-terminal that leads only to such): then the walk goes up, and what
-  /// was not provable becomes the next closer name, covered by an opt-out span. `covering` says
-  /// what is known of next_closer. At most one step a label.
+  /// Proves the closest *provable* encloser of `next_closer`, and that next_closer, one label
+  /// longer, does not exist. `covering` is the finding for next_closer.
+  /// Under opt-out an existing name may have no NSEC3: an insecure delegation, or an empty
+  /// non-terminal that leads only to such delegations. Then the walk goes up: the unprovable name
+  /// becomes the next closer name, covered by an opt-out span. At most one step a label.
   NameView prove_closest_encloser_above(NameView next_closer, Finding covering) noexcept {
     NameView encloser = next_closer.parent();
     Finding finding = find(encloser, Asked::kOfZone);
@@ -71,9 +72,9 @@ class Prover {
   }
 
  private:
-  /// While parameters change, two chains stand mixed (RFC 5155 §10.4), and the one in use may be so
-  /// thin that the nearest of its records is out of reach of the zone's own search. Then this goes
-  /// along its links, from the apex, which every chain has.
+  /// While parameters change, two chains are mixed in one zone (RFC 5155 §10.4). The records of the
+  /// chain in use may then be too sparse for the zone's own search. This search follows the chain's
+  /// links from the apex, which is part of every chain.
   [[nodiscard]] zone::RecordView cover_by_links(const dns::Nsec3Hash& hash) noexcept {
     dns::Nsec3Hash at;
     const auto& [algorithm, iterations, salt] = parameters_;
@@ -124,8 +125,8 @@ void prove_nodata(Walk& walk, NameView name) noexcept {
 }
 
 // RFC 5155 §7.2.5: the closest encloser proof, and the NSEC3 of the wildcard. When opt-out hides
-// the encloser, the span is the proof, and no wildcard is spoken of: to a validator it would have
-// to be the one below the provable encloser, which is another.
+// the encloser, the span is the proof and the wildcard's NSEC3 is left out. A validator would
+// expect the wildcard below the provable encloser, which is a different name.
 void prove_wildcard_nodata(Walk& walk, NameView closest_encloser) noexcept {
   Prover prover(walk);
   const NameView provable = prover.prove_closest_encloser(closest_encloser);
@@ -133,7 +134,8 @@ void prove_wildcard_nodata(Walk& walk, NameView closest_encloser) noexcept {
     prover.add(prover.find(wildcard_of(closest_encloser), Asked::kOfZone));
 }
 
-// RFC 5155 §7.2.6: only the next closer name: the encloser follows from the signature's labels.
+// RFC 5155 §7.2.6: only the next closer name, since the signature's label count implies the
+// encloser.
 void prove_wildcard_answer(Walk& walk, NameView closest_encloser) noexcept {
   Prover prover(walk);
   prover.add(prover.find(prover.next_closer_name(closest_encloser), Asked::kMadeUp));

@@ -14,10 +14,10 @@ using dns::RRClass;
 using dns::RRType;
 using dns::Section;
 
-/// Where the targets of a referral's NS records stand in the message: glue has those owners.
+/// Places of the NS targets in the message: glue has these names as owners.
 using NsTargets = std::array<dns::NamePlace, kMaxNsTargets + 1>;  // the last stays unset
 
-/// Where one section of one message goes.
+/// Destination of one section of one message.
 struct Target {
   MessageWriter& writer;
   Section section;
@@ -25,7 +25,8 @@ struct Target {
   NsTargets& ns_targets;
 };
 
-/// Names of a question are written as pointers without a search when the writer gets its own copy.
+/// Replaces a part of the question name by the same part of the writer's own copy. The writer then
+/// writes a pointer without a search.
 NameView in_message(NameView name, const Target& target) noexcept {
   const auto offset = name.data() - target.question_name.data();
   const bool inside =
@@ -68,7 +69,7 @@ bool put_entry(const Entry& entry, const Target& target) noexcept {
   const auto mark = target.writer.mark();
   dns::Name scratch;
   NameView owner;
-  // Where its place in the message is known the owner is not looked at, but by signatures.
+  // A known place in the message replaces the owner name, except for signatures.
   if (!target.ns_targets[entry.ns_target] || entry.rrset.signature_count() > 0)
     owner = in_message(entry.owner.name(scratch), target);
   const bool fits = (!has_part(entry, Parts::kData) || put_data(entry, owner, target)) &&
@@ -77,7 +78,8 @@ bool put_entry(const Entry& entry, const Target& target) noexcept {
   return fits;
 }
 
-/// Answer and authority: false at the first required RRset that does not fit.
+/// Writes the answer or authority section. Returns false at the first required RRset that does not
+/// fit.
 template <std::size_t kCapacity>
 bool put_section(const EntryList<kCapacity>& entries, const Target& target) noexcept {
   for (const Entry& entry : entries)
@@ -85,8 +87,9 @@ bool put_section(const EntryList<kCapacity>& entries, const Target& target) noex
   return true;
 }
 
-/// Additional, required sets first. Ends with the first that does not fit, since looking for
-/// smaller ones behind it would cost more than it gives; false when that was a required one.
+/// Writes the additional section, required RRsets first. The first RRset that does not fit ends the
+/// section: a search for smaller ones would cost more than it gives. Returns false when that RRset
+/// was required.
 bool put_additional(const Answer& answer, const Target& target, std::vector<dns::RRsetEnd>* ends) {
   const auto note_end = [&] {
     if (ends != nullptr)

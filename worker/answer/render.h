@@ -8,11 +8,12 @@
 
 namespace pando::worker {
 
-/// Writes the answer's RCODE, AA and sections behind `question`, which `writer` already holds and
-/// resolve() was given; room for OPT and TSIG has been reserved. RRsets and their signatures go in
-/// whole or not at all. Sets TC and returns true when something required did not fit (RFC 2181 §9,
-/// RFC 9471 §3): behind that place nothing is written.
-/// With `ends`, also notes where the authority section and each additional RRset after it end.
+/// Writes the answer's RCODE, AA and sections behind `question`. `writer` already holds this
+/// question, resolve() was given the same one, and room for OPT and TSIG is reserved. RRsets and
+/// their signatures are written whole or not at all.
+/// Sets TC and returns true when a required entry did not fit (RFC 2181 §9, RFC 9471 §3). Nothing
+/// is written behind that place.
+/// A non-null `ends` receives the ends of the authority section and of each additional RRset.
 bool render(const Answer& answer, const dns::Question& question, dns::MessageWriter& writer,
             std::vector<dns::RRsetEnd>* ends = nullptr);
 

@@ -17,10 +17,10 @@ using zone::Match;
 using zone::RecordView;
 using zone::RRsetView;
 
-/// What one name of a chain led to.
+/// Result of one name of a chain.
 enum class Step { kDone, kFollow };
 
-/// The data that answers, and where it came from.
+/// The data that answers, and their origin.
 struct Source {
   RecordView record;
   bool synthesized = false;   ///< from a wildcard
@@ -33,7 +33,7 @@ void fail(Answer& out, dns::Rcode rcode, Ede ede) noexcept {
   out.ede = ede;
 }
 
-/// The store is damaged here: what it says is not looked at any further.
+/// Answers SERVFAIL because the store is damaged; the rest of the stored data is not trusted.
 Step give_up(Walk& walk) noexcept {
   fail(walk.out, dns::Rcode::kServFail, Ede::kInvalidData);
   return Step::kDone;
@@ -43,9 +43,9 @@ bool is_cut(const RecordView& record, std::size_t owner_labels, const Walk& walk
   return record.has_ns() && owner_labels > walk.apex_labels;
 }
 
-/// RFC 2308 §3: the SOA goes with negative answers, its TTL is that of the answer: the lesser of
-/// its own and MINIMUM (§5), which stands in the last four octets of the RDATA.
-/// False: there is none, so the store is damaged, and the answer is SERVFAIL.
+/// RFC 2308 §3: the SOA accompanies negative answers. Its TTL there is the lesser of its own and
+/// MINIMUM (§5), the last four octets of the RDATA.
+/// False: the apex has no SOA, so the store is damaged and the answer is SERVFAIL.
 bool add_negative_soa(Walk& walk) noexcept {
   const RRsetView soa = find_data(walk.zone.apex_record(), RRType::kSOA);
   const ByteView rdata = soa ? soa.first_rdata() : ByteView();
@@ -73,7 +73,7 @@ void answer_name_error(Walk& walk, NameView closest_encloser) noexcept {
   if (add_negative_soa(walk)) prove_name_error(walk, closest_encloser);
 }
 
-/// RFC 1034 §4.3.2 step 3b, RFC 4035 §3.1.4: NS, then DS or the proof that there is none.
+/// RFC 1034 §4.3.2 step 3b, RFC 4035 §3.1.4: NS, then DS or the proof that no DS exists.
 void add_referral(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   const RRsetView ns = find_data(cut, RRType::kNS);
   if (!ns) return static_cast<void>(give_up(walk));
@@ -90,8 +90,8 @@ void add_referral(Walk& walk, const RecordView& cut, NameView owner) noexcept {
 }
 
 void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
-  // RFC 1035 §4.1.1: AA is about the first owner name of the answer section, so it stays set when
-  // an alias led here.
+  // RFC 1035 §4.1.1: AA describes the first owner name of the answer section. AA therefore stays
+  // set when an alias led here.
   walk.out.aa = !walk.out.answer.empty();
   if (!walk.options.put_off_referrals || walk.out.aa) return add_referral(walk, cut, owner);
   walk.out.cut = cut;
@@ -105,14 +105,15 @@ Walk begin_walk(const zone::ZoneView& zone, const dns::Question& question,
       hasher, out};
 }
 
-/// Goes on with an alias's target when it is in the zone and was not looked up before.
+/// Follows an alias when its target is in the zone and was not looked up before.
 Step follow_alias(Walk& walk, NameView target) noexcept {
-  // Other zones of ours are not consulted: the client has to check that it may believe us there.
+  // Other zones of this server are not consulted: the client has to check this server's authority
+  // for them.
   if (!target.is_at_or_below(walk.apex)) return Step::kDone;
   dns::Name scratch;
   for (const Entry& entry : walk.out.answer)
     if (entry.rrset.type() != RRType::kDNAME && entry.owner.name(scratch) == target)
-      return Step::kDone;  // a loop ends with what it gave
+      return Step::kDone;  // a loop ends with the records found so far
   walk.name = target;
   return Step::kFollow;
 }
@@ -126,7 +127,7 @@ Step follow_cname(Walk& walk, const Source& source) noexcept {
   return follow_alias(walk, NameView(rdata.data(), rdata.size()));
 }
 
-/// RFC 6672 §3.2 step 3C: DNAME, the CNAME it makes for this name, then on with the target.
+/// RFC 6672 §3.2 step 3C: adds the DNAME and its synthesized CNAME, then follows the target.
 Step redirect_by_dname(Walk& walk, const RecordView& record, NameView owner) noexcept {
   const RRsetView dname = find_data(record, RRType::kDNAME);
   const ByteView rdata = dname.first_rdata();
@@ -150,7 +151,7 @@ Step redirect_by_dname(Walk& walk, const RecordView& record, NameView owner) noe
   return walk.type == RRType::kCNAME ? Step::kDone : follow_alias(walk, cname.cname_target);
 }
 
-/// The RRset that answers ANY: the first that is not about DNSSEC (RFC 8482 §4.1), else any.
+/// The RRset that answers ANY: the first one outside DNSSEC (RFC 8482 §4.1), else any.
 RRsetView choose_one_rrset(const RecordView& record) noexcept {
   RRsetView chosen;
   record.for_each_rrset([&](const RRsetView& rrset) {
@@ -160,8 +161,8 @@ RRsetView choose_one_rrset(const RecordView& record) noexcept {
   return chosen;
 }
 
-/// The first RRset that has signatures: RRSIG is asked for by type, and like ANY it gets one set
-/// (RFC 8482 §7 speaks of RRSIG too).
+/// The RRset whose signatures answer QTYPE=RRSIG: the first that has signatures. One RRset
+/// suffices, as for ANY (RFC 8482 §7 covers RRSIG too).
 RRsetView choose_signed_rrset(const RecordView& record) noexcept {
   RRsetView chosen;
   record.for_each_rrset([&](const RRsetView& rrset) {
@@ -181,8 +182,8 @@ RRsetView find_wanted(const RecordView& record, RRType type) noexcept {
   }
 }
 
-/// Authority and additional sections of a positive answer. Minimal responses carry neither, save
-/// the addresses of name servers asked for by QTYPE=NS: resolvers prime with that (RFC 8109 §3).
+/// Authority and additional sections of a positive answer. Minimal responses carry neither, except
+/// the addresses of name servers for QTYPE=NS: resolvers prime with that query (RFC 8109 §3).
 void add_courtesy_records(Walk& walk, const RRsetView& rrset) noexcept {
   const bool is_ns = rrset.type() == RRType::kNS;
   const bool full = !walk.options.minimal_responses;
@@ -197,7 +198,7 @@ void add_courtesy_records(Walk& walk, const RRsetView& rrset) noexcept {
 /// RFC 1034 §4.3.2 steps 3a and 3c: the node is found, or synthesized, and is authoritative.
 Step answer_from(Walk& walk, const Source& source) noexcept {
   const RRsetView rrset = find_wanted(source.record, walk.type);
-  // RFC 4035 §2.5: an alias may own RRSIG itself, so a query for that asks about the alias.
+  // RFC 4035 §2.5: an alias may own RRSIG records, so a query for RRSIG addresses the alias itself.
   const bool alias = !rrset && source.record.has_cname() && walk.type != RRType::kRRSIG;
   if (!rrset && !alias) {
     source.synthesized ? answer_wildcard_no_data(walk, source.closest_encloser)
@@ -214,8 +215,8 @@ Step answer_from(Walk& walk, const Source& source) noexcept {
   return Step::kDone;
 }
 
-/// RFC 4592 §3.3.1: the source of synthesis is "*" below the closest encloser, and only that. It
-/// may be an empty non-terminal, which exists and has no data.
+/// RFC 4592 §3.3.1: the source of synthesis is "*" below the closest encloser, and no other name.
+/// The wildcard may be an empty non-terminal, which exists and has no data.
 Step synthesize_wildcard(Walk& walk, NameView closest_encloser) noexcept {
   const dns::Name wildcard = wildcard_of(closest_encloser);
   const Match match = walk.zone.lookup(wildcard);
@@ -228,7 +229,7 @@ Step synthesize_wildcard(Walk& walk, NameView closest_encloser) noexcept {
   return Step::kDone;
 }
 
-/// Something above the name ends the authority of this zone or redirects it.
+/// A record above the name ends the authority of this zone or redirects the name.
 Step stop_at_barrier(Walk& walk, const Match& match) noexcept {
   const NameView owner = walk.name.ancestor(walk.name.label_count() - match.barrier_labels);
   if (!is_cut(match.barrier, match.barrier_labels, walk))
@@ -243,14 +244,14 @@ Step answer_current_name(Walk& walk) noexcept {
   if (match.damaged) return give_up(walk);
   if (match.barrier) return stop_at_barrier(walk, match);
   if (match.exact) {
-    // RFC 4035 §3.1.4.1: of all types at a cut only DS is answered by the parent.
+    // RFC 4035 §3.1.4.1: the parent answers only DS at a cut; other types get a referral.
     if (is_cut(match.exact, labels, walk) && walk.type != RRType::kDS) {
       refer_at_cut(walk, match.exact, walk.name);
       return Step::kDone;
     }
     return answer_from(walk, {match.exact, false, {}});
   }
-  if (match.empty_non_terminal) {  // RFC 8020 §2: it exists, and it blocks wildcards
+  if (match.empty_non_terminal) {  // RFC 8020 §2: the name exists and blocks wildcards
     answer_no_data(walk, {});
     return Step::kDone;
   }
@@ -266,8 +267,8 @@ zone::ZoneView choose_zone(const zone::StoreView& snapshot, NameView name, RRTyp
   const zone::ZoneView parent = snapshot.find_zone(name.parent());
   if (!parent) return zone;
   if (parent.loaded()) {
-    // A cut further up: what we have is not the parent but an ancestor of it. Then the child says
-    // that it has no DS itself (RFC 4035 §3.1.4.1).
+    // A cut between them: `parent` is a more distant ancestor, not the parent. Then the child zone
+    // answers that it has no DS itself (RFC 4035 §3.1.4.1).
     const Match match = parent.lookup(name);
     if (match.barrier && match.barrier_labels > parent.apex().label_count() &&
         match.barrier.has_ns())

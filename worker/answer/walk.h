@@ -2,11 +2,11 @@
 
 #include "worker/answer/resolve.h"
 
-/// Shared by the files of this folder: the state of one walk through a zone, and the words that put
-/// RRsets into the answer.
+/// Shared by the files of this folder: the state of one walk through a zone, and the functions that
+/// add RRsets to the answer.
 namespace pando::worker {
 
-/// Where the answering of one question stands. Only `name` and `out` change.
+/// Progress of answering one question. Only `name` and `out` change.
 struct Walk {
   const zone::ZoneView& zone;
   dns::NameView apex;
@@ -17,13 +17,13 @@ struct Walk {
   dns::Nsec3Hasher& hasher;
   Answer& out;
 
-  /// Proofs are asked for and the zone can give them.
+  /// True when the client asks for proofs and the zone can give them.
   [[nodiscard]] bool proves() const noexcept {
     return options.dnssec_ok && zone.denial() != zone::Denial::kUnsigned;
   }
 };
 
-/// RRset with data, or none: the store also keeps signatures that have lost their RRset.
+/// The RRset if it has data, else null: the store also keeps signatures that have lost their RRset.
 [[nodiscard]] zone::RRsetView find_data(const zone::RecordView& record, dns::RRType type) noexcept;
 
 /// An entry for the RRset, with signatures when the client asked for them (RFC 4035 §3.1.1).

@@ -68,7 +68,7 @@ void Core::set_keys(std::shared_ptr<const KeySet> keys) {
   if (responder_) responder_->set_keys(keys_);
 }
 
-/// Pins the current version and takes over what it says.
+/// Pins the current version and adopts its settings.
 void Core::pin() {
   view_ = reader_->pin();
   responder_->begin(zone::StoreView(view_.window, view_.root, view_.version), coarse_now(),

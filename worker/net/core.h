@@ -13,17 +13,17 @@
 
 namespace pando::worker {
 
-/// What UDP and TCP service share: the store, the responder, the way to the manager.
+/// State shared by the UDP and TCP services: the store, the responder, the link to the manager.
 class Core {
  public:
   explicit Core(ManagerLink& link);
 
-  /// Attaches to the store, or to another one when the manager has made a new store. The generation
-  /// changes then: transfers of the old one must be given up before.
+  /// Attaches to the store, or to a new store that the manager has made. The generation changes
+  /// then: transfers of the old store must be cancelled before.
   Status attach(const std::string& store_path, std::uint64_t layout, std::uint32_t slot,
                 Fd slot_file, Fd image);
   [[nodiscard]] bool attached() const noexcept { return reader_ != nullptr; }
-  /// True when `store_path` and `slot_file` are what this worker is attached to.
+  /// True when this worker is attached to `store_path` and `slot_file`.
   [[nodiscard]] bool is_attached_to(const std::string& store_path, int slot_file) const;
 
   void set_keys(std::shared_ptr<const KeySet> keys);
@@ -38,15 +38,16 @@ class Core {
   [[nodiscard]] Responder& responder() noexcept { return *responder_; }
   [[nodiscard]] Counting& counting() noexcept { return *counting_; }
   [[nodiscard]] ManagerLink& link() noexcept { return link_; }
-  /// Takes the current settings over without beginning a batch.
+  /// Adopts the current settings without beginning a batch.
   void look_at_settings();
-  /// May `address` put a PROXY header before its requests? `any_proxy`: may anybody?
+  /// is_proxy: `address` may put a PROXY header before its requests. any_proxy: some address may.
   [[nodiscard]] bool any_proxy() const noexcept { return !responder_->settings().proxies.empty(); }
   [[nodiscard]] bool is_proxy(const IpAddress& address) const noexcept;
   /// Settings of the last version seen.
   [[nodiscard]] std::uint32_t tcp_clients() const noexcept { return tcp_clients_; }
   [[nodiscard]] std::uint32_t tcp_idle_ms() const noexcept { return tcp_idle_ms_; }
-  /// Seconds since 1970; coarse: no system call, a few ms do not matter to expiry or TSIG.
+  /// Seconds since 1970 from the coarse clock: no system call, and an error of a few ms is harmless
+  /// for expiry and TSIG.
   static std::uint64_t coarse_now() noexcept;
 
  private:

@@ -12,13 +12,13 @@ namespace pando::worker {
 
 namespace {
 
-/// A manager that was killed is back within moments, and nobody may have a socket until then. One
-/// that refuses this worker sends no Setup, and is asked less often soon.
+/// A killed manager is back within moments, and no other process may hold a socket until then. A
+/// manager that refuses this worker sends no Setup, so retries soon become rarer.
 constexpr auto kFirstRetry = std::chrono::milliseconds(10);
 constexpr std::uint32_t kFirstRetries = 200;
 constexpr auto kRetry = std::chrono::milliseconds(100);
 constexpr std::chrono::milliseconds kExpiryTick{1000};
-/// What 256 forwards of 64 KiB could take.
+/// Upper bound of 256 queued forwards of 64 KiB.
 constexpr std::size_t kMaxQueuedOctets = std::size_t{40} << 20;
 
 }  // namespace
@@ -58,7 +58,7 @@ void ManagerLink::connect_later() {
   });
 }
 
-/// Hello, and the sockets of an earlier manager: a new one adopts them.
+/// Sends Hello, then the sockets of an earlier manager, which a new manager adopts.
 void ManagerLink::say_hello() {
   const auto sockets = handlers_.sockets();
   tell(ipc::Hello{identity_.slot, static_cast<std::uint32_t>(::getpid()), identity_.layout,
@@ -167,10 +167,10 @@ void ManagerLink::fail_all() {
     if (pending.reply) pending.reply(std::move(pending.failure));
 }
 
-/// Tells clients that have waited long enough. Their requests keep their places.
+/// Gives the failure to clients that have waited long enough. Their requests keep their places.
 void ManagerLink::expire_pending() {
   const auto now = std::chrono::steady_clock::now();
-  // Replies may end the connection, which empties pending_: they are called after the walk.
+  // Replies may end the connection, which empties pending_; the calls therefore follow the walk.
   std::vector<std::pair<ReplyHandler, Bytes>> expired;
   for (auto& [id, pending] : pending_) {
     if (pending.deadline > now) break;

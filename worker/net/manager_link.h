@@ -13,24 +13,25 @@
 
 namespace pando::worker {
 
-/// Takes the answer to a forwarded request: octets for the client, or none.
+/// Receives the answer to a forwarded request: octets for the client, or none.
 using ReplyHandler = std::function<void(Bytes)>;
 
-/// The worker's connection to the manager. The worker never waits for it: without a manager, or
-/// with one that does not answer, requests that need it fail (SERVFAIL, no answer to a NOTIFY over
-/// UDP: see make_failure()). A connection is tried every 10 ms for 2 s, then every
-/// 100 ms, while everything else goes on.
+/// The worker's connection to the manager. The worker never waits for the manager. Requests that
+/// need an absent or silent manager fail with SERVFAIL; a NOTIFY over UDP gets no answer
+/// (make_failure()).
+/// Connecting is tried every 10 ms for 2 s, then every 100 ms, while other work goes on.
 class ManagerLink {
  public:
-  /// Requests that the manager has and did not answer, also those whose clients were told of the
-  /// failure; more fail at once (design §1).
+  /// Limit of requests that the manager has not answered, including those whose clients already got
+  /// the failure. Further requests fail at once (design §1).
   static constexpr std::size_t kMaxPending = 256;
-  /// Of these, queries that the manager has to verify: their number is anybody's choice who knows a
-  /// key's name, and must leave room for updates.
+  /// Limit of pending queries that the manager has to verify. Anybody who knows a key's name
+  /// can send such queries, so room must remain for updates.
   static constexpr std::size_t kMaxPendingQueries = 64;
 
-  /// A manager that is stopped in a debugger, or syncs to a dying disk, still holds its requests.
-  /// Less than clients wait before they give up (nsupdate twelve seconds), so that they are told.
+  /// Time after which a client gets the failure; the manager keeps the request. The manager may be
+  /// stopped in a debugger or syncing to a dying disk. The time is shorter than clients wait before
+  /// they give up (nsupdate: twelve seconds).
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
   struct Handlers {
@@ -52,23 +53,24 @@ class ManagerLink {
   void start();
 
   [[nodiscard]] bool connected() const noexcept { return connected_; }
-  /// Requests whose clients wait for the answer.
+  /// Number of requests whose clients wait for the answer.
   [[nodiscard]] std::size_t pending() const noexcept;
-  /// Requests that the manager has not answered, whether anybody waits for that or not.
+  /// Number of requests that the manager has not answered, including those whose clients no longer
+  /// wait.
   [[nodiscard]] std::size_t unanswered() const noexcept { return pending_.size(); }
   /// Asks the manager. `reply` is called exactly once, later or at once: with the manager's answer,
-  /// or with `failure` when there is none to be had.
+  /// or with `failure` when no answer can come.
   void forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply);
-  /// Asks for the signature on one message of a transfer; an empty answer is a failure.
+  /// Asks for the signature on one message of a transfer; an empty answer means failure.
   void sign(ipc::SignTransfer&& request, ReplyHandler reply);
-  /// Tells something; lost when nobody is there.
+  /// Sends a message that needs no answer; without a connection the message is lost.
   void tell(const ipc::FromWorker& message);
   [[nodiscard]] std::uint64_t next_id() noexcept { return ++last_id_; }
 
  private:
-  /// Stays until the manager has answered or is gone: it counts what it has, and breaks with a
-  /// worker that gives it more than agreed. Ids are never used again, so a late answer finds this
-  /// one or nothing.
+  /// An entry stays until the manager has answered or is gone. The manager counts requests of a
+  /// worker, too, and disconnects a worker above the agreed number. Ids are never reused, so a late
+  /// answer finds its own entry or none.
   struct Pending {
     Bytes failure;
     ReplyHandler reply;  ///< empty once the client was told of the failure

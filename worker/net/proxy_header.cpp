@@ -26,7 +26,7 @@ bool begins_like_signature(ByteView octets) noexcept {
                     kSignature.begin());
 }
 
-/// An address of 4 or 16 octets in the form that serves both families.
+/// An address of 4 or 16 octets in the common form of both families (IPv4-mapped).
 IpAddress address_at(const std::uint8_t* at, std::size_t octets) noexcept {
   IpAddress address;
   const std::size_t before = address.octets.size() - octets;
@@ -35,7 +35,7 @@ IpAddress address_at(const std::uint8_t* at, std::size_t octets) noexcept {
   return address;
 }
 
-/// Source address, destination address, source port, destination port.
+/// Reads source address, destination address, source port and destination port.
 Kind take_addresses(ByteView block, std::size_t octets, ProxyHeader& header) noexcept {
   if (block.size() < 2 * octets + 4) return Kind::kMalformed;
   const std::uint8_t* ports = block.data() + 2 * octets;
@@ -49,7 +49,7 @@ Kind take_block(ByteView block, std::uint8_t command, std::uint8_t family,
   if (command == kCommandLocal) return Kind::kLocal;
   if (command != kCommandProxy) return Kind::kMalformed;
   switch (family) {
-    case kFamilyUnspecified:  // the balancer does not know: as if there were no header
+    case kFamilyUnspecified:  // the balancer does not know the client: the same as no header
       return Kind::kLocal;
     case kFamilyV4:
       return take_addresses(block, 4, header);

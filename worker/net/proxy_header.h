@@ -8,25 +8,25 @@
 
 namespace pando::worker {
 
-/// What a load balancer puts before the first octet of a connection or of a datagram: PROXY
-/// protocol, version 2, as HAProxy's specification has it (proxy-protocol.txt §2.2). It names the
-/// client, so it is believed of configured addresses only.
+/// Header that a load balancer puts before the first octet of a connection or of a datagram.
+/// Format: PROXY protocol, version 2, of HAProxy's specification (proxy-protocol.txt §2.2). The
+/// header names the client, so it is accepted from configured addresses only.
 struct ProxyHeader {
   enum class Kind : std::uint8_t {
-    kNone,        ///< the octets begin with something else
-    kIncomplete,  ///< more octets could make it a header
-    kMalformed,   ///< the signature, and then what is no header of version 2
-    kLocal,       ///< the balancer speaks for itself: addresses are those of the connection
-    kProxied,     ///< `source` asks, and asked `destination`
+    kNone,        ///< the first octets are not the signature
+    kIncomplete,  ///< the octets so far may begin a header
+    kMalformed,   ///< the signature without a valid header of version 2 behind it
+    kLocal,       ///< the balancer speaks for itself: the connection's addresses apply
+    kProxied,     ///< request from `source` to `destination`
   };
   Kind kind = Kind::kNone;
-  std::size_t size = 0;  ///< octets of the header; for kLocal and kProxied
+  std::size_t size = 0;  ///< octets of the header; set for kLocal and kProxied
   Endpoint source;
   Endpoint destination;
 };
 
 /// Reads a header at the front of `octets`. Type-length-value fields behind the addresses are
-/// skipped, and so is the client's protocol: it may differ from the one between balancer and
+/// skipped. The client's protocol is ignored: it may differ from the protocol between balancer and
 /// server.
 [[nodiscard]] ProxyHeader read_proxy_header(ByteView octets) noexcept;
 

@@ -40,14 +40,15 @@ bool TcpConnection::idle() noexcept {
   return output_.empty() && input_.empty() && forwards_ == 0 && !transfer_ && !has_unread();
 }
 
-/// A request may have arrived while others kept this thread: to close then would lose it.
+/// A request may have arrived while this thread handled others; closing the connection then would
+/// lose that request.
 bool TcpConnection::has_unread() noexcept {
   std::uint8_t octet = 0;
   return ::recv(socket_.native_handle(), &octet, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed. Progress is a whole request received or
-/// octets of a response taken; a request that trickles in is none.
+/// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed. Progress means a whole request received
+/// or octets of a response taken. A request that trickles in is no progress.
 void TcpConnection::watch_progress() {
   const auto limit = std::chrono::milliseconds(host_.core().tcp_idle_ms());
   timer_.expires_at(last_activity_ + limit);
@@ -90,7 +91,7 @@ void TcpConnection::receive() {
   pump();
 }
 
-/// Everything that can go on goes on.
+/// Advances every part of the connection that can advance.
 void TcpConnection::pump() {
   if (!socket_.is_open()) return;
   take_requests();
@@ -100,15 +101,15 @@ void TcpConnection::pump() {
   flush();
   if (!socket_.is_open()) return;
   if (has_request()) return pump_later();
-  // What was asked for before is still answered.
+  // Earlier requests are still answered.
   const bool no_requests = input_ended_ || requests_ended_;
   if (no_requests && output_.empty() && forwards_ == 0 && !transfer_) return finish();
   wait_readable();
 }
 
-/// The client has all its answers. Closing while octets of its wait to be read would be a reset,
-/// which may take the answers with it (RFC 1122 §4.2.2.13): so it is told, and given its time to
-/// close.
+/// Ends a connection whose answers are all sent. Closing with unread input would send a reset,
+/// which may destroy answers in flight (RFC 1122 §4.2.2.13). The write side is shut first, and the
+/// client gets time to close.
 void TcpConnection::finish() {
   if (input_ended_) return close();
   if (!std::exchange(shut_down_, true)) ::shutdown(socket_.native_handle(), SHUT_WR);
@@ -125,8 +126,8 @@ void TcpConnection::pump_later() {
   });
 }
 
-/// True when what is next in the input are requests. A connection of a load balancer may begin with
-/// a header that says whose it is; the first octets of a request are never those of one.
+/// True when the input continues with requests. A load balancer's connection may begin with a
+/// header that names the client. No request begins with the octets of such a header.
 bool TcpConnection::take_proxy_header() {
   if (!expects_proxy_header_) return true;
   const ProxyHeader header = read_proxy_header(input_);
@@ -145,23 +146,23 @@ bool TcpConnection::take_proxy_header() {
   return true;
 }
 
-/// A whole request, or what is none, waits in the input and may be taken. Looked at behind flush():
-/// answers that went out make room for more, of which no event of the socket will tell.
+/// True when a whole or malformed request in the input may be taken. The check follows flush():
+/// sent answers free room for more requests, and the socket reports no event for that.
 bool TcpConnection::has_request() const noexcept {
   if (expects_proxy_header_ || !may_take_request() || input_.size() < 2) return false;
   const std::size_t length = load_be16(input_.data());
   return length < dns::kHeaderOctets || input_.size() >= 2 + length;
 }
 
-/// Handles whole requests in the input (RFC 1035 §4.2.2: two octets of length before each), as many
-/// as there is room and budget for.
+/// Handles whole requests in the input within room and budget (RFC 1035 §4.2.2: two octets of
+/// length before each).
 void TcpConnection::take_requests() {
   if (!take_proxy_header()) return;
   std::size_t at = 0;
   int budget = kRequestBudget;
   while (!requests_ended_ && may_take_request() && input_.size() - at >= 2 && budget > 0) {
     const std::size_t length = load_be16(input_.data() + at);
-    if (length < dns::kHeaderOctets) {  // also 0: no way to answer what is no message
+    if (length < dns::kHeaderOctets) {  // also 0: a fragment cannot be answered
       host_.core().counting().add(Counter::kDropped);
       requests_ended_ = true;
       break;
@@ -193,7 +194,7 @@ void TcpConnection::handle(ByteView message) {
     case Action::kTransfer:
       return;
     case Action::kDrop:
-      requests_ended_ = true;  // a response or worse: not a client
+      requests_ended_ = true;  // a response or garbage: the peer is no client
       return;
   }
 }
@@ -225,7 +226,7 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
 // Transfers
 // ----------------------------------------------------------------------------------------
 
-/// Called while a version is pinned, which becomes the transfer's.
+/// Call while a version is pinned; the transfer then holds this version.
 void TcpConnection::start_transfer(ByteView message) {
   Core& core = host_.core();
   TransferPlan plan = core.responder().take_transfer();
@@ -243,7 +244,7 @@ void TcpConnection::start_transfer(ByteView message) {
   stream_id_ = core.link().next_id();
 }
 
-/// One message a turn: UDP is polled between them.
+/// Sends one message a turn, so that UDP is polled between messages.
 void TcpConnection::continue_transfer() {
   if (!transfer_ || signing_ || output_octets_ >= kTransferLowWater) return;
   const auto space = host_.space();
@@ -269,7 +270,7 @@ void TcpConnection::sign_elsewhere(TransferOut::Step step, ByteView message) {
         self->signing_ = false;
         if (!self->socket_.is_open() || !self->transfer_) return;
         if (signed_message.size() < dns::kHeaderOctets) return self->close();
-        const bool refused = (signed_message[3] & 0x0FU) != 0;  // an error in place of a message
+        const bool refused = (signed_message[3] & 0x0FU) != 0;  // an error replaces the message
         self->transfer_message(refused ? TransferOut::Step::kFailed : step, signed_message);
         self->pump_later();
       });

@@ -11,7 +11,7 @@
 
 namespace pando::worker {
 
-/// What a connection needs of its service.
+/// Interface of a connection to its service.
 class TcpHost {
  public:
   virtual ~TcpHost() = default;
@@ -22,10 +22,12 @@ class TcpHost {
   virtual void ended(class TcpConnection& connection) noexcept = 0;
 };
 
-/// One client over TCP (RFC 7766, RFC 9210). Pipelined queries are answered as they come; answers
-/// that need the manager may be is_stale (RFC 7766 §7). Every buffer has a bound: a client that
-/// does not read its answers is not read from, and after a time without progress it is closed.
-/// What is no request ends the requests: those before it are answered, the rest is thrown away.
+/// One client over TCP (RFC 7766, RFC 9210). Pipelined queries are answered as they come; later
+/// answers may overtake those that need the manager (RFC 7766 §7).
+/// Every buffer has a bound: input from a client that does not read its answers is not read.
+/// Without progress the connection is closed after a time.
+/// The first malformed request ends the input: the requests before it are answered, the rest is
+/// discarded.
 class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
  public:
   TcpConnection(TcpHost& host, asio::ip::tcp::socket socket, const Client& client);
@@ -33,7 +35,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
 
   void start();
   void close() noexcept;
-  /// Nothing of the client's is under way.
+  /// True when no request or response of the client is under way.
   [[nodiscard]] bool idle() noexcept;
   [[nodiscard]] std::chrono::steady_clock::time_point last_activity() const noexcept {
     return last_activity_;
@@ -44,7 +46,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   static constexpr std::size_t kMaxQueuedOctets = std::size_t{256} << 10;
   static constexpr std::size_t kTransferLowWater = std::size_t{64} << 10;
   static constexpr std::size_t kMaxForwards = 32;
-  /// Requests of one client before the loop's other handlers get their turn.
+  /// Limit of requests of one client before the loop's other handlers run.
   static constexpr int kRequestBudget = 16;
 
   void finish();
@@ -74,10 +76,10 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   asio::ip::tcp::socket socket_;
   asio::steady_timer timer_;
   Client client_;
-  Bytes input_;  ///< received, not handled: at most one message and one receive
+  Bytes input_;  ///< received but not handled: at most one message and one receive
   std::deque<Bytes> output_;
   std::size_t output_octets_ = 0;
-  std::size_t output_sent_ = 0;  ///< of the front of output_
+  std::size_t output_sent_ = 0;  ///< octets sent of the front of output_
   std::size_t forwards_ = 0;
   std::unique_ptr<TransferOut> transfer_;
   std::uint64_t stream_id_ = 0;
@@ -86,9 +88,9 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool waiting_writable_ = false;
   bool pump_posted_ = false;
   bool input_ended_ = false;
-  bool requests_ended_ = false;  ///< what came is no request: no way to tell where the next begins
-  bool shut_down_ = false;       ///< the client was told that no more answers come
-  bool expects_proxy_header_;    ///< nothing was read yet, and the client may be a load balancer
+  bool requests_ended_ = false;  ///< malformed input: the start of the next request is unknown
+  bool shut_down_ = false;       ///< the write side is shut: the client sees the end of answers
+  bool expects_proxy_header_;    ///< nothing was read yet, and the peer may be a load balancer
   std::chrono::steady_clock::time_point last_activity_ = std::chrono::steady_clock::now();
 };
 

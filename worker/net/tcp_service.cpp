@@ -34,7 +34,7 @@ void TcpService::add(const ipc::SocketDescription& description, Fd fd) {
   auto listener = std::make_shared<Listener>(io_, description);
   asio::error_code error;
   listener->native.assign(listener->protocol(), fd.get(), error);
-  if (error && description.orphan) drained_(description.id);  // nobody waits for us
+  if (error && description.orphan) drained_(description.id);  // no client waits on this socket
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   listeners_.push_back(listener);
@@ -82,8 +82,8 @@ void TcpService::wait(const std::shared_ptr<Listener>& listener) {
                               });
 }
 
-/// Without descriptors the next client stays where it is: looking again at once would only burn the
-/// time of those that are served.
+/// Without free descriptors the next client stays in the kernel's queue. An immediate retry would
+/// only take time from the clients being served.
 void TcpService::wait_later(const std::shared_ptr<Listener>& listener) {
   constexpr auto kPause = std::chrono::milliseconds(100);
   listener->timer.expires_after(kPause);
@@ -92,7 +92,7 @@ void TcpService::wait_later(const std::shared_ptr<Listener>& listener) {
   });
 }
 
-/// True when nothing waits any more.
+/// Returns true when no connection waits any more.
 bool TcpService::accept(const std::shared_ptr<Listener>& listener) {
   listener->starved = false;
   if (!core_.attached()) return true;
@@ -104,7 +104,7 @@ bool TcpService::accept(const std::shared_ptr<Listener>& listener) {
       continue;
     }
     if (errno == EAGAIN) return true;
-    // Errors of the connection itself say nothing about the next one (accept(2)).
+    // Errors of one connection do not affect the next (accept(2)).
     listener->starved = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
     if (listener->starved) return true;
   }
@@ -114,7 +114,7 @@ bool TcpService::accept(const std::shared_ptr<Listener>& listener) {
 void TcpService::take(const Listener& listener, Fd fd) {
   core_.counting().add(Counter::kTcpAccepted);
   core_.look_at_settings();
-  if (connections_.size() >= core_.tcp_clients()) {  // RFC 7766 §6.2.2 lets a server do so
+  if (connections_.size() >= core_.tcp_clients()) {  // RFC 7766 §6.2.2 permits a limit
     core_.counting().add(Counter::kTcpRefused);
     return;
   }

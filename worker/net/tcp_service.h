@@ -24,9 +24,9 @@ class TcpService : public TcpHost {
   bool close(std::uint32_t id);
   [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
 
-  /// Leaving: accepts what waits and nothing later.
+  /// Leaving: accepts the waiting connections and no later ones.
   void stop_accepting();
-  /// Closes connections that have been idle for `quiet`; the number of those left.
+  /// Closes connections that have been idle for `quiet`; returns the number of remaining ones.
   std::size_t close_idle(std::chrono::milliseconds quiet);
   void close_all();
 

@@ -13,7 +13,8 @@ namespace pando::worker {
 
 namespace {
 
-/// Pages that are never written stay unreal; huge pages would make all of them real at once.
+/// Reserves memory without huge pages: unwritten pages take no physical memory, and a huge page
+/// would make many real at once.
 std::uint8_t* map_memory(std::size_t octets) {
   void* memory = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -24,7 +25,7 @@ std::uint8_t* map_memory(std::size_t octets) {
 
 constexpr std::size_t kRecordOctets = UdpBatch::kKeptOctets - UdpBatch::kMessages * UdpBatch::kPage;
 
-/// A page of the file where private memory was.
+/// Maps a page of the file over private memory.
 bool map_over(std::uint8_t* at, std::size_t octets, int file, off_t offset) {
   return ::mmap(at, octets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) !=
              MAP_FAILED &&
@@ -56,7 +57,7 @@ UdpBatch::~UdpBatch() {
   ::munmap(record_, kRecordOctets);
 }
 
-/// Whatever is in the record: its pointers are ours again.
+/// Sets the record's pointers anew: a previous worker's pointers may be in the record.
 void UdpBatch::point(std::size_t i) noexcept {
   msghdr& header = record_->in[i].msg_hdr;
   header.msg_name = &record_->senders[i];
@@ -71,10 +72,10 @@ Status UdpBatch::keep_in(int file, off_t offset, std::size_t octets) {
   if (!map_over(reinterpret_cast<std::uint8_t*>(record_), kRecordOctets, file, offset))
     return fail_errno("mmap of the batch's record");
   const bool left = record_->magic == kMagic && record_->held.load(std::memory_order_relaxed) == 1;
-  record_->magic = 0;  // nothing to inherit unless all of the memory is the file's
+  record_->magic = 0;  // nothing can be inherited until all of the memory is the file's
   for (std::size_t i = 0; i < kMessages; ++i) {
     const off_t page = offset + static_cast<off_t>(kRecordOctets + i * kPage);
-    // Each message begins in the file and goes on in private memory.
+    // Each message begins in the file and continues in private memory.
     if (!map_over(receive_memory_ + i * kReceiveOctets, kPage, file, page))
       return fail_errno("mmap of the batch's messages");
   }
@@ -172,7 +173,7 @@ std::size_t UdpBatch::send(int socket, bool wildcard) noexcept {
     } else if (errno == EAGAIN) {
       return failed + queued_ - sent;  // the socket's buffer is full: UDP may lose them
     } else {
-      ++sent;  // this one cannot be sent (say, no route); the others may
+      ++sent;  // this response cannot be sent (say, no route); others may
       ++failed;
     }
   }

@@ -18,12 +18,12 @@
 namespace pando::worker {
 
 /// Memory of one recvmmsg and one sendmmsg, shared by all UDP sockets of the worker. Each receive
-/// buffer takes the largest datagram (UPDATE messages above 512 octets come without EDNS); only the
-/// pages that are written become real.
+/// buffer takes the largest datagram, since UPDATE messages above 512 octets come without EDNS.
+/// Only pages that are written take physical memory.
 ///
-/// What was received lies in memory that outlives the process (keep_in): a worker that is killed
-/// between receive() and done() leaves its batch to its successor. Requests longer than a page do
-/// not, their clients have to ask again.
+/// Received messages lie in memory that outlives the process (keep_in). A worker that is killed
+/// between receive() and done() leaves its batch to its successor. Requests longer than a page are
+/// lost, and their clients have to ask again.
 class UdpBatch {
  public:
   static constexpr std::size_t kMessages = 64;
@@ -36,50 +36,50 @@ class UdpBatch {
   UdpBatch(const UdpBatch&) = delete;
   UdpBatch& operator=(const UdpBatch&) = delete;
 
-  /// Where a socket's datagrams come from.
+  /// Origin of a socket's datagrams.
   struct Source {
     int socket = -1;
     Endpoint local;
-    bool wildcard = false;  ///< destination addresses are asked for
+    bool wildcard = false;  ///< the kernel reports destination addresses
   };
 
-  /// Receives from now on into `octets` of `file` at `offset`. What a predecessor left there is
-  /// kept until the next receive(): see inherited().
+  /// Makes all later receives go into `octets` bytes of `file` at `offset`. The batch of the slot's
+  /// previous worker stays there until the next receive(): see inherited().
   static constexpr std::size_t kKeptOctets = 16384 + kMessages * kPage;
   Status keep_in(int file, off_t offset, std::size_t octets);
-  /// True when the predecessor's last batch, not answered to the end, came to `local`.
+  /// True when the previous worker's last batch came to `local` and was not answered to the end.
   [[nodiscard]] bool inherited(const Endpoint& local) const noexcept;
-  /// Takes message `i` of the inherited batch over; false when there is none. A message is given
-  /// once: if it was what killed the predecessor, it can kill one successor, not all of them.
+  /// Takes over message `i` of the inherited batch; returns false when none exists. Each message is
+  /// given once: a message that killed one worker can kill one successor, but not all of them.
   bool inherit(std::size_t i) noexcept;
 
-  /// Receives what waits, at most kMessages; the number, 0 when nothing does.
+  /// Receives the waiting datagrams, at most kMessages; returns their number, 0 when none waits.
   std::size_t receive(const Source& source) noexcept;
   [[nodiscard]] ByteView message(std::size_t i) const noexcept;
   [[nodiscard]] Endpoint sender(std::size_t i) const noexcept;
-  /// Where a datagram to a wildcard socket was sent.
+  /// Destination address of a datagram to a wildcard socket.
   [[nodiscard]] std::optional<IpAddress> destination(std::size_t i) const noexcept;
 
   /// Room for the response to message `i`.
   [[nodiscard]] std::span<std::uint8_t> space(std::size_t i) noexcept;
   /// Queues the first `size` octets of space(i) as the response to message `i`.
   void respond(std::size_t i, std::size_t size) noexcept;
-  /// Sends what is queued; the number of responses that the kernel did not take.
+  /// Sends the queued responses; returns the number of responses that the kernel did not take.
   std::size_t send(int socket, bool wildcard) noexcept;
-  /// All that was received is answered, or never will be: nothing is left to a successor.
+  /// Marks the whole batch as answered or dropped: a successor inherits nothing.
   void done() noexcept;
   [[nodiscard]] std::size_t octets_queued() const noexcept { return octets_queued_; }
 
  private:
   // Room for the destination of either family.
-  /// What recvmmsg writes beside the messages. The pointers in it mean something only to the
-  /// process that set them.
+  /// Memory that recvmmsg writes beside the messages. Pointers here are valid only in the process
+  /// that set them.
   struct Record {
     std::uint64_t magic;
     Endpoint local;
     bool wildcard;
-    /// 1 from before recvmmsg until done(). Read by a successor only, when this process is dead; so
-    /// what counts is the order of the instructions, which release keeps.
+    /// 1 from before recvmmsg until done(). Only a successor reads this, after this process is
+    /// dead. Therefore only the order of the instructions matters, which release keeps.
     std::atomic<std::uint32_t> held;
     std::array<mmsghdr, kMessages> in;
     std::array<sockaddr_storage, kMessages> senders;
@@ -93,8 +93,8 @@ class UdpBatch {
 
   std::uint8_t* receive_memory_ = nullptr;
   std::uint8_t* send_memory_ = nullptr;
-  Record* record_ = nullptr;  ///< at first private, then in the file
-  bool inherited_ = false;    ///< the record is a predecessor's
+  Record* record_ = nullptr;  ///< private memory at first, then the file's
+  bool inherited_ = false;    ///< the record comes from the slot's previous worker
   std::array<iovec, kMessages> in_parts_{};
   std::array<mmsghdr, kMessages> out_{};
   std::array<iovec, kMessages> out_parts_{};

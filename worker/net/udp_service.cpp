@@ -44,7 +44,7 @@ void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
   const auto protocol = description.local.address.is_v4() ? udp::v4() : udp::v6();
   asio::error_code error;
   socket->native.assign(protocol, fd.get(), error);
-  if (error && description.orphan) drained_(description.id);  // nobody waits for us
+  if (error && description.orphan) drained_(description.id);  // no client waits on this socket
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   sockets_.push_back(socket);
@@ -102,7 +102,7 @@ void UdpService::wait(const std::shared_ptr<Socket>& socket) {
   });
 }
 
-/// True when the socket was left empty.
+/// Returns true when the socket was left empty.
 bool UdpService::read(const std::shared_ptr<Socket>& socket) {
   if (!core_.attached()) return true;
   for (int batch = 0; batch < kBudget; ++batch) {
@@ -117,7 +117,8 @@ bool UdpService::read(const std::shared_ptr<Socket>& socket) {
   return false;
 }
 
-/// A predecessor of this slot died with requests in hand that came to this address.
+/// Answers the requests that the slot's previous worker received at this address and left
+/// unanswered.
 void UdpService::answer_inherited(const std::shared_ptr<Socket>& socket) {
   if (!core_.attached() || !batch_->inherited(socket->description.local)) return;
   for (std::size_t i = 0; i < UdpBatch::kMessages; ++i) {
@@ -146,8 +147,8 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
   if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
 }
 
-/// Where answers to what `socket` received leave. An orphan may be withdrawn from the network, so
-/// that nothing can be sent through it: our own socket has the same address.
+/// The socket that sends answers to datagrams of `socket`. An orphaned socket may be withdrawn from
+/// the network, so that sending through it fails. The worker's own socket has the same address.
 int UdpService::sender_for(const std::shared_ptr<Socket>& socket) const {
   if (!socket->description.orphan) return socket->native.native_handle();
   const auto own = std::find_if(sockets_.begin(), sockets_.end(), [&](const auto& other) {
@@ -156,8 +157,9 @@ int UdpService::sender_for(const std::shared_ptr<Socket>& socket) const {
   return (own != sockets_.end() ? *own : socket)->native.native_handle();
 }
 
-/// Message `i` and whose it is: the sender's, or that of the client for whom a load balancer sent
-/// it. The response goes to the sender in any case. False: what is no message is dropped.
+/// Separates message `i` from a load balancer's header and finds its client: the sender, or the
+/// client that the header names. The response goes to the sender in any case. Returns false for a
+/// malformed header: the message is dropped.
 bool UdpService::unwrap(std::size_t i, const Socket& socket, ByteView& message,
                         Client& client) const {
   message = batch_->message(i);
@@ -204,8 +206,8 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
                        });
 }
 
-/// Orphans are never waited for: they may be empty for good. Two empty looks with a pause between
-/// them, then they are given back.
+/// Reads an orphaned socket without waiting for it to become readable: it may stay empty for good.
+/// Two empty reads with a pause between them give the socket back.
 void UdpService::check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks) {
   constexpr int kLooks = 2;
   constexpr auto kPause = std::chrono::milliseconds(20);

@@ -13,30 +13,31 @@
 
 namespace pando::worker {
 
-/// Serves the worker's UDP sockets: when one is readable, batches are received, answered and sent
-/// until it is empty or its budget is used; then other handlers of the loop get their turn.
+/// Serves the worker's UDP sockets. A readable socket is received from and answered in batches
+/// until it is empty or its budget is used. Then other handlers of the loop get their turn.
 class UdpService {
  public:
-  /// `drained` is called when an orphan socket was found empty and closed.
+  /// `drained` is called when an orphaned socket was found empty and closed.
   UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained);
   ~UdpService();
 
-  /// Batches lie from now on in memory that outlives the process. Call when attached, before the
-  /// first socket: what a predecessor left there is answered when its socket comes.
+  /// Places later batches in memory that outlives the process. Call when attached, before the first
+  /// socket. A batch of the slot's previous worker is answered when its socket comes.
   void keep_batches(const shm::Reader::Scratch& memory);
   void add(const ipc::SocketDescription& description, Fd socket);
-  /// New id and position of a socket known by its address; false when there is none.
+  /// Sets the new id and position of a socket known by its address; returns false when none has
+  /// that address.
   bool update(const ipc::SocketDescription& description);
-  /// Answers what is queued and closes.
+  /// Answers the queued requests and closes the socket.
   bool close(std::uint32_t id);
-  /// Reads all sockets empty (the worker is leaving).
+  /// Reads all sockets until they are empty (the worker is leaving).
   void drain();
-  /// Own sockets, not orphans, with their descriptors.
+  /// The worker's own sockets with their descriptors, without orphaned sockets.
   [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
 
  private:
   struct Socket;
-  /// Batches of one socket before the others, TCP and the manager get their turn.
+  /// Limit of batches of one socket before other sockets, TCP and the manager get their turn.
   static constexpr int kBudget = 4;
 
   void wait(const std::shared_ptr<Socket>& socket);

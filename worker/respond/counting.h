@@ -13,8 +13,8 @@ namespace pando::worker {
 using CounterArray = std::array<std::atomic<std::uint64_t>, shm::kCountersPerSlot>;
 static_assert(ipc::kCountersUsed <= shm::kCountersPerSlot);
 
-/// The worker's counters. It is the only writer, so a count is a plain relaxed load and store, no
-/// locked instruction; readers elsewhere may be one behind.
+/// The worker's counters. The worker is the only writer, so a count is a plain relaxed load and
+/// store without a locked instruction. Readers in other processes may be one behind.
 class Counting {
  public:
   explicit Counting(CounterArray& counters) noexcept : counters_(&counters) {}

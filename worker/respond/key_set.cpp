@@ -19,7 +19,8 @@ bool KeySet::holds(dns::NameView name) const noexcept {
 std::shared_ptr<const KeySet> make_key_set(ipc::Keys&& keys) {
   auto set = std::make_shared<KeySet>();
   for (auto& key : keys.shared) {
-    // The configuration has no duplicates; a second one would be a manager of another mind.
+    // The configuration has no duplicates; only a manager with a defect could send a second key of
+    // one name.
     [[maybe_unused]] const auto added = set->shared.add(std::move(key));
   }
   set->held = std::move(keys.held);

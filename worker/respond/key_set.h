@@ -9,20 +9,21 @@
 
 namespace pando::worker {
 
-/// The TSIG keys of one configuration as a worker knows them. Immutable: a transfer that is under
-/// way keeps the set it began with.
+/// The TSIG keys of one configuration as a worker knows them. Immutable: a running transfer keeps
+/// the set with which it began.
 struct KeySet {
   dns::TsigKeyring shared;         ///< secrets: for queries and transfers
-  std::vector<ipc::HeldKey> held;  ///< names only, in canonical order: the manager has the secrets
-  std::vector<ipc::CookieSecret> cookie_secrets;  ///< the first signs; none: no cookies
+  std::vector<ipc::HeldKey> held;  ///< names only, in canonical order; the manager has the secrets
+  std::vector<ipc::CookieSecret> cookie_secrets;  ///< the first signs; without any, cookies are off
 
   [[nodiscard]] bool holds(dns::NameView name) const noexcept;
 };
 
-/// Puts together a key list that may come in several packets.
+/// Assembles a key list that may come in several packets.
 class KeyCollector {
  public:
-  /// The finished set when `keys` was the last part; null before. Parts out of order start afresh.
+  /// Returns the finished set when `keys` was the last part, else null. A part out of order starts
+  /// a new list.
   std::shared_ptr<const KeySet> take(ipc::Keys&& keys);
 
  private:

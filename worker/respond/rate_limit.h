@@ -10,7 +10,7 @@
 
 namespace pando::worker {
 
-/// What a response says, as far as rate limiting tells responses apart.
+/// Kinds of response that rate limiting counts separately.
 enum class ResponseClass : std::uint8_t {
   kAnswer,
   kReferral,
@@ -19,10 +19,10 @@ enum class ResponseClass : std::uint8_t {
   kError,
 };
 
-/// Class of an answer and where it comes from: the owner of what answers, the cut of a referral,
-/// the zone alone for what does not exist. All names that one wildcard or one DNAME answers, and
-/// all names that a zone does not have, count as one, so changing the question is no way around;
-/// nor is an update, since a name stays when its record is written anew.
+/// Class of an answer and its origin: the owner of the answering record, the cut of a referral, the
+/// zone alone for names that do not exist. All names that one wildcard or DNAME answers count as
+/// one, as do all names that a zone lacks. Changing the question therefore evades nothing. An
+/// update resets nothing either, since the name stays when its record is rewritten.
 struct ResponseKind {
   ResponseClass response_class = ResponseClass::kError;
   std::uint32_t zone = 0;  ///< ZoneView::side_index()
@@ -33,23 +33,24 @@ struct ResponseKind {
 
 /// Response rate limiting: a flood of questions with a forged source address must not become a
 /// flood of responses to that address. Responses of one kind to one client prefix are counted for a
-/// second at a time. One per worker, its table of fixed size and made when first needed; when more
-/// accounts are open than it holds, those with the fewest responses are forgotten, which lets
-/// responses out rather than holds them back.
+/// second at a time.
+/// Each worker has one limiter; its table has a fixed size and is allocated at first use. A full
+/// table forgets the accounts with the fewest responses, which sends responses rather than
+/// withholds them.
 class RateLimiter {
  public:
   enum class Verdict : std::uint8_t {
     kSend,
-    kSlip,  ///< over the limit: send it truncated, so that a real client comes back by TCP
+    kSlip,  ///< over the limit: send the response truncated, so that a real client retries by TCP
     kDrop,
   };
 
-  /// With a random seed, so that nobody can choose addresses whose accounts collide.
+  /// Uses a random seed, so that nobody can choose addresses whose accounts collide.
   RateLimiter() noexcept;
   explicit RateLimiter(std::uint64_t seed) noexcept : seed_(seed) {}
 
-  /// Counts one UDP response of `kind` to `client` in second `now` and says what becomes of it.
-  /// `settings.responses` is not 0.
+  /// Counts one UDP response of `kind` to `client` in second `now` and returns the verdict.
+  /// `settings.responses` must not be 0.
   Verdict judge(const zone::RateLimit& settings, const IpAddress& client, const ResponseKind& kind,
                 std::uint64_t now);
 
@@ -70,7 +71,7 @@ class RateLimiter {
   std::unique_ptr<std::array<Set, kSets>> table_;
 };
 
-/// Addresses that are never limited.
+/// True for addresses that are never limited.
 [[nodiscard]] bool is_exempt(const zone::RateLimit& settings, const IpAddress& client) noexcept;
 
 }  // namespace pando::worker

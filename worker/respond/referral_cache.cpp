@@ -8,7 +8,7 @@ std::uint64_t ReferralCache::tag_of(const Key& key) noexcept {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
   const std::uint64_t state = (key.data_version << 1 | (key.dnssec_ok ? 1U : 0U)) * kOdd;
   const std::uint64_t tag = ((dns::hash_name(key.cut) ^ key.zone) + state) * kOdd;
-  return tag >> 32 | std::uint64_t{1} << 32;  // 0 is nobody's
+  return tag >> 32 | std::uint64_t{1} << 32;  // never 0, which marks an empty place
 }
 
 dns::MessageTemplate::Put ReferralCache::put(const Key& key,
@@ -27,7 +27,7 @@ bool ReferralCache::wants(const Key& key) noexcept {
   if (places_.empty()) places_.resize(kPlaces);
   const std::uint64_t tag = tag_of(key);
   Place& place = places_[tag % kPlaces];
-  if (place.tag == tag) return false;  // it is here, and did not fit
+  if (place.tag == tag) return false;  // the entry is cached, but did not fit
   return std::exchange(place.missed, tag) == tag;
 }
 
@@ -42,7 +42,8 @@ void ReferralCache::keep(const Key& key, const Answer& answer, const dns::Questi
   std::size_t required = 0;
   for (const worker::Entry& entry : answer.additional)
     if (entry.need == Need::kRequired) ++required;
-  // Optional RRsets are left out silently when they do not fit, but then not all are there.
+  // Optional RRsets are left out silently when they do not fit. An incomplete referral is not
+  // cached.
   if (ends.size() != answer.additional.size() + 1) return;
   auto referral = dns::MessageTemplate::from(writer.finish(), ends, required);
   if (!referral) return;

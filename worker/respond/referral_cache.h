@@ -11,12 +11,13 @@
 
 namespace pando::worker {
 
-/// Referrals as they were written, to be put behind the next question below the same cut: the
-/// servers of a large delegation need a search for each of their names, and nearly all queries to a
-/// root or TLD server ask for the same few delegations again and again.
+/// Rendered referrals that can be put behind the next question below the same cut. The name
+/// compression of a large delegation searches for each server's name. Nearly all queries to a root
+/// or TLD server ask for the same few delegations.
 ///
-/// One per worker. A table of fixed size, each delegation having one place in it; what is asked for
-/// only once in a while (`wants`) displaces nothing. An entry belongs to one state of the zone's
+/// One cache per worker. The table has a fixed size, and each delegation has one place in it. A
+/// delegation that is rarely asked for (`wants`) displaces nothing. An entry belongs to one state
+/// of the zone's data, so a change of the zone needs no clean-up.
 /// data, so a change of the zone needs no clean-up.
 class ReferralCache {
  public:
@@ -27,16 +28,16 @@ class ReferralCache {
     dns::NameView cut;
   };
 
-  /// Puts the referral behind the writer's question, which is at or below the cut. kNothing: it is
-  /// not here, or its NS RRset does not fit.
+  /// Puts the referral behind the writer's question, which is at or below the cut. kNothing: the
+  /// referral is not cached, or its NS RRset does not fit.
   dns::MessageTemplate::Put put(const Key& key, dns::MessageWriter& writer) const noexcept;
-  /// True for a delegation that was missed twice with nothing else at its place in between.
+  /// Returns true for a delegation that was missed twice in a row at its place.
   [[nodiscard]] bool wants(const Key& key) noexcept;
-  /// Keeps `answer`, the whole referral as the answer to `question`, which asks for the cut's name.
+  /// Caches `answer`, the whole referral for `question`, which asks for the cut's name.
   void keep(const Key& key, const Answer& answer, const dns::Question& question);
 
  private:
-  static constexpr std::size_t kPlaces = 1024;  // of 1.4 KB each at most
+  static constexpr std::size_t kPlaces = 1024;  // places of at most 1.4 KB each
   struct Entry {
     Bytes cut;  // in lower case
     std::uint32_t zone;
@@ -44,13 +45,13 @@ class ReferralCache {
     dns::MessageTemplate referral;
   };
   struct Place {
-    std::uint64_t tag = 0;     // of the entry; 0 = none
-    std::uint64_t missed = 0;  // last
+    std::uint64_t tag = 0;     // tag of the entry; 0 = none
+    std::uint64_t missed = 0;  // tag of the last miss
     std::unique_ptr<Entry> entry;
   };
   static std::uint64_t tag_of(const Key& key) noexcept;
 
-  std::vector<Place> places_;  // made when first wanted
+  std::vector<Place> places_;  // allocated at the first miss
   Bytes space_;
 };
 

@@ -90,9 +90,9 @@ class RecordWalk {
   bool has_tsig_ = false;
 };
 
-/// For a message that cannot be answered but with an error: RFC 6891 §7 wants an OPT in that, too,
-/// when there was one. Whatever the sections really are, they are read as records as far as that
-/// goes; true when all of it could be.
+/// Parses the OPT of a message that can only be answered with an error: RFC 6891 §7 wants an OPT in
+/// that answer, too. The sections are read as records whatever the opcode. Returns true when all of
+/// them could be read.
 bool look_for_opt(dns::MessageReader& reader, Request& request) {
   for (std::uint16_t i = 0; i < request.header.qdcount; ++i)  // each takes 5 octets or more
     if (!reader.question()) return false;

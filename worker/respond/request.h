@@ -11,7 +11,7 @@
 
 namespace pando::worker {
 
-/// Where a request came from and how.
+/// Addresses and transport of a request.
 struct Client {
   Endpoint remote;
   Endpoint local;
@@ -20,7 +20,7 @@ struct Client {
   [[nodiscard]] bool is_udp() const noexcept { return transport == ipc::Transport::kUdp; }
 };
 
-/// A request taken apart. Views point into the message.
+/// A parsed request. Views point into the message.
 struct Request {
   ByteView message;
   dns::Header header;
@@ -32,7 +32,7 @@ struct Request {
   std::optional<dns::Serial> client_serial;
 };
 
-/// What taking a request apart came to: go on, drop it silently, or answer `rcode`.
+/// Result of parsing: continue, drop the request silently, or answer `rcode`.
 struct ParseOutcome {
   enum class Kind : std::uint8_t { kGood, kDrop, kError } kind = Kind::kGood;
   dns::Rcode rcode = dns::Rcode::kNoError;
@@ -42,12 +42,12 @@ struct ParseOutcome {
 /// - shorter than a header, or a response: dropped (answers to answers would never end);
 /// - opcodes other than QUERY, NOTIFY, UPDATE: NOTIMP (RFC 8906 §3.1.5; DSO: RFC 8490 §5.1.1);
 /// - QDCOUNT other than 1: FORMERR (RFC 9619 §4; UPDATE: RFC 2136 §3.1.1; NOTIFY: RFC 1996 §3.7),
-///   but for the query without a question that asks for a server cookie (RFC 7873 §5.4);
-/// - a second OPT, or one outside the additional section: FORMERR (RFC 6891 §6.1.1);
+/// except the query without a question that asks for a server cookie (RFC 7873 §5.4);
+/// - a second OPT, or an OPT outside the additional section: FORMERR (RFC 6891 §6.1.1);
 /// - EDNS version above 0: BADVERS (RFC 6891 §6.1.3);
 /// - a TSIG anywhere but last: FORMERR (RFC 8945 §5.1);
 /// - records cut short, or octets behind the last: FORMERR.
-/// `request` holds what was understood before an error, so that the response can echo it.
+/// `request` keeps the parts parsed before an error, so that the response can echo them.
 ParseOutcome parse_request(ByteView message, Request& request);
 
 }  // namespace pando::worker

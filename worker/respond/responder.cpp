@@ -25,8 +25,9 @@ struct Refusal {
   Ede detail;
 };
 
-/// Question types that cannot be asked for. FORMERR: what is never a QTYPE (RFC 9824 §3.2 for
-/// NXNAME); NOTIMP: meta queries of other services (RFC 2930 TKEY, RFC 883 MAILA and MAILB).
+/// Refuses question types that cannot be asked for. FORMERR: types that are never a QTYPE (RFC 9824
+/// §3.2 for NXNAME). NOTIMP: meta queries of other services (RFC 2930 TKEY, RFC 883 MAILA and
+/// MAILB).
 std::optional<Refusal> refuse_type(RRType type) {
   const auto number = static_cast<std::uint16_t>(type);
   if (type == RRType::kOPT || type == RRType::kTSIG || type == RRType::kNXNAME || number == 0)
@@ -37,7 +38,8 @@ std::optional<Refusal> refuse_type(RRType type) {
   return std::nullopt;
 }
 
-/// The response's header: what RFC 1035 §4.1.1 says is copied, and CD (RFC 6840 §5.9 lets us).
+/// The response's header: copies the fields that RFC 1035 §4.1.1 names, and CD (permitted by RFC
+/// 6840 §5.9).
 dns::Header response_header(const dns::Header& request, bool authoritative) {
   dns::Header header;
   header.id = request.id;
@@ -53,7 +55,7 @@ bool name_is(const dns::Name& name, std::string_view wire) {
   return name == dns::NameView(reinterpret_cast<const std::uint8_t*>(wire.data()), wire.size());
 }
 
-/// Any rule that could let this address in, whatever the key.
+/// True when some rule could admit this address, whatever the key.
 bool address_may_pass(const zone::Acl& acl, const IpAddress& address) {
   return std::any_of(acl.begin(), acl.end(), [&](const zone::AclRule& rule) {
     return !rule.deny && (!rule.address || rule.address->contains(address));
@@ -179,9 +181,10 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   if (zone && question.type == RRType::kSOA && asks(dns::kOptionExpire) && answer_.aa &&
       question.name == zone.apex())
     expire_ = expire_of(zone, *rules);
-  // RFC 9660 §3.2: also with referrals, name errors and failures; of data that there is.
+  // RFC 9660 §3.2: also with referrals, name errors and failures, but only for loaded zones.
   if (asks(dns::kOptionZoneVersion) && zone && zone.loaded()) version_of_ = zone;
-  // RFC 1035 §6.2: an answer to class ANY is never authoritative, other classes might have more.
+  // RFC 1035 §6.2: an answer to class ANY is never authoritative, since other classes might have
+  // more records.
   if (question.rr_class == RRClass::kANY) answer_.aa = false;
   dns::MessageWriter writer = new_response(answer_.aa);
   const dns::OptBuilder opt = make_opt(answer_.rcode);
@@ -194,8 +197,8 @@ Outcome Responder::answer_zone(const Client& client, const zone::ZoneView& zone,
   return finished(writer, opt, answer_.rcode);
 }
 
-/// True when a server's name ends with more of QNAME than the cut, and would be written shorter in
-/// this very message than in a kept one: it may fit then.
+/// True when a server's name shares more of its end with QNAME than the cut. Compression makes that
+/// name shorter in this message than in the cached referral, so it may fit here.
 bool Responder::names_below_cut_help(const zone::RecordView& cut, dns::NameView cut_name) const {
   const dns::NameView qname = request_.question.name.view();
   const std::size_t deeper = qname.label_count() - cut_name.label_count();
@@ -204,7 +207,7 @@ bool Responder::names_below_cut_help(const zone::RecordView& cut, dns::NameView 
   return cut.find(RRType::kNS).has_name_at_or_below(child);
 }
 
-/// A referral as it was written before, or written now; true when it had to be truncated.
+/// Puts the cached referral, or renders it now; returns true when the referral was truncated.
 bool Responder::put_referral(const zone::ZoneView& zone, const ResolveOptions& options,
                              dns::MessageWriter& writer) {
   const ReferralCache::Key key{zone.side_index(), zone.data_version(), options.dnssec_ok,
@@ -232,8 +235,8 @@ bool Responder::put_referral(const zone::ZoneView& zone, const ResolveOptions& o
   return truncated;
 }
 
-/// What becomes of an answer that is over its client's rate limit. A client that has proven its
-/// address (TCP, a valid cookie, a signature) is no victim of somebody who forges it.
+/// Decides on an answer above its client's rate limit. A client that has proven its address (TCP, a
+/// valid cookie, a signature) is not the victim of a forged address.
 std::optional<Outcome> Responder::limit_rate(const Client& client, const zone::ZoneView& zone) {
   const zone::RateLimit& rules = settings_->rate_limit;
   if (rules.responses == 0 || !client.is_udp()) return std::nullopt;
@@ -254,8 +257,8 @@ std::optional<Outcome> Responder::limit_rate(const Client& client, const zone::Z
   return finished(writer, make_opt(answer_.rcode), answer_.rcode);
 }
 
-/// RFC 4892 §3: who am I; by custom also which version. Nothing is told that the configuration does
-/// not say.
+/// RFC 4892 §3: the server's identity; by custom also its version. A value that the configuration
+/// does not set is refused.
 Outcome Responder::answer_chaos() {
   using namespace std::string_view_literals;
   const dns::Question& question = request_.question;
@@ -296,8 +299,8 @@ Outcome Responder::start_transfer(const Client& client) {
   if (!zone.loaded()) return refuse_transfer(Rcode::kServFail, Ede::kNotReady);
   if (expired(zone)) return refuse_transfer(Rcode::kServFail, Ede::kInvalidData);
   if (asks(dns::kOptionExpire)) expire_ = expire_of(zone, *rules);
-  // RFC 1995 §2: a client that is up to date gets one SOA. §4: so does one that asks over UDP when
-  // the differences do not fit there.
+  // RFC 1995 §2: a client that is up to date gets one SOA. §4: so does a client over UDP when the
+  // difference sequences do not fit there.
   const bool current = incremental && !zone.serial().ahead_of(*request_.client_serial);
   if (current) return answer_soa(zone);
   if (client.is_udp()) return answer_difference(zone);
@@ -310,7 +313,7 @@ Outcome Responder::refuse_transfer(Rcode rcode, Ede detail) {
   return error(rcode, detail);
 }
 
-/// The differences in one datagram, if they fit.
+/// Puts the difference sequences into one datagram, if they fit.
 Outcome Responder::answer_difference(const zone::ZoneView& zone) {
   auto stream = DifferenceStream::since(zone, *request_.client_serial);
   if (!stream) return answer_soa(zone);
@@ -364,7 +367,7 @@ bool Responder::expired(const zone::ZoneView& zone) const {
   return at != 0 && at <= now_;  // the manager keeps it 0 for primary zones
 }
 
-/// RFC 7314 §3.3: a primary tells the SOA's EXPIRE, a secondary what is left of it.
+/// RFC 7314 §3.3: a primary sends the SOA's EXPIRE, a secondary the remaining time.
 std::optional<std::uint32_t> Responder::expire_of(const zone::ZoneView& zone,
                                                   const DecodedZoneSettings& rules) const {
   const ByteView soa = zone.soa().first_rdata();
@@ -390,7 +393,8 @@ Outcome Responder::handle_update(const Client& client) {
   const bool for_primary = secondary && passes_on(rules->settings, client);
   const bool for_manager = for_primary || (rules != nullptr && !secondary &&
                                            forwardable(rules->settings.allow_update, client));
-  // What is passed on to a primary may be signed with any key: it may be known there alone.
+  // A request forwarded to a primary may be signed with any key: perhaps the primary alone has that
+  // key.
   if (for_primary)
     held_ = request_.tsig && keys_->holds(request_.tsig->key_name);
   else if (auto failed = check_signature(!for_manager))
@@ -398,12 +402,14 @@ Outcome Responder::handle_update(const Client& client) {
   if (question.type != RRType::kSOA) return error(Rcode::kFormErr);  // RFC 2136 §3.1.1
   if (!zone) return error(Rcode::kNotAuth, Ede::kNotAuthoritative);
   if (rules == nullptr) return error(Rcode::kServFail);
-  // RFC 2136 §6 lets a secondary forward; one that does not says REFUSED, as BIND does.
+  // RFC 2136 §6 lets a secondary forward; a secondary that does not forward answers REFUSED, as
+  // BIND does.
   if (!for_manager) return error(Rcode::kRefused, Ede::kProhibited);
   return forward_or_fail(ipc::ForwardKind::kUpdate);
 }
 
-/// The manager's UpdateService::to_forward() is the judge; this keeps away what it would refuse.
+/// Filters requests that the manager would refuse; the manager's UpdateService::to_forward()
+/// decides.
 bool Responder::passes_on(const zone::ZoneSettings& rules, const Client& client) const {
   if (!rules.forward_updates) return false;
   if (request_.tsig && rules.allow_update.empty()) return true;
@@ -420,13 +426,13 @@ Outcome Responder::handle_notify(const Client& client) {
   if (auto failed = check_signature(!for_manager)) return *failed;
   if (!zone) return error(Rcode::kNotAuth, Ede::kNotAuthoritative);
   if (rules == nullptr) return error(Rcode::kServFail);
-  if (!secondary) return error(Rcode::kNotAuth);  // the zone's data come from here; as from Knot
+  if (!secondary) return error(Rcode::kNotAuth);  // this server is the primary; as Knot
   if (!for_manager) return error(Rcode::kRefused, Ede::kProhibited);
   return forward_or_fail(ipc::ForwardKind::kNotify);
 }
 
-/// Whether the manager may come to another result than "refused", or has to sign that. The key's
-/// name is only claimed here; the manager verifies.
+/// True when the manager may reach another result than "refused", or has to sign the refusal. The
+/// key's name is only claimed here; the manager verifies the signature.
 bool Responder::forwardable(const zone::Acl& rules, const Client& client) const {
   if (zone::could_allow(rules, client.remote.address, key_name())) return true;
   return request_.tsig && address_may_pass(rules, client.remote.address);
@@ -440,10 +446,10 @@ Outcome Responder::forward_or_fail(ipc::ForwardKind kind) {
   return {Action::kForward, 0, kind};
 }
 
-/// There is nobody to be asked. RFC 1996 §3.6: a NOTIFY over UDP is sent again while it has no
-/// answer, and any answer is the end of that, so there is none.
+/// Answers a request that needs an absent manager. RFC 1996 §3.6: any answer to a NOTIFY over UDP
+/// ends its repetition, so such a NOTIFY gets none.
 Outcome Responder::not_ready() {
-  held_ = false;  // nobody can sign it
+  held_ = false;  // without the manager the answer cannot be signed
   counting_.add(Counter::kForwardsFailed);
   if (udp_ && request_.header.opcode == Opcode::kNotify) {
     counting_.add(Counter::kDropped);
@@ -455,9 +461,9 @@ Outcome Responder::not_ready() {
 // Signatures
 // ---------------------------------------------------------------------------------------
 
-/// RFC 8945 §5.2. With a key of the manager's nothing is verified here, and nothing leaves before
-/// the manager has. UPDATE and NOTIFY that it judges (`verify_here` false) are verified there in
-/// any case; only an unknown key is answered at once.
+/// RFC 8945 §5.2. The manager verifies signatures of the keys that only it has; no answer is sent
+/// before. UPDATE and NOTIFY for the manager (`verify_here` false) are verified there in any case.
+/// Only an unknown key is answered at once.
 std::optional<Outcome> Responder::check_signature(bool verify_here) {
   if (!request_.tsig) return std::nullopt;
   held_ = keys_->holds(request_.tsig->key_name);
@@ -486,8 +492,8 @@ std::size_t Responder::signature_room() const noexcept {
 // Messages
 // -----------------------------------------------------------------------------------------
 
-/// RFC 6891 §6.2.3 to §6.2.5: the smaller of what the client takes and what we send; below 512
-/// counts as 512.
+/// RFC 6891 §6.2.3 to §6.2.5: the smaller of the client's and this server's limits; a limit below
+/// 512 counts as 512.
 std::size_t Responder::limit() const noexcept {
   if (!udp_) return std::min(space_.size(), dns::kMaxMessageOctets);
   if (!request_.edns) return kPlainUdpOctets;
@@ -529,7 +535,8 @@ dns::OptBuilder Responder::make_opt(Rcode rcode) const {
   return opt;
 }
 
-/// A client with a valid cookie is where it says (RFC 7873 §5.2.5): no flood comes from there.
+/// A valid cookie proves the client's address (RFC 7873 §5.2.5), so the error cannot flood a
+/// victim.
 bool Responder::may_send_error() noexcept {
   const bool known = cookie_ && cookie_->state == dns::CookieState::kValid;
   return known || error_limit_.allow(now_);
@@ -559,7 +566,7 @@ Outcome Responder::finished(dns::MessageWriter& writer, const dns::OptBuilder& o
   counting_.rcode(static_cast<std::uint16_t>(rcode));
   if (held_) {
     Outcome outcome = forward_or_fail(ipc::ForwardKind::kSignedQuery);
-    if (outcome.action == Action::kForward) outcome.size = size;  // else it is another message
+    if (outcome.action == Action::kForward) outcome.size = size;  // a failure has its own message
     return outcome;
   }
   if (session_) {

@@ -24,12 +24,12 @@ namespace pando::worker {
 /// Smallest space that handle() may be given, hence the largest UDP response.
 inline constexpr std::size_t kUdpSpace = 4096;
 
-/// What becomes of a request.
+/// Next step for a request.
 enum class Action : std::uint8_t {
   kDrop,      ///< nothing is sent
   kRespond,   ///< send the octets in the space
   kForward,   ///< ask the manager; for kSignedQuery the space holds the unsigned response
-  kTransfer,  ///< start the transfer that take_transfer() gives
+  kTransfer,  ///< start the transfer that take_transfer() returns
 };
 struct Outcome {
   Action action = Action::kDrop;
@@ -37,14 +37,14 @@ struct Outcome {
   ipc::ForwardKind forward = ipc::ForwardKind::kUpdate;
 };
 
-/// A zone transfer that was asked for and is allowed.
+/// An allowed zone transfer.
 struct TransferPlan {
   dns::Header header;  ///< of the request
   dns::Question question;
   dns::Name apex;
   bool edns = false;
-  std::uint16_t udp_payload = 0;        ///< ours, for the OPT record
-  std::optional<std::uint32_t> expire;  ///< RFC 7314: seconds, when it was asked for
+  std::uint16_t udp_payload = 0;        ///< this server's size, for the OPT record
+  std::optional<std::uint32_t> expire;  ///< RFC 7314: seconds, when the client asked
   std::optional<dns::Serial> since;     ///< IXFR: the client's version
   /// Signs the messages here; empty when unsigned or when the manager signs.
   std::optional<dns::TsigSession> session;
@@ -53,7 +53,8 @@ struct TransferPlan {
 };
 
 /// Everything between a request's octets and a response's, without sockets, clocks or logs. One per
-/// worker; begin() once a batch, while a version is pinned, then handle() for each request.
+/// worker. begin() is called once a batch, while a version is pinned, then handle() for each
+/// request.
 class Responder {
  public:
   /// Gives a zone's entry of the unversioned side table, or null.
@@ -62,8 +63,8 @@ class Responder {
   Responder(CounterArray& counters, SideTable side);
 
   void set_keys(std::shared_ptr<const KeySet> keys);
-  /// `now`: seconds since 1970, one coarse time for the batch. `manager`: whether it is there to
-  /// be asked.
+  /// `now`: seconds since 1970, one coarse time for the batch. `manager`: whether the manager is
+  /// connected.
   void begin(const zone::StoreView& snapshot, std::uint64_t now, bool manager);
   [[nodiscard]] const zone::ServerSettings& settings() const noexcept { return *settings_; }
 
@@ -94,7 +95,7 @@ class Responder {
   [[nodiscard]] bool passes_on(const zone::ZoneSettings& rules, const Client& client) const;
   [[nodiscard]] bool forwardable(const zone::Acl& rules, const Client& client) const;
 
-  /// What a TSIG in the request leads to before the request is looked at any further.
+  /// Verifies a TSIG before any other part of the request counts; a value ends the request.
   std::optional<Outcome> check_signature(bool verify_here);
   [[nodiscard]] const dns::Name* key_name() const noexcept;
 
@@ -131,20 +132,21 @@ class Responder {
   Request request_;
   bool udp_ = false;
   std::span<std::uint8_t> space_;
-  std::optional<dns::TsigSession> session_;  // verified, or to sign an error
-  bool held_ = false;                        // signed with a key of the manager's
+  std::optional<dns::TsigSession> session_;  // a verified session, or one that signs an error
+  bool held_ = false;                        // signed with a key that only the manager has
   std::optional<std::uint32_t> expire_;
-  zone::ZoneView version_of_;  // the zone whose version was asked for; none: not told
+  zone::ZoneView version_of_;  // zone for the ZONEVERSION option; none: option not sent
   std::optional<dns::CookieReply> cookie_;
   Answer answer_;
   TransferPlan plan_;
 };
 
-/// SERVFAIL for a request that cannot be done now; 0 when it cannot be answered at all.
+/// Makes a SERVFAIL for a request that cannot be served now; 0 when the request cannot be answered
+/// at all.
 std::size_t make_servfail(ByteView request, std::span<std::uint8_t> space);
 
-/// What its client is told of a request whose forwarding failed: SERVFAIL, and nothing (0) of a
-/// NOTIFY over UDP, which is repeated only while there is no answer (RFC 1996 §3.6).
+/// The answer to a request whose forwarding failed: SERVFAIL. A NOTIFY over UDP gets no answer (0),
+/// since a primary repeats it only while there is no answer (RFC 1996 §3.6).
 std::size_t make_failure(const ipc::Forward& request, std::span<std::uint8_t> space);
 
 }  // namespace pando::worker

@@ -11,7 +11,7 @@ bool matches_everybody(const zone::Acl& acl) {
   return !first.deny && !first.key && any_address;
 }
 
-/// "0.0.0.0/0" and "::/0" side by side, the configuration's way to say everybody.
+/// True for "0.0.0.0/0" and "::/0" side by side: the configuration's way to admit everybody.
 bool both_families(const zone::Acl& acl) {
   bool v4 = false;
   bool v6 = false;

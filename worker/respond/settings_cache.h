@@ -12,20 +12,20 @@ namespace pando::worker {
 /// Zone settings in decoded form.
 struct DecodedZoneSettings {
   zone::ZoneSettings settings;
-  bool everybody_may_query = false;  ///< no rule to look at on the query path
+  bool everybody_may_query = false;  ///< the query path need not check any rule
 };
 
-/// Settings lie in the store in flat form; this keeps them decoded by their tags, so that the query
-/// path neither decodes nor allocates once a zone's rules have been seen.
+/// Keeps settings, which are flat in the store, decoded by their tags. Once a zone's rules were
+/// seen, the query path neither decodes nor allocates.
 class SettingsCache {
  public:
-  /// Settings of a version's server part; the last ones again when they cannot be read.
+  /// Settings of a version's server part; the previous ones when these cannot be read.
   const zone::ServerSettings& server(const zone::StoreView& snapshot);
   /// Null when the stored form is damaged. Valid until the next call.
   const DecodedZoneSettings* zone(const zone::ZoneView& zone);
 
  private:
-  /// Distinct rule sets are few (templates); hostile growth is not possible, but forgetting is
+  /// Distinct rule sets are few (templates), and clients cannot add any. Forgetting all of them is
   /// cheap.
   static constexpr std::size_t kMaxEntries = 4096;
 

@@ -11,10 +11,10 @@ using dns::RRClass;
 using dns::RRType;
 using dns::Section;
 
-/// Room for a TSIG record with the longest name, algorithm and MAC (RFC 8945 §4.2); also when the
-/// manager signs.
+/// Space for a TSIG record with the longest name, algorithm and MAC (RFC 8945 §4.2), whether worker
+/// or manager signs.
 constexpr std::size_t kSignatureRoom = 255 + 10 + 26 + 16 + 64 + 6;
-/// A message is built and copied in one go; smaller ones keep the pauses between UDP batches short.
+/// A message is built and copied in one turn; the limit keeps pauses between UDP batches short.
 constexpr std::size_t kMessageOctets = 32U << 10;
 
 std::array<std::uint8_t, 2> covered_type(RRType type) {
@@ -23,7 +23,7 @@ std::array<std::uint8_t, 2> covered_type(RRType type) {
   return octets;
 }
 
-/// The record that opens and closes a transfer.
+/// Writes the SOA record that opens and closes a transfer.
 bool write_soa(dns::MessageWriter& writer, const zone::ZoneView& zone) {
   const zone::RRsetView soa = zone.soa();
   return writer.put_record(Section::kAnswer, zone.apex(), RRType::kSOA, RRClass::kIN,
@@ -84,8 +84,8 @@ ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
     if (!whole) return fresh ? Step::kStuck : Step::kMore;
     current_ = {};
   }
-  // Where the store is damaged the walk ends early; a zone that lacks something must not look
-  // whole.
+  // In a damaged store the walk ends early. An incomplete zone must not look complete to the
+  // client.
   if (records_ != zone_.record_count()) return Step::kStuck;
   if (put_soa(writer)) return Step::kDone;
   return fresh ? Step::kStuck : Step::kMore;
@@ -97,7 +97,7 @@ bool ZoneStream::put_soa(dns::MessageWriter& writer) {
   return true;
 }
 
-/// All of the current owner's records that are not written yet; false when the message is full.
+/// Writes the current owner's remaining records; returns false when the message is full.
 bool ZoneStream::put_record(dns::MessageWriter& writer, bool fresh) {
   std::size_t part = 0;
   bool fits = true;
@@ -115,8 +115,8 @@ bool ZoneStream::put_record(dns::MessageWriter& writer, bool fresh) {
   return fits;
 }
 
-/// The data or the signatures of one RRset. Whole, or, when even an empty message is too small for
-/// them, record by record.
+/// Writes the data or the signatures of one RRset: as a whole, or record by record when an empty
+/// message is too small for the whole.
 bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
                           bool fresh) {
   // The apex' SOA opens and closes the transfer and must not stand between (RFC 5936 §2.2).
@@ -219,7 +219,7 @@ StreamStep TransferOut::fill(dns::MessageWriter& writer) {
 dns::MessageWriter TransferOut::new_message(std::span<std::uint8_t> space) {
   dns::MessageWriter writer(space, std::min(space.size(), kMessageOctets));
   writer.put_header(plan_.header);
-  writer.keep_case();  // the client is to serve the same zone
+  writer.keep_case();  // the client will serve the same zone
   if (messages_ > 0) return writer;
   // RFC 5936 §2.2.1: the first message repeats the question, later ones may leave it out.
   const dns::Question& question = plan_.question;
@@ -230,7 +230,7 @@ dns::MessageWriter TransferOut::new_message(std::span<std::uint8_t> space) {
 TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& size,
                                     std::uint64_t now) {
   if (stream_.index() == 0 || version_.revoked()) return Step::kFailed;
-  // A record may be larger than the usual message: then one message takes as much as there can be.
+  // A record may exceed the usual message size; this message then uses all of the space.
   dns::MessageWriter writer = new_message(space);
   dns::OptBuilder opt(plan_.udp_payload, dns::Rcode::kNoError, false);
   if (plan_.expire) opt.add_expire(*plan_.expire);

@@ -36,15 +36,15 @@ class HeldVersion {
   std::size_t lease_;
 };
 
-/// What filling a message with a transfer's records came to.
+/// Result of filling a message with a transfer's records.
 enum class StreamStep : std::uint8_t {
   kMore,   ///< the message is full
   kDone,   ///< the closing SOA is written
   kStuck,  ///< a record does not fit into an empty message, or the zone is damaged
 };
 
-/// Gives the records of a zone in the order of a full transfer: SOA, everything else in the order
-/// of the store, SOA (RFC 5936 §2.2). Writes as many as fit into one message at a time.
+/// Writes the records of a zone in the order of a full transfer: SOA, all other records in the
+/// order of the store, SOA (RFC 5936 §2.2). Each fill() writes as many as fit into one message.
 class ZoneStream {
  public:
   using Step = StreamStep;
@@ -64,21 +64,21 @@ class ZoneStream {
   zone::ZoneView::Cursor cursor_;
   zone::RecordView current_;
   dns::Name owner_;
-  std::size_t parts_done_ = 0;    ///< of the current owner: each RRset has data and signatures
+  std::size_t parts_done_ = 0;    ///< of the current owner; an RRset has data and signatures
   std::size_t singles_done_ = 0;  ///< records of a part too large for one message
   std::uint64_t records_ = 0;
   bool begun_ = false;
   bool at_end_ = false;
 };
 
-/// Gives a zone's differences since some serial in the order of an incremental transfer: the new
-/// SOA, then of each difference the old SOA, what goes out, its new SOA, what comes in, and the new
-/// SOA again (RFC 1995 §4).
+/// Writes a zone's changesets since some serial in the order of an incremental transfer. The new
+/// SOA comes first. Each difference sequence has the old SOA, removed records, its new SOA and
+/// added records. The new SOA ends the transfer (RFC 1995 §4).
 class DifferenceStream {
  public:
   using Step = StreamStep;
-  /// Nullopt when the zone's history does not reach back to `since`, or when the differences have
-  /// more records than the zone: then a full transfer is the better answer (RFC 1995 §2).
+  /// Nullopt when the zone's history does not reach back to `since`, or when the changesets have
+  /// more records than the zone. A full transfer is the better answer then (RFC 1995 §2).
   static std::optional<DifferenceStream> since(const zone::ZoneView& zone, dns::Serial since);
   Step fill(dns::MessageWriter& writer);
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
@@ -100,13 +100,13 @@ class TransferOut {
   TransferOut(TransferPlan plan, HeldVersion version, const Client& client);
 
   enum class Step : std::uint8_t { kMessage, kLastMessage, kFailed };
-  /// Builds the next message in `space` (65,535 octets), signed when the key is here. kFailed: the
-  /// lease was revoked, the zone has gone or is damaged, or a record does not fit.
+  /// Builds the next message in `space` (65,535 octets), signed when the worker has the key.
+  /// kFailed: the lease was revoked, the zone is gone or damaged, or a record does not fit.
   Step next(std::span<std::uint8_t> space, std::size_t& size, std::uint64_t now);
 
-  /// Signed by the manager: the messages go there first.
+  /// True when the manager signs: each message goes to the manager first.
   [[nodiscard]] bool held_key() const noexcept { return !plan_.held_request.empty(); }
-  /// The request's octets before the first message, then nothing.
+  /// Returns the request's octets at the first call, then nothing.
   [[nodiscard]] Bytes take_request();
   [[nodiscard]] bool incremental() const noexcept {
     return std::holds_alternative<DifferenceStream>(stream_);
