@@ -14,12 +14,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The image holds back this much at most, or this part of the store, before the next checkpoint.
+/// A checkpoint is due when the image holds back this many chunks, or this part of the store if
+/// that is more.
 constexpr std::uint64_t kLeastHeld = (std::uint64_t{32} << 20) / shm::kChunkBytes;
 constexpr std::uint64_t kHeldPart = 8;
-/// So many times that while checkpoints fail.
+/// Multiple of that limit that is tolerated while checkpoints fail.
 constexpr std::uint64_t kHeldFactor = 2;
-/// Workers that are alive have let go of an image by then.
+/// Time in which live workers let go of an image.
 constexpr std::chrono::seconds kWorkersLook{5};
 
 template <class Unit>
@@ -79,22 +80,22 @@ std::uint64_t Checkpointer::held_chunks() const {
   return version_ == 0 ? 0 : store_.chunks_held_by(version_);
 }
 
-/// Since the last checkpoint; a journal that was shortened since counts from there.
+/// Bytes since the last checkpoint; a journal that was shortened since counts from its new start.
 std::uint64_t Checkpointer::journalled() const {
   const std::uint64_t bytes = journal_.total_bytes();
   return bytes < journal_mark_ ? bytes : bytes - journal_mark_;
 }
 
-/// The image has the store's version, if what its index's head says is true.
+/// Whether the image has the store's version, assuming that its index's head is true.
 bool Checkpointer::has_current() const {
   return version_ != 0 && version_ == store_.current().number;
 }
 
 bool Checkpointer::is_due(bool settled) const {
-  // While it is brought in line with another one that is not worth a checkpoint: the next one is.
+  // While the store is changed to another configuration, the old one is not worth a checkpoint.
   const bool reconfigured = configuration_ != 0 && configuration_ != saved_configuration_;
   if (has_current() && !reconfigured) return settled && image_->unproven();
-  // Of an image from before this process nobody knows what has been freed since: all of it is held.
+  // After an image of an earlier process, blocks freed since then are unknown: all count as held.
   if (settled && (counters_.checkpoints == 0 || reconfigured)) return true;
   if (store_.low_space() && held_chunks() > 0) return true;
   if (Clock::now() - last_ >= options_.interval) return true;
@@ -106,7 +107,7 @@ std::uint64_t Checkpointer::held_limit() const {
   return std::max(kLeastHeld, store_.stats().chunks_in_use / kHeldPart);
 }
 
-/// Not while a checkpoint runs.
+/// Not to be called while a checkpoint runs, when the background thread uses `image_`.
 bool Checkpointer::must_wait() const {
   return held_ || (!hurry_ && Clock::now() < patient_until_ && image_->in_place() &&
                    is_lent(image_->chunks()));
@@ -115,7 +116,7 @@ bool Checkpointer::must_wait() const {
 void Checkpointer::check(bool settled) {
   if (running_ || hurry_ || must_wait()) return;
   if (!waiting_.empty()) return start();
-  // An image must not be ahead of what the journal has on the disk.
+  // An image must not be ahead of the durable journal.
   const Status durable = check_end(journal_);
   if (!durable || Clock::now() < pause_until_) {
     if (holds_too_much()) let_go(durable ? problem_ : durable.error().text);
@@ -124,13 +125,13 @@ void Checkpointer::check(bool settled) {
   if (is_due(settled)) start();
 }
 
-/// For as long as no checkpoint can be made.
+/// Whether the image's version must be let go, as long as no checkpoint can be made.
 bool Checkpointer::holds_too_much() const {
   const std::uint64_t held = held_chunks();
   return held > kHeldFactor * held_limit() || (held > 0 && store_.low_space());
 }
 
-/// A disk that stays full must not fill the store, too: the image is left as it is, and the next
+/// A disk that stays full must not fill the store, too. The image is left as it is, and the next
 /// one goes to a file of its own.
 void Checkpointer::let_go(std::string_view reason) {
   log::warning("image_left", "image_version", version_, "reason", reason);
@@ -148,7 +149,7 @@ void Checkpointer::write_now(Done done) {
 
 void Checkpointer::go_on() {
   held_ = false;
-  // Workers look into the store from their next question, or look around, on.
+  // Workers turn from the image to the store at their next query, or their next look around.
   patient_until_ = Clock::now() + kWorkersLook;
 }
 
@@ -159,8 +160,8 @@ void Checkpointer::start() {
     begin();
 }
 
-/// Nothing is to be written if there is an image behind the head that was looked at. Whether there
-/// is takes reading as much as 12 bytes for each chunk.
+/// Nothing needs to be written if the image behind the head is sound. To find out means reading up
+/// to 12 bytes for each chunk.
 void Checkpointer::prove() {
   running_ = true;
   asio::post(thread_.pool(), [this] {
@@ -177,7 +178,7 @@ void Checkpointer::end_proof(const Status& proven) {
     return tell_waiting(proven);
   }
   if (!proven) {
-    // What it refers to is nothing to keep.
+    // An unusable image needs no pinned version.
     durable_ = {};
     note_index();
   }
@@ -189,7 +190,7 @@ void Checkpointer::end_proof(const Status& proven) {
 void Checkpointer::begin() {
   running_ = true;
   if (std::exchange(doubtful_, false)) image_->doubt();
-  // A worker may read from it what this one would write over.
+  // A worker may be reading chunks of the file that this checkpoint would overwrite.
   if (image_->in_place() && is_lent(image_->chunks())) let_go("it is mapped by a worker");
   auto run = std::make_shared<Run>();
   run->done = std::exchange(waiting_, {});

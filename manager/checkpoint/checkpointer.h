@@ -17,23 +17,25 @@
 
 namespace pando::manager {
 
-/// Keeps the image near the store: by time, by what was journalled, and by the memory that it holds
-/// back. The commit thread captures a version and pins it; a thread of its own writes what changed,
-/// paced, while updates go on. The version that the disk has stays pinned, see Image.
+/// Keeps the image close to the store: checkpoints follow by time, by journalled bytes, and by the
+/// memory that the image holds back. The commit thread captures and pins a version. A background
+/// thread writes the changes, paced, while updates go on. The image's version stays pinned, see
+/// Image.
 ///
 /// All methods on the commit thread.
 class Checkpointer {
  public:
   struct Options {
     std::chrono::milliseconds interval{300'000};
-    std::uint64_t journal_bytes = std::uint64_t{64} << 20;  ///< journalled since the last one
+    std::uint64_t journal_bytes = std::uint64_t{64} << 20;  ///< journalled since the last
+                                                            ///< checkpoint
     std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
-    std::chrono::milliseconds again{60'000};  ///< after a failure
+    std::chrono::milliseconds again{60'000};  ///< pause after a failure
   };
   struct Counters {
     std::uint64_t checkpoints = 0;
     std::uint64_t failed = 0;
-    std::uint64_t bytes = 0;  ///< written by all
+    std::uint64_t bytes = 0;  ///< written by all checkpoints
     std::uint64_t last_bytes = 0;
     std::uint64_t last_ms = 0;
     std::uint64_t longest_capture_us = 0;  ///< the commit thread's part
@@ -45,41 +47,44 @@ class Checkpointer {
                std::unique_ptr<Image> image, Options options);
   ~Checkpointer();
 
-  /// Pins what the disk has. Call before anything can be reclaimed.
+  /// Pins the image's version. To be called before anything can be reclaimed.
   static shm::SlotTable::OwnPin pin(const Image& image, shm::SlotTable& slots);
   void set_pin(shm::SlotTable::OwnPin pin) { durable_ = std::move(pin); }
 
   void set_limits(std::chrono::milliseconds interval, std::uint64_t journal_bytes) noexcept;
-  /// Looks whether it is time; `settled`: zones are not just being loaded. Then an image that was
-  /// only looked at is read to its end, too, and replaced when there is none behind its head.
+  /// Starts a checkpoint if one is due. `settled`: no zones are being loaded. An image of which
+  /// look() read the head alone is then read to its end, and replaced if it is unusable.
   void check(bool settled);
-  /// A checkpoint of what the store has now, after the one that runs; none when the image has it.
+  /// Requests a checkpoint of the present version, after a running one. No checkpoint is made when
+  /// the image has that version.
   void write_now(Done done);
-  /// From now on the store has all zones and rules of the configuration with this fingerprint; 0:
-  /// it is being changed to another one. A checkpoint that says so follows once zones are settled.
+  /// The store now has all zones and rules of the configuration with this fingerprint. 0: the store
+  /// is being changed to another configuration. A checkpoint with the new fingerprint follows once
+  /// zones are settled.
   void set_configuration(std::uint64_t fingerprint) noexcept { configuration_ = fingerprint; }
-  /// Somebody else captured the store (manager/checkpoint/store_copy.h).
+  /// The next checkpoint compares all chunks, since a copy captured the store
+  /// (manager/checkpoint/store_copy.h).
   void doubt() noexcept { doubtful_ = true; }
-  /// No checkpoint is made, and whoever waits for one waits, until go_on(): the store's chunks are
-  /// the image's own.
+  /// Makes no checkpoint, and lets requests wait, until go_on(): the store uses the image's own
+  /// chunks.
   void hold() noexcept { held_ = true; }
   void go_on();
-  /// From now on without pauses: the process is to end.
+  /// Writes without pauses from now on, since the process is ending.
   void hurry() noexcept { hurry_ = true; }
-  /// Ends the checkpoint that runs; the image stays as it was.
+  /// Cancels the running checkpoint; the image stays as it was.
   void abort() noexcept { aborted_ = true; }
 
   [[nodiscard]] bool running() const noexcept { return running_; }
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
-  /// Version, journal position and time of what the disk has; 0 = nothing.
+  /// Version, journal position and time of the image on the disk; 0 = none.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
   [[nodiscard]] std::uint64_t written_at() const noexcept { return written_at_; }
   /// Chunks that are kept only because the image's version is pinned.
   [[nodiscard]] std::uint64_t held_chunks() const;
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-  /// Whether there was an image beside it that had been set aside, at the last checkpoint of this
-  /// process; true before the first.
+  /// Whether a quarantined image existed at the last checkpoint of this process; true before the
+  /// first.
   [[nodiscard]] bool has_refused() const noexcept { return refused_; }
 
  private:
@@ -104,15 +109,16 @@ class Checkpointer {
   shm::Store& store_;
   shm::SlotTable& slots_;
   Journal& journal_;
-  std::unique_ptr<Image> image_;  // of the thread while one runs
+  std::unique_ptr<Image> image_;  // used by the background thread while a checkpoint runs
   Options options_;
   shm::SlotTable::OwnPin durable_;
   bool running_ = false;
   bool doubtful_ = false;
   bool held_ = false;
   bool refused_ = true;
-  std::chrono::steady_clock::time_point patient_until_{};  // with who has the image mapped
-  std::vector<Done> waiting_;                              // for the next one
+  std::chrono::steady_clock::time_point patient_until_{};  // end of the wait for workers that
+                                                           // mapped the image
+  std::vector<Done> waiting_;                              // for the next checkpoint
   std::atomic<bool> hurry_{false};
   std::atomic<bool> aborted_{false};
   std::uint64_t configuration_ = 0;        // of the store
@@ -120,7 +126,7 @@ class Checkpointer {
   std::uint64_t version_ = 0;
   std::uint64_t position_ = 0;
   std::uint64_t written_at_ = 0;
-  std::uint64_t journal_mark_ = 0;  // bytes of the journal at the last one
+  std::uint64_t journal_mark_ = 0;  // bytes of the journal at the last checkpoint
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;

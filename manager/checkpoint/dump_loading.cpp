@@ -40,7 +40,7 @@ class DumpLoading {
     return {};
   }
 
-  /// Its parts are one difference again when the last has come.
+  /// Joins the parts of a changeset until the last has come.
   Status take(zone::DumpDifference&& part) {
     if (auto put = put_data(); !put) return put;
     if (difference_.empty()) difference_.zone = zone_.name;
@@ -50,7 +50,7 @@ class DumpLoading {
       too_long_ = zone::HistoryEditor::bytes_of(difference_) > limits_.history;
     }
     if (!part.last) return {};
-    // What there is of one that is too long does not fit either, and ends the history before it.
+    // The end of a changeset that is too long does not fit either, and ends the history before it.
     too_long_ = false;
     const zone::Changeset whole = std::exchange(difference_, {});
     return draft_->put_difference(whole, part.from, part.to, limits_);
@@ -61,7 +61,7 @@ class DumpLoading {
     return draft_->put_saved_version(zone_.name, saved.version);
   }
 
-  /// What is put next sets it aside again.
+  /// The data put next will retire the present data again.
   Status take(zone::DumpAside&& aside) {
     if (auto put = put_data(); !put) return put;
     has_data_ = false;
@@ -126,7 +126,7 @@ class DumpLoading {
     return {};
   }
 
-  /// The zone's records are there, or those of what was set aside; once.
+  /// Puts the collected records, once: the zone's own, or those of retired data.
   Status put_data() {
     if (!builder_) return {};
     auto built = builder_->finish();
@@ -148,12 +148,12 @@ class DumpLoading {
     if (zone_.loaded && !has_data_)
       return fail(Errc::kCorrupt, "{} has no records", to_text(zone_.name));
     if (zone_.loaded) return check_serial(zone_.serial);
-    // It has none of its own now; what it had was set aside.
+    // The zone has no data of its own now; its earlier records are retired data.
     return view().loaded() ? draft_->unload_zone(zone_.name) : Status();
   }
 
-  /// The noted file again, now with its stamp. For the journal it is something to know only beside
-  /// an overlay.
+  /// Takes the merge base's file again, now with its stamp. The journal needs the record only
+  /// beside dynamic changes.
   Status take_source(JournalEntry&& entry) {
     auto source = decode_source(entry.payload);
     if (!source) return pass(source);
@@ -173,11 +173,11 @@ class DumpLoading {
   zone::DataLimits limits_;
   std::optional<shm::Transaction> transaction_;
   std::optional<zone::Draft> draft_;
-  std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are there
-  bool has_data_ = false;                     // they are, and not set aside
+  std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are put
+  bool has_data_ = false;                     // the zone's records are put, and not retired
   zone::DumpZone zone_;
-  zone::Changeset difference_;  // so far
-  bool too_long_ = false;       // it is, for the limits
+  zone::Changeset difference_;  // the parts so far
+  bool too_long_ = false;       // the changeset exceeds the limits
   std::uint32_t zones_ = 0;
   std::size_t pending_ = 0;
   zone::DumpCounts counts_;

@@ -9,18 +9,20 @@
 
 namespace pando::manager {
 
-/// What a dump had beside what is in the store now.
+/// The contents of a dump beyond the data now in the store.
 struct LoadedDump {
   zone::DumpCounts counts;
-  /// What the journal that the dump was made beside knew of the zones' files.
+  /// Records of the zones' merge bases, as known to the journal that the dump was made beside.
   std::vector<JournalEntry> notes;
 };
 
-/// Builds the dump's zones, with their histories, timers and noted files, in an empty store that
-/// nobody else sees yet. Of their settings only the kind is known: the configuration has the
-/// others. Errors name the file and the place in it: kCorrupt and kInvalid, when it is not sound or
-/// no server could have served that; kFull: the store is too small. Histories are as long as
-/// `limits` allow.
+/// Builds the dump's zones, with their histories, timers and merge bases, in an empty store that
+/// nobody else sees yet. Of the zones' settings only the kind is known: the configuration has the
+/// others.
+///
+/// Errors name the file and the place in it. kCorrupt, kInvalid: the dump is not sound, or no
+/// server could have served it. kFull: the store is too small. Histories are as long as `limits`
+/// allow.
 Result<LoadedDump> load_dump(shm::Store& store, zone::DumpReader& dump,
                              const zone::DataLimits& limits);
 

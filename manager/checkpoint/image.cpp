@@ -15,9 +15,9 @@ namespace pando::manager {
 
 namespace {
 
-/// Chunks in a row go to the disk in writes of up to so many bytes.
+/// Adjacent chunks go to the disk in writes of up to this many bytes.
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
-/// An image that cannot be read so many times, a minute apart, is not going to be.
+/// After this many failed reads, a minute apart, an image counts as unreadable.
 constexpr int kMostProofs = 3;
 
 std::uint64_t random_name() noexcept {
@@ -27,7 +27,7 @@ std::uint64_t random_name() noexcept {
   return name;
 }
 
-/// Whether what was to be written to `path` has come there, for all that can be found out.
+/// Whether `bytes` may have come to `path`, as far as can be found out.
 bool may_hold(Files& files, const std::string& path, const Bytes& bytes) {
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return file.error().code != Errc::kNotFound;
@@ -90,7 +90,7 @@ class Image::Round {
     if (auto written = flush(); !written) return written;
     unsynced_ = 0;
     auto synced = file_.sync();
-    // Not kFull, whatever the disk calls it: what a failed sync has lost is not known.
+    // kIo even where the disk is full, since the loss of a failed sync is unknown.
     return synced ? synced : Status(fail(Errc::kIo, "{}", synced.error().text));
   }
 
@@ -120,8 +120,8 @@ std::string Image::directory() const {
 Status Image::open() {
   auto read = read_index();
   if (!read && read.error().code != Errc::kNotFound) return read;
-  // The process that renamed the index may have died before that was durable. And one that died in
-  // its first checkpoint has left a file that nobody will ever name.
+  // The process that renamed the index may have died before the rename was durable. A process that
+  // died in its first checkpoint has left a file that no index will ever name.
   if (auto synced = files_.sync_directory(directory()); !synced)
     drop_file();
   else
@@ -150,7 +150,7 @@ Status Image::read_index() {
   return {};
 }
 
-/// Whether the file has as many bytes as the index speaks of.
+/// Whether the file is as long as the index requires.
 Status Image::check_length(StoreFile& chunks, const ImageIndex& index) const {
   auto bytes = chunks.size();
   if (!bytes) return pass(bytes);
@@ -158,7 +158,7 @@ Status Image::check_length(StoreFile& chunks, const ImageIndex& index) const {
   return fail(Errc::kCorrupt, "{} is damaged: cut off at byte {}", chunk_path(index.file), *bytes);
 }
 
-/// Whether this build may use it beside this journal.
+/// Whether this build may use the image beside this journal.
 Status Image::check_head(const ImageIndex& index) const {
   if (index.layout != options_.layout)
     return fail(Errc::kLayout, "{}: made by a build with another layout", options_.path);
@@ -169,7 +169,7 @@ Status Image::check_head(const ImageIndex& index) const {
   return {};
 }
 
-/// The first bytes of a file, all of a shorter one.
+/// The first bytes of a file, up to `most`.
 Result<Bytes> Image::read_bytes(const std::string& path, std::uint64_t most) const {
   auto file = files_.open(path, OpenMode::kRead);
   if (!file) return pass(file);
@@ -194,7 +194,7 @@ Status Image::look(std::uint64_t line) {
   auto index = read_head(options_.path);
   if (!index) return pass(index);
   if (auto ours = check_head(*index); !ours) return ours;
-  // An earlier build's store, and what was made from its image, has none: 0, as has that image.
+  // An earlier build's store has no lineage (0), nor has its image, nor a store made from that.
   if (index->state.line != line)
     return fail(Errc::kDenied, "{}: of another store than the live one", options_.path);
   index_ = std::move(*index);
@@ -204,7 +204,7 @@ Status Image::look(std::uint64_t line) {
   return {};
 }
 
-/// The version that is pinned since look() must be the index's, or what that refers to may be gone.
+/// The index must have the version that is pinned since look(), or its chunks may be gone.
 Status Image::prove() {
   if (!looked_at_) return {};
   const std::uint64_t version = index_->state.version;
@@ -263,8 +263,8 @@ bool Image::may_be_good(Errc why) noexcept {
   return why != Errc::kCorrupt && why != Errc::kLayout && why != Errc::kNotFound;
 }
 
-/// The index alone is renamed: that is done or not, whenever the process dies, and undone by one
-/// command. What it refers to is found by its name, see remove_others().
+/// Renames the index alone: an atomic step, undone by one command. The chunks are found by their
+/// file's name, see remove_others().
 Status Image::set_aside() {
   forget();
   const std::string aside = refused_path();
@@ -279,15 +279,15 @@ Status Image::set_aside() {
   return files_.sync_directory(directory());
 }
 
-/// Whether a build, this one or another, may have a use for the image of that index. kCorrupt: none
-/// has; kNotFound, or the file cannot be read now.
+/// Whether this build or another one may use the image of that index. kCorrupt: none may;
+/// kNotFound, or the error of a file that cannot be read now.
 Status Image::check_readable(const std::string& path) {
   auto bytes = read_bytes(path, shm::kMaxIndexBytes + 1);
   if (!bytes) return pass(bytes);
   const auto file = shm::image_file_of(*bytes);
   if (!file) return fail(Errc::kCorrupt, "not an image of a zone store");
   auto index = shm::decode_image_index(*bytes);
-  // The checksum stands at the end in all versions; but how long another one's index may be is not
+  // The checksum is at the end in all versions, but the longest index of another version is not
   // known here.
   const bool whole = bytes->size() <= shm::kMaxIndexBytes;
   if (!index && index.error().code == Errc::kCorrupt && whole) return pass(index);
@@ -334,10 +334,10 @@ Status Image::begin_anew() {
 
 Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm::Window& window,
                                     const TokenBucket& pace, std::uint64_t configuration) {
-  // Without an index it begins anew.
+  // Without an index the write begins anew.
   if (auto proven = prove(); !proven && looked_at_) return pass(proven);
   auto written = write_once(capture, window, pace, configuration);
-  // The store is not the one that the index was made from.
+  // The index was made from another store.
   if (!written && written.error().code == Errc::kCorrupt && own_index_) {
     drop_file();
     written = write_once(capture, window, pace, configuration);
@@ -386,7 +386,7 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
     if (auto added = round.add(number, known.used, chunk.used); !added) return pass(added);
   }
   if (auto synced = round.sync(); !synced) return pass(synced);
-  // The file's name is there before an index that names it.
+  // The file's name is durable before an index names the file.
   if (written.anew)
     if (auto synced = files_.sync_directory(directory()); !synced) return pass(synced);
   crash_point("image-chunks-synced");
@@ -400,7 +400,7 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
 Status Image::put_index(ImageIndex&& index, Written& written) {
   const Bytes bytes = shm::encode_image_index(index);
   auto put = write_file_atomically(files_, options_.path, bytes);
-  // When it has the name, but perhaps not yet on the disk, both indexes must keep what they name.
+  // A renamed index may not be durable yet. In that case both indexes must keep their chunks.
   named_ = named_ || put || may_hold(files_, options_.path, bytes);
   if (!put) return fail(Errc::kIo, "{}", put.error().text);
   crash_point("image-index-written");
@@ -414,13 +414,13 @@ Status Image::put_index(ImageIndex&& index, Written& written) {
   return {};
 }
 
-/// Chunks that no index names any more. Those of an image that was set aside are its own.
+/// Removes chunks that no index names any more. A quarantined image keeps its chunks.
 void Image::remove_others() {
   std::string refused;
   if (auto head = read_bytes(refused_path(), shm::kImageHeadBytes); head) {
     if (const auto file = shm::image_file_of(*head)) refused = chunk_path(*file);
   } else if (head.error().code != Errc::kNotFound) {
-    return;  // which they are is not known
+    return;  // the quarantined image's chunks are unknown
   }
   const std::filesystem::path path(options_.path);
   const std::string prefix = path.filename().string() + ".";

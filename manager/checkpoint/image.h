@@ -13,13 +13,13 @@ namespace pando::manager {
 
 using shm::ImageIndex;
 
-/// The store's image on disk: the file of chunks, which grows and changes in place, and an *index*
-/// that says what of it counts, replaced by rename. Chunks that the index refers to are never
-/// written again where it refers to them, so that it holds whatever a later checkpoint has left
-/// behind. That needs the store's help: the version of the index stays pinned (index()).
+/// The store's image on disk: a file of chunks, which grows and changes in place, and an *index* of
+/// the valid chunks, replaced by rename. Bytes that the index refers to are never written again, so
+/// the index stays valid whatever a later checkpoint leaves behind. That needs the store's help:
+/// the version of the index stays pinned (index()).
 ///
-/// When in doubt (a failed sync, chunks that are not what they were) a checkpoint begins a new file
-/// and leaves the old one, with its index, as it is until the new one is durable.
+/// In doubt (a failed sync, chunks that changed unexpectedly) a checkpoint begins a new file. The
+/// old file and its index stay as they are until the new file is durable.
 ///
 /// Not thread-safe: one thread at a time.
 class Image {
@@ -35,72 +35,71 @@ class Image {
   Image(Files& files, Options options);
 
   /// Reads the index. kNotFound: there is none; kLayout: another build's; kDenied: of another
-  /// journal; kCorrupt: damaged; kIo, kFull: it could not be read. In all these cases the next
-  /// write() makes a new image in its place; see set_aside().
+  /// journal; kCorrupt: damaged; kIo, kFull: unreadable. After any error the next write() makes a
+  /// new image in its place; see set_aside().
   Status open();
-  /// For a live store of that line (Store::line()), which needs no more than
-  /// index()->state.version: reads the index's head alone, and leaves the rest to prove(), or the
-  /// first write(), which are no part of a start. Errors as those of open(); kDenied, too: it is of
-  /// another line, so it may have what the live store has not.
+  /// For a live store of lineage `line` (Store::line()), which needs only the version to pin: reads
+  /// the index's head alone. The rest is left to prove(), or to the first write(), so that a start
+  /// does not wait for it. Errors as those of open(). kDenied also for another lineage, whose image
+  /// may have data that the live store lacks.
   Status look(std::uint64_t line);
-  /// True after look(): whether there is an image behind the index's head is not known.
+  /// True after look(): the image behind the index's head was not read.
   [[nodiscard]] bool unproven() const noexcept { return looked_at_; }
-  /// Reads what look() has left out; nothing otherwise. An error, as those of open(), is in the log
-  /// too. One that says nothing against the image (kIo, kFull) leaves it unproven(), a few times;
-  /// after any other there is no index(), and the next write() makes a new image.
+  /// Reads the part that look() left out; no effect otherwise. Errors, as those of open(), are
+  /// logged, too. An error that may pass (kIo, kFull) leaves the image unproven(), a few times.
+  /// After any other error there is no index(), and the next write() makes a new image.
   Status prove();
-  /// What the disk has; nullptr before open(), look() or write() succeeded. After look() it has no
-  /// chunks.
+  /// The index on the disk; nullptr before open(), look() or write() succeeded. Without chunks
+  /// after look().
   [[nodiscard]] const ImageIndex* index() const noexcept { return index_ ? &*index_ : nullptr; }
   /// The chunks of index(), each checked as it is read. kNotFound, kIo, kCorrupt.
   Result<std::unique_ptr<shm::ImageSource>> source();
   [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
-  /// What the index on the disk has before its chunks, whoever may use it. kNotFound, kIo,
-  /// kCorrupt: it is none.
+  /// The head of the index on the disk, whoever may use the image. kNotFound, kIo; kCorrupt: not an
+  /// index.
   [[nodiscard]] Result<ImageIndex> head() const { return read_head(options_.path); }
-  /// index() is of our journal, at its very beginning: no update is in it.
+  /// Whether index() is of our journal at its very beginning, before any update.
   [[nodiscard]] bool is_of_no_update() const noexcept {
     return index_ && index_->owner == options_.owner && index_->state.journal_position == 0;
   }
-  /// Path of their file; empty: there is no index().
+  /// Path of the file of chunks; empty without index().
   [[nodiscard]] std::string chunks() const;
 
   struct Written {
-    std::uint64_t chunks = 0;  ///< written, whole or a part
+    std::uint64_t chunks = 0;  ///< written, wholly or partly
     std::uint64_t bytes = 0;   ///< of chunks and index
     bool anew = false;         ///< to a new file
-    bool refused = false;      ///< there is an image that was set aside
+    bool refused = false;      ///< there is a quarantined image
   };
-  /// Makes a copy of no journal that of ours, durably.
+  /// Makes an image of no journal one of ours, durably.
   Status take_over();
-  /// Called with bytes just written; false ends the checkpoint.
+  /// Called with the number of bytes just written; false ends the checkpoint.
   using TokenBucket = std::function<bool(std::uint64_t bytes)>;
-  /// A checkpoint: brings what changed to the disk and the index up to it. The captured version is
-  /// pinned by the caller, and so is that of index() until this has succeeded. kFull and other
-  /// errors leave the image that was there, also one that cannot be proven now. `configuration`: of
-  /// that version, for the index.
+  /// A checkpoint: writes the changed chunks, then the index. The caller pins the captured version,
+  /// and until success the version of index(). kFull and other errors leave the old image, also one
+  /// that cannot be proven now. `configuration`: that of the captured version, for the index.
   Result<Written> write(const shm::ImageCapture& capture, const shm::Window& window,
                         const TokenBucket& pace, std::uint64_t configuration = 0);
-  /// Whether an image that was refused for this reason may be a good one: no room for it, an error
-  /// of the disk, one that belongs to somebody else.
+  /// Whether an image that was refused for this reason may be good: no memory for it, an error of
+  /// the disk, another owner.
   [[nodiscard]] static bool may_be_good(Errc why) noexcept;
-  /// Gives the image that is there another name (refused_path()), its chunks stay beside it under
-  /// theirs, as long as it is there. So the next write() destroys nothing. kExists: there is
-  /// another one of that name, which takes its place only if no build can read it any more. After
-  /// an error the image must not be written.
+  /// Quarantines the image: renames the index to refused_path(). The chunks keep their names as
+  /// long as that index exists, so the next write() destroys nothing. kExists: there is another
+  /// quarantined image; only one that no build can read is replaced. After an error the image must
+  /// not be written.
   Status set_aside();
-  /// Removes the index, durably: there is no image then.
+  /// Removes the index, durably; then there is no image.
   Status remove();
   [[nodiscard]] std::string refused_path() const { return options_.path + ".refused"; }
-  /// Of whatever version; false as well when it cannot be read.
+  /// Whether there is a quarantined image, of whatever version; false also when it cannot be read.
   [[nodiscard]] bool has_refused() const;
-  /// What index() says cannot be trusted to be what the store has: the next write() begins anew.
+  /// Drops index(), which cannot be trusted to match the store: the next write() begins anew.
   void forget();
-  /// The next write() goes to a file of its own; what the disk has stays.
+  /// The next write() goes to a file of its own; the image on the disk stays.
   void leave() { drop_file(); }
-  /// Somebody else has captured: what was written since the last checkpoint is not known.
+  /// The changes since the last checkpoint are unknown, since a copy captured the store.
   void doubt() noexcept { unsure_ = true; }
-  /// The next write() goes to the file of index(), whose version has to stay pinned.
+  /// Whether the next write() goes to the file of index(), whose version has to stay pinned.
   [[nodiscard]] bool in_place() const noexcept { return own_index_; }
 
  private:
@@ -127,11 +126,11 @@ class Image {
   std::optional<ImageIndex> index_;
   std::unique_ptr<StoreFile> file_;  // null: the next checkpoint begins anew
   std::uint64_t file_name_ = 0;
-  bool own_index_ = false;  // index_ speaks of file_
-  bool named_ = false;      // an index on the disk may speak of file_
-  bool unsure_ = true;      // which chunks changed is not known
+  bool own_index_ = false;  // index_ refers to file_
+  bool named_ = false;      // an index on the disk may refer to file_
+  bool unsure_ = true;      // the changed chunks are unknown
   bool looked_at_ = false;  // only the head of the index was read
-  int proofs_failed_ = 0;   // for reasons that may pass
+  int proofs_failed_ = 0;   // failures of prove() that may pass
 };
 
 }  // namespace pando::manager

@@ -13,7 +13,7 @@ namespace pando::manager {
 
 namespace {
 
-/// Between tries while the machine has no memory for the store.
+/// Pause between tries while the machine lacks memory for the store.
 constexpr std::chrono::milliseconds kAgain{1000};
 constexpr std::chrono::milliseconds kNap{50};
 

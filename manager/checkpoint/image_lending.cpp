@@ -28,7 +28,7 @@ Result<shm::ImageFile> lend_image(const std::string& path, std::uint32_t chunks)
   shm::ImageFile file{std::move(*fd)};
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return fail_errno("fstat of the image");
-  // The last chunk need not have been written to its end; a mapping has to have all of it.
+  // The last chunk need not have been written to its end, but a mapping needs all of it.
   const auto bytes = static_cast<off_t>(file.first + chunks * shm::kChunkBytes);
   if (status.st_size < bytes && ::truncate(path.c_str(), bytes) != 0)
     return fail_errno("ftruncate of the image");

@@ -15,11 +15,11 @@ namespace {
 
 /// A version for each record would cost a root block each.
 constexpr std::size_t kRecordsPerVersion = 256;
-/// So many while less than an eighth of the store is free: where only half of that is, drafts give
-/// up histories and snapshots.
+/// Records per version while less than an eighth of the store is free. With only half of that free,
+/// drafts give up histories and snapshots.
 constexpr std::size_t kRecordsPerSmallVersion = 8;
 constexpr std::uint64_t kCrowdedPart = 8;
-/// Few: what a step moves has to find room before the next one can use what it left.
+/// Few: moved blocks need space before the next step can use the space that they leave.
 constexpr std::size_t kNamesPerStep = 32;
 constexpr std::size_t kBlocksPerStep = 1024;
 
@@ -36,7 +36,8 @@ bool is_wasteful(const shm::StoreStats& stats) noexcept {
 class ImageReplay {
  public:
   ImageReplay(shm::Store& store, const zone::DataLimits& limits) : store_(store) {
-    // Records were within the limits when they were accepted, and these may have changed since.
+    // Records were within the limits when they were accepted, and the limits may have changed
+    // since.
     limits_.history = limits.history;
     limits_.history_total = limits.history_total;
     limits_.saved = UINT64_MAX;
@@ -90,8 +91,8 @@ class ImageReplay {
   [[nodiscard]] const std::vector<dns::Name>& lost() const noexcept { return lost_; }
 
  private:
-  /// What a version does not need any more is room for the next one. Nobody waits for less than all
-  /// of this, so it is one walk.
+  /// Frees data that the published version no longer needs, as space for the next one. Nothing is
+  /// served before the replay ends, so all of this is one walk.
   Status make_room() {
     store_.reclaim();
     if (!is_crowded(store_.stats())) return {};
@@ -99,7 +100,7 @@ class ImageReplay {
     if (done) done = compact();
     store_.forget_victims();
     store_.reclaim();
-    // No room even for this? The next record tells whether it fits.
+    // With no space even for this, the next record tells whether it fits.
     if (!done && done.error().code != Errc::kFull) return done;
     begin();
     return {};
@@ -109,8 +110,8 @@ class ImageReplay {
     return in_steps([this] { return draft_->dismantle_retired(kBlocksPerStep); });
   }
 
-  /// One step after the other until one says that it was the last. Those that changed something are
-  /// versions: what they freed is room for the next.
+  /// Runs steps until one reports that it was the last. A step that changed something is published,
+  /// so that its freed space serves the next step.
   template <class Step>
   Status in_steps(const Step& step) {
     for (;;) {
@@ -141,7 +142,7 @@ class ImageReplay {
     const shm::VersionInfo base = store_.current();
     last_ = std::max(last_, base.journal_position);
     draft_.reset();
-    transaction_.reset();  // first: it has the chunk that is being filled
+    transaction_.reset();  // first, since it holds the chunk being filled
     transaction_.emplace(store_.begin());
     transaction_->use_reserve();
     draft_.emplace(*transaction_, base.root, base.number + 1);
@@ -191,17 +192,17 @@ class ImageReplay {
   std::size_t pending_ = 0;
   std::uint64_t last_ = 0;
   std::uint64_t applied_ = 0;
-  std::vector<dns::Name> lost_;  // each once: it has no data from then on
+  std::vector<dns::Name> lost_;  // each zone once: an unloaded zone has no data
 };
 
-/// Whether the journal may have had records behind the image that are not there any more: folded
-/// into its snapshot, or lost with a file. The snapshot names the zones that it has records of, but
-/// not those that left the configuration and came again.
+/// Whether records behind the image may be missing from the journal: folded into its snapshot, or
+/// lost with a file. The journal snapshot names the zones with records, but not those that left the
+/// configuration and came again.
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
   if (present.snapshot_position > position || present.damaged > position) return true;
   if (present.segments.empty()) return false;
-  // What the first segment says never took place is not missing. One that says it of positions that
-  // the image has took them over from elsewhere: a dump, or another store.
+  // Positions voided by the first segment are not missing. If the image has some of these
+  // positions, the journal began behind a dump or another store.
   const SegmentHeader& head = present.segments.front().header;
   return (head.void_from > position ? std::min(head.first, head.void_from) : head.first) >
          position + 1;
@@ -227,8 +228,8 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   if (!walked) return pass(walked);
   if (damaged)
     if (auto lost = replay.lose_all(); !lost) return pass(lost);
-  // Whatever stands in the journal is in the store now, or waits for a zone to be loaded. A version
-  // of an older position would take back what the journal was shortened up to.
+  // Every journal record is in the store now, or waits for a zone to be loaded. A version of an
+  // older position would precede records that the journal no longer has.
   replay.reach(journal.last_position());
   if (auto published = replay.publish(); !published) return pass(published);
   log::info("image_replayed", "records", replay.applied(), "zones_unloaded", replay.lost().size());

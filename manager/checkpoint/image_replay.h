@@ -8,15 +8,14 @@
 
 namespace pando::manager {
 
-/// Brings a store that was made from an image up to the journal's end, many records to a version.
+/// Brings a store made from an image up to the journal's end, with many records in one version.
 ///
-/// The journal has differences, not zones that were put whole; so a zone of which a record does not
-/// fit what the image has is *unloaded*: it answers SERVFAIL until it is loaded as after any other
-/// loss of the store, from its file and the journal. The same with all zones when the journal was
-/// compacted behind the image, or is damaged. What is served is therefore never older than an
-/// acknowledged update.
+/// The journal has changesets, not whole zones. A zone with a record that does not fit the image is
+/// *unloaded*. Such a zone answers SERVFAIL until it is loaded from its file and the journal, as
+/// after any loss of the store. All zones are unloaded when the journal was compacted beyond the
+/// image, or is damaged. Served data are therefore never older than an acknowledged update.
 ///
-/// Of `limits` those of histories count alone. Returns the zones that were unloaded.
+/// Only the histories' part of `limits` applies. Returns the unloaded zones.
 Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
                                                  Files& files, const zone::DataLimits& limits,
                                                  const NoteSink& note);

@@ -16,7 +16,7 @@ std::string PlacedDump::path_in(const std::string& journal) {
 Result<std::unique_ptr<PlacedDump>> PlacedDump::find(Files& files, const std::string& journal,
                                                      const shm::StoreOwner& owner) {
   std::string path = path_in(journal);
-  // Written to as well, should it become ours.
+  // Opened for writing, too, since the dump may become ours.
   auto file = files.open(path, OpenMode::kWrite);
   if (!file && file.error().code == Errc::kNotFound) return std::unique_ptr<PlacedDump>();
   if (!file) return pass(file);
@@ -38,7 +38,7 @@ Result<std::unique_ptr<PlacedDump>> PlacedDump::find(Files& files, const std::st
 
 namespace {
 
-/// A start that was cut short may have left a segment with nothing in it.
+/// Whether the journal has records: a start that was cut short may have left an empty segment.
 bool has_records(Files& files, const Journal& journal) {
   const JournalFiles there = journal.files();
   if (!there.snapshot.empty()) return true;
@@ -74,8 +74,9 @@ Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::Dat
   return {};
 }
 
-/// First the dump becomes ours, so that a start that ends in between finds it again beside a
-/// journal that is not empty any more; then all that is known of files is one group, there or not.
+/// Marks the dump as ours first, so that a start after a crash accepts the dump beside a journal
+/// that is no longer empty. All records of merge bases then go to the journal as one group, there
+/// or not.
 Status PlacedDump::note_files(shm::Store& store, Journal& journal,
                               const std::vector<JournalEntry>& notes) {
   if (!is_own()) {
@@ -84,7 +85,7 @@ Status PlacedDump::note_files(shm::Store& store, Journal& journal,
     auto written = file_->write_at(0, zone::encode(header));
     if (written) written = file_->sync();
     if (!written) {
-      // A part of it may be there: as it was, the next start can use it.
+      // A part of the new header may be there; with the old header the next start can use the dump.
       static_cast<void>(file_->write_at(0, zone::encode(reader_.header())).has_value());
       return fail(written.error().code, "{}: {}", path_, written.error().text);
     }

@@ -12,29 +12,29 @@
 
 namespace pando::manager {
 
-/// A dump that was put into the journal's folder (`pandoctl store load`, or by a manager that hands
-/// over), for the start that makes the store: it is used where a live store of this build is not
-/// there, and removed when it has served its purpose.
+/// A dump in the journal's folder, put there by `pandoctl store load` or by a manager that hands
+/// over. A start without a live store of this build makes the store from the dump. The dump is
+/// removed after its use.
 ///
-/// One of this journal is like an image: what the journal has behind it is replayed. One of another
-/// journal is taken only where ours has no records yet, and becomes ours: what the other journal
-/// knew of the zones' files is written to ours.
+/// A dump of this journal is like an image: the journal's records behind the dump are replayed. A
+/// dump of another journal is accepted only while ours has no records, and becomes ours. The merge
+/// bases known to the other journal are written to ours.
 class PlacedDump {
  public:
-  /// Null: there is none. An error names the file and why it cannot be used: damaged in its header,
-  /// of a later version, or of another journal.
+  /// Null without a dump. An error names the file and the reason: a damaged header, a later
+  /// version, or another journal.
   static Result<std::unique_ptr<PlacedDump>> find(Files& files, const std::string& journal,
                                                   const shm::StoreOwner& owner);
   static std::string path_in(const std::string& journal);
 
-  /// Called when a dump of another journal has been loaded, and before anything says that it is
+  /// Called when a dump of another journal has been loaded, before anything says that the dump is
   /// ours; an error is one of bring_up().
   using TakingOver = std::function<Status()>;
-  /// Makes an empty store that nobody sees yet what the dump says, and brings it up to the
+  /// Fills an empty store that nobody sees yet from the dump, and brings the store up to the
   /// journal's end. The dump is read once.
   Status bring_up(shm::Store& store, Journal& journal, const zone::DataLimits& limits,
                   const NoteSink& note, const TakingOver& taking_over = {});
-  /// It is of this journal: a live store has all that it has.
+  /// Whether the dump is of this journal: a live store then has all of the dump's data.
   [[nodiscard]] bool is_own() const noexcept { return reader_.header().owner == owner_; }
   [[nodiscard]] const zone::DumpHeader& header() const noexcept { return reader_.header(); }
   Status remove();

@@ -14,8 +14,9 @@ void tell_loss(const std::string& path, const Error& why) {
       "snapshots of zones, if any, were in the image alone; zones come from files and journal");
 }
 
-/// Versions of one line, with one journal, follow each other: an image that is not ahead of the
-/// dump is of a version that the dump's came from. The same line with another journal is a copy's.
+/// Versions of one lineage, with one journal, follow each other. So an image that is not ahead of
+/// the dump has a version from which the dump's version came. The same lineage with another journal
+/// is that of a copy.
 bool is_before(const ImageIndex& image, const zone::DumpHeader& dump) noexcept {
   return dump.line != 0 && image.state.line == dump.line && image.owner == dump.owner &&
          image.state.version <= dump.version && image.state.journal_position <= dump.position;
@@ -40,7 +41,7 @@ void QuarantinedImage::lose(Image& image) {
 }
 
 Status QuarantinedImage::give_way(Image& image, const zone::DumpHeader& dump) {
-  if (!why_ && image.index() == nullptr) return {};  // there is none
+  if (!why_ && image.index() == nullptr) return {};  // no image
   Status gone;
   if (is_nothing_to_keep(image, dump)) {
     why_.reset();

@@ -12,7 +12,7 @@ namespace pando::manager {
 
 namespace {
 
-/// The same for all names of one file, whether it is there or not.
+/// One form for all names of a file, whether the file exists or not.
 std::filesystem::path plain(const std::string& path) {
   std::error_code error;
   const std::filesystem::path full = std::filesystem::weakly_canonical(path, error);

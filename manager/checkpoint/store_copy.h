@@ -23,20 +23,22 @@ struct CopyRequest {
   std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
 };
 
-/// kDenied: there is something else at `path` than `may_replace` knows by a file's first bytes
-/// (nullptr: than an image); kInvalid: it lies in `journal`, or is one of `own`, by whatever name.
+/// kDenied: the file at `path` is not one that `may_replace` knows by its first bytes (nullptr: not
+/// an image). kInvalid: the file lies in `journal`, or is one of `own`, by whatever name.
 Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
                          const std::vector<std::string>& own,
                          bool (*may_replace)(ByteView head) = nullptr);
 
-/// Writes an image of the present version to `request.path`, of nobody's journal: a server whose
-/// own is empty starts on it, to seed a secondary or from a backup. In a thread of `pool`, pinned
-/// and paced, while the store goes on. Call on the commit thread, where `done` is called, too; all
-/// references outlive the pool's threads. kDenied: it was given up; what is at the path stays.
-/// kIo, at once, while `journal`'s end is not durable: a crash of the host could take back a serial
-/// that the copy has, and this server give it to other data.
+/// Writes an image of the present version to `request.path`, of nobody's journal. A server with an
+/// empty journal starts on such an image, to seed a secondary or from a backup. The copy runs in a
+/// thread of `pool`, pinned and paced, while the store goes on. Call on the commit thread, where
+/// `done` is called, too; all references outlive the pool's threads.
 ///
-/// What the store has counted as written since the last checkpoint is forgotten by this.
+/// kDenied: cancelled; a file at the path stays. kIo, at once, while `journal`'s end is not
+/// durable: after a host crash this server could give a serial of the copy to other data.
+///
+/// The copy clears the store's record of chunks written since the last checkpoint
+/// (Checkpointer::doubt()).
 void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
                 asio::io_context& io, asio::thread_pool& pool, Files& files, CopyRequest request,
                 std::function<void(const Status&)> done);

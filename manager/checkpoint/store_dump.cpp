@@ -16,7 +16,7 @@ namespace pando::manager {
 
 namespace {
 
-/// A file that takes bytes in order, no faster than it may.
+/// A file that takes bytes in order, at a limited rate.
 class PacedFile {
  public:
   PacedFile(StoreFile& file, const DumpRequest& request)
@@ -42,16 +42,16 @@ zone::DumpNote note_of(JournalEntry&& entry) {
   return {static_cast<std::uint8_t>(entry.kind), entry.from, entry.to, std::move(entry.payload)};
 }
 
-/// The noted file, with its stamp: else who loads the dump has to read each zone's file to see that
-/// it is still that one.
+/// The merge base's file, with its stamp. Without the stamp a loading server has to read each
+/// zone's file to see that the file is unchanged.
 zone::DumpNote file_note(const zone::ZoneView& zone, const zone::ZoneFileInfo& source) {
   JournalEntry entry = source_entry(dns::Name(zone.apex()), zone.serial(), source);
   entry.payload = encode_stamped(source);
   return note_of(std::move(entry));
 }
 
-/// The records that a snapshot of the journal would have behind the zone (journal_snapshot.cpp). Of
-/// a zone that the journal does not know, at most the noted file.
+/// The records that a journal snapshot would have behind the zone (journal_snapshot.cpp). For a
+/// zone unknown to the journal, at most the merge base's file.
 std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::ZoneView& zone,
                                      std::uint64_t position) {
   std::vector<zone::DumpNote> notes;

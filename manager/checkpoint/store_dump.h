@@ -14,14 +14,14 @@
 #include "shm/store.h"
 #include "zone/dump/dump_format.h"
 
-/// Writing a dump (zone/dump/dump_format.h): all that a build of another layout, or another server,
-/// needs to go on from a version, with what the journal knows of the zones' files.
+/// Writes dumps (zone/dump/dump_format.h). A dump has all that a build of another layout, or
+/// another server, needs to go on from a version, including the zones' merge bases.
 namespace pando::manager {
 
 struct WrittenDump {
   zone::DumpCounts counts;
   std::uint64_t bytes = 0;
-  std::uint64_t position = 0;  ///< of the journal
+  std::uint64_t position = 0;  ///< journal position
 };
 
 struct DumpRequest {
@@ -32,12 +32,13 @@ struct DumpRequest {
   std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
 };
 
-/// Writes the present version to `request.path`, which is there, whole and durable, when `done` is
-/// told so, and as it was before when it is not. In a thread of `pool`, from a pinned version,
-/// while the store goes on. Call on the commit thread, where `done` is called, too; all references
-/// outlive the pool's threads. The file is for its owner alone: it has all that is served. kIo, at
-/// once, while `journal`'s end is not durable: a crash of the host could take back a position that
-/// the dump has, and what the journal writes there then would be taken for what the dump says.
+/// Writes the present version to `request.path`. After success the file is whole and durable; after
+/// an error it is as before. The dump runs in a thread of `pool`, from a pinned version, while the
+/// store goes on. Call on the commit thread, where `done` is called, too; all references outlive
+/// the pool's threads. The file is for its owner alone, since it has all served data.
+///
+/// kIo, at once, while `journal`'s end is not durable. After a host crash the journal could give a
+/// position of the dump to another record, which a start from the dump would skip.
 void dump_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
                 asio::io_context& io, asio::thread_pool& pool, Files& files, DumpRequest request,
                 std::function<void(const Result<WrittenDump>&)> done);

@@ -18,14 +18,14 @@ namespace pando::manager {
 
 namespace {
 
-/// An image up to this size is copied and checked in less than a tenth of a second: then all that
-/// is served has been checked.
+/// An image up to this size is copied and checked in less than a tenth of a second. Then all served
+/// data have been checked.
 constexpr std::uint64_t kCopiedFirst = std::uint64_t{64} << 20;
-/// Chunks that have room behind the image's, for what comes while these are copied.
+/// Chunk numbers left behind the image's, for changes while the image is copied.
 constexpr std::uint64_t kRoomBehind = (std::uint64_t{1} << 30) / shm::kChunkBytes;
 constexpr std::uint64_t kLeastRoom = 64;
 
-/// Whether all of `bytes` can become memory of the filesystem that has `path`, as it is now.
+/// Whether the filesystem of `path` has memory for all of `bytes` now.
 bool has_memory(const std::string& path, std::uint64_t bytes) {
   struct statvfs status{};
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -34,7 +34,7 @@ bool has_memory(const std::string& path, std::uint64_t bytes) {
 }
 
 /// Whether a store can be served before the image is copied to it. Until then nothing becomes free,
-/// so there has to be room for what comes.
+/// so changes need space beside the image.
 bool may_borrow(const shm::StoreOptions& options, const shm::ImageState& state) {
   const auto used = static_cast<std::uint64_t>(
       std::count_if(state.chunks.begin(), state.chunks.end(),
@@ -46,10 +46,10 @@ bool may_borrow(const shm::StoreOptions& options, const shm::ImageState& state) 
          has_memory(options.path, bytes + bytes / 8);
 }
 
-/// The image's chunks, and what comes behind them.
+/// The image's chunks, and the journal's records behind the image.
 class Restoration final : public shm::ImageSource {
  public:
-  /// `path`: of a file that has the chunks and may be mapped; empty: they are copied first.
+  /// `path`: of a file with the chunks that may be mapped; empty: the chunks are copied first.
   Restoration(shm::ImageSource& chunks, std::string path, const BringUp& bring_up)
       : chunks_(chunks), path_(std::move(path)), bring_up_(bring_up) {}
   Result<shm::ImageFile> file(std::uint32_t chunks) override {
@@ -60,7 +60,7 @@ class Restoration final : public shm::ImageSource {
   void lent(std::unique_ptr<shm::Borrowing> borrowing) override {
     borrowing_ = std::move(borrowing);
   }
-  /// Null: the store has all.
+  /// Null when the store has all chunks.
   std::unique_ptr<shm::Borrowing> take_borrowing() { return std::move(borrowing_); }
   void used_again() override { is_whole_ = false; }
   [[nodiscard]] bool is_whole() const noexcept { return is_whole_; }
@@ -97,8 +97,8 @@ Result<OpenedStore> restore_from(const shm::StoreOptions& options, const StoreSe
   return opened;
 }
 
-/// The store as the image has it; an image that cannot be used is told of and left out. kExists:
-/// another manager runs.
+/// Restores the store from the image. An unusable image is reported and left out. kExists: another
+/// manager runs.
 Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& options,
                                                  const StoreSeeds& seeds, bool copy_first) {
   if (seeds.image == nullptr || seeds.image->index() == nullptr) return std::nullopt;
@@ -106,7 +106,7 @@ Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& option
   const auto start = std::chrono::steady_clock::now();
   const shm::ImageState& state = image.index()->state;
   auto opened = restore_from(options, seeds, copy_first);
-  // Where chunks are the image's own, what is freed in them is no room for the journal's records.
+  // Blocks freed in the image's own chunks give no space for the journal's records.
   if (!opened && opened.error().code == Errc::kFull && !copy_first)
     opened = restore_from(options, seeds, true);
   if (!opened && opened.error().code == Errc::kExists) return pass(opened);
@@ -126,8 +126,8 @@ Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& option
 }  // namespace
 
 Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeeds& seeds) {
-  // Whatever the last process died of before it had copied the image: what it read of that may be
-  // why (SIGBUS). So this time all is read and compared before anything looks at it.
+  // The last process may have died of the image that was not copied yet (SIGBUS). So this time the
+  // whole image is read and compared before anything is served.
   const bool copy_first = seeds.copy_first || shm::died_borrowing(options);
   auto live = shm::Store::attach(options);
   if (live) return OpenedStore{std::move(*live), OpenedStore::From::kLive};
@@ -158,7 +158,7 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
 
 namespace {
 
-/// A zone that left the configuration, as ZoneTableSync would have it.
+/// Removes a zone that left the configuration, as ZoneTableSync would.
 Status replay_removal(shm::Store& store, const JournalRecord& record) {
   const shm::VersionInfo base = store.current();
   shm::Transaction transaction = store.begin();
@@ -170,8 +170,8 @@ Status replay_removal(shm::Store& store, const JournalRecord& record) {
   return version ? Status() : pass(version);
 }
 
-/// True when the record says how a zone and its file compare at a serial that the zone, which is
-/// being served, has not got: it was to be put whole, and that never took place.
+/// Whether the record compares zone and file at a serial that the served zone does not have. The
+/// zone was to be put whole under that serial, and that never took place.
 bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
   if (record.kind != RecordKind::kBase && record.kind != RecordKind::kOverlay) return false;
   const shm::VersionInfo version = store.current();
@@ -180,15 +180,15 @@ bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
   return zone && zone.loaded() && !(zone.serial() == record.to);
 }
 
-/// True when the record behind a zone's kGone says that the zone was to be put whole under the
-/// serial that it had (ZoneLoader::put). That never took place, and the zone must not go: workers
-/// answer from it, and its file may be another one by now.
+/// Whether the record behind a zone's kGone says that the zone was to be put whole under its old
+/// serial (ZoneLoader::put). The put never took place, and the zone must stay: workers answer from
+/// the zone, and its file may be another one by now.
 bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord& record) {
   return gone && record.kind == RecordKind::kBase && record.zone == gone->zone &&
          record.group_first == gone->group_first && record.position == gone->position + 1;
 }
 
-/// True when the record changed something (and its version is published).
+/// True when the record changed something; its version is published then.
 Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const NoteSink& note) {
   const shm::VersionInfo base = store.current();
   shm::Transaction transaction = store.begin();
@@ -203,7 +203,7 @@ Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const
   }
   auto changes = served_changes(record);
   if (!changes) return pass(changes);
-  // It was within the limits when it was accepted, and they may have changed since.
+  // The record was within the limits when it was accepted, and the limits may have changed since.
   auto applied = draft.apply(*changes, {0, 0, 0});
   if (!applied) return pass(applied);
   crash_point("replay-staged");
@@ -213,7 +213,7 @@ Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const
   return true;
 }
 
-/// Which file the zone, as it is now, stands beside.
+/// Sets the merge base's file of the zone as it is now.
 Status replay_source(shm::Store& store, const JournalRecord& record) {
   const auto source = decode_source(record.payload);
   if (!source) return fail(source.error().code, "{}", source.error().text);
@@ -235,7 +235,7 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
   std::uint64_t failed_at = 0;
   std::uint64_t never_put = 0;
   std::uint64_t last = 0;
-  std::optional<JournalRecord> gone;  // held back until it is known what stands behind it
+  std::optional<JournalRecord> gone;  // held back until the next record is known
   const auto remove_gone = [&]() -> Status {
     const auto record = std::exchange(gone, std::nullopt);
     return record ? replay_removal(store, *record) : Status();
@@ -256,7 +256,7 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
         if (never_put == 0 && is_of_another_zone(store, record)) never_put = record.position;
         if (record.kind == RecordKind::kSource && never_put == 0)
           return replay_source(store, record);
-        // The others only say how zone and file compare; an edit may do no more either.
+        // Records of other kinds only compare zone and file; an edit may do no more either.
         if (!changes_zone(record)) return {};
         never_put = 0;
         auto done = replay_record(store, record, note);
@@ -269,7 +269,8 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
       },
       note);
   if (walked) walked = remove_gone();
-  // What cannot be applied was never acknowledged: it must not come back behind later updates.
+  // Records that cannot be applied were never acknowledged, and must not come back behind later
+  // updates.
   if (failed_at != 0) {
     note({true, fmt::format("journal records from {} on could not be applied: {}", failed_at,
                             walked.error().text)});
@@ -279,7 +280,7 @@ Status replay_journal(shm::Store& store, Journal& journal, Files& files, const N
   if (never_put != 0) journal.abandon(never_put);
   if (replayed > 0) log::info("journal_replayed", "records", replayed);
   if (!walked || never_put != 0 || last <= store.current().journal_position) return walked;
-  // The store has seen all of them now, also those that changed nothing.
+  // The store's position must cover all records, also those that changed nothing.
   auto version = store.publish(store.begin(), store.current().root, last);
   return version ? Status() : pass(version);
 }
