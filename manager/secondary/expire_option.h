@@ -7,9 +7,9 @@
 
 namespace pando::manager {
 
-/// Reads the next `records` records of a response, which stand behind its answers. Gives what an
-/// OPT record among them says of the seconds until the sender's copy of the zone expires (RFC 7314
-/// §3); nullopt when it does not, or is malformed.
+/// Reads the `records` records after a response's answers and returns the EXPIRE option of the OPT
+/// record (RFC 7314 §3). The value is the number of seconds until the sender's copy of the zone
+/// expires; nullopt if the option is absent or malformed.
 [[nodiscard]] std::optional<std::uint32_t> read_expire(dns::MessageReader& reader,
                                                        unsigned records);
 

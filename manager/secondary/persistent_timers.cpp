@@ -4,7 +4,7 @@ namespace pando::manager {
 
 namespace {
 
-/// Retry interval of a zone that never had data: doubles nothing, asks once a minute.
+/// Retry interval in seconds of a zone without data; constant, with no backoff.
 constexpr std::uint64_t kRetryWithoutData = 60;
 
 SoaTimers timers_of(const zone::ZoneView& zone) {
@@ -18,7 +18,7 @@ zone::ZoneView PersistentTimers::view_of(const dns::Name& zone) const {
 }
 
 std::uint64_t PersistentTimers::jittered(std::uint64_t seconds) {
-  // Up to a tenth earlier, so that zones that came together do not stay together.
+  // Up to a tenth earlier, so that zones that were loaded together do not stay in step.
   return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
 }
 
@@ -59,7 +59,7 @@ std::uint64_t PersistentTimers::next_look(const dns::Name& zone, bool ok, std::u
     const std::uint64_t kept = side->expires_at.load();
     const std::uint64_t expires = loaded ? believed_expiry(kept, now, kept_for(timers)) : kept;
     side->expires_at.store(expires);
-    // What would expire before the next look is looked at sooner.
+    // A zone that would expire before its next refresh cycle gets an earlier one.
     if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
     side->next_refresh.store(now + wait);
   }

@@ -11,9 +11,10 @@
 
 namespace pando::manager {
 
-/// The timers of secondary zones in the store's side table, where workers see when a zone expires,
-/// and where they outlast the process: what the rules of secondary_timers.h make of a zone's SOA
-/// and of what its primaries say. Moments are seconds since 1970, `now` always the caller's.
+/// Timers of secondary zones in the store's side table, where workers see whether a zone has
+/// expired. The timers there outlast the process. The rules of secondary_timers.h compute the
+/// timers from a zone's SOA and its primaries' statements. Times are in seconds since 1970; the
+/// caller supplies `now`.
 ///
 /// Lives on the commit thread; references outlive the object.
 class PersistentTimers {
@@ -21,24 +22,25 @@ class PersistentTimers {
   PersistentTimers(shm::Store& store, const Committer& committer)
       : store_(store), committer_(committer) {}
 
-  /// limits.refresh from now on.
+  /// Sets limits.refresh.
   void set_range(const config::DurationRange& range) { range_ = range; }
 
-  /// When a zone is to be looked at first: when the kept timers say, as far as they are to be
-  /// believed. A zone that came from its copy on disk has none: it counts as confirmed now. One
-  /// without data is looked at at once.
+  /// Returns the time of a zone's first refresh cycle: the stored time, as far as that is
+  /// plausible. A zone from a copy on disk has no stored timers and counts as confirmed now. A zone
+  /// without data is due at once.
   std::uint64_t first_look(const dns::Name& zone, std::uint64_t now);
-  /// A primary has what we have. `told`: how long it keeps that itself; `brought`: it sent it just
-  /// now, so what another one said before counts no longer.
+  /// Records that a primary has our version. `told` is the primary's own remaining time in seconds
+  /// until expiry (RFC 7314). With `brought`, the primary has just sent the version, so an earlier
+  /// primary's statement is dropped.
   void confirm(const dns::Name& zone, std::optional<std::uint32_t> told, bool brought,
                std::uint64_t now);
-  /// After a round of looks, `ok`: a primary confirmed the zone. Keeps and returns the moment of
-  /// the next look.
+  /// Called after a refresh cycle; `ok`: a primary confirmed the zone. Stores and returns the time
+  /// of the next refresh cycle.
   std::uint64_t next_look(const dns::Name& zone, bool ok, std::uint64_t now);
 
   [[nodiscard]] bool expired(const zone::ZoneView& zone, std::uint64_t now) const;
   struct Kept {
-    std::uint64_t expires_at = 0;  ///< 0: not known
+    std::uint64_t expires_at = 0;  ///< 0: unknown
     std::uint64_t last_ok = 0;
   };
   [[nodiscard]] Kept kept(const dns::Name& zone) const;

@@ -13,32 +13,32 @@
 
 namespace pando::manager {
 
-/// How many visits to primaries are under way, and which zones wait for a primary that has as many
-/// as it may: a queue for each primary, so that each look costs what it starts, however many zones
+/// Counts the running refresh attempts and queues zones whose primary is at its limit. One queue
+/// per primary keeps the cost of a search proportional to the started attempts, however many zones
 /// wait. No clock and no I/O.
 class RefreshSlots {
  public:
   struct Limits {
-    std::uint32_t visits = 0;  ///< at once
+    std::uint32_t visits = 0;  ///< refresh attempts at once
     std::uint32_t per_primary = 0;
   };
-  /// What holds from now on. Queues are looked at by other limits only after look_at_all().
+  /// Sets the limits. Waiting zones see higher limits only after look_at_all().
   void set_limits(const Limits& limits) noexcept { limits_ = limits; }
   void look_at_all();
 
-  /// No primary at all may have another visit.
+  /// True if the total limit is reached.
   [[nodiscard]] bool full() const noexcept { return running_ >= limits_.visits; }
   [[nodiscard]] bool has_room(const Endpoint& primary) const;
   void begin(const Endpoint& primary);
   void end(const Endpoint& primary);
 
-  /// Puts `zone` behind those that wait for `primary` already.
+  /// Appends `zone` to the queue of `primary`.
   void wait(const Endpoint& primary, const dns::Name& zone);
-  /// Which primary a zone wants now, which may have changed while it waited; null: it does not
-  /// wait.
+  /// Returns the primary that a zone needs now, which may have changed while the zone waited; null:
+  /// the zone no longer waits.
   using WantedPrimary = std::function<const Endpoint*(const dns::Name& zone)>;
-  /// Takes the zone out that waited longest for a primary which has become free; nullopt: there is
-  /// none. If it wants another primary by now that one may be busy: then it has to wait again.
+  /// Takes the zone that waited longest for a primary with a free slot; nullopt: none. The zone may
+  /// need another, busy primary by now; the caller then queues the zone again.
   std::optional<dns::Name> next(const WantedPrimary& wanted);
 
  private:
@@ -46,7 +46,8 @@ class RefreshSlots {
   std::uint32_t running_ = 0;
   std::map<Endpoint, std::uint32_t, EndpointLess> by_primary_;
   std::map<Endpoint, std::deque<dns::Name>, EndpointLess> waiting_;  // oldest first
-  std::set<Endpoint, EndpointLess> freed_;  // of waiting_, those that had a visit's end since
+  // primaries of waiting_ with a slot freed since the last search
+  std::set<Endpoint, EndpointLess> freed_;
 };
 
 }  // namespace pando::manager

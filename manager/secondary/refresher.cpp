@@ -20,14 +20,14 @@ bool due_before(const Due& a, const Due& b) {
   return a.first != b.first ? a.first < b.first : dns::compare_canonical(a.second, b.second) < 0;
 }
 
-/// An IXFR may have so many records, or twice as many as the zone, before the zone is asked for
-/// instead: differences are kept in memory until they are complete. However large the zone is,
-/// they may not have more than the second number, nor take more memory than the third one.
+/// Limits of an IXFR, whose changesets stay in memory until complete. An IXFR may have kFewRecords
+/// records or twice the zone's, but at most kMostRecords records and kMostKeptOctets bytes. Above a
+/// limit, the whole zone is requested instead.
 constexpr std::uint64_t kFewRecords = 100'000;
 constexpr std::uint64_t kMostRecords = 1'000'000;
 constexpr std::uint64_t kMostKeptOctets = std::uint64_t{256} << 20;
 
-/// Zones looked at in one go: after a start all of them may be due.
+/// Zones handled per turn of the event loop: after a start all zones may be due.
 constexpr std::size_t kDueSlice = 1000;
 
 }  // namespace
@@ -39,9 +39,9 @@ struct Refresher::Attempt {
   RuntimePtr runtime;  // keeps the key alive
   std::uint64_t records = 0;
   std::uint64_t octets = 0;
-  std::optional<std::uint32_t> expire;  // what the primary says of its own copy (RFC 7314)
-  bool whole = false;                   // it brought all of the zone
-  bool unfit = false;                   // its differences cannot be applied: see is_unfit()
+  std::optional<std::uint32_t> expire;  // the primary's EXPIRE option, in seconds (RFC 7314)
+  bool whole = false;                   // the transfer brought the whole zone
+  bool unfit = false;                   // the changesets cannot be applied: see is_unfit()
 };
 
 Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
@@ -105,7 +105,8 @@ void Refresher::go_on() {
   run_due();
 }
 
-/// The clock was ahead and has been put back: what it set would hold for as long as it was ahead.
+/// Resets the timers after the clock was put back. Times set while the clock was ahead would stay
+/// too late by the same amount.
 void Refresher::doubt_timers(std::uint64_t before, std::uint64_t now) {
   log::warning("clock_went_back", "seconds", before - now);
   due_.clear();
@@ -122,7 +123,8 @@ void Refresher::schedule(Zones::iterator zone, std::uint64_t due) {
   arm_timer();
 }
 
-/// The timer is moved only to run out earlier: whenever it does, it is looked what is due.
+/// The timer is only ever moved to an earlier time: run_due() checks all due zones when the timer
+/// ends.
 void Refresher::arm_timer() {
   if (due_.empty() || !*alive_) {
     timer_.cancel();
@@ -132,8 +134,8 @@ void Refresher::arm_timer() {
   const std::uint64_t now = now_seconds();
   const std::uint64_t due = due_.begin()->first;
   if (due <= now) return look_soon();
-  // Wall-clock jumps are met by looking again at least once a minute, and by comparing by the
-  // timer's own clock.
+  // The wall clock may jump, so due zones are checked at least once a minute. The timer itself runs
+  // on the steady clock.
   const auto at = std::chrono::steady_clock::now() +
                   std::chrono::seconds(std::min<std::uint64_t>(due - now, 60));
   if (timer_set_ && timer_.expiry() <= at) return;
@@ -155,17 +157,17 @@ void Refresher::look_soon() {
   });
 }
 
-/// A zone whose primary is busy leaves `due_`, so that each look costs what it starts, however many
-/// zones wait.
+/// A zone with a busy primary leaves `due_`, so that run_due() costs only the attempts that it
+/// starts, however many zones wait.
 void Refresher::start_or_wait(Zones::iterator at) {
   const Endpoint& primary = at->second.primary().endpoint;
   if (places_.has_room(primary)) return start(at);
   if (!std::exchange(at->second.waiting, true)) places_.wait(primary, at->first);
 }
 
-/// Those that waited longest for the primaries that have become free.
+/// Starts the zones that waited longest for primaries with free slots.
 void Refresher::start_waiting() {
-  // A NOTIFY may have made another primary the first to be asked.
+  // A NOTIFY may have put another primary first while the zone waited.
   const auto wanted = [this](const dns::Name& name) -> const Endpoint* {
     const auto zone = zones_.find(name);
     const bool waits = zone != zones_.end() && zone->second.waiting && !zone->second.running;
@@ -185,7 +187,7 @@ void Refresher::run_due() {
   start_waiting();
   std::size_t looked_at = 0;
   while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
-    if (places_.full()) return;  // finished() looks again
+    if (places_.full()) return;  // the end of an attempt calls run_due() again
     const auto zone = zones_.find(due_.begin()->second);
     due_.erase(due_.begin());
     if (zone == zones_.end() || zone->second.primaries.empty()) continue;
@@ -194,8 +196,8 @@ void Refresher::run_due() {
   arm_timer();
 }
 
-/// RFC 1996 §3.11: a NOTIFY's serial is a hint; what we have already needs no look at the primary.
-/// What has expired we have not.
+/// RFC 1996 §3.11: a NOTIFY's serial is a hint. A serial that is not ahead of ours needs no refresh
+/// attempt, unless our zone has expired.
 bool Refresher::is_news(const dns::Name& zone, dns::Serial serial) const {
   const zone::ZoneView view = committer_.current().zone_at(zone);
   return !view || !view.loaded() || timers_.expired(view, now_seconds()) ||
@@ -216,7 +218,7 @@ TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
   const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
   if (view)
     job.limits.difference_records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
-  // An expired zone is as good as none (RFC 1034 §4.3.5): whatever the primary has is better.
+  // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
   if (view && view.loaded() && !timers_.expired(view, now_seconds())) job.current = view.serial();
   job.told = zone.hint && zone.hint->primary == zone.turn() && job.current &&
              zone.hint->serial.ahead_of(*job.current);
@@ -225,7 +227,7 @@ TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
 
 void Refresher::start(Zones::iterator at) {
   Zone& zone = at->second;
-  due_.erase({zone.due, at->first});  // it may have waited and become due once more
+  due_.erase({zone.due, at->first});  // a zone that waited may be due a second time
   zone.waiting = false;
   zone.running = true;
   auto attempt = std::make_shared<Attempt>();
@@ -238,13 +240,13 @@ void Refresher::start(Zones::iterator at) {
     job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
       return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
     };
-  // Once: what this visit does not find there is left to the timers.
+  // The notified serial is used for one attempt; afterwards the timers decide.
   if (zone.hint && zone.hint->primary == zone.turn() && !zone.whole_zone) zone.hint.reset();
   places_.begin(job.primary);
   if (attempt->primary.key) {
     job.key = runtime_->keys.find(*attempt->primary.key);
     if (job.key == nullptr) {
-      // Posted: failed() looks for other zones to start, and this may be the loop that does so.
+      // Posted, because failed() starts other zones, and the caller may be that very loop.
       asio::post(commit_loop_, [this, attempt, alive = alive_] {
         if (*alive) failed(attempt, Error{Errc::kNotFound, "no such key"}, false);
       });
@@ -289,9 +291,8 @@ void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
   }
 }
 
-/// What a whole zone is compared with while it comes: that which is nearly ours is taken as a
-/// difference, so that what is alike stays where it is, and our own secondaries get an IXFR. Runs
-/// on the commit loop.
+/// The served zone that an incoming whole zone is compared with, on the commit loop. A nearly equal
+/// zone is applied as a changeset: equal data stays in place, and our own secondaries get an IXFR.
 asio::awaitable<std::optional<ServedZone>> Refresher::served(dns::Name name,
                                                              std::shared_ptr<bool> alive) {
   if (!*alive) co_return std::nullopt;
@@ -309,8 +310,8 @@ void Refresher::take_zone(const std::shared_ptr<Attempt>& attempt, TransferResul
   failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
 }
 
-/// One IXFR is one version. When the disk or the memory fails it is tried again later: an AXFR
-/// would need more memory, and what it brings would pass by the journal.
+/// Applies an IXFR as one version. After a failure of disk or memory the IXFR is retried later. An
+/// AXFR would need more memory, and would bypass the journal.
 void Refresher::apply_differences(const std::shared_ptr<Attempt>& attempt,
                                   TransferResult&& result) {
   ZoneChange change;
@@ -323,7 +324,7 @@ void Refresher::apply_differences(const std::shared_ptr<Attempt>& attempt,
   };
   change.stage = [&committer = committer_, attempt,
                   differences = std::move(result.differences)](Stage& stage) {
-    // A zone sent whole takes the place of what was there, also of updates, like any other.
+    // A zone sent whole replaces all earlier data including updates, so no changeset is journalled.
     const Committer* journalled = attempt->whole ? nullptr : &committer;
     Status staged = stage_differences(stage, differences, attempt->runtime->limits, journalled);
     attempt->unfit = !staged && is_unfit(staged.error(), stage.transaction);
@@ -376,7 +377,7 @@ Refresher::Zones::iterator Refresher::release(const std::shared_ptr<Attempt>& at
   return zone;
 }
 
-/// The configuration still has the zone with the primaries that it had when the visit began.
+/// True if the configured zone still has the primaries of the start of the attempt.
 bool Refresher::wanted(const Attempt& attempt) const {
   const auto zone = zones_.find(attempt.zone);
   return zone != zones_.end() && zone->second.generation == attempt.generation;
@@ -389,8 +390,8 @@ void Refresher::drop(const std::shared_ptr<Attempt>& attempt) {
   run_due();
 }
 
-/// What this primary has is no newer than ours; another one's may be. Another serial than ours
-/// confirms nothing, be it behind or at the distance of 2^31 where neither is (RFC 1982 §3.2).
+/// The asked primary has nothing newer, but another primary may. A different serial confirms
+/// nothing, whether behind ours or at the distance 2^31, where neither is ahead (RFC 1982 §3.2).
 void Refresher::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
   const auto at = release(attempt);
   if (at == zones_.end()) return run_due();
@@ -452,7 +453,7 @@ void Refresher::next_primary(Zones::iterator at) {
   run_due();
 }
 
-/// `ok`: what we have is what a primary has, so its timers start anew.
+/// Ends a refresh cycle. `ok`: a primary has our version, so the zone's timers start anew.
 void Refresher::end_round(Zones::iterator at, bool ok) {
   Zone& zone = at->second;
   if (ok) zone.problem.clear();
@@ -487,7 +488,7 @@ bool Refresher::notified(const NotifyRequest& request) {
   return true;
 }
 
-/// A NOTIFY that tells something new, or does not say what it tells.
+/// Handles a NOTIFY with a newer serial or without a serial.
 void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
   Zone& zone = at->second;
   const auto speaker = std::find_if(
@@ -497,7 +498,7 @@ void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
     refresh_now(request.zone);
     return;
   }
-  // The primary that spoke knows best: ask it first.
+  // The notifying primary is asked first, since that primary has the new version.
   const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
   const bool between_rounds = !zone.running && zone.visited == 0;
   if (between_rounds) zone.first_primary = place;

@@ -24,7 +24,7 @@
 
 namespace pando::manager {
 
-/// A server that a zone comes from, and the name of the key for it.
+/// A primary of a zone, with the name of its TSIG key.
 struct Primary {
   Endpoint endpoint;
   std::optional<dns::Name> key;
@@ -32,32 +32,32 @@ struct Primary {
 };
 using Primaries = std::vector<Primary>;
 
-/// What there is to tell about one secondary zone.
+/// Status of one secondary zone, for reports.
 struct SecondaryStatus {
   std::vector<Endpoint> primaries;
   std::uint64_t next_refresh = 0;  ///< seconds since 1970
   std::uint64_t expires_at = 0;
   std::uint64_t last_ok = 0;
-  std::string problem;  ///< why the last try failed; empty = it did not
+  std::string problem;  ///< reason of the last failed attempt; empty = none
 };
 
-/// Keeps the zones that it is given up to date (RFC 1034 §4.3.5, RFC 1996 §3.11): by the timers
-/// that PersistentTimers has and by NOTIFY, with IXFR, AXFR as the way out of every inconsistency,
-/// and one primary after another. Which zones these are is SecondaryZones' to say.
+/// Keeps secondary zones up to date (RFC 1034 §4.3.5, RFC 1996 §3.11), driven by PersistentTimers
+/// and NOTIFY. Each refresh cycle asks one primary after another, by IXFR, with AXFR as the
+/// fallback for every inconsistency. SecondaryZones decides which zones these are.
 ///
 /// Lives on the commit thread; connections run on the network's.
 class Refresher {
  public:
   struct Counters {
-    std::uint64_t transfers = 0;    ///< that brought a new version
-    std::uint64_t differences = 0;  ///< of them: by IXFR
+    std::uint64_t transfers = 0;    ///< transfers that brought a new version
+    std::uint64_t differences = 0;  ///< transfers by IXFR
     std::uint64_t refreshes = 0;    ///< successful checks, new version or not
     std::uint64_t failures = 0;
     std::uint64_t fallbacks = 0;  ///< IXFRs given up for an AXFR
     std::uint64_t notifies = 0;
   };
 
-  /// Told when a whole zone was put; `had_data`: it took the place of other data.
+  /// Called when a whole zone was put; `had_data`: the zone replaced other data.
   using ZonePut = std::function<void(const dns::Name& zone, bool had_data)>;
 
   /// All references outlive the object.
@@ -68,30 +68,31 @@ class Refresher {
   Refresher(const Refresher&) = delete;
   Refresher& operator=(const Refresher&) = delete;
 
-  /// Whose limits and keys visits go by from now on; before the first zone is put.
+  /// Sets the configuration whose limits and keys refresh attempts use. Called before the first
+  /// put().
   void configure(const RuntimePtr& runtime);
-  /// A zone and where it comes from. A new one is due when its saved timer says, one that had other
-  /// primaries now, and nothing comes in any more from those; one that is here already goes on.
+  /// Adds a zone with its primaries. A new zone is due at its saved time; a zone with changed
+  /// primaries is due now, and results from the old primaries are dropped. An unchanged zone goes
+  /// on.
   void put(const dns::Name& zone, Primaries primaries);
-  /// Looks at `most` zones at most behind `after`, which moves on, and forgets those that `stays`
-  /// does not want: nothing comes in for them any more. True: there are no more behind it.
+  /// Checks up to `most` zones after `after`, advances `after`, and forgets the zones that `stays`
+  /// rejects: their results are dropped. True: no zones are left.
   using Stays = std::function<bool(const dns::Name& zone, const Primaries& primaries)>;
   bool forget_others(std::optional<dns::Name>& after, std::size_t most, const Stays& stays);
-  /// Begins what is due, after zones were put and by the limits that hold now.
+  /// Starts due zones after put() calls, and applies the present limits to waiting zones.
   void go_on();
-  /// The same for zones that were put one by one, when what is under way now has been done.
+  /// Posts run_due() to the commit loop, for zones that are put one by one.
   void look_soon();
 
-  /// Looks at a zone's primaries now, or once more after the round that is under way. False: it is
-  /// none of these.
+  /// Starts a refresh cycle of the zone now, or after the running cycle. False: unknown zone.
   bool refresh_now(const dns::Name& zone);
-  /// False: it is for no zone of these.
+  /// Handles a NOTIFY. False: unknown zone.
   bool notified(const NotifyRequest& request);
   [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
-  /// SecondaryStatus::problem alone; empty for a zone that is none of these.
+  /// SecondaryStatus::problem alone; empty for an unknown zone.
   [[nodiscard]] std::string problem(const dns::Name& zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
-  /// Nothing comes in any more.
+  /// Drops the results of running attempts and starts no more.
   void stop();
 
  private:
@@ -100,34 +101,34 @@ class Refresher {
       return dns::compare_canonical(a, b) < 0;
     }
   };
-  /// What a primary told, and which one.
+  /// A notified serial, with the primary that sent it.
   struct Hint {
     dns::Serial serial;
     std::size_t primary = 0;
   };
   struct Zone {
     Primaries primaries;
-    std::uint64_t generation = 0;  // of these primaries: what older visits bring is not wanted
+    std::uint64_t generation = 0;  // of these primaries; results of older ones are dropped
     std::uint64_t due = 0;         // seconds since 1970
-    // A round of visits, from one primary to the next until one has something new.
+    // A refresh cycle asks one primary after another until one has a newer version.
     std::size_t first_primary = 0;
     std::size_t visited = 0;
-    bool confirmed = false;  // one of them has the version that we have
+    bool confirmed = false;  // a primary of this cycle has our version
     bool running = false;
-    bool waiting = false;      // in the queue of a primary that is busy
-    bool again = false;        // a NOTIFY without a serial came during the round
-    std::optional<Hint> hint;  // the highest serial of a NOTIFY that no visit has begun for
-    bool whole_zone = false;   // the next visit asks for an AXFR
-    bool damaged = false;      // what is served cannot be compared with, nor changed
+    bool waiting = false;      // queued for a busy primary
+    bool again = false;        // a NOTIFY without a serial came during the cycle
+    std::optional<Hint> hint;  // highest notified serial that no attempt has used
+    bool whole_zone = false;   // the next attempt requests an AXFR
+    bool damaged = false;      // the served data is damaged: neither comparable nor changeable
     std::string problem;
 
     [[nodiscard]] std::size_t turn() const { return (first_primary + visited) % primaries.size(); }
     [[nodiscard]] const Primary& primary() const { return primaries[turn()]; }
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
-  struct Attempt;  // one visit to one primary
+  struct Attempt;  // one refresh attempt at one primary
 
-  // When zones are due.
+  // Schedule of the zones.
   void schedule(Zones::iterator zone, std::uint64_t due);
   void arm_timer();
   void run_due();
@@ -137,7 +138,7 @@ class Refresher {
   bool is_news(const dns::Name& zone, dns::Serial serial) const;
   void on_notify(Zones::iterator zone, const NotifyRequest& request);
 
-  // One visit.
+  // One refresh attempt.
   void start(Zones::iterator zone);
   TransferJob job_for(const Attempt& attempt, const Zone& zone) const;
   asio::awaitable<std::optional<ServedZone>> served(dns::Name name, std::shared_ptr<bool> alive);
@@ -150,7 +151,7 @@ class Refresher {
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
 
-  // What it leads to.
+  // Results of an attempt.
   void drop(const std::shared_ptr<Attempt>& attempt);
   void nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
   void transferred(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
@@ -168,7 +169,7 @@ class Refresher {
   RuntimePtr runtime_;
   Zones zones_;
   PersistentTimers timers_;
-  // A zone whose primary is busy waits in places_ instead.
+  // Zones by the time of their next attempt. A zone with a busy primary waits in places_ instead.
   std::set<std::pair<std::uint64_t, dns::Name>,
            bool (*)(const std::pair<std::uint64_t, dns::Name>&,
                     const std::pair<std::uint64_t, dns::Name>&)>
@@ -177,7 +178,7 @@ class Refresher {
   asio::steady_timer timer_;
   bool timer_set_ = false;
   bool look_posted_ = false;
-  std::uint64_t last_look_;  // of run_due(), by the clock
+  std::uint64_t last_look_;  // wall-clock time of the last run_due()
   std::uint64_t generations_ = 0;
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

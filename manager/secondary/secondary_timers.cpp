@@ -7,7 +7,7 @@ namespace pando::manager {
 
 namespace {
 
-/// Serial, the three timers and the negative TTL end the RDATA; two names are before them.
+/// The RDATA ends in the serial, the three timers and the negative TTL; two names come first.
 constexpr std::size_t kFixedOctets = 20;
 constexpr std::size_t kShortestNames = 2;
 

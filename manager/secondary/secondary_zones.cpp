@@ -7,12 +7,13 @@ namespace pando::manager {
 
 namespace {
 
-/// Zones of a configuration that are taken over in one go, 5 µs each; and those that are primary,
-/// which cost nearly nothing.
+/// Secondaries (5 µs each) and primaries (nearly free) of a configuration that are taken over per
+/// turn of the event loop.
 constexpr std::size_t kSlice = 100;
 constexpr std::size_t kPrimarySlice = 20'000;
 
-/// Zones whose NOTIFY came while a configuration was being taken over; others have their timers.
+/// Limit of zones remembered for a NOTIFY during the takeover of a configuration. Zones beyond the
+/// limit depend on their timers.
 constexpr std::size_t kMostEarly = 10'000;
 
 Primaries primaries_of(const config::Settings& settings, const config::ZoneOptions& options) {
@@ -23,7 +24,7 @@ Primaries primaries_of(const config::Settings& settings, const config::ZoneOptio
   return primaries;
 }
 
-/// Whether a zone is a secondary with these primaries in the configuration, too.
+/// True if the configuration has `zone` as a secondary with the same primaries.
 bool has(const config::Settings& settings, const dns::Name& zone, const Primaries& primaries) {
   const auto index = settings.zones.find(zone);
   if (!index) return false;
@@ -46,7 +47,7 @@ void SecondaryZones::stop() { *alive_ = false; }
 
 void SecondaryZones::let_go(const RuntimePtr& next, std::function<void()> done) {
   let_go_ = taking_over_ = true;
-  // A configuration that is still being taken over would bring some back.
+  // The new round ends a takeover in progress, which would add forgotten zones again.
   forget_slice(++round_, next, std::nullopt, std::move(done));
 }
 
@@ -74,7 +75,7 @@ void SecondaryZones::looked_at(const dns::Name& zone) {
   const auto found = secondary(zone);
   if (!found) return;
   put(*found);
-  if (taking_over_) return;  // taken_over() has the rest
+  if (taking_over_) return;  // taken_over() does the rest
   if (early_.erase(zone) > 0) visits_.refresh_now(zone);
   visits_.look_soon();
 }
@@ -98,8 +99,8 @@ void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
   });
 }
 
-/// Those that are not as the configuration has them. `done` in any case, also when another one is
-/// being taken over instead.
+/// Forgets the zones that differ from the configuration. `done` is called in any case, even if
+/// another takeover has started.
 void SecondaryZones::forget_slice(std::uint64_t round, const RuntimePtr& configuration,
                                   std::optional<dns::Name> after, std::function<void()> done) {
   if (round != round_) return done();
@@ -116,15 +117,16 @@ void SecondaryZones::forget_slice(std::uint64_t round, const RuntimePtr& configu
 
 void SecondaryZones::taken_over() {
   taking_over_ = false;
-  // What was said before anybody knew who the primaries are.
+  // Zones with a NOTIFY that came before their primaries were known.
   std::erase_if(early_, [this](const dns::Name& name) {
-    return visits_.refresh_now(name) || !secondary(name);  // others are to be looked at yet
+    // zones still to be loaded stay in the list
+    return visits_.refresh_now(name) || !secondary(name);
   });
   tell_network();
   visits_.go_on();
 }
 
-/// The network's thread closes what it keeps open to others than the primaries.
+/// The network's thread closes pooled connections to servers that are no longer primaries.
 void SecondaryZones::tell_network() const {
   ConnectionPool::Primaries primaries;
   for (const config::ZoneOptions& options : runtime_->settings.zones.options())

@@ -15,36 +15,35 @@
 
 namespace pando::manager {
 
-/// Which zones are secondary here, and who their primaries are: takes a configuration over, in
-/// slices, since it may have a million zones. What is done for them is left to Refresher.
+/// Maintains the set of secondary zones and their primaries. A configuration is taken over in
+/// slices, since it may have a million zones. Refresher does the refreshing.
 ///
 /// Lives on the commit thread.
 class SecondaryZones final : public NotifyHandler {
  public:
   using HasData = std::function<bool(const dns::Name& zone)>;
-  /// The references outlive the object; nothing is asked of the visits after stop(). `has_data`:
-  /// the store has some of the zone.
+  /// The references outlive the object; the refresher is not called after stop(). `has_data`: the
+  /// store has data of the zone.
   SecondaryZones(asio::io_context& commit_loop, Network& network, Refresher& visits,
                  HasData has_data);
   ~SecondaryZones() override;
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
 
-  /// Before a configuration is taken over: nothing comes in any more, from `done` on, for zones
-  /// that are not secondary in it, or have other primaries there.
+  /// Called before a configuration is taken over. From `done` on, no data comes in for zones that
+  /// are not secondary in `next` or have other primaries there.
   void let_go(const RuntimePtr& next, std::function<void()> done);
-  /// Takes over a configuration: new secondaries are asked at once or when their saved timer says,
-  /// those that are gone are forgotten. The zones' settings must have been published. A zone
-  /// without data is one of these when it was looked_at(): until then its copy or the journal may
-  /// have it.
+  /// Takes over a configuration: new secondaries are asked at once or at their saved time, and
+  /// secondaries that are gone are forgotten. The zones' settings must be published already. A zone
+  /// without data is added only by looked_at(): the zone's copy or the journal may still supply its
+  /// data.
   void configure(const RuntimePtr& runtime);
-  /// What the zone's copy and the journal have of it is in the store now. Between let_go() and
-  /// configure() nothing comes of it.
+  /// Called when the data of the zone's copy and journal is in the store. No effect between
+  /// let_go() and configure().
   void looked_at(const dns::Name& zone);
-  /// One that comes while a configuration is being taken over, for a zone that is not known yet, is
-  /// heeded when it is.
+  /// A NOTIFY for an unknown zone during a takeover is remembered until the zone is known.
   void notified(const NotifyRequest& request) override;
-  /// No configuration is taken over any further.
+  /// Ends any takeover in progress.
   void stop();
 
  private:
@@ -66,10 +65,10 @@ class SecondaryZones final : public NotifyHandler {
   Refresher& visits_;
   HasData has_data_;
   RuntimePtr runtime_;
-  std::uint64_t round_ = 0;  // of configure() and let_go(): each ends those before it
-  bool let_go_ = true;       // no configuration is in use
-  bool taking_over_ = true;  // not all zones of the configuration that have data are known yet
-  std::set<dns::Name, CanonicalLess> early_;  // told of meanwhile
+  std::uint64_t round_ = 0;  // counts configure() and let_go(); each ends the earlier ones
+  bool let_go_ = true;       // no configuration: before the first configure(), or after let_go()
+  bool taking_over_ = true;  // some configured zones with data are not known yet
+  std::set<dns::Name, CanonicalLess> early_;  // zones with a NOTIFY during a takeover
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

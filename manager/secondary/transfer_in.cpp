@@ -25,14 +25,15 @@ std::uint16_t random_id() {
   return static_cast<std::uint16_t>(device());
 }
 
-/// A query of ours and what is needed to check its answers.
+/// A query and the data to check its answers.
 struct Query {
   Bytes message;
   std::uint16_t id;
   std::optional<dns::TsigSession> tsig;
 };
 
-/// IXFR carries our SOA in the authority section (RFC 1995 §3): only its serial counts.
+/// An IXFR query carries our SOA in the authority section (RFC 1995 §3); only the serial matters
+/// there.
 Bytes soa_with_serial(dns::Serial serial) {
   Bytes rdata{0, 0};
   append_be32(rdata, serial.value);
@@ -42,7 +43,7 @@ Bytes soa_with_serial(dns::Serial serial) {
 
 /// The option's data is empty in a query (RFC 7314 §2).
 bool put_expire_option(dns::MessageWriter& writer) {
-  constexpr std::uint16_t kPayload = 1232;  // of no meaning over TCP
+  constexpr std::uint16_t kPayload = 1232;  // meaningless over TCP
   dns::OptBuilder opt(kPayload, dns::Rcode::kNoError, false);
   opt.add(dns::kOptionExpire, {});
   return writer.put_raw_additional(opt.record());
@@ -93,8 +94,8 @@ Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, By
   if (header->rcode != 0)
     return fail(Errc::kDenied, "primary answers {}",
                 dns::to_text(static_cast<dns::Rcode>(header->rcode)));
-  // RFC 1035 §4.1.1: who is not an authority (a resolver, a server that lost the zone) cannot say
-  // what is current.
+  // RFC 1035 §4.1.1: a non-authoritative server (a resolver, a server that lost the zone) cannot
+  // say which serial is current.
   if (!header->aa) return fail(Errc::kInvalid, "primary is not an authority for the zone");
   for (unsigned i = 0; i < header->qdcount; ++i)
     if (auto question = reader.question(); !question) return pass(question);
@@ -113,11 +114,11 @@ Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, By
   return SoaAnswer{*serial, read_expire(reader, unsigned{header->nscount} + header->arcount)};
 }
 
-/// Larger differences than an IXFR of a small zone may have are not kept in memory.
+/// Limit of records of a changeset kept in memory for a zone sent whole.
 constexpr std::uint64_t kMostRecords = 100'000;
 
-/// What makes `live` the zone that came, SOA records included; nullopt when that is more than half
-/// of the zone, or more than should be kept in memory.
+/// The changeset from `live` to the received zone, SOA records included. Nullopt if the changeset
+/// has more than half of the zone's records, or more than kMostRecords.
 Result<std::optional<zone::Changeset>> difference_to(const zone::ZoneView& live,
                                                      zone::Comparison& fresh) {
   auto soa = fresh.finish();
@@ -132,7 +133,8 @@ Result<std::optional<zone::Changeset>> difference_to(const zone::ZoneView& live,
   return difference;
 }
 
-/// Ends a received zone. In the pool, so that the loop keeps time for other zones.
+/// Completes a received zone, as a changeset or a built zone. Runs in the pool, so that the loop
+/// stays free for other zones.
 Status finish_zone(TransferParser& parser, const zone::ZoneView& live, TransferResult& result) {
   if (zone::Comparison* comparison = parser.comparison()) {
     auto difference = difference_to(live, *comparison);
@@ -151,7 +153,7 @@ Status finish_zone(TransferParser& parser, const zone::ZoneView& live, TransferR
   return {};
 }
 
-/// What one primary is asked in one visit, over one connection after another if need be.
+/// One refresh attempt at one primary, over several connections if necessary.
 class Visit {
  public:
   using Executor = asio::any_io_executor;
@@ -167,7 +169,7 @@ class Visit {
         deadline_(Clock::now() + job.longest) {}
 
   asio::awaitable<Outcome> run();
-  /// RFC 6891 §7: what a server says that does not know EDNS.
+  /// RFC 6891 §7: the RCODE of a server without EDNS.
   [[nodiscard]] bool format_error() const noexcept { return rcode_ == dns::Rcode::kFormErr; }
 
  private:
@@ -194,13 +196,13 @@ class Visit {
   shm::Store& store_;
   asio::thread_pool& pool_;
   std::unique_ptr<MessageStream> connection_;
-  bool was_kept_ = false;  // the connection is of an earlier visit
+  bool was_kept_ = false;  // the connection came from the pool
   bool unreachable_ = false;
-  bool heard_ = false;  // octets of an answer have come
+  bool heard_ = false;  // part of an answer has arrived
   Clock::time_point deadline_;
-  std::optional<ServedZone> served_;  // what a whole zone is compared with
+  std::optional<ServedZone> served_;  // for the comparison with a whole zone
   Clock::time_point pinned_until_;
-  // Of the last message.
+  // Header fields of the last message.
   dns::Rcode rcode_ = dns::Rcode::kNoError;
   bool authoritative_ = false;
 };
@@ -209,7 +211,8 @@ Visit::Outcome failure(const Error& error, bool ixfr_asked = false) {
   return tl::unexpected<TransferFailure>({error, ixfr_asked});
 }
 
-/// Steps must not take longer than what is left of the whole.
+/// Fails after the deadline of the attempt, and limits the next step's timeout to the remaining
+/// time.
 Status Visit::check_time() const {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
   if (left.count() <= 0)
@@ -219,7 +222,7 @@ Status Visit::check_time() const {
   return {};
 }
 
-/// A connection on which nothing is under way: the one there is, one kept, or a new one.
+/// Provides an idle connection: the present one, a pooled one, or a new one.
 asio::awaitable<Status> Visit::open() {
   if (connection_) co_return check_time();
   if (!was_kept_) connection_ = kept_.take(job_.primary, job_.source);
@@ -233,14 +236,14 @@ asio::awaitable<Status> Visit::open() {
   co_return connected;
 }
 
-/// Sends `query` and gives the first message of the answer, its signature checked.
+/// Sends `query` and returns the first message of the answer, its signature checked.
 asio::awaitable<Result<ByteView>> Visit::ask(Query& query) {
   for (;;) {
     if (auto opened = co_await open(); !opened) co_return pass(opened);
     const std::uint64_t before = connection_->received();
     auto answer = co_await exchange(query);
     const bool silent = connection_->received() == before;
-    // What comes late of an earlier answer may stand before ours.
+    // A pooled connection may still deliver the rest of an earlier answer first.
     const bool foreign = answer && !answers(*answer, query);
     if (!was_kept_ || !(silent || foreign)) {
       heard_ = heard_ || !silent;
@@ -248,7 +251,7 @@ asio::awaitable<Result<ByteView>> Visit::ask(Query& query) {
       if (!answer) co_return answer;
       co_return check(query, *answer);
     }
-    connection_.reset();  // open() knows that it was kept, and makes a new one
+    connection_.reset();  // was_kept_ makes open() create a new connection
   }
 }
 
@@ -282,7 +285,7 @@ asio::awaitable<Result<SoaAnswer>> Visit::ask_soa() {
   co_return read_soa_answer(job_, *query, *answer);
 }
 
-/// The response messages of one AXFR or IXFR, into the parser.
+/// Feeds the response messages of one AXFR or IXFR into the parser.
 asio::awaitable<Status> Visit::run_transfer(Query& query, TransferParser& parser) {
   auto message = co_await ask(query);
   for (;;) {
@@ -295,7 +298,7 @@ asio::awaitable<Status> Visit::run_transfer(Query& query, TransferParser& parser
   }
 }
 
-/// A whole zone is compared with the one that is served as long as that takes little.
+/// Continues a whole zone: by comparison with the served zone while cheap, else by building.
 asio::awaitable<Status> Visit::go_on(TransferParser& parser, bool is_last) {
   if (parser.waits()) {
     if (job_.served) served_ = co_await job_.served();
@@ -313,7 +316,7 @@ asio::awaitable<Status> Visit::go_on(TransferParser& parser, bool is_last) {
   co_return built;
 }
 
-/// Fills `result`; a whole zone that is built is in its transaction.
+/// Fills `result`; its transaction holds a whole zone that was built.
 asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType type) {
   auto query = make_query(job_, type, edns_);
   if (!query) co_return pass(query);
@@ -336,14 +339,14 @@ asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType ty
   co_return finished;
 }
 
-/// The transfer itself, over a connection on which the primary's SOA may have been asked before.
+/// The transfer itself; the connection may have been used for the SOA query before.
 asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
   TransferResult result;
   result.transaction.emplace(store_.begin_private());
   auto done = co_await fetch_into(result, type);
   served_.reset();
   if (done) co_return std::move(result);
-  // Giving back the memory of most of a zone takes time, too.
+  // Dropped in the pool, since freeing most of a zone takes time, too.
   [[maybe_unused]] const Status dropped = co_await run_in_pool(pool_, [&]() -> Status {
     result.transaction.reset();
     return {};
@@ -351,20 +354,20 @@ asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
   co_return pass(done);
 }
 
-/// RFC 1995 §2: the answer to an IXFR begins with the primary's SOA, so its serial need not be
-/// asked for. Nothing: the answer says too little about the primary, or about whether an AXFR would
-/// do better.
+/// RFC 1995 §2: the answer to an IXFR begins with the primary's SOA, so no SOA query is needed.
+/// Nullopt: the answer does not show the primary's state, or whether an AXFR would succeed.
 asio::awaitable<std::optional<Visit::Outcome>> Visit::request_ixfr_directly() {
   auto result = co_await fetch(dns::RRType::kIXFR);
   if (result) {
-    // As in read_soa_answer(): who is not an authority cannot say what is current.
+    // As in read_soa_answer(): a non-authoritative server cannot say which serial is current.
     if (result->content == TransferParser::Content::kUpToDate && !authoritative_)
       co_return std::nullopt;
     co_return std::move(*result);
   }
   if (unreachable_) co_return failure(result.error());
   if (heard_ && rcode_ == dns::Rcode::kNoError) co_return failure(result.error(), true);
-  if (edns_ && format_error()) co_return failure(result.error(), true);  // again without EDNS
+  // transfer_in() retries without EDNS
+  if (edns_ && format_error()) co_return failure(result.error(), true);
   co_return std::nullopt;
 }
 
@@ -383,7 +386,7 @@ asio::awaitable<Visit::Outcome> Visit::query_soa_first() {
   }
   const auto type = !job_.current || job_.whole_zone ? dns::RRType::kAXFR : dns::RRType::kIXFR;
   auto result = co_await fetch(type);
-  // Without a connection nothing was asked that an AXFR could do better.
+  // Without a connection no IXFR was sent, so an AXFR would fail as well.
   if (!result) co_return failure(result.error(), type == dns::RRType::kIXFR && !unreachable_);
   if (!result->expire) result->expire = expire;
   co_return std::move(*result);

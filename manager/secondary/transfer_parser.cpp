@@ -44,7 +44,7 @@ Result<bool> TransferParser::feed(ByteView message) {
     if (state_ == State::kDone) return fail(Errc::kInvalid, "records behind the last SOA");
     if (auto taken = take(std::move(record)); !taken) return pass(taken);
   }
-  // RFC 1995 §2: a server that has nothing newer sends its SOA alone.
+  // RFC 1995 §2: a server without a newer version sends its SOA alone.
   if (state_ == State::kSecondRecord && asked_ == dns::RRType::kIXFR && current_ &&
       !serial_.ahead_of(*current_)) {
     up_to_date_ = true;
@@ -64,7 +64,7 @@ Status TransferParser::check_message(dns::MessageReader& reader, dns::Header& he
   if (header.tc) return fail(Errc::kInvalid, "truncated message in a transfer");
   rcode_ = static_cast<dns::Rcode>(header.rcode);
   if (header.rcode != 0) return fail(Errc::kDenied, "primary answers {}", dns::to_text(rcode_));
-  // RFC 5936 §2.2.1: the question is in the first message, later ones may leave it out.
+  // RFC 5936 §2.2.1: the first message has the question; later ones may omit it.
   if (header.qdcount > 1 || (first_message_ && header.ancount == 0))
     return fail(Errc::kInvalid, "no records in the first message of a transfer");
   for (unsigned i = 0; i < header.qdcount; ++i) {
@@ -100,11 +100,12 @@ Status TransferParser::take_first(zone::Record&& record) {
 }
 
 Status TransferParser::take_second(zone::Record&& record) {
-  // RFC 1995 §4: a SOA in second place opens a difference; anything else, a whole zone.
+  // RFC 1995 §4: a SOA in second place opens a difference sequence; any other record starts a whole
+  // zone.
   if (record.type == dns::RRType::kSOA && asked_ == dns::RRType::kIXFR && current_ &&
       soa_serial(record.rdata) != serial_)
     return begin_difference(std::move(record), *current_);
-  // Downstream would never follow a zone that goes back.
+  // Our own secondaries would never follow a serial that goes back.
   if (current_ && !serial_.ahead_of(*current_))
     return fail(Errc::kInvalid, "transfer brings serial {}, which is not ahead of ours, {}",
                 serial_.value, current_->value);
@@ -151,7 +152,7 @@ Status TransferParser::build_instead() {
 
 Status TransferParser::take_zone_record(zone::Record&& record) {
   if (record.type != dns::RRType::kSOA || !(record.owner == zone_)) return add(std::move(record));
-  // RFC 5936 §2.2: the SOA closes the transfer as it opened it.
+  // RFC 5936 §2.2: the opening SOA also closes the transfer.
   if (soa_serial(record.rdata) != serial_)
     return fail(Errc::kInvalid, "transfer ends with serial {} and began with {}",
                 soa_serial(record.rdata).value, serial_.value);
@@ -171,8 +172,8 @@ Status TransferParser::begin_difference(zone::Record&& soa, dns::Serial expected
   return keep(changes.removed, std::move(soa));
 }
 
-/// Differences are in memory until they are complete. A server whose differences are larger than
-/// the zone should send the zone (RFC 1995 §2).
+/// Changesets stay in memory until complete. A server whose difference sequences are larger than
+/// the zone should send the zone instead (RFC 1995 §2).
 Status TransferParser::keep(std::vector<zone::Record>& list, zone::Record&& record) {
   if (records_ > limits_.difference_records)
     return fail(Errc::kFull, "differences of more than {} records", limits_.difference_records);

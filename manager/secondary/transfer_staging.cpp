@@ -6,10 +6,10 @@ namespace pando::manager {
 
 namespace {
 
-/// What the journal takes as one record, less its names and serials.
+/// Largest payload of a journal record, less names and serials.
 constexpr std::size_t kMostJournalled = kMaxRecordBody - 1024;
 
-/// Nearly a chunk: a store without room may still have a small block left.
+/// Nearly a chunk, in bytes: a full store may still have a small block left.
 constexpr std::size_t kLargeBlock = 60'000;
 
 }  // namespace
@@ -28,7 +28,7 @@ Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& diffe
     if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
     auto applied = stage.draft.apply(changes, limits);
     if (!applied) return pass(applied);
-    // Then our copy is not what the primary thinks it is.
+    // A mismatch means that our zone differs from the primary's version.
     if (applied->missing_removals > 0)
       return fail(Errc::kInvalid, "{} records to remove are not there", applied->missing_removals);
     if (applied->redundant_additions > 0)
@@ -36,7 +36,7 @@ Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& diffe
                   applied->redundant_additions);
     if (journal == nullptr) continue;
     journal->note_difference(stage, *applied, RecordKind::kTransfer);
-    // The journal would say the same as when its disk is full.
+    // Checked here, because the journal's own error would look like a full disk.
     if (const std::size_t octets = stage.journal.back().payload.size(); octets > kMostJournalled)
       return fail(Errc::kInvalid, "a difference of {} octets, too many for the journal", octets);
   }

@@ -10,17 +10,16 @@
 
 namespace pando::manager {
 
-/// Stages what a primary sent: one difference behind the other. With `journal` each is noted there
-/// as a transfer. Those that add no more than they remove may use what the store keeps for deletes.
-/// kInvalid when they do not fit what we have: not only must the result be a zone,
-/// all that they remove must be there.
+/// Stages a primary's changesets in order. With `journal`, each changeset is noted there as a
+/// transfer. Changesets that add no more than they remove may use the store's reserve for deletes.
+/// The result must be a zone, and every removed record must exist in our zone; else kInvalid.
 Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& differences,
                          const zone::DataLimits& limits, const Committer* journal);
 
-/// Whether that failed because of the differences: they do not fit what we have, or a limit refuses
-/// them. A whole zone may do better then, but not where the disk or the memory failed. kFull is
-/// said of limits and of a store without room; to find out takes a block of the transaction, which
-/// can only be dropped after that error, and the block with it.
+/// True if staging failed because of the changesets: a mismatch with our zone, or a limit. A whole
+/// zone may succeed then, unlike after a failure of disk or memory. kFull means either a limit or a
+/// full store. A block allocated in the transaction distinguishes the two; the transaction can only
+/// be dropped afterwards, and the block with it.
 [[nodiscard]] bool is_unfit(const Error& error, shm::Transaction& transaction);
 
 }  // namespace pando::manager
