@@ -12,7 +12,7 @@ Status copy_chunk(LiveFile& file, ImageSource& source, std::uint32_t number,
                   const ImageChunk& chunk, std::array<std::uint8_t, kChunkBytes>& room) {
   if (auto read = source.read(number, std::span(room).first(chunk.used), chunk.checksum); !read)
     return read;
-  // The rest of the chunk, too: all of it has memory from now on.
+  // The rest of the chunk is written, too: all of it has memory from now on.
   std::fill(room.begin() + chunk.used, room.end(), std::uint8_t{0});
   return file.write_chunk(number, room);
 }

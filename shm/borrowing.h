@@ -14,33 +14,33 @@ namespace pando::shm {
 class LiveFile;
 class ChunkPool;
 
-/// Brings chunk `number` of an image to where it belongs, its checksum compared on the way through
-/// `room`. kFull, or an error of the source.
+/// Copies chunk `number` of an image to its place in the store; `room` is the buffer in which the
+/// checksum is compared. kFull, or an error of the source.
 Status copy_chunk(LiveFile& file, ImageSource& source, std::uint32_t number,
                   const ImageChunk& chunk, std::array<std::uint8_t, kChunkBytes>& room);
 
-/// A store whose chunks are still in an image's file: every process has that file mapped in their
-/// place, so the store is served and changed before it is in memory. New blocks go to chunks behind
-/// the borrowed ones; of these none becomes free, because what was written into one would be seen
-/// by nobody. So their bytes are the image's until settle().
+/// A store whose chunks are still in an image's file: every process maps that file in their place.
+/// So the store is served and changed before it is in memory. New blocks go to chunks behind the
+/// borrowed ones. No borrowed chunk becomes free, because no reader would see a write into it: its
+/// bytes are the image's until settle().
 ///
-/// A writer that dies meanwhile leaves a store that cannot be attached to: the image and what came
-/// behind it make it again. Must end before its Store does.
+/// A writer that dies meanwhile leaves a store that cannot be attached to. The image and the
+/// journal records behind it rebuild that store. A Borrowing must end before its Store does.
 class Borrowing {
  public:
-  /// Called by Store::restore(): `file` has the first `chunks.size()` of them mapped.
+  /// Called by Store::restore(): `file` has the first `chunks.size()` chunks mapped from the image.
   Borrowing(LiveFile& file, ChunkPool& pool, std::vector<ImageChunk> chunks);
 
-  /// Copies what the image has to where it belongs, each chunk with its checksum compared. One
-  /// thread, any; while `go_on` says so (else kDenied). kFull: no memory, the next call goes on
-  /// from there. kCorrupt, kIo: the image is damaged, and what was served so far may have been.
+  /// Copies the image's chunks to their places and compares each checksum. Any one thread; ends
+  /// with kDenied once `go_on` returns false. kFull: no memory; the next call continues from there.
+  /// kCorrupt, kIo: the image is damaged, and answers so far may have been wrong.
   Status copy(ImageSource& source, const std::function<bool()>& go_on);
-  /// After copy() has ended well; commit thread. Readers look into the store itself from their next
-  /// pin on, and all chunks are like those of any other store.
+  /// Called on the commit thread after copy() has succeeded. From their next pin on, readers read
+  /// the store itself, and all chunks are like those of any other store.
   Status settle();
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  /// Of these: copied. Any thread.
+  /// The part of bytes() that is copied. Any thread.
   [[nodiscard]] std::uint64_t copied() const noexcept {
     return copied_.load(std::memory_order_relaxed);
   }

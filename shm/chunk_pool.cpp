@@ -17,30 +17,30 @@ namespace pando::shm {
 
 namespace {
 
-/// The file grows in steps of 1/32 of what is in use, at most 64 MiB: few system calls, and a small
-/// zone's store stays small.
+/// The file grows in steps of 1/32 of the chunks in use, at most 64 MiB. So system calls are few,
+/// and the store of a small zone stays small.
 constexpr std::uint32_t kGrowthShare = 32;
 constexpr std::uint32_t kGrowthMax = (64U << 20) / kChunkBytes;
-/// Free chunks that keep their memory beside cushion and growth step: a steady flow of updates
-/// reuses them without a system call.
+/// Number of free chunks that keep their memory beside cushion and growth step: a steady flow of
+/// updates reuses them without a system call.
 constexpr std::uint32_t kSpares = 8;
-/// Less than so much of the quota is free.
+/// Low space begins when less than this part of the quota is free.
 constexpr std::uint32_t kTightPart = 16;
 constexpr std::uint32_t kCrowdedPart = 8;
 constexpr std::uint32_t kLeastBeyond = 16;
 constexpr std::size_t kTailsMax = 1024;
-/// How many rests are tried for one allocation.
+/// Number of rests that one allocation tries.
 constexpr std::size_t kTailTries = 16;
 
-/// What deletes and compaction have in a store that started above its limit, or with no room for
-/// deletes. The gain of one is not room for the next there, so it has to be enough to go on with at
-/// any time.
+/// The reserve for deletes and compaction in a store that started above its limit, or without room
+/// for deletes. The space that one delete frees is no room for the next one there. So this reserve
+/// must suffice at any time.
 std::uint32_t beyond(std::uint32_t quota) noexcept {
   return std::max(static_cast<std::uint32_t>(reserve_chunks(quota)), kLeastBeyond);
 }
 
-/// Chunk numbers that a pool may use. Behind borrowed chunks all of the quota has to find room,
-/// behind those of a store that is too full the reserve.
+/// Bound of the chunk numbers that a pool may use. Room for the whole quota must exist behind
+/// borrowed chunks; room for the reserve must exist behind the chunks of a store that is too full.
 std::uint32_t limit_for(const LiveFile& file, std::uint32_t quota) noexcept {
   const std::uint32_t there = file.committed_chunks();
   if (file.borrowed_chunks() == 0)
@@ -79,7 +79,7 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
       continue;
     }
     lend(chunk);
-    info(chunk).born = 0;  // not known: as if there from the start
+    info(chunk).born = 0;  // not known: assume that the oldest version refers to the chunk
     info(chunk).used = chunk == open.chunk ? open.from : static_cast<std::uint32_t>(kChunkBytes);
     written_.set(chunk);
     if (used || chunk == open.chunk) backed_.set(chunk);
@@ -88,7 +88,7 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     if (!used) wait(chunk, version);
   }
   if (taken + compaction_chunks(quota_) > quota_) beyond_ = beyond(quota_);
-  // Where there are no more chunk numbers, deletes have to leave compaction its part all the same.
+  // Where no more chunk numbers exist, deletes must still leave compaction its part.
   ceiling_ = std::max(quota_, std::min(in_use_ + beyond_, limit_));
 }
 
@@ -99,12 +99,13 @@ void ChunkPool::settle_borrowed() {
     if (chunks_[chunk].state != State::kBlocked) continue;
     become(chunks_[chunk], State::kFree);
     free_.set(chunk);
-    if (backed_.test(chunk)) ++backed_free_;  // it was copied
+    if (backed_.test(chunk)) ++backed_free_;  // the chunk was copied, so it has memory
   }
 }
 
 std::uint64_t ChunkPool::version() const noexcept {
-  // Ours alone to write; a pool thread that takes a chunk has the mutex between it and the store.
+  // Only this process writes the epoch. A pool thread that takes a chunk locks the mutex after the
+  // store of the epoch.
   return file_.header().publication.epoch.load(std::memory_order_relaxed);
 }
 
@@ -112,7 +113,8 @@ std::uint32_t ChunkPool::live(std::uint32_t chunk) const noexcept {
   return live_bytes(file_.counts()[chunk]);
 }
 
-/// Free chunks that keep memory of their own, so that deletes work when the machine has none left.
+/// Number of free chunks that keep memory of their own, so that deletes work when the machine has
+/// none left.
 std::uint32_t ChunkPool::cushion() const noexcept { return std::min(reserve_, in_use_ / 32); }
 
 std::uint32_t ChunkPool::growth_step() const noexcept {
@@ -159,7 +161,7 @@ void ChunkPool::drop_tail(std::uint32_t chunk) {
 }
 
 Result<std::uint32_t> ChunkPool::take_chunks(std::uint32_t count, Reserve use) {
-  // Before the file grows, look once per version whether readers have moved on.
+  // Before the file grows, check once per version whether readers have moved on.
   if (backed_free_ < count && reclaimed_at_ != version()) reclaim_locked();
   auto first = try_take(count, use);
   if (first || first.error().code != Errc::kFull || waiting_count_ == 0) return first;
@@ -168,7 +170,7 @@ Result<std::uint32_t> ChunkPool::take_chunks(std::uint32_t count, Reserve use) {
   return try_take(count, use);
 }
 
-/// Whether `more` chunks can be taken so that what has to be left is.
+/// Whether a step of kind `use` can take `more` chunks and leave its part of the reserve.
 bool ChunkPool::leaves(std::uint32_t more, Reserve use) const noexcept {
   const std::uint64_t taken = std::uint64_t{in_use_} + more;
   const std::uint64_t least = compaction_chunks(quota_);
@@ -200,11 +202,12 @@ Result<std::uint32_t> ChunkPool::try_take(std::uint32_t count, Reserve use) {
   return first;
 }
 
-/// Makes `wanted` free chunks have memory, lowest first, in steps that keep to the limit.
+/// Gives memory to free chunks, lowest first, until `wanted` free chunks have memory. The steps
+/// keep to the limit.
 Status ChunkPool::grow(std::uint32_t wanted) {
   for (std::uint32_t from = 0; backed_free_ < wanted;) {
     const std::uint32_t first = free_.find_only(backed_, from);
-    if (first == Bitmap::kNone) return {};  // all have it; the caller looks at what is left
+    if (first == Bitmap::kNone) return {};  // all have memory; the caller checks what is left
     const std::uint32_t there = in_use_ + backed_free_;
     const std::uint32_t room = ceiling_ - std::min(ceiling_, there);
     const std::uint32_t aim = std::max(std::min(growth_step(), room), wanted - backed_free_);
@@ -220,7 +223,7 @@ Status ChunkPool::grow(std::uint32_t wanted) {
   return {};
 }
 
-/// Gives memory to those of the free chunks in the range that have none.
+/// Gives memory to the free chunks in the range that have none.
 Status ChunkPool::back_range(std::uint32_t first, std::uint32_t count) {
   const std::uint32_t end = first + count;
   for (std::uint32_t at = first; at < end;) {
@@ -352,8 +355,8 @@ bool ChunkPool::has_unsorted() const {
   return !waiting_.empty();
 }
 
-/// The slots are looked at after the epoch was stored: waiting chunks came here under the mutex, by
-/// the thread that had stored it before. See shm/epoch.h for why that is enough.
+/// The slots are checked after the epoch was stored. The thread that stored the epoch put the
+/// waiting chunks here later, under the mutex. See shm/epoch.h for why that order is enough.
 std::size_t ChunkPool::reclaim_locked() {
   std::size_t freed = reclaim_waiting();
   if (waiting_count_ != 0 && is_fuller_than(kCrowdedPart)) freed += give_up_spared();
@@ -381,7 +384,7 @@ std::size_t ChunkPool::reclaim_waiting() {
   return freed;
 }
 
-/// False when nothing may be freed because who reads is not known.
+/// False when no chunk may be freed because the readers are not known.
 bool ChunkPool::collect_holds() {
   holds_.clear();
   if (slots_ != nullptr) slots_->collect(version(), holds_);
@@ -389,7 +392,7 @@ bool ChunkPool::collect_holds() {
   return trust_;
 }
 
-/// Chunks whose exact version is not held any more: free, or held by the next such version.
+/// Frees the chunks whose exact version is no longer held, or moves each to its next held version.
 std::size_t ChunkPool::release_dropped_holds() {
   std::size_t freed = 0;
   for (auto bucket = held_.begin(); bucket != held_.end();) {
@@ -404,8 +407,8 @@ std::size_t ChunkPool::release_dropped_holds() {
   return freed;
 }
 
-/// A version w refers to the chunk when born <= w < freed_at. The smallest held one not below
-/// `born` decides; the chunk is looked at again when that one is dropped.
+/// A version w refers to the chunk when born <= w < freed_at. The smallest held version not below
+/// `born` decides; the chunk is checked again when that version is dropped.
 std::size_t ChunkPool::free_or_hold(std::uint32_t chunk) {
   const Chunk& waiting = chunks_[chunk];
   const auto holder = std::lower_bound(holds_.exact.begin(), holds_.exact.end(), waiting.born);
@@ -418,7 +421,8 @@ std::size_t ChunkPool::free_or_hold(std::uint32_t chunk) {
   return 1;
 }
 
-/// After attaching it is not known which empty chunks have memory: then none shall.
+/// After attaching, the writer does not know which empty chunks have memory. So all of them lose
+/// it.
 void ChunkPool::punch_unsure() {
   std::sort(unsure_.begin(), unsure_.end());
   for (std::size_t i = 0; i < unsure_.size();) {
@@ -483,7 +487,7 @@ bool ChunkPool::has_spared() const {
 std::vector<std::uint32_t> ChunkPool::pick_full_regions(std::size_t max_regions) {
   const std::scoped_lock lock(mutex_);
   std::vector<std::uint32_t> regions;
-  // What is borrowed is a file's, not the store's.
+  // Borrowed chunks are pages of the image's file: a huge page of the store cannot replace them.
   const std::uint32_t start = (borrowed_ + kChunksPerRegion - 1) / kChunksPerRegion;
   for (std::uint32_t region = collapsed_.find_clear(start); region != Bitmap::kNone;
        region = collapsed_.find_clear(region + 1)) {
@@ -529,7 +533,7 @@ bool ChunkPool::low_space_without_pins() const {
 bool ChunkPool::can_afford(std::uint64_t bytes, Reserve use) const {
   const std::scoped_lock lock(mutex_);
   if (!tight()) return true;
-  // Trees and rests of chunks take some more than the bytes themselves.
+  // Trees and rests of chunks need more than the bytes themselves.
   const std::uint64_t chunks = 2 * std::min(bytes, kReach) / kChunkBytes;
   return !tight_for_good() && leaves(static_cast<std::uint32_t>(chunks) + reserve_ / 4, use);
 }

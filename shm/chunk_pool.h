@@ -16,11 +16,11 @@
 
 namespace pando::shm {
 
-/// Rests of chunks that are worth remembering: smaller ones are left to the compactor.
+/// Smallest rest of a chunk that is worth remembering: the compactor collects smaller ones.
 inline constexpr std::uint32_t kTailMin = 4096;
 
-/// A chunk that may be written, and how much of it is in use already: what lies before `from`
-/// belongs to published versions, what lies behind was never seen by a reader.
+/// A chunk that may be written, and the bytes of it in use already. The part before `from` belongs
+/// to published versions; no reader ever saw the part behind.
 struct Span {
   std::uint32_t chunk = kNoChunk;
   std::uint32_t from = 0;
@@ -29,10 +29,10 @@ struct Span {
 /// Writes the counts that a version's root block lists. Idempotent: attaching does it again.
 void apply_counts(const RootBlock& published, std::uint32_t* counts) noexcept;
 
-/// Who owns each chunk at the moment. Memory of the writer's process only: after a crash it is made
-/// again from the chunk counts. All functions may be called from any thread.
+/// The owner of each chunk at the moment. This is memory of the writer's process only: after a
+/// crash the pool is rebuilt from the chunk counts. All functions may be called from any thread.
 ///
-///     free ──take──▶ lent ──settle──▶ used ──last block released──▶ waiting ──nobody looks──▶ free
+///     free ──take──▶ lent ──settle──▶ used ──last block released──▶ waiting ──no reader──▶ free
 ///       ▲              │ give_back (transaction dropped)
 ///       └──────────────┘
 class ChunkPool {
@@ -40,49 +40,49 @@ class ChunkPool {
   /// `quota`: chunks that may be in use. `file` must outlive the pool.
   ChunkPool(LiveFile& file, std::uint32_t quota);
 
-  /// Fills the pool from the counts of an attached store: counted chunks are used, `open` is lent,
-  /// all others wait until nobody holds a version before `version`. How much of a chunk is in use
-  /// is known of the open one only; of the others all may be. In a store that borrows chunks, which
-  /// nobody has read before, all empty ones are free, but of the borrowed ones none is lent or
-  /// becomes free before settle_borrowed().
+  /// Fills the pool from the counts of an attached store. Counted chunks become used, `open`
+  /// becomes lent, and all others wait until no reader holds a version before `version`. The bytes
+  /// in use are known of the open chunk only; the other chunks count as full. A store that borrows
+  /// chunks had no reader before, so all its empty chunks are free. Borrowed chunks are neither
+  /// lent nor freed before settle_borrowed().
   void adopt(Span open, std::uint64_t version);
   void settle_borrowed();
 
-  /// A chunk with room for `bytes`: rather the rest of one in use than an empty one, rather one
-  /// with memory than one without, rather a low one than a high one.
+  /// A chunk with room for `bytes`. The rest of a used chunk comes before an empty chunk, a chunk
+  /// with memory before one without, a low number before a high one.
   Result<Span> take(std::uint32_t bytes, Reserve use);
   /// `count` consecutive empty chunks.
   Result<std::uint32_t> take_run(std::uint32_t count, Reserve use);
-  /// A lent chunk that was not published; `span.from` as it was lent.
+  /// Takes back a lent chunk that was not published; `span.from` as it was lent.
   void give_back(Span span);
 
-  /// After a publication: applies its counts; the lent chunks of `entries` are used from now on
-  /// (`open` stays lent); those without live blocks wait for readers of versions before its own.
+  /// After a publication: applies its counts. The lent chunks of `entries` become used (`open`
+  /// stays lent); chunks without live blocks wait for readers of versions before the published one.
   void settle(const RootBlock& published, const std::vector<LedgerEntry>& entries,
               std::uint32_t open);
-  /// Room at the end of used chunks, for later transactions.
+  /// Remembers the room at the end of used chunks, for later transactions.
   void keep_tails(const std::vector<Span>& tails);
 
-  /// Frees waiting chunks that nobody can see any more. Returns how many.
+  /// Frees waiting chunks that no reader can see any more. Returns their number.
   std::size_t reclaim();
-  /// Chunks wait of which the last look did not find one version that holds them.
+  /// Whether chunks wait for which the last check found no single version that holds them.
   [[nodiscard]] bool has_unsorted() const;
   /// Null: there are no readers.
   void set_slots(SlotTable* slots);
-  /// Until set_slots: no chunk becomes free (after attaching, readers may be there unseen).
+  /// No chunk becomes free until set_slots(): after attaching, unknown readers may exist.
   void distrust_readers();
-  /// Nobody can read until distrust_readers() or set_slots(): all chunks that wait become free, but
-  /// those of `version` only when there is little other room.
+  /// No process can read until distrust_readers() or set_slots(): all waiting chunks become free.
+  /// The chunks of `version` become free only when there is little other room.
   void spare(std::uint64_t version);
-  /// Whether all chunks of the version given to spare() are as they were.
+  /// Whether all chunks of the version given to spare() are unchanged.
   [[nodiscard]] bool has_spared() const;
 
-  /// What an image needs to know of each chunk; see ImageCapture.
+  /// Fills in the pool's part of an image: see ImageCapture.
   void capture(ImageCapture& capture);
   [[nodiscard]] std::size_t held_by(std::uint64_t version) const;
 
-  /// See Store. `open_rest`: room in the chunk that versions go on in. One pass over the chunks,
-  /// two when some are chosen.
+  /// See Store. `open_rest`: room in the open chunk. One pass over the chunks, two when victims are
+  /// chosen.
   std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks,
                              std::uint32_t open_rest);
   bool narrow_victims(std::uint32_t open_rest);
@@ -90,7 +90,7 @@ class ChunkPool {
   [[nodiscard]] bool is_borrowing() const;
   /// Huge-page regions whose chunks are all in use and that were not picked before.
   std::vector<std::uint32_t> pick_full_regions(std::size_t max_regions);
-  /// Asks for a huge page under a region, once; false when there is none.
+  /// Asks for a huge page under a region, once; false when the kernel gives none.
   bool collapse(std::uint32_t region);
   [[nodiscard]] bool is_victim(std::uint32_t chunk) const noexcept {
     return chunk < limit_ &&
@@ -99,7 +99,7 @@ class ChunkPool {
 
   /// Less than a sixteenth of the quota is free, or no more than the reserve.
   [[nodiscard]] bool low_space() const;
-  /// So it would be if all chunks that wait were free.
+  /// Low space that would remain if all waiting chunks were free.
   [[nodiscard]] bool low_space_without_pins() const;
   /// See Transaction.
   [[nodiscard]] bool can_afford(std::uint64_t bytes, Reserve use) const;
@@ -109,11 +109,11 @@ class ChunkPool {
   [[nodiscard]] Status check() const;
 
  private:
-  /// kBlocked: empty, among chunks that are an image's, so not to be written.
+  /// kBlocked: an empty chunk among an image's chunks, so it must not be written.
   enum class State : std::uint8_t { kFree, kLent, kUsed, kWaiting, kBlocked };
   struct Chunk {
-    std::uint64_t born = 0;      // first version that may refer to it
-    std::uint64_t freed_at = 0;  // first version that does not
+    std::uint64_t born = 0;      // first version that may refer to the chunk
+    std::uint64_t freed_at = 0;  // first version that does not refer to it
     std::uint32_t used = 0;      // bytes from its start that published versions may refer to
     State state = State::kFree;
     bool has_tail = false;  // listed in tails_
@@ -163,20 +163,21 @@ class ChunkPool {
   mutable std::mutex mutex_;
   LiveFile& file_;
   const std::uint32_t quota_;
-  // Deletes and compaction have more in a store that started with no room for them: so many chunks
-  // beyond what is in use.
+  // Deletes and compaction get more in a store that started without room for them: `beyond_` chunks
+  // above the present use.
   std::uint32_t ceiling_;
   std::uint32_t beyond_ = 0;
-  std::uint32_t borrowed_;     // chunks that are an image's
-  const std::uint32_t limit_;  // of chunk numbers; above the quota when that was lowered, or when
-                               // empty chunks between others cannot be used yet
+  std::uint32_t borrowed_;  // number of first chunks that are an image's
+  // Bound of chunk numbers. Above the quota if the quota was lowered, or if empty chunks between
+  // others cannot be used yet.
+  const std::uint32_t limit_;
   const std::uint32_t reserve_;
 
   std::vector<Chunk> chunks_;  // up to the highest chunk ever taken
   Bitmap free_;
-  Bitmap backed_;     // has memory, for certain
+  Bitmap backed_;     // the chunk certainly has memory
   Bitmap collapsed_;  // by region: was picked, and not punched since
-  Bitmap written_;    // published into since the last capture
+  Bitmap written_;    // the chunk was published into since the last capture
   std::atomic<std::uint64_t> huge_pages_ = 0;
   std::uint32_t in_use_ = 0;
   std::uint32_t peak_in_use_ = 0;
@@ -188,7 +189,7 @@ class ChunkPool {
   std::deque<std::uint32_t> waiting_;  // ascending by freed_at
   std::map<std::uint64_t, std::vector<std::uint32_t>>
       held_;                           // by the exact version that holds them
-  std::vector<std::uint32_t> unsure_;  // freed just now, may have memory or not
+  std::vector<std::uint32_t> unsure_;  // freed just now; their memory is not known
   SlotTable* slots_ = nullptr;
   bool trust_ = true;
   std::uint64_t spared_ = 0;  // version; 0: none
@@ -197,7 +198,7 @@ class ChunkPool {
   std::uint64_t reclaimed_at_ = 0;  // version of the last look at the slots
 
   std::unique_ptr<std::atomic<std::uint64_t>[]> victims_;
-  std::uint64_t walk_room_ = 0;  // bytes that there were for copying when victims were chosen
+  std::uint64_t walk_room_ = 0;  // bytes that were free for copying when victims were chosen
 };
 
 }  // namespace pando::shm

@@ -7,23 +7,25 @@
 #include "base/crash_point.h"
 #include "shm/slots.h"
 
-/// The pin protocol, all of it: how the writer publishes a version, how a reader holds one, and how
-/// the writer knows what is held. Threads and processes run this same code (tests/property/
-/// epoch_litmus.cpp runs it both ways).
+/// The whole pin protocol: how the writer publishes a version, how a reader holds one, and how the
+/// writer knows which versions are held. Threads and processes run this same code
+/// (tests/property/epoch_litmus.cpp runs it both ways).
 ///
-/// Why it is safe. S is the single order of all seq_cst operations.
+/// Why the protocol is safe. S is the single order of all seq_cst operations.
 ///   Writer, version v:  root.store(v)   →  epoch.store(v)  →  slot.load, then leases.load
 ///   Reader:             epoch.load = e  →  slot.store(e)   →  root.load
-/// A chunk whose last block left with version v ("freed at v") is reused only when each slot showed
-/// 0 or at least v in a load after epoch.store(v).
-///   - The slot showed 0 or a value older than the reader's next pin: that pin's slot.store comes
-///     later in S than the load, so its root.load comes after root.store(v): it sees v or newer.
-///   - The slot showed e >= v: the reader had loaded e from epoch, hence root.store(v) was before
-///     it, and its root.load sees v or newer.
-/// So no reader can hold a root older than v, and nothing in v or newer refers to the chunk.
-/// The root may be newer than e: that holds back too much for one batch, never too little.
+/// A chunk is "freed at v" when its last block left with version v. The writer reuses the chunk
+/// only after a load that came after epoch.store(v) showed 0 or at least v in each slot.
+/// - The slot showed 0 or a value older than the reader's next pin: the slot.store of that pin
+///   comes later in S than the load. Hence its root.load comes after root.store(v) and sees v or
+///   newer.
+/// - The slot showed e >= v: the reader had loaded e from epoch. Hence root.store(v) was earlier,
+///   and the reader's root.load sees v or newer.
 ///
-/// Plain release stores do not do: slot.store and root.load could pass each other, and the writer
+/// So no reader can hold a root older than v, and no root from v on refers to the chunk. The root
+/// may be newer than e: the pin then holds back too much for one batch, never too little.
+///
+/// Plain release stores do not suffice: slot.store and root.load could pass each other. The writer
 /// would see an idle slot while the reader already walks a version that is being overwritten.
 namespace pando::shm {
 
@@ -49,7 +51,7 @@ inline void publish_words(Publication& words, std::uint32_t root, std::uint64_t 
   crash_point("store-publish-epoch");
 }
 
-/// What a pin gave: the number that the slot shows, and the root, which is at least as new.
+/// Result of a pin: the number that the slot shows, and the root, which is at least as new.
 struct Pinned {
   std::uint64_t epoch;
   std::uint32_t root;
@@ -70,10 +72,11 @@ inline void unpin(std::atomic<std::uint64_t>& slot) noexcept {
   slot.store(0, std::memory_order_release);
 }
 
-/// Makes a lease of `version`, which the slot's pin holds at this moment. Written by the worker,
-/// read by the writer *after* the slot word: whoever finds the slot already idle (or re-pinned)
-/// then finds the lease, because the lease was stored first; both are seq_cst. A lease names
-/// exactly one version, so chunks that were taken into use after it are not held back by it.
+/// Makes a lease of `version`, which the slot's pin holds at this moment. The worker writes the
+/// lease; the writer reads the lease *after* the slot word. A writer that finds the slot already
+/// idle (or re-pinned) then finds the lease, because the lease was stored first; both are seq_cst.
+/// A lease names exactly one version, so chunks that were taken into use after the lease are not
+/// held back.
 inline void hold_lease(Lease& lease, std::uint64_t version) noexcept {
   lease.epoch.store(version, std::memory_order_seq_cst);
 }
@@ -81,11 +84,12 @@ inline void hold_lease(Lease& lease, std::uint64_t version) noexcept {
 /// Release, for the same reason as in unpin().
 inline void drop_lease(Lease& lease) noexcept { lease.epoch.store(0, std::memory_order_release); }
 
-/// What readers hold at one moment.
+/// The versions that readers hold at one moment.
 struct Holds {
-  /// Smallest pin of a batch: everything freed later than it must stay. UINT64_MAX = no pin.
+  /// Smallest pin of a batch: chunks that were freed later than this version must stay. UINT64_MAX
+  /// = no pin.
   std::uint64_t oldest_batch = UINT64_MAX;
-  /// Versions held by leases and by the manager's own pins; sorted by whoever collected them.
+  /// Versions held by leases and by the manager's own pins; the collector sorts them.
   std::vector<std::uint64_t> exact;
 
   void clear() noexcept {
@@ -94,8 +98,8 @@ struct Holds {
   }
 };
 
-/// Adds what one page shows below `current` (newer pins hold nothing back yet); true when it shows
-/// any. The slot word is loaded before the leases: see hold_lease().
+/// Adds the pins of one page that are below `current` (newer pins hold nothing back yet). Returns
+/// true when the page has any. The slot word is loaded before the leases: see hold_lease().
 inline bool collect_holds(const SlotPage& page, std::uint64_t current, Holds& holds) {
   bool any = false;
   const std::uint64_t batch = page.epoch.load(std::memory_order_seq_cst);

@@ -46,8 +46,8 @@ void decode_side(const std::uint8_t* at, std::vector<ImageSide>& side) {
 
 //  0      8        12     16      24     40     48       56       64        72          76
 //  | magic | version | root | layout | owner | file | written | state version | journal | chunks |
-//  76     80              88     96
-//  | side | configuration | line | count used checksum … | granule bytes … | checksum |
+//  76     80              88        96
+//  | side | configuration | lineage | count used checksum … | granule bytes … | checksum |
 Bytes encode_image_index(const ImageIndex& index) {
   const ImageState& state = index.state;
   Bytes out;

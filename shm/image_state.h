@@ -10,15 +10,15 @@
 #include "base/result.h"
 #include "shm/store.h"
 
-/// What a store's version is beside the bytes of its chunks: enough to make the store again from
-/// these, on disk or elsewhere. Knows nothing of files.
+/// The state of a store's version beside the bytes of its chunks. Both together are enough to
+/// rebuild the store, from disk or elsewhere. This header knows nothing of files.
 namespace pando::shm {
 
 /// One chunk of a version.
 struct ImageChunk {
-  std::uint32_t count = 0;     ///< as the store counts it; 0: the version has nothing in it
+  std::uint32_t count = 0;     ///< as the store counts it; 0: the chunk has nothing of the version
   std::uint32_t used = 0;      ///< bytes from its start that published versions may refer to
-  std::uint32_t checksum = 0;  ///< of these, see chunk_checksum()
+  std::uint32_t checksum = 0;  ///< of the `used` bytes, see chunk_checksum()
   bool operator==(const ImageChunk&) const = default;
 };
 
@@ -32,7 +32,7 @@ struct ImageSide {
 struct ImageState {
   std::uint64_t version = 0;
   std::uint64_t journal_position = 0;
-  std::uint64_t line = 0;          ///< of the store, see Store::line()
+  std::uint64_t line = 0;          ///< lineage of the store, see Store::line()
   std::uint32_t root_block = 0;    ///< reference to the version's root block
   std::vector<ImageChunk> chunks;  ///< by number
   std::vector<ImageSide> side;
@@ -42,8 +42,8 @@ struct ImageState {
 /// The current version, for a checkpoint.
 struct ImageCapture {
   ImageState state;  ///< without checksums and the side table
-  /// By number: chunks that may have been written since the last capture of this process; all that
-  /// are in use when it is the first. What others have up to their `used` has not changed.
+  /// By chunk number: chunks that may have been written since the last capture of this process; at
+  /// the first capture, all chunks in use. Other chunks are unchanged up to their `used`.
   std::vector<bool> written;
 };
 
@@ -55,7 +55,8 @@ inline constexpr std::uint32_t kImageSideBytes = 64U << 10;
 /// Bytes [from, to) of a chunk; the caller holds a version that uses them.
 [[nodiscard]] ByteView chunk_bytes(const Window& window, std::uint32_t chunk, std::uint32_t from,
                                    std::uint32_t to) noexcept;
-/// The side table's parts that say something. Any thread; entries are read one by one as they are.
+/// The parts of the side table that are not all zero. Any thread; the words are read one by one, so
+/// a part is no snapshot of one moment.
 [[nodiscard]] std::vector<ImageSide> side_table(const Window& window);
 
 class Borrowing;
@@ -63,28 +64,30 @@ class Borrowing;
 /// A file of which chunk n can be mapped at `first` + n * kChunkBytes.
 struct ImageFile {
   Fd fd{};                            ///< readable
-  std::uint64_t first = kChunkBytes;  ///< a file of chunks begins with its name
+  std::uint64_t first = kChunkBytes;  ///< a file of chunks begins with its head
 };
 
-/// Where restore() has the chunks' bytes from.
+/// The source of the chunks' bytes for restore().
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
-  /// Fills `into` with the first bytes of a chunk. kCorrupt: they have not got this checksum.
+  /// Fills `into` with the first bytes of a chunk. kCorrupt: the bytes do not have this checksum.
   virtual Status read(std::uint32_t chunk, std::span<std::uint8_t> into,
                       std::uint32_t checksum) = 0;
-  /// For a store that is to be served before it is copied (shm/borrowing.h): a file that has the
-  /// first `chunks` of them, whole. An error: it is copied first.
+  /// For a store that is to be served before it is copied (shm/borrowing.h): a file with the first
+  /// `chunks` chunks, whole. An error: the store is copied first.
   virtual Result<ImageFile> file(std::uint32_t /*chunks*/) {
     return fail(Errc::kUnsupported, "chunks that can only be read");
   }
-  /// The new store reads its chunks from file() until this is settled. Called last.
+  /// Hands over the Borrowing, until whose settle() the new store reads its chunks from file().
+  /// Called last.
   virtual void lent(std::unique_ptr<Borrowing> /*borrowing*/) {}
-  /// What else has to be done before the store gets its name: a process that dies on the way leaves
-  /// none. An error of this is one of restore(). What its versions free can be used again at once,
-  /// as nobody sees the store; the image's own chunks last.
+  /// Completes the store before it gets its name: a process that dies on the way leaves no store.
+  /// An error here is an error of restore(). No reader sees the store yet, so chunks that its
+  /// versions free can be reused at once; the image's own chunks come last.
   virtual Status complete(Store& /*store*/) { return {}; }
-  /// complete() needed their room: pinning the image's version keeps no longer what the image has.
+  /// Tells that complete() reused the image's own chunks: pinning the image's version no longer
+  /// keeps its content.
   virtual void used_again() {}
 };
 

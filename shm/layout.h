@@ -56,11 +56,11 @@ inline constexpr std::uint32_t kMaxChunks = (kReach - kChunksOffset) / kChunkByt
 }
 
 //   0     8      16     20    24     32     40    48    56          64        72    88  128
-//   |magic|layout|format|unit |chunk |device|inode|nonce|size_limit |committed|owner|borrowed|
-//   96     128           192
-//   | line | root, epoch | side…
-/// First page of the file. Everything before `committed`, and `owner`, is written once, before the
-/// file gets its name; so it may be read without any order.
+//  |magic|layout|format|unit |chunk |device|inode|nonce|size_limit |committed|owner|borrowed|
+//    96        128           192
+//  | lineage | root, epoch | side…
+/// First page of the file. All fields before `committed`, and `owner`, are written once, before the
+/// file gets its name; so these fields may be read without any memory order.
 struct Header {
   std::uint64_t magic;
   std::uint64_t layout;  // shm's own fingerprint folded with the caller's
@@ -70,24 +70,25 @@ struct Header {
   std::uint64_t device;  // of this very file: a copy carries the original's and is refused
   std::uint64_t inode;
   std::uint64_t nonce;  // tells two stores in one place (and a reused inode) apart
-  std::atomic<std::uint64_t> size_limit;  // as configured last; for people
+  std::atomic<std::uint64_t> size_limit;  // as configured last; informational
   /// Bytes of the file that may be touched. Written by the writer after fallocate succeeded and
   /// before any root that refers beyond the old value (release); read by readers after the root
   /// (acquire). A crash between fallocate and this store leaves memory that is backed again later.
   alignas(64) std::atomic<std::uint64_t> committed;
   StoreOwner owner;  // only the manager asks: its journal and this store go together
-  /// So many chunks, the first ones, are an image's: a reader maps its file over them, and stops
-  /// doing so when it finds 0 here, at a pin (shm/borrowing.h). Set before the file gets its name;
-  /// cleared once, by the writer, when the chunks have been copied, and before any root that refers
-  /// to one that was used again (release); read after the root (acquire). After a crash that left
-  /// another number than 0 the store is made anew: its chunks are not here.
+  /// The number of first chunks that are an image's. A reader maps the image's file over these
+  /// chunks, and stops doing so when a pin finds 0 here (shm/borrowing.h). Set before the file gets
+  /// its name. The writer clears the field once: after the chunks have been copied, and before any
+  /// root that refers to a reused chunk (release). Readers load the field after the root (acquire).
+  /// A crash that left another number than 0 costs the store, because its chunks are not in the
+  /// file: a new one is made.
   std::atomic<std::uint32_t> borrowed;
-  /// Names the line of versions (Store::line()). Written once, before the file gets its name; 0 in
+  /// The lineage of the versions (Store::line()). Written once, before the file gets its name; 0 in
   /// a store of an earlier build, which left zeros here.
   std::uint64_t line;
   Publication publication;
-  /// One bit per granule of the side table that has memory (release after fallocate; acquire): a
-  /// reader must not touch a hole, because reading one allocates it, or is SIGBUS on a full tmpfs.
+  /// One bit per granule of the side table that has memory (release after fallocate; acquire). A
+  /// reader must not touch a hole: reading a hole allocates memory, or is SIGBUS on a full tmpfs.
   alignas(64) std::array<std::atomic<std::uint64_t>, kSideGranules / 64> side_backed;
 };
 static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageBytes,
@@ -101,8 +102,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "a lock inside an atomic would live in one process only");
 
-/// A chunk's count: live bytes, and whether the chunk belongs to a block of several chunks (which
-/// cannot be emptied by moving small blocks, so the compactor leaves it alone).
+/// A chunk's count has two parts: the live bytes, and whether the chunk belongs to a block of
+/// several chunks. Such a block cannot be emptied by moving small blocks, so the compactor leaves
+/// its chunks alone.
 inline constexpr std::uint32_t kRunFlag = std::uint32_t{1} << 31;
 [[nodiscard]] constexpr std::uint32_t live_bytes(std::uint32_t count) noexcept {
   return count & ~kRunFlag;
@@ -110,17 +112,18 @@ inline constexpr std::uint32_t kRunFlag = std::uint32_t{1} << 31;
 
 //   0       8        16    20      24          28         32       36        40
 //   |version|journal |root |bytes |open_chunk |open_from |changes |checksum |CountChange…
-/// What a version is. Published by its reference; immutable from then on. `changes` new *absolute*
-/// counts follow: applying them twice is harmless, so attaching simply applies them again.
+/// One version of the store. Published by its reference; immutable from then on. `changes` new
+/// *absolute* counts follow: applying them twice is harmless, so attaching simply applies them
+/// again.
 struct RootBlock {
   std::uint64_t version;
   std::uint64_t journal_position;
-  std::uint32_t root;        // the caller's, in units
+  std::uint32_t root;        // the caller's root, in units
   std::uint32_t bytes;       // of this block as allocated
-  std::uint32_t open_chunk;  // where the next version goes on allocating; kNoChunk = nowhere
-  std::uint32_t open_from;   // bytes of it in use
+  std::uint32_t open_chunk;  // where the next version continues to allocate; kNoChunk = nowhere
+  std::uint32_t open_from;   // bytes of the open chunk in use
   std::uint32_t changes;
-  std::uint32_t checksum;  // of the fields before it and the changes
+  std::uint32_t checksum;  // of the fields before it and the count changes
 };
 struct CountChange {
   std::uint32_t chunk;
@@ -149,13 +152,14 @@ static_assert(kScratchBytes % kPageBytes == 0, "its pages are mapped one by one"
 
 /// Fingerprint of everything above, folded with the caller's own.
 [[nodiscard]] std::uint64_t fold_layout(std::uint64_t callers) noexcept;
-/// Checksum of a root block and its changes.
+/// Checksum of a root block and its count changes.
 [[nodiscard]] std::uint32_t root_checksum(const RootBlock& block) noexcept;
-/// The changes that follow `block`.
+/// The count changes that follow `block`.
 [[nodiscard]] inline const CountChange* changes_of(const RootBlock& block) noexcept {
   return reinterpret_cast<const CountChange*>(&block + 1);
 }
-/// The root block at `ref` when it lies in the window with all its changes, else nullptr.
+/// The root block at `ref` when the block lies in the window with all its count changes, else
+/// nullptr.
 [[nodiscard]] inline const RootBlock* root_block_at(const Window& window,
                                                     Ref<RootBlock> ref) noexcept {
   const RootBlock* block = window.at(ref);

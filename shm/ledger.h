@@ -5,7 +5,7 @@
 
 namespace pando::shm {
 
-/// What one transaction did to one chunk.
+/// The effects of one transaction on one chunk.
 struct LedgerEntry {
   static constexpr std::uint32_t kNotTaken = UINT32_MAX;
 
@@ -18,8 +18,9 @@ struct LedgerEntry {
   [[nodiscard]] bool taken() const noexcept { return fresh_from != kNotTaken; }
 };
 
-/// The chunks a transaction touched. A small update touches three or four; a zone of 10 GB touches
-/// 160,000: a list that is searched backwards while it is short, with a hash index once it is not.
+/// The chunks that a transaction touched. A small update touches three or four; a zone of 10 GB
+/// touches 160,000. So the ledger is a list that is searched backwards while it is short, and gets
+/// a hash index once it is long.
 class Ledger {
  public:
   LedgerEntry& at(std::uint32_t chunk) {

@@ -19,7 +19,7 @@ namespace pando::shm {
 
 namespace {
 
-/// Tries to get hold of a name whose file others may rename at the same moment.
+/// Number of tries to open a name whose file other processes may rename at the same moment.
 constexpr int kOpenAttempts = 16;
 
 std::string new_name(const std::string& path) { return path + ".new"; }
@@ -38,7 +38,7 @@ Status lock_as_writer(int fd, const std::string& path) {
   return {};
 }
 
-/// The file at `name`, empty and locked; made when it is not there.
+/// The file at `name`, empty and locked; created if missing.
 Result<Fd> open_new_file(const std::string& name) {
   for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
     Fd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -84,9 +84,9 @@ Status fill_header(int fd, Header& header, const StoreOptions& options) {
   return {};
 }
 
-/// Renames the new file over a store that nobody holds.
+/// Renames the new file over a store that no process holds.
 Status take_name(const std::string& path) {
-  // Held until after the rename: whoever opens the old file in between finds it locked.
+  // Held until after the rename: a process that opens the old file in between finds it locked.
   auto old = open_store_file(path, O_RDWR);
   if (!old && old.error().code != Errc::kNotFound) return pass(old);
   if (old) {
@@ -109,7 +109,7 @@ Result<Fd> open_and_lock(const std::string& path) {
   return fail(Errc::kExists, "{}: other processes keep replacing this file", path);
 }
 
-/// What is read of a header before anything is mapped.
+/// The fields of a header that are checked before the file is mapped.
 struct HeaderFacts {
   std::uint64_t magic;
   std::uint64_t layout;
@@ -122,7 +122,7 @@ struct HeaderFacts {
   std::uint64_t size_limit;
   std::uint64_t committed;
   StoreOwner owner;
-  std::uint64_t borrowed;  // and what follows it, which is 0
+  std::uint64_t borrowed;  // with the field that follows, which is 0
 };
 static_assert(offsetof(HeaderFacts, borrowed) == offsetof(Header, borrowed) &&
                   offsetof(HeaderFacts, owner) == offsetof(Header, owner),
@@ -159,15 +159,15 @@ Result<HeaderFacts> checked_facts(int fd, const std::string& path, std::uint64_t
   return facts;
 }
 
-/// What a writer asks beyond what a reader does.
+/// Checks for a writer, in addition to a reader's.
 Status check_for_writer(int fd, const StoreOptions& options) {
   auto facts = checked_facts(fd, options.path, options.layout);
   if (!facts) return pass(facts);
   if (options.owner != StoreOwner{} && facts->owner != options.owner)
     return fail(Errc::kDenied, "{}: {}", options.path, options.foreign);
   if (facts->borrowed != 0) {
-    // Its writer has ended, and whoever reads it has the image in their place for ever: their
-    // memory is for the next store.
+    // The writer has ended, and its readers keep the image mapped in place of these chunks. So the
+    // chunks' memory is freed for the next store.
     if (facts->borrowed <= kMaxChunks)
       static_cast<void>(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                     static_cast<off_t>(kChunksOffset),
@@ -182,8 +182,8 @@ Status check_for_writer(int fd, const StoreOptions& options) {
 Status require_tmpfs(int fd, const std::string& path) {
   struct statfs filesystem{};
   if (::fstatfs(fd, &filesystem) != 0) return fail_errno("fstatfs");
-  // On a disk filesystem each store may wait for the disk, and others do not even promise that two
-  // processes see the same pages.
+  // On a disk filesystem each write may wait for the disk. Other filesystems do not even promise
+  // that two processes see the same pages.
   if (filesystem.f_type != TMPFS_MAGIC)
     return fail(Errc::kUnsupported, "{}: the live store must be on a tmpfs (e.g. /dev/shm)", path);
   return {};
@@ -330,15 +330,15 @@ Status LiveFile::borrow(std::uint32_t chunks, const ImageFile& image) {
     header().borrowed.store(chunks, std::memory_order_release);
     return mapped;
   }
-  // What was there may be unmapped already.
+  // The failed call may have unmapped the store's pages already.
   auto back = mapping_.replace(kChunksOffset, chunks * kChunkBytes, fd(), kChunksOffset,
                                Access::kReadWrite);
   if (!back) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
   return mapped;
 }
 
-/// By write(2) rather than through a mapping: the kernel takes pages that are written whole as they
-/// are, without zeroing them first, and tells when there are none.
+/// Writes with write(2) rather than through a mapping. The kernel takes pages that are written
+/// whole without zeroing them first, and reports a lack of memory.
 Status LiveFile::write_chunk(std::uint32_t chunk, ByteView bytes) {
   auto at = static_cast<off_t>(chunk_offset(chunk));
   while (!bytes.empty()) {
@@ -358,7 +358,7 @@ Status LiveFile::settle() {
   auto mapped = mapping_.replace(kChunksOffset, borrowed_chunks() * kChunkBytes, fd(),
                                  kChunksOffset, Access::kReadWrite);
   crash_point("borrowed-mapped");
-  // No fault of the image, which the next start finds as it is.
+  // The image is not at fault: the next start finds it unchanged.
   if (!mapped) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
   header().borrowed.store(0, std::memory_order_release);  // see Header::borrowed
   return {};

@@ -16,24 +16,24 @@ struct ImageFile;
 
 /// Checks a header's constants, layout and identity against the file it was read from.
 Status check_header(int fd, const std::string& path, std::uint64_t layout);
-/// tmpfs, or kUnsupported with the reason.
+/// Checks that the file is on a tmpfs; else kUnsupported with the reason.
 Status require_tmpfs(int fd, const std::string& path);
-/// Whether a store that borrows an image's chunks, or was to, is all that its writer has left
-/// behind. Not while there may be a writer.
+/// Whether the last writer left only a store that borrows an image's chunks, or was about to. Must
+/// not be called while a writer may exist.
 bool died_borrowing(const StoreOptions& options);
 /// Opens the existing store file; kNotFound when there is none.
 Result<Fd> open_store_file(const std::string& path, int flags);
 
-/// The writer's side of the file: locking, mapping, growing, punching. Knows where chunks lie, not
-/// what is in them.
+/// The writer's side of the file: locking, mapping, growing, punching. This class knows where
+/// chunks lie, not their content.
 class LiveFile {
  public:
   LiveFile() = default;
-  /// A new file that has no name of its own yet (`path`.new), locked, with header and tables.
+  /// Makes a new file, locked, with header and tables, under a temporary name (`path`.new).
   static Result<LiveFile> create(const StoreOptions& options);
-  /// Gives the file its name, in the place of a store that no other process holds.
+  /// Gives the file its name, in place of a store that no other process holds.
   Status install(const StoreOptions& options);
-  /// Removes the file that has no name of its own yet.
+  /// Removes the file that still has its temporary name.
   void discard(const StoreOptions& options) noexcept;
   static Result<LiveFile> attach(const StoreOptions& options);
 
@@ -48,25 +48,25 @@ class LiveFile {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Chunks below the end of the file.
   [[nodiscard]] std::uint32_t committed_chunks() const noexcept;
-  /// What the sparse file holds of the machine's memory.
+  /// Bytes of the machine's memory that the sparse file holds.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
   /// Gives memory to chunks; kFull when the machine, the mount or the file size limit has none.
-  /// Until it returned, touching the chunks would be SIGBUS.
+  /// Before this call has returned, touching the chunks would be SIGBUS.
   Status back(std::uint32_t first, std::uint32_t count);
-  /// The file reaches behind `chunks` of them from now on, without memory for those that have none.
+  /// Extends the file to `chunks` chunks, without memory for those that have none.
   Status reach(std::uint32_t chunks);
-  /// The first `chunks` are an image's from now on (shm/borrowing.h): read from its file.
+  /// Makes the first `chunks` chunks an image's (shm/borrowing.h): they are read from its file.
   Status borrow(std::uint32_t chunks, const ImageFile& image);
-  /// How many of the first chunks are not here; 0: all are.
+  /// Number of first chunks that are still an image's; 0: all chunks are in this file.
   [[nodiscard]] std::uint32_t borrowed_chunks() const noexcept {
     return header().borrowed.load(std::memory_order_relaxed);
   }
   /// Fills a chunk that lies below reach(), with memory. kFull. Any thread, one at a time.
   Status write_chunk(std::uint32_t chunk, ByteView bytes);
-  /// Every borrowed chunk has been filled: they are read from here.
+  /// Called when every borrowed chunk has been filled: the chunks are read from this file again.
   Status settle();
-  /// Takes memory away; false when the kernel refused (they then keep it).
+  /// Takes memory away; false when the kernel refused (the chunks then keep it).
   bool punch(std::uint32_t first, std::uint32_t count) noexcept;
   /// Gives memory to one granule of the side table.
   Status back_side(std::uint32_t granule);

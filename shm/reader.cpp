@@ -62,8 +62,8 @@ struct Reader::Impl {
     return *reinterpret_cast<SlotPage*>(slot_mapping.base());
   }
 
-  // Closed last to first: the lock that says "alive" goes after the mappings, so nothing is reused
-  // while they can still be read.
+  // Members are closed last to first. The lock that says "alive" goes after the mappings, so no
+  // chunk is reused while this process can still read it.
   Fd store_file;
   Fd slot_file;
   Mapping slot_mapping;
@@ -78,7 +78,7 @@ Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout,
   auto fd = open_store_file(path, O_RDONLY);
   if (!fd) return pass(fd);
   if (auto fine = check_header(fd->get(), path, layout); !fine) return fine;
-  // The whole reach at once: the file grows in place and nobody ever maps anew.
+  // The whole reach is mapped at once: the file grows in place and no reader ever maps anew.
   auto mapping = Mapping::map(fd->get(), Access::kRead, kReach, kHugePage);
   if (!mapping) return pass(mapping);
   store_file = std::move(*fd);
@@ -86,7 +86,7 @@ Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout,
   return borrow(image);
 }
 
-/// Chunks that the store has not got yet are the image's.
+/// Maps the image's file over the chunks that the store does not have yet.
 Status Reader::Impl::borrow(const ImageFile& image) {
   const std::uint32_t chunks = header().borrowed.load(std::memory_order_acquire);
   if (chunks == 0) return {};
@@ -94,7 +94,7 @@ Status Reader::Impl::borrow(const ImageFile& image) {
   if (chunks > kMaxChunks) return fail(Errc::kCorrupt, "the store borrows too many chunks");
   struct stat status{};
   if (::fstat(image.fd.get(), &status) != 0) return fail_errno("fstat of the image");
-  // What lies behind the end of a file is SIGBUS, whoever asks for it.
+  // A read behind the end of a file is SIGBUS, whatever the mapping's length.
   if (image.first + chunks * kChunkBytes > static_cast<std::uint64_t>(status.st_size))
     return fail(Errc::kCorrupt, "the image is shorter than what the store borrows");
   if (auto mapped = store.replace(kChunksOffset, chunks * kChunkBytes, image.fd.get(), image.first,
@@ -105,13 +105,13 @@ Status Reader::Impl::borrow(const ImageFile& image) {
   return {};
 }
 
-/// The writer has copied the chunks: they are the same there, and from now on they change there.
-/// Leases keep their addresses and find the same bytes.
+/// The writer has copied the chunks: the store has the same bytes, and from now on changes go
+/// there. Leases keep their addresses and find the same bytes.
 void Reader::Impl::settle() noexcept {
   if (header().borrowed.load(std::memory_order_acquire) == borrowed) return;
   const auto mapped = store.replace(kChunksOffset, borrowed * kChunkBytes, store_file.get(),
                                     kChunksOffset, Access::kRead);
-  // The image's would be older than what answers have to be.
+  // The image's bytes would be older than answers may be.
   if (!mapped) die("the store's chunks cannot be mapped", __FILE__, __LINE__);
   borrowed = 0;
 }
@@ -128,8 +128,9 @@ Status Reader::Impl::open_slot(std::uint32_t slot, Fd file, std::uint64_t layout
   return lock_slot_file(slot_file.get());
 }
 
-/// How far the store may be read. A damaged header must not lead behind the end of the file, where
-/// a read is SIGBUS; so what it says is believed as far as the file reached when it last said more.
+/// End of the readable part of the store. A damaged header must not lead behind the end of the
+/// file, where a read is SIGBUS. So `committed` is believed only up to the file's length, which is
+/// read again when `committed` exceeds it.
 std::uint64_t Reader::Impl::readable_bytes() noexcept {
   const std::uint64_t committed = header().committed.load(std::memory_order_acquire);
   if (committed <= file_bytes) [[likely]]
@@ -140,7 +141,8 @@ std::uint64_t Reader::Impl::readable_bytes() noexcept {
   return std::min(committed, file_bytes);
 }
 
-/// First the predecessor's pins go (they do not count, it is dead), then we are alive.
+/// The previous worker's pins are cleared first (it is dead, so they do not count); then this
+/// worker declares itself alive.
 Status Reader::Impl::declare_alive(std::uint32_t slot) {
   page().epoch.store(0, std::memory_order_relaxed);
   for (Lease& lease : page().leases) {
@@ -176,11 +178,11 @@ Result<Reader> Reader::attach(const std::string& store_path, std::uint64_t layou
 
 Reader::View Reader::pin() noexcept {
   const Pinned pinned = shm::pin(impl_->header().publication, impl_->page().epoch);
-  // After the root, which may refer to a chunk that was used again.
+  // Settles after loading the root, which may refer to a reused chunk.
   if (impl_->borrowed != 0) [[unlikely]]
     impl_->settle();
   View view;
-  // After the root: the file is at least as long as any root that we can see needs.
+  // The length is loaded after the root: the file is at least as long as any visible root needs.
   view.window = Window(impl_->store.base(), impl_->readable_bytes());
   if (const RootBlock* block = root_block_at(view.window, Ref<RootBlock>{pinned.root})) {
     view.version = block->version;

@@ -19,17 +19,17 @@ namespace pando::shm {
 /// read-write. One per worker process; not thread-safe.
 class Reader {
  public:
-  /// Opens `store_path` read-only, checks header and layout, takes the OFD read lock that says
+  /// Opens `store_path` read-only and checks header and layout. Takes the OFD read lock that says
   /// "slot alive" and an exclusive lock on the slot file (`kExists`: the slot is taken). `image` is
-  /// the file of a store that borrows its chunks (shm/borrowing.h; kInvalid without it): mapped
-  /// until settle() finds them in the store.
+  /// the file of a store that borrows its chunks (shm/borrowing.h; kInvalid without it). That file
+  /// stays mapped until settle() finds the chunks in the store.
   static Result<Reader> attach(const std::string& store_path, std::uint64_t layout,
                                std::uint32_t slot, Fd slot_file, const ImageFile& image = {});
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   ~Reader();
 
-  /// What a pin shows: valid until unpin() (or, for leases, until the lease is given up).
+  /// The pinned version: valid until unpin() (or, for leases, until the lease is given up).
   struct View {
     Window window;
     std::uint64_t version = 0;
@@ -40,8 +40,8 @@ class Reader {
   /// saw an acknowledgement never meets older data. Protocol and memory orders: shm/epoch.h.
   [[nodiscard]] View pin() noexcept;
   void unpin() noexcept;
-  /// Looks whether a store that borrowed its chunks has them by now; each pin() does the same. Then
-  /// the image's file is left alone.
+  /// Checks whether a store that borrowed its chunks has them by now; each pin() does the same. The
+  /// reader then unmaps the image's file.
   void settle() noexcept;
 
   /// Turns the pinned version into a lease for a long transfer; kFull when all are in use.
@@ -51,8 +51,8 @@ class Reader {
   void give_up_lease(std::size_t lease) noexcept;
 
   [[nodiscard]] SlotPage& slot_page() noexcept;
-  /// The slot's scratch memory, to be mapped by whoever uses it; backed, whatever is free
-  /// elsewhere.
+  /// The slot's scratch memory, which its user maps. The memory is allocated, so a full filesystem
+  /// does no harm.
   struct Scratch {
     int file;
     off_t offset;

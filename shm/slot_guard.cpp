@@ -20,7 +20,7 @@ struct Range {
   std::atomic<std::uintptr_t> end{0};
 };
 
-/// Twice the slots: a table that replaces another lives beside it for a moment.
+/// Twice the slots: a table that replaces another exists beside it for a moment.
 std::array<Range, 2 * std::size_t{kMaxSlots}> ranges;
 struct sigaction previous;
 
@@ -42,7 +42,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
                0) != MAP_FAILED)
       return;
   }
-  // The faulting instruction runs again and meets the handler that was there before us.
+  // The faulting instruction runs again and meets the handler that was installed before this one.
   ::sigaction(SIGBUS, &previous, nullptr);
 }
 

@@ -5,13 +5,13 @@
 
 #include "base/result.h"
 
-/// A worker may write its slot file, so a hijacked one can also cut it off; the manager's next look
-/// at the page would then be SIGBUS and end the manager. With the guard installed, the page is
-/// replaced by an empty one: the slot then shows no pin (which harms that worker only) and
+/// A worker may write its slot file, so a hijacked worker can also truncate it. The manager's next
+/// access to the page would then be SIGBUS and end the manager. With the guard installed, an empty
+/// page replaces the lost one. The slot then shows no pin (which harms that worker only), and
 /// SlotTable::intact() is false.
 namespace pando::shm {
 
-/// Installs the SIGBUS handler. Faults elsewhere go to whatever handled them before.
+/// Installs the SIGBUS handler. Faults at other addresses go to the previous handler.
 Status install_slot_guard();
 
 /// Registers pages with the guard for as long as it lives.

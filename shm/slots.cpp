@@ -53,8 +53,8 @@ std::optional<std::uint32_t> number_in(std::string_view name) {
   return number;
 }
 
-/// Only the manager may enter: a worker that could open its neighbours' slots could drop their
-/// pins.
+/// Only the manager may enter the directory: a worker that could open its neighbours' slots could
+/// drop their pins.
 Status make_directory(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(Errc::kIo, "{}: {}", directory, fail_errno("mkdir").value().text);
@@ -95,7 +95,7 @@ Result<Slot> map_slot(const std::string& path) {
   auto fd = open_slot_file(path, O_CREAT);
   if (!fd) return pass(fd);
   slot.file = std::move(*fd);
-  // All its memory now: a full filesystem must not be SIGBUS at some pin.
+  // All memory is allocated now: a full filesystem must not be SIGBUS at some pin.
   if (const int error = ::posix_fallocate(slot.file.get(), 0, kSlotFileBytes); error != 0) {
     errno = error;
     return fail_errno("posix_fallocate of a slot");
@@ -121,15 +121,15 @@ struct SlotTable::Impl {
   bool unknown_reader() const noexcept;
 
   std::string directory;
-  Fd store;  // only to ask who holds locks
+  Fd store;  // only to query the holders of locks
   std::uint64_t layout = 0;
   mutable std::mutex mutex;
   std::map<std::uint32_t, Slot> slots;
   std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
 };
 
-/// And of a process that lives: it holds the lock on its slot's file, whatever store it reads. Only
-/// the first words of the page are the same in all builds.
+/// True for a page of another build whose process lives: that process holds the lock on its slot's
+/// file, whatever store it reads. Only the first words of the page are the same in all builds.
 bool SlotTable::Impl::is_of_another_build(const Slot& slot) const {
   const SlotPage& page = *slot.page();
   return page.magic == kSlotMagic && page.layout != layout &&
@@ -150,7 +150,7 @@ Status SlotTable::Impl::initialize(SlotPage& page, std::uint32_t number) const {
   return {};
 }
 
-/// True when a slot is alive that has no page here: what it holds cannot be known.
+/// True when a living slot has no page in this table: its pins cannot be known.
 bool SlotTable::Impl::unknown_reader() const noexcept {
   std::uint32_t from = 0;
   const auto locked_before = [&](std::uint32_t end) {
@@ -179,7 +179,8 @@ Result<SlotTable> SlotTable::open(const std::string& directory, const std::strin
   if (auto made = make_directory(directory); !made) return pass(made);
   SlotTable table(std::move(impl));
   for (const std::uint32_t number : slots_in(directory)) {
-    // One that cannot be added stays unknown: if it is alive, it holds everything.
+    // A slot that cannot be added stays unknown: if its worker is alive, all versions count as
+    // held.
     auto added = table.add(number);
     if (!added && added.error().code != Errc::kLayout) return pass(added);
   }
@@ -194,7 +195,7 @@ Result<SlotPage*> SlotTable::add(std::uint32_t number) {
     return known->second.page();
   auto slot = map_slot(impl_->path(number));
   if (slot && impl_->is_of_another_build(*slot)) {
-    // Its worker keeps the file; the slot gets another one.
+    // The living worker keeps its unlinked file; the slot gets a new one.
     ::unlink(impl_->path(number).c_str());
     slot = map_slot(impl_->path(number));
   }
@@ -204,7 +205,7 @@ Result<SlotPage*> SlotTable::add(std::uint32_t number) {
 }
 
 Result<Fd> SlotTable::descriptor(std::uint32_t number) const {
-  // An open file of its own: the worker's lock on it must not be shared with ours.
+  // An open file of its own: the worker's lock on it must not be shared with the manager's.
   return open_slot_file(impl_->path(number), 0);
 }
 
@@ -220,7 +221,7 @@ void SlotTable::clear(std::uint32_t number) noexcept {
   const std::scoped_lock lock(impl_->mutex);
   const auto slot = impl_->slots.find(number);
   if (slot == impl_->slots.end() || impl_->alive(number)) return;
-  // A successor that is just attaching holds the file's lock, and resets the page itself.
+  // A new worker that is just attaching holds the file's lock, and resets the page itself.
   const auto locked = try_lock(slot->second.file.get(), LockKind::kExclusive, 0);
   if (!locked || !*locked) return;
   if (!impl_->alive(number)) reset_holds(*slot->second.page());
@@ -244,7 +245,7 @@ void SlotTable::collect(std::uint64_t current, Holds& holds) {
     const Holds before{holds.oldest_batch, {}};
     const std::size_t exact = holds.exact.size();
     if (!collect_holds(*slot.page(), current, holds) || impl_->alive(number)) continue;
-    // Nobody is there: what the dead worker left in its page does not count.
+    // The worker is dead: pins and leases that it left in its page do not count.
     holds.oldest_batch = before.oldest_batch;
     holds.exact.resize(exact);
   }
@@ -293,7 +294,7 @@ SlotTable::OwnPin SlotTable::pin_own(std::uint64_t epoch) {
     own->epochs.insert(epoch);
   }
   OwnPin pin;
-  // The deleter is the pin's end, in whatever thread it happens.
+  // The deleter ends the pin, in whatever thread it runs.
   pin.hold_ = std::shared_ptr<void>(own.get(), [own, epoch](void*) {
     const std::scoped_lock lock(own->mutex);
     own->epochs.erase(own->epochs.find(epoch));

@@ -19,9 +19,9 @@ inline constexpr std::size_t kCountersPerSlot = 448;
 
 /// One transfer's hold on a version. `epoch` is written by the worker, `revoke` by the manager.
 struct Lease {
-  std::atomic<std::uint64_t> epoch;   // number of the one version it holds; 0 = unused
+  std::atomic<std::uint64_t> epoch;   // number of the one version that the lease holds; 0 = unused
   std::atomic<std::uint64_t> since;   // seconds, coarse monotonic
-  std::atomic<std::uint32_t> revoke;  // != 0: give it up at the next message border
+  std::atomic<std::uint32_t> revoke;  // != 0: give the lease up at the next message border
   std::uint32_t unused;
 };
 
@@ -32,21 +32,23 @@ struct SlotPage {
   std::uint64_t layout;
   std::uint32_t slot;
   std::uint32_t pid;                             // of the worker; written when it is started
-  std::uint64_t started;                         // when it came, seconds since 1970, for people
+  std::uint64_t started;                         // start time, seconds since 1970; informational
   alignas(64) std::atomic<std::uint64_t> epoch;  // 0 = idle; the pin of the current batch
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;
   alignas(
       64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // worker/counters.h
 };
 
-/// Memory behind the page in the same file, for the worker alone: its successor in the slot finds
-/// it as it was left, so what a process has taken from a socket need not die with it.
+/// Memory behind the page in the same file, for the worker alone. The worker's successor in the
+/// slot finds the memory unchanged, so requests that a process took from a socket survive its
+/// death.
 inline constexpr std::size_t kScratchBytes = std::size_t{272} << 10;
 
-/// Manager's side: creates slot files (0600, in a directory only the manager may enter), keeps them
-/// mapped, and says what readers hold. A slot counts as alive while its OFD read lock on the
-/// store's inode is held (offset kSlotLockBase + slot): the kernel drops it however the worker
-/// dies. Thread-safe, but add() and remove() invalidate what page() gave for that number.
+/// The manager's side: creates slot files (0600, in a directory only the manager may enter), keeps
+/// them mapped, and collects the readers' pins. A slot counts as alive while its OFD read lock on
+/// the store's inode is held (offset kSlotLockBase + slot): the kernel drops the lock however the
+/// worker dies. Thread-safe, but add() and remove() invalidate the result of page() for that
+/// number.
 class SlotTable {
  public:
   /// Slot files found in the directory are taken over: their workers may be alive.
@@ -65,14 +67,15 @@ class SlotTable {
   [[nodiscard]] bool alive(std::uint32_t number) const noexcept;
   /// Clears pins and leases of a dead worker. Must only be called when !alive(number).
   void clear(std::uint32_t number) noexcept;
-  /// False when the worker has cut its own file off under us (shm/slot_guard.h): end that worker,
-  /// then remove() the slot, whose successor needs a new file.
+  /// False when the worker has truncated its own file (shm/slot_guard.h). The caller must then end
+  /// that worker and remove() the slot, whose successor needs a new file.
   [[nodiscard]] bool intact(std::uint32_t number) noexcept;
   /// Smallest epoch that any pin or lease of a living slot (or a manager's own pin) holds;
-  /// UINT64_MAX when nobody holds anything. Loads are seq_cst: see shm/epoch.h.
+  /// UINT64_MAX when there is no pin. Loads are seq_cst: see shm/epoch.h.
   [[nodiscard]] std::uint64_t oldest_pinned() noexcept;
   /// Adds all pins and leases of living slots, and own pins, that name a version before `current`
-  /// (shm/epoch.h). A living slot that is not in the table holds everything. Any thread.
+  /// (shm/epoch.h). A living slot that is not in the table counts as holding all versions. Any
+  /// thread.
   void collect(std::uint64_t current, struct Holds& holds);
   [[nodiscard]] SlotPage* page(std::uint32_t number) noexcept;
   [[nodiscard]] std::vector<std::uint32_t> numbers() const;
@@ -91,7 +94,7 @@ class SlotTable {
   };
   /// Pins `epoch` (the current one; call on the commit thread, use in any).
   [[nodiscard]] OwnPin pin_own(std::uint64_t epoch);
-  /// What is pinned so, ascending, each once.
+  /// The epochs that own pins hold, ascending, each once.
   [[nodiscard]] std::vector<std::uint64_t> own_epochs() const;
 
  private:

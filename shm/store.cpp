@@ -22,7 +22,7 @@ namespace {
 
 /// A store below this could not hold a version, its successor and the reserve.
 constexpr std::uint64_t kSmallestLimit = 8 * kChunkBytes;
-/// Waiting chunks are looked at again after this many versions even if nobody needs one.
+/// Waiting chunks are checked again after this many versions even if no step needs a chunk.
 constexpr std::uint64_t kReclaimInterval = 64;
 
 Result<std::uint32_t> quota_of(const StoreOptions& options) {
@@ -37,7 +37,8 @@ std::uint32_t spanned_chunks(std::uint64_t bytes) noexcept {
   return static_cast<std::uint32_t>(bytes / kChunkBytes + 2);
 }
 
-/// The count of a chunk after a transaction; kCorrupt when it released what was not there.
+/// The count of a chunk after a transaction; kCorrupt when the transaction released more than the
+/// chunk's live bytes.
 Result<std::uint32_t> count_after(const LedgerEntry& entry, std::uint32_t before) {
   const std::int64_t live = std::int64_t{live_bytes(before)} + entry.delta;
   if (live < 0 || live > static_cast<std::int64_t>(kChunkBytes))
@@ -47,8 +48,8 @@ Result<std::uint32_t> count_after(const LedgerEntry& entry, std::uint32_t before
   return live == 0 ? 0 : static_cast<std::uint32_t>(live) | run;
 }
 
-/// Behind the last chunk that has something. What lies between the image's chunks is borrowed with
-/// them: one mapping, whatever is in use.
+/// The number of chunks up to the last one with content. Empty chunks between the image's chunks
+/// are borrowed, too, so that one mapping suffices.
 std::uint32_t borrowed_part(const ImageState& image) noexcept {
   auto end = static_cast<std::uint32_t>(image.chunks.size());
   while (end > 0 && image.chunks[end - 1].count == 0) --end;
@@ -67,7 +68,7 @@ struct Store::Impl {
     const Ref<RootBlock> ref{file.header().publication.root.load(std::memory_order_relaxed)};
     return root_block_at(file.window(), ref);
   }
-  /// Bytes behind the last version, in the chunk that versions go on in.
+  /// Bytes behind the last version, in the open chunk.
   [[nodiscard]] std::uint32_t open_rest() const noexcept {
     return open.span.chunk == kNoChunk ? 0
                                        : static_cast<std::uint32_t>(kChunkBytes) - open.span.from;
@@ -101,8 +102,9 @@ std::unique_ptr<Transaction::Impl> Store::Impl::begin(bool in_open_chunk) {
   return transaction;
 }
 
-/// Everything before publish_words() is private: a crash there leaves the old version. After it the
-/// new version is whole for readers, and attaching completes what was left to do.
+/// All work before publish_words() is private: a crash there leaves the old version. After
+/// publish_words() the new version is whole for readers, and attaching completes the remaining
+/// steps.
 Result<std::uint64_t> Store::Impl::publish(Transaction::Impl& transaction, Ref<> root,
                                            std::uint64_t journal) {
   if (transaction.damaged)
@@ -116,8 +118,8 @@ Result<std::uint64_t> Store::Impl::publish(Transaction::Impl& transaction, Ref<>
   return block.version;
 }
 
-/// Space for the root block: it lists the chunks this transaction touched, those of the old root
-/// block, and its own.
+/// Space for the root block, which lists three kinds of chunks: those that this transaction
+/// touched, those of the old root block, and its own.
 Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::uint32_t& bytes) {
   const RootBlock* old = root_block();
   std::uint64_t changes = transaction.ledger.entries().size() + 1;
@@ -125,7 +127,8 @@ Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::ui
   std::size_t size = sizeof(RootBlock) + changes * sizeof(CountChange);
   if (size > kChunkBytes) size += spanned_chunks(size) * sizeof(CountChange);
   bytes = static_cast<std::uint32_t>(block_octets(size));
-  // Without a root block not even deletes could be published, so it may always use the reserve.
+  // Without a root block not even deletes could be published, so a root block may always use the
+  // reserve.
   const Reserve reserve = std::exchange(transaction.reserve, Reserve::kAll);
   auto ref = transaction.allocate(bytes);
   transaction.reserve = reserve;
@@ -173,8 +176,9 @@ Status Store::Impl::list_changes(Transaction::Impl& transaction, RootBlock& bloc
   return {};
 }
 
-/// Where the next version goes on, also after a crash: behind this root block, or where the open
-/// chunk stands if another transaction is (or may be) at work in it.
+/// Records where the next version continues to allocate, also after a crash. That place is behind
+/// this root block, or the open chunk's position if another transaction is (or may be) at work
+/// there.
 void Store::Impl::note_open_chunk(Transaction::Impl& transaction, RootBlock& block) {
   const bool moves =
       transaction.store_open != nullptr || (!open.lent && open.span.chunk == kNoChunk);
@@ -217,12 +221,13 @@ Status Store::Impl::check_root() const {
   return {};
 }
 
-/// Whatever step of publish() the last writer died in: the root stands, so the version is whole.
-/// Both repairs are idempotent; dying between them changes nothing.
+/// Completes the publication that the last writer died in, whatever the step of publish(): the root
+/// stands, so the version is whole. Both repairs are idempotent; dying between them changes
+/// nothing.
 ///
-/// Nothing is published here. Chunks without live blocks were freed by this version or an earlier
-/// one, so they are reusable when every reader shows this version or newer, or died: a reader that
-/// pins now finds this root, which does not refer to them.
+/// This function publishes no version. Chunks without live blocks were freed by this version or an
+/// earlier one. They are reusable when every reader shows this version or newer, or died: a reader
+/// that pins now finds this root, which does not refer to them.
 Status Store::Impl::complete_publication() {
   if (auto sound = check_root(); !sound) return sound;
   const RootBlock& block = *root_block();
@@ -232,7 +237,7 @@ Status Store::Impl::complete_publication() {
   apply_counts(block, file.counts());
   crash_point("store-attach-counted");
   if (auto sound = check_counts(); !sound) return sound;
-  // The open chunk may be an image's: then versions go on in another one.
+  // The open chunk may be an image's: versions then continue in another chunk.
   if (file.borrowed_chunks() == 0) open.span = Span{block.open_chunk, block.open_from};
   pool.distrust_readers();
   pool.adopt(open.span, block.version);
@@ -243,8 +248,8 @@ Status Store::Impl::complete_publication() {
   return {};
 }
 
-/// Gives the empty file what the image has, but for chunks that are borrowed. The words come last,
-/// though nobody sees the file yet.
+/// Gives the empty file the image's content, except for borrowed chunks. The words `root` and
+/// `epoch` come last, though no other process sees the file yet.
 Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
   for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
     if (image.chunks[chunk].used > kChunkBytes)
@@ -255,10 +260,10 @@ Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
   for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
     file.counts()[chunk] = image.chunks[chunk].count;
   if (auto filled = fill_side(image); !filled) return filled;
-  file.header().line = image.line;  // versions go on behind the image's; 0: an earlier build's
+  file.header().line = image.line;  // versions continue the image's; 0: an earlier build's
   words().root.store(image.root_block, std::memory_order_relaxed);
   words().epoch.store(image.version, std::memory_order_relaxed);
-  // Versions go on in the open chunk, which may have no live block.
+  // Versions continue in the open chunk, which may have no live block.
   const RootBlock* block = root_block();
   if (borrows || block == nullptr || block->open_chunk >= image.chunks.size()) return {};
   return file.back(block->open_chunk, 1);
@@ -285,11 +290,12 @@ Status Store::Impl::fill_side(const ImageState& image) {
   return {};
 }
 
-/// The file is ours alone and has no name that anybody could open, whatever readers of another one
-/// hold: until it gets its name what is freed can be used again at once.
+/// Only this process has the file, which has no name that a reader could open. So freed chunks can
+/// be reused at once until the file gets its name, whatever readers of another store hold.
 Status Store::Impl::bring_up(Store& store, std::uint64_t version, ImageSource& source) {
   pool.spare(version);
-  pool.reclaim();  // chunks that the image has empty: else the store looks fuller than it is
+  // Chunks that the image has empty become free: else the store looks fuller than it is.
+  pool.reclaim();
   Status done = source.complete(store);
   if (!pool.has_spared()) source.used_again();
   pool.distrust_readers();
@@ -346,7 +352,8 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
   auto chunks = source.file(borrowed);
   auto file = LiveFile::create(options);
   if (!file) return pass(file);
-  // Before the pool is made, which has to have room for all of them, whatever the limit is now.
+  // The reach is set before the pool is made: the pool must have room for all the image's chunks,
+  // whatever the limit is now.
   Status done = file->reach(static_cast<std::uint32_t>(image.chunks.size()));
   const bool borrows = done && chunks && file->borrow(borrowed, *chunks).has_value();
   Store store(std::make_unique<Impl>(std::move(*file), *quota));

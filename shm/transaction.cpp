@@ -6,7 +6,7 @@ namespace pando::shm {
 
 namespace {
 
-/// How many rests of its own chunks a transaction tries for one block.
+/// Number of rests of its own chunks that a transaction tries for one block.
 constexpr std::ptrdiff_t kTailTries = 16;
 
 }  // namespace
@@ -15,7 +15,8 @@ Transaction::Impl::~Impl() {
   for (const LedgerEntry& entry : ledger.entries())
     if (entry.taken() && !(store_open != nullptr && store_open->span.chunk == entry.chunk))
       pool.give_back({entry.chunk, entry.fresh_from});
-  // The store's open span still says where it began: what we wrote behind it was never seen.
+  // The store's open span still begins where this transaction began; no reader saw the bytes
+  // behind.
   if (store_open != nullptr) store_open->lent = false;
 }
 
@@ -89,8 +90,8 @@ Status Transaction::Impl::find_room(std::size_t bytes) {
   return {};
 }
 
-/// A region that a private transaction has filled alone gets its huge page now, while nobody can
-/// look at it: readers of a published one wait while the kernel copies it.
+/// A region that a private transaction has filled alone gets its huge page now, while no reader can
+/// access it. Readers of a published region would wait while the kernel copies it.
 void Transaction::Impl::collapse_region_of(std::uint32_t chunk) {
   const std::uint32_t first = chunk / kChunksPerRegion * kChunksPerRegion;
   if (store_open != nullptr || chunk != first + kChunksPerRegion - 1) return;

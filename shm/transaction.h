@@ -9,21 +9,22 @@
 
 namespace pando::shm {
 
-/// The chunk in which versions go on, each where the last one ended.
+/// The chunk in which consecutive versions allocate, each behind the previous one.
 struct OpenChunk {
   Span span;
-  bool lent = false;  // to the commit thread's transaction, which starts at `span`
+  // whether the commit thread's transaction, which starts at `span`, has the chunk
+  bool lent = false;
 };
 
-/// A transaction's work: a bump allocator in one chunk after the other, and the ledger of what it
-/// added and released per chunk.
+/// The work of a transaction: a bump allocator in one chunk after the other, and the ledger of the
+/// bytes added and released per chunk.
 struct Transaction::Impl {
   Impl(LiveFile& file, ChunkPool& chunk_pool) noexcept : live_file(file), pool(chunk_pool) {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
-  ~Impl();  ///< gives back what was not published
+  ~Impl();  ///< gives back the chunks that were not published
 
-  /// Goes on in the store's open chunk, which is lent to this transaction alone.
+  /// Continues in the store's open chunk, which is lent to this transaction alone.
   void open_at(OpenChunk& open);
   Result<Ref<>> allocate(std::size_t bytes);
   void release(Ref<> ref, std::size_t bytes);
@@ -33,7 +34,7 @@ struct Transaction::Impl {
   /// Brings the ledger up to date with the current chunk.
   void count_current();
   [[nodiscard]] Span current() const noexcept;
-  /// Everything was published: nothing to give back.
+  /// After a publication: no chunk is left to give back.
   void forget() noexcept;
 
   LiveFile& live_file;
@@ -41,13 +42,13 @@ struct Transaction::Impl {
   Ledger ledger;
   std::vector<Span> tails;          // room left in taken chunks
   OpenChunk* store_open = nullptr;  // set while this transaction holds the store's open chunk
-  std::uint64_t begin = 0;          // of what this transaction may write in the current chunk
+  std::uint64_t begin = 0;          // start of the writable part of the current chunk
   std::uint64_t position = 0;       // next free byte in it, as an offset in the file
   std::uint64_t end = 0;            // 0 = no chunk yet
   std::uint64_t counted = 0;        // bytes before it are in the ledger
   std::uint64_t allocated = 0;
   Reserve reserve = Reserve::kKept;
-  bool damaged = false;  // a release of something that is no block: must not be published
+  bool damaged = false;  // a release of a place that is no block: must not be published
 
  private:
   Status find_room(std::size_t bytes);

@@ -8,14 +8,15 @@
 
 namespace pando::shm {
 
-/// The chunks with fewer live bytes than `bytes`, and `at` of those with just as many.
+/// The chunks with fewer live bytes than `bytes`, and `at` chunks with exactly `bytes`.
 struct ChunkPool::Selection {
   std::uint32_t bytes = 0;
   std::size_t at = 0;
-  std::size_t chunks = 0;    // of them all
-  std::uint64_t copied = 0;  // live bytes in them
+  std::size_t chunks = 0;    // in the whole selection
+  std::uint64_t copied = 0;  // live bytes in the whole selection
 
-  /// Whether a chunk with `live` bytes is one of them; to be asked of each candidate once.
+  /// Whether a chunk with `live` bytes belongs to the selection; to be asked of each candidate
+  /// once.
   bool take(std::uint32_t live) noexcept {
     if (live != bytes) return live < bytes;
     if (at == 0) return false;
@@ -24,10 +25,10 @@ struct ChunkPool::Selection {
   }
 };
 
-/// The emptiest give back the most memory for the least copying. The caller walks its data in
-/// another order, so none of them may be free before all that lives in them was copied; half of
-/// `room` is for what refers to it. The chunks are counted by their live bytes, not sorted: a full
-/// store of 32 GiB has half a million.
+/// The emptiest chunks give back the most memory for the least copying. The caller walks its data
+/// in another order, so no victim may be free before all its live blocks were copied. Half of
+/// `room` is for the blocks that refer to the copies. The chunks are counted by their live bytes,
+/// not sorted: a full store of 32 GiB has half a million.
 template <class Candidate>
 ChunkPool::Selection ChunkPool::select_emptiest(const Candidate& candidate, std::size_t most,
                                                 std::uint64_t room) const noexcept {
@@ -50,7 +51,7 @@ ChunkPool::Selection ChunkPool::select_emptiest(const Candidate& candidate, std:
   return selection;
 }
 
-/// In a store that is nearly full not when it would give little for a walk through everything.
+/// At low space a walk through all data must give back enough to be worth it.
 bool ChunkPool::is_worth(const Selection& selection, std::uint64_t room) const noexcept {
   if (!tight()) return selection.chunks > 0;
   const bool needed = ceiling_ > quota_ || ceiling_ - in_use_ <= reserve_;
@@ -58,8 +59,8 @@ bool ChunkPool::is_worth(const Selection& selection, std::uint64_t room) const n
   return selection.chunks * kChunkBytes - selection.copied >= worth;
 }
 
-/// Bytes that compaction may write. The last chunk, and what is left of it when a root block has
-/// taken it, are not for it.
+/// Bytes that compaction may write. Compaction takes neither the last chunk nor the rest of that
+/// chunk once a root block has taken it.
 std::uint64_t ChunkPool::room_to_copy(std::uint32_t open_rest) const noexcept {
   const std::uint64_t left = ceiling_ - in_use_;
   return left < kLastChunks ? 0 : (left - kLastChunks) * kChunkBytes + open_rest;
@@ -78,7 +79,7 @@ std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t ma
                                       std::uint32_t open_rest) {
   const std::scoped_lock lock(mutex_);
   if (borrowed_ != 0) return 0;  // emptying a chunk gives no memory back yet
-  // The count first: most chunks are full, and what it lies in is small.
+  // The count comes first: most chunks are full, and the table of counts is small.
   const auto is_thin = [this, threshold_percent](std::uint32_t chunk) {
     const std::uint32_t count = file_.counts()[chunk];
     return (count & kRunFlag) == 0 &&
@@ -98,8 +99,8 @@ std::size_t ChunkPool::choose_victims(unsigned threshold_percent, std::size_t ma
   return selection.chunks;
 }
 
-/// What refers to the copies may have taken more than half of the room: then the emptiest of the
-/// victims are emptied, and the others another time.
+/// The blocks that refer to the copies may have taken more than half of the room. Then only the
+/// emptiest victims are emptied, and the others another time.
 bool ChunkPool::narrow_victims(std::uint32_t open_rest) {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t room = room_to_copy(open_rest);

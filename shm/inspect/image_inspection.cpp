@@ -34,7 +34,7 @@ Result<std::uint64_t> size_of(const Fd& fd, const std::string& path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-/// Fewer than asked for only at the end of the file.
+/// Reads fewer bytes than asked for only at the end of the file.
 Result<std::size_t> read_at(const Fd& fd, const std::string& path, std::uint64_t offset,
                             std::span<std::uint8_t> into) {
   std::size_t done = 0;
@@ -72,7 +72,7 @@ Result<ImageInspection> ImageInspection::open(const std::string& path, std::uint
   if (auto read = image.read_index(); !read) return pass(read);
   Status sound = image.open_chunks();
   if (sound) sound = image.compare(progress);
-  // What an index that is not there any more refers to may be written over, or gone.
+  // The chunks of a replaced index may have been overwritten or removed.
   if (!sound && !image.is_current())
     return fail(Errc::kExists, "{}: replaced by its manager meanwhile, try again", path);
   if (!sound) return pass(sound);
@@ -98,7 +98,7 @@ Status ImageInspection::read_index() {
   return {};
 }
 
-/// An image that was set aside has its chunks under their old name.
+/// The chunks of a quarantined image keep their old name.
 Status ImageInspection::open_chunks() {
   chunks_path_ = image_chunks_path(path_, index_.file);
   auto opened = open_for_reading(chunks_path_);
@@ -147,7 +147,7 @@ Status ImageInspection::compare(const Progress& progress) const {
               chunks_path_, damaged, image_chunk_offset(first));
 }
 
-/// Tables as a store would have them, in memory, and the file of chunks behind them.
+/// Builds a store's tables in memory, and maps the file of chunks behind them.
 Status ImageInspection::map() {
   const std::vector<ImageChunk>& chunks = index_.state.chunks;
   if (chunks.size() > kMaxChunks) return fail(Errc::kCorrupt, "{}: too many chunks", path_);
@@ -165,7 +165,7 @@ Status ImageInspection::map() {
   auto* counts = reinterpret_cast<std::uint32_t*>(mapping_.base() + kCountsOffset);
   for (std::size_t number = 0; number < chunks.size(); ++number)
     counts[number] = chunks[number].count;
-  // The last chunk need not be in the file to its end; what is not must not be touched there.
+  // The file may end within the last chunk. Pages behind the file's end must not be touched.
   auto bytes = size_of(chunks_, chunks_path_);
   if (!bytes) return pass(bytes);
   const std::uint64_t there =

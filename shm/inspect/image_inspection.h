@@ -11,25 +11,25 @@
 #include "shm/map/mapping.h"
 #include "shm/store.h"
 
-/// Looking at an image on disk from outside of its writer, for `pandoctl store check`.
+/// Reads an image on disk from outside its writer, for `pandoctl store check`.
 namespace pando::shm {
 
 class ImageInspection {
  public:
-  /// Told how many bytes of the chunks have been read, of how many.
+  /// Called with the number of bytes of the chunks that have been read, and their total.
   using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-  /// Reads all of the image whose index is at `path` (or whose index that was, with `.refused`
-  /// behind its name) and compares its checksums. Errors are one line with the file's name:
-  /// kNotFound, kIo, kDenied; kCorrupt: index or chunks are damaged, cut off or missing; kLayout:
-  /// sound, but of a build with another layout; kExists: it was replaced meanwhile.
+  /// Reads the whole image whose index is at `path` (of a quarantined image: with `.refused` behind
+  /// its name) and compares its checksums. Errors are one line with the file's name: kNotFound,
+  /// kIo, kDenied. kCorrupt: index or chunks are damaged, cut off or missing. kLayout: sound, but
+  /// of a build with another layout. kExists: a checkpoint replaced the image meanwhile.
   static Result<ImageInspection> open(const std::string& path, std::uint64_t layout,
                                       const Progress& progress = {});
 
-  /// The store's version that the image has, as in a store of its own: without the side table.
+  /// The version in the image, laid out as in a store, without the side table.
   [[nodiscard]] Window window() const noexcept { return {mapping_.base(), bytes_}; }
   [[nodiscard]] const VersionInfo& version() const noexcept { return version_; }
-  /// False: a checkpoint has replaced the index since, and may write over the chunks.
+  /// False: a checkpoint has replaced the index since, and may overwrite the chunks.
   [[nodiscard]] bool is_current() const;
 
  private:

@@ -31,7 +31,7 @@ std::vector<std::uint32_t> occupancy(const Window& window) {
   const auto* counts = reinterpret_cast<const std::uint32_t*>(window.base() + kCountsOffset);
   std::vector<std::uint32_t> live((window.limit() - kChunksOffset) / kChunkBytes);
   for (std::size_t chunk = 0; chunk < live.size(); ++chunk) live[chunk] = live_bytes(counts[chunk]);
-  // The writer may have died before it wrote them; an attaching one does the same.
+  // The writer may have died before it wrote these counts; attaching applies them as well.
   for (std::uint32_t i = 0; i < root->changes; ++i)
     if (changes_of(*root)[i].chunk < live.size())
       live[changes_of(*root)[i].chunk] = live_bytes(changes_of(*root)[i].count);

@@ -9,19 +9,20 @@
 #include "shm/map/mapping.h"
 #include "shm/store.h"
 
-/// Looking at a store from outside of its writer, for `pandoctl store check`.
+/// Reads a store from outside its writer, for `pandoctl store check`.
 namespace pando::shm {
 
 /// Bytes of the caller's blocks that the current version counts in each chunk, as far as the store
-/// has memory; the root block, which is the store's own, is left out. Of a live store only its
-/// commit thread may ask. Empty when the root block is damaged.
+/// has memory. The root block, which is the store's own, is left out. In a live store only its
+/// commit thread may call this. Empty when the root block is damaged.
 [[nodiscard]] std::vector<std::uint32_t> occupancy(const Window& window);
 
-/// A store file that nobody writes: one that a manager left, or a copy.
+/// A store file without a writer: one that a manager left, or a copy.
 class Inspection {
  public:
-  /// kNotFound, kCorrupt (no store, a damaged header or root block, cut off), kLayout, kExists (a
-  /// manager has it: what it does not hold for us may change under our eyes).
+  /// Errors: kNotFound, kCorrupt (no store, a damaged header or root block, cut off), kLayout,
+  /// kExists. kExists: a manager has the store, which may change any version that this process does
+  /// not hold.
   static Result<Inspection> open(const std::string& path, std::uint64_t layout);
 
   [[nodiscard]] Window window() const noexcept { return {mapping_.base(), limit_}; }

@@ -13,7 +13,6 @@ class Bitmap {
 
   explicit Bitmap(std::uint32_t bits = 0) : bits_(bits), words_((bits + 63) / 64) {}
 
-  /// All of them.
   void set_all() noexcept {
     for (std::uint64_t& word : words_) word = ~std::uint64_t{0};
     if (bits_ % 64 != 0) words_.back() = (std::uint64_t{1} << (bits_ % 64)) - 1;
@@ -25,8 +24,8 @@ class Bitmap {
   void set(std::uint32_t bit) noexcept { words_[bit / 64] |= std::uint64_t{1} << (bit % 64); }
   void reset(std::uint32_t bit) noexcept { words_[bit / 64] &= ~(std::uint64_t{1} << (bit % 64)); }
 
-  /// First member at or after `from` for which word(i) = words of `*this` combined by `combine`
-  /// (with its index) has the bit.
+  /// First member at or after `from` of the combined set. `combine` maps each word of `*this` and
+  /// its index to the combined word.
   template <class Combine>
   [[nodiscard]] std::uint32_t find(std::uint32_t from, Combine&& combine) const noexcept {
     for (std::uint32_t at = from / 64; at < words_.size(); ++at) {

@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 
-/// Open-file-description locks: owned by the descriptor's open file, not by the process, and
-/// dropped by the kernel when its last descriptor closes, however the process ends.
+/// Open-file-description locks: owned by the descriptor's open file, not by the process. The kernel
+/// drops a lock when the last descriptor of that file closes, however the process ends.
 namespace pando::shm {
 
 /// Far beyond any data, so that locks never meet I/O.
@@ -17,11 +17,11 @@ inline constexpr off_t kManagerLock = kSlotLockBase - 1;  ///< exclusive: "the o
 
 enum class LockKind { kShared, kExclusive };
 
-/// True when the lock on the byte `at` is ours now; false when another holds it.
+/// True when this descriptor now has the lock on the byte `at`; false when another holds it.
 Result<bool> try_lock(int fd, LockKind kind, off_t at);
 void unlock(int fd, off_t at) noexcept;
-/// The first byte in [at, at + length) that somebody else holds any lock on. Reports byte `at`
-/// when the probe itself fails: not knowing must not free a living reader's memory.
+/// The first byte in [at, at + length) on which another process holds any lock. Reports byte `at`
+/// when the probe itself fails: an unknown state must not free a living reader's memory.
 [[nodiscard]] std::optional<off_t> find_lock(int fd, off_t at, off_t length) noexcept;
 
 }  // namespace pando::shm

@@ -14,7 +14,7 @@ namespace bip = boost::interprocess;
 
 namespace {
 
-/// What mapped_region asks of a thing it can map: a borrowed descriptor.
+/// The interface that mapped_region needs of a file, over a borrowed descriptor.
 struct BorrowedFile {
   int fd;
   bip::mode_t mode;
@@ -24,7 +24,7 @@ struct BorrowedFile {
   [[nodiscard]] bip::mode_t get_mode() const { return mode; }
 };
 
-/// Reserves aligned addresses; the file is then mapped over them in one step, so no other thread's
+/// Reserves aligned addresses. The file is then mapped over them in one step, so no other thread's
 /// mapping can get in between.
 class Reservation {
  public:

@@ -9,9 +9,9 @@ namespace pando::shm {
 
 enum class Access { kRead, kReadWrite };
 
-/// A shared mapping of a file (Boost.Interprocess mapped_region over our own descriptor, so that no
-/// second, inheritable descriptor is opened by name). The range may reach beyond the end of file:
-/// what is not backed must not be touched. Not part of core dumps.
+/// A shared mapping of a file. A Boost.Interprocess mapped_region over an existing descriptor, so
+/// that no second, inheritable descriptor is opened by name. The range may reach beyond the end of
+/// file: pages without memory must not be touched. Not part of core dumps.
 class Mapping {
  public:
   Mapping() noexcept;
@@ -22,8 +22,8 @@ class Mapping {
   ~Mapping();
 
   [[nodiscard]] std::byte* base() const noexcept;
-  /// Maps a part of another file, or of this one, over `bytes` at `at`, in one step: whoever reads
-  /// there meanwhile finds the one or the other. All of them whole pages.
+  /// Maps a part of another file, or of this one, over `bytes` at `at`, in one step: a concurrent
+  /// reader sees either the old or the new pages. All positions and lengths are whole pages.
   Status replace(std::size_t at, std::size_t bytes, int fd, std::uint64_t offset, Access access);
 
  private:

@@ -8,7 +8,7 @@ namespace pando::shm {
 /// Bytes a reference counts in. 8 gives a reach of 32 GiB; a layout constant.
 inline constexpr std::size_t kUnit = 8;
 inline constexpr std::uint64_t kReach = (std::uint64_t{1} << 32) * kUnit;
-/// Where blocks begin. Before it are tables with holes, of which a read would take memory.
+/// Offset of the first block. Before it are tables with holes, where a read would take memory.
 inline constexpr std::uint64_t kFirstBlock = std::uint64_t{132} << 20;
 
 /// Position of a T in the store, in units from its start; 0 is "none" (the header is there).
@@ -33,7 +33,7 @@ struct Ref {
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-/// A reader's window on the mapped store: every reference a reader follows is checked against
+/// A reader's window on the mapped store. Every reference that a reader follows is checked against
 /// `limit`, so a corrupted store gives "none" (hence SERVFAIL) and never a fault.
 class Window {
  public:
