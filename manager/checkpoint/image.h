@@ -15,8 +15,8 @@ using shm::ImageIndex;
 
 /// The store's image on disk: a file of chunks, which grows and changes in place, and an *index* of
 /// the valid chunks, replaced by rename. Bytes that the index refers to are never written again, so
-/// the index stays valid whatever a later checkpoint leaves behind. That needs the store's help:
-/// the version of the index stays pinned (index()).
+/// the index stays valid whatever a later checkpoint leaves behind. For that purpose the
+/// version of the index stays pinned in the store (index()).
 ///
 /// In doubt (a failed sync, chunks that changed unexpectedly) a checkpoint begins a new file. The
 /// old file and its index stay as they are until the new file is durable.
@@ -28,8 +28,8 @@ class Image {
     std::string path;  ///< of the index; the chunks are beside it, in `path`.DIGITS
     std::uint64_t layout = 0;
     shm::StoreOwner owner{};
-    bool take_copies =
-        false;  ///< of no journal (manager/checkpoint/store_copy.h): ours has nothing yet
+    /// Accept a copy of no journal (manager/checkpoint/store_copy.h), since our journal is empty.
+    bool take_copies = false;
   };
 
   Image(Files& files, Options options);

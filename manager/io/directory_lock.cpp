@@ -19,7 +19,7 @@ Result<Fd> open_lock_file(const std::string& path) {
   return file;
 }
 
-/// False when somebody has removed the file between open and lock: the next one would lock another.
+/// False when the file was removed between open and lock: the next manager would lock another file.
 bool still_named(const Fd& file, const std::string& path) {
   struct stat opened{};
   struct stat named{};
@@ -27,7 +27,7 @@ bool still_named(const Fd& file, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/// For people only: what counts is the lock.
+/// The process id is for people only; the lock alone counts.
 void write_pid(const Fd& file) {
   const std::string text = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file.get(), 0) != 0) return;

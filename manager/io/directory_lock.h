@@ -11,17 +11,17 @@
 
 namespace pando::manager {
 
-/// "One manager works in this folder": an exclusive lock on a file in it, for the life of the
-/// process. The kernel drops it however the process ends, so nothing is left to clean up.
+/// "One manager works in this folder": an exclusive lock on a file in the folder, for the life of
+/// the process. The kernel drops the lock however the process ends, so nothing is left to clean up.
 ///
-/// A file, not the folder itself: the run directory is open to all users, and whoever may read a
-/// folder may lock it; the lock file is 0600.
+/// The lock is on a file, not on the folder itself: the run directory is open to all users, and any
+/// user who may read a folder may lock it. The lock file is 0600.
 class DirectoryLock {
  public:
   DirectoryLock() = default;
-  /// Locks `directory`/`file`, which is made when it is missing and given to `owner` (the user that
-  /// this process is going to become). kExists, with the folder and the other process, when
-  /// somebody still holds it after `patience`. `what` names the folder in errors: "store.journal".
+  /// Locks `directory`/`file`. A missing file is made and given to `owner`, the user that this
+  /// process is going to become. kExists, with the folder and the other process, when the lock is
+  /// still held after `patience`. `what` names the folder in errors: "store.journal".
   static Result<DirectoryLock> take(const std::string& what, const std::string& directory,
                                     const std::string& file, std::optional<std::uint32_t> owner,
                                     std::chrono::milliseconds patience = kKilledProcessTimeout);

@@ -168,7 +168,7 @@ Status write_file_atomically(Files& files, const std::string& path, ByteView byt
   Status made = write_whole(files, partial, bytes);
   if (made) made = files.rename(partial, path);
   if (!made) {
-    static_cast<void>(files.remove(partial));  // its blocks may be what the next try lacks
+    static_cast<void>(files.remove(partial));  // freed blocks may let the next try succeed
     return made;
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();

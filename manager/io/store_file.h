@@ -9,8 +9,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-/// The one seam for durable file writes (journal, snapshots, exports): tests put a model of a disk
-/// behind it that logs, fails, cuts and reorders.
+/// The one seam for durable file writes (journal, images, dumps, exports). Tests put a model of a
+/// disk behind the seam that logs, fails, cuts and reorders.
 namespace pando::manager {
 
 /// One open file.
@@ -24,8 +24,9 @@ class StoreFile {
   /// fdatasync. After an error the kernel may have dropped the pages: the file must not be
   /// written or synced again.
   virtual Status sync() = 0;
-  /// Grows the file to `bytes` of zeros with its blocks reserved, so that later writes inside meet
-  /// no ENOSPC and need no size update. Filesystems without fallocate: grows only.
+  /// Grows the file to `bytes` of zeros with reserved blocks, so that later writes inside meet no
+  /// ENOSPC and need no size update. On filesystems without fallocate the file grows without
+  /// reserved blocks.
   virtual Status preallocate(std::uint64_t bytes) = 0;
   virtual Status truncate(std::uint64_t bytes) = 0;
   virtual Result<std::uint64_t> size() = 0;
@@ -38,7 +39,7 @@ enum class OpenMode {
   kSecret,  ///< the same, 0600
 };
 
-/// The calls on names.
+/// The calls on file names.
 class Files {
  public:
   virtual ~Files() = default;
@@ -56,7 +57,7 @@ class Files {
 /// The operating system's files.
 Files& native_files() noexcept;
 
-/// Writes `bytes` to `path` so that after a crash it holds either the old or the new contents.
+/// Writes `bytes` to `path`; after a crash the file has either the old or the new contents.
 Status write_file_atomically(Files& files, const std::string& path, ByteView bytes);
 
 }  // namespace pando::manager

@@ -6,18 +6,17 @@
 
 namespace pando::manager {
 
-/// A large file that is written from its beginning to its end and synced as it grows. Written
-/// pages that wait for one sync at the end would go to the disk in one go, and a sync of the
-/// journal that comes then waits for all of them.
+/// A large file that is written front to back and synced as it grows. With a single sync at the end
+/// all pages would go to the disk at once, and a sync of the journal would wait for all of them.
 class ThrottledFile final : public StoreFile {
  public:
-  /// Written bytes of one file that the kernel may hold back at most.
+  /// Limit of written bytes of one file that the kernel may hold back.
   static constexpr std::uint64_t kUnsyncedBytes = std::uint64_t{4} << 20;
 
   /// `file` outlives the object.
   explicit ThrottledFile(StoreFile& file) noexcept : file_(file) {}
 
-  /// Its errors are those of sync(), too: then the file is lost.
+  /// Errors are those of sync(), too; after such an error the file is lost.
   Status write_at(std::uint64_t offset, ByteView bytes) override {
     while (!bytes.empty()) {
       const ByteView part = bytes.first(std::min<std::size_t>(bytes.size(), kUnsyncedBytes));

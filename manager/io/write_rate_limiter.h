@@ -7,22 +7,22 @@
 
 namespace pando::manager {
 
-/// So many bytes a second for a thread that writes a large file: what is written as fast as it
-/// goes leaves the disk to nobody else, and each sync of the journal waits behind it. Time that the
-/// disk took is not made up for, but for kSlack: that would be the very burst.
+/// Limits the bytes per second of a thread that writes a large file. Unlimited writes leave the
+/// disk to nobody else, and each sync of the journal waits behind them. Time lost to a slow disk is
+/// made up for only up to kSlack, since more would be the very burst.
 class WriteRateLimiter {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Of checkpoints, copies and dumps.
+  /// The rate of checkpoints, copies and dumps.
   static constexpr std::uint64_t kBytesPerSecond = std::uint64_t{256} << 20;
-  /// Writers, whose sleeps end late, reach their pace with it.
+  /// Sleeps end late; with this slack writers reach their rate nevertheless.
   static constexpr std::chrono::milliseconds kSlack{16};
 
   explicit WriteRateLimiter(std::uint64_t bytes_per_second,
                             Clock::time_point now = Clock::now()) noexcept
       : bytes_per_second_(bytes_per_second), due_(now) {}
 
-  /// `bytes` are written by `now`; returns when the next may be.
+  /// Counts `bytes` written by `now`; returns the time when the next write may begin.
   Clock::time_point take(std::uint64_t bytes, Clock::time_point now) noexcept {
     constexpr std::uint64_t kSecond = 1'000'000;
     const std::chrono::microseconds spent(bytes * kSecond / bytes_per_second_);
@@ -30,8 +30,8 @@ class WriteRateLimiter {
     return due_;
   }
 
-  /// After each write, in the writing thread: sleeps as long as it is ahead. `urgent`, which other
-  /// threads may make true, ends that within kNap.
+  /// To be called after each write, in the writing thread: sleeps until the next write may begin.
+  /// `urgent`, which other threads may make true, ends the sleep within kNap.
   template <class Urgent>
   void keep(std::uint64_t bytes, const Urgent& urgent) {
     const Clock::time_point due = take(bytes, Clock::now());
