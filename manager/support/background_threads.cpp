@@ -8,8 +8,8 @@
 namespace pando::manager {
 
 BackgroundThreads::BackgroundThreads(std::size_t count) {
-  // A thread begins with the nice value of the one that makes it, and the way back is not allowed
-  // to everybody: so one that ends at once makes them.
+  // A thread inherits the nice value of its creator, and not everybody may lower a nice value
+  // again. So a short-lived thread creates the pool's threads.
   std::thread([this, count] {
     const auto self = static_cast<id_t>(::gettid());
     const int own = ::getpriority(PRIO_PROCESS, self);

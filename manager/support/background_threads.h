@@ -6,13 +6,13 @@
 
 namespace pando::manager {
 
-/// Threads for work that takes long and for which nobody waits by the millisecond: reading and
-/// building zones, comparing them, writing copies. Where processors are short they stand back for
-/// the commit thread and the workers (setpriority(2): Linux keeps a nice value for each thread),
-/// but not so far back that whoever waits for a lock that one of them holds waits long.
+/// Threads for long work that nobody waits for by the millisecond: reading, building and comparing
+/// zones, writing copies. On a busy host these threads give way to the commit thread and the
+/// workers (setpriority(2): Linux keeps a nice value for each thread). The nice value is small, so
+/// that a thread that waits for a lock held by one of these does not wait long.
 class BackgroundThreads {
  public:
-  /// Above the nice value of the thread that makes them: a third of its share.
+  /// Added to the nice value of the creating thread: leaves a third of its share.
   static constexpr int kNice = 5;
 
   explicit BackgroundThreads(std::size_t count);

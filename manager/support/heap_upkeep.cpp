@@ -21,7 +21,7 @@ void HeapUpkeep::check(std::chrono::steady_clock::time_point now) {
   busy_ = true;
   next_ = now + options_.interval;
   asio::post(pool_, [this] {
-    // What has been given back still counts as free: only more than that is new.
+    // Released memory still counts as free, so only bytes beyond `left_` are new.
     const std::size_t free = options_.measure();
     const bool much = free > left_ + options_.free_bytes;
     if (much) options_.release();

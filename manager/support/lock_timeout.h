@@ -7,12 +7,12 @@
 
 namespace pando::manager {
 
-/// How long a lock may stay held by a process that was killed: the kernel drops it only after it
-/// has taken the process apart, and a large mapping takes a while.
+/// Time for which a killed process may still hold a lock. The kernel drops the lock only after the
+/// process is dismantled, and a large mapping takes a while.
 inline constexpr std::chrono::milliseconds kKilledProcessTimeout{3000};
 
-/// Repeats `attempt` while it gives kExists ("another process has it"), at most for `patience`.
-/// Blocks: for the start of the process only.
+/// Repeats `attempt` while the result is kExists (another process has the lock), at most for
+/// `patience`. Blocks: for the start of the process only.
 template <class Attempt>
 auto retry_while_held(std::chrono::milliseconds patience, Attempt attempt) {
   constexpr std::chrono::milliseconds kStep{10};

@@ -6,14 +6,15 @@
 
 namespace pando::manager {
 
-/// Of what others choose the number of, the log gets one line a second, or a `pause`.
+/// Limits log lines about events whose number others choose: one line a second, or one a `pause`.
 class RateLimitedLog {
  public:
   static constexpr std::uint64_t kPause = 1000;  ///< milliseconds
 
   explicit constexpr RateLimitedLog(std::uint64_t pause = kPause) noexcept : pause_(pause) {}
 
-  /// One more, at `now` (milliseconds since 1970). When a line is due: for how many it stands.
+  /// Counts one event at `now` (milliseconds since 1970). When a line is due, returns the number of
+  /// events for which the line stands.
   std::optional<std::uint64_t> one_more(std::uint64_t now) noexcept {
     ++untold_;
     const bool told_just_now = now >= told_ && now < told_ + pause_;  // a clock may go back

@@ -9,10 +9,10 @@
 
 namespace pando::manager {
 
-/// Runs `work` in a thread of `pool` while the calling coroutine waits; it goes on, with what
-/// `work` returned, on its own executor. (A co_await of asio::post(pool, use_awaitable) would not
-/// do: its completion goes through the coroutine's executor, so the work would run on the caller's
-/// loop.)
+/// Runs `work` in a thread of `pool` while the calling coroutine waits. The coroutine goes on, with
+/// the result of `work`, on its own executor. A co_await of asio::post(pool, use_awaitable) would
+/// not do: its completion goes through the coroutine's executor, so the work would run on the
+/// caller's loop.
 template <class Work>
 asio::awaitable<std::invoke_result_t<Work>> run_in_pool(asio::thread_pool& pool, Work work) {
   const auto in_pool = [](Work todo) -> asio::awaitable<std::invoke_result_t<Work>> {

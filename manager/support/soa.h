@@ -13,8 +13,8 @@ namespace pando::manager {
 [[nodiscard]] dns::Serial soa_serial(ByteView rdata) noexcept;
 void set_soa_serial(Bytes& rdata, dns::Serial serial) noexcept;
 
-/// The serial a changed zone gets: always ahead of `current` (RFC 1982), never 0. `now` is seconds
-/// since 1970; the clock's policies fall back to adding one while the serial is ahead of the clock.
+/// The serial of a changed zone: always ahead of `current` (RFC 1982), never 0. `now` is seconds
+/// since 1970. The clock's policies fall back to adding one while the serial is ahead of the clock.
 [[nodiscard]] dns::Serial next_serial(dns::Serial current, config::SerialPolicy policy,
                                       std::uint64_t now) noexcept;
 
