@@ -112,8 +112,8 @@ class Committer {
 
   using Finished = std::function<void(const Status&)>;
   /// Puts a whole zone sent by a primary, built in `built_in`, a pool thread's transaction. When
-  /// the zone replaces data, a journal record tells that earlier updates are gone with them. A
-  /// journal that cannot be written does not stop the zone.
+  /// the zone replaces data, a journal record tells that earlier updates are gone with those data.
+  /// A journal that cannot be written does not stop the zone.
   void put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
                 shm::Transaction&& built_in, const zone::ZoneFileInfo& source, Finished done);
   /// The same with conditions, each of which may be empty. `check` sees the zone just before;
@@ -127,8 +127,8 @@ class Committer {
     std::function<void(std::vector<JournalEntry>&, const zone::ZoneView& after)> note;
   };
   void put_zone(ZonePut put, Finished done);
-  /// Puts many zones without data, built in one transaction, in one version or not at all. kExists:
-  /// a zone has data by now, or is not configured any more.
+  /// Puts many zones that had no data, built in one transaction, in one version or not at all.
+  /// kExists: a zone has data by now, or is not configured any more.
   struct NewZones {
     struct Zone {
       dns::Name apex;
@@ -146,7 +146,7 @@ class Committer {
   /// records precede the zone's next record, and are also retried every `note_again`. A zone that
   /// is put anew, or removed, loses its pending records.
   void add_pending(const dns::Name& apex, std::vector<JournalEntry> notes);
-  /// Tries again to make the journal's end durable, after a start that could not
+  /// Tries again to make the journal's end durable, after a start that failed to
   /// (Journal::is_secured()). To be called periodically. Each update tries again, too; no-op
   /// updates are refused until then.
   void secure_journal();

@@ -23,7 +23,7 @@ class SpaceSearch {
     ++in_vain_;
     refused_ = zones;
   }
-  /// These zones, at most most(), were taken.
+  /// The next `zones`, at most most(), were taken.
   void taken(std::size_t zones) noexcept {
     if (zones > 0) in_vain_ = 0;
     if (refused_ != kNone) refused_ -= zones;
@@ -36,7 +36,7 @@ class SpaceSearch {
   /// Enough to find three or four zones without space in a slice whose other zones fit.
   static constexpr unsigned kMostInVain = 32;
 
-  std::size_t refused_ = kNone;  // size of the last refused try
+  std::size_t refused_ = kNone;  // zones of the last refused try that are left
   unsigned in_vain_ = 0;         // refused steps since a zone was taken
 };
 

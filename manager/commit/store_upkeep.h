@@ -25,7 +25,7 @@ class StoreUpkeep {
                                                  ///< starts a walk
     unsigned victim_percent = kVictimPercent;    ///< chunks with a smaller live part are emptied
     std::uint64_t least_chunks = 2;              ///< less garbage than this is left alone
-    std::chrono::microseconds slice{1000};       ///< how long one step may keep the commit thread
+    std::chrono::microseconds slice{1000};  ///< time for which one step may keep the commit thread
     std::chrono::milliseconds interval{100};
     unsigned patience = 30;  ///< consecutive walks, a second apart, that spare zones at work
   };

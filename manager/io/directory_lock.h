@@ -14,7 +14,7 @@ namespace pando::manager {
 /// "One manager works in this folder": an exclusive lock on a file in the folder, for the life of
 /// the process. The kernel drops the lock however the process ends, so nothing is left to clean up.
 ///
-/// The lock is on a file, not on the folder itself: the run directory is open to all users, and any
+/// The lock is on a file, not on the folder itself. The run directory is open to all users, and any
 /// user who may read a folder may lock it. The lock file is 0600.
 class DirectoryLock {
  public:

@@ -6,8 +6,8 @@
 
 namespace pando::manager {
 
-/// A large file that is written front to back and synced as it grows. With a single sync at the end
-/// all pages would go to the disk at once, and a sync of the journal would wait for all of them.
+/// A large file that is written front to back and synced as it grows. A single sync at the end
+/// would send all pages to the disk at once, and a sync of the journal would wait for all of them.
 class ThrottledFile final : public StoreFile {
  public:
   /// Limit of written bytes of one file that the kernel may hold back.

@@ -31,7 +31,7 @@ Result<zone::Changeset> served_changes(const JournalRecord& record);
 struct MergeBase {
   DynamicChanges overlay;  ///< since the merge base's file: by updates, and by IXFR after the copy
   std::optional<dns::Serial> file_serial;    ///< of the file merged last
-  std::optional<zone::ZoneFileInfo> source;  ///< that file's time, size and hash
+  std::optional<zone::ZoneFileInfo> source;  ///< time, size and hash of that file
   std::optional<dns::Serial> serial;         ///< after the last record
   /// For a zone sent by a primary, wholly or in part: the changes by updates since then.
   std::optional<DynamicChanges> own = std::nullopt;
@@ -42,7 +42,7 @@ struct MergeBase {
   /// Marks the dynamic changes as unknown, since records are missing.
   void lose();
   /// Whether `other`, with that serial, is the merge base's file. A file of another serial than the
-  /// dynamic changes begin at is not: a copy that was written while changesets came in.
+  /// dynamic changes begin at does not count: changesets came in while the copy was written.
   [[nodiscard]] bool is_noted(dns::Serial serial, const zone::ZoneFileInfo& other) const noexcept;
   /// A zone fed by transfers has a file of its own from here on. With the merge base's file the
   /// dynamic changes stay as they are. Another file replaces all data of the primary, and updates
