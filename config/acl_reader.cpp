@@ -28,7 +28,7 @@ void read_rules(const Value& value, zone::Acl& out, ReadRule read_rule) {
     const std::size_t errors_before = element.context().problems.error_count();
     read_rule(element, members, rule);
     members.finish();
-    // A rule that matched everybody for want of a condition would be a hole, not a default.
+    // A rule without a condition would match everybody: a hole, not a default.
     if (!rule.key && !rule.address && element.context().problems.error_count() == errors_before)
       element.fail("a rule needs 'key', 'address' or both");
   });

@@ -6,11 +6,11 @@ namespace pando::config {
 
 namespace {
 
-/// sun_path of sockaddr_un holds 107 octets; the longest socket's name is not known here, so that
-/// some room is kept for it.
+/// sun_path of sockaddr_un holds 107 bytes. The longest socket name is not known here, so the limit
+/// keeps some room for it.
 constexpr std::size_t kMaxRunDirectoryBytes = 80;
 
-/// True when an element before the last one agrees with it in `member`.
+/// True when an earlier element has the same `member` as the last one.
 template <class T, class Member>
 bool last_is_repeated(const std::vector<T>& list, Member member) {
   return std::any_of(list.begin(), list.end() - 1,

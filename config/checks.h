@@ -4,7 +4,7 @@
 
 #include "config/value.h"
 
-/// Rules that one value alone cannot break: looked at when a section or an element is complete.
+/// Rules about several values: checked when a section or an element is complete.
 namespace pando::config {
 
 void check_server(const Value& value, const Server& server);

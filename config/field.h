@@ -10,9 +10,9 @@
 #include "config/support.h"
 #include "config/value.h"
 
-/// Sections of the configuration as tables: one row per key says how it is read, compared and
-/// listed. The same rows load files, find what a reload cannot change, and are checked against
-/// docs/configuration.md.
+/// Sections of the configuration as tables: one row per key tells how the key is read, compared and
+/// listed. The same rows load files and find changes that a reload cannot apply. A test compares
+/// them with docs/configuration.md.
 namespace pando::config {
 
 template <class Section>
@@ -75,7 +75,7 @@ void read_members(const Value& mapping, Members& members, const Field<Section> (
       continue;
     }
     if (value->is_null() && mapping.path().empty())
-      continue;  // "zones:" with all below commented out
+      continue;  // an empty value such as "zones:" counts as absent
     const std::size_t errors_before = value->context().problems.error_count();
     row.read(*value, out);
     if (value->context().problems.error_count() != errors_before) continue;
@@ -95,7 +95,7 @@ void read_section(const Value& mapping, const Field<Section> (&table)[N], Sectio
   members.finish();
 }
 
-/// Where a nested mapping is read into: an optional one exists once it is mentioned.
+/// Target of a nested mapping: an optional section exists once the file mentions it.
 template <class T>
 T& opened(T& section) {
   return section;
@@ -107,7 +107,7 @@ T& opened(std::optional<T>& section) {
 
 inline constexpr auto no_check = [](const Value&, const auto&) {};
 
-/// A row for a nested mapping; `Check(value, section)` looks at the whole when its parts are right.
+/// A row for a nested mapping; `Check(value, section)` checks the whole when its parts are valid.
 template <auto Member, const auto& Table, auto Check = no_check>
 constexpr auto nested(std::string_view name, Apply apply = Apply::kLive) {
   constexpr auto read = [](const Value& value, auto& out) {
@@ -123,8 +123,8 @@ constexpr auto nested(std::string_view name, Apply apply = Apply::kLive) {
   return row;
 }
 
-/// A row for a list of mappings; `Check(value, list)` looks at each right element, the
-/// last of the list so far.
+/// A row for a list of mappings; `Check(value, list)` runs after each valid element, the last of
+/// the list so far.
 template <auto Member, const auto& Table, auto Check = no_check>
 constexpr auto list_of(std::string_view name, Apply apply = Apply::kLive) {
   constexpr auto read = [](const Value& value, auto& out) {

@@ -15,7 +15,7 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 }  // namespace
 
 Result<Fd> open_regular_file(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO without a writer would wait for one.
+  // O_NONBLOCK: opening a FIFO without a writer would wait for a writer.
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno("cannot open " + path);
   struct stat status{};
@@ -49,7 +49,8 @@ std::uint64_t fold_text(std::uint64_t fingerprint, std::string_view text) noexce
   constexpr std::uint64_t kPrime = 0x100000001B3;  // FNV-1a
   for (const char octet : text)
     fingerprint = (fingerprint ^ static_cast<unsigned char>(octet)) * kPrime;
-  // The length, too: or what ends one text could begin the next.
+  // The length separates texts: otherwise the end of one text could move to the start of the next
+  // unnoticed.
   fingerprint = (fingerprint ^ text.size()) * kPrime;
   return fingerprint == 0 ? 1 : fingerprint;
 }

@@ -9,17 +9,19 @@
 
 namespace pando::config {
 
-/// Whole content of a regular file; anything else (a folder, a FIFO that would block) is an error.
+/// Whole content of a regular file; any other file (a folder, a FIFO that would block) is an error.
 Result<std::string> read_regular_file(const std::string& path);
 
-/// The same in two steps, the first of which needs the rights to the file. `path` is for messages.
+/// read_regular_file() in two steps; only the first needs the rights to the file. `path` is for
+/// messages.
 Result<Fd> open_regular_file(const std::string& path);
 Result<std::string> read_open_file(const Fd& fd, const std::string& path);
 
-/// `fingerprint` with a text folded in, never 0. Not for telling what somebody wants to look alike.
+/// `fingerprint` with a text folded in, never 0. Not collision-resistant: an attacker can make
+/// texts with the same fingerprint.
 std::uint64_t fold_text(std::uint64_t fingerprint, std::string_view text) noexcept;
-/// The same with a file that is not read: its name, inode, size, and when it was modified and,
-/// which no tool can set back, changed.
+/// `fingerprint` with a file folded in by its name, inode, size and times of modification and
+/// change. The file is not read; no tool can set back the time of change.
 Result<std::uint64_t> fold_file(std::uint64_t fingerprint, const Fd& fd, const std::string& path);
 
 }  // namespace pando::config

@@ -22,7 +22,8 @@ void read_root(Context& context, const YAML::Node& document) {
   Members members(root);
   if (!document.IsMap()) return;
   read_members(root, members, kFirstSections, context.settings);
-  // Catalogs name templates, and templates name catalogs: names first.
+  // Catalogs name templates, and templates name catalogs; template names must therefore exist
+  // first.
   TemplateReader templates(members.take("templates"));
   read_members(root, members, kCatalogSection, context.settings);
   templates.read_options();
@@ -31,7 +32,7 @@ void read_root(Context& context, const YAML::Node& document) {
   members.finish();
 }
 
-/// Hears where a document begins, and nothing else of it.
+/// Receives only the position where a document begins.
 class DocumentStart final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
@@ -52,9 +53,9 @@ class DocumentStart final : public YAML::EventHandler {
   YAML::Mark mark_;
 };
 
-/// Reports text behind the end of the first document. YAML::LoadAll must not be used for that: it
-/// does not step over a token that can begin no document (a lone comma), and gives empty documents
-/// until memory ends.
+/// Reports text behind the end of the first document. YAML::LoadAll must not be used: it does not
+/// advance over a token that can begin no document (a lone comma). It would then return empty
+/// documents until memory is exhausted.
 void refuse_second_document(Context& context, const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
@@ -93,7 +94,7 @@ Context make_context(const std::string& path, const LoadOptions& options) {
   const std::string folder = std::filesystem::absolute(path, ignored).parent_path().string();
   Context context{path, folder, options, {}, Problems(path), {}, 0, {}};
   context.settings.zones = ZoneTable(folder);
-  context.settings.zones.add_options({});  // number 0: what holds without any template
+  context.settings.zones.add_options({});  // number 0: options without any template
   return context;
 }
 

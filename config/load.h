@@ -18,9 +18,9 @@ struct LoadResult {
   Settings settings;
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
-  std::shared_ptr<UnreadLists> lists{};  ///< with `lists_later`: null when there are none
-  /// Tells this configuration from others, by the file's text and by name, time, size and inode of
-  /// each list, be it read or not. 0 = not known.
+  std::shared_ptr<UnreadLists> lists{};  ///< with `lists_later`; null without lists
+  /// Distinguishes this configuration from others by the file's text and by name, times, size and
+  /// inode of each list, read or not. 0 = unknown.
   std::uint64_t fingerprint = 0;
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
   [[nodiscard]] std::string error_text() const;  ///< all errors, one per line
@@ -29,21 +29,21 @@ struct LoadResult {
 inline constexpr std::size_t kMaxProblems = 200;
 
 struct LoadOptions {
-  bool read_zone_lists = true;  ///< false: only the file itself
-  /// The lists are found and opened, and left to read_lists(): a million zones take a second.
+  bool read_zone_lists = true;  ///< false: only the configuration file
+  /// Lists are found and opened, but left to read_lists(): reading a million zones takes a second.
   bool lists_later = false;
 };
 
 /// Reads and checks the configuration file and the zone lists it names.
 [[nodiscard]] LoadResult load(const std::string& path, const LoadOptions& options = {});
 
-/// The same for text in memory; `path` is what messages and relative paths refer to.
+/// Loads text in memory; `path` is the file for messages and relative paths.
 [[nodiscard]] LoadResult load_text(std::string_view text, const std::string& path,
                                    const LoadOptions& options = {});
 
-/// Reads what `lists_later` has left, if anything, and takes `lists` away: the settings get the
-/// zones, `errors` what is wrong with the lists. Nothing is opened, so it does not matter who may
-/// read the lists by now.
+/// Reads the lists that `lists_later` has left, if any, and clears `lists`. The zones go into the
+/// settings, problems with the lists into `errors`. No file is opened, so later rights to the lists
+/// do not matter.
 void read_lists(LoadResult& result);
 
 }  // namespace pando::config

@@ -7,11 +7,11 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 255;      // one TXT string, which is what identity becomes
+constexpr std::size_t kMaxTextBytes = 255;      // `identity` becomes one TXT string
 constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its final NUL
 constexpr std::size_t kCookieSecretBytes = 16;  // RFC 9018 §4.4: a SipHash key
-/// RFC 8945 §4.2 (by RFC 2104 §3): shorter keys than the hash are discouraged; below 16 octets is a
-/// mistake.
+/// RFC 8945 §4.2 (by RFC 2104 §3) discourages keys shorter than the hash; below 16 octets a key is
+/// a mistake.
 constexpr std::size_t kWeakSecretBytes = 16;
 
 bool has_control(std::string_view text) {
@@ -19,7 +19,7 @@ bool has_control(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
 }
 
-/// A scalar that is neither empty nor too long nor has control characters.
+/// A scalar that is not empty, not too long and without control characters.
 std::optional<std::string> printable(const Value& value, std::size_t max_octets) {
   auto text = value.scalar();
   if (!text) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::string> printable(const Value& value, std::size_t max_octets)
   return std::nullopt;
 }
 
-/// Reads every element with `read`; an element that is already there is an error.
+/// Reads every element with `read`; a repeated element is an error.
 template <class T, class Read>
 void read_unique(const Value& value, std::vector<T>& out, Read read) {
   out.clear();

@@ -11,8 +11,8 @@
 #include "config/settings/values.h"
 #include "config/value.h"
 
-/// From a node of the document to a member of the settings: what the rows of config/tables.h name.
-/// Each reports what is wrong and then leaves the member alone.
+/// Readers from a node of the document to a member of the settings; the rows of config/tables.h
+/// name them. Each reader reports an invalid value and then leaves the member unchanged.
 namespace pando::config {
 
 inline constexpr std::uint64_t kNoMaximum = std::numeric_limits<std::uint64_t>::max();
@@ -30,7 +30,7 @@ inline constexpr auto read_number = []<class Number>(const Value& value, Number&
     out = static_cast<Number>(number);
 };
 
-/// An enumeration by a table of its words.
+/// Reads an enumeration by a table of its words.
 template <const auto& Words>
 inline constexpr auto read_word = [](const Value& value, auto& out) {
   const auto text = value.scalar();
@@ -43,7 +43,7 @@ inline constexpr auto read_word = [](const Value& value, auto& out) {
   value.fail(fmt::format("'{}' is none of {}", *text, known));
 };
 
-/// Text for people or for the system: printable, not empty, at most 255 octets.
+/// Text for people or for the system: printable, not empty, at most 255 bytes.
 void read_text(const Value& value, std::string& out);
 void read_path(const Value& value, std::string& out);           ///< made absolute
 void read_relative_path(const Value& value, std::string& out);  ///< as written
@@ -82,7 +82,7 @@ void read_name(const Value& value, dns::Name& out);
 void read_names(const Value& value, std::vector<dns::Name>& out);
 void read_types(const Value& value, std::vector<dns::RRType>& out);
 
-/// References: what they name must exist by now.
+/// References: the named object must exist when the reference is read.
 void read_key_reference(const Value& value, std::optional<dns::Name>& out);
 void read_remote_references(const Value& value, std::vector<std::string>& out);
 void read_catalog_reference(const Value& value, std::optional<dns::Name>& out);

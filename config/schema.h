@@ -6,7 +6,7 @@
 
 namespace pando::config {
 
-/// When a changed value counts: at the next reload or at the next start of the manager.
+/// The time when a changed value takes effect: the next reload or the next start of the manager.
 enum class Apply : std::uint8_t { kLive, kRestart };
 
 /// One key of the configuration: "server.log.level", "zones[].file".
@@ -16,7 +16,7 @@ struct KeyInfo {
 };
 
 /// Every key that a file may contain, sections included. Rules of access lists are listed once, as
-/// "rule.address" and so on; keys of templates are those of zones.
+/// "rule.address" and so on. Keys of templates are listed as keys of zones.
 [[nodiscard]] std::vector<KeyInfo> schema();
 
 }  // namespace pando::config

@@ -12,7 +12,8 @@ struct Row {
   Support support;
 };
 
-/// Parsed and checked, but nothing acts on them yet. A feature that gets built loses its row.
+/// Keys that are parsed and checked but have no effect yet. A feature that gets built loses its
+/// row.
 constexpr std::array kNotYet{
     Row{"server.listen-tls", Support::kDefaultOnly},
     Row{"server.tls", Support::kNone},

@@ -9,17 +9,17 @@ namespace pando::config {
 enum class Support {
   kFull,
   kDefaultOnly,  ///< the feature is not built yet; its default means "off" and may be written
-  kNone,         ///< the feature is not built yet, and saying anything about it would mislead
+  kNone,         ///< the feature is not built yet, and any value would mislead
 };
 
-/// What this build does with a key. `path` is a schema path such as "zones[].notify"; what a
-/// template says counts as what its zones say. One row of a table per feature that is to come.
+/// Support of a key in this build. `path` is a schema path such as "zones[].notify"; keys of
+/// templates count as keys of zones. One row of a table per future feature.
 [[nodiscard]] Support support_of(std::string_view path) noexcept;
 
-/// Every path that is not kFull.
+/// All paths whose support is not kFull.
 [[nodiscard]] std::vector<std::string_view> unsupported_paths();
 
-/// A path as messages show it, "templates[2].notify", as a schema path: "zones[].notify".
+/// Turns a path of messages, "templates[2].notify", into a schema path: "zones[].notify".
 [[nodiscard]] std::string schema_path(std::string_view shown);
 
 }  // namespace pando::config

@@ -6,7 +6,7 @@
 #include "config/readers.h"
 
 /// The schema: one row per key, in the order of docs/configuration.md. A section is read after all
-/// sections that it may refer to.
+/// sections to which it may refer.
 namespace pando::config {
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -70,7 +70,7 @@ inline constexpr Field<Server> kServerFields[] = {
     field<&Server::control_group, read_text>("control-group", Apply::kRestart),
     field<&Server::identity, read_text>("identity"),
     field<&Server::version, read_text>("version"),
-    // RFC 6891 §6.2.3: never below 512. Above 4096 fragments are all that a larger answer brings.
+    // RFC 6891 §6.2.3: never below 512. Above 4096 a larger answer only causes IP fragments.
     field<&Server::udp_payload, read_number<512, 4096>>("udp-payload"),
     field<&Server::minimal_responses, read_bool>("minimal-responses"),
     nested<&Server::cookies, kCookieFields>("cookies"),
@@ -141,7 +141,7 @@ inline constexpr Field<Catalog> kCatalogFields[] = {
     field<&Catalog::template_name, read_template_reference>("template"),
 };
 
-/// What a zone says and a template cannot.
+/// Keys of a zone that a template cannot have.
 struct ZoneHead {
   dns::Name name;
   std::string file;
@@ -160,7 +160,7 @@ inline constexpr Field<TemplateHead> kTemplateHeadFields[] = {
     field<&TemplateHead::name, read_text>("name", Apply::kLive, kRequired),
 };
 
-/// What zones and templates can say alike.
+/// Keys that zones and templates have in common.
 inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::primaries, read_remote_references>("primaries"),
     field<&ZoneOptions::allow_query, read_acl>("allow-query"),
@@ -175,7 +175,7 @@ inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::forward_updates, read_bool>("forward-updates"),
 };
 
-/// Sections that templates and zones may refer to.
+/// Sections to which templates and zones may refer.
 inline constexpr Field<Settings> kFirstSections[] = {
     nested<&Settings::server, kServerFields, check_server>("server"),
     nested<&Settings::store, kStoreFields, check_store>("store"),
@@ -183,7 +183,7 @@ inline constexpr Field<Settings> kFirstSections[] = {
     list_of<&Settings::keys, kKeyFields, check_new_key>("keys"),
     list_of<&Settings::remotes, kRemoteFields, check_new_remote>("remotes"),
 };
-/// Sections that refer to templates and that zones may refer to.
+/// Sections that refer to templates and to which zones may refer.
 inline constexpr Field<Settings> kCatalogSection[] = {
     list_of<&Settings::catalogs, kCatalogFields, check_new_catalog>("catalogs"),
 };

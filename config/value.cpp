@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kStandardTag = "tag:yaml.org,2002:";
 
-/// No section has as many keys; a mapping of strangers is not searched for duplicates for ever.
+/// Limit of keys in a mapping: no section has as many, and the search for duplicates takes
+/// quadratic time.
 constexpr std::size_t kMaxMembers = 256;
 
 int line_of(const YAML::Node& node, int otherwise) {
@@ -60,7 +61,7 @@ void Value::warn(std::string_view reason) const {
   context_->problems.warning(context_->file, line_, path_, reason);
 }
 
-/// A tag that means no more than the text: none, "not plain" or one of the standard types.
+/// True for a tag without meaning: none, "not plain" or one of the standard types.
 bool Value::plain_tag() const {
   const std::string& tag = node_.Tag();
   if (tag.empty() || tag == "?" || tag == "!" || tag.starts_with(kStandardTag)) return true;

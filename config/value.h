@@ -16,13 +16,13 @@
 
 namespace pando::config {
 
-/// Problems found so far, to be shown in the order of lines.
+/// Problems found so far, shown in the order of lines.
 class Problems {
  public:
   explicit Problems(std::string main_file) : main_file_(std::move(main_file)) {}
   void error(const std::string& file, int line, std::string_view path, std::string_view reason);
   void warning(const std::string& file, int line, std::string_view path, std::string_view reason);
-  /// True when so many were found that looking further helps nobody.
+  /// True at kMaxProblems: further problems would not help the user.
   [[nodiscard]] bool full() const noexcept { return errors_.size() >= kMaxProblems; }
   [[nodiscard]] std::size_t error_count() const noexcept { return errors_.size(); }
   /// Moves everything into `result`.
@@ -40,29 +40,29 @@ class Problems {
   std::vector<Problem> warnings_;
 };
 
-/// A zone list that was found: open, or already in memory when there are very many.
+/// A zone list that was found: open, or already in memory when very many lists exist.
 struct UnreadList {
   std::string file;
-  std::string key;  ///< path and line of what names it, for messages
+  std::string key;  ///< path and line of the key that names the list, for messages
   int line = 0;
   Fd fd;
-  std::string text{};  ///< when `fd` is none
+  std::string text{};  ///< content when `fd` is not open
 };
 
-/// What one loading works on.
+/// State of one loading.
 struct Context {
-  std::string file;    ///< as the messages name it
+  std::string file;    ///< name for messages
   std::string folder;  ///< absolute; relative paths start here
   LoadOptions options;
   Settings settings;
   Problems problems;
   std::map<std::string, std::uint32_t, std::less<>> templates;  ///< name → zone options
-  std::uint32_t default_options = 0;                            ///< of zones that name no template
-  std::vector<UnreadList> unread{};                             ///< with options.lists_later
+  std::uint32_t default_options = 0;                            ///< of zones without a template
+  std::vector<UnreadList> unread{};                             ///< filled with options.lists_later
   std::uint64_t fingerprint = 0;                                ///< LoadResult::fingerprint
 };
 
-/// Lists that wait for read_lists(), and what of the configuration file they refer to.
+/// Lists that wait for read_lists(), and the parts of the configuration to which they refer.
 struct UnreadLists {
   std::string file;
   std::string folder;
@@ -71,7 +71,7 @@ struct UnreadLists {
   std::uint32_t default_options = 0;
 };
 
-/// One node of the document together with the key path and line that messages name.
+/// One node of the document together with its key path and line for messages.
 class Value {
  public:
   Value(Context& context, YAML::Node node, std::string path, int line)
@@ -85,7 +85,7 @@ class Value {
 
   void fail(std::string_view reason) const;
   void warn(std::string_view reason) const;
-  /// Stores what a parse function gave, or reports its error. True when stored.
+  /// Stores the result of a parse function, or reports its error. True when stored.
   template <class T, class U>
   bool assign(Result<T> parsed, U& out) const {
     if (parsed)
@@ -95,11 +95,11 @@ class Value {
     return parsed.has_value();
   }
 
-  /// Text of a scalar; reported and absent when the node is something else.
+  /// Text of a scalar; any other node is reported and gives no value.
   [[nodiscard]] std::optional<std::string> scalar() const;
-  /// Calls `visit` for each element of a list; anything else is reported.
+  /// Calls `visit` for each element of a list; any other node is reported.
   void for_each(const std::function<void(const Value&)>& visit) const;
-  /// True for a mapping; anything else is reported.
+  /// True for a mapping; any other node is reported.
   [[nodiscard]] bool is_mapping() const;
 
  private:
@@ -110,8 +110,8 @@ class Value {
   int line_;
 };
 
-/// The keys of a mapping. Duplicates, which yaml-cpp keeps silently, are reported at once; what was
-/// never taken is reported as unknown by finish().
+/// The keys of a mapping. Duplicates, which yaml-cpp keeps silently, are reported at once. finish()
+/// reports keys that were never taken as unknown.
 class Members {
  public:
   explicit Members(const Value& mapping);

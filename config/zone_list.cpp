@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kMaxWords = 3;
 
-/// Words of one line; one more than kMaxWords are found at most, to tell that there are too many.
+/// Words of one line. At most kMaxWords + 1 are found; the extra word shows that the line has too
+/// many.
 struct Words {
   std::array<std::string_view, kMaxWords + 1> word;
   std::size_t count = 0;
@@ -77,10 +78,11 @@ struct GlobDeleter {
   }
 };
 
-/// Descriptors are few; of a server with a list for each customer the others are read at once.
+/// Limit of open lists: descriptors are few. On a server with a list for each customer the other
+/// lists are read at once.
 constexpr std::size_t kMaxOpenLists = 256;
 
-/// Opened now, while this process may be root and the list readable for root alone.
+/// Keeps the list open: this process may be root now, and the list readable for root alone.
 void leave_for_later(const Value& value, const std::string& file, Fd fd) {
   std::vector<UnreadList>& unread = value.context().unread;
   UnreadList list{file, value.path(), value.line(), {}};
@@ -96,7 +98,8 @@ void read_list_file(const Value& value, const std::string& file) {
   Context& context = value.context();
   auto fd = open_regular_file(file);
   if (!fd) return value.fail(fd.error().text);
-  // Before it is read: one that is changed meanwhile is another one for the next who looks.
+  // The fingerprint comes before the reading: a list that changes meanwhile then differs at the
+  // next check.
   if (!value.assign(fold_file(context.fingerprint, *fd, file), context.fingerprint)) return;
   if (context.options.lists_later) return leave_for_later(value, file, std::move(*fd));
   auto text = read_open_file(*fd, file);
@@ -113,7 +116,7 @@ void read_pattern(const Value& value) {
   std::unique_ptr<glob_t, GlobDeleter> matches(new glob_t{});
   const int outcome = ::glob(pattern.c_str(), 0, nullptr, matches.get());
   if (outcome == GLOB_NOMATCH) {
-    // A pattern may match nothing yet; a plain name that is not there is a mistake.
+    // A pattern may match nothing yet; a plain name of a missing file is a mistake.
     if (text->find_first_of("*?[") == std::string::npos)
       value.fail(fmt::format("there is no file {}", pattern));
     return;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kDefaultTemplate = "default";
 
 /// Options of a template or zone: those of `base`, replaced key by key. Returns `base` itself when
-/// the mapping says nothing else.
+/// the mapping sets no option.
 std::uint32_t derive_options(const Value& value, Members& members, std::uint32_t base) {
   ZoneTable& zones = value.context().settings.zones;
   ZoneOptions options = zones.options()[base];
@@ -21,7 +21,7 @@ std::uint32_t derive_options(const Value& value, Members& members, std::uint32_t
   return options == zones.options()[base] ? base : zones.add_options(std::move(options));
 }
 
-/// A pattern outside the zone can never match: somebody mistyped a name.
+/// Warns of a pattern outside the zone: it can never match, so a name is probably mistyped.
 void warn_of_outside_names(const Value& value, dns::NameView zone, const zone::Acl& acl) {
   for (const zone::AclRule& rule : acl)
     for (const dns::Name& name : rule.names)
@@ -51,7 +51,7 @@ void read_zone(const Value& value) {
 TemplateReader::TemplateReader(const std::optional<Value>& list) {
   if (!list || list->is_null()) return;
   list->for_each([this](const Value& value) { add(value); });
-  // What "default" says is the base of all others.
+  // The options of "default" are the base of all others.
   std::stable_partition(pending_.begin(), pending_.end(),
                         [](const Pending& p) { return p.name == kDefaultTemplate; });
 }

@@ -6,11 +6,11 @@
 
 #include "config/value.h"
 
-/// The sections that make zones: templates, zones, zone-lists.
+/// The sections that define zones: templates, zones, zone-lists.
 namespace pando::config {
 
-/// Templates in two steps: their names exist first, so that others can refer to them; what they say
-/// is read when everything that they refer to exists.
+/// Reads templates in two steps. Their names exist first, so that other sections can refer to them.
+/// Their options are read when every object to which they refer exists.
 class TemplateReader {
  public:
   explicit TemplateReader(const std::optional<Value>& list);
@@ -28,14 +28,14 @@ class TemplateReader {
 
 void read_zones(const Value& value);
 
-/// `zone-lists`: patterns of files with "NAME FILE [TEMPLATE]" per line, made for a million zones.
-/// FILE "-" means none. `#` starts a comment at the beginning of a line.
+/// Reads `zone-lists`: patterns of files with "NAME FILE [TEMPLATE]" per line, for up to a million
+/// zones. FILE "-" means no file. `#` starts a comment at the beginning of a line.
 void read_zone_lists(const Value& value);
 
-/// Adds the zones of a list that was left for later.
+/// Adds the zones of a list that load() left to read_lists().
 void read_unread_list(Context& context, const UnreadList& list);
 
-/// Adds a zone to the table after the checks that every zone has to pass; a reason if it fails.
+/// Adds a zone to the table after the checks common to all zones; returns the reason of a failure.
 Status add_zone(Context& context, dns::NameView name, std::string_view file, std::uint32_t options);
 
 }  // namespace pando::config

@@ -13,8 +13,8 @@
 #include "dns/tsig/tsig.h"
 #include "zone/settings/compiled_settings.h"
 
-/// The configuration as values: what the YAML file says, checked, with every default filled in.
-/// Field initialisers are the documented defaults (docs/configuration.md). Paths are absolute.
+/// The configuration as values: the content of the YAML file, checked, with every default filled
+/// in. Field initialisers are the documented defaults (docs/configuration.md). Paths are absolute.
 namespace pando::config {
 
 using Duration = std::chrono::milliseconds;
@@ -28,7 +28,7 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
-/// server.workers: who starts workers, and how many.
+/// server.workers: the starter of the workers and their number.
 struct Workers {
   enum class Mode : std::uint8_t { kAuto, kFixed, kExternal };
   Mode mode = Mode::kAuto;  ///< auto: one for each CPU the manager may run on
@@ -36,7 +36,7 @@ struct Workers {
   bool operator==(const Workers&) const = default;
 };
 
-/// server.tls: what DNS over TLS presents and demands (RFC 7858, RFC 9103).
+/// server.tls: certificate and client requirements of DNS over TLS (RFC 7858, RFC 9103).
 struct ServerTls {
   std::string certificate;
   std::string key;
@@ -63,7 +63,7 @@ struct Dnstap {
 
 struct Server {
   std::vector<Endpoint> listen = default_listen();
-  std::vector<Endpoint> listen_tls;  ///< port 853 when left out
+  std::vector<Endpoint> listen_tls;  ///< default port 853
   std::optional<ServerTls> tls;
   std::vector<IpPrefix> proxy_protocol_from;
   Workers workers;
@@ -72,8 +72,8 @@ struct Server {
   std::string user = "pando";
   std::string worker_user = "pando-worker";
   std::string control_group = "pando";
-  std::string identity;  ///< empty = not told
-  std::string version;   ///< empty = not told
+  std::string identity;  ///< empty = never sent
+  std::string version;   ///< empty = never sent
   std::uint16_t udp_payload = 1232;
   bool minimal_responses = true;
   Cookies cookies;
@@ -90,7 +90,7 @@ enum class Verify : std::uint8_t { kHostCrash, kAlways };
 
 struct Checkpoint {
   Duration interval = std::chrono::minutes(5);
-  std::uint64_t journal = std::uint64_t{64} << 20;  ///< octets journalled since the last one
+  std::uint64_t journal = std::uint64_t{64} << 20;  ///< bytes journalled since the last one
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -105,10 +105,10 @@ struct StoreSettings {
   bool operator==(const StoreSettings&) const = default;
 };
 
-/// Octets, or a share of the store's size limit ("10%").
+/// Bytes, or a share of the store's size limit ("10%").
 struct SizeOrShare {
   std::uint64_t octets = 0;
-  std::uint32_t percent = 0;  ///< counts when it is not 0
+  std::uint32_t percent = 0;  ///< replaces `octets` when not 0
   [[nodiscard]] std::uint64_t of(std::uint64_t total) const noexcept {
     return percent != 0 ? total / 100 * percent : octets;
   }
@@ -170,7 +170,7 @@ struct Catalog {
   bool operator==(const Catalog&) const = default;
 };
 
-/// The whole file. Remotes and keys are referred to by name; load() has checked that they exist.
+/// The whole file. Remotes and keys are referenced by name; load() has checked that they exist.
 struct Settings {
   Server server;
   StoreSettings store;
@@ -184,12 +184,13 @@ struct Settings {
   [[nodiscard]] const Remote* find_remote(std::string_view name) const noexcept;
 };
 
-/// What workers need to know, as it goes into the store with a version.
+/// Settings for the workers, stored with a version.
 [[nodiscard]] zone::ServerSettings compile(const Server& server, const Limits& limits);
-/// The same for a zone. The primaries' addresses come first in `allow_notify`: nothing denies them.
+/// Settings of a zone for the workers. The primaries' addresses come first in `allow_notify`, so
+/// that no rule can deny them.
 [[nodiscard]] zone::ZoneSettings compile(const ZoneOptions& options, const Settings& settings);
 
-/// Key paths whose values differ and which are only looked at when the manager starts.
+/// Key paths whose values differ and which the manager reads only at start.
 [[nodiscard]] std::vector<std::string> restart_needed(const Settings& running,
                                                       const Settings& wanted);
 

@@ -53,13 +53,13 @@ constexpr std::array<Unit, 17> kDurationUnits{{
     {"weeks", kWeek},
 }};
 
-/// No duration is longer, so that sums of a few cannot overflow.
+/// Longest duration; sums of a few durations cannot overflow.
 constexpr std::uint64_t kMaxDuration = 100 * 366 * kDay;
 
 bool is_space(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// Number, optional spaces, unit. False when the text has another shape or the product is too
-/// large.
+/// Reads a number, optional spaces and a unit. False when the text has another shape or the product
+/// is too large.
 template <std::size_t N>
 bool parse_quantity(std::string_view text, const std::array<Unit, N>& units, std::uint64_t& out) {
   std::uint64_t number = 0;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kFirstIndexSlots = 16;
 
-/// Of a slot; the rest is the tag.
+/// Low bits of a slot for the entry number; the other bits hold the tag.
 constexpr int kNumberBits = 24;
 constexpr std::uint32_t kNumber = (1U << kNumberBits) - 1;
 
@@ -61,7 +61,7 @@ dns::NameView ZoneTable::name_of(const Entry& entry) const noexcept {
 
 ZoneTable::Place ZoneTable::place_of(dns::NameView name) const noexcept {
   const std::size_t mask = index_.size() - 1;
-  // FNV's low bits depend on the low bits of the octets only; the fold brings the others in.
+  // FNV's low bits depend only on the low bits of the octets; the fold mixes the high bits in.
   const std::uint64_t hash = dns::hash_name(name);
   Place place{(hash ^ (hash >> 29)) & mask, static_cast<std::uint32_t>(hash >> 32) & ~kNumber};
   const auto is_here = [&](std::uint32_t found) {

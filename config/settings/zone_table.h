@@ -15,8 +15,8 @@ namespace pando::config {
 
 enum class SerialPolicy : std::uint8_t { kIncrement, kUnixtime, kDate };
 
-/// Everything a zone's configuration says besides its name and file. Zones that say nothing of
-/// their own share the options of their template.
+/// The configuration of a zone besides its name and file. Zones without options of their own share
+/// the options of their template.
 struct ZoneOptions {
   std::vector<std::string> primaries;      ///< names of remotes; not empty = the zone is secondary
   zone::Acl allow_query{zone::AclRule{}};  ///< default: one rule that matches everybody
@@ -44,13 +44,13 @@ struct ZoneRef {
 /// object each. Order is that of the configuration.
 class ZoneTable {
  public:
-  /// `folder` is what relative file names are relative to.
+  /// Relative file names start at `folder`.
   ZoneTable() : ZoneTable(".") {}
   explicit ZoneTable(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Options that zones can refer to; the number returned is for add().
+  /// Adds options to which zones can refer; returns their number for add().
   std::uint32_t add_options(ZoneOptions options);
-  /// kExists when the name is there already (case-insensitively).
+  /// kExists when the table already has the name (case-insensitively).
   Status add(dns::NameView name, std::string_view file, std::uint32_t options);
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
@@ -58,7 +58,7 @@ class ZoneTable {
   [[nodiscard]] ZoneRef operator[](std::size_t index) const noexcept;
   /// Index of the zone with exactly this name.
   [[nodiscard]] std::optional<std::size_t> find(dns::NameView name) const noexcept;
-  /// Absolute path of the zone's file; empty when it has none.
+  /// Absolute path of the zone's file; empty for a zone without file.
   [[nodiscard]] std::string path(std::size_t index) const;
   [[nodiscard]] const std::vector<ZoneOptions>& options() const noexcept { return options_; }
 
@@ -70,7 +70,8 @@ class ZoneTable {
     std::uint8_t name_octets;
   };
   [[nodiscard]] dns::NameView name_of(const Entry& entry) const noexcept;
-  /// Where a name is in the index, or would be: the slot, and what of its hash stands there.
+  /// Place of a name in the index, present or not: the slot, and the bits of the name's hash kept
+  /// in that slot.
   struct Place {
     std::size_t slot;
     std::uint32_t tag;
@@ -82,8 +83,8 @@ class ZoneTable {
   std::vector<ZoneOptions> options_;
   std::vector<Entry> entries_;
   Bytes text_;
-  // Open addressing, a power of two of slots: entry number + 1, 0 = free, beside a few bits of the
-  // name's hash, so that other names that lie in the way are hardly ever read.
+  // Open addressing, a power of two of slots. A slot holds entry number + 1 (0 = free) and a few
+  // bits of the name's hash, so that probing rarely reads other names.
   std::vector<std::uint32_t> index_;
 };
 

@@ -26,7 +26,7 @@ struct ResolveOptions {
 /// arguments: no I/O, clock, log or allocation. `question` must outlive `out`. The caller handles
 /// meta types other than ANY, classes other than IN and opcodes other than QUERY.
 /// RFC 1034 §4.3.2 step 3 as corrected by RFC 2308, 4035, 4592, 5155, 6604, 6672, 8020 and 8482;
-/// docs/conformance.md has the decisions.
+/// docs/explanation/conformance.md has the decisions.
 void resolve(const zone::ZoneView& zone, const dns::Question& question,
              const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept;
 

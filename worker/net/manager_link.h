@@ -23,7 +23,7 @@ using ReplyHandler = std::function<void(Bytes)>;
 class ManagerLink {
  public:
   /// Limit of requests that the manager has not answered, including those whose clients already got
-  /// the failure. Further requests fail at once (design §1).
+  /// the failure. Further requests fail at once.
   static constexpr std::size_t kMaxPending = 256;
   /// Limit of pending queries that the manager has to verify. Anybody who knows a key's name
   /// can send such queries, so room must remain for updates.

@@ -18,7 +18,6 @@ namespace pando::worker {
 /// One cache per worker. The table has a fixed size, and each delegation has one place in it. A
 /// delegation that is rarely asked for (`wants`) displaces nothing. An entry belongs to one state
 /// of the zone's data, so a change of the zone needs no clean-up.
-/// data, so a change of the zone needs no clean-up.
 class ReferralCache {
  public:
   struct Key {

@@ -42,7 +42,7 @@ struct ParseOutcome {
 /// - shorter than a header, or a response: dropped (answers to answers would never end);
 /// - opcodes other than QUERY, NOTIFY, UPDATE: NOTIMP (RFC 8906 §3.1.5; DSO: RFC 8490 §5.1.1);
 /// - QDCOUNT other than 1: FORMERR (RFC 9619 §4; UPDATE: RFC 2136 §3.1.1; NOTIFY: RFC 1996 §3.7),
-/// except the query without a question that asks for a server cookie (RFC 7873 §5.4);
+///   except the query without a question that asks for a server cookie (RFC 7873 §5.4);
 /// - a second OPT, or an OPT outside the additional section: FORMERR (RFC 6891 §6.1.1);
 /// - EDNS version above 0: BADVERS (RFC 6891 §6.1.3);
 /// - a TSIG anywhere but last: FORMERR (RFC 8945 §5.1);
