@@ -7,7 +7,7 @@
 
 namespace pando {
 
-/// Octets that are read, not owned.
+/// Bytes that are read, not owned.
 using ByteView = std::span<const std::uint8_t>;
 using Bytes = std::vector<std::uint8_t>;
 

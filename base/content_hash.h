@@ -6,8 +6,8 @@
 
 namespace pando {
 
-/// XXH3 (64 bits) of octets that come piece by piece, to tell whether a file is the one that was
-/// read before. It finds edits, not intent: two files of one hash can be made.
+/// XXH3 (64 bits) of bytes that come piece by piece, to tell whether a file has changed since it
+/// was read. The hash detects edits, not attacks: two files with one hash can be constructed.
 class ContentHash {
  public:
   ContentHash() noexcept;
@@ -16,7 +16,7 @@ class ContentHash {
   ~ContentHash();
 
   void add(const void* data, std::size_t octets);
-  /// Of all that was added; never 0, which stands for "not known" wherever hashes are kept.
+  /// The hash of all added bytes; never 0, which stands for "not known" wherever hashes are kept.
   [[nodiscard]] std::uint64_t value() const noexcept;
 
  private:

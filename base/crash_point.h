@@ -2,9 +2,9 @@
 
 namespace pando {
 
-/// A numbered place where the crash tests end the process with SIGKILL: when the environment has
-/// PANDO_CRASH_AT=name (or name:N for the N-th pass), reaching that point kills the process at
-/// once. Compiled out without PANDO_CRASH_POINTS; otherwise one load of a cached flag when unarmed.
+/// A named place where the crash tests end the process with SIGKILL. With PANDO_CRASH_AT=name in
+/// the environment (or name:N for the N-th pass), reaching that point kills the process at once.
+/// Compiled out without PANDO_CRASH_POINTS; otherwise one load of a cached flag when unarmed.
 void crash_point_slow(const char* name) noexcept;
 extern bool crash_points_armed;
 

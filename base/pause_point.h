@@ -2,8 +2,8 @@
 
 namespace pando {
 
-/// A named place where tests hold a thread: when the environment has PANDO_PAUSE_AT=name, whoever
-/// reaches that point waits there until the file that PANDO_PAUSE_WHILE names is gone. Compiled out
+/// A named place where tests hold a thread. With PANDO_PAUSE_AT=name in the environment, a thread
+/// that reaches that point waits until the file that PANDO_PAUSE_WHILE names is gone. Compiled out
 /// without PANDO_CRASH_POINTS; otherwise one load of a cached pointer when unarmed.
 void pause_point_slow(const char* name) noexcept;
 /// True when the process is to be held at `name`, or has been.

@@ -7,21 +7,21 @@
 
 namespace pando {
 
-/// How far a thread has come with long work on a zone. That thread alone tells it, in phases that
-/// may come more than once; others look at it every now and then. A look between two phases may see
-/// numbers of both.
+/// Progress of a thread with long work on a zone. Only that thread writes the numbers, in phases
+/// that may recur; other threads read them now and then. A read between two phases may see numbers
+/// of both.
 class Progress {
  public:
-  /// What is counted: octets of files when reading, records when sorting and building, names when
-  /// comparing and checking; nothing in the others.
+  /// The units counted: bytes of files when reading, records when sorting and building, names when
+  /// comparing and checking. The other phases count nothing.
   enum class Phase : std::uint8_t {
-    kLooking,  ///< whether there is anything to do
+    kLooking,  ///< finds out whether there is work to do
     kReading,
     kSorting,
     kBuilding,
     kComparing,
     kChecking,
-    kPutting,  ///< into the store's next version
+    kPutting,  ///< puts the zone into the store's next version
   };
   struct Seen {
     Phase phase = Phase::kLooking;
@@ -34,23 +34,23 @@ class Progress {
   /// `total` 0: not known.
   void begin(Phase phase, std::uint64_t total) noexcept;
   void at(std::uint64_t done) noexcept { done_.store(done, std::memory_order_relaxed); }
-  /// There is more than was said, nobody knows how much.
+  /// The work turned out larger than announced, and its size is not known.
   void lose_total() noexcept { total_.store(0, std::memory_order_relaxed); }
-  /// What at() sets, for who adds to it.
+  /// The counter that at() sets, for code that adds to it.
   [[nodiscard]] std::atomic<std::uint64_t>& done() noexcept { return done_; }
   [[nodiscard]] Seen seen() const noexcept;
 
-  /// Nobody wants what comes of the work any more: it ends with an error soon after. By any thread,
-  /// once; nothing else is read by it, so no order is needed.
+  /// Cancels the work, which ends with an error soon after. By any thread, once. Relaxed: the flag
+  /// guards no other memory.
   void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_given_up() const noexcept {
     return given_up_.load(std::memory_order_relaxed);
   }
 
-  /// That of the calling thread's work, which is told by who does a part of it, however deep; null:
-  /// nobody looks.
+  /// The progress of the calling thread's work, for code that does a part of that work, however
+  /// deep. Null: no thread reads the progress.
   [[nodiscard]] static Progress* here() noexcept;
-  /// Makes it that, for as long as this is there.
+  /// Sets here() for the lifetime of the scope.
   class Scope {
    public:
     explicit Scope(Progress* progress) noexcept;
@@ -63,21 +63,21 @@ class Progress {
   };
 
  private:
-  // Relaxed: no other memory is read by what they say.
+  // Relaxed: these words guard no other memory.
   std::atomic<Phase> phase_{Phase::kLooking};
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::uint64_t> total_{0};
   std::atomic<bool> given_up_{false};
 };
 
-/// "reading" and so on.
+/// The phase's word: "reading" and so on.
 [[nodiscard]] std::string_view to_text(Progress::Phase phase) noexcept;
 
-/// Counts the steps of a phase and tells the thread's progress of every 4,096th or so, if there is
-/// one, and looks whether the work is given up: a step costs an addition.
+/// Counts the steps of a phase. About every 4,096th step updates the thread's progress, if any, and
+/// checks whether the work is cancelled. Otherwise a step costs an addition.
 class ProgressCount {
  public:
-  /// `steps`: so many make up the `total`, if that is another number.
+  /// `steps`: the number of steps that make up `total`, if the two differ.
   ProgressCount(Progress::Phase phase, std::uint64_t total, std::uint64_t steps = 0) noexcept;
   ProgressCount(const ProgressCount&) = delete;
   ProgressCount& operator=(const ProgressCount&) = delete;
@@ -87,7 +87,7 @@ class ProgressCount {
     count_ += steps;
     if ((before ^ count_) >= kTellEvery) tell();
   }
-  /// As of the last look.
+  /// As of the last update of the progress.
   [[nodiscard]] bool is_given_up() const noexcept { return given_up_; }
 
  private:
@@ -101,7 +101,7 @@ class ProgressCount {
   bool given_up_ = false;
 };
 
-/// What work that was given up ends with.
+/// Text of the error with which cancelled work ends.
 inline constexpr const char* kGivenUp = "the work was given up";
 
 }  // namespace pando

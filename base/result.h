@@ -9,14 +9,14 @@
 
 namespace pando {
 
-/// What kind of failure an `Error` is; callers branch on this and show the text.
+/// The kind of failure of an `Error`; callers branch on the kind and show the text.
 enum class Errc {
   kInvalid,      ///< input that breaks a rule (syntax, range, protocol)
   kTruncated,    ///< input ended too early
   kFull,         ///< no room: store, message, queue or a configured limit
   kIo,           ///< a system call failed; the text has the call and strerror
   kNotFound,     ///< the named thing does not exist
-  kExists,       ///< the thing is there already, or is held by another process
+  kExists,       ///< the thing exists already, or another process holds it
   kLayout,       ///< shared data made by a build with another layout
   kCorrupt,      ///< stored data contradicts itself (checksum, reference, order)
   kUnsupported,  ///< valid, but not built yet or switched off
