@@ -9,9 +9,9 @@
 
 namespace pando::ipc {
 
-/// What a walk found, as a result: of its snapshots the first `most_snapshots`. `Audit` is
-/// zone::Audit; a template since this folder is not above zone/, and manager/ and ctl/, which both
-/// walk stores, are not above each other.
+/// Turns the findings of a walk into a result, with the first `most_snapshots` snapshots. `Audit`
+/// is zone::Audit. This is a template because ipc/ may not include zone/; and manager/ and ctl/,
+/// which both walk stores, may not include each other.
 template <class Audit>
 [[nodiscard]] StoreAudit store_audit(
     Audit audit, std::uint64_t version,

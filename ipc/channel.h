@@ -13,8 +13,8 @@
 
 namespace pando::ipc {
 
-/// One SEQPACKET connection in an Asio loop: whole packets in and out, never blocking. What the
-/// kernel does not take is queued here up to `max_queued_bytes`.
+/// One SEQPACKET connection in an Asio loop: whole packets in and out, never blocking. Packets that
+/// the kernel does not take are queued here up to `max_queued_bytes`.
 class Channel : public std::enable_shared_from_this<Channel> {
  public:
   struct Handlers {
@@ -28,10 +28,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
   ~Channel();
   void start(Handlers handlers);
 
-  /// Queues one packet; takes the descriptors over (they are closed when sent). kFull when the
-  /// queue would pass its bound: the peer does not read. The packet is then not sent. What is sent
-  /// to a peer that has closed is lost without an error: closed() tells, after the last packet that
-  /// the peer had sent was taken.
+  /// Queues one packet and takes the descriptors over (they are closed when sent). kFull when the
+  /// queue would pass its bound, because the peer does not read; that packet is not sent. Packets
+  /// to a peer that has closed are lost without an error. closed() reports the end, after the last
+  /// packet of the peer was taken.
   Status send(Bytes data, std::vector<Fd> descriptors = {});
   /// Closes at once; queued packets are lost and handlers are not called any more.
   void close() noexcept;

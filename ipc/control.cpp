@@ -67,13 +67,13 @@ Result<std::size_t> receive_packet(int fd, std::string& buffer, Clock::time_poin
     if (size >= 0 && static_cast<std::size_t>(size) > buffer.size())
       return fail(Errc::kInvalid, "control packet of {} bytes", size);
     if (size >= 0) return static_cast<std::size_t>(size);
-    // A peer that closed without reading is reported before what it had sent, once.
+    // The kernel reports once that a peer closed without reading; the packets it had sent follow.
     if (errno == ECONNRESET && !std::exchange(was_reset, true)) continue;
     if (!try_again(errno)) return fail_errno("recv on the control socket");
   }
 }
 
-/// The peer has neither closed the connection nor ended.
+/// True while the peer has neither closed the connection nor ended.
 bool is_connected(int fd) noexcept {
   char byte;
   const auto size = ::recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
@@ -207,7 +207,7 @@ Result<json> exchange(int fd, const ControlRequest& request, std::chrono::millis
                       bool* under_way) {
   const auto deadline = Clock::now() + timeout;
   const auto sent = send_json(fd, to_json(request), timeout);
-  // Whoever is refused is told why, and may have been before the request was sent.
+  // A refused client gets the reason as a reply, possibly before its request was sent.
   auto reply = receive_json(fd, kMaxReplyBytes, sent ? timeout : std::chrono::milliseconds(0));
   if (under_way != nullptr)
     *under_way = sent && !reply && Clock::now() >= deadline && is_connected(fd);

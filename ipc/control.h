@@ -55,14 +55,14 @@
 namespace pando::ipc {
 
 inline constexpr std::string_view kControlSocketName = "control.sock";
-/// Bytes of one packet at most, its first byte included: well below the default send buffer
-/// (net.core.wmem_default, 208 KiB) of which the kernel takes its own part.
+/// Largest packet in bytes, its first byte included. It is well below the default send buffer
+/// (net.core.wmem_default, 208 KiB), of which the kernel takes its own part.
 inline constexpr std::size_t kControlPacketBytes = std::size_t{128} << 10;
 inline constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxReplyBytes = std::size_t{16} << 20;
 inline constexpr char kPacketContinues = '+';
 inline constexpr char kPacketEnds = '.';
-/// Rows of one zone-list page: asked for by default, and granted at most.
+/// Rows of one zone-list page: the default and the maximum.
 inline constexpr std::uint32_t kZonePageRows = 1000;
 
 namespace verb {
@@ -86,16 +86,16 @@ inline constexpr std::string_view kHandOver = "hand-over";
 inline constexpr std::string_view kStop = "stop";
 }  // namespace verb
 
-/// A request as both sides handle it; arguments that are absent stand at their defaults.
+/// A request as both sides handle it; absent arguments have their defaults.
 struct ControlRequest {
   std::string verb{};
   std::string name{};   ///< args.name: zone
   std::string label{};  ///< args.label: snapshot of the zone
   std::string to{};     ///< args.to: file; empty = the zone's own
-  std::string after{};  ///< args.after: list behind this zone; empty = from the start
+  std::string after{};  ///< args.after: the list starts behind this zone; empty = from the start
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows
   std::uint32_t count = 1;              ///< args.count: workers
-  std::uint32_t serial = 0;             ///< args.serial: of a zone
+  std::uint32_t serial = 0;             ///< args.serial: serial of the zone
   bool operator==(const ControlRequest&) const = default;
 };
 
@@ -103,7 +103,7 @@ struct ControlRequest {
 /// kInvalid names the member that is missing or has the wrong type.
 Result<ControlRequest> request_from_json(const nlohmann::json& message);
 
-/// Reply messages, and what a client makes of one: the result, or the error it carries.
+/// Reply messages; a client takes the result, or the error, out of one.
 [[nodiscard]] nlohmann::json ok_reply(nlohmann::json result);
 [[nodiscard]] nlohmann::json error_reply(const Error& error);
 Result<nlohmann::json> take_result(nlohmann::json reply);
@@ -115,8 +115,8 @@ Result<nlohmann::json> take_result(nlohmann::json reply);
 class PacketAssembler {
  public:
   explicit PacketAssembler(std::size_t max_bytes) noexcept : max_bytes_(max_bytes) {}
-  /// A whole message when `packet` ended one; nothing when more is to come. An error (bad packet,
-  /// bad JSON, too long) means that the connection has to be closed.
+  /// Returns a whole message when `packet` ended one, or nothing when more packets follow. After an
+  /// error (bad packet, bad JSON, too long) the connection must be closed.
   Result<std::optional<nlohmann::json>> feed(std::string_view packet);
 
  private:
@@ -129,12 +129,12 @@ Result<Fd> connect_control(const std::string& run_directory);
 Status send_json(int fd, const nlohmann::json& message, std::chrono::milliseconds timeout);
 Result<nlohmann::json> receive_json(int fd, std::size_t max_bytes,
                                     std::chrono::milliseconds timeout);
-/// One request and its whole reply; a refusal that came before the request is that reply. After an
-/// error `under_way` (may be null) says that the time is up, but the peer has the request and is
-/// still connected.
+/// Sends one request and returns its whole reply; a refusal that came before the request is that
+/// reply. After an error, `under_way` (may be null) is true when only the time ran out: the peer
+/// has the request and is still connected.
 Result<nlohmann::json> exchange(int fd, const ControlRequest& request,
                                 std::chrono::milliseconds timeout, bool* under_way = nullptr);
-/// One request and its reply's result.
+/// Sends one request and returns the result in its reply.
 Result<nlohmann::json> call(int fd, const ControlRequest& request,
                             std::chrono::milliseconds timeout);
 

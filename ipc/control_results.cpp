@@ -175,7 +175,7 @@ Result<Row> read_row(const json& object) {
   return row;
 }
 
-/// Reads a list of rows; a wrong one makes the whole result wrong.
+/// Reads a list of rows; a bad row makes the whole result bad.
 template <class Row>
 Status read_rows(const json& object, const char* name, std::vector<Row>& out) {
   const auto found = object.is_object() ? object.find(name) : object.end();

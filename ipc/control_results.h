@@ -20,9 +20,9 @@ struct StatusResult {
   std::uint32_t pid = 0;
   std::uint64_t started = 0;
   std::string configuration{};   ///< path of the file
-  std::uint64_t configured = 0;  ///< when it was last loaded
-  std::string zone_lists{};      ///< "read", "reading", "failed": zones of the store are served
-  std::string problem{};         ///< with "failed": why
+  std::uint64_t configured = 0;  ///< time of the last load of the configuration
+  std::string zone_lists{};      ///< "read", "reading", or "failed": the store's zones are served
+  std::string problem{};         ///< the reason of "failed"
   std::string worker_mode{};     ///< "managed" or "external"
   std::uint32_t workers_wanted = 0;
   std::uint32_t workers_running = 0;
@@ -32,10 +32,10 @@ struct StatusResult {
   Counters store{};    ///< bytes: "file", "live", "limit"; chunks: "in-use", "free", ...
   Counters journal{};  ///< "position", "bytes", ...
   Counters image{};    ///< "version", "position", ...; empty: none is configured, or written
-  /// Where the image is that this start did not use, and why, while there is no other one.
+  /// Path of the image that this start refused, and the reason, while there is no newer one.
   std::string image_refused{};
-  std::string image_kept{};  ///< where one is that a start has set aside, and why
-  Counters counters{};       ///< everything else worth a line: "updates", "transfers_in", ...
+  std::string image_kept{};  ///< path of a quarantined image, and the reason
+  Counters counters{};       ///< all other counters: "updates", "transfers_in", ...
   bool operator==(const StatusResult&) const = default;
 };
 
@@ -45,12 +45,12 @@ struct ZoneRow {
   std::string state{};  ///< "ok", "loading", "not-loaded", "expired"
   std::uint32_t serial = 0;
   std::uint64_t records = 0;
-  // From here on, but for the beginning of `problem`: in zone-status only.
+  // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t names = 0;
-  std::uint64_t history = 0;  ///< bytes of differences kept for IXFR
+  std::uint64_t history = 0;  ///< bytes of the changesets kept for IXFR
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
-  /// ADDRESS@PORT of who is told of changes → how the last NOTIFY ended, for people.
+  /// ADDRESS@PORT of each NOTIFY target → outcome of the last NOTIFY, as text for people.
   std::map<std::string, std::string> notified{};
   std::uint64_t refresh_at = 0;
   std::uint64_t expires_at = 0;
@@ -59,7 +59,7 @@ struct ZoneRow {
   /// While a large file is loaded: "looking", "reading" (counts bytes), "sorting", "building"
   /// (records), "comparing" (names), "checking", "putting".
   std::string load_phase{};
-  std::uint64_t load_done = 0;   ///< of that phase
+  std::uint64_t load_done = 0;   ///< amount done in that phase
   std::uint64_t load_total = 0;  ///< 0 = not known
   bool operator==(const ZoneRow&) const = default;
 };
@@ -76,9 +76,10 @@ struct WorkerRow {
   std::string state{};    ///< "starting", "serving", "draining", "dead"
   std::uint64_t started = 0;
   std::uint32_t restarts = 0;
-  std::uint32_t leases = 0;       ///< transfers that pin a version
-  Counters counters{};            ///< of the slot's page: "queries_udp", "tcp_open", ...
-  std::uint64_t page_tables = 0;  ///< bytes the kernel needs to map the store and all else
+  std::uint32_t leases = 0;  ///< transfers that pin a version
+  Counters counters{};       ///< of the slot's page: "queries_udp", "tcp_open", ...
+  /// bytes of the kernel's page tables for all mappings of the process
+  std::uint64_t page_tables = 0;
   bool operator==(const WorkerRow&) const = default;
 };
 
@@ -94,8 +95,8 @@ struct ReloadResult {
   std::uint64_t zones_changed = 0;            ///< settings or file
   std::vector<std::string> restart_needed{};  ///< keys whose change waits for a restart
   std::vector<std::string> warnings{};
-  std::uint64_t zones_failed = 0;       ///< their files: what was served before still is
-  std::vector<std::string> problems{};  ///< "zone: reason" of the first of these
+  std::uint64_t zones_failed = 0;  ///< zones whose file failed; their previous data is still served
+  std::vector<std::string> problems{};  ///< "zone: reason" of the first failed zones
   bool operator==(const ReloadResult&) const = default;
 };
 
@@ -104,26 +105,27 @@ struct ExportResult {
   std::uint32_t serial = 0;
   std::uint64_t records = 0;
   std::string file{};
-  bool written = false;  ///< false: the file held just that before
+  bool written = false;  ///< false: the file already had this content
   bool operator==(const ExportResult&) const = default;
 };
 
-/// A dump that is on the disk.
+/// A dump that is durable on disk.
 struct DumpResult {
   std::uint64_t zones = 0;
   std::uint64_t records = 0;
-  std::uint64_t differences = 0;  ///< of the zones' change histories
+  std::uint64_t differences = 0;  ///< changesets in the zones' histories
   std::uint64_t bytes = 0;
-  std::uint64_t position = 0;  ///< of the journal
+  std::uint64_t position = 0;  ///< position in the journal
   bool operator==(const DumpResult&) const = default;
 };
 
-/// A label was given to a zone's present version.
+/// The snapshot that a zone's present version became.
 struct SnapshotResult {
   std::string zone{};
   std::string label{};
   std::uint32_t serial = 0;
-  bool in_image = false;  ///< false: no image is configured, and a host that restarts has lost it
+  /// false: no image is configured, so a restart of the host loses the snapshot
+  bool in_image = false;
   bool operator==(const SnapshotResult&) const = default;
 };
 
@@ -133,7 +135,8 @@ struct SnapshotRow {
   std::uint32_t serial = 0;
   std::uint64_t taken = 0;
   std::uint64_t records = 0;
-  std::string lost{};  ///< why it cannot be gone back to any more; empty = it can
+  /// the reason why a rollback to the snapshot is impossible; empty = possible
+  std::string lost{};
   bool operator==(const SnapshotRow&) const = default;
 };
 
@@ -143,7 +146,7 @@ struct SnapshotListResult {
   bool operator==(const SnapshotListResult&) const = default;
 };
 
-/// What one snapshot holds (zone/audit/audit.h).
+/// The bytes that one snapshot holds (zone/audit/audit.h).
 struct SnapshotUsage {
   std::string zone{};
   std::string label{};
@@ -151,16 +154,15 @@ struct SnapshotUsage {
   bool operator==(const SnapshotUsage&) const = default;
 };
 
-/// What a walk over all of the store, or of one zone, found (zone/audit/audit.h).
+/// The findings of a walk over the whole store, or over one zone (zone/audit/audit.h).
 struct StoreAudit {
   std::uint64_t version = 0;
   std::uint64_t zones = 0;
   std::uint64_t names = 0;
   std::uint64_t records = 0;
-  Counters
-      bytes{};  ///< by what they are for: "trie", "rdata", ...; their sum is the store's memory
+  Counters bytes{};  ///< by use: "trie", "rdata", ...; their sum is the store's memory
   std::uint64_t faults_found = 0;
-  std::vector<std::string> faults{};  ///< the first of these, a line each
+  std::vector<std::string> faults{};  ///< the first faults, a line each
   std::vector<SnapshotUsage> snapshots{};
   bool operator==(const StoreAudit&) const = default;
 };
@@ -177,7 +179,7 @@ struct StoreAudit {
 [[nodiscard]] nlohmann::json to_json(const SnapshotListResult& result);
 [[nodiscard]] nlohmann::json to_json(const StoreAudit& result);
 
-/// Read a result back; kInvalid names the field of the wrong type. Absent fields keep their
+/// Parsers of results; kInvalid names the field of the wrong type. Absent fields keep their
 /// defaults.
 Result<StatusResult> status_from_json(const nlohmann::json& json);
 Result<ZoneRow> zone_row_from_json(const nlohmann::json& json);

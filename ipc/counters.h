@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <string_view>
 
-/// What a worker counts in its own slot page (shm::SlotPage::counters), and under which index: the
-/// worker is the single writer, manager and pandoctl read. Both sides include this file, so adding
-/// a counter at the end of a block is all it takes.
+/// The counters in a worker's slot page (shm::SlotPage::counters), and their indices. The worker is
+/// the single writer; manager and pandoctl read. Both sides include this file, so a new counter
+/// only needs a line at the end of a block.
 namespace pando::ipc {
 
-/// Counters of their own. kBatches is also the worker's sign of progress: a pin that outlives many
-/// batches is not stuck.
+/// Single counters. kBatches is also the worker's sign of progress: a pin during which the worker
+/// finishes many batches is not stuck.
 enum class Counter : std::uint16_t {
   kBatches,  ///< times the worker pinned a version
   kQueriesUdp,
@@ -22,7 +22,7 @@ enum class Counter : std::uint16_t {
   kQueriesDo,
   kQueriesTsig,
   kDropped,        ///< no response: short, a response itself, over an error limit
-  kErrorsLimited,  ///< of these: error responses above the bound per second
+  kErrorsLimited,  ///< of kDropped: error responses above the bound per second
   kTruncated,      ///< TC set
   kForwardedUpdates,
   kForwardedNotifies,
@@ -31,7 +31,7 @@ enum class Counter : std::uint16_t {
   kTcpAccepted,
   kTcpRefused,  ///< above tcp-clients
   kTcpTimeouts,
-  kTcpOpen,  ///< a level, not a sum
+  kTcpOpen,  ///< a level: connections open now
   kTransfersFull,
   kTransfersIncremental,
   kTransfersCurrent,   ///< IXFR of a client that is up to date
@@ -41,9 +41,9 @@ enum class Counter : std::uint16_t {
   kTransferOctets,
   kSendErrors,  ///< datagrams the kernel did not take
   kAnswerOctetsUdp,
-  kInherited,    ///< requests that a worker which died had read and not answered
+  kInherited,    ///< requests that a dead worker had read and not answered
   kRateLimited,  ///< responses over the rate limit of their client
-  kRateSlipped,  ///< of these: sent truncated; the others were dropped
+  kRateSlipped,  ///< of kRateLimited: sent truncated; the others were dropped
   kEnd
 };
 

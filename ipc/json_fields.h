@@ -13,7 +13,7 @@
 /// Moves struct members to and from JSON objects with every type checked, without exceptions.
 namespace pando::ipc {
 
-/// Writes members into an object, empty ones too: programs need no defaults.
+/// Writes members into an object, also empty ones: programs need no defaults.
 class FieldWriter {
  public:
   template <class T>
@@ -26,7 +26,8 @@ class FieldWriter {
   nlohmann::json object_ = nlohmann::json::object();
 };
 
-/// Reads members from an object; the first wrong type is remembered, absent fields are left alone.
+/// Reads members from an object. The first wrong type is remembered; absent fields keep their
+/// values.
 class FieldReader {
  public:
   explicit FieldReader(const nlohmann::json& object) : object_(object) {

@@ -17,9 +17,9 @@ namespace {
 std::atomic<std::uint64_t> dropped_lines{0};
 std::atomic<bool> as_json{false};
 
-/// Standard error may be a pipe shared with other processes, so it is not made non-blocking (that
-/// flag would be theirs too); instead a line goes out only when poll() says that there is room. A
-/// pipe that is ready takes PIPE_BUF bytes without blocking (pipe(7)), so longer lines are cut.
+/// Standard error may be a pipe shared with other processes. The sink does not make it
+/// non-blocking, since that flag would be theirs, too; it writes a line only when poll() reports
+/// room. A ready pipe takes PIPE_BUF bytes without blocking (pipe(7)), so longer lines are cut.
 class PatientlessSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -72,7 +72,7 @@ void append_escaped(std::string& out, std::string_view value) {
       out += '\\';
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      // Also keeps hostile names from starting a new line of the log.
+      // This escape also keeps hostile names from starting a new line of the log.
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
     } else {
       out += c;

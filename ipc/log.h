@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
-/// Logs are events with fields: `worker_started slot=0 pid=4711`. One logger a process, made after
-/// exec, synchronous, written to standard error without ever blocking: a stalled reader of the log
-/// must not stop the writer of all zones. What does not go out is dropped and counted.
+/// Logs are events with fields: `worker_started slot=0 pid=4711`. Each process makes one logger
+/// after exec. The logger is synchronous and writes to standard error without ever blocking: a
+/// stalled reader of the log must not stop the writer of all zones. Lines that find no room are
+/// dropped and counted.
 namespace pando::log {
 
 enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError };
@@ -19,13 +20,13 @@ struct Options {
   std::string process = "pando";
 };
 
-/// Starts (or, on reload, changes) the process's logger. Unknown words mean the defaults.
+/// Starts (or, on reload, changes) the process's logger. Unknown words select the defaults.
 void start(const Options& options);
 [[nodiscard]] bool enabled(Level level) noexcept;
 /// Lines lost because standard error did not take them.
 [[nodiscard]] std::uint64_t dropped() noexcept;
 
-/// One event being put together; see info() and its siblings.
+/// One event under construction; see info() and its siblings.
 class Line {
  public:
   explicit Line(std::string_view event);

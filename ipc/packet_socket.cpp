@@ -86,7 +86,8 @@ Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int
 }
 
 Result<bool> receive_packet(int socket, Packet& packet) {
-  // Received here and copied: packets are mostly small, and clearing 132 KiB for each is not.
+  // Packets are received here and copied: most are small, so clearing 132 KiB for each would cost
+  // more.
   thread_local std::array<std::uint8_t, kMaxPacketBytes> scratch;
   packet.descriptors.clear();
   packet.data.clear();
@@ -99,8 +100,9 @@ Result<bool> receive_packet(int socket, Packet& packet) {
   message.msg_controllen = sizeof control.bytes;
   constexpr int kFlags = MSG_CMSG_CLOEXEC | MSG_DONTWAIT;
   ssize_t received = ::recvmsg(socket, &message, kFlags);
-  // A peer that died with packets of ours unread is reported before the packets it had sent, once:
-  // they follow, and may carry the only descriptors of sockets in which queries wait.
+  // The kernel reports once, before the peer's packets, that a peer died with unread packets from
+  // this side. Those packets follow, and may carry the only descriptors of sockets in which queries
+  // wait.
   if (received < 0 && errno == ECONNRESET) received = ::recvmsg(socket, &message, kFlags);
   if (received < 0) {
     if (would_block()) return false;
@@ -108,7 +110,7 @@ Result<bool> receive_packet(int socket, Packet& packet) {
     return fail_errno("recvmsg");
   }
   take_descriptors(message, packet.descriptors);
-  // No message of ours is empty, so nothing at all means the end of the connection.
+  // No message is empty, so zero bytes mean the end of the connection.
   if (received == 0) return fail(Errc::kNotFound, "the other side has closed");
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
     packet.descriptors.clear();

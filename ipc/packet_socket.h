@@ -21,20 +21,21 @@ struct Packet {
 enum class SendOutcome : std::uint8_t {
   kSent,
   kWouldBlock,
-  kClosed,  ///< nobody will read it; what the other side sent before it closed is still to be read
+  /// the peer will not read the packet; packets that it sent before it closed are still to be read
+  kClosed,
 };
 
 /// Sends one packet whole or not at all. kFull: the packet or the list of descriptors is too long.
 Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int>& descriptors);
 
-/// Receives one packet into `packet`. False: nothing there yet. kNotFound: the other side has
+/// Receives one packet into `packet`. False: no packet there yet. kNotFound: the other side has
 /// closed. kTruncated: data or descriptors did not fit (all received descriptors are closed).
 Result<bool> receive_packet(int socket, Packet& packet);
 
-/// A listening socket at `path`, replacing a socket left by a dead process; mode 0666: who may
-/// speak is decided by peer_credentials(), the directory by its mode.
+/// A listening socket at `path`, which replaces a socket left by a dead process. Mode 0666: the
+/// folder's mode and peer_credentials() decide which processes may connect.
 Result<Fd> listen_packets(const std::string& path);
-/// Connects without blocking; kNotFound when nobody listens.
+/// Connects without blocking; kNotFound when no process listens.
 Result<Fd> connect_packets(const std::string& path);
 /// Accepts one connection; an empty Fd when none waits.
 Result<Fd> accept_packets(int listening);
@@ -46,8 +47,9 @@ struct PeerCredentials {
   std::uint32_t uid = 0;
 };
 Result<PeerCredentials> peer_credentials(int socket);
-/// A pidfd of the process that connected. From Linux 6.5 on it is that very process, dead or alive;
-/// before, the one that has its pid now. An error when it has gone.
+/// A pidfd of the process that connected. From Linux 6.5 on, the pidfd is of exactly that process,
+/// dead or alive. Before, it is of the process that has that pid now. An error when the process has
+/// gone.
 Result<Fd> peer_process(int socket);
 
 }  // namespace pando::ipc

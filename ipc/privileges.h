@@ -6,12 +6,12 @@
 
 #include "base/result.h"
 
-/// Giving up root, for manager and worker.
+/// Dropping root privileges, for manager and worker.
 namespace pando::ipc {
 
 /// The user's id, by name or number.
 Result<std::uint32_t> user_id(const std::string& user);
-/// The user's primary group; that of a number without a name has the same number.
+/// The user's primary group. A number without a user name gives the same number.
 Result<std::uint32_t> group_id(const std::string& user);
 
 enum class Keep : std::uint8_t {
@@ -19,15 +19,15 @@ enum class Keep : std::uint8_t {
   kBindService,  ///< CAP_NET_BIND_SERVICE alone: sockets of workers added later bind port 53
 };
 
-/// Becomes `user` (name or number) with its groups and `extra_group`, for good; verified
-/// afterwards. Does nothing when the process is that user already; kDenied when it is another user
-/// but not root.
+/// Becomes `user` (name or number) with its groups and `extra_group`, for good; the result is
+/// verified. Does nothing when the process is that user already. kDenied when the process is
+/// another user but not root.
 Status become_user(const std::string& user, Keep keep,
                    std::optional<std::uint32_t> extra_group = std::nullopt);
 
-/// From now on no other process of this user may look into this one or stop it (ptrace,
-/// /proc/PID/mem), and there are no core dumps: a worker must not read the manager's keys. Lost
-/// with exec and with a change of user, so call it after those. Does nothing in builds with
+/// Forbids other processes of this user to inspect this process or to stop it (ptrace,
+/// /proc/PID/mem), and turns core dumps off. Reason: a worker must not read the manager's keys.
+/// exec and a change of user undo this, so call it afterwards. Does nothing in builds with
 /// sanitizers, whose leak checker traces its own process.
 Status forbid_inspection();
 

@@ -29,8 +29,8 @@ class Encoder {
   Bytes& out_;
 };
 
-/// Reads what Encoder wrote. The first bad field makes the decoder fail for good: later reads give
-/// zeros, so a message is read field by field and checked once, by finish().
+/// Reads the fields that Encoder wrote. The first bad field makes the decoder fail for good: later
+/// reads give zeros. So a message is read field by field and checked once, by finish().
 class Decoder {
  public:
   explicit Decoder(ByteView in) noexcept : in_(in) {}
@@ -44,7 +44,8 @@ class Decoder {
   std::string text();
   dns::Name name();
   Endpoint endpoint() noexcept;
-  /// A count of items that each take at least `least_bytes`: cannot promise more than is there.
+  /// A count of items that each take at least `least_bytes`; a count beyond the rest of the packet
+  /// is bad.
   std::size_t count(std::size_t least_bytes) noexcept;
 
   [[nodiscard]] bool failed() const noexcept { return failed_; }

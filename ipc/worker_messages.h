@@ -13,11 +13,10 @@
 #include "dns/name.h"
 #include "dns/tsig/tsig.h"
 
-/// The words manager and worker say to each other over a Unix SOCK_SEQPACKET connection: one
-/// message is one packet (ipc/packet_socket.h), descriptors travel beside it in the order named
-/// here. Forms are explicit: big-endian fields, counted strings, nothing copied as a struct. Both
-/// sides treat what they read as hostile: a worker that was taken over must not take the manager
-/// with it.
+/// The messages of manager and worker over a Unix SOCK_SEQPACKET connection. One message is one
+/// packet (ipc/packet_socket.h); descriptors travel beside it in the order named here. Forms are
+/// explicit: big-endian fields, counted strings, no copied structs. Both sides treat received data
+/// as hostile: a worker that was taken over must not take the manager with it.
 namespace pando::ipc {
 
 inline constexpr std::uint16_t kWorkerProtocol = 2;
@@ -29,21 +28,23 @@ inline constexpr const char* kWorkerSocketName = "workers.sock";
 
 enum class Transport : std::uint8_t { kUdp = 0, kTcp = 1, kTls = 2 };
 
-/// One listening socket of a slot. `id` is the manager's number for it; `position` its place in the
-/// kernel's SO_REUSEPORT group, which a later manager needs to steer traffic away from it.
+/// One listening socket of a slot. `id` is the manager's number for the socket. `position` is its
+/// place in the kernel's SO_REUSEPORT group, which a later manager needs to steer traffic away from
+/// it.
 struct SocketDescription {
   std::uint32_t id = 0;
   Endpoint local;
   Transport transport = Transport::kUdp;
   std::uint32_t position = 0;
-  bool orphan = false;  ///< of a dead slot: read it until it is empty, then say Drained
+  /// of a dead slot: the worker reads the socket until it is empty, then sends Drained
+  bool orphan = false;
   bool operator==(const SocketDescription&) const = default;
 };
 
 // Worker → manager ------------------------------------------------------------------------------
 
-/// First packet of each connection. `sockets` says how many a worker that survived its manager will
-/// hand back in the Adopt packets that follow.
+/// First packet of each connection. `sockets`: how many sockets a worker that survived its manager
+/// will hand back in the Adopt packets that follow.
 struct Hello {
   std::uint32_t slot = 0;
   std::uint32_t pid = 0;
@@ -74,9 +75,9 @@ struct Forward {
   bool operator==(const Forward&) const = default;
 };
 /// One message of a transfer out whose request was signed with a key that only the manager has. The
-/// first carries the request: the manager verifies it and keeps the signing state under `stream`
-/// until `last` (RFC 8945 §5.3.1). The Reply has the signed message, or, in place of the first, an
-/// error response; an empty one ends the transfer.
+/// first message carries the request: the manager verifies it and keeps the signing state under
+/// `stream` until `last` (RFC 8945 §5.3.1). The Reply has the signed message, or an error response
+/// in place of the first message. An empty Reply ends the transfer.
 struct SignTransfer {
   std::uint64_t id = 0;
   std::uint64_t stream = 0;
@@ -85,7 +86,7 @@ struct SignTransfer {
   Bytes message;
   bool operator==(const SignTransfer&) const = default;
 };
-/// An orphan socket was empty and is closed on the worker's side.
+/// An orphaned socket was empty, and the worker has closed it.
 struct Drained {
   std::uint32_t socket = 0;
   bool operator==(const Drained&) const = default;
@@ -103,15 +104,16 @@ struct TransferFinished {
   std::uint32_t milliseconds = 0;
   bool operator==(const TransferFinished&) const = default;
 };
-/// The worker leaves now; it has drained what it had.
+/// The worker leaves now; it has answered its last queries.
 struct Bye {
   bool operator==(const Bye&) const = default;
 };
 
 // Manager → worker ------------------------------------------------------------------------------
 
-/// Where the data is: the slot's file, and that of a store's image (shm/borrowing.h) or none. Sent
-/// once a connection, and when the image is not needed any more. Who is not attached yet attaches.
+/// The location of the data: the slot's file, and the file of a store's image (shm/borrowing.h) or
+/// none. Sent once a connection, and again when the image is no longer needed. A worker that is not
+/// attached yet attaches.
 struct Setup {
   std::uint32_t slot = 0;
   std::string store_path;
@@ -125,7 +127,7 @@ struct HeldKey {
 };
 using CookieSecret = std::array<std::uint8_t, 16>;
 /// TSIG keys and cookie secrets. A list too long for one packet comes in several: the first has
-/// `first`, the last `last`, and the worker changes over when the last has come.
+/// `first`, the last `last`. The worker switches to the new list after the last packet.
 struct Keys {
   bool first = true;
   bool last = true;
@@ -133,8 +135,8 @@ struct Keys {
   std::vector<HeldKey> held;                 ///< named in an allow-update
   std::vector<CookieSecret> cookie_secrets;  ///< first packet only; the first one signs
 };
-/// Sockets to serve from now on (or, if known by id, new positions); one descriptor each, none for
-/// known ones: `descriptors` of them carry one, they stand first.
+/// Sockets to serve from now on; for sockets known by id, new positions. Each new socket comes with
+/// one descriptor, a known one with none. The first `descriptors` sockets are the new ones.
 struct Sockets {
   std::vector<SocketDescription> sockets;
   std::uint32_t descriptors = 0;
