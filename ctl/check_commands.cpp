@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A store for one check. Its file has lost its name when it is returned, so that nothing is left
+/// A store for one check. The file is unlinked before this function returns, so no file is left
 /// however the process ends.
 Result<shm::Store> scratch_store() {
   const char* temporary = ::getenv("TMPDIR");
@@ -45,7 +45,7 @@ struct ZoneFacts {
   std::vector<std::string> doubts;
 };
 
-/// Ends the zone as the manager would and looks at it as a worker would.
+/// Finishes the zone as the manager would, and reads it as a worker would.
 Result<ZoneFacts> look_at(const dns::Name& apex, zone::ZoneBuilder& builder,
                           shm::Transaction& transaction) {
   auto built = builder.finish();
@@ -125,7 +125,7 @@ dns::ScanReport read_file(const std::string& path, dns::ScanOptions options,
   });
 }
 
-/// Reads the file, ends the zone and looks at it, or finds out what is wrong.
+/// Reads the file, finishes the zone and collects its facts, or the problems.
 ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& store,
                 const Output& output) {
   Progress progress;
@@ -137,7 +137,7 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
   options.origin = apex;
   ZoneCheck checked{read_file(path, options, builder, progress), {}};
   dns::ScanReport& scan = checked.scan;
-  if (!scan.ok()) return checked;  // half a zone would only give errors that follow from the first
+  if (!scan.ok()) return checked;  // half a zone would only give consequential errors
   auto built = look_at(apex, builder, transaction);
   if (built) {
     checked.facts = std::move(*built);

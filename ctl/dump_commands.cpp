@@ -63,7 +63,7 @@ bool has_records(const std::string& journal) {
   return false;
 }
 
-/// The journal's identity as its file has it; empty: none.
+/// The identity in the journal's file; empty: no journal.
 std::string identity_of(const std::string& journal) {
   std::string text;
   std::getline(std::ifstream(journal + "/identity"), text);
@@ -89,7 +89,8 @@ Status check_owner(const zone::DumpHeader& header, const std::string& journal) {
               journal);
 }
 
-/// As `owner`'s, who may not be us, and nobody else's.
+/// Copies the file for the owner of the folder `owner`, who may be another user. No other user may
+/// read the copy.
 Result<Fd> make_copy(const std::string& path, const std::string& partial,
                      const std::string& owner) {
   auto from = open_file(path, O_RDONLY);
@@ -114,7 +115,7 @@ Result<Fd> make_copy(const std::string& path, const std::string& partial,
   return to;
 }
 
-/// What is checked is the copy, which nobody changes any more.
+/// Checks the copy, which no process changes any more, rather than the original.
 Result<zone::DumpCounts> check_copy(const Fd& copy, const std::string& path,
                                     const std::string& journal, ProgressBar& bar) {
   const auto read = [&, bytes = std::uint64_t{0}](std::span<std::uint8_t> into) mutable {

@@ -29,8 +29,8 @@ ctl::Output output_for(const Arguments& arguments) {
   return {std::cout, std::cerr, arguments.json};
 }
 
-/// Folder of the control socket. A configuration with errors still tells it: this is the tool to
-/// repair things with.
+/// Folder of the control socket. Even a configuration with errors must give it: pandoctl is the
+/// tool for repairs.
 Result<std::string> run_directory(const Arguments& arguments) {
   if (!arguments.run_directory.empty()) return arguments.run_directory;
   if (::access(arguments.config.c_str(), R_OK) != 0)
@@ -57,7 +57,7 @@ int with_session(const Arguments& arguments, const std::function<int(ctl::Sessio
   return command(session);
 }
 
-/// The command line: each leaf command sets what is to be done.
+/// The command line: each leaf command sets the action to run.
 class CommandLine {
  public:
   CommandLine() {

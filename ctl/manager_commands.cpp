@@ -67,7 +67,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// How far a load is: without a percentage when the whole is not known, as with $INCLUDE.
+/// Progress of a load: without a percentage when the total is not known, as with $INCLUDE.
 std::string progress_text(const ipc::ZoneRow& zone) {
   const auto amount = [&](std::uint64_t count) {
     return zone.load_phase == "reading" ? bytes_text(count) : number(count);
@@ -175,7 +175,7 @@ auto shown_by(Parse parse, const Output& output) {
   };
 }
 
-/// Every list of zones begins so.
+/// The columns that every list of zones begins with.
 std::vector<Table::Column> zone_columns() {
   return {{"SERIAL", true, 10},
           {"RECORDS", true, 10},
@@ -188,13 +188,13 @@ std::vector<std::string> zone_words(const ipc::ZoneRow& row) {
   return {number(row.serial), number(row.records), row.kind, row.state, row.name};
 }
 
-/// Counts zones as they are listed.
+/// Counts zones while they are listed.
 struct ZoneCounts {
   std::uint64_t all = 0;
   std::uint64_t ok = 0;
-  std::uint64_t loading = 0;  // of the others, those of which nothing worse is known
+  std::uint64_t loading = 0;  // of the others: loading, and no problem is known
 
-  /// True: the zone is ok.
+  /// Returns true when the zone is ok.
   bool add(const ipc::ZoneRow& row) {
     const bool is_ok = row.state == "ok" && row.problem.empty();
     ++all;
@@ -219,7 +219,7 @@ int Session::fail(const Error& error) const {
 }
 
 Result<json> Session::exchange(const ControlRequest& request) {
-  connected_ = false;  // until the reply is here
+  connected_ = false;  // until the reply has arrived
   auto reply = ipc::exchange(fd_.get(), request, timeout_, &connected_);
   if (!reply && connected_)
     return pando::fail(Errc::kIo,
@@ -252,7 +252,7 @@ Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& vi
     if (!page) return tl::unexpected<Error>(page.error());
     for (const ipc::ZoneRow& row : page->zones) visit(row);
     page_done();
-    // A page that does not move on would be asked for without end.
+    // A page that does not advance would be requested for ever.
     if (page->next.empty() || page->next == request.after) return {};
     request.after = page->next;
   }
@@ -264,7 +264,7 @@ int Session::print_zones(Table table, const Words& words) {
     auto line = words(row);
     if (line.empty()) return;
     ++shown;
-    if (output_.json)  // one array, written as it comes
+    if (output_.json)  // one array, written row by row
       output_.out << (shown == 1 ? "" : ",\n") << dump(ipc::to_json(row));
     else
       table.add(std::move(line));
@@ -363,7 +363,7 @@ int Session::zone_snapshots(const std::string& name) {
     auto page = ipc::snapshot_list_from_json(*reply);
     if (!page) return fail(page.error());
     all.snapshots.insert(all.snapshots.end(), page->snapshots.begin(), page->snapshots.end());
-    // A page that does not move on would be asked for without end.
+    // A page that does not advance would be requested for ever.
     if (page->next.empty() || page->next == request.after) break;
     request.after = page->next;
   }
@@ -465,7 +465,7 @@ int Session::hand_over() {
 int Session::end_manager(std::string_view verb, std::string_view done) {
   const int code = ask(request_for(verb), [](const json&) { return Status(); });
   if (code != kDone) return code;
-  // The manager closes the connection by ending.
+  // The manager closes the connection when it ends.
   const auto gone = ipc::receive_json(fd_.get(), ipc::kMaxReplyBytes, timeout_);
   char byte;
   if (gone || ::recv(fd_.get(), &byte, 1, MSG_DONTWAIT) != 0)

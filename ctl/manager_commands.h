@@ -20,37 +20,37 @@ class Session {
   int status();
   int zone_list();
   int zone_status(const std::string& name);
-  /// `to`: a file instead of the zone's own; relative to this process's folder.
+  /// `to`: another file than the zone's own; relative to this process's folder.
   int zone_export(const std::string& name, const std::string& to);
   /// `target`: a serial, or the label of a snapshot.
   int zone_rollback(const std::string& name, const std::string& target);
   int zone_snapshot(const std::string& name, const std::string& label);
   int zone_snapshot_delete(const std::string& name, const std::string& label);
-  /// Of all zones when `name` is empty.
+  /// Lists the snapshots of all zones when `name` is empty.
   int zone_snapshots(const std::string& name);
-  /// Only the zones that are not served as they should be, or whose last load, transfer or export
-  /// failed.
+  /// Lists only zones with a problem: not served as configured, or the last load, transfer or
+  /// export failed.
   int zone_problems();
-  /// Where the bytes of the store, or of one zone, are.
+  /// Shows the bytes of the store, or of one zone, by their use.
   int store_stats(const std::string& zone);
   int store_check();
-  /// Returns when the disk has the present version, or its time is up.
+  /// Returns when the present version is on disk, or the timeout has passed.
   int store_checkpoint();
   /// `to`: relative to this process's folder.
   int store_copy(const std::string& to);
-  /// The same of a dump.
+  /// Like store_copy(), but writes a dump.
   int store_dump(const std::string& to);
   int worker_list();
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);
   int reload();
-  /// Both return when the manager has gone, or their time is up.
+  /// stop() and hand_over() return when the manager has gone, or the timeout has passed.
   int stop();
   int hand_over();
 
  private:
   using Show = std::function<Status(const nlohmann::json& result)>;
-  /// Asks, then prints the result as JSON text or by `show`.
+  /// Sends the request, then prints the result as JSON text or by `show`.
   int ask(const ipc::ControlRequest& request, const Show& show);
   Result<ipc::StoreAudit> audit(const std::string& zone);
   int end_manager(std::string_view verb, std::string_view done);
@@ -58,10 +58,11 @@ class Session {
   /// Calls `visit(row)` for every zone, page by page.
   Status for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
                        const std::function<void()>& page_done);
-  /// Prints the rows that `words` makes columns of; none = the zone is left out.
+  /// Prints a row for each zone from the columns that `words` makes; no columns = the zone is left
+  /// out.
   using Words = std::function<std::vector<std::string>(const ipc::ZoneRow&)>;
   int print_zones(Table table, const Words& words);
-  /// One request, its reply's result.
+  /// Sends one request; returns the result in its reply.
   Result<nlohmann::json> exchange(const ipc::ControlRequest& request);
   int fail(const Error& error) const;
 

@@ -58,7 +58,7 @@ void Facts::print(std::ostream& out) const {
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 std::string time_text(std::uint64_t seconds_since_1970) {
-  // fmt refuses years beyond 9999; nothing of ours is that late unless a clock is broken.
+  // fmt refuses years beyond 9999; a later time needs a broken clock.
   constexpr std::uint64_t kLastSecond = 253'402'300'799;
   if (seconds_since_1970 == 0) return "never";
   if (seconds_since_1970 > kLastSecond) return std::to_string(seconds_since_1970);

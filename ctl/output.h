@@ -17,11 +17,11 @@ enum ExitCode : int {
   kUnreachable = 3,  ///< no manager answers
 };
 
-/// Where a command writes, and for whom.
+/// The output streams of a command, and their form.
 struct Output {
   std::ostream& out;
   std::ostream& err;
-  bool json = false;  ///< for programs
+  bool json = false;  ///< output for programs
 };
 
 /// Rows of words in columns; each column as wide as its widest word, numbers to the right.

@@ -34,7 +34,7 @@ bool ProgressBar::is_time(Clock::time_point now) {
   return true;
 }
 
-/// Over the line before, which may have been longer.
+/// Overwrites the line before, which may have been longer.
 void ProgressBar::draw(const std::string& line) {
   drawn_ = std::max(drawn_, line.size());
   err_ << fmt::format("\r{:<{}}", line, drawn_) << std::flush;

@@ -10,13 +10,14 @@
 
 namespace pando::ctl {
 
-/// A bar for people who wait at a terminal: drawn over itself once what it is for takes longer than
-/// a moment, and gone at the end.
+/// A bar for people who wait at a terminal. The bar appears once the work takes longer than a
+/// moment, is redrawn in place, and vanishes at the end.
 class ProgressBar {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `total` 0: not known, nothing is drawn; nor where nobody looks (`on_terminal` false).
+  /// `total` 0: not known, so no bar is drawn. No bar either without a terminal (`on_terminal`
+  /// false).
   ProgressBar(std::ostream& err, bool on_terminal, std::uint64_t total,
               Clock::time_point start = Clock::now());
   /// For work in phases.
@@ -27,8 +28,8 @@ class ProgressBar {
 
   /// `done` of `total`; cheap enough to be called often.
   void at(std::uint64_t done, Clock::time_point now = Clock::now());
-  /// The same for work in phases: the bar and the phase's name, or, while the whole is not known,
-  /// the name and what has been done.
+  /// For work in phases: draws the bar and the phase's name. While the total is not known, draws
+  /// the name and the amount done.
   void at(const Progress::Seen& seen, Clock::time_point now = Clock::now());
 
  private:
@@ -39,20 +40,20 @@ class ProgressBar {
   bool on_terminal_;
   std::uint64_t total_;
   Clock::time_point next_;
-  std::size_t drawn_ = 0;  // columns that the longest line took
+  std::size_t drawn_ = 0;  // width of the longest line so far, in columns
 };
 
-/// Has a thread draw a ProgressBar of what `progress` says, until it goes. Nobody else writes to
-/// `err` meanwhile.
+/// Runs a thread that draws a ProgressBar of `progress` until the watch is destroyed. No other
+/// thread writes to `err` meanwhile.
 class ProgressWatch {
  public:
   ProgressWatch(std::ostream& err, bool on_terminal, const Progress& progress);
 
  private:
-  std::jthread thread_;  // none where nobody looks
+  std::jthread thread_;  // no thread without a terminal
 };
 
-/// Whether somebody sees what is written to the process's stderr.
+/// Whether the process's stderr is a terminal.
 [[nodiscard]] bool stderr_is_terminal() noexcept;
 
 }  // namespace pando::ctl

@@ -27,7 +27,7 @@ void print_snapshots(const ipc::StoreAudit& audit, std::ostream& out) {
   snapshots.flush(out);
 }
 
-/// On a terminal with a bar: a walk over gigabytes takes a while.
+/// Shows a bar on a terminal: a walk over gigabytes takes a while.
 zone::Audit audit_version(const shm::Window& window, shm::Ref<> root, Output output) {
   const auto occupied = shm::occupancy(window);
   const auto bytes = std::accumulate(occupied.begin(), occupied.end(), std::uint64_t{0});
@@ -51,7 +51,8 @@ int print_audit(zone::Audit&& audit, std::uint64_t version, const std::string& p
   return code;
 }
 
-/// Whether the file is an image's index. What cannot be read is found out by whoever opens it next.
+/// Whether the file is an image's index. False for an unreadable file: the caller that opens it
+/// next reports the error.
 bool is_image(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Bytes head(shm::kImageMagicBytes);

@@ -66,7 +66,8 @@ class Linter {
   void look_at(const dns::Name& owner, RRType type, ByteView rdata) {
     dns::NameView target;
     if (type == RRType::kCNAME) {
-      target = dns::NameView(rdata.data(), rdata.size());  // RFC 1035 §3.3.1: nothing but a name
+      // RFC 1035 §3.3.1: the RDATA is just a name
+      target = dns::NameView(rdata.data(), rdata.size());
     } else if ((type != RRType::kNS && type != RRType::kMX && type != RRType::kSRV) ||
                !dns::additional_name(type, rdata, target)) {
       return;
@@ -79,7 +80,7 @@ class Linter {
       look_at_target(owner, type, target, match);
   }
 
-  /// Only a server inside the zone that it is a server of needs glue (RFC 1034 §4.2.1).
+  /// Only a name server inside the zone that it serves needs glue (RFC 1034 §4.2.1).
   void look_at_glue(const dns::Name& owner, RRType type, dns::NameView target, const Match& match) {
     if (type != RRType::kNS || !target.is_at_or_below(owner)) return;
     if (!match.barrier.has_ns() || has_address(match.exact)) return;
