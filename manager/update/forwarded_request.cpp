@@ -4,7 +4,7 @@ namespace pando::manager {
 
 namespace {
 
-constexpr std::size_t kMaxReplyOpt = 400;  // 15 octets and a text
+constexpr std::size_t kMaxReplyOpt = 400;  // 15 octets and the text of an extended error
 constexpr std::size_t kMaxDetailOctets = 256;
 constexpr std::uint16_t kOurPayload = 1232;
 

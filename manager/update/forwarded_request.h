@@ -12,18 +12,19 @@
 
 namespace pando::manager {
 
-/// A response to `request` without records: its ID, opcode and question (for UPDATE: the zone
-/// section), an OPT when it had one (RFC 6891 §6.1.1), and `rcode`. Empty when the request is too
-/// short for an answer or is an answer itself.
-/// With `detail` that OPT tells why (RFC 8914).
+/// Extended error (RFC 8914) of a reply, with a text for the client.
 struct ReplyDetail {
   dns::ExtendedError code{};
   std::string_view text = {};
 };
+/// Makes a response to `request` without records: ID, opcode, question (the zone section of an
+/// UPDATE) and `rcode`. The response has an OPT record if the request had one (RFC 6891 §6.1.1),
+/// with `detail` in that OPT. Empty if the request is too short for an answer, or is itself a
+/// response.
 Bytes make_reply(ByteView request, dns::Rcode rcode, bool authoritative,
                  const std::optional<ReplyDetail>& detail = std::nullopt);
 
-/// A request whose signature has been checked, and the way back to the client.
+/// A request whose signature has been checked, and the means to answer the client.
 class ForwardedRequest {
  public:
   /// Verifies the TSIG record, if the message has one.
@@ -33,16 +34,16 @@ class ForwardedRequest {
   /// False: answer with error_reply() and go no further (RFC 8945 §5.2).
   [[nodiscard]] bool verified() const noexcept { return verdict_.rcode == dns::Rcode::kNoError; }
   [[nodiscard]] Bytes error_reply(std::uint64_t now);
-  /// Why, for the log.
+  /// Reason of a failed verification, for the log.
   [[nodiscard]] dns::Rcode tsig_error() const noexcept { return verdict_.tsig_error; }
 
-  /// Name of the key that signed the request; null when nobody did.
+  /// Name of the key that signed the request; null for an unsigned request.
   [[nodiscard]] const dns::Name* key() const noexcept;
   [[nodiscard]] const Endpoint& client() const noexcept { return client_; }
   [[nodiscard]] const Bytes& message() const noexcept { return message_; }
   [[nodiscard]] const Runtime& runtime() const noexcept { return *runtime_; }
 
-  /// Signs a finished response when the request was signed. Empty when that fails.
+  /// Signs a finished response if the request was signed. Empty if signing fails.
   [[nodiscard]] Bytes sign(Bytes response, std::uint64_t now);
   [[nodiscard]] Bytes reply(dns::Rcode rcode, bool authoritative, std::uint64_t now,
                             const std::optional<ReplyDetail>& detail = std::nullopt) {

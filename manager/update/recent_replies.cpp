@@ -13,15 +13,15 @@ namespace pando::manager {
 
 namespace {
 
-/// Replies that wait for one unfinished request: a client retries a handful of times.
+/// Limit of replies waiting for one unfinished request: a client retries a handful of times.
 constexpr std::size_t kMaxWaiting = 8;
 
-/// What an answered request takes beside its answer: a node of the table (64 with malloc's share),
-/// its place in the order (24), a bucket (8 to 16) and malloc's share of the answer (8 to 16).
+/// Bytes of an answered request beside its answer: table node 64 (with malloc's share), place in
+/// the order 24, bucket 8 to 16, malloc's share of the answer 8 to 16.
 constexpr std::size_t kEntryOctets = 112;
 
-/// Keyed with this process's secret. A digest that anybody can compute would let a client look for
-/// requests that are taken for each other, and fill one bucket of the table.
+/// A digest keyed with a secret of this process. With a digest that anybody can compute, a client
+/// could search for colliding requests, or fill one bucket of the table.
 const dns::HmacContext& keyed_digest() {
   static const dns::HmacContext digest = [] {
     std::array<std::uint8_t, 32> secret{};
@@ -37,7 +37,8 @@ const dns::HmacContext& keyed_digest() {
 }  // namespace
 
 RecentReplies::Key RecentReplies::key_of(const Endpoint& client, ByteView message) {
-  std::array<std::uint8_t, 18> origin{};  // of one length, so that no message can begin in it
+  // fixed length, so the boundary to the message is unambiguous
+  std::array<std::uint8_t, 18> origin{};
   std::copy(client.address.octets.begin(), client.address.octets.end(), origin.begin());
   store_be16(origin.data() + 16, client.port);
   dns::HmacContext digest = keyed_digest().duplicate();
@@ -50,7 +51,7 @@ RecentReplies::Key RecentReplies::key_of(const Endpoint& client, ByteView messag
 }
 
 bool RecentReplies::join(const Key& key, Reply& reply, std::uint64_t now_ms) {
-  // A clock that was put back makes none of them old.
+  // If the clock was put back, no entry expires early.
   while (!kept_.empty() && now_ms >= kept_.front().since_ms + life_ms_) drop_oldest();
   const auto found = entries_.find(key);
   if (found == entries_.end()) return false;
@@ -60,7 +61,7 @@ bool RecentReplies::join(const Key& key, Reply& reply, std::uint64_t now_ms) {
   else if (entry.waiting->size() < kMaxWaiting)
     entry.waiting->push_back(std::move(reply));
   else
-    reply({});  // nothing is sent, but nobody goes on waiting
+    reply({});  // an empty reply sends nothing, but releases the caller
   return true;
 }
 

@@ -14,7 +14,8 @@ using dns::RRType;
 using Node = ChangedZone::Node;
 using RRset = ChangedZone::RRset;
 
-/// RFC 2136 §3.6 has the server move the serial; here that would break the SOA's signature.
+/// Under RFC 2136 §3.6 the server increments the serial. Here that would break the SOA's signature,
+/// so the update must bring a later SOA.
 Fault check_serial(const Node& apex) {
   const RRset* before = ChangedZone::find(apex.before, RRType::kSOA);
   const RRset* now = apex.find(RRType::kSOA);
@@ -24,8 +25,8 @@ Fault check_serial(const Node& apex) {
   return "the update brings no SOA with a later serial";
 }
 
-/// RFC 8976 §4: a digest counts when its serial is the SOA's. Whether it is right would take a walk
-/// over the zone.
+/// RFC 8976 §4: a digest counts only if its serial is the SOA's. Whether the digest is right is not
+/// checked, since that needs a walk over the zone.
 Fault check_digest(const Node& apex) {
   const RRset* set = apex.find(RRType::kZONEMD);
   const RRset* soa = apex.find(RRType::kSOA);

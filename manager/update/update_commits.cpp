@@ -6,15 +6,16 @@
 
 namespace pando::manager {
 
-/// One update on its way to a version: what is computed, and what came of it.
+/// One update being committed, with its verdict and result.
 struct UpdateCommits::Step {
   Update update;
   Refusal verdict;
-  Result<zone::Applied> applied;  // of a large one
+  Result<zone::Applied> applied;  // result of a large update
 
-  /// Against the version that the changes are applied to, each time anew.
+  /// Computes the changeset against the version that receives the changes; each retry computes
+  /// anew.
   Result<zone::Changeset> compute(const zone::StoreView& snapshot) {
-    if (update.check)  // of a small one, which is computed on the commit thread
+    if (update.check)  // small updates only, which are computed on the commit thread
       if (auto ok = update.check(); !ok) return pass(ok);
     UpdateOutcome outcome = compute_update(snapshot, update.message, update.rules);
     verdict = {outcome.rcode, outcome.reason, outcome.code};
@@ -29,8 +30,8 @@ std::size_t UpdateCommits::held() const noexcept {
   return count;
 }
 
-/// By the version that readers see: what is being committed may have more, but not by more than
-/// the commit thread has changed itself.
+/// Judged by the published version. A version under way may have more records, but only by as much
+/// as the commit thread itself has added.
 bool UpdateCommits::is_large(const Update& update) const {
   if (large_ == nullptr || large_->stopping()) return false;
   const zone::ZoneView zone = committer_.current().zone_at(update.message.zone.name);
@@ -59,8 +60,8 @@ void UpdateCommits::submit(Update update) {
       [step](const Result<zone::Applied>& applied) { step->update.done(step->verdict, applied); });
 }
 
-/// What was computed is let go with `stage`, in a pool thread: it may be a hundred thousand
-/// records.
+/// Submits a large update. The computed changeset is freed together with `stage`, in a pool thread:
+/// it may have a hundred thousand records.
 void UpdateCommits::submit_large(Update update, const std::string& zone) {
   zones_[zone].client = update.client;
   ZoneChange change;
@@ -87,7 +88,7 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
   large_->submit(std::move(change));
 }
 
-/// What has waited goes on in the order in which it came; the first large one may hold the rest.
+/// Resubmits the held updates in the order of arrival; the first large one may hold the rest again.
 void UpdateCommits::ended(const std::string& zone) {
   auto node = zones_.extract(zone);
   for (Update& update : node.mapped().held) submit(std::move(update));

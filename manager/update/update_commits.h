@@ -13,13 +13,14 @@
 
 namespace pando::manager {
 
-/// Brings updates to the committer: small ones on the commit thread, in groups, and those that
-/// change much beside it (LargeChangesets).
+/// Passes updates to the committer. Small updates run on the commit thread, in groups; large
+/// updates run beside it (LargeChangesets).
 ///
-/// A large update is worked out while others change its zone. Only what the same client (address
-/// and port) asks of that zone meanwhile waits for it, so that a client's updates are done in the
-/// order in which they came. When the zone has changed and the work was in vain, all updates of
-/// that zone wait, or it would be in vain again. Of a zone one large update is under way at a time.
+/// While a large update is computed, other updates may change the zone. Only later updates of the
+/// same client (address and port) for that zone wait, so that a client's updates keep their order.
+/// If the zone changed meanwhile, the computation was in vain and is repeated. All updates of that
+/// zone wait then, so that the repetition succeeds. Each zone has at most one large update under
+/// way.
 ///
 /// Lives on the commit thread.
 class UpdateCommits {
@@ -28,27 +29,28 @@ class UpdateCommits {
     Endpoint client;
     UpdateMessage message;
     UpdateRules rules;
-    std::shared_ptr<const void> keeps;  ///< what `rules` points to
-    /// On the commit thread, when it is done: whether the zone still takes updates, since it may
-    /// have waited for a large one; may be empty.
+    std::shared_ptr<const void> keeps;  ///< keeps the target of `rules` alive
+    /// Checks on the commit thread, just before the update is applied, that the zone still takes
+    /// updates. The zone's role may have changed while the update waited for a large one. May be
+    /// empty.
     std::function<Status()> check;
-    /// On the commit thread, once. `verdict` has the RCODE that the update itself deserves; when
-    /// that is NOERROR and there is an error all the same, the server could not store it.
+    /// Called once on the commit thread. `verdict` has the RCODE that the update itself deserves.
+    /// With NOERROR and an error in `applied`, the server could not store the update.
     std::function<void(Refusal& verdict, const Result<zone::Applied>& applied)> done;
   };
 
-  /// It outlives the object.
+  /// `committer` outlives the object.
   explicit UpdateCommits(Committer& committer) : committer_(committer) {}
 
-  /// Without one, or with null, everything is done on the commit thread. It outlives the object.
+  /// Null, the default: all updates run on the commit thread. `large` outlives the object.
   void set_large_changes(LargeChangesets* large) { large_ = large; }
   void submit(Update update);
-  /// Updates that wait for a large one of their zone.
+  /// Number of updates waiting for a large update of their zone.
   [[nodiscard]] std::size_t held() const noexcept;
 
  private:
   struct Step;
-  /// The large update of a zone that is under way, and what waits for it.
+  /// A zone's large update under way, with the updates waiting for it.
   struct UnderWay {
     Endpoint client;
     bool holds_all = false;

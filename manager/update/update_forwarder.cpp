@@ -31,7 +31,8 @@ Status check_answer(ByteView answer, std::uint16_t id) {
   return {};
 }
 
-/// Sent over a connection, so the first message is the answer or there is none.
+/// Sends the update and receives the answer. On a new TCP connection the first message must be the
+/// answer.
 asio::awaitable<Result<Bytes>> ask_primary(MessageStream& stream, const Bytes& message) {
   if (auto sent = co_await stream.send(message); !sent) co_return pass(sent);
   auto answer = co_await stream.receive();

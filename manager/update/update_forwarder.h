@@ -18,37 +18,37 @@
 
 namespace pando::manager {
 
-/// An UPDATE of a secondary zone on its way to the primary.
+/// An UPDATE for a secondary zone, to be forwarded to the primary.
 struct ForwardedUpdate {
   dns::Name zone;
-  Bytes message;                    ///< as the client sent it
-  std::vector<Endpoint> primaries;  ///< in the order to be tried; not empty
+  Bytes message;                    ///< unchanged from the client
+  std::vector<Endpoint> primaries;  ///< in order of preference; not empty
   std::optional<IpAddress> source;  ///< see open_towards()
 };
 
-/// Passes UPDATEs on to primaries (RFC 2136 §6), unchanged but for the message ID, and brings their
-/// answers back with the client's ID. A client's TSIG therefore holds from end to end: it covers
+/// Forwards UPDATEs to primaries (RFC 2136 §6), unchanged but for the message ID, and returns the
+/// answers with the client's ID. A client's TSIG therefore holds from end to end. The TSIG covers
 /// the original ID (RFC 8945 §5.3.2), and its key need not be known here.
 ///
-/// Over TCP: nothing is sent twice. The next primary is tried only while nothing has been sent,
-/// since what was sent may have been done.
+/// Uses TCP, so nothing is sent twice. The next primary is tried only while nothing has been sent,
+/// since a sent update may have been executed.
 ///
 /// Lives on the commit thread; connections run on the network's.
 class UpdateForwarder {
  public:
   struct Options {
     std::uint32_t max_running = 128;
-    std::uint32_t max_per_primary = 32;  ///< one that is away leaves room for the others
-    /// For everything: less than workers wait for the manager's answer.
+    std::uint32_t max_per_primary = 32;  ///< an absent primary leaves room for the others
+    /// Limit for the whole exchange; less than workers wait for the manager's answer.
     std::chrono::milliseconds patience{8000};
-    std::chrono::milliseconds connect_patience{2000};  ///< each primary
+    std::chrono::milliseconds connect_patience{2000};  ///< limit to connect, for each primary
   };
   struct Counters {
     std::uint64_t forwarded = 0;  ///< a primary answered
-    std::uint64_t failed = 0;     ///< none did, or too many were under way
+    std::uint64_t failed = 0;     ///< no primary answered, or too many updates were under way
   };
-  /// The primary's answer with the client's message ID, or why there is none. Called on the commit
-  /// thread, perhaps before forward() returns.
+  /// Receives the primary's answer with the client's message ID, or an error. Called on the commit
+  /// thread, possibly before forward() returns.
   using Done = std::function<void(Result<Bytes>)>;
 
   UpdateForwarder(asio::io_context& commit_loop, Network& network, Options options)
@@ -68,7 +68,7 @@ class UpdateForwarder {
   Network& network_;
   Options options_;
   std::uint32_t running_ = 0;
-  std::map<std::string, std::uint32_t> running_by_primary_;  // the first of each zone's
+  std::map<std::string, std::uint32_t> running_by_primary_;  // by the first primary of the zone
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

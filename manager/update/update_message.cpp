@@ -31,8 +31,8 @@ Result<UpdateRecord, Refusal> read_record(dns::MessageReader& reader) {
   if (!found) return form_error(found.error());
   UpdateRecord record{found->owner, found->type, found->rr_class, found->ttl, {}, false};
   record.had_rdata = found->rdata_length != 0;
-  // Class ANY carries no RDATA and meta types have none that could be checked; both are refused
-  // by the form checks when there is some.
+  // Class ANY carries no RDATA, and RDATA of meta types cannot be checked. The form checks refuse
+  // both if RDATA is present.
   if (found->rr_class == RRClass::kANY || dns::is_meta_type(found->type)) return record;
   if (found->rr_class == RRClass::kNONE && !record.had_rdata) return record;
   const auto decoded = dns::decompress_rdata(found->type, reader.message(), found->rdata_offset,
@@ -44,7 +44,8 @@ Result<UpdateRecord, Refusal> read_record(dns::MessageReader& reader) {
 Result<std::vector<UpdateRecord>, Refusal> read_section(dns::MessageReader& reader,
                                                         std::uint16_t count) {
   std::vector<UpdateRecord> records;
-  for (std::uint16_t i = 0; i < count; ++i) {  // each takes 11 octets or more of the message
+  // bounded: each record takes at least 11 octets of the message
+  for (std::uint16_t i = 0; i < count; ++i) {
     auto record = read_record(reader);
     if (!record) return tl::unexpected<Refusal>(record.error());
     records.push_back(std::move(*record));
@@ -63,7 +64,7 @@ Result<dns::Question, Refusal> read_zone(dns::MessageReader& reader, const dns::
   return *zone;
 }
 
-/// RFC 2136 §3.2.4, without what depends on the zone's data.
+/// RFC 2136 §3.2.4, except the parts that depend on the zone's data.
 Check check_prerequisite(const UpdateRecord& record, dns::NameView zone) {
   if (record.ttl != 0)
     return refuse(Rcode::kFormErr, "prerequisite with a TTL: {}", describe(record));
@@ -79,8 +80,8 @@ Check check_prerequisite(const UpdateRecord& record, dns::NameView zone) {
   return {};
 }
 
-/// Types like APL (RFC 3123 §4) and unknown ones have records without RDATA, to be deleted by
-/// value.
+/// True if records of `type` may have empty RDATA (APL, RFC 3123 §4, and unknown types). Such
+/// records can be deleted by value.
 bool may_be_empty(RRType type) {
   Bytes nothing;
   return dns::decompress_rdata(type, {}, 0, 0, nothing).has_value();
@@ -128,7 +129,7 @@ Result<UpdateMessage, Refusal> parse_update(ByteView message) {
   auto zone = read_zone(reader, *header);
   if (!zone) return tl::unexpected<Refusal>(zone.error());
   update.zone = *zone;
-  // The server serves class IN only; nothing below may treat other classes' data as ours.
+  // The server serves class IN only; later steps must not take data of other classes for ours.
   if (zone->rr_class != RRClass::kIN)
     return refuse(Rcode::kNotAuth, "zone section of class {}", to_text(zone->rr_class));
   auto prerequisites = read_section(reader, header->ancount);

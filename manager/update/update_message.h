@@ -13,8 +13,8 @@
 
 namespace pando::manager {
 
-/// One record of a prerequisite or update section. What it means depends on its class
-/// (RFC 2136 §2.4, §2.5): IN, ANY or NONE.
+/// One record of a prerequisite or update section. The class (IN, ANY or NONE) decides the meaning
+/// (RFC 2136 §2.4, §2.5).
 struct UpdateRecord {
   dns::Name owner;
   dns::RRType type{};
@@ -24,8 +24,8 @@ struct UpdateRecord {
   bool had_rdata = false;
 };
 
-/// An UPDATE message taken apart (RFC 2136 §2). The additional section is of no use to us: glue
-/// that is wanted comes as updates.
+/// A parsed UPDATE message (RFC 2136 §2). The additional section is ignored: wanted glue comes as
+/// updates.
 struct UpdateMessage {
   std::uint16_t id = 0;
   dns::Question zone;
@@ -33,16 +33,17 @@ struct UpdateMessage {
   std::vector<UpdateRecord> updates;
 };
 
-/// Why a message gets no further: the RCODE to answer with, and a reason for the log and, where
-/// there is a code for it (RFC 8914), for the client.
+/// A refused message: the RCODE of the answer and a reason for the log. With a code (RFC 8914) the
+/// reason goes to the client, too.
 struct Refusal {
   dns::Rcode rcode = dns::Rcode::kNoError;
   std::string reason;
   std::optional<dns::ExtendedError> code = std::nullopt;
 };
 
-/// Decodes and checks everything that needs no zone: zone section (§3.1.1), RDATA, owners in the
-/// zone (NOTZONE), the forms of prerequisites (§3.2.4) and of updates (§3.4.1, "prescan").
+/// Parses the message and makes all checks that do not depend on the zone's data. These are: zone
+/// section (§3.1.1), RDATA, owners in the zone (NOTZONE), forms of prerequisites (§3.2.4) and of
+/// updates (§3.4.1, "prescan").
 Result<UpdateMessage, Refusal> parse_update(ByteView message);
 
 }  // namespace pando::manager

@@ -25,9 +25,9 @@ bool same_first_label(dns::NameView a, dns::NameView b) noexcept {
          });
 }
 
-/// The first `owner_labels` of `owner` against the first `pattern_labels` of `pattern`. A "*" takes
-/// one label, and more where what stands behind it asks for them; only the last one met has to be
-/// tried again.
+/// Matches the first `owner_labels` of `owner` against the first `pattern_labels` of `pattern`. A
+/// "*" takes one label, or more if the rest of the pattern needs that. Only the last "*" has to be
+/// retried.
 bool matches_first_labels(dns::NameView owner, std::size_t owner_labels, dns::NameView pattern,
                           std::size_t pattern_labels) noexcept {
   std::size_t at = 0, in_pattern = 0;

@@ -12,7 +12,7 @@ void UpdateQueue::pass(ipc::Forward&& request, ForwardReply reply) {
   if (request.kind == ipc::ForwardKind::kSignedQuery)
     return take_(std::move(request), std::move(reply));
   if (state_ == State::kShut) return refuse_(std::move(request), std::move(reply), why_);
-  // While there are some that came before, it is behind them.
+  // Earlier requests still wait, so the new one queues behind them.
   if (state_ == State::kHolding || !waiting_.empty())
     return keep(std::move(request), std::move(reply));
   take_(std::move(request), std::move(reply));

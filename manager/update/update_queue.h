@@ -11,32 +11,32 @@
 
 namespace pando::manager {
 
-/// Stands before the update service while the manager does not know all zones of the configuration
-/// yet: UPDATE and NOTIFY wait in the order in which they came, within bounds, or are turned away.
-/// Queries that are only to be signed go through, since keys are known from the start. Belongs to
-/// the commit thread.
+/// Queue in front of the update service while the manager does not know all configured zones yet.
+/// UPDATE and NOTIFY wait in order of arrival, within bounds, or are refused. Queries that only
+/// need a signature pass, since keys are known from the start. Belongs to the commit thread.
 class UpdateQueue {
  public:
   struct Limits {
-    std::size_t requests = 8192;  ///< what 32 workers may have under way
+    std::size_t requests = 8192;  ///< the most that 32 workers may have under way
     std::size_t octets = std::size_t{64} << 20;
-    std::size_t slice = 64;  ///< of those that waited, taken up in one go
-    /// Who waited longer is turned away, since the worker has given its client SERVFAIL by then
-    /// (worker/net/manager_link): it would be done beside what the client sends instead.
+    std::size_t slice = 64;  ///< waiting requests handled per turn of the event loop
+    /// Requests that waited longer are refused: the worker has given its client SERVFAIL by then
+    /// (worker/net/manager_link). A late execution would be done beside the client's next request.
     std::chrono::milliseconds patience{9'000};
   };
   using Take = std::function<void(ipc::Forward&&, ForwardReply)>;
   using Refuse = std::function<void(ipc::Forward&&, ForwardReply, std::string_view why)>;
 
-  /// Open. `take` gets what goes through, `refuse` what is turned away; both outlive the gate.
+  /// Starts open. `take` handles requests that pass, `refuse` the rejected ones; both outlive the
+  /// queue.
   UpdateQueue(asio::io_context& io, Take take, Refuse refuse, const Limits& limits);
 
   void pass(ipc::Forward&& request, ForwardReply reply);
-  /// From now on requests wait.
+  /// Makes later requests wait.
   void hold();
-  /// Those that wait are taken up, in slices, and then whatever comes.
+  /// Handles the waiting requests in slices, and later ones directly.
   void open();
-  /// Those that wait, and whatever comes, are turned away.
+  /// Refuses the waiting and all later requests.
   void shut(std::string why);
 
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
@@ -60,7 +60,7 @@ class UpdateQueue {
   State state_ = State::kOpen;
   std::string why_;  // with kShut
   std::deque<Waiting> waiting_;
-  std::size_t octets_ = 0;  // of their messages
+  std::size_t octets_ = 0;  // bytes of the waiting messages
 };
 
 }  // namespace pando::manager

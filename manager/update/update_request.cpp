@@ -28,7 +28,7 @@ Refusal refusal(Rcode rcode, fmt::format_string<Args...> format, Args&&... args)
   return {rcode, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-/// For the client, too (RFC 8914).
+/// Adds an extended error (RFC 8914), so the client gets the reason, too.
 Refusal told(dns::ExtendedError code, Refusal refusal) {
   refusal.code = code;
   return refusal;
@@ -49,7 +49,7 @@ Refused check_zone(const zone::ZoneView& zone) {
 
 // Permission ------------------------------------------------------------------------------------
 
-/// Records that only a signer can keep true: not for zones without one.
+/// True for records that only a signer can keep valid; refused in unsigned zones.
 bool needs_signer(const UpdateRecord& record, dns::NameView apex) noexcept {
   switch (record.type) {
     case RRType::kRRSIG:
@@ -70,8 +70,8 @@ bool may_update(const UpdateRules& rules, dns::NameView owner, RRType type) {
   return may_update(*rules.allow_update, rules.requester, owner, type);
 }
 
-/// True when `may` holds for each type at a name that has records or signatures; they count as
-/// those of the type that they cover.
+/// True if `may` holds for each type with records or signatures at `owner`. A signature counts as
+/// the type that it covers.
 template <class May>
 bool may_all_types(const zone::ZoneView& zone, dns::NameView owner, May&& may) {
   bool allowed = true;
@@ -80,7 +80,8 @@ bool may_all_types(const zone::ZoneView& zone, dns::NameView owner, May&& may) {
   return allowed;
 }
 
-/// Deleting a name concerns each type that is there; of an absent name, whatever may be there.
+/// Deleting a name needs permission for each type there. For an absent name, permission for any one
+/// type is enough.
 bool may_delete_name(const UpdateRules& rules, const zone::ZoneView& zone, dns::NameView owner) {
   if (!zone.record_at(owner) && !zone.nsec3_record_at(owner)) {
     return std::any_of(rules.allow_update->begin(), rules.allow_update->end(),
@@ -94,7 +95,7 @@ bool may_delete_name(const UpdateRules& rules, const zone::ZoneView& zone, dns::
   });
 }
 
-/// Who may change a set may change its signatures: nobody can use one without the other.
+/// A permission to change a set includes its signatures, since neither is usable without the other.
 bool may_update_signatures(const UpdateRules& rules, const zone::ZoneView& zone,
                            const UpdateRecord& record) {
   if (may_update(rules, record.owner, RRType::kRRSIG)) return true;
@@ -132,7 +133,7 @@ Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
 
 // Prerequisites ---------------------------------------------------------------------------------
 
-/// RFC 2136 §2.4.1 to §2.4.5 but for value-dependent sets, which are collected first.
+/// RFC 2136 §2.4.1 to §2.4.5, except value-dependent sets, which are collected first.
 Refused check_existence(TouchedNames& overlay, const UpdateRecord& record) {
   const Node& node = overlay.at(record.owner);
   const bool any_type = record.type == RRType::kANY;
@@ -177,13 +178,13 @@ Refused check_prerequisites(TouchedNames& overlay, const UpdateMessage& message)
 
 // Updates ---------------------------------------------------------------------------------------
 
-/// Types that may stand beside a CNAME (RFC 2181 §10.1, RFC 4034 §3, §4; RFC 3007 for KEY).
+/// True for types allowed beside a CNAME (RFC 2181 §10.1, RFC 4034 §3, §4; RFC 3007 for KEY).
 bool may_join_cname(RRType type) noexcept {
   return type == RRType::kCNAME || type == RRType::kRRSIG || type == RRType::kNSEC ||
          type == RRType::kKEY || type == RRType::kSIG || type == RRType::kNXT;
 }
 
-/// RFC 2136 §3.4.2.2: a CNAME and other data at one name: the addition is silently ignored.
+/// RFC 2136 §3.4.2.2: an addition that would put a CNAME beside other data is silently ignored.
 bool breaks_cname_rule(const Node& node, RRType type) noexcept {
   if (may_join_cname(type) && type != RRType::kCNAME) return false;
   if (type != RRType::kCNAME) return node.find(RRType::kCNAME) != nullptr;
@@ -191,7 +192,8 @@ bool breaks_cname_rule(const Node& node, RRType type) noexcept {
                      [](const auto& entry) { return !may_join_cname(entry.first); });
 }
 
-/// One record at most: an addition replaces (RFC 2136 §3.4.2.2; DNAME: RFC 6672 §2.4).
+/// True for sets of at most one record, where an addition replaces (RFC 2136 §3.4.2.2; DNAME: RFC
+/// 6672 §2.4).
 bool is_singleton(RRType type) noexcept {
   return type == RRType::kCNAME || type == RRType::kSOA || type == RRType::kDNAME;
 }
@@ -265,7 +267,7 @@ class Updater {
 
 // After the updates -----------------------------------------------------------------------------
 
-/// Limits hold for what grew: a set that is too large already may still shrink.
+/// Limits apply only to growth: a set above a lowered limit may still shrink.
 Refused check_node_limits(const Node& node, const zone::DataLimits& limits) {
   if (limits.name_types != 0 && node.now.size() > limits.name_types &&
       node.now.size() > node.before.size())
@@ -296,7 +298,8 @@ Refused check_limits(const TouchedNames& overlay, const zone::ZoneView& zone,
   return std::nullopt;
 }
 
-/// RFC 2136 §3.6: the serial moves when anything changed and the update did not move it itself.
+/// RFC 2136 §3.6: the server increments the serial if anything changed and the update did not
+/// change the serial itself.
 void move_serial(Node& apex, const UpdateRules& rules) {
   const TouchedNames::RRset& before = apex.before.at(RRType::kSOA);
   TouchedNames::RRset& now = apex.now.at(RRType::kSOA);
@@ -315,7 +318,7 @@ std::uint64_t records_at(const zone::RecordView& record) {
   return count;
 }
 
-/// What one record of an update takes along beside itself.
+/// Number of zone records that one record of an update affects beside itself.
 std::uint64_t records_along(const zone::ZoneView& zone, const UpdateRecord& record) {
   if (record.rr_class == RRClass::kNONE) return 0;
   const bool adds = record.rr_class == RRClass::kIN;

@@ -11,7 +11,7 @@
 
 namespace pando::manager {
 
-/// What an update's outcome depends on besides the zone's data and the message.
+/// Inputs of an update's outcome besides the zone's data and the message.
 struct UpdateRules {
   const zone::Acl* allow_update = nullptr;
   Requester requester;
@@ -20,7 +20,7 @@ struct UpdateRules {
   zone::DataLimits limits;
 };
 
-/// NOERROR with what changes (perhaps nothing), or another RCODE with a reason and no changes.
+/// NOERROR with the changeset (possibly empty), or another RCODE with a reason and no changes.
 struct UpdateOutcome {
   dns::Rcode rcode = dns::Rcode::kNoError;
   zone::Changeset changes;
@@ -28,19 +28,21 @@ struct UpdateOutcome {
   std::optional<dns::ExtendedError> code = std::nullopt;  ///< as in Refusal
 };
 
-/// RFC 2136 §3 for one message against one version: permission (§3.3), prerequisites (§3.2),
-/// updates (§3.4), serial (§3.6). Pure: no clock, no I/O. Permission comes first so that
-/// prerequisites do not tell strangers what a zone holds.
+/// Executes RFC 2136 §3 for one message against one version: permission (§3.3), prerequisites
+/// (§3.2), updates (§3.4), serial (§3.6). Pure: no clock, no I/O. Permission comes first, so that
+/// prerequisites do not reveal the zone's data to strangers.
 ///
-/// Decisions where the RFC leaves room: an update of a signed zone has to bring what the signer
-/// would (check_signed_update); in another zone RRSIG, NSEC, NSEC3, SIG and NXT records and what
-/// would make it a signed one (DNSKEY, NSEC3PARAM at the apex) are refused.
+/// Decisions that the RFC leaves open: an update of a signed zone must bring the signer's records
+/// itself (check_signed_update). In an unsigned zone, RRSIG, NSEC, NSEC3, SIG and NXT records are
+/// refused. DNSKEY and NSEC3PARAM at the apex are refused there, too, since they would make the
+/// zone a signed one.
 UpdateOutcome compute_update(const zone::StoreView& snapshot, const UpdateMessage& message,
                              const UpdateRules& rules);
 
-/// Whether the update concerns more than `limit` records, about: those that it names, those that
-/// are in `zone` where it deletes a set or a name, and sets whose TTL it changes. An update that
-/// names more is not compared with the zone, so it costs `limit` look-ups at most.
+/// True if the update affects more than about `limit` records. Counted are the records in the
+/// message, the zone's records in deleted sets and names, and sets with a changed TTL. A message
+/// with more than `limit` records is not compared with the zone, so the cost is at most `limit`
+/// look-ups.
 bool concerns_more_than(std::uint64_t limit, const zone::ZoneView& zone,
                         const UpdateMessage& message);
 

@@ -21,14 +21,14 @@ void log_update(const ForwardedRequest& request, const zone::Applied& applied) {
             applied.effective.removed.size());
 }
 
-/// Over TCP nothing is retransmitted, and two equal messages are two requests.
+/// Over TCP nothing is retransmitted, so two equal messages are two requests.
 std::optional<RecentReplies::Key> recent_key(ipc::Transport transport, const Endpoint& client,
                                              ByteView message) {
   if (transport != ipc::Transport::kUdp) return std::nullopt;
   return RecentReplies::key_of(client, message);
 }
 
-/// For the log.
+/// The zone of an update, for the log.
 dns::Name zone_of(ByteView update) {
   dns::MessageReader reader(update);
   if (!reader.header()) return {};
@@ -36,20 +36,21 @@ dns::Name zone_of(ByteView update) {
   return zone ? zone->name : dns::Name();
 }
 
-/// What an update takes while it waits. A record has room for the longest name, twenty times what a
-/// short one takes in the message.
+/// Bytes of an update while waiting. A record has room for the longest name, twenty times the size
+/// of a short name in the message.
 std::size_t octets_of(ByteView request, const UpdateMessage& message) noexcept {
   const std::size_t records = message.prerequisites.size() + message.updates.size();
   return request.size() + records * sizeof(UpdateRecord);
 }
 
-/// A failure of ours: nothing was done. Of one that a primary was to do nobody here knows that.
+/// True for SERVFAIL. From this server it means that nothing was executed; a primary's SERVFAIL
+/// does not tell that.
 bool is_failure(const Bytes& response) noexcept {
   return response.size() >= dns::kHeaderOctets &&
          static_cast<Rcode>(response[3] & 0x0F) == Rcode::kServFail;
 }
 
-/// Workers have looked at this already; a worker that was taken over has not.
+/// Checks the opcode again: workers check it, except a worker that was taken over.
 bool is_request(const ipc::Forward& forward) {
   dns::MessageReader reader(forward.message);
   const auto header = reader.header();
@@ -60,7 +61,7 @@ bool is_request(const ipc::Forward& forward) {
     case ipc::ForwardKind::kNotify:
       return header->opcode == dns::Opcode::kNotify;
     case ipc::ForwardKind::kSignedQuery:
-      return true;  // also an UPDATE that the worker refuses itself: the refusal is signed here
+      return true;  // also for an UPDATE that the worker refuses itself: the refusal is signed here
   }
   return false;
 }
@@ -87,7 +88,7 @@ void UpdateService::handle(ipc::Forward&& request, ForwardReply reply) {
   reply({});
 }
 
-/// Like turn_away(): nothing was done, and nothing is remembered.
+/// As in turn_away(), nothing was executed, so the answer is not remembered.
 void UpdateService::refuse(ipc::Forward&& request, const ForwardReply& reply,
                            std::string_view why) {
   if (!is_request(request)) return reply({});
@@ -98,12 +99,12 @@ void UpdateService::refuse(ipc::Forward&& request, const ForwardReply& reply,
   const Request judged =
       ForwardedRequest::accept(runtime_, request.client, std::move(request.message), seconds());
   const ReplyDetail detail{dns::ExtendedError::kNotReady, why};
-  // A key that is not known may be a primary's.
+  // An unknown key may be a primary's, so the answer is SERVFAIL and not BADKEY.
   reply(judged->verified() ? judged->reply(Rcode::kServFail, false, seconds(), detail)
                            : make_reply(judged->message(), Rcode::kServFail, false, detail));
 }
 
-/// The request with its signature checked, or null after the error was answered.
+/// Checks the request's signature. Null: the check failed, and the error was answered.
 UpdateService::Request UpdateService::accept(ipc::Forward& forward, const ForwardReply& reply) {
   Request request =
       ForwardedRequest::accept(runtime_, forward.client, std::move(forward.message), seconds());
@@ -130,7 +131,7 @@ void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
     remember(recent_forwards_, key, reply);
     return pass_on(std::move(forward), std::move(*update), reply);
   }
-  // Verified first: forged ones must not take the places of those that were answered.
+  // Verified first: forged requests must not displace remembered answers.
   const ipc::Transport transport = forward.transport;
   const Request request = accept(forward, reply);
   if (!request) return;
@@ -142,15 +143,15 @@ void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
   verified_update(request, reply);
 }
 
-/// True: the request came before, and is answered as then.
+/// True: the request is a repetition and gets the first answer.
 bool UpdateService::repeated(RecentReplies& recent, const RecentKey& key, ForwardReply& reply) {
   if (!key || !recent.join(*key, reply, clock_())) return false;
   ++counters_.repeated;
   return true;
 }
 
-/// From here on the request is executed once, and `reply` answers all its repetitions; what failed
-/// may be repeated with more luck.
+/// Registers a request before its execution, so that `reply` answers all repetitions. A failed
+/// request is forgotten, since a repetition may succeed.
 void UpdateService::remember(RecentReplies& recent, const RecentKey& key, ForwardReply& reply) {
   if (!key) return;
   recent.begin(*key, std::move(reply));
@@ -165,8 +166,8 @@ bool UpdateService::has_room() const noexcept {
   return waiting_ < limits_.updates && waiting_octets_ < limits_.octets;
 }
 
-/// SERVFAIL at once. It is not remembered: nothing was done, so a repetition may be, and many of
-/// these must not take the places of answers to what was done.
+/// Answers SERVFAIL at once. The answer is not remembered: nothing was executed, so a repetition
+/// may succeed. Many such answers must not displace answers to executed requests.
 void UpdateService::turn_away(ForwardedRequest& request, const ForwardReply& reply) {
   failed(zone_of(request.message()),
          {Errc::kFull, fmt::format("{} updates wait for the disk already", waiting_)});
@@ -186,7 +187,8 @@ void UpdateService::verified_update(const Request& request, const ForwardReply& 
   if (!index)
     refusal = {Rcode::kNotAuth, "not a zone of this server", dns::ExtendedError::kNotAuthoritative};
   else if (zones[*index].options->is_secondary())
-    // RFC 2136 §6 lets a secondary forward; one that does not says REFUSED, as BIND does.
+    // RFC 2136 §6 lets a secondary forward. A secondary without forwarding answers REFUSED, as in
+    // BIND.
     refusal = {Rcode::kRefused,
                zones[*index].options->forward_updates
                    ? "no rule of allow-update lets this client's be passed on"
@@ -194,7 +196,7 @@ void UpdateService::verified_update(const Request& request, const ForwardReply& 
                dns::ExtendedError::kProhibited};
   else if (!may_update_something(zones[*index].options->allow_update,
                                  {request->client().address, request->key()}))
-    // At once: a stranger's must not wait for the disk among those of clients.
+    // Refused at once: updates of strangers must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
   if (refusal.rcode != Rcode::kNoError) {
     tell_refusal(*request, message->zone.name, refusal);
@@ -225,7 +227,7 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
                    [this, zone] { return takes_updates(zone); }, std::move(done)});
 }
 
-/// A large update may be under way while the configuration changes.
+/// Checked again at commit, since the configuration may change during a large update.
 Status UpdateService::takes_updates(const dns::Name& zone) const {
   const config::ZoneTable& zones = runtime_->settings.zones;
   const auto index = zones.find(zone);
@@ -241,7 +243,7 @@ void UpdateService::committed(ForwardedRequest& request, const dns::Name& zone, 
     if (!applied->effective.empty()) log_update(request, *applied);
     return;
   }
-  if (refusal.rcode == Rcode::kNoError) {  // the update was good, the server could not
+  if (refusal.rcode == Rcode::kNoError) {  // the update was valid, but could not be stored
     refusal = {Rcode::kServFail, "the update cannot be stored now", dns::ExtendedError::kOther};
     failed(zone, applied.error());
   } else {
@@ -264,9 +266,10 @@ Bytes UpdateService::refused(ForwardedRequest& request, const Refusal& refusal) 
   return request.reply(refusal.rcode, false, seconds(), detail);
 }
 
-/// An update that is the primary's to judge. Its signature is not looked at: the key may be known
-/// there alone. Who may have it passed on is decided by what it claims; for one without a signature
-/// there must be a rule, because the primary sees this server's address in place of the client's.
+/// The update, if it must be forwarded to the primary. The signature is not checked, since perhaps
+/// only the primary knows the key. Permission depends on the claimed key name. An unsigned update
+/// needs a rule that allows it, because the primary sees this server's address in place of the
+/// client's.
 std::optional<ForwardedUpdate> UpdateService::to_forward(const ipc::Forward& request) const {
   if (forwarder_ == nullptr) return std::nullopt;
   dns::MessageReader reader(request.message);
@@ -307,7 +310,7 @@ void UpdateService::pass_on(ipc::Forward&& request, ForwardedUpdate update,
       return reply(std::move(*answer));
     }
     not_passed_on(zone, answer.error());
-    // Signed when the key happens to be known here, too.
+    // Signed if this server knows the key, too.
     const Request judged = ForwardedRequest::accept(runtime_, original->client,
                                                     std::move(original->message), seconds());
     reply(judged->verified() ? judged->reply(Rcode::kServFail, false, seconds())
@@ -321,7 +324,8 @@ void UpdateService::not_passed_on(const dns::Name& zone, const Error& error) {
                  *updates);
 }
 
-/// The operator's concern (a full disk, a full store), so it is told loudly; not once per update.
+/// Logged as an error, since a full disk or store is the operator's concern; rate-limited, not one
+/// line per update.
 void UpdateService::failed(const dns::Name& zone, const Error& error) {
   ++counters_.failed;
   if (const auto updates = failed_.one_more(clock_()))
@@ -332,7 +336,7 @@ void UpdateService::failed(const dns::Name& zone, const Error& error) {
 
 namespace {
 
-/// The serial of a SOA in the answer section; an error when there is one that is broken.
+/// The serial of a SOA in the answer section; an error if that SOA is malformed.
 Result<std::optional<dns::Serial>> serial_hint(dns::MessageReader& reader,
                                                const dns::Header& header) {
   std::optional<dns::Serial> serial;
@@ -351,8 +355,8 @@ Result<std::optional<dns::Serial>> serial_hint(dns::MessageReader& reader,
 
 }  // namespace
 
-/// RFC 1996 §3.10: each NOTIFY is answered. A zone that this server does not have, or is primary
-/// for, gets NOTAUTH as from Knot; a sender that is not allowed REFUSED as from BIND.
+/// RFC 1996 §3.10: each NOTIFY is answered. A zone that is unknown or primary here gives NOTAUTH,
+/// as in Knot; a sender without permission gets REFUSED, as in BIND.
 dns::Rcode UpdateService::judge_notify(const ForwardedRequest& request) {
   dns::MessageReader reader(request.message());
   auto header = reader.header();
@@ -388,7 +392,7 @@ void UpdateService::signed_query(ipc::Forward&& forward, const ForwardReply& rep
   ++counters_.signed_queries;
   const Request request = accept(forward, reply);
   if (!request) return;
-  // Without a signature to verify there is no reason why a worker would ask.
+  // Workers forward only signed queries, so an unsigned one is invalid.
   if (request->key() == nullptr) return reply({});
   reply(request->sign(std::move(forward.response), seconds()));
 }

@@ -15,42 +15,43 @@
 
 namespace pando::manager {
 
-/// Answers what workers cannot: UPDATE, NOTIFY, and queries signed with a key that stays in the
-/// manager. Runs on the commit thread.
+/// Answers requests that workers cannot: UPDATE, NOTIFY, and queries signed with a key that stays
+/// in the manager. Runs on the commit thread.
 class UpdateService {
  public:
   struct Counters {
-    std::uint64_t updates = 0;   ///< processed, whatever came out
+    std::uint64_t updates = 0;   ///< processed, with any result
     std::uint64_t accepted = 0;  ///< answered NOERROR
-    std::uint64_t failed = 0;    ///< that the journal, the store or the queue had no room for
-    std::uint64_t repeated = 0;  ///< retransmissions that got the first one's answer
+    std::uint64_t failed = 0;    ///< not executed: no room in the journal, the store or the queue
+    std::uint64_t repeated = 0;  ///< retransmissions that got the first answer
     std::uint64_t notifies = 0;
     std::uint64_t signed_queries = 0;
     std::uint64_t bad_signatures = 0;
   };
-  /// Updates that wait for the disk. Each worker has a bound of its own, but a new connection
-  /// begins anew with that, while what an old one sent is still in the committer's queue.
+  /// Limits of updates that wait for the disk. Each worker limits its own updates, but a new
+  /// connection starts that count anew. Updates of the old connection may then still be in the
+  /// committer's queue.
   struct Limits {
-    std::size_t updates = 8192;  ///< what 32 workers may have under way
-    /// As they are in memory. One more is taken while they are below: the largest has 2 MB.
+    std::size_t updates = 8192;  ///< the most that 32 workers may have under way
+    /// Bytes in memory. An update is accepted while the sum is below the limit; the largest takes 2
+    /// MB.
     std::size_t octets = std::size_t{64} << 20;
   };
   using Clock = std::function<std::uint64_t()>;  ///< milliseconds since 1970
 
-  /// `notify` may be null: then a NOTIFY for a secondary zone is answered, and nothing follows.
+  /// `notify` may be null: then a NOTIFY for a secondary zone is answered without effect.
   UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify, Clock clock);
 
-  /// Without one, or with null, no update is passed on to a primary. It outlives the service.
+  /// Null, the default: no update is forwarded to a primary. `forwarder` outlives the service.
   void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }
-  /// Without one, or with null, large updates are done on the commit thread. It outlives the
-  /// service.
+  /// Null, the default: large updates run on the commit thread. `large` outlives the service.
   void set_large_changes(LargeChangesets* large) { commits_.set_large_changes(large); }
   void set_limits(const Limits& limits) { limits_ = limits; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
   void handle(ipc::Forward&& request, ForwardReply reply);
-  /// SERVFAIL, signed when the request's key is known, with `why` as the extended error. Nothing to
-  /// a NOTIFY over UDP: it is repeated only while there is no answer (RFC 1996 §3.6).
+  /// Answers SERVFAIL, signed if the request's key is known, with `why` as the extended error. A
+  /// NOTIFY over UDP gets no answer: the primary repeats it only while unanswered (RFC 1996 §3.6).
   void refuse(ipc::Forward&& request, const ForwardReply& reply, std::string_view why);
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
@@ -70,7 +71,7 @@ class UpdateService {
   dns::Rcode judge_notify(const ForwardedRequest& request);
   void signed_query(ipc::Forward&& forward, const ForwardReply& reply);
   Request accept(ipc::Forward& forward, const ForwardReply& reply);
-  using RecentKey = std::optional<RecentReplies::Key>;  // nothing: no repetition is expected
+  using RecentKey = std::optional<RecentReplies::Key>;  // nullopt: no repetition is expected
   bool repeated(RecentReplies& recent, const RecentKey& key, ForwardReply& reply);
   void remember(RecentReplies& recent, const RecentKey& key, ForwardReply& reply);
   [[nodiscard]] bool has_room() const noexcept;
@@ -93,9 +94,9 @@ class UpdateService {
   RateLimitedLog unforwarded_;
   Limits limits_;
   std::size_t waiting_ = 0;         // updates given to the committer
-  std::size_t waiting_octets_ = 0;  // of these
+  std::size_t waiting_octets_ = 0;  // bytes of the waiting updates
   RecentReplies recent_;
-  RecentReplies recent_forwards_;  // of updates whose signature is the primary's to verify
+  RecentReplies recent_forwards_;  // updates whose signature the primary verifies
   Counters counters_;
 };
 
