@@ -15,9 +15,10 @@ namespace pando::manager {
 
 namespace {
 
-/// Zones of a backlog looked at in one go: most of a table may not be for this remote.
+/// Backlog zones checked per turn of the event loop: most of a table may not be for this remote.
 constexpr std::size_t kBacklogSlice = 4096;
-/// A backlog waits for the queue to be nearly empty, so that new changes find room in it.
+/// The backlog is taken up only when the queue is nearly empty, so that new changes find room in
+/// the queue.
 constexpr std::size_t kFewWaiting = 64;
 
 std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
@@ -32,12 +33,12 @@ std::string target_key(const config::Remote& remote, const Endpoint& address) {
   return fmt::format("{} {}", to_text(address), remote.key ? to_text(remote.key->folded()) : "-");
 }
 
-/// A server that is just starting, or whose manager is, says SERVFAIL.
+/// SERVFAIL comes from servers that are just starting, so the NOTIFY is repeated.
 bool asks_to_come_again(dns::Rcode rcode) { return rcode == dns::Rcode::kServFail; }
 
 }  // namespace
 
-/// One try.
+/// One try to send a NOTIFY.
 struct Notifier::Attempt {
   TargetPtr target;
   dns::Name zone;
@@ -102,13 +103,13 @@ void Notifier::configure(const RuntimePtr& runtime) {
     for (const auto& [key, target] : targets_)
       if (target->queue.put_off_count() > 0)
         target->earlier.emplace_back(before, target->queue.take_backlog());
-  // A secondary that was just added may have been there, with an old version, for long.
+  // A newly added secondary may have had an old version for long, so all zones are notified.
   for (const TargetPtr& target : new_targets) target->queue.put_off_all(settings.zones.size());
   run_soon();
 }
 
-/// The backlog counts zones by their place in the table, which is another one now. A million of
-/// them are looked up in many goes. False: there are more.
+/// Translates the old backlog, which identifies zones by their index in the previous table. A
+/// million look-ups are spread over several turns of the event loop. False: more zones are left.
 bool Notifier::keep_backlog(Target& target) const {
   const config::ZoneTable& zones = runtime_->settings.zones;
   for (std::size_t looked_at = 0; !target.earlier.empty(); ++looked_at) {
@@ -147,7 +148,7 @@ void Notifier::tell_all() {
   run_soon();
 }
 
-/// Not at once: a group of updates publishes many zones, and its answers come first.
+/// Posted: a group of updates publishes many zones, and the answers to the updates come first.
 void Notifier::run_soon() {
   if (std::exchange(run_posted_, true)) return;
   asio::post(commit_loop_, [this, alive = alive_] {
@@ -166,7 +167,7 @@ void Notifier::run_due() {
   arm_timer(now);
 }
 
-/// True: there is more to look at right away.
+/// Moves zones from the backlog to the queue. True: more zones can be checked right away.
 bool Notifier::refill(Target& target, std::uint64_t now) {
   if (!keep_backlog(target)) return true;
   const config::ZoneTable& zones = runtime_->settings.zones;
@@ -181,8 +182,8 @@ bool Notifier::refill(Target& target, std::uint64_t now) {
   return false;
 }
 
-/// One of each remote, going on behind the one that had its turn last: none has all the sockets,
-/// or all that may leave in a second. False: there is nothing to start now.
+/// Starts one NOTIFY per remote, beginning after the last served one. So no remote takes all
+/// sockets or the whole rate per second. False: nothing can start now.
 bool Notifier::start_round(std::uint64_t now) {
   bool any = false;
   auto at = targets_.upper_bound(turn_);
@@ -277,7 +278,7 @@ void Notifier::arm_timer(std::uint64_t now) {
     if (target->queue.put_off_count() > 0 && target->queue.waiting() < kFewWaiting)
       consider(target->backlog_pace.next_ms());
   }
-  // With all sockets in use the end of one of them looks again.
+  // With all sockets in use, the end of a NOTIFY calls run_soon().
   if (!next || running_ >= options_.max_running || !*alive_) {
     timer_.cancel();
     return;

@@ -15,22 +15,22 @@
 
 namespace pando::manager {
 
-/// Tells secondaries when zones change (NOTIFY, RFC 1996). Each address of each remote in a zone's
-/// `notify` has a queue of its own, so that one that is away keeps nobody else waiting; how many
-/// NOTIFYs are under way, and how many leave in a second, is bounded for all together.
+/// Notifies secondaries of zone changes (NOTIFY, RFC 1996). Each address of each remote in a zone's
+/// `notify` has its own queue, so that an absent remote delays no other. The number of NOTIFYs
+/// under way and the rate per second are limited in total.
 ///
-/// Lives on the commit thread, which only keeps the queues; messages are made, signed, sent and
-/// checked on the network's.
+/// Lives on the commit thread, which only keeps the queues. Messages are built, signed, sent and
+/// verified on the network's thread.
 class Notifier {
  public:
   struct Options {
     NotifyQueue::Options queue{};
-    std::chrono::milliseconds patience{3000};  ///< for an answer, with each try
-    std::uint32_t max_running = 256;           ///< sockets
+    std::chrono::milliseconds patience{3000};  ///< limit to wait for an answer, per try
+    std::uint32_t max_running = 256;           ///< limit of sockets in use
     std::uint32_t max_running_per_remote = 32;
     std::uint32_t per_second = 1000;
-    /// To one address: zones of a start, and those that found the queue full. Each may bring a
-    /// question and a transfer back.
+    /// Rate to one address for the backlog: zones after a start, and zones that found the queue
+    /// full. Each NOTIFY may cause a query and a transfer.
     std::uint32_t backlog_per_second = 200;
   };
   struct Counters {
@@ -46,13 +46,13 @@ class Notifier {
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
-  /// Takes over a configuration. What waits for remotes that are in both goes on waiting.
+  /// Takes over a configuration. Pending zones of remotes in both configurations stay pending.
   void configure(const RuntimePtr& runtime);
-  /// A new version of the zone was published. Returns at once.
+  /// Called when a new version of the zone was published. Returns at once.
   void zone_changed(const dns::Name& zone);
-  /// Tells about every zone, spread over time: nobody knows what secondaries missed before a start.
+  /// Notifies every zone, spread over time: secondaries may have missed changes before a start.
   void tell_all();
-  /// By address of each remote that is told about the zone: how the last NOTIFY ended.
+  /// The last NOTIFY's result, by address of each remote of the zone.
   [[nodiscard]] std::map<std::string, std::string> status(const dns::Name& zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   void stop();
@@ -67,7 +67,7 @@ class Notifier {
     Endpoint endpoint;
     std::optional<dns::Name> key;
     NotifyQueue queue;
-    /// What waited when the configuration became another one, which is translated bit by bit.
+    /// Backlogs of earlier configurations, translated in slices.
     std::deque<std::pair<RuntimePtr, ZoneBacklog>> earlier;
     TokenBucket backlog_pace;
     std::uint32_t running = 0;
@@ -94,11 +94,12 @@ class Notifier {
   const Committer& committer_;
   Options options_;
   RuntimePtr runtime_;
-  std::map<std::string, TargetPtr> targets_;                 // by address and key
-  std::map<std::string, std::vector<TargetPtr>> by_remote_;  // by name in the configuration
+  std::map<std::string, TargetPtr> targets_;  // by address and key
+  // by the remote's name in the configuration
+  std::map<std::string, std::vector<TargetPtr>> by_remote_;
   asio::steady_timer timer_;
   TokenBucket pace_;
-  std::string turn_;  // whose NOTIFY was started last, as in targets_
+  std::string turn_;  // key in targets_ of the last started NOTIFY
   std::uint32_t running_ = 0;
   bool run_posted_ = false;
   Counters counters_;

@@ -15,7 +15,7 @@ struct NotifyRequest {
   std::optional<dns::Serial> serial;  ///< of the SOA in the answer section: a hint (§3.11)
 };
 
-/// Who refreshes secondary zones.
+/// Receiver of NOTIFYs for secondary zones.
 class NotifyHandler {
  public:
   virtual ~NotifyHandler() = default;

@@ -6,7 +6,7 @@ namespace pando::manager {
 
 namespace {
 
-/// RFC 1035 §4.2.1: what any receiver takes over UDP. Of it a signature needs some.
+/// RFC 1035 §4.2.1: size that any receiver accepts over UDP, the signature included.
 constexpr std::size_t kLargest = 512;
 
 }  // namespace
@@ -27,7 +27,7 @@ Result<NotifyMessage> NotifyMessage::make(const dns::Name& zone, ByteView soa, d
   if (!writer.put_question(zone, dns::RRType::kSOA, dns::RRClass::kIN))
     return fail(Errc::kFull, "question does not fit");
   if (notify.tsig_) writer.reserve(notify.tsig_->overhead());
-  // Two long names may be too much: the hint is optional.
+  // The SOA is an optional hint: with two long names it may not fit.
   static_cast<void>(writer.put_record(dns::Section::kAnswer, zone, dns::RRType::kSOA,
                                       dns::RRClass::kIN, ttl.seconds, soa));
   const ByteView message = writer.finish();
@@ -44,7 +44,7 @@ Result<dns::Rcode> NotifyMessage::read_answer(ByteView message, std::uint64_t no
   if (!header->qr || header->id != id_ || header->opcode != dns::Opcode::kNotify)
     return fail(Errc::kInvalid, "no answer to our NOTIFY");
   const auto rcode = static_cast<dns::Rcode>(header->rcode);
-  // Who does not understand a message need not repeat its question.
+  // A server that does not understand a message need not repeat the question.
   if (header->qdcount > 1 || (header->qdcount == 0 && rcode == dns::Rcode::kNoError))
     return fail(Errc::kInvalid, "answer with {} questions", header->qdcount);
   if (header->qdcount == 1) {

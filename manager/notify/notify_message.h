@@ -9,19 +9,19 @@
 
 namespace pando::manager {
 
-/// A NOTIFY of ours and what is needed to know its answer (RFC 1996 §3).
+/// A NOTIFY and the data to check its answer (RFC 1996 §3).
 class NotifyMessage {
  public:
-  /// `soa` is the zone's SOA RDATA, a hint for the secondary (§3.7); it is left out when it does
-  /// not fit 512 octets. Signed when there is a key, which must outlive the object. `now`: seconds
+  /// `soa` is the zone's SOA RDATA, a hint for the secondary (§3.7), left out if 512 octets are too
+  /// few. With a key, which must outlive the object, the message is signed. `now` is in seconds
   /// since 1970.
   static Result<NotifyMessage> make(const dns::Name& zone, ByteView soa, dns::Ttl ttl,
                                     std::uint16_t id, const dns::TsigKeyring::PreparedKey* key,
                                     std::uint64_t now);
 
   [[nodiscard]] const Bytes& octets() const noexcept { return octets_; }
-  /// The RCODE when `message` answers this NOTIFY: ID, QR, opcode, question and signature fit
-  /// (§3.6, RFC 8945 §5.3); else why it does not.
+  /// Returns the RCODE if `message` answers this NOTIFY: ID, QR, opcode, question and signature
+  /// match (§3.6, RFC 8945 §5.3). Otherwise the error tells the mismatch.
   Result<dns::Rcode> read_answer(ByteView message, std::uint64_t now);
 
  private:

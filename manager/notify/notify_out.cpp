@@ -24,7 +24,7 @@ asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job) {
       NotifyMessage::make(job.zone, job.soa, job.ttl, random_id(), job.key, now_seconds());
   if (!notify) co_return pass(notify);
   std::optional<dns::Rcode> rcode;
-  std::string refused;  // why the last datagram was no answer
+  std::string refused;  // why the last datagram was rejected
   UdpExchange exchange;
   exchange.peer = job.remote;
   exchange.source = job.source;

@@ -10,7 +10,7 @@
 
 namespace pando::manager {
 
-/// One try to tell one secondary that a zone has changed.
+/// One try to notify one secondary of a zone change.
 struct NotifyJob {
   dns::Name zone;
   Bytes soa;  ///< RDATA
@@ -21,8 +21,8 @@ struct NotifyJob {
   std::chrono::milliseconds patience{3000};
 };
 
-/// Sends it over UDP and waits for the answer. Its RCODE, or kIo with what there was instead:
-/// silence, ICMP, or only datagrams that do not answer.
+/// Sends the NOTIFY over UDP and waits for the answer. Returns the answer's RCODE. kIo: silence, an
+/// ICMP error, or only datagrams that are no answer.
 asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job);
 
 }  // namespace pando::manager

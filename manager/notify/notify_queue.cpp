@@ -17,8 +17,9 @@ bool NotifyQueue::add(const dns::Name& zone, std::uint64_t due) {
     notice.again_due = notice.again ? std::min(notice.again_due, due) : due;
     notice.again = true;
   } else {
-    // What is pending will carry the newest serial. A remote that does not answer is not asked more
-    // often because a zone changes often: the pause stays, only the tries begin anew.
+    // The pending NOTIFY will carry the newest serial. The pause stays as it is, and only the count
+    // of tries starts anew. Otherwise an unresponsive remote would get more NOTIFYs because a zone
+    // changes often.
     notice.tries = std::min(notice.tries, 1U);
   }
   return true;

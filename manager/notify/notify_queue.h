@@ -14,12 +14,12 @@
 
 namespace pando::manager {
 
-/// Zones that are to be told some time, by their places in a configuration's table: a bit each.
+/// Zones to notify eventually, as a bit for each index of the configured table.
 class ZoneBacklog {
  public:
   void put_off(std::size_t index, std::size_t zones);
   void put_off_all(std::size_t zones);
-  /// Takes one out, round and round.
+  /// Removes and returns the next zone in cyclic order.
   std::optional<std::size_t> next();
   [[nodiscard]] std::size_t count() const noexcept { return left_; }
 
@@ -29,66 +29,66 @@ class ZoneBacklog {
   std::size_t at_ = 0;
 };
 
-/// Which zones one address has yet to be told about, and when: coalesces changes, spaces tries out
-/// (RFC 1996 §3.6), and remembers how the latest ones ended. No I/O, no clock: times are
-/// milliseconds of any clock that does not go back.
+/// Pending NOTIFYs for one address. The queue coalesces changes, spaces tries (RFC 1996 §3.6), and
+/// remembers the latest results. No I/O, no clock: times are in milliseconds of any monotonic
+/// clock.
 ///
-/// There is an entry per zone only while a NOTIFY is pending. Zones beyond the bound, and those of
-/// a start, wait in the backlog: one bit per configured zone.
+/// A zone has an entry only while its NOTIFY is pending. Zones beyond the bound, and all zones
+/// after a start, wait in the backlog of one bit per configured zone.
 class NotifyQueue {
  public:
   struct Options {
-    std::uint32_t tries = 5;            ///< RFC 1996 §3.6 suggests as many
-    std::uint64_t first_pause = 5'000;  ///< after a try; doubles with each
-    std::size_t max_waiting = 10'000;   ///< zones with an entry
-    std::size_t max_outcomes = 10'000;  ///< zones whose last outcome is known
+    std::uint32_t tries = 5;            ///< the number that RFC 1996 §3.6 suggests
+    std::uint64_t first_pause = 5'000;  ///< pause after the first try in ms; doubles with each try
+    std::size_t max_waiting = 10'000;   ///< limit of zones with an entry
+    std::size_t max_outcomes = 10'000;  ///< limit of zones with a remembered result
   };
   explicit NotifyQueue(Options options) : options_(options) {}
 
-  /// The zone changed: tell at `due`, or with what is pending already. False: no room.
+  /// Adds a changed zone: due at `due`, or merged with the pending NOTIFY. False: no room.
   bool add(const dns::Name& zone, std::uint64_t due);
 
   struct Try {
     dns::Name zone;
     std::uint32_t number = 1;
   };
-  /// A zone to be told now. It is under way until answered(), unanswered() or dropped().
+  /// Takes a due zone, which is under way until answered(), unanswered() or dropped().
   std::optional<Try> take(std::uint64_t now);
-  /// When take() gives something; absent: nothing waits.
+  /// Time of the next due zone; nullopt: no zone is waiting.
   [[nodiscard]] std::optional<std::uint64_t> next_due() const;
 
-  /// How the last NOTIFY about a zone ended.
+  /// Result of the last NOTIFY for a zone.
   struct Outcome {
     dns::Serial serial;
     std::uint64_t at = 0;  ///< seconds since 1970
-    std::string text;      ///< RCODE, or why there was no answer
+    std::string text;      ///< RCODE, or the reason of a missing answer
     bool good = false;
-    std::uint32_t failures = 0;  ///< NOTIFYs in a row, of several tries each
+    std::uint32_t failures = 0;  ///< failed NOTIFYs in a row, of several tries each
   };
-  /// What the caller should log.
+  /// Event that the caller should log.
   enum class Tell : std::uint8_t {
     kNothing,
     kFailed,  ///< the zone's first, second, fourth, eighth … failure in a row
     kWorksAgain,
   };
-  /// The remote answered: `outcome.failures` is not looked at.
+  /// Records an answer. `outcome.failures` is ignored.
   Tell answered(const dns::Name& zone, Outcome outcome, std::uint64_t now);
-  /// A try got no answer (or one that asks to come again). Gives kFailed only with the last one.
+  /// Records a try without an answer, or with SERVFAIL. Returns kFailed only after the last try.
   Tell unanswered(const dns::Name& zone, Outcome outcome, std::uint64_t now);
-  /// The zone is no longer to be told.
+  /// Removes a zone that needs no NOTIFY any more.
   void dropped(const dns::Name& zone);
 
   [[nodiscard]] const Outcome* last(const dns::Name& zone) const;
-  /// Tries made for what is pending; absent: nothing is.
+  /// Tries of the pending NOTIFY; nullopt: none is pending.
   [[nodiscard]] std::optional<std::uint32_t> pending(const dns::Name& zone) const;
   [[nodiscard]] std::size_t waiting() const noexcept { return notices_.size(); }
 
-  /// Backlog over the indices of the configuration's zones.
+  /// Backlog, by the indices of the configuration's zones.
   void put_off(std::size_t index, std::size_t zones) { backlog_.put_off(index, zones); }
   void put_off_all(std::size_t zones) { backlog_.put_off_all(zones); }
   std::optional<std::size_t> next_put_off() { return backlog_.next(); }
   [[nodiscard]] std::size_t put_off_count() const noexcept { return backlog_.count(); }
-  /// All of it, as the places are about to be others.
+  /// Takes the whole backlog, before the indices change.
   [[nodiscard]] ZoneBacklog take_backlog() { return std::exchange(backlog_, {}); }
 
  private:
@@ -101,7 +101,7 @@ class NotifyQueue {
     std::uint64_t due = 0;
     std::uint32_t tries = 0;
     bool running = false;
-    bool again = false;  // changed while under way
+    bool again = false;  // the zone changed while under way
     std::uint64_t again_due = 0;
   };
   using Notices = std::map<dns::Name, Notice, CanonicalLess>;
@@ -116,7 +116,7 @@ class NotifyQueue {
 
   Options options_;
   Notices notices_;
-  std::set<Notices::value_type*, Earlier> due_;  // those that are not under way
+  std::set<Notices::value_type*, Earlier> due_;  // entries that are not under way
   std::map<dns::Name, Outcome, CanonicalLess> outcomes_;
   std::deque<dns::Name> outcome_order_;  // oldest first
   ZoneBacklog backlog_;
