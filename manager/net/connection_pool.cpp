@@ -41,7 +41,8 @@ bool ConnectionPool::wanted(const MessageStream& stream) const {
   return primaries_.contains(stream.peer()) && stream.source() == source_;
 }
 
-/// Until the first is due; a busy connection is always put last, so the timer mostly stands still.
+/// Starts the timer for the oldest connection. A reused connection moves to the end, so the timer
+/// is rarely set.
 void ConnectionPool::watch() {
   watching_ = true;
   timer_.expires_at(kept_.front().until);

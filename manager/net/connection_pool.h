@@ -14,18 +14,19 @@
 
 namespace pando::manager {
 
-/// Connections to primaries that have nothing to do for a while (RFC 7766 §6.2.1): the next visit
-/// goes on with one of them instead of opening its own. Whoever takes one has to expect that the
-/// primary closes it at that moment. For queries only: an update that may have been sent must not
-/// be sent again.
+/// Idle connections to primaries, for reuse by later refresh attempts (RFC 7766 §6.2.1). The
+/// primary may close a pooled connection at any moment, also just after take(). For queries only:
+/// an update that may have been sent must not be sent again.
 ///
 /// Lives on the network's thread.
 class ConnectionPool {
  public:
   struct Options {
-    /// Knot closes after 10 s, BIND after 30, NSD after 120: mostly we are first.
+    /// Time until we close. Knot closes after 10 s, BIND after 30, NSD after 120, so we are usually
+    /// first.
     std::chrono::milliseconds idle{8'000};
-    /// RFC 7766 §6.2.2: few. As many as small transfers of many zones need at a time.
+    /// RFC 7766 §6.2.2 wants few connections; four suffice for small transfers of many zones at
+    /// once.
     std::size_t per_primary = 4;
     std::size_t most = 64;
   };
@@ -34,15 +35,15 @@ class ConnectionPool {
   ConnectionPool(const ConnectionPool&) = delete;
   ConnectionPool& operator=(const ConnectionPool&) = delete;
 
-  /// The one used last of those to `primary` that leave from `source` and are still good, or null.
+  /// Takes the last used open connection from `source` to `primary`; null: none.
   std::unique_ptr<MessageStream> take(const Endpoint& primary,
                                       const std::optional<IpAddress>& source);
-  /// Keeps `stream`, if it is at rest, to one of the primaries, and there is room.
+  /// Keeps `stream` if it is at rest, leads to a configured primary, and fits the limits.
   void put(std::unique_ptr<MessageStream> stream);
 
   using Primaries = std::set<Endpoint, EndpointLess>;
-  /// Of the configuration. Connections to others are closed, and not kept any more; so are those
-  /// that leave from elsewhere than `source`.
+  /// Sets the configured primaries and the source address. Other connections are closed, and not
+  /// kept any more.
   void configure(Primaries primaries, const std::optional<IpAddress>& source);
   [[nodiscard]] std::size_t count() const noexcept { return kept_.size(); }
 
@@ -59,7 +60,7 @@ class ConnectionPool {
   Options options_;
   Primaries primaries_;
   std::optional<IpAddress> source_;
-  std::deque<Kept> kept_;  // those that were put first in front
+  std::deque<Kept> kept_;  // ordered by the time of put(), oldest first
   asio::steady_timer timer_;
   bool watching_ = false;
 };

@@ -4,7 +4,7 @@
 
 namespace pando::manager {
 
-/// Some order, for maps.
+/// An arbitrary order of endpoints, for maps.
 struct EndpointLess {
   bool operator()(const Endpoint& a, const Endpoint& b) const noexcept {
     return a.address.octets != b.address.octets ? a.address.octets < b.address.octets

@@ -16,12 +16,13 @@ namespace pando::manager {
 namespace {
 
 constexpr std::size_t kPrefix = 2;
-/// Answers to SOA queries and small differences; what is longer gets room for any message.
+/// Buffer size for short messages, such as answers to SOA queries and small IXFRs. A longer message
+/// gets a buffer for any message.
 constexpr std::size_t kShort = 4096;
 constexpr std::size_t kLongest = kPrefix + 65535;
 
-/// What the socket takes at once: a round through the loop costs more than the call. Errors are
-/// left to whoever writes the rest.
+/// Sends as much as the socket takes at once: a turn of the event loop costs more than the call.
+/// Errors are left to the later write of the rest.
 std::size_t send_at_once(int socket, const Bytes& octets) {
   const ssize_t sent = ::send(socket, octets.data(), octets.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent < 0 ? 0 : static_cast<std::size_t>(sent);
@@ -75,7 +76,7 @@ asio::awaitable<Result<ByteView>> MessageStream::receive() {
   co_return message;
 }
 
-/// At least one octet more than there is, and as many as a message of `octets` needs.
+/// Makes room for at least one more byte, and for a message of `octets` bytes.
 void MessageStream::make_room(std::size_t octets) {
   const std::size_t have = end_ - begin_;
   if (begin_ > 0 && (have == 0 || begin_ + octets > buffer_.size())) {

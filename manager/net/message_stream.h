@@ -15,11 +15,12 @@
 
 namespace pando::manager {
 
-/// A TCP connection to another server: whole messages out and in (RFC 1035 §4.2.2), each step under
-/// one deadline. After an error there is nothing to do with it but to end it.
+/// A TCP connection to another server, which sends and receives whole messages (RFC 1035 §4.2.2).
+/// Each step (connect, send, receive) has one deadline. After an error the stream can only be
+/// destroyed.
 class MessageStream {
  public:
-  /// For `source` see open_towards(). `patience` is for each step.
+  /// `source`: see open_towards(). `patience` is the timeout of each step.
   MessageStream(asio::any_io_executor executor, const Endpoint& peer,
                 const std::optional<IpAddress>& source, std::chrono::milliseconds patience)
       : peer_(peer), source_(source), patience_(patience), socket_(executor), deadline_(executor) {}
@@ -32,15 +33,15 @@ class MessageStream {
   void set_patience(std::chrono::milliseconds patience) noexcept { patience_ = patience; }
   asio::awaitable<Status> connect();
   asio::awaitable<Status> send(const Bytes& message);
-  /// The next message; valid until the next call.
+  /// Receives the next message; the view is valid until the next call.
   asio::awaitable<Result<ByteView>> receive();
-  /// Octets that have come so far.
+  /// Octets received so far.
   [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
 
-  /// Connected, without an error so far, and the peer has neither closed it nor sent anything that
-  /// was not taken: the next query may go over it. Not during a step.
+  /// True if the next query may use the connection: connected, no error so far, not closed by the
+  /// peer, no unread data. Not to be called during a step.
   [[nodiscard]] bool at_rest();
-  /// Gives back memory that only long messages need. What receive() gave is not valid any more.
+  /// Frees memory that only long messages need. The view from receive() becomes invalid.
   void shrink();
 
  private:
@@ -55,7 +56,7 @@ class MessageStream {
   std::optional<IpAddress> source_;
   std::chrono::milliseconds patience_;
   asio::ip::tcp::socket socket_;
-  // The timer is not moved with each step: when it runs out it looks at what is due.
+  // The timer is not set for each step: when the timer ends, watch() compares with due_.
   asio::steady_timer deadline_;
   Clock::time_point due_;
   bool watching_ = false;
@@ -65,7 +66,7 @@ class MessageStream {
   bool connected_ = false;
   bool failed_ = false;
   std::uint64_t received_ = 0;
-  Bytes buffer_;  // what has come and was not taken is from begin_ to end_
+  Bytes buffer_;  // unread data is from begin_ to end_
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 };

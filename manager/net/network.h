@@ -10,9 +10,9 @@
 
 namespace pando::manager {
 
-/// The thread for what waits for other servers: transfers in, NOTIFY out, updates passed on. Its
-/// users live on the commit thread and post whole results back, so that no peer, however slow or
-/// many, takes time from updates.
+/// Thread for exchanges with other servers: transfers in, NOTIFY out, forwarded updates. The users
+/// live on the commit thread, and results are posted back whole. Slow or numerous peers therefore
+/// take no time from updates.
 class Network {
  public:
   Network() = default;
@@ -21,11 +21,11 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] asio::io_context& loop() noexcept { return loop_; }
-  /// Threads for work that would hold up the loop: building transferred zones.
+  /// Threads for long work that would block the loop: building transferred zones.
   [[nodiscard]] asio::thread_pool& builders() noexcept { return builders_.pool(); }
-  /// To primaries, for the loop's thread alone.
+  /// Pool of connections to primaries; for the loop's thread alone.
   [[nodiscard]] ConnectionPool& kept() noexcept { return kept_; }
-  /// Ends the threads. What is under way is dropped without a result.
+  /// Ends the threads. Running exchanges are dropped without a result.
   void stop();
 
  private:

@@ -12,7 +12,7 @@
 
 namespace pando::manager {
 
-/// The same address in Asio's form; `Protocol` is asio::ip::tcp or udp.
+/// Converts an address to Asio's form; `Protocol` is asio::ip::tcp or udp.
 template <class Protocol>
 typename Protocol::endpoint to_asio(const Endpoint& endpoint) {
   sockaddr_storage storage;
@@ -23,8 +23,8 @@ typename Protocol::endpoint to_asio(const Endpoint& endpoint) {
   return result;
 }
 
-/// Opens `socket` for talking to `peer`, not yet connected. It sends from `source` when that is of
-/// the peer's family, else from where the route says.
+/// Opens `socket` for `peer` without connecting. The source address is `source` if of the peer's
+/// family, else chosen by the route.
 template <class Socket>
 asio::error_code open_towards(Socket& socket, const Endpoint& peer,
                               const std::optional<IpAddress>& source) {
@@ -32,7 +32,7 @@ asio::error_code open_towards(Socket& socket, const Endpoint& peer,
   asio::error_code error;
   socket.open(to_asio<Protocol>(peer).protocol(), error);
   if (error || !source || source->is_v4() != peer.address.is_v4()) return error;
-  // The port is chosen when the peer is known, so that one port serves many peers.
+  // The kernel chooses the port at connect time, so that one port serves many peers.
   const int on = 1;
   ::setsockopt(socket.native_handle(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
   socket.bind(to_asio<Protocol>(Endpoint{*source, 0}), error);

@@ -17,10 +17,11 @@ namespace {
 
 using asio::ip::udp;
 
-/// Larger answers are cut, and then refused by whoever reads them; NOTIFY's have a few octets.
+/// Larger answers are cut, and then rejected by the reader; an answer to a NOTIFY has few octets.
 constexpr std::size_t kLargestAnswer = 4096;
 
-/// A connected socket (so the kernel drops what others send, and reports ICMP) with a deadline.
+/// A connected UDP socket with a deadline: the kernel drops datagrams of other senders, and reports
+/// ICMP errors.
 class Attempt {
  public:
   Attempt(asio::any_io_executor executor, const UdpExchange& exchange)
