@@ -11,7 +11,7 @@ constexpr std::string_view kBase64 =
 constexpr std::string_view kBase32Hex = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
 constexpr std::string_view kHex = "0123456789ABCDEF";
 
-constexpr std::uint8_t kNoSymbol = 0xFF;  // its top bit tells it from every symbol's value
+constexpr std::uint8_t kNoSymbol = 0xFF;  // no symbol's value has the top bit
 
 constexpr std::array<std::uint8_t, 256> symbol_values(std::string_view alphabet, bool fold) {
   std::array<std::uint8_t, 256> values{};
@@ -28,7 +28,8 @@ constexpr auto kBase64Values = symbol_values(kBase64, false);
 constexpr auto kBase32HexValues = symbol_values(kBase32Hex, true);
 constexpr auto kHexValues = symbol_values(kHex, true);
 
-/// A symbol's six bits at each of the four places of a group, so that decoding is loads and ORs.
+/// A symbol's six bits at each of the four places of a group, so that decoding needs only loads and
+/// ORs.
 constexpr std::uint32_t kNoGroup = 0xFF000000U;  // bits that no symbol sets
 constexpr auto kBase64Places = [] {
   std::array<std::array<std::uint32_t, 256>, 4> places{};
@@ -40,7 +41,7 @@ constexpr auto kBase64Places = [] {
   return places;
 }();
 
-/// Decodes whole groups of four symbols without padding; returns how many characters it took.
+/// Decodes whole groups of four symbols without padding; returns the number of characters decoded.
 std::size_t decode_groups(std::string_view text, Bytes& out) {
   const auto* in = reinterpret_cast<const std::uint8_t*>(text.data());
   const std::size_t groups = text.size() / 4;
@@ -60,7 +61,7 @@ std::size_t decode_groups(std::string_view text, Bytes& out) {
   return done * 4;
 }
 
-/// Decodes pairs of hex digits; returns how many characters it took.
+/// Decodes pairs of hex digits; returns the number of characters decoded.
 std::size_t decode_pairs(std::string_view text, Bytes& out) {
   const auto* in = reinterpret_cast<const std::uint8_t*>(text.data());
   const std::size_t pairs = text.size() / 2;
@@ -138,7 +139,7 @@ Result<Bytes> hex_decode(std::string_view text) {
 }
 
 bool append_base32hex_decoded(std::string_view text, Bytes& out) {
-  // RFC 4648 §6: 1, 3 and 6 symbols in the last group stand for no whole number of octets.
+  // RFC 4648 §6: a last group of 1, 3 or 6 symbols is not a whole number of octets.
   const std::size_t tail = text.size() % 8;
   if (tail == 1 || tail == 3 || tail == 6) return false;
   std::uint32_t bits = 0;

@@ -10,12 +10,13 @@
 namespace pando::dns {
 
 /// Base 64 (RFC 4648 §4) that may come in several words, as in zone files. Padding may stand only
-/// at the very end; unused bits of the last group must be zero, so each octet string has one text.
+/// at the very end. Unused bits of the last group must be zero, so that each octet string has one
+/// text.
 class Base64Decoder {
  public:
-  /// Appends the octets of `text` to `out`. False when `text` is no base 64; `out` may have grown.
+  /// Appends the octets of `text` to `out`. False when `text` is not base 64; `out` may have grown.
   [[nodiscard]] bool feed(std::string_view text, Bytes& out);
-  /// True when what was fed ends on a whole group.
+  /// True when the input ends on a whole group.
   [[nodiscard]] bool finish() const noexcept { return pending_ == 0; }
 
  private:
@@ -40,11 +41,11 @@ class HexDecoder {
 /// Value of a hexadecimal digit, -1 for another character.
 [[nodiscard]] int hex_value(char c) noexcept;
 
-/// Whole texts; errors say what is wrong, not where.
+/// Decode whole texts; errors name the fault, not its position.
 Result<Bytes> base64_decode(std::string_view text);
 Result<Bytes> hex_decode(std::string_view text);
-/// Base 32 with the extended hex alphabet, no padding (RFC 4648 §7, RFC 5155 §3.3), any case.
-/// Appends to `out`; false when `text` is none.
+/// Appends base 32 with the extended hex alphabet, no padding (RFC 4648 §7, RFC 5155 §3.3), any
+/// case. False when `text` is not in that form.
 [[nodiscard]] bool append_base32hex_decoded(std::string_view text, Bytes& out);
 
 /// Encoders: base 64 with padding, hex and base32hex in upper case, as BIND prints them.

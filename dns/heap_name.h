@@ -8,8 +8,8 @@
 
 namespace pando::dns {
 
-/// An owned name that is a pointer to as many octets as it has: for lists of millions, of which the
-/// 256 octets of a Name would be the larger part. The root, and what was moved from, has no octets.
+/// An owned name as a pointer to exactly its octets. In lists of millions, the 256 octets of a Name
+/// would be most of the memory. The root and a moved-from name have no octets.
 class HeapName {
  public:
   HeapName() noexcept = default;

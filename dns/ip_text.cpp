@@ -12,7 +12,7 @@ namespace pando::dns {
 
 namespace {
 
-/// Moves what stands behind the "::" to the end and fills the gap with zeros (RFC 4291 §2.2).
+/// Moves the octets behind the "::" to the end and fills the gap with zeros (RFC 4291 §2.2).
 void open_gap(std::uint8_t* octets, std::size_t gap, std::size_t used) noexcept {
   std::memmove(octets + 16 - (used - gap), octets + gap, used - gap);
   std::memset(octets + gap, 0, 16 - used);
@@ -38,7 +38,7 @@ bool parse_ipv4(std::string_view text, std::uint8_t out[4]) noexcept {
     const std::size_t start = at;
     for (; at < text.size() && at < start + 3 && text[at] >= '0' && text[at] <= '9'; ++at)
       value = value * 10 + static_cast<unsigned>(text[at] - '0');
-    // A leading zero could mean octal to somebody else.
+    // A leading zero could mean octal to other programs.
     if (at == start || value > 255 || (text[start] == '0' && at != start + 1)) return false;
     out[octet] = static_cast<std::uint8_t>(value);
     if (octet < 3 && (at >= text.size() || text[at++] != '.')) return false;
@@ -74,13 +74,12 @@ bool parse_ipv6(std::string_view text, std::uint8_t out[16]) noexcept {
     ++at;
   }
   if (gap == kNoGap) return used == 16;
-  if (used > 14) return false;  // "::" stands for one group at least
+  if (used > 14) return false;  // "::" replaces one group at least
   open_gap(out, gap, used);
   return true;
 }
 
-/// The commonest RDATA of all: a library's formatting took half of the time in which a zone's text
-/// is written.
+/// A is the commonest RDATA: a library's formatting took half of the time of writing a zone's text.
 void print_ipv4(const std::uint8_t* octets, std::string& text) {
   char buffer[INET_ADDRSTRLEN];
   char* end = buffer;

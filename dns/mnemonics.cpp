@@ -58,7 +58,8 @@ constexpr Mnemonic kKeyProtocols[] = {
 constexpr Mnemonic kNsec3Hashes[] = {{"SHA-1", 1}, {"SHA1", 1}};
 constexpr Mnemonic kDsyncSchemes[] = {{"NOTIFY", 1}};  // RFC 9859
 
-// WKS is history; names of the host's /etc/services would make a zone mean two things on two hosts.
+// WKS is obsolete. Names from the host's /etc/services would give one zone two meanings on two
+// hosts.
 constexpr Mnemonic kIpProtocols[] = {{"ICMP", 1}, {"TCP", 6}, {"UDP", 17}};
 constexpr Mnemonic kPorts[] = {
     {"ECHO", 7},       {"DISCARD", 9},     {"SYSTAT", 11},    {"DAYTIME", 13},    {"NETSTAT", 15},

@@ -7,20 +7,20 @@
 
 namespace pando::dns {
 
-/// A word for a number in RDATA. Of several words for one number the first is printed.
+/// A mnemonic of a number in RDATA. The first of several mnemonics for one number is printed.
 struct Mnemonic {
   std::string_view text;  ///< upper case
   std::uint16_t value;
 };
 
-/// The number behind `text`, in any case.
+/// The number of the mnemonic `text`, in any case.
 [[nodiscard]] std::optional<std::uint16_t> find_mnemonic(std::span<const Mnemonic> table,
                                                          std::string_view text) noexcept;
-/// The word for `value`; empty when there is none.
+/// The mnemonic of `value`; empty if `value` has none.
 [[nodiscard]] std::string_view mnemonic_of(std::span<const Mnemonic> table,
                                            std::uint16_t value) noexcept;
 
-/// Words that BIND reads, by IANA registry.
+/// Mnemonics that BIND reads, by IANA registry.
 [[nodiscard]] std::span<const Mnemonic> dnssec_algorithms() noexcept;
 [[nodiscard]] std::span<const Mnemonic> digest_types() noexcept;
 [[nodiscard]] std::span<const Mnemonic> certificate_types() noexcept;

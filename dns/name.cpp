@@ -42,7 +42,7 @@ tl::unexpected<Error> name_too_long(std::string_view text) {
   return fail(Errc::kInvalid, "name above 255 octets: {}", quote_for_message(text));
 }
 
-/// Writes the length octet of the label that `out[length_at + 1, size)` holds.
+/// Writes the length octet of the label in `out[length_at + 1, size)`.
 Status end_label(std::string_view text, std::uint8_t* out, std::size_t length_at,
                  std::size_t size) {
   const std::size_t length = size - length_at - 1;
@@ -73,7 +73,7 @@ bool NameView::is_at_or_below(NameView other) const noexcept {
   if (size_ < other.size()) return false;
   const std::size_t start = size_ - other.size();
   std::size_t i = 0;
-  while (i < start) i += data_[i] + 1U;  // the suffix must begin at a label border
+  while (i < start) i += data_[i] + 1U;  // the suffix must begin at a label boundary
   return i == start && NameView(data_ + start, other.size()) == other;
 }
 
@@ -178,7 +178,7 @@ Result<Name> Name::join(ByteView prefix, NameView suffix) {
   if (prefix.size() + suffix.size() > kMaxNameOctets)
     return fail(Errc::kInvalid, "name above 255 octets");
   Name name;
-  // Of an empty prefix there may be no address.
+  // An empty prefix may have a null address, which memcpy must not get.
   if (!prefix.empty()) std::memcpy(name.bytes_.data(), prefix.data(), prefix.size());
   std::memcpy(name.bytes_.data() + prefix.size(), suffix.data(), suffix.size());
   name.size_ = static_cast<std::uint8_t>(prefix.size() + suffix.size());

@@ -15,15 +15,15 @@ inline constexpr std::size_t kMaxNameOctets = 255;  // RFC 1035 §3.1, with the 
 inline constexpr std::size_t kMaxLabelOctets = 63;  // RFC 1035 §2.3.4
 inline constexpr std::size_t kMaxLabels = 127;      // of one octet each, without the root
 
-/// Lower case for A-Z only, as RFC 4343 §3 defines it; every other octet is itself.
+/// Lower case for A-Z only, as RFC 4343 §3 defines it; every other octet maps to itself.
 extern const std::array<std::uint8_t, 256> kFoldCase;
 
-/// A validated, uncompressed wire-format name that is not owned: 1..255 octets ending in the root
-/// label. Case is kept; comparison folds it (RFC 4343).
+/// A validated, uncompressed wire-format name, not owned: 1..255 octets ending in the root label.
+/// Case is kept; comparison folds case (RFC 4343).
 class NameView {
  public:
   constexpr NameView() noexcept : data_(kRootWire), size_(1) {}
-  /// Trusts the caller that the octets are a valid name.
+  /// The caller guarantees that the octets are a valid name.
   constexpr NameView(const std::uint8_t* data, std::size_t size) noexcept
       : data_(data), size_(static_cast<std::uint16_t>(size)) {}
 
@@ -40,7 +40,7 @@ class NameView {
   [[nodiscard]] NameView parent() const noexcept {
     return is_root() ? *this : NameView(data_ + data_[0] + 1, size_ - data_[0] - 1U);
   }
-  /// Name without its first `labels` labels; the root when it has no more than that.
+  /// Name without its first `labels` labels; the root when the name has no more labels than that.
   [[nodiscard]] NameView ancestor(std::size_t labels) const noexcept;
   /// True when this name equals `other` or is below it.
   [[nodiscard]] bool is_at_or_below(NameView other) const noexcept;
@@ -65,11 +65,11 @@ class NameView {
 [[nodiscard]] std::string to_text(NameView name);
 
 /// Reads presentation format into `out` and returns its octets; Name::from_text for callers with
-/// memory of their own. No heap, unless it fails.
+/// memory of their own. Allocates only for an error message.
 Result<std::size_t> name_from_text(std::string_view text, NameView origin,
                                    std::uint8_t out[kMaxNameOctets]);
 
-/// An owned name, ≤ 255 octets inline, no heap.
+/// An owned name, ≤ 255 octets in place, no heap.
 class Name {
  public:
   Name() noexcept : size_(1) { bytes_[0] = 0; }
@@ -108,8 +108,8 @@ class Name {
 inline bool operator==(const Name& a, const Name& b) noexcept { return a.view() == b.view(); }
 inline bool operator==(const Name& a, NameView b) noexcept { return a.view() == b; }
 
-/// Length of the valid uncompressed name at the start of `wire`, or 0 when there is none. Inline:
-/// it bounds every name of the query path.
+/// Length of the valid uncompressed name at the start of `wire`, or 0 for an invalid one. Inline,
+/// because the query path checks the bounds of every name with it.
 [[nodiscard]] inline std::size_t wire_name_length(ByteView wire) noexcept {
   std::size_t at = 0;
   while (at < wire.size() && at < kMaxNameOctets) {

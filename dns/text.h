@@ -8,7 +8,7 @@
 
 namespace pando::dns {
 
-/// Upper case of a-z, whatever the locale says.
+/// Upper case of a-z, independent of the locale.
 [[nodiscard]] constexpr char ascii_upper(char c) noexcept {
   return static_cast<char>(c >= 'a' && c <= 'z' ? c - ('a' - 'A') : c);
 }
@@ -45,8 +45,8 @@ namespace pando::dns {
 /// A piece of hostile text for an error message: at most 40 octets, printable ASCII, in quotes.
 [[nodiscard]] std::string quote_for_message(std::string_view text);
 
-/// One octet of presentation format, escapes \X and \DDD resolved (RFC 1035 §5.1). Moves `at`
-/// behind it; -1 for a bad escape. `at` must be inside `text`.
+/// Reads one octet of presentation format and resolves the escapes \X and \DDD (RFC 1035 §5.1).
+/// Moves `at` behind the octet; -1 for a bad escape. `at` must be inside `text`.
 [[nodiscard]] constexpr int take_octet(std::string_view text, std::size_t& at) noexcept {
   const auto c = static_cast<std::uint8_t>(text[at++]);
   if (c != '\\') return c;

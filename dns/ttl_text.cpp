@@ -8,7 +8,7 @@ constexpr std::uint64_t kMaxSeconds = 0xFFFFFFFFU;
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Seconds in one unit; 0 for what is no unit.
+/// Seconds in one unit; 0 for an unknown unit.
 std::uint32_t unit_seconds(char unit) noexcept {
   switch (unit | 0x20) {
     case 's':
@@ -26,7 +26,8 @@ std::uint32_t unit_seconds(char unit) noexcept {
   }
 }
 
-/// Takes the number at the front of `text`; above 2^32 - 1 stays above, without overflow.
+/// Reads and removes the number at the front of `text`; a number above 2^32 - 1 stays above,
+/// without overflow.
 std::uint64_t take_number(std::string_view& text) noexcept {
   std::uint64_t value = 0;
   for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1))

@@ -7,10 +7,9 @@
 
 namespace pando::dns {
 
-/// Reads a time in seconds as zone files have it: a plain number (RFC 1035 §5.1) or numbers with
-/// units as BIND writes them, `1w2d3h4m5s`, in any case and order. kInvalid for anything else,
-/// for a number without unit beside one with, and above 2^32 - 1. Used for TTLs, $TTL and SOA
-/// timers.
+/// Reads a time in seconds from a zone file: a plain number (RFC 1035 §5.1) or numbers with units
+/// as BIND writes them, `1w2d3h4m5s`, in any case and order. kInvalid for other texts, for a mix of
+/// numbers with and without unit, and above 2^32 - 1. Used for TTLs, $TTL and SOA timers.
 Result<std::uint32_t> ttl_from_text(std::string_view text);
 
 }  // namespace pando::dns

@@ -14,7 +14,7 @@ struct TypeName {
   RRType type;
 };
 
-// IANA "Resource Record (RR) TYPEs", with the names that BIND has.
+// IANA "Resource Record (RR) TYPEs", with BIND's names.
 constexpr TypeName kTypeNames[] = {
     {"A", RRType::kA},
     {"NS", RRType::kNS},
@@ -116,7 +116,8 @@ constexpr TypeName kTypeNames[] = {
     {"KEYDATA", RRType::kKEYDATA},
 };
 
-/// Names by hash: every record of a zone file asks, so it must cost one probe, not a search.
+/// Names by hash: each record of a zone file needs a lookup, so that a lookup must cost one probe,
+/// not a search.
 class TypeIndex {
  public:
   constexpr TypeIndex() {
@@ -139,7 +140,7 @@ class TypeIndex {
   static constexpr std::size_t kSlots = 512;  // load 0.2: nearly all names in their own slot
   static_assert(std::size(kTypeNames) < 255);
 
-  /// Only the first octets count, so that a hostile megabyte costs no more than a mnemonic.
+  /// Only the first octets are hashed, so that a hostile megabyte costs no more than a mnemonic.
   static constexpr std::size_t hash(std::string_view text) noexcept {
     std::uint32_t value = static_cast<std::uint32_t>(text.size());
     for (std::size_t i = 0; i < text.size() && i < 10; ++i)

@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::uint8_t kPointerBits = 0xC0;  // RFC 1035 §4.1.4
 
-/// Offset of the first octet behind plain labels from `at` on that is a root label, a pointer, a
-/// reserved label type or lies behind the message.
+/// Skips plain labels from `at` on. The returned offset is that of a root label, a pointer or a
+/// reserved label type, or lies behind the message.
 std::size_t skip_plain_labels(ByteView message, std::size_t at) noexcept {
-  const std::size_t bound = at + kMaxNameOctets;  // more would not fit a name anyway
+  const std::size_t bound = at + kMaxNameOctets;  // a name cannot be longer
   while (at < message.size() && at < bound && message[at] != 0 && message[at] <= kMaxLabelOctets)
     at += message[at] + 1U;
   return at;
@@ -22,7 +22,7 @@ std::size_t skip_plain_labels(ByteView message, std::size_t at) noexcept {
 Result<std::size_t> expand_name(ByteView message, std::size_t at, std::uint8_t out[kMaxNameOctets],
                                 std::size_t& out_size) {
   std::size_t size = 0;
-  std::size_t behind = 0;  // known once the first pointer is met
+  std::size_t behind = 0;  // set at the first pointer
   for (std::size_t pointers = 0; pointers <= kMaxNamePointers; ++pointers) {
     const std::size_t end = skip_plain_labels(message, at);
     if (end >= message.size()) return fail(Errc::kTruncated, "name cut short");

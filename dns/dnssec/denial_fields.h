@@ -26,17 +26,17 @@ struct Nsec3Fields {
   ByteView types;  ///< type bitmap
 
   [[nodiscard]] bool is_opt_out() const noexcept { return (flags & 1U) != 0; }
-  /// RFC 5155 §7.2: same hash, iterations and salt make one chain.
+  /// RFC 5155 §7.2: NSEC3 records with the same hash, iterations and salt form one chain.
   [[nodiscard]] bool same_chain(const Nsec3Fields& other) const noexcept;
 };
 
-/// None when the RDATA is cut short.
+/// Nullopt for RDATA cut short.
 [[nodiscard]] std::optional<NsecFields> parse_nsec(ByteView rdata) noexcept;
 [[nodiscard]] std::optional<Nsec3Fields> parse_nsec3(ByteView rdata) noexcept;
 [[nodiscard]] std::optional<Nsec3Fields> parse_nsec3param(ByteView rdata) noexcept;
 
-/// The types in a bitmap (RFC 4034 §4.1.2), ascending when it is well formed. What is cut short is
-/// left out.
+/// The types in a bitmap (RFC 4034 §4.1.2), ascending for a well-formed bitmap. A window cut short
+/// is left out.
 [[nodiscard]] std::vector<RRType> types_in_bitmap(ByteView bitmap);
 
 }  // namespace pando::dns

@@ -58,7 +58,7 @@ Number number_of(ByteView octets) {
   return Number(BN_bin2bn(octets.data(), static_cast<int>(octets.size()), nullptr));
 }
 
-/// The public key of `type` that the parameters describe; null when they are none.
+/// The public key of `type` from its parameters; null for invalid ones.
 EVP_PKEY* key_from(const char* type, OSSL_PARAM_BLD* builder) {
   const Parameters parameters(OSSL_PARAM_BLD_to_param(builder));
   const KeyContext context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
@@ -69,7 +69,7 @@ EVP_PKEY* key_from(const char* type, OSSL_PARAM_BLD* builder) {
   return key;
 }
 
-/// RFC 6605 §4: an RRSIG has the two numbers side by side, OpenSSL wants them as DER.
+/// RFC 6605 §4: an RRSIG has the two numbers side by side; OpenSSL needs DER.
 Bytes ecdsa_der(ByteView signature, std::size_t octets) {
   if (signature.size() != 2 * octets) return {};
   const EcdsaSignature pair(ECDSA_SIG_new());
@@ -126,8 +126,8 @@ SignatureVerifier::Key SignatureVerifier::make_rsa(ByteView octets) {
   return Key(key_from("RSA", builder.get()));
 }
 
-/// RFC 6605 §4: the two coordinates; OpenSSL wants the octet for "uncompressed" before them, and
-/// refuses what is no point of the curve.
+/// RFC 6605 §4: the two coordinates. OpenSSL needs the octet for "uncompressed" before them, and
+/// refuses a point outside the curve.
 SignatureVerifier::Key SignatureVerifier::make_ecdsa(const char* group, std::size_t field_octets,
                                                      ByteView octets) {
   if (octets.size() != 2 * field_octets) return nullptr;

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 
-struct evp_pkey_st;  // OpenSSL's key, which stays in dnskey.cpp
+struct evp_pkey_st;  // OpenSSL's key, used in dnskey.cpp only
 
 namespace pando::dns {
 
@@ -21,29 +21,28 @@ struct DnskeyFields {
   [[nodiscard]] bool is_zone_key() const noexcept {
     return (flags & 0x0100U) != 0 && protocol == 3;
   }
-  /// RFC 5011 §2.1: it signs the DNSKEY set only, to say so.
+  /// RFC 5011 §2.1: a revoked key signs only the DNSKEY RRset, to announce the revocation.
   [[nodiscard]] bool is_revoked() const noexcept { return (flags & 0x0080U) != 0; }
 };
 
-/// None when the RDATA is cut short.
+/// Nullopt for RDATA cut short.
 [[nodiscard]] std::optional<DnskeyFields> parse_dnskey(ByteView rdata) noexcept;
 
-/// The key tag (RFC 4034 appendix B) of DNSKEY RDATA. Not for algorithm 1, which has another.
+/// The key tag (RFC 4034 appendix B) of DNSKEY RDATA. Not for algorithm 1, whose tag differs.
 [[nodiscard]] std::uint16_t key_tag(ByteView dnskey_rdata) noexcept;
 
-/// True for the algorithms that SignatureVerifier can do: RSASHA1 (5, and 7 as RFC 5155 names it),
-/// RSASHA256 and RSASHA512 (8, 10; RFC 5702), ECDSA (13, 14; RFC 6605), Ed25519 and Ed448 (15, 16;
-/// RFC 8080).
+/// True for the algorithms of SignatureVerifier: RSASHA1 (5, and 7 as RFC 5155 names it), RSASHA256
+/// and RSASHA512 (8, 10; RFC 5702), ECDSA (13, 14; RFC 6605), Ed25519 and Ed448 (15, 16; RFC 8080).
 [[nodiscard]] bool is_supported_algorithm(std::uint8_t algorithm) noexcept;
 
-/// A public key that signatures are verified with.
+/// A public key that verifies signatures.
 class SignatureVerifier {
  public:
-  /// None when the algorithm is not supported or the octets are no key of it. RSA: moduli of 512 to
-  /// 4096 bits (RFC 3110 §2), exponents of at most 64, so that nobody makes a verification slow.
+  /// Nullopt for an unsupported algorithm or an invalid key. RSA: moduli of 512 to 4096 bits (RFC
+  /// 3110 §2) and exponents of at most 64 bits, so that nobody can make a verification slow.
   [[nodiscard]] static std::optional<SignatureVerifier> make(const DnskeyFields& key);
 
-  /// True when `signature`, in the form an RRSIG has it, is this key's over `data`.
+  /// True when `signature`, in an RRSIG's form, is this key's signature over `data`.
   [[nodiscard]] bool verify(ByteView data, ByteView signature) const;
 
  private:

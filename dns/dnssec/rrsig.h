@@ -21,21 +21,21 @@ struct RrsigFields {
   std::uint16_t key_tag = 0;
   NameView signer;
   ByteView signature;
-  ByteView before_signer;  ///< the fixed fields as they are on the wire
+  ByteView before_signer;  ///< the fixed fields in wire form
 
-  /// RFC 4034 §3.1.5: both ends belong to the period; times compare as serial numbers do.
+  /// RFC 4034 §3.1.5: both ends belong to the period; times compare as serial numbers.
   [[nodiscard]] bool is_valid_at(std::uint64_t seconds) const noexcept;
 };
 
-/// None when the RDATA is cut short or its signer is no uncompressed name.
+/// Nullopt for RDATA cut short or a signer that is not an uncompressed name.
 [[nodiscard]] std::optional<RrsigFields> parse_rrsig(ByteView rdata) noexcept;
 
-/// RFC 4034 §3.1.3: labels of an owner as an RRSIG counts them, without root and leading asterisk.
+/// RFC 4034 §3.1.3: label count of an owner in an RRSIG, without root and leading asterisk.
 [[nodiscard]] std::uint8_t rrsig_labels(NameView owner) noexcept;
 
-/// What a signature is over (RFC 4034 §3.1.8.1): the RRSIG's RDATA without the signature, then the
-/// records of the set in canonical form and order. `rdatas` are in canonical order and all
-/// different; the owner is the set's own, not one that a wildcard was expanded to.
+/// The data under a signature (RFC 4034 §3.1.8.1): the RRSIG's RDATA without the signature, then
+/// the set's records in canonical form and order. `rdatas` must be in canonical order and all
+/// different. `owner` is the set's own owner, not a name expanded from a wildcard.
 [[nodiscard]] Bytes signed_octets(const RrsigFields& rrsig, NameView owner,
                                   std::span<const Bytes> rdatas);
 

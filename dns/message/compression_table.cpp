@@ -8,7 +8,7 @@ namespace pando::dns {
 void CompressionTable::clear(std::size_t message_limit) noexcept {
   const std::size_t slots = message_limit <= kFewSlotsLimit ? kFewSlots : kMaxSlots;
   mask_ = slots - 1;
-  load_limit_ = slots / 8 * 5;  // above that, unsuccessful probing gets long
+  load_limit_ = slots / 8 * 5;  // above that, failing searches get long
   used_ = 0;
   std::fill_n(occupied_.begin(), slots / 64, 0);
 }

@@ -11,58 +11,59 @@
 
 namespace pando::dns {
 
-/// Which names a pointer may stand for: those that are equal (RFC 4343 §3), or, where the reader
-/// wants to know how they are spelt, those that are spelt the same (RFC 5936 §3.4).
+/// Rule for pointers to earlier names: equal names (RFC 4343 §3) or, where the reader needs the
+/// spelling, identically spelt names (RFC 5936 §3.4).
 enum class NameCase : bool { kIgnored, kKept };
 
-/// Equality of stretches of names; `octets` is at least 1.
+/// Compares stretches of names; `octets` is at least 1.
 template <NameCase kCase>
 [[nodiscard]] bool same_octets(const std::uint8_t* a, const std::uint8_t* b,
                                std::size_t octets) noexcept;
 
-/// Hash of a name that is the same in any case. Not keyed: CompressionTable bounds its probes.
+/// Hash of a name, independent of case. Not keyed: CompressionTable bounds its probes.
 [[nodiscard]] std::uint16_t compression_hash(NameView name) noexcept;
 
-/// True when the name at `offset` of our own message, compressed or not, is `name`.
+/// True when the name at `offset` of the message being written, compressed or not, is `name`.
 template <NameCase kCase>
 [[nodiscard]] bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept;
 
-/// Most pointers that lie on the way through a name entered in the table. RFC 1035 §4.1.4 sets no
-/// limit, but readers do (Go's 10, dnspython's 16), and aliases that grow by a label at each step
-/// would otherwise make a chain as long as their own.
+/// Most pointers that a reader follows through a name in the table. RFC 1035 §4.1.4 sets no limit,
+/// but readers do (Go's 10, dnspython's 16). Without a limit, aliases that grow by a label at each
+/// step would make one long chain.
 inline constexpr unsigned kMaxChainedPointers = 3;
 
-/// Where the names of one message, and all their ancestors, stand in it: an open-addressing table
-/// of (hash, offset). No copies of names: candidates are compared in the message itself.
+/// Places of the names of one message, and of all their ancestors: an open-addressing table of
+/// (hash, offset). Names are not copied: candidates are compared in the message itself.
 ///
-/// Entries are never removed but by forget_from(), newest first, which with linear probing leaves
-/// exactly the table that was before. Occupancy is a bitmap, so that clearing costs 32 octets for
-/// an ordinary answer, whatever the entries' memory holds.
+/// Only forget_from() removes entries, newest first; with linear probing this restores the earlier
+/// table exactly. Occupancy is a bitmap, so that clearing costs 32 octets for an ordinary answer,
+/// whatever the entries' memory holds.
 class CompressionTable {
  public:
-  /// Empties the table; `message_limit` decides how much of it is used.
+  /// Empties the table; `message_limit` decides its number of slots.
   void clear(std::size_t message_limit) noexcept;
 
-  /// Where a name stands in the message.
+  /// Place of a name in the message.
   struct Place {
-    std::uint16_t offset = 0;  ///< 0 = not there
-    unsigned pointers = 0;     ///< that a reader follows from there to the name's end
+    std::uint16_t offset = 0;  ///< 0 = absent
+    unsigned pointers = 0;     ///< pointers that a reader follows from there to the name's end
   };
   template <NameCase kCase>
   [[nodiscard]] Place find(ByteView message, std::uint16_t hash, NameView name) const noexcept;
-  /// Enters a name known to be absent; `pointers` is at most kMaxChainedPointers. Without effect
-  /// when the table is loaded or a pointer cannot say `offset` (RFC 1035 §4.1.4: 14 bits).
+  /// Enters a name known to be absent; `pointers` is at most kMaxChainedPointers. No effect when
+  /// the table is full enough, or when `offset` exceeds a pointer's 14 bits (RFC 1035 §4.1.4).
   void enter(std::uint16_t hash, std::size_t offset, unsigned pointers) noexcept;
   /// Removes every name at `offset` or behind it.
   void forget_from(std::size_t offset) noexcept;
 
  private:
-  // A name that is written has at least one octet of its own and mostly ten of a record, so 16 KiB,
-  // all that pointers reach, hold about 1,200; an answer over UDP rarely has 100.
+  // A written name takes at least one octet of its own, and mostly ten more for a record. The 16
+  // KiB within reach of pointers therefore hold about 1,200 names; an answer over UDP rarely has
+  // 100.
   static constexpr std::size_t kMaxSlots = 2048;
   static constexpr std::size_t kFewSlots = 256;
-  static constexpr std::size_t kFewSlotsLimit = 4096;  // octets of a message that make do with few
-  static constexpr unsigned kMaxProbes = 64;           // bounds what chosen collisions can cost
+  static constexpr std::size_t kFewSlotsLimit = 4096;  // octets of a message with few slots
+  static constexpr unsigned kMaxProbes = 64;           // bounds the cost of chosen collisions
 
   static constexpr unsigned kOffsetBits = 14;
   static_assert(kMaxChainedPointers < 1U << (16 - kOffsetBits));
@@ -85,7 +86,7 @@ class CompressionTable {
   std::array<Entry, kMaxSlots> entries_;  // meaningful where occupied
 };
 
-// Inline from here on: one search is some 60 instructions, so calls would show.
+// Inline from here on: one search is some 60 instructions, so that calls would be measurable.
 
 namespace compression {
 
@@ -106,7 +107,7 @@ inline std::uint64_t load_short(const std::uint8_t* p, std::size_t octets) noexc
   return load<std::uint16_t>(p) | std::uint64_t{load<std::uint16_t>(p + octets - 2)} << 16;
 }
 
-/// Lower case of A-Z in all eight octets; others, length octets (≤ 63) included, stay.
+/// Lower case of A-Z in all eight octets; other octets, including length octets (≤ 63), stay.
 constexpr std::uint64_t fold(std::uint64_t word) noexcept {
   const std::uint64_t low = word & (kEachOctet * 0x7F);
   const std::uint64_t from_a = low + kEachOctet * (0x80 - 'A');    // bit 7: octet ≥ 'A'
@@ -122,9 +123,9 @@ bool same_word(std::uint64_t a, std::uint64_t b) noexcept {
   return a == b || fold(a) == fold(b);
 }
 
-/// `word` is folded roughly: setting bit 5 everywhere maps both cases of a letter to one value, and
-/// that other octets may meet costs a comparison at worst. The rotation brings what a product can
-/// only move upwards back down for the next one.
+/// `word` is folded roughly: setting bit 5 everywhere maps both cases of a letter to one value. A
+/// collision of other octets costs a comparison at worst. A product moves bits only upwards; the
+/// rotation moves them down for the next product.
 inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
   return std::rotl((hash ^ (word | kEachOctet * 0x20)) * 0x9E3779B97F4A7C15U, 32);
 }
@@ -160,7 +161,7 @@ template <NameCase kCase>
 bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
   while (true) {
     const std::uint8_t* theirs = message.data() + offset;
-    // Mostly all that is left stands in one piece: in the question, or behind the one pointer.
+    // The rest of the name is mostly contiguous: in the question, or behind the one pointer.
     if (offset + name.size() <= message.size() &&
         same_octets<kCase>(theirs, name.data(), name.size()))
       return true;

@@ -27,8 +27,8 @@ constexpr std::int32_t kRenewAge = 1800;
 constexpr std::size_t kShortestWithServer = kClientCookieOctets + 8;  // RFC 7873 §4
 constexpr std::size_t kLongestWithServer = kClientCookieOctets + 32;
 
-/// Seconds since the cookie was made; negative when from the future. RFC 9018 §4.3: RFC 1982
-/// arithmetic, so it goes on working when the 32 bits wrap in 2106.
+/// Seconds since the cookie was made; negative for a time in the future. RFC 9018 §4.3: RFC 1982
+/// arithmetic, which survives the wrap of the 32 bits in 2106.
 std::int32_t age_of(ByteView cookie, std::uint32_t now) noexcept {
   return static_cast<std::int32_t>(now - load_be32(&cookie[kTimeAt]));
 }
@@ -47,7 +47,7 @@ bool option_size_is_valid(std::size_t size) noexcept {
   return size == kClientCookieOctets || (size >= kShortestWithServer && size <= kLongestWithServer);
 }
 
-/// Version and size that we make; any other server cookie is not ours.
+/// Checks version and size; a server cookie with others is foreign.
 bool may_be_ours(ByteView cookie) noexcept {
   return cookie.size() == kCookieOctets && cookie[kVersionAt] == kVersion;
 }
@@ -70,7 +70,7 @@ Result<ServerCookies> ServerCookies::create(std::vector<CookieSecret> secrets) {
   if (mac == nullptr) return fail(Errc::kUnsupported, "OpenSSL does not offer SipHash");
   ServerCookies cookies;
   cookies.siphash_.reset(EVP_MAC_CTX_new(mac));
-  EVP_MAC_free(mac);  // the context keeps it
+  EVP_MAC_free(mac);  // the context keeps a reference
   std::size_t octets = kHashOctets;
   const OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &octets),
                                OSSL_PARAM_construct_end()};
@@ -104,14 +104,14 @@ void ServerCookies::put_hash(const CookieSecret& secret, ByteView cookie, const 
   const ByteView address = address_octets(client);
   EVP_MAC_CTX* hash = siphash_.get();
   std::size_t size = 0;
-  // Keying a SipHash state is cheaper than duplicating a keyed one, and allocates nothing.
+  // Keying a SipHash state is cheaper than duplicating a keyed state, and allocates nothing.
   PANDO_ASSERT(EVP_MAC_init(hash, secret.data(), secret.size(), nullptr) == 1 &&
                EVP_MAC_update(hash, cookie.data(), kHashAt) == 1 &&
                EVP_MAC_update(hash, address.data(), address.size()) == 1 &&
                EVP_MAC_final(hash, out, &size, kHashOctets) == 1 && size == kHashOctets);
 }
 
-/// Index of the secret that the cookie was made with, or secrets_.size().
+/// Index of the secret that made the cookie, or secrets_.size().
 std::size_t ServerCookies::secret_that_made(ByteView cookie, const IpAddress& client) {
   for (std::size_t i = 0; i < secrets_.size(); ++i) {
     std::uint8_t hash[kHashOctets];
@@ -121,7 +121,7 @@ std::size_t ServerCookies::secret_that_made(ByteView cookie, const IpAddress& cl
   return secrets_.size();
 }
 
-/// Completes a cookie whose client part is there already.
+/// Completes a cookie whose client part is set.
 void ServerCookies::make(const IpAddress& client, std::uint32_t now, std::uint8_t* cookie) {
   store_be32(cookie + kVersionAt, std::uint32_t{kVersion} << 24);  // reserved octets are 0
   store_be32(cookie + kTimeAt, now);

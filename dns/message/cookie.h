@@ -18,15 +18,15 @@ inline constexpr std::size_t kCookieOctets = 24;       // RFC 9018 §4: client c
 
 using CookieSecret = std::array<std::uint8_t, 16>;
 
-/// What a request's COOKIE option is (RFC 7873 §5.2).
+/// State of a request's COOKIE option (RFC 7873 §5.2).
 enum class CookieState : std::uint8_t {
-  kMalformed,   ///< answered with FORMERR (§5.2.2); there is no cookie to send back
-  kClientOnly,  ///< a client that has no cookie of ours yet (§5.2.3)
+  kMalformed,   ///< answered with FORMERR (§5.2.2); no cookie is sent back
+  kClientOnly,  ///< the client has no cookie of this server yet (§5.2.3)
   kInvalid,     ///< forged, too old or from another server (§5.2.4): treated like kClientOnly
-  kValid,       ///< the client is at the address it shows (§5.2.5)
+  kValid,       ///< the client is at its claimed address (§5.2.5)
 };
 
-/// The request's state and the option to answer with (unless kMalformed).
+/// The request's state, and the option for the answer (unless kMalformed).
 struct CookieReply {
   CookieState state = CookieState::kMalformed;
   std::array<std::uint8_t, kCookieOctets> option{};
@@ -37,11 +37,12 @@ struct CookieReply {
 /// One per thread: checking uses a hash state inside.
 class ServerCookies {
  public:
-  /// The first secret signs, all verify (RFC 9018 §5: roll-over). kInvalid when there is none.
+  /// The first secret signs, all verify (RFC 9018 §5: roll-over). kInvalid without a secret.
   static Result<ServerCookies> create(std::vector<CookieSecret> secrets);
 
-  /// Checks the data of a request's COOKIE option and gives the cookie to answer with: the same one
-  /// while it is young and made with the first secret, else a new one. `now`: seconds since 1970.
+  /// Checks the data of a request's COOKIE option and gives the cookie for the answer. A young
+  /// cookie made with the first secret is kept; otherwise a new one is made. `now`: seconds since
+  /// 1970.
   [[nodiscard]] CookieReply answer(ByteView option, const IpAddress& client, std::uint32_t now);
 
  private:

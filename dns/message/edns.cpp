@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kOptionHeaderOctets = 4;  // OPTION-CODE, OPTION-LENGTH
 
-/// Notes what options there are; false when one runs over the end.
+/// Records the present options; false when an option runs over the end.
 bool take_options(Edns& edns) noexcept {
   constexpr std::uint16_t kKnownCodes = 32;
   ByteView rest = edns.options;

@@ -17,30 +17,31 @@ inline constexpr std::uint16_t kOptionNsid = 3, kOptionExpire = 9, kOptionCookie
                                kOptionKeepalive = 11, kOptionPadding = 12, kOptionEde = 15,
                                kOptionZoneVersion = 19;
 
-/// EDNS(0) as it stands in a request (RFC 6891 §6.1).
+/// EDNS(0) of a request (RFC 6891 §6.1).
 struct Edns {
   std::uint16_t udp_payload = 512;
   std::uint8_t extended_rcode = 0;
   std::uint8_t version = 0;
   bool dnssec_ok = false;
   ByteView options;         ///< OPTION-CODE, OPTION-LENGTH, data ...; checked to be well formed
-  std::uint32_t codes = 0;  ///< which option codes below 32 there are, a bit each
+  std::uint32_t codes = 0;  ///< bit `code` is set for each present option code below 32
   ByteView cookie;          ///< data of the first COOKIE (RFC 7873 §5.2: others are ignored)
 
-  /// Whether there is an option `code`, which is one of the above.
+  /// True when the option `code`, one of the constants above, is present.
   [[nodiscard]] bool has(std::uint16_t code) const noexcept { return (codes >> code & 1U) != 0; }
 };
 
 /// Decodes an OPT record of `message`, its options in one pass. kInvalid when its owner is not the
 /// root or options overrun. A version above 0 is returned, not refused: its options may have any
-/// form and are not looked at.
+/// form and are not read.
 Result<Edns> read_opt(ByteView message, const MessageRecord& record);
 
-/// Finds the first option `code` in checked options; nullopt when absent. For codes that has() does
-/// not know, and for tests.
+/// Finds the first option `code` in checked options; nullopt when absent. For codes unknown to
+/// has(), and for tests.
 [[nodiscard]] std::optional<ByteView> find_option(ByteView options, std::uint16_t code) noexcept;
 
-/// INFO-CODEs of extended DNS errors (RFC 8914 §4, IANA registry) that a server like ours sends.
+/// INFO-CODEs of extended DNS errors (RFC 8914 §4, IANA registry) that an authoritative server
+/// sends.
 enum class ExtendedError : std::uint16_t {
   kOther = 0,
   kStaleAnswer = 3,
@@ -55,7 +56,7 @@ enum class ExtendedError : std::uint16_t {
   kInvalidQueryType = 30,
 };
 
-/// Composes the OPT record of a response (RFC 6891 §6.1.2) in memory of its own, without heap:
+/// Composes the OPT record of a response (RFC 6891 §6.1.2) in its own memory, without heap:
 ///   OptBuilder opt(1232, Rcode::kNoError, request.dnssec_ok);
 ///   opt.add_nsid("ns1"); writer.put_raw_additional(opt.record());
 /// An option that does not fit is left out; the record stays whole.
@@ -75,8 +76,8 @@ class OptBuilder {
   bool add_expire(std::uint32_t seconds) noexcept;                  ///< RFC 7314 §3.2
   /// RFC 9660 §2, TYPE 0: the serial of the zone whose name has `labels` labels (the root's 0).
   bool add_zone_version(std::uint8_t labels, Serial serial) noexcept;
-  /// RFC 7830 §3 and RFC 8467 §4.1: pads so that a message which has `size_without_opt` octets
-  /// before this record becomes a multiple of `block` octets. Must be the last option.
+  /// RFC 7830 §3 and RFC 8467 §4.1: pads a message of `size_without_opt` octets before this record
+  /// to a multiple of `block` octets. Must be the last option.
   bool add_padding(std::size_t size_without_opt, std::size_t block = 468) noexcept;
 
   /// The whole record in wire form; valid while the builder lives.

@@ -13,8 +13,8 @@ namespace pando::dns {
 inline constexpr std::size_t kHeaderOctets = 12;         // RFC 1035 §4.1.1
 inline constexpr std::size_t kMaxMessageOctets = 65535;  // RFC 1035 §4.2.2
 
-/// The fixed header (RFC 1035 §4.1.1, AD and CD from RFC 4035 §3.1.6). The Z bit is not shown: it
-/// is ignored when read and written as 0.
+/// The fixed header (RFC 1035 §4.1.1, AD and CD from RFC 4035 §3.1.6). The Z bit is absent: reading
+/// ignores it, and writing sets it to 0.
 struct Header {
   std::uint16_t id = 0;
   bool qr = false;
@@ -24,7 +24,7 @@ struct Header {
   std::uint16_t qdcount = 0, ancount = 0, nscount = 0, arcount = 0;
 };
 
-/// Decodes the header at the start of `message`; kTruncated when it is shorter than 12 octets.
+/// Decodes the header at the start of `message`; kTruncated for a message shorter than 12 octets.
 Result<Header> read_header(ByteView message);
 
 /// Encodes `header` to the first twelve octets at `out`, counts included.

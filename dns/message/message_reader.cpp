@@ -19,7 +19,7 @@ Result<Header> MessageReader::header() {
   return header;
 }
 
-// Results are built in place: a name is 256 octets, which are not to be copied from hand to hand.
+// Results are built in place: a name has 256 octets, too many to copy at each return.
 
 Result<Question> MessageReader::question() {
   std::size_t at = at_;

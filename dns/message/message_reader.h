@@ -11,7 +11,7 @@
 
 namespace pando::dns {
 
-/// One record of a message; RDATA is still where it was and may hold compressed names: use
+/// One record of a message. RDATA stays in the message and may hold compressed names: use
 /// decompress_rdata(). `rdata_offset + rdata_length` is inside the message.
 struct MessageRecord {
   Name owner;
@@ -24,8 +24,8 @@ struct MessageRecord {
 };
 
 /// Walks a message front to back; never reads outside it, never loops (RFC 1035 §4.1.4: pointers
-/// must go backwards here). Each step succeeds or leaves the reader where it was. How many
-/// questions and records there are is for the caller to take from the header.
+/// must go backwards here). Each step succeeds or leaves the reader's position unchanged. The
+/// caller takes the numbers of questions and records from the header.
 class MessageReader {
  public:
   explicit MessageReader(ByteView message) noexcept : message_(message) {}
@@ -43,7 +43,7 @@ class MessageReader {
   std::size_t at_ = 0;
 };
 
-/// Reads a possibly compressed name at `at`, which is moved behind it (RFC 1035 §4.1.4).
+/// Reads a possibly compressed name at `at` and moves `at` behind the name (RFC 1035 §4.1.4).
 Result<Name> read_name(ByteView message, std::size_t& at);
 
 }  // namespace pando::dns

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::size_t kRecordFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
 
-/// Goes over names and records of a message of our own, noting where pointers stand.
+/// Walks the names and records of a message made by MessageWriter and collects the places of its
+/// pointers.
 class PointerScan {
  public:
   PointerScan(ByteView message, std::size_t start) : message_(message), at_(start) {}

@@ -9,41 +9,42 @@
 
 namespace pando::dns {
 
-/// Where RRsets of the additional section end in a message being written, in order: what a template
-/// may be cut to.
+/// Ends of the additional section's RRsets in a message being written, in order. A template may be
+/// cut at these ends.
 struct RRsetEnd {
-  std::uint16_t size;     ///< octets of the message up to there
-  std::uint16_t records;  ///< of the additional section up to there
+  std::uint16_t size;     ///< octets of the message up to this end
+  std::uint16_t records;  ///< records of the additional section up to this end
 };
 
-/// Authority and additional section of a message, to be put behind other questions whose name ends
-/// with the name of the question it was written for. Every compression pointer in it leads to that
-/// name or to something behind it, which stand at the same distance from the question's end in each
-/// message: so they all move by one number (RFC 1035 §4.1.4).
+/// Authority and additional section of a message, reusable behind other questions whose name ends
+/// with the original question's name. Every compression pointer in the template leads to that name
+/// or to a place behind it. Those places have the same distance from the question's end in each
+/// message, so that all pointers move by one number (RFC 1035 §4.1.4).
 class MessageTemplate {
  public:
-  /// Larger messages make no template: they would mostly not fit anyway.
+  /// Larger messages give no template, since they would mostly not fit.
   static constexpr std::size_t kMaxOctets = 1400;
 
-  /// From a finished message with one question, an empty answer section, and in the others only
-  /// types without names in the RDATA that may be compressed, save NS. `ends` as they were while it
-  /// was written, the first of them being the end of the authority section; those up to number
-  /// `required` may not be left out. Nullopt when it is too large or of another form.
+  /// Makes a template from a finished message with one question and an empty answer section. The
+  /// other sections may have only types without compressible names in the RDATA, and NS.
+  /// `ends` are the ends noted while the message was written; the first is the end of the authority
+  /// section. Those up to number `required` may not be left out. Nullopt when the message is too
+  /// large or of another form.
   static std::optional<MessageTemplate> from(ByteView message, std::span<const RRsetEnd> ends,
                                              std::size_t required);
 
   enum class Put : std::uint8_t {
     kNothing,    ///< not even the authority section fits
-    kTruncated,  ///< a required RRset did not fit: TC is due
+    kTruncated,  ///< a required RRset did not fit: set TC
     kComplete,
   };
-  /// Puts everything, or without the last additional RRsets when those do not fit. The writer has
-  /// only a question yet.
+  /// Puts everything, or leaves out the last additional RRsets when they do not fit. The writer
+  /// must hold only a question.
   Put put(MessageWriter& writer) const noexcept;
 
  private:
   Bytes body_;                           // behind the question
-  std::vector<std::uint16_t> pointers_;  // where in it, ascending
+  std::vector<std::uint16_t> pointers_;  // their places in body_, ascending
   std::vector<RRsetEnd> ends_;           // sizes from the body's start; never empty
   std::size_t required_ = 0;
   std::uint16_t question_name_octets_ = 0;

@@ -12,12 +12,12 @@ constexpr std::size_t kMaxPointerOffset = 0x3FFF;
 constexpr std::size_t kFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
 constexpr detail::CompressibleNames kNoNames = {0, 0};
 
-/// 0 when no pointer reaches there.
+/// A pointer to `offset`; 0 when no pointer reaches that far.
 std::uint16_t pointer_to(std::size_t offset) noexcept {
   return offset > kMaxPointerOffset ? 0 : static_cast<std::uint16_t>(kPointerBits | offset);
 }
 
-/// memcpy with the commonest sizes of RDATA in line.
+/// memcpy with the commonest RDATA sizes inline.
 void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
   switch (octets.size()) {
     case 0:
@@ -35,16 +35,16 @@ void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
 
 }  // namespace
 
-/// How far a name is in the message already.
+/// Result of searching a name in the message.
 struct MessageWriter::Search {
   struct NewName {
     std::uint16_t hash;
     std::uint8_t at;  // in the name searched
   };
-  std::array<NewName, kMaxLabels> fresh;  // the name and its ancestors that are not there
+  std::array<NewName, kMaxLabels> fresh;  // name and ancestors that the message lacks
   std::size_t fresh_count = 0;
   std::size_t literal = 0;       // octets of labels that have to be written
-  CompressionTable::Place rest;  // of what follows them; offset 0 = the root
+  CompressionTable::Place rest;  // place of the remaining name; offset 0 = the root
 };
 
 MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept
@@ -73,7 +73,7 @@ bool MessageWriter::put_question(NameView name, RRType type, RRClass rr_class) n
 
 void MessageWriter::roll_back(const Mark& mark) noexcept {
   if (table_ready_ && size_ != mark.size) table_.forget_from(mark.size);
-  if (mark.size == kHeaderOctets) {  // the next question takes the place of this one
+  if (mark.size == kHeaderOctets) {  // the next question will replace this one
     question_size_ = 0;
     table_ready_ = false;
   }
@@ -136,7 +136,7 @@ MessageWriter::Record MessageWriter::begin_record(Section section, const RRsetHe
           {}};
 }
 
-/// The commonest: a pointer, and RDATA as it is.
+/// The commonest case: a pointer, and RDATA without change.
 bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
   const std::size_t length = prefix.size() + rdata.size();
   if (!fits(2 + kFixedOctets + length) || *record.count == 0xFFFF) return false;
@@ -168,7 +168,7 @@ bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
   return true;
 }
 
-/// RDATA that has names which may be compressed.
+/// Writes RDATA with names that may be compressed.
 bool MessageWriter::put_rdata_names(Record& record, ByteView rdata) noexcept {
   bool fitted = true;
   for_each_compressible_field(record.names, rdata, [&](ByteView field, bool is_name) {
@@ -193,8 +193,8 @@ bool MessageWriter::put_pointer(std::uint16_t pointer) noexcept {
   return true;
 }
 
-/// Set when `name` is part of the question's name in the message. Addresses are compared as
-/// numbers, since they mostly have nothing to do with each other.
+/// Place of `name` when it is part of the question's name in the message. Addresses are compared as
+/// numbers, since the two names are mostly unrelated objects.
 NamePlace MessageWriter::place_in_question(NameView name) const noexcept {
   NamePlace place;
   const auto distance = reinterpret_cast<std::uintptr_t>(name.data()) -
@@ -204,7 +204,7 @@ NamePlace MessageWriter::place_in_question(NameView name) const noexcept {
   return place;
 }
 
-/// Writes a name, `place` saying where.
+/// Writes a name and stores its place in `place`.
 bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
   if (name.is_root()) return put_octets(name.bytes());
   if (!table_ready_) prepare_table();
@@ -227,7 +227,7 @@ bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
   return true;
 }
 
-/// Puts the table into use: it then knows the question's name and all ancestors of it.
+/// Prepares the table, which then has the question's name and all its ancestors.
 void MessageWriter::prepare_table() noexcept {
   table_.clear(static_cast<std::size_t>(std::max<std::ptrdiff_t>(limit_, 0)));
   table_ready_ = true;
@@ -235,8 +235,8 @@ void MessageWriter::prepare_table() noexcept {
     table_.enter(compression_hash(name), static_cast<std::size_t>(name.data() - space_.data()), 0);
 }
 
-/// Looks for the name, then for each ancestor, until one is there or the root is reached. Labels
-/// are not put in front of a name that ends with as many pointers as may be.
+/// Searches the name, then each ancestor, until one is found or the root is reached. Labels are
+/// never put in front of a name that already ends with the most pointers allowed.
 template <NameCase kCase>
 inline void MessageWriter::search_name(NameView name, Search& search) const noexcept {
   const ByteView message = space_.first(size_);
@@ -256,7 +256,7 @@ inline void MessageWriter::search_name(NameView name, Search& search) const noex
   search.literal = static_cast<std::size_t>(p - name.data());
 }
 
-/// Enters the names that a search missed, which are about to be written at size_.
+/// Enters the names that a search missed; the caller writes them at size_ next.
 inline void MessageWriter::enter_names(const Search& search) noexcept {
   const unsigned pointers = search.rest.offset == 0 ? 0 : search.rest.pointers + 1;
   for (std::size_t i = 0; i < search.fresh_count; ++i)

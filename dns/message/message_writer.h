@@ -17,9 +17,9 @@ namespace pando::dns {
 
 enum class Section : std::uint8_t { kAnswer, kAuthority, kAdditional };
 
-/// Where a name stands in a message being written, for writing it again without a search. Belongs
-/// to one writer, and ends when that rolls back to before the name. Unset when no pointer reaches
-/// it.
+/// Place of a name in a message being written, for writing the name again without a search. A place
+/// belongs to one writer and ends when the writer rolls back to before the name. Unset when no
+/// pointer reaches the name.
 class NamePlace {
  public:
   [[nodiscard]] explicit operator bool() const noexcept { return pointer_ != 0; }
@@ -29,37 +29,37 @@ class NamePlace {
   std::uint16_t pointer_ = 0;
 };
 
-/// What the records of one RRset share.
+/// The common fields of one RRset's records.
 struct RRsetHead {
   NameView owner;
   RRType type{};
   RRClass rr_class = RRClass::kIN;
   Ttl ttl{};
-  /// Stands before each RDATA, which is then taken as it is (the store keeps RRSIGs without "type
-  /// covered").
+  /// Written before each RDATA, which is then not searched for names (the store keeps RRSIGs
+  /// without "type covered").
   ByteView prefix{};
-  /// Set: `owner` is not looked at.
+  /// A set place replaces `owner`, which is then not read.
   NamePlace owner_place{};
 };
 
 /// Builds one message in caller's memory: no heap, no exceptions. Every name is compressed wherever
-/// RFC 3597 §4 lets it: owners, and RDATA of the RFC 1035 types. A name compressed against an
-/// earlier one shows that one's case (RFC 4343 §4.1), unless keep_case() was called. The writer
-/// knows nothing of the store: it is given names and uncompressed, checked RDATA, none of them
-/// inside `space`.
+/// RFC 3597 §4 permits: owners, and RDATA of the RFC 1035 types. A name compressed against an
+/// earlier one shows the earlier one's case (RFC 4343 §4.1), unless keep_case() was called.
+/// The writer is independent of the store: its inputs are names and uncompressed, checked RDATA,
+/// none of them inside `space`.
 class MessageWriter {
  public:
-  /// `space` is at least 12 octets; `limit` ≤ space.size() is the largest message to build and may
-  /// be lowered by reserve() for the OPT and TSIG records to come.
+  /// `space` is at least 12 octets; `limit` ≤ space.size() is the largest message to build.
+  /// reserve() may lower the limit for the OPT and TSIG records to come.
   MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept;
 
   void put_header(const Header& header) noexcept;  ///< first call; counts come from finish()
-  /// From here on a name is compressed only against one of the same spelling (RFC 5936 §3.4).
+  /// Compresses later names only against names of the same spelling (RFC 5936 §3.4).
   void keep_case() noexcept { name_case_ = NameCase::kKept; }
   [[nodiscard]] bool put_question(NameView name, RRType type, RRClass rr_class) noexcept;
 
-  /// The first question's name as it stands in the message. As an owner, this view or an ancestor()
-  /// of it costs no search: it is recognised by its address. The root when there is no question.
+  /// The first question's name inside the message. As an owner, this view or an ancestor() of it
+  /// costs no search: the writer recognises its address. The root without a question.
   [[nodiscard]] NameView question_name() const noexcept {
     return question_size_ == 0 ? NameView()
                                : NameView(space_.data() + kHeaderOctets, question_size_);
@@ -71,19 +71,20 @@ class MessageWriter {
     std::array<std::uint16_t, 4> counts;
   };
   [[nodiscard]] Mark mark() const noexcept { return {size_, counts_}; }
-  /// Message and compression table are as they were at `mark`.
+  /// Restores message and compression table to their state at `mark`.
   void roll_back(const Mark& mark) noexcept;
 
-  /// Appends one record; false when it does not fit (the message is then as it was). For `prefix`
+  /// Appends one record; false when it does not fit (the message is then unchanged). For `prefix`
   /// see RRsetHead.
   [[nodiscard]] bool put_record(Section section, NameView owner, RRType type, RRClass rr_class,
                                 std::uint32_t ttl, ByteView rdata, ByteView prefix = {}) noexcept;
 
   /// Appends all records of one RRset or none (false). `each_rdata(visit)` calls `visit(rdata)` for
-  /// each RDATA. The owner is searched once at most: from the second record on it is a pointer, and
-  /// head.owner_place is then set for further RRsets of the owner. `targets[i]` gets the place of
-  /// the name that ends the i-th RDATA, when its type has one that is compressed (NS, MX, CNAME,
-  /// PTR): those are the owners in the additional section.
+  /// each RDATA.
+  /// The owner is searched once at most: from the second record on it is a pointer.
+  /// head.owner_place is then set for further RRsets of the owner.
+  /// `targets[i]` gets the place of the name at the end of the i-th RDATA, if its type compresses
+  /// one (NS, MX, CNAME, PTR). Those names are the owners in the additional section.
   template <class EachRdata>
   [[nodiscard]] bool put_rrset(Section section, RRsetHead& head, EachRdata&& each_rdata,
                                std::span<NamePlace> targets = {}) noexcept {
@@ -102,7 +103,7 @@ class MessageWriter {
     return fitted;
   }
 
-  /// The same for an RRset whose places are not wanted.
+  /// put_rrset() for callers that need no places.
   template <class EachRdata>
   [[nodiscard]] bool put_rrset(Section section, NameView owner, RRType type, RRClass rr_class,
                                Ttl ttl, EachRdata&& each_rdata, ByteView prefix = {}) noexcept {
@@ -110,12 +111,13 @@ class MessageWriter {
     return put_rrset(section, head, std::forward<EachRdata>(each_rdata));
   }
 
-  /// Appends octets as they are (OPT, TSIG) and counts one additional record.
+  /// Appends octets unchanged (OPT, TSIG) and counts one additional record.
   [[nodiscard]] bool put_raw_additional(ByteView record) noexcept;
 
-  /// Appends authority and additional records as they are, but for the compression pointers at
-  /// `pointers` in `records` (ascending, some perhaps behind its end), to which `shift` is added.
-  /// False when they do not fit. No names are written behind them: their names are not known here.
+  /// Appends authority and additional records unchanged, except the compression pointers at
+  /// `pointers` in `records`, to which `shift` is added. `pointers` ascend and may continue behind
+  /// the end of `records`. False when the records do not fit. No names may be written behind them:
+  /// the table lacks their names.
   [[nodiscard]] bool put_sections(ByteView records, std::span<const std::uint16_t> pointers,
                                   std::size_t shift, std::uint16_t authority,
                                   std::uint16_t additional) noexcept;
@@ -129,7 +131,7 @@ class MessageWriter {
   [[nodiscard]] std::uint16_t count(Section section) const noexcept {
     return counts_[1 + static_cast<std::size_t>(section)];
   }
-  void set_rcode(Rcode rcode) noexcept;  ///< the lower four bits: OptBuilder has the others
+  void set_rcode(Rcode rcode) noexcept;  ///< the lower four bits; OptBuilder has the others
   void set_tc() noexcept { space_[2] |= 0x02; }
   void set_aa(bool aa) noexcept {
     space_[2] = static_cast<std::uint8_t>((space_[2] & ~0x04) | (aa ? 0x04 : 0));
@@ -141,7 +143,7 @@ class MessageWriter {
   ByteView finish() noexcept;
 
  private:
-  /// An RRset's records as they are written one after the other.
+  /// State of writing one RRset's records.
   struct Record {
     NameView owner;
     std::uint16_t* count;  // of the section
@@ -153,7 +155,7 @@ class MessageWriter {
 
   [[nodiscard]] bool fits(std::size_t octets) const noexcept {
     return static_cast<std::ptrdiff_t>(size_ + octets) <=
-           limit_;  // reserve() may leave less than 0
+           limit_;  // may become negative by reserve()
   }
   Record begin_record(Section section, const RRsetHead& head) noexcept;
   bool append_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
@@ -178,7 +180,7 @@ class MessageWriter {
   std::size_t size_ = kHeaderOctets;
   std::uint16_t question_size_ = 0;  // of the first question's name, which is at offset 12
   NameCase name_case_ = NameCase::kIgnored;
-  bool table_ready_ = false;  // an answer that only repeats QNAME never needs the table
+  bool table_ready_ = false;  // an answer that only repeats QNAME needs no table
   std::array<std::uint16_t, 4> counts_{};
   CompressionTable table_;
 };

@@ -13,7 +13,7 @@ namespace pando::dns {
 
 namespace {
 
-/// Adds the field's name to what its codec said.
+/// Adds the field's name to the error of its codec.
 tl::unexpected<Error> name_field(const Field& field, Status& status) {
   return fail(status.error().code, "{}: {}", field.name, status.error().text);
 }
@@ -38,7 +38,7 @@ Status expand_field(WireReader& wire, Bytes& out) {
   return {};
 }
 
-/// `wire.data` is the message up to the end of the RDATA, so that nothing is read behind it.
+/// `wire.data` is the message up to the end of the RDATA, so that no read goes behind it.
 Status expand_fields(const RdataDescriptor& descriptor, WireReader wire, Bytes& out) {
   for (const Field& field : descriptor.fields()) {
     const std::size_t start = wire.at;
@@ -78,7 +78,7 @@ Status read_any_form(RRType type, TextReader& text) {
   if (first != nullptr && !first->quoted && first->text == "\\#") {
     text.step();
     if (auto status = read_generic(text); !status) return status;
-    // RFC 3597 §5: the data of a known type must be right for it in this form too.
+    // RFC 3597 §5: the data of a known type must be valid in this form too.
     return descriptor == nullptr ? Status() : check_fields(*descriptor, text.written());
   }
   if (descriptor == nullptr) return fail(Errc::kInvalid, "must be in the form \\# LENGTH HEX");
@@ -107,15 +107,15 @@ int compare_sizes(ByteView a, ByteView b) noexcept {
   return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
 }
 
-/// Walks RDATA in stretches that are either folded (names of the old types) or not. What lies
-/// behind a damaged field is one stretch that is not. The stretches follow from this RDATA alone,
-/// so the order is that of a key which each RDATA has by itself, and holds for damaged ones too.
+/// Walks RDATA in stretches that are either folded (names of the old types) or not. The octets
+/// behind a damaged field are one stretch without folding. The stretches depend on this RDATA
+/// alone, so that each RDATA has its own sort key and the order also holds for damaged ones.
 class Stretches {
  public:
   Stretches(const RdataDescriptor& descriptor, ByteView rdata)
       : fields_(descriptor.fields()), wire_{rdata} {}
 
-  /// Moves to the stretch that has the octet at `at`, which is inside of the RDATA.
+  /// Moves to the stretch with the octet at `at`, which must be inside of the RDATA.
   void reach(std::size_t at) noexcept {
     while (end_ <= at) next();
   }
@@ -157,7 +157,7 @@ int compare_octets(ByteView a, ByteView b) noexcept {
   return difference != 0 ? difference : compare_sizes(a, b);
 }
 
-/// Splits RDATA text: blanks, line ends and parentheses part words, ';' starts a comment.
+/// Splits RDATA text: blanks, line ends and parentheses separate words, ';' starts a comment.
 class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}

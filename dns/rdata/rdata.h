@@ -17,7 +17,7 @@ namespace pando::dns {
 /// Longest RDATA on the wire (RFC 1035 §3.2.1: RDLENGTH is 16 bits).
 inline constexpr std::size_t kMaxRdataOctets = 65535;
 
-/// RDATA length in octets when every RDATA of the type has the same (A 4, AAAA 16, EUI48 6 ...),
+/// RDATA length in octets for types whose RDATA always has one length (A 4, AAAA 16, EUI48 6 ...),
 /// else 0. The store leaves out lengths for these types.
 [[nodiscard]] constexpr std::size_t fixed_rdata_length(RRType type) noexcept {
   switch (type) {
@@ -51,10 +51,10 @@ Status check_rdata(RRType type, ByteView rdata);
 Status decompress_rdata(RRType type, ByteView message, std::size_t offset, std::size_t length,
                         Bytes& out);
 
-/// One word of a zone file or of an nsupdate-like text: escapes are still in it. An unescaped quote
-/// ends a word and begins a quoted one, as in BIND: `a="b c"d` is `a=`, quoted `b c`, `d`. The
-/// views point into one text, so that SVCB can tell `alpn="h2"` (RFC 9460 §2.1) from `alpn= "h2"`:
-/// in the first the quoted word starts one octet behind the end of the other.
+/// One word of a zone file or of an nsupdate-like text, with its escapes. An unescaped quote ends a
+/// word and begins a quoted one, as in BIND: `a="b c"d` is `a=`, quoted `b c`, `d`.
+/// The views point into one text, so that SVCB can distinguish `alpn="h2"` (RFC 9460 §2.1) from
+/// `alpn= "h2"`. In the first the quoted word starts one octet behind the end of the other.
 struct Token {
   std::string_view text;  ///< without the quotes
   bool quoted = false;
@@ -67,13 +67,13 @@ Status rdata_from_text(RRType type, std::span<const Token> tokens, NameView orig
 /// Splits one line of RDATA text into tokens and reads it; for tests and tools.
 Status rdata_from_text(RRType type, std::string_view text, NameView origin, Bytes& out);
 
-/// Presentation format of checked, uncompressed wire RDATA (names absolute). Unknown types come out
-/// in RFC 3597 form; so does RDATA that does not fit its type.
+/// Presentation format of checked, uncompressed wire RDATA (names absolute). Unknown types, and
+/// RDATA invalid for its type, are printed in RFC 3597 form.
 [[nodiscard]] std::string rdata_to_text(RRType type, ByteView rdata);
 
 namespace detail {
 
-/// `names` compressible names behind `prefix` octets; what follows them is plain.
+/// `names` compressible names behind `prefix` octets; the rest has no names.
 struct CompressibleNames {
   std::uint8_t prefix;
   std::uint8_t names;
@@ -104,7 +104,7 @@ constexpr CompressibleNames compressible_names(RRType type) noexcept {
   return value < kCompressibleNames.size() ? kCompressibleNames[value] : CompressibleNames{0, 0};
 }
 
-/// Offset of the name that additional_name() gives; kNoTarget for types without one.
+/// Offset of the name for additional_name(); kNoTarget for types without such a name.
 inline constexpr std::uint8_t kNoTarget = 255;
 constexpr std::uint8_t target_offset(RRType type) noexcept {
   switch (type) {
@@ -137,10 +137,10 @@ constexpr std::uint8_t target_offset(RRType type) noexcept {
 
 }  // namespace detail
 
-/// Where the compressible domain names are (RFC 3597 §4: only the types of RFC 1035).
-/// Calls `field(octets, is_name)` for each stretch in wire order, none of them empty; used by
-/// MessageWriter. Expects RDATA that passed check_rdata, but never reads outside of it: what is no
-/// name is passed on as plain octets.
+/// Visits the compressible domain names (RFC 3597 §4: only the types of RFC 1035). Calls
+/// `field(octets, is_name)` for each stretch in wire order, none of them empty; used by
+/// MessageWriter. The RDATA must have passed check_rdata, but no read ever goes outside of it: an
+/// invalid name is passed as plain octets.
 template <class Field>
 void for_each_compressible_field(detail::CompressibleNames places, ByteView rdata, Field&& field) {
   if (places.prefix >= rdata.size()) places.names = 0;
@@ -163,16 +163,16 @@ void for_each_compressible_field(RRType type, ByteView rdata, Field&& field) {
 }
 
 /// Canonical RDATA order (RFC 4034 §6.3) after canonical form (§6.2: names of the listed types in
-/// lower case). Duplicate records are those that compare equal.
+/// lower case). Equal RDATA means duplicate records.
 [[nodiscard]] int compare_rdata_canonical(RRType type, ByteView a, ByteView b) noexcept;
 
 /// Appends RDATA in canonical form (RFC 4034 §6.2 with RFC 6840 §5.1): names of the listed types in
-/// lower case, all else as it is.
+/// lower case, all other octets unchanged.
 void append_rdata_canonical(RRType type, ByteView rdata, Bytes& out);
 
 /// The name whose addresses belong in the additional section (RFC 1035 §3.3.9, §3.3.11, RFC 2782,
-/// RFC 9460 §4.1): NS, MX, SRV, ... targets. False when the type has none, and for the root, which
-/// stands for "no service" (RFC 7505 §3, RFC 2782) or for the owner itself (RFC 9460 §2.5).
+/// RFC 9460 §4.1): NS, MX, SRV, ... targets. False for types without such a name, and for the root.
+/// The root means "no service" (RFC 7505 §3, RFC 2782) or the owner itself (RFC 9460 §2.5).
 [[nodiscard]] inline bool additional_name(RRType type, ByteView rdata, NameView& name) noexcept {
   const std::size_t offset = detail::target_offset(type);
   if (offset == detail::kNoTarget || rdata.size() <= offset) return false;

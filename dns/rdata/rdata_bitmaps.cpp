@@ -21,7 +21,7 @@ bool has_bit(ByteView bitmap, std::size_t bit) noexcept {
   return (bitmap[bit / 8] & (0x80U >> (bit % 8))) != 0;
 }
 
-/// One window of types and how many of its octets are in use.
+/// One window of types and the number of its octets in use.
 struct Window {
   std::array<std::uint8_t, kMaxWindowOctets> bits{};
   std::size_t used = 0;
@@ -51,8 +51,8 @@ void append_windows(std::vector<std::uint16_t>& types, Bytes& out) {
 }
 
 Status read_type_bitmap_or_empty(TextReader& text) {
-  Window first;                      // nearly all types there are
-  std::vector<std::uint16_t> later;  // stays empty, hence without heap, in nearly all zones
+  Window first;                      // holds nearly all existing types
+  std::vector<std::uint16_t> later;  // empty, hence without heap, in nearly all zones
   while (!text.at_end()) {
     auto word = text.word();
     if (!word) return pass(word);
@@ -133,7 +133,7 @@ Status read_nxt_bitmap(TextReader& text) {
   return {};
 }
 
-/// RFC 2535 §5.2: bit 0 announces a format that was never defined.
+/// RFC 2535 §5.2: bit 0 announces a format that was never defined, so that bit is refused.
 Status check_nxt_bitmap(WireReader& wire) {
   const ByteView bitmap = wire.rest();
   if (bitmap.empty()) return {};

@@ -52,14 +52,14 @@ Status check_key_data(WireReader& wire) {
   return wire.skip_rest(says_no_key(wire.octet(0)) ? 0 : 1);
 }
 
-/// RFC 4025 §2.4: algorithm 0, the third octet, says that there is no key.
+/// RFC 4025 §2.4: algorithm 0, the third octet, means that no key follows.
 Status read_ipsec_key(TextReader& text) {
   return read_base64_rest(text, text.written()[2] == 0 ? 0 : 1);
 }
 
 Status check_ipsec_key(WireReader& wire) { return wire.skip_rest(wire.octet(2) == 0 ? 0 : 1); }
 
-/// Octets of a digest of a known type; 0 for other types, which may have any.
+/// Octets of a digest of a known type; 0 for other types, whose digest may have any length.
 std::size_t digest_octets(std::uint8_t type) noexcept {
   switch (type) {
     case 1:
@@ -89,7 +89,7 @@ Status check_zonemd_digest(WireReader& wire) {
   return wire.skip_rest(1);
 }
 
-/// Reads hex and then applies the wire check, which knows the lengths.
+/// Reads hex and then applies the wire check, which has the valid lengths.
 template <Status (*check)(WireReader&)>
 Status read_checked_hex(TextReader& text) {
   const std::size_t at = text.written().size();

@@ -12,11 +12,11 @@
 #include "dns/rdata/rdata.h"
 #include "dns/types.h"
 
-/// The inside of the RDATA codec: what a field of an RDATA layout can do, and the fields there are.
-/// A record type is a row of fields (rdata_table.cpp); whoever needs a new form adds a field here.
+/// Internals of the RDATA codec: the interface of a field, and all fields. A record type is a row
+/// of fields (rdata_table.cpp); a new form needs a new field here.
 namespace pando::dns {
 
-/// Walks the RDATA of one record, `data[start, data.size())`; before `start` may be the message.
+/// Walks the RDATA of one record, `data[start, data.size())`; the message may lie before `start`.
 struct WireReader {
   ByteView data;
   std::size_t start = 0;
@@ -24,7 +24,7 @@ struct WireReader {
 
   [[nodiscard]] std::size_t left() const noexcept { return data.size() - at; }
   [[nodiscard]] ByteView rest() const noexcept { return data.subspan(at); }
-  /// The octet at `offset` of the RDATA, for fields whose form depends on one before them.
+  /// The octet at `offset` of the RDATA, for fields whose form depends on an earlier octet.
   [[nodiscard]] std::uint8_t octet(std::size_t offset) const noexcept {
     return data[start + offset];
   }
@@ -61,7 +61,7 @@ class TextReader {
   void step() noexcept { ++at_; }
   [[nodiscard]] NameView origin() const noexcept { return origin_; }
   [[nodiscard]] Bytes& out() noexcept { return out_; }
-  /// What has been collected of this RDATA so far.
+  /// The octets of this RDATA collected so far.
   [[nodiscard]] ByteView written() const noexcept { return ByteView(out_).subspan(start_); }
 
  private:
@@ -72,24 +72,24 @@ class TextReader {
   std::size_t start_;
 };
 
-/// What a kind of field can do.
+/// The operations of one kind of field.
 struct FieldCodec {
-  /// Reads it in presentation format and appends its wire form. The text's end is no error of a
-  /// field that takes "the rest" and may be empty.
+  /// Reads the presentation format and appends the wire form. A field that takes "the rest" and may
+  /// be empty accepts the end of the text.
   Status (*read)(TextReader& text);
-  /// Checks it on the wire and moves behind it.
+  /// Checks the wire form and moves behind it.
   Status (*check)(WireReader& wire);
-  /// Appends checked octets in presentation format; false when there is none for them, so that the
-  /// whole RDATA has to be shown in the form of RFC 3597 §5.
+  /// Appends checked octets in presentation format. False when they have none: the whole RDATA is
+  /// then printed in the form of RFC 3597 §5.
   bool (*print)(WireReader& wire, std::string& text);
 };
 
-/// How the domain name in a field is treated (RFC 3597 §4, RFC 4034 §6.2 with RFC 6840 §5.1).
+/// Treatment of the domain name in a field (RFC 3597 §4, RFC 4034 §6.2 with RFC 6840 §5.1).
 enum class NameRule : std::uint8_t {
   kPlain,     ///< never compressed, case kept; also for fields that hold no name
   kFold,      ///< never compressed, lower case in canonical form
   kExpand,    ///< may arrive compressed, lower case in canonical form
-  kCompress,  ///< compressed when sent, may arrive so, lower case in canonical form
+  kCompress,  ///< compressed when sent, may arrive compressed, lower case in canonical form
 };
 
 struct Field {
@@ -106,9 +106,9 @@ struct RdataDescriptor {
   static constexpr std::size_t kMaxFields = 9;  // RRSIG
   RRType type;
   std::array<Field, kMaxFields> slots{};
-  /// Some name of it may arrive compressed (RFC 3597 §4).
+  /// True if a name in the RDATA may arrive compressed (RFC 3597 §4).
   bool expands = false;
-  /// Some name of it is in lower case in canonical form (RFC 4034 §6.2).
+  /// True if canonical form has a name in lower case (RFC 4034 §6.2).
   bool folds = false;
   std::uint8_t count = 0;
 
@@ -120,7 +120,7 @@ struct RdataDescriptor {
 /// All rows, for tests that walk every type.
 [[nodiscard]] std::span<const RdataDescriptor> all_descriptors() noexcept;
 
-/// The kinds of field. Next to each: who has it.
+/// The kinds of field, each with the types that use it.
 namespace field {
 
 // rdata_numbers.cpp
@@ -130,7 +130,7 @@ extern const FieldCodec kTime;           // RRSIG: YYYYMMDDHHMMSS (RFC 4034 §3.
 extern const FieldCodec kZero16;         // RKEY's flags
 extern const FieldCodec kType;           // RRSIG, DSYNC: mnemonic of a type
 extern const FieldCodec kAlgorithm;      // DNSSEC algorithm, printed as a number
-extern const FieldCodec kAlgorithmName;  // CERT: the same, printed as a mnemonic
+extern const FieldCodec kAlgorithmName;  // CERT: the algorithm printed as a mnemonic
 extern const FieldCodec kDigestType;     // DS
 extern const FieldCodec kCertType;
 extern const FieldCodec kKeyFlags;

@@ -83,7 +83,7 @@ Status read_amt_relay(TextReader& text) {
   return read_host(text, static_cast<std::uint8_t>(*form));
 }
 
-/// Relay types to come are opaque (RFC 8777 §4.2.3).
+/// Relay types of the future are opaque (RFC 8777 §4.2.3).
 Status check_amt_relay(WireReader& wire) {
   if (wire.left() == 0) return fail(Errc::kTruncated, "missing");
   const std::uint8_t form = wire.take_u8() & 0x7FU;

@@ -15,7 +15,8 @@ constexpr std::uint32_t kSeaLevel = 10'000'000;    // centimetres above the lowe
 constexpr std::array<std::uint64_t, 10> kPowers = {
     1, 10, 100, 1000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
 
-/// A decimal number with up to `places` decimal places, in units of the last; none on bad text.
+/// Reads a decimal number with up to `places` decimal places, in units of the last place; nullopt
+/// on bad text.
 std::optional<std::uint64_t> parse_fixed(std::string_view text, std::size_t places,
                                          std::uint64_t max_whole) noexcept {
   const std::size_t dot = std::min(text.find('.'), text.size());
@@ -28,7 +29,7 @@ std::optional<std::uint64_t> parse_fixed(std::string_view text, std::size_t plac
   return *whole * kPowers[places] + *part * kPowers[places - decimals.size()];
 }
 
-/// The letters for the two directions of a coordinate and its largest degree.
+/// The letters of a coordinate's two directions and its most degrees.
 struct Axis {
   char positive, negative;
   std::uint32_t max_degrees;
@@ -91,7 +92,7 @@ std::optional<std::uint8_t> parse_precision(std::string_view word) noexcept {
   return static_cast<std::uint8_t>(*centimetres << 4U | exponent);
 }
 
-/// SIZE, horizontal and vertical precision, each of which may be absent with those behind it.
+/// Reads SIZE, horizontal and vertical precision; trailing ones may be absent.
 Status read_precisions(TextReader& text, std::uint8_t* out) {
   for (int i = 0; i < 3 && !text.at_end(); ++i) {
     auto word = text.word();

@@ -15,7 +15,7 @@ bool print_name(WireReader& wire, std::string& text) {
   return true;
 }
 
-// RFC 2874 §3.1: there is no prefix name when the prefix length, the first octet, is 0.
+// RFC 2874 §3.1: the prefix name is absent when the prefix length, the first octet, is 0.
 
 Status read_a6_name(TextReader& text) {
   return text.written()[0] == 0 ? Status() : read_name_field(text);

@@ -57,8 +57,9 @@ Status read_ttl(TextReader& text) {
   return {};
 }
 
-/// YYYYMMDDHHMMSS as seconds since 1970 modulo 2^32: times are serial numbers (RFC 4034 §3.1.5), so
-/// 2106 and 1970 share their octets, and BIND prints far ones as years before 1970.
+/// Reads YYYYMMDDHHMMSS as seconds since 1970 modulo 2^32: times are serial numbers (RFC 4034
+/// §3.1.5). Therefore 2106 and 1970 share their octets, and BIND prints far times as years before
+/// 1970.
 std::optional<std::uint32_t> parse_calendar_time(std::string_view text) noexcept {
   using namespace std::chrono;
   if (text.size() != 14) return std::nullopt;
@@ -69,7 +70,7 @@ std::optional<std::uint32_t> parse_calendar_time(std::string_view text) noexcept
   const year_month_day date{year(static_cast<int>(number / 10'000)), month(number / 100 % 100),
                             day(number % 100)};
   const std::uint32_t hours = clock / 10'000, minutes = clock / 100 % 100, seconds = clock % 100;
-  // 60: a leap second counts as the one behind it, as in BIND.
+  // A leap second (60) counts as the next second, as in BIND.
   if (!date.ok() || hours > 23 || minutes > 59 || seconds > 60) return std::nullopt;
   const std::int64_t days = sys_days(date).time_since_epoch().count();
   return static_cast<std::uint32_t>(days * 86'400 + hours * 3600 + minutes * 60 + seconds);
@@ -78,7 +79,7 @@ std::optional<std::uint32_t> parse_calendar_time(std::string_view text) noexcept
 Status read_time(TextReader& text) {
   auto word = text.word();
   if (!word) return pass(word);
-  // RFC 4034 §3.2: both forms can be told by their length, a number has at most ten digits.
+  // RFC 4034 §3.2: the length distinguishes both forms, since a number has at most ten digits.
   if (const auto time = parse_calendar_time(*word)) {
     append_be32(text.out(), *time);
     return {};

@@ -10,8 +10,8 @@ namespace pando::dns {
 
 namespace {
 
-/// Octets of a prefix that RFC 2874 §3.1.1 leaves to the prefix name; the address begins in the
-/// last of them when the length is no multiple of 8.
+/// Mask of the suffix bits in the octet where the prefix ends. RFC 2874 §3.1.1 leaves the prefix to
+/// the prefix name; the address begins in its last octet unless the length is a multiple of 8.
 std::uint8_t suffix_mask(std::size_t prefix) noexcept {
   return static_cast<std::uint8_t>(0xFFU >> (prefix % 8));
 }

@@ -30,7 +30,7 @@ Status check_param(WireReader& wire, int& last) {
   return fail(status.error().code, "{}: {}", svc_key_name(key), status.error().text);
 }
 
-/// RFC 9460 §8: each key that is mandatory must be there.
+/// RFC 9460 §8: each mandatory key must be present.
 Status check_mandatory_present(ByteView params) {
   const std::uint8_t* list = find_param(params, kSvcMandatory);
   if (list == nullptr) return {};
@@ -45,12 +45,12 @@ Status check_mandatory_present(ByteView params) {
 
 Status check_svc_params(WireReader& wire) {
   const ByteView params = wire.rest();
-  // RFC 9460 §2.4.2: parameters in alias form are ignored by clients; they need only be well
+  // RFC 9460 §2.4.2: clients ignore parameters in alias form; the parameters need only be well
   // formed.
   int last = -1;
   while (wire.left() != 0)
     if (auto status = check_param(wire, last); !status) return status;
-  // RFC 9460 §7.1.1: it would leave the client without any protocol.
+  // RFC 9460 §7.1.1: no-default-alpn without alpn would leave the client without any protocol.
   if (find_param(params, kSvcNoDefaultAlpn) != nullptr && find_param(params, kSvcAlpn) == nullptr)
     return fail(Errc::kInvalid, "no-default-alpn without alpn");
   return check_mandatory_present(params);
@@ -74,7 +74,7 @@ struct Param {
   Bytes value;
 };
 
-/// The value behind `key` and '=': what is left of the word, or the quoted word that touches it.
+/// The value behind `key` and '=': the rest of the word, or the quoted word that touches it.
 std::string_view take_value(TextReader& text, std::string_view word, std::size_t equals) {
   const std::string_view value = word.substr(std::min(equals + 1, word.size()));
   const Token* next = text.peek();
@@ -85,7 +85,7 @@ std::string_view take_value(TextReader& text, std::string_view word, std::size_t
   return next->text;
 }
 
-/// Resolves the escapes of the zone file, then reads the form of the key; keyNNNNN has octets.
+/// Resolves the escapes of the zone file, then reads the key's form; keyNNNNN takes octets.
 Status read_value(std::string_view key_text, std::string_view value, Param& param) {
   Bytes raw;
   if (auto status = append_unescaped(value, kMaxRdataOctets, raw); !status) return status;

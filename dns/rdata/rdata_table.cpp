@@ -55,7 +55,7 @@ constexpr RdataDescriptor service_binding(RRType type) {  // RFC 9460 §2.2
              Field{"parameters", &kSvcParams});
 }
 
-// Types that are not here are opaque (RFC 3597): UINFO, UID, GID, KEYDATA and all unassigned ones.
+// Types without a row are opaque (RFC 3597): UINFO, UID, GID, KEYDATA and all unassigned ones.
 constexpr RdataDescriptor kRows[] = {
     row(RRType::kA, Field{"address", &kIpv4}),  // RFC 1035 §3.4.1
     one_name(RRType::kNS, "name server"),       // RFC 1035 §3.3

@@ -13,7 +13,8 @@ namespace pando::dns {
 
 namespace {
 
-/// Calls `item(text)` for each part between commas; false as soon as it gives false.
+/// Calls `item(text)` for each part between commas; stops and returns false when `item` returns
+/// false.
 template <class Item>
 bool for_each_part(std::string_view value, Item&& item) {
   while (true) {
@@ -54,7 +55,7 @@ Status read_mandatory(std::string_view value, Bytes& out) {
 
 Status check_mandatory(ByteView value) {
   if (value.empty() || value.size() % 2 != 0) return fail(Errc::kInvalid, "bad length");
-  int last = kSvcMandatory;  // which may not be in its own list
+  int last = kSvcMandatory;  // mandatory may not list itself
   for (std::size_t at = 0; at < value.size(); at += 2) {
     const int key = load_be16(value.data() + at);
     if (key <= last) return fail(Errc::kInvalid, "keys not ascending, or 'mandatory' itself");
@@ -68,8 +69,8 @@ void print_mandatory(ByteView value, std::string& text) {
               [](const std::uint8_t* p, std::string& to) { to += svc_key_name(load_be16(p)); });
 }
 
-// alpn, docpath: octet strings with length octets; in text with commas, and escapes of their own
-// below those of the zone file (RFC 9460 §7.1.1 and appendix A.1)
+// alpn, docpath: octet strings with length octets. In text they have commas, and escapes of their
+// own below those of the zone file (RFC 9460 §7.1.1 and appendix A.1).
 
 Status append_list_item(std::string_view value, std::size_t& at, Bytes& out) {
   const std::size_t length_at = out.size();
@@ -97,7 +98,7 @@ Status read_docpath(std::string_view value, Bytes& out) {
   return value.empty() ? Status() : read_alpn(value, out);
 }
 
-/// Items with a length octet that fill `value`; an item may not be empty.
+/// Checks items with a length octet that fill `value`; an item may not be empty.
 Status check_docpath(ByteView value) {
   WireReader wire{value};
   while (wire.left() != 0)
@@ -195,7 +196,7 @@ void print_hints(ByteView value, std::string& text) {
   print_parts(value, Octets, text, print);
 }
 
-// ech: base 64 (RFC 9848); what is in it is between client and server
+// ech: base 64 (RFC 9848); the content is not checked, since only client and server use it
 
 Status read_ech(std::string_view value, Bytes& out) {
   Base64Decoder decoder;
@@ -211,8 +212,8 @@ Status read_octets(std::string_view value, Bytes& out) {
   return {};
 }
 
-/// RFC 9461 §5: a relative URI template that has the variable "dns". What else RFC 6570 wants of it
-/// is between the zone's owner and his clients.
+/// RFC 9461 §5: a relative URI template that has the variable "dns". Other rules of RFC 6570 are
+/// not checked: only the zone's clients depend on them.
 Status check_doh_path(ByteView value) {
   const std::string_view path(reinterpret_cast<const char*>(value.data()), value.size());
   const std::size_t brace = path.find('{');

@@ -11,13 +11,13 @@
 /// The values of the parameters of SVCB and HTTPS (RFC 9460), one form for each key.
 namespace pando::dns {
 
-/// Keys that the rules on parameters as a whole name (IANA "SvcParamKeys" has all of them).
+/// Keys that rules on the whole parameter list name (IANA "SvcParamKeys" has all keys).
 inline constexpr std::uint16_t kSvcMandatory = 0, kSvcAlpn = 1, kSvcNoDefaultAlpn = 2;
 
-/// What a key's value can do.
+/// The operations on a key's value.
 struct SvcCodec {
-  /// Appends the wire form of the value's text, which is without "key=" and without the escapes
-  /// of the zone file.
+  /// Appends the wire form of the value's text; the text has no "key=" and no escapes of the zone
+  /// file.
   Status (*read)(std::string_view value, Bytes& out);
   Status (*check)(ByteView value);
   /// Appends the presentation form of a checked value that is not empty.
@@ -29,9 +29,9 @@ struct SvcCodec {
 /// Octets with escapes: keyNNNNN (RFC 9460 §2.1), also when the key has a name.
 extern const SvcCodec kSvcOctets;
 
-/// The number behind a mnemonic or keyNNNNN.
+/// The number of a mnemonic or keyNNNNN.
 [[nodiscard]] std::optional<std::uint16_t> parse_svc_key(std::string_view text) noexcept;
-/// The same for keyNNNNN alone, without leading zeros.
+/// The number of keyNNNNN alone, without leading zeros.
 [[nodiscard]] std::optional<std::uint16_t> parse_numbered_svc_key(std::string_view text) noexcept;
 [[nodiscard]] std::string svc_key_name(std::uint16_t key);
 

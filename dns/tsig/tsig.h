@@ -15,7 +15,7 @@
 namespace pando::dns {
 
 /// HMAC algorithms of RFC 8945 §6; hmac-md5 only when the configuration allows it. The last three
-/// have names of their own for MACs cut to 128, 192 and 256 bits.
+/// have separate names for MACs cut to 128, 192 and 256 bits.
 enum class TsigAlgorithm : std::uint8_t {
   kMd5,
   kSha1,
@@ -36,13 +36,14 @@ struct TsigKey {
   Name name;
   TsigAlgorithm algorithm = TsigAlgorithm::kSha256;
   Bytes secret;
-  /// Local policy of RFC 8945 §5.2.4: fewer octets of a MAC are refused with BADTRUNC; 0 = whole
-  /// MACs only. Below the larger of 10 and half of the hash it is FORMERR anyway (§5.2.2.1).
+  /// Local policy of RFC 8945 §5.2.4: a MAC with fewer octets is refused with BADTRUNC; 0 = whole
+  /// MACs only. A MAC below the larger of 10 octets and half of the hash is FORMERR anyway
+  /// (§5.2.2.1).
   std::uint16_t least_mac_octets = 0;
 };
 
-/// The keys of one process; lookup by name. Keyed HMAC contexts are prepared once and duplicated.
-/// Must outlive the sessions and verdicts made with it; find() may be called in several threads.
+/// The keys of one process, found by name. Keyed HMAC contexts are prepared once and duplicated.
+/// The keyring must outlive its sessions and verdicts; several threads may call find().
 class TsigKeyring {
  public:
   TsigKeyring();
@@ -71,12 +72,12 @@ struct TsigRecord {
   std::size_t offset = 0;  ///< of the record in the message
 };
 
-/// The TSIG record when the message ends with one; nullopt when it has none. kInvalid or kTruncated
-/// (FORMERR) when a TSIG stands anywhere but last, twice, or is malformed (RFC 8945 §5.1), or when
-/// the message is not whole. Costs a walk over the message; the names in it are not expanded.
+/// The TSIG record at the end of a message; nullopt without one. kInvalid or kTruncated (FORMERR)
+/// for a TSIG that is not last, repeated or malformed (RFC 8945 §5.1), or for an incomplete
+/// message. Walks over the whole message, but does not expand its names.
 Result<std::optional<TsigRecord>> find_tsig(ByteView message);
 
-/// What checking a request's TSIG gave (RFC 8945 §5.2). `rcode` is NOERROR, or NOTAUTH with
+/// Result of checking a request's TSIG (RFC 8945 §5.2). `rcode` is NOERROR, or NOTAUTH with
 /// `tsig_error` BADKEY, BADSIG, BADTIME or BADTRUNC, or FORMERR.
 struct TsigVerdict {
   Rcode rcode = Rcode::kNoError;
@@ -92,9 +93,9 @@ class TsigSession {
   /// Server side: verifies a request against the keyring at `now` (seconds since 1970).
   static TsigVerdict verify_request(ByteView message, const TsigRecord& record,
                                     const TsigKeyring& keys, std::uint64_t now);
-  /// Server side: a session that signs responses to a verified request, or the error response that
-  /// the verdict asks for (RFC 8945 §5.3.2): BADKEY and BADSIG with an empty MAC, BADTRUNC signed,
-  /// BADTIME signed with our time in Other Data, FORMERR without a TSIG: sign() then adds nothing.
+  /// Server side: a session that signs responses to a verified request, or the verdict's error
+  /// response (RFC 8945 §5.3.2). BADKEY and BADSIG get an empty MAC, BADTRUNC is signed, BADTIME is
+  /// signed with the server's time in Other Data. FORMERR has no TSIG: sign() then adds nothing.
   static TsigSession for_response(const TsigVerdict& verdict);
   /// Client side: signs requests with `key`, then verifies the answers.
   static TsigSession for_request(const TsigKeyring::PreparedKey& key);
@@ -103,18 +104,19 @@ class TsigSession {
   TsigSession& operator=(TsigSession&&) noexcept;
   ~TsigSession();
 
-  /// Octets sign() will append at most; reserve them before rendering.
+  /// Most octets that sign() appends; reserve them before rendering.
   [[nodiscard]] std::size_t overhead() const noexcept;
-  /// Appends a TSIG record to the finished `message` (ARCOUNT is raised). First message of a
-  /// response covers the request's MAC, later ones the previous MAC and timers only.
+  /// Appends a TSIG record to the finished `message` (ARCOUNT is raised). The first message of a
+  /// response covers the request's MAC; later ones cover only the previous MAC and timers.
   Status sign(Bytes& message, std::uint64_t now);
-  /// The same in place: `space` holds the message in its first `size` octets; returns the new size.
+  /// Signs in place: `space` holds the message in its first `size` octets; returns the new size.
   Result<std::size_t> sign(std::span<std::uint8_t> space, std::size_t size, std::uint64_t now);
-  /// Client side: checks one message of the response stream. kDenied with the reason, also when the
-  /// server reports a TSIG error; kInvalid and kTruncated as find_tsig(). A refused message changes
-  /// nothing, so over UDP the next datagram may be tried (RFC 8945 §5.4).
+  /// Client side: checks one message of the response stream. kDenied with the reason, also for a
+  /// TSIG error reported by the server; kInvalid and kTruncated as in find_tsig(). A refused
+  /// message changes nothing, so that over UDP the next datagram may be tried (RFC 8945 §5.4).
   Status verify_response(ByteView message, std::uint64_t now);
-  /// Client side, after the last message: an unsigned tail is an error (RFC 8945 §5.3.1).
+  /// Client side, after the last message: an unsigned end of the stream is an error (RFC 8945
+  /// §5.3.1).
   Status finish();
 
  private:

@@ -23,7 +23,7 @@ constexpr std::array<TsigAlgorithmRow, 9> kAlgorithms = {{
 }};
 
 EVP_MAC* hmac() {
-  static EVP_MAC* const mac = EVP_MAC_fetch(nullptr, "HMAC", nullptr);  // lives as long as we do
+  static EVP_MAC* const mac = EVP_MAC_fetch(nullptr, "HMAC", nullptr);  // never freed
   PANDO_ASSERT(mac != nullptr);
   return mac;
 }
@@ -68,8 +68,7 @@ HmacContext::HmacContext(const char* digest, ByteView secret) : context_(EVP_MAC
     context_.reset();
 }
 
-// The digest was accepted when the key was made, so from here on OpenSSL can only run out of
-// memory.
+// The digest was accepted when the key was made; from here on OpenSSL can only run out of memory.
 HmacContext HmacContext::duplicate() const {
   HmacContext copy;
   copy.context_.reset(EVP_MAC_CTX_dup(context_.get()));

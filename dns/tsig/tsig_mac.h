@@ -10,7 +10,7 @@
 #include "dns/name.h"
 #include "dns/tsig/tsig.h"
 
-/// HMAC by OpenSSL: of TSIG, and where a keyed digest tells hostile octets apart.
+/// HMAC by OpenSSL, for TSIG and for keyed digests of hostile data.
 namespace pando::dns {
 
 inline constexpr std::size_t kMaxMacOctets = 64;  // HMAC-SHA-512
@@ -22,13 +22,13 @@ struct TsigMac {
   [[nodiscard]] ByteView view() const noexcept { return {octets.data(), size}; }
 };
 
-/// A running HMAC. Copies are cheaper than keying anew (0.45 against 0.77 µs for a short message).
+/// A running HMAC. A copy is cheaper than keying anew (0.45 against 0.77 µs for a short message).
 class HmacContext {
  public:
   HmacContext() noexcept = default;
-  /// Keyed; nullopt-like (operator bool) when OpenSSL does not offer `digest`.
+  /// Keys the context; operator bool is false when OpenSSL lacks `digest`.
   HmacContext(const char* digest, ByteView secret);
-  /// A context that goes on from what `other` has digested so far.
+  /// A context that continues from the data digested so far.
   [[nodiscard]] HmacContext duplicate() const;
 
   [[nodiscard]] explicit operator bool() const noexcept { return context_ != nullptr; }
@@ -46,18 +46,18 @@ class HmacContext {
 /// RFC 8945 §6 table, one row per algorithm.
 struct TsigAlgorithmRow {
   TsigAlgorithm algorithm;
-  const char* text;       ///< as configurations have it
+  const char* text;       ///< the word in configurations
   const char* wire_text;  ///< the domain name on the wire
   const char* digest;     ///< OpenSSL's name
   std::size_t hash_octets;
-  std::size_t mac_octets;  ///< that a whole MAC has
+  std::size_t mac_octets;  ///< of a whole MAC
 };
 [[nodiscard]] const TsigAlgorithmRow& tsig_algorithm_row(TsigAlgorithm algorithm) noexcept;
 
 struct TsigKeyring::PreparedKey {
   Name name;  // both in lower case: RFC 8945 §4.3.3 digests canonical names
   Name algorithm;
-  std::size_t mac_octets;        // what we send
+  std::size_t mac_octets;        // size that this server sends
   std::size_t shortest_mac;      // RFC 8945 §5.2.2.1: below is FORMERR
   std::size_t least_mac_octets;  // RFC 8945 §5.2.4: below is BADTRUNC
   HmacContext keyed;

@@ -8,14 +8,14 @@ namespace pando::dns {
 
 namespace {
 
-/// Where the parts of a record are, owner unread.
+/// Places of a record's parts; the owner is not read.
 struct Outline {
   std::size_t offset;
   RRType type;
   std::size_t end;
 };
 
-/// Steps over a name as it stands, labels or pointer; 0 when it is not whole.
+/// Skips a name, labels or pointer; 0 for an incomplete name.
 std::size_t skip_name(ByteView message, std::size_t at) noexcept {
   while (at < message.size()) {
     const std::uint8_t length = message[at];
@@ -36,7 +36,8 @@ Result<Outline> outline_record(ByteView message, std::size_t at) {
   return Outline{at, static_cast<RRType>(load_be16(message.data() + fixed)), end};
 }
 
-/// A length-prefixed field; nullopt when it runs over `rest`, which is moved behind it.
+/// Takes a length-prefixed field from the front of `rest`; nullopt when the field runs over the
+/// end.
 std::optional<Bytes> take_field(ByteView& rest) {
   if (rest.size() < 2) return std::nullopt;
   const std::size_t length = load_be16(rest.data());
@@ -72,7 +73,8 @@ Result<std::optional<TsigRecord>> read_tsig(ByteView message, std::size_t at) {
   auto owner = read_name(message, fixed);
   if (!owner) return pass(owner);
   const std::uint8_t* p = message.data() + fixed;
-  // RFC 8945 §4.2: CLASS ANY and TTL 0. Neither is digested as it stands, so neither may vary.
+  // RFC 8945 §4.2: CLASS ANY and TTL 0. The digest has these constants, not the record's fields, so
+  // that no other value may pass.
   if (static_cast<RRClass>(load_be16(p + 2)) != RRClass::kANY || load_be32(p + 4) != 0)
     return fail(Errc::kInvalid, "TSIG record's class is not ANY or its TTL is not 0");
   TsigRecord tsig;
@@ -101,8 +103,8 @@ Result<std::optional<TsigRecord>> find_tsig(ByteView message) {
     if (!record) return tl::unexpected(record.error());
     at = record->end;
     if (record->type != RRType::kTSIG) continue;
-    // RFC 8945 §5.1: only one, the last of the additional section; what stood behind it would not
-    // be covered by its MAC.
+    // RFC 8945 §5.1: one TSIG, the last of the additional section. The MAC would not cover data
+    // behind it.
     if (i != records || header->arcount == 0 || at != message.size())
       return fail(Errc::kInvalid, "TSIG is not the last record");
     return read_tsig(message, record->offset);

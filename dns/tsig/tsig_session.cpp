@@ -17,7 +17,8 @@ constexpr std::uint16_t kFudge = 300;                // RFC 8945 §10: recommend
 constexpr unsigned kMaxUnsignedMessages = 99;        // RFC 8945 §5.3.1
 constexpr std::uint64_t kTimeMask = 0xFFFFFFFFFFFF;  // 48 bits
 
-/// The message as it was signed (RFC 8945 §4.3.2): without the TSIG, not counted, original ID.
+/// The message at the time of signing (RFC 8945 §4.3.2): without the TSIG, which is not counted,
+/// and with the original ID.
 void digest_signed_message(HmacContext& mac, ByteView message, const TsigRecord& tsig) {
   std::uint8_t header[kHeaderOctets];
   std::memcpy(header, message.data(), kHeaderOctets);
@@ -27,7 +28,7 @@ void digest_signed_message(HmacContext& mac, ByteView message, const TsigRecord&
   mac.update(message.subspan(kHeaderOctets, tsig.offset - kHeaderOctets));
 }
 
-/// RFC 8945 §4.3.3; names in canonical form are the prepared key's.
+/// RFC 8945 §4.3.3; the prepared key has the names in canonical form.
 void digest_variables(HmacContext& mac, const PreparedKey& key, const TsigRecord& tsig) {
   std::uint8_t octets[2 * kMaxNameOctets + 18];
   std::uint8_t* p = octets;
@@ -46,7 +47,7 @@ void digest_variables(HmacContext& mac, const PreparedKey& key, const TsigRecord
   mac.update(tsig.other);
 }
 
-/// RFC 8945 §4.3.3.1: what later messages of a stream have instead of the variables.
+/// RFC 8945 §4.3.3.1: later messages of a stream digest only the timers, not all variables.
 void digest_timers(HmacContext& mac, const TsigRecord& tsig) {
   std::uint8_t octets[8];
   store_be48(octets, tsig.time_signed);
@@ -62,7 +63,7 @@ void digest_prior_mac(HmacContext& mac, ByteView prior) {
   mac.update(prior);
 }
 
-/// RFC 8945 §5.2.2.1: longer than the algorithm's or shorter than may be is a format error.
+/// RFC 8945 §5.2.2.1: a MAC longer than the algorithm's or too short is a format error.
 bool mac_size_is_valid(const PreparedKey& key, std::size_t size) noexcept {
   return size <= key.mac_octets && size >= key.shortest_mac;
 }
@@ -115,9 +116,9 @@ struct TsigSession::Impl {
   Role role;
   const PreparedKey* key = nullptr;  // null: the response carries no MAC
   bool no_tsig = false;              // the response carries no TSIG at all
-  TsigRecord shown;                  // names, error, times as the next record shows them
+  TsigRecord shown;                  // names, error and times for the next record
   Bytes prior_mac;                   // of the request, then of the last signed message
-  bool stream = false;               // behind the first signed response: timers only
+  bool stream = false;               // after the first signed response: timers only
   unsigned unsigned_messages = 0;    // since the last signed one
   HmacContext running;               // prior MAC and the unsigned messages since then
 
@@ -140,8 +141,8 @@ struct TsigSession::Impl {
   Status check_signed(ByteView message, const TsigRecord& tsig, std::uint64_t now) const;
 };
 
-/// MAC of a message that has no TSIG yet, for the record `shown`. A request starts anew each time,
-/// so that it may be sent again at another time.
+/// MAC of a message without TSIG, for the record `shown`. A request's digest starts anew each time,
+/// so that the request may be sent again at another time.
 Bytes TsigSession::Impl::mac_of(ByteView message) {
   if (key == nullptr) return {};
   HmacContext mac = role == Role::kClient ? key->keyed.duplicate() : start();
@@ -188,7 +189,7 @@ TsigSession TsigSession::for_response(const TsigVerdict& verdict) {
   Impl& impl = *session.impl_;
   impl.role = Impl::Role::kServer;
   impl.no_tsig = verdict.rcode == Rcode::kFormErr;
-  // RFC 8945 §5.3.2: an error of key or MAC must not be answered with a signed message.
+  // RFC 8945 §5.3.2: a response to an error of key or MAC must not be signed.
   const bool trusted = verdict.tsig_error != Rcode::kBadKey && verdict.tsig_error != Rcode::kBadSig;
   impl.key = trusted ? verdict.key : nullptr;
   impl.shown.key_name = verdict.record.key_name;
@@ -239,7 +240,8 @@ Result<std::size_t> TsigSession::sign(std::span<std::uint8_t> space, std::size_t
 
   TsigRecord& shown = impl.shown;
   shown.original_id = load_be16(space.data());
-  // RFC 8945 §5.2.3: BADTIME has the client's time, and ours in Other Data, so that it verifies.
+  // RFC 8945 §5.2.3: a BADTIME response has the client's time, so that it verifies, and the
+  // server's time in Other Data.
   if (static_cast<Rcode>(shown.error) == Rcode::kBadTime)
     shown.other = octets_of_time(now);
   else
@@ -281,7 +283,8 @@ Status TsigSession::Impl::accept_unsigned(ByteView message) {
   return {};
 }
 
-/// RFC 8945 §5.4. An error that the server reports is believed only when it is signed or cannot be.
+/// RFC 8945 §5.4. A reported error is accepted only if it is signed, or if its kind cannot be
+/// signed.
 Status TsigSession::Impl::check_signed(ByteView message, const TsigRecord& tsig,
                                        std::uint64_t now) const {
   if (!(tsig.key_name == key->name) || !(tsig.algorithm_name == key->algorithm))

@@ -10,7 +10,7 @@
 
 namespace pando::dns {
 
-/// Little-endian loads, whatever the machine: the first octet of the text is the lowest.
+/// Little-endian loads on any machine: the first octet of the text is the lowest.
 inline std::uint32_t load_le32(const char* p) noexcept {
   std::uint32_t value;
   std::memcpy(&value, p, sizeof value);
@@ -22,8 +22,8 @@ inline std::uint64_t load_le64(const char* p) noexcept {
   return std::endian::native == std::endian::little ? value : __builtin_bswap64(value);
 }
 
-/// Sixteen octets of zone text looked at together: with SSE2, which every x86-64 has, or octet by
-/// octet elsewhere. Bit i of a mask is about octet i.
+/// Sixteen octets of zone text tested together: with SSE2, which every x86-64 has, or octet by
+/// octet elsewhere. Bit i of a mask belongs to octet i.
 class TextBlock {
  public:
   static constexpr std::size_t kOctets = 16;
@@ -43,7 +43,8 @@ class TextBlock {
     return mask(_mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value));
   }
   /// Octets that may end or complicate a token: up to 0x22 (controls, blank, ! and "), parentheses,
-  /// semicolon and backslash. A superset, so that it costs few instructions.
+  /// semicolon and backslash. A superset of the needed octets, so that the test takes few
+  /// instructions.
   [[nodiscard]] std::uint32_t special() const noexcept {
     const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(octets_, _mm_set1_epi8(0x22)), octets_);
     const __m128i without_bit0 = _mm_and_si128(octets_, _mm_set1_epi8(static_cast<char>(0xFE)));

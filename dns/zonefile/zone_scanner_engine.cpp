@@ -21,7 +21,7 @@ std::string_view folder_of(std::string_view path) noexcept {
   return path.substr(0, slash == std::string_view::npos ? 0 : slash + 1);
 }
 
-/// The octets a token stands for.
+/// The octets of a token without escapes.
 Result<std::string> unescape(std::string_view text) {
   std::string octets;
   for (std::size_t at = 0; at < text.size();) {
@@ -32,7 +32,7 @@ Result<std::string> unescape(std::string_view text) {
   return octets;
 }
 
-/// `\"` to `"`: what was inside of quotes becomes text of its own.
+/// Replaces `\"` by `"`: text from inside quotes becomes independent text.
 void remove_quote_escapes(std::string& text) {
   std::size_t kept = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -49,7 +49,7 @@ std::uint32_t soa_minimum(ByteView rdata) noexcept {
   return rdata.size() < 4 ? 0 : load_be32(rdata.data() + rdata.size() - 4);
 }
 
-/// Refuses words behind the last argument of a directive.
+/// Checks the number of a directive's arguments.
 Status check_count(std::span<const Token> arguments, std::size_t least, std::size_t most,
                    std::string_view directive) {
   if (arguments.size() < least)
@@ -127,7 +127,7 @@ void ZoneScanner::scan_source(File& file, ZoneSource& source) {
   file_ = outer;
 }
 
-/// False when the file is done.
+/// Returns false when the file is done.
 bool ZoneScanner::step(File& file, TextWindow& window, ZoneSource& source) {
   RecordLexer& lexer = file.lexer;
   switch (lexer.next()) {
@@ -253,7 +253,7 @@ Ttl ZoneScanner::limit_ttl(std::uint32_t seconds) {
   return Ttl{0};
 }
 
-/// `plain`: no token has an escape or quotes.
+/// `plain`: no token has an escape or quotes, so that the fast reader may try first.
 Status ZoneScanner::take_rdata(const Head& head, Tokens tokens, bool plain) {
   if (plain) {
     const std::size_t size = read_plain_rdata(head.type, tokens, origin_, plain_rdata_.data());
@@ -272,8 +272,8 @@ Status ZoneScanner::hand_out(const Head& head, ByteView rdata) {
   return sink_(record);
 }
 
-/// RFC 2308 §4: $TTL is the default; without it RFC 1035 §5.1's "last stated" counts. A zone whose
-/// first record is an SOA without any takes its MINIMUM, as BIND does.
+/// RFC 2308 §4: $TTL is the default; without it the "last stated" TTL of RFC 1035 §5.1 applies. A
+/// zone whose first record is an SOA without TTL takes the SOA's MINIMUM, as in BIND.
 Status ZoneScanner::choose_ttl(const Head& head, Ttl& ttl, ByteView rdata) {
   if (head.ttl) {
     last_ttl_ = head.ttl;
@@ -357,7 +357,7 @@ Status ZoneScanner::scan_included(const std::string& path, const PaddedName& ori
   const PaddedName saved_origin = std::exchange(origin_, origin);
   const PaddedName saved_owner = *owner_;
   const bool saved_owner_known = owner_known_;
-  // How much there is to read is known of the first file only.
+  // Only the first file's size is known in advance, so the total becomes unknown.
   if (Progress* const progress = Progress::here()) progress->lose_total();
   pause_point("zone-include");
   ++depth_;
@@ -400,7 +400,7 @@ Status ZoneScanner::generate_one(const Head& head, std::int64_t value, const Tok
   if (Status made = expand_generate(owner_side.text, value, generated_owner_); !made) return made;
   const std::size_t owner_size = generated_owner_.size();
   generated_owner_.append(kLexerPadding, '\0');
-  PaddedName owner;  // the last stated owner stays what it is
+  PaddedName owner;  // the last stated owner stays unchanged
   const Token owner_token{std::string_view(generated_owner_).substr(0, owner_size)};
   if (Status read = read_name(owner_token, owner); !read) return read;
 
@@ -411,8 +411,8 @@ Status ZoneScanner::generate_one(const Head& head, std::int64_t value, const Tok
   return take_rdata(made, *tokens, generated_lexer_.plain());
 }
 
-/// The RDATA side is one word, with quotes around it when it has blanks; what it expands to is read
-/// like the rest of a line.
+/// The RDATA side is one word, quoted when it has blanks; its expansion is read like the rest of a
+/// line.
 Result<ZoneScanner::Tokens> ZoneScanner::cut_generated_rdata(const Token& side,
                                                              std::int64_t value) {
   if (Status made = expand_generate(side.text, value, generated_rdata_); !made) return pass(made);

@@ -14,7 +14,7 @@
 
 namespace pando::dns {
 
-/// Turns the tokens of RecordLexer into records and follows directives. One object makes one scan.
+/// Turns the tokens of RecordLexer into records and follows directives. One object serves one scan.
 class ZoneScanner {
  public:
   ZoneScanner(const ScanOptions& options, const ScanState& state, const RecordSink& sink);
@@ -24,29 +24,29 @@ class ZoneScanner {
 
   void scan_file(const std::string& path);
   void scan_text(std::string_view text, std::string_view label);
-  /// The rest of a file of which the text before was scanned already.
+  /// Scans the rest of a file whose earlier text was scanned already.
   void scan_rest(const std::string& path, FileSource::Identity identity, ZoneSource& source);
 
   [[nodiscard]] ScanReport take_report() noexcept { return std::move(report_); }
-  /// The records depend on other files as well.
+  /// True when the records depend on included files as well.
   [[nodiscard]] bool has_included() const noexcept { return included_ != 0; }
-  /// Of all that the records depend on: `file`, the hash of the scanned file's own octets, and the
-  /// files that it included, in their order. 0 when `file` is.
+  /// Hash of all text behind the records: `file`, the hash of the scanned file's own octets, and
+  /// the included files' hashes, in their order. 0 when `file` is 0.
   [[nodiscard]] std::uint64_t content_hash(std::uint64_t file) const;
-  /// What text behind the end of the scanned one inherits.
+  /// The state inherited by text behind the scanned text.
   [[nodiscard]] ScanState state() const;
 
  private:
   using Tokens = std::span<const Token>;
 
-  /// A file (or text) being scanned; the chain of `parent` are those that include it.
+  /// A file (or text) being scanned; `parent` is the file that includes it.
   struct File {
     std::string label;
     const File* parent;
     std::optional<FileSource::Identity> identity;  // none: text in memory
     RecordLexer lexer;
   };
-  /// Owner, TTL, class and type: what stands before the RDATA.
+  /// Owner, TTL, class and type: the fields before the RDATA.
   struct Head {
     NameView owner;
     RRType type{};
@@ -87,20 +87,20 @@ class ZoneScanner {
   File* file_ = nullptr;
   std::uint32_t depth_ = 0;
   std::uint32_t included_ = 0;
-  ContentHash included_hashes_;  // of the hashes of the files that were included
+  ContentHash included_hashes_;  // hash of the included files' hashes
   bool stopped_ = false;
 
-  // ScanState, in the forms that the hot path wants.
+  // ScanState in the forms of the hot path.
   PaddedName origin_;
   PaddedName owner_buffers_[2];
   PaddedName* owner_ = &owner_buffers_[0];
-  PaddedName* spare_owner_ = &owner_buffers_[1];  // the next is read here: it may turn out bad
+  PaddedName* spare_owner_ = &owner_buffers_[1];  // for the next owner, which may be bad
   bool owner_known_ = false;
   std::optional<Ttl> default_ttl_;
   std::optional<Ttl> last_ttl_;
   std::uint64_t line_ = 1;
 
-  std::string_view directive_behind_owner_;  // a blank owner now deserves a warning
+  std::string_view directive_behind_owner_;  // a blank owner now gets a warning
   bool warned_last_ttl_ = false;
   PlainRdata plain_rdata_;
   Bytes rdata_;

@@ -9,9 +9,9 @@ namespace pando::dns {
 
 namespace {
 
-/// A mnemonic of up to eight octets as a number, in upper case: bit 5 of each octet is clear, which
-/// makes letters upper case and nothing else a letter. Digits lose the bit too; `digits` has it set
-/// where they are.
+/// A mnemonic of up to eight octets as a number, in upper case. Bit 5 of each octet is clear, which
+/// makes letters upper case and turns no other octet into a letter. Digits lose the bit too;
+/// `digits` has the bit set at their places.
 struct TypeWord {
   std::uint64_t word = 0;
   std::uint64_t digits = 0;
@@ -79,8 +79,8 @@ std::size_t read_plain_name(std::string_view text, const PaddedName& origin,
     out[0] = 0;
     return 1;
   }
-  // Octet i of the text goes to out[i + 1], so that a dot at i lands where the next label's length
-  // belongs.
+  // Octet i of the text goes to out[i + 1], so that a dot at i lands at the place of the next
+  // label's length.
   std::size_t label = 0;
   for (std::size_t at = 0; at < size; at += TextBlock::kOctets) {
     const TextBlock block(text.data() + at);

@@ -9,7 +9,7 @@
 
 namespace pando::dns {
 
-/// A name in a buffer that may be read, and written, in whole blocks beyond its end.
+/// A name in a buffer that may be read, and written, in whole blocks beyond the name's end.
 class PaddedName {
  public:
   PaddedName() noexcept = default;
@@ -32,16 +32,16 @@ class PaddedName {
   alignas(16) std::uint8_t octets_[kBufferOctets] = {};
 };
 
-/// The readers below know the plain forms that fill zone files, and return 0 or false for anything
-/// else, right or wrong: the general functions then decide. Texts must be readable for
-/// kLexerPadding octets behind their end, as tokens of a RecordLexer are.
+/// The readers below read the plain forms that fill zone files. They return 0 or false for any
+/// other text, right or wrong: the general functions then decide. Texts must be readable for
+/// kLexerPadding octets behind their end, like tokens of a RecordLexer.
 
-/// Writes the wire form of a name without escapes to `out` (PaddedName::kBufferOctets); returns its
-/// size.
+/// Writes the wire form of a name without escapes to `out` (PaddedName::kBufferOctets); returns the
+/// size of the wire form.
 std::size_t read_plain_name(std::string_view text, const PaddedName& origin,
                             std::uint8_t* out) noexcept;
 
-/// A number of up to nine digits.
+/// Reads a number of up to nine digits.
 inline bool read_plain_number(std::string_view text, std::uint32_t& number) noexcept {
   if (text.empty() || text.size() > 9) return false;
   number = 0;
@@ -53,7 +53,7 @@ inline bool read_plain_number(std::string_view text, std::uint32_t& number) noex
   return true;
 }
 
-/// Mnemonics of the types of which zones have many.
+/// Reads mnemonics of the commonest types.
 bool read_common_type(std::string_view text, RRType& type) noexcept;
 
 /// `IN` in any case.

@@ -13,16 +13,16 @@ namespace pando::dns {
 namespace {
 
 constexpr std::int64_t kMaxValue = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint64_t kMaxWidth = 127;  // BIND's; a label has 63
+constexpr std::uint64_t kMaxWidth = 127;  // BIND's limit; a label has 63
 
-/// What `${...}` says; the defaults are those of a bare `$`.
+/// Content of `${...}`; the defaults are those of a bare `$`.
 struct Modifier {
   std::int64_t offset = 0;
   std::uint64_t width = 0;
   char base = 'd';
 };
 
-/// Takes the text up to `separator` off the front of `rest`; all of it when there is none.
+/// Removes and returns the front of `rest` up to `separator`, or all of `rest` without a separator.
 std::string_view take_field(std::string_view& rest, char separator) noexcept {
   const std::size_t end = rest.find(separator);
   const std::string_view field = rest.substr(0, end);
@@ -37,7 +37,7 @@ bool parse_offset(std::string_view text, std::int64_t& offset) noexcept {
          offset <= kMaxValue;
 }
 
-/// `text` is what stands between the braces.
+/// `text` is the text between the braces.
 Result<Modifier> parse_modifier(std::string_view text) {
   Modifier modifier;
   std::string_view rest = text;
@@ -92,7 +92,7 @@ void append_value(std::string& out, std::int64_t value, const Modifier& modifier
   }
 }
 
-/// Handles what stands behind a `$`; takes it off `rest`.
+/// Expands the text behind a `$` and removes it from `rest`.
 Status expand_dollar(std::string_view& rest, std::int64_t value, std::string& out) {
   if (rest.starts_with('$')) {
     rest.remove_prefix(1);
@@ -139,7 +139,7 @@ Status expand_generate(std::string_view side, std::int64_t value, std::string& o
     }
     out += c;
     if (c != '\\' || side.empty()) continue;
-    out += side.front();  // an escaped `$` is no variable
+    out += side.front();  // an escaped `$` is not a variable
     side.remove_prefix(1);
   }
   return {};

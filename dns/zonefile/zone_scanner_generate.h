@@ -8,7 +8,7 @@
 
 namespace pando::dns {
 
-/// `start-stop[/step]` of a $GENERATE, all within 0..2^31-1, as BIND has it.
+/// `start-stop[/step]` of a $GENERATE, all within 0..2^31-1, as in BIND.
 struct GenerateRange {
   std::int64_t start = 0;
   std::int64_t stop = 0;
@@ -21,8 +21,8 @@ struct GenerateRange {
 };
 
 /// Writes one side of a $GENERATE for `value` to `out` (replaced). `$` is the value, `$$` a dollar
-/// sign, `${offset[,width[,base]]}` the value plus offset in base d, o, x, X or in nibbles n, N
-/// (the labels of an ip6.arpa name, least significant first). Escapes pass through.
+/// sign. `${offset[,width[,base]]}` is the value plus offset in base d, o, x, X or in nibbles n, N:
+/// the labels of an ip6.arpa name, least significant first. Escapes stay.
 Status expand_generate(std::string_view side, std::int64_t value, std::string& out);
 
 }  // namespace pando::dns

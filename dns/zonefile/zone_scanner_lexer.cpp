@@ -22,8 +22,8 @@ enum class Kind : std::uint8_t {
   kQuote
 };
 
-/// What an octet outside quotes starts. A backslash starts a token like any other octet, and so
-/// does NUL, which take_plain refuses.
+/// Kind of token that an octet outside quotes starts. A backslash starts a token like any other
+/// octet. NUL does too, and take_plain then refuses it.
 constexpr std::array<Kind, 256> make_kinds() {
   std::array<Kind, 256> kinds{};
   kinds[' '] = kinds['\t'] = Kind::kBlank;
@@ -37,20 +37,20 @@ constexpr std::array<Kind, 256> make_kinds() {
 }
 constexpr std::array<Kind, 256> kKinds = make_kinds();
 
-/// Words for which there is always room.
+/// Number of words for which tokens_ always has space.
 constexpr std::size_t kMinTokens = 32;
 
-/// Words of one record. The largest RDATA written as one octet of hexadecimal text per word has
-/// half as many; more can only be an accident such as a parenthesis that is never closed.
+/// Most words of one record. The largest RDATA, written as one octet of hexadecimal text per word,
+/// has half as many. More words show an accident such as an unclosed parenthesis.
 constexpr std::size_t kMaxTokens = 1U << 17;
 
-/// What a lexer looks at before it is given anything: an empty window, of which there is more.
+/// Text of a lexer before the first set_text: an empty window that is not the last.
 constexpr std::array<char, 1 + kLexerPadding> kNoText = {'\n'};
 
 Kind kind_of(char c) noexcept { return kKinds[static_cast<std::uint8_t>(c)]; }
 
-/// The first octet from `p` on that may end or complicate a word; the line feed behind the text is
-/// one.
+/// The first octet from `p` on that may end or complicate a word. The line feed behind the text
+/// bounds the search.
 const char* next_special(const char* p) noexcept {
   std::uint32_t special = TextBlock(p).special();
   for (; special == 0; special = TextBlock(p).special()) p += TextBlock::kOctets;
@@ -89,8 +89,9 @@ void RecordLexer::begin_record(const char* p) noexcept {
   blank_owner_ = kind_of(*p) == Kind::kBlank;
 }
 
-/// Most lines of a large zone: words between blanks, nothing else. False, with nothing changed but
-/// tokens_, for all others, the last line of a window among them: cut_record() reads those.
+/// Cuts the commonest line of a large zone: words between blanks, with no other syntax. False for
+/// all other lines, including the last line of a window: cut_record() cuts those. Only tokens_ is
+/// changed then.
 bool RecordLexer::cut_simple_line() noexcept {
   Token* token = tokens_.data();
   Token* const most = token + kMinTokens;
@@ -168,8 +169,8 @@ const char* RecordLexer::take_plain(const char* p) {
     if (*p == '\\') {
       plain_ = false;
       ++p;
-      // An escaped line end still ends the line; the token then ends in a lone backslash, which is
-      // a bad escape to whoever reads it.
+      // An escaped line end still ends the line. The token then ends in a lone backslash, which its
+      // reader refuses as a bad escape.
       if (*p != '\n' && *p != '\r') ++p;
     } else if (*p == '\0') {
       note_error("NUL octet");
@@ -188,7 +189,7 @@ const char* RecordLexer::take_quoted(const char* p) {
   const char* const begin = p;
   plain_ = false;
   while (*p != '"') {
-    // BIND too takes an escaped line feed as part of the string.
+    // BIND, too, makes an escaped line feed part of the string.
     const bool escaped = *p == '\\' && p + 1 < end_;
     if (escaped) ++p;
     if (p == end_) {
@@ -207,7 +208,7 @@ const char* RecordLexer::take_quoted(const char* p) {
 }
 
 const char* RecordLexer::skip_comment(const char* p) const noexcept {
-  // The line feed behind the text makes sure that one is found.
+  // The line feed behind the text guarantees a match.
   return static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end_ - p) + 1));
 }
 

@@ -17,7 +17,7 @@ namespace pando::dns {
 
 namespace {
 
-/// Records one behind the other, as a scanning thread leaves them to the caller's.
+/// Records in sequence, from a scanning thread to the caller's thread.
 class RecordBuffer {
  public:
   void put(const ScannedRecord& record) {
@@ -33,7 +33,7 @@ class RecordBuffer {
                   record.rdata.size());
   }
 
-  /// The next record, or false behind the last one.
+  /// Reads the next record; false behind the last one.
   bool next(ScannedRecord& record) noexcept {
     if (at_ == octets_.size()) return false;
     Head head;
@@ -61,17 +61,17 @@ class RecordBuffer {
   std::size_t at_ = 0;
 };
 
-/// A stretch of the file from one line's start to another's, and what scanning it gave.
+/// A stretch of the file from one line's start to another's, and the result of its scan.
 struct Part {
   std::string text;
   RecordBuffer records;
   ScanState end;
-  bool clean = false;    ///< nothing in it needs the text around it, or an operator's attention
+  bool clean = false;    ///< the part needs no text around it and no operator's attention
   bool scanned = false;  ///< guarded by PartQueue's mutex
 };
 
-/// Text that was read already, then the rest of the file, or the error that reading it ended with:
-/// what came before an error is gone, so reading on could leave a hole.
+/// Text read earlier, then the rest of the file or the error that ended the reading. The text just
+/// before an error is lost, so that reading further could leave a hole.
 class RestSource final : public ZoneSource {
  public:
   RestSource(std::deque<std::string> texts, const std::optional<Error>& error, ZoneSource& rest)
@@ -103,15 +103,15 @@ class RestSource final : public ZoneSource {
   ZoneSource& rest_;
 };
 
-/// Cuts a source where a line begins with neither white space nor the end of parentheses: most
-/// probably between two records of which the second states its owner. Whoever scans finds out.
+/// Cuts a source at a line that begins with neither white space nor a closing parenthesis. Such a
+/// line most probably begins a record that states its owner; the scan detects a wrong cut.
 class PartReader {
  public:
   PartReader(ZoneSource& source, std::size_t part_octets)
       : source_(source), part_octets_(std::max<std::size_t>(part_octets, 1)) {}
 
-  /// The next part's text; empty at the end of the file. After an error the last one has what came
-  /// before it.
+  /// Returns the next part's text; empty at the end of the file. After an error the last part has
+  /// the text before the error.
   std::string next() {
     std::string text = std::move(carried_);
     carried_.clear();
@@ -132,9 +132,9 @@ class PartReader {
     return text;
   }
 
-  /// What is behind the parts so far.
+  /// Returns the text behind the parts so far.
   std::string take_carried() { return std::move(carried_); }
-  /// Reading failed, or the file was changed meanwhile.
+  /// Set when reading failed, or when the file was changed meanwhile.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 
  private:
@@ -157,7 +157,7 @@ class PartReader {
   std::optional<Error> error_;
 };
 
-/// The thread that called, which hands the records out, and those that scan ahead of it.
+/// The caller's thread, which hands the records out, and the threads that scan ahead.
 class PartScan {
  public:
   PartScan(const std::string& path, const ScanOptions& options, const PartOptions& parts,
@@ -169,7 +169,7 @@ class PartScan {
         threads_wanted_(parts.threads),
         source_(source),
         reader_(source, parts.part_octets) {
-    // What these would do depends on the whole file, so it is an error in a part.
+    // The effect of these directives depends on the whole file; a part refuses them with an error.
     part_scan_options_.allow_include = false;
     part_scan_options_.max_generated = 0;
     part_scan_options_.max_errors = 1;
@@ -201,20 +201,20 @@ class PartScan {
   }
 
  private:
-  /// The next part, scanned; nullptr behind the last.
+  /// Returns the next part, scanned; nullptr behind the last.
   Part* wait() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return parts_.empty() ? ended_ : parts_.front()->scanned; });
     return parts_.empty() ? nullptr : parts_.front().get();
   }
 
-  /// Whether the text so far has left what the next part was scanned with.
+  /// True when the text so far left the state with which the next part was scanned.
   [[nodiscard]] bool is_as_assumed() const {
     return std::ranges::equal(state_.origin.view().bytes(), assumed_.origin.view().bytes()) &&
            state_.default_ttl == assumed_.default_ttl;
   }
 
-  /// How many records went well when the sink refuses one.
+  /// Hands out the records; when the sink refuses one, returns the number of records before it.
   std::optional<std::uint64_t> hand_out(Part& part) {
     ScannedRecord record;
     std::uint64_t count = 0;
@@ -225,7 +225,7 @@ class PartScan {
       options_.bytes_read->fetch_add(part.text.size(), std::memory_order_relaxed);
     state_.origin = part.end.origin;
     state_.default_ttl = part.end.default_ttl;
-    // A part of comments leaves these as they were.
+    // A part of comments leaves owner and TTL unchanged.
     if (part.end.owner) state_.owner = part.end.owner;
     if (part.end.last_ttl) state_.last_ttl = part.end.last_ttl;
     state_.line += part.end.line - 1;
@@ -238,14 +238,14 @@ class PartScan {
     room_.notify_one();
   }
 
-  /// Begins to scan ahead of the first part's end; false when there can be no threads.
+  /// Begins to scan behind the first part; false when no thread can be started.
   bool start() {
     assumed_.origin = state_.origin;
     assumed_.default_ttl = state_.default_ttl;
     try {
       for (unsigned i = 0; i < threads_wanted_; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      // As many as there are.
+      // The threads started so far suffice.
     }
     return !threads_.empty();
   }
@@ -296,7 +296,7 @@ class PartScan {
     threads_.clear();
   }
 
-  /// The rest from the first part on in one go, but for its first `taken` records.
+  /// Scans the rest from the first part on in one pass, without its first `taken` records.
   ScanReport scan_rest(std::uint64_t taken) {
     stop();
     std::deque<std::string> texts;
@@ -324,16 +324,16 @@ class PartScan {
   const RecordSink& sink_;
   const unsigned threads_wanted_;
   FileSource& source_;
-  ScanState state_;    // what the text handed out so far leaves
-  ScanState assumed_;  // what parts are scanned with; constant while there are threads
+  ScanState state_;    // state left by the text handed out so far
+  ScanState assumed_;  // start state of parts; constant while threads run
   ScanReport report_;
 
   std::mutex mutex_;
   std::condition_variable room_;
   std::condition_variable ready_;
   PartReader reader_;                        // guarded
-  std::deque<std::unique_ptr<Part>> parts_;  // guarded; read and not handed out, in order
-  bool ended_ = false;                       // guarded; there is no more text
+  std::deque<std::unique_ptr<Part>> parts_;  // guarded; read but not handed out, in order
+  bool ended_ = false;                       // guarded; all text was read
   bool stopping_ = false;                    // guarded
   std::vector<std::thread> threads_;
 };

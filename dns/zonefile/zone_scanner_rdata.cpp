@@ -10,19 +10,19 @@ namespace pando::dns {
 
 namespace {
 
-/// Characters of the largest base 64 or hexadecimal text that is read here; others are rare.
+/// Most characters of base 64 or hexadecimal text read here; longer texts are rare.
 constexpr std::size_t kMaxEncoded = 2048;
 static_assert(kMaxNameOctets + 18 + kMaxEncoded + 64 < kPlainRdataOctets);
 
 // ---- IPv4 addresses ----
 
-/// The number in digits [begin, end) of a text in which all are digits; above 255 when it is no
-/// octet of an address: too long, too large or with a leading zero.
+/// The number in digits [begin, end) of a text of digits only. Above 255 for an invalid octet of an
+/// address: too long, too large or with a leading zero.
 std::uint32_t address_octet(const char* text, unsigned begin, unsigned end) noexcept {
   constexpr std::uint32_t kLeast[] = {0, 0, 10, 100};
   const unsigned length = end - begin;
   if (length - 1 > 2) return 256;
-  // The last digit to the highest octet; what is missing in front is zero.
+  // The last digit goes to the highest octet; absent digits in front become zero.
   const std::uint32_t digits = (load_le32(text + begin) & 0x0F0F0F0FU) << (8 * (4 - length));
   const std::uint32_t value =
       (digits >> 8 & 0xFFU) * 100 + (digits >> 16 & 0xFFU) * 10 + (digits >> 24);
@@ -54,7 +54,7 @@ bool read_plain_ipv4(std::string_view text, std::uint8_t* out) noexcept {
 bool read_digit_pairs(const char* text, std::uint64_t& pairs) noexcept {
   constexpr std::uint64_t kLow = 0x0F0F0F0F0F0F0F0FU;
   const std::uint64_t raw = load_le64(text);
-  // A digit is 0x30-0x39: its high half is 3, and so is that of itself plus 6.
+  // A digit is 0x30-0x39: its high half is 3, and so is the high half of the digit plus 6.
   const std::uint64_t above = raw + 0x0606060606060606U;
   if ((raw & ~kLow) != 0x3030303030303030U || (above & ~kLow) != 0x3030303030303030U) return false;
   const std::uint64_t digits = raw & kLow;
@@ -68,7 +68,7 @@ unsigned pair_at(std::uint64_t pairs, unsigned index) noexcept {
 
 /// YYYYMMDDHHmmSS (RFC 4034 §3.2).
 bool read_plain_time(std::string_view text, std::uint32_t& seconds) noexcept {
-  std::uint64_t date, time;  // the time has the day in front, to be of eight digits
+  std::uint64_t date, time;  // the time has the day in front, to reach eight digits
   if (text.size() != 14 || !read_digit_pairs(text.data(), date) ||
       !read_digit_pairs(text.data() + 6, time))
     return false;
@@ -89,7 +89,7 @@ bool read_plain_time(std::string_view text, std::uint32_t& seconds) noexcept {
 
 constexpr std::uint32_t kNoSymbol = 0x80000000U;
 
-/// Values of symbols, moved to where the first, second ... symbol of a group has them.
+/// Values of symbols, shifted to the places of the first, second ... symbol of a group.
 template <std::size_t Places>
 using SymbolTable = std::array<std::array<std::uint32_t, 256>, Places>;
 
@@ -105,7 +105,7 @@ constexpr SymbolTable<4> make_base64_table() noexcept {
   }
   return table;
 }
-/// The 24 bits of a group lie below the top bit, which says "no symbol".
+/// The 24 bits of a group lie below the top bit, which means "no symbol".
 constexpr SymbolTable<4> kBase64 = make_base64_table();
 
 constexpr std::array<std::uint8_t, 256> make_digit_table() noexcept {
@@ -129,7 +129,7 @@ std::uint32_t base64_group(const char* text) noexcept {
   return value(0) | value(1) | value(2) | value(3);
 }
 
-/// Whole groups without padding. Writes an octet too many.
+/// Decodes whole groups without padding. Writes one octet beyond the end.
 bool decode_base64_groups(std::string_view text, std::uint8_t* out) noexcept {
   std::uint32_t seen = 0;
   for (std::size_t at = 0; at < text.size(); at += 4, out += 3) {
@@ -140,18 +140,18 @@ bool decode_base64_groups(std::string_view text, std::uint8_t* out) noexcept {
   return (seen & kNoSymbol) == 0;
 }
 
-/// Octets in a last group that is padded (RFC 4648 §4); 0 when it is wrong.
+/// Decodes a padded last group (RFC 4648 §4); returns its number of octets, 0 for an invalid group.
 std::size_t decode_padded_group(const char* text, std::uint8_t* out) noexcept {
   const std::size_t octets = text[2] == '=' ? 1 : 2;
   const char symbols[4] = {text[0], text[1], octets == 1 ? 'A' : text[2], 'A'};
   const std::uint32_t group = base64_group(symbols);
   store_be32(out, group << 1U);
-  // §3.5: the bits that are no part of an octet are zero.
+  // §3.5: the bits outside the octets are zero.
   const bool zero = out[octets] == 0;
   return (group & kNoSymbol) == 0 && zero ? octets : 0;
 }
 
-/// An even number of hexadecimal digits.
+/// Decodes an even number of hexadecimal digits.
 bool decode_hex(std::string_view text, std::uint8_t* out) noexcept {
   unsigned worst = 0;
   for (std::size_t at = 0; at + 1 < text.size(); at += 2) {
@@ -163,7 +163,7 @@ bool decode_hex(std::string_view text, std::uint8_t* out) noexcept {
   return worst <= 15 && text.size() % 2 == 0;
 }
 
-/// Groups of eight digits to five octets.
+/// Decodes groups of eight digits to five octets each.
 bool decode_base32_groups(std::string_view text, std::uint8_t* out) noexcept {
   unsigned worst = 0;
   for (std::size_t at = 0; at < text.size(); at += 8, out += 5) {
@@ -180,13 +180,14 @@ bool decode_base32_groups(std::string_view text, std::uint8_t* out) noexcept {
 
 // ---- layouts ----
 
-/// Walks the tokens and writes their wire form; each step says whether its token was a usual one.
+/// Walks the tokens and writes their wire form; each step returns whether its token had the usual
+/// form.
 class PlainReader {
  public:
   PlainReader(std::span<const Token> tokens, const PaddedName& origin, std::uint8_t* out) noexcept
       : token_(tokens.data()), end_(token_ + tokens.size()), origin_(origin), out_(out), at_(out) {}
 
-  /// Octets written; 0 when tokens are left.
+  /// Number of octets written; 0 when tokens are left.
   [[nodiscard]] std::size_t finish() const noexcept {
     return token_ == end_ ? static_cast<std::size_t>(at_ - out_) : 0;
   }
@@ -257,7 +258,7 @@ class PlainReader {
   std::string_view text_;
 };
 
-/// One or more words of whole groups, the last of which may be padded.
+/// Reads one or more words of whole groups; the last group may be padded.
 bool PlainReader::base64_rest() noexcept {
   const std::uint8_t* const begin = at_;
   const std::uint8_t* const most = begin + kMaxEncoded / 4 * 3;
@@ -283,7 +284,7 @@ bool PlainReader::hex_word() noexcept {
   return true;
 }
 
-/// RFC 5155 §3.3: `-` is none.
+/// RFC 5155 §3.3: `-` means no salt.
 bool PlainReader::salt() noexcept {
   if (!take()) return false;
   const std::size_t octets = text_ == "-" ? 0 : text_.size() / 2;
@@ -295,14 +296,14 @@ bool PlainReader::salt() noexcept {
 }
 
 bool PlainReader::hashed_owner() noexcept {
-  constexpr std::size_t kSha1Digits = 32;  // RFC 5155 §11: SHA-1 is the only hash there is
+  constexpr std::size_t kSha1Digits = 32;  // RFC 5155 §11: SHA-1 is the only hash defined
   if (!take() || text_.size() != kSha1Digits || !decode_base32_groups(text_, at_ + 1)) return false;
   *at_ = kSha1Digits / 8 * 5;
   at_ += 1 + kSha1Digits / 8 * 5;
   return true;
 }
 
-/// Types below 256 only: one window (RFC 4034 §4.1.2).
+/// Reads types below 256 only: one window (RFC 4034 §4.1.2).
 bool PlainReader::type_bitmap() noexcept {
   std::uint8_t* const bits = at_ + 2;
   std::fill_n(bits, 32, std::uint8_t{0});
@@ -322,7 +323,7 @@ bool PlainReader::type_bitmap() noexcept {
   return true;
 }
 
-/// SHA-256 only (RFC 4509 §2.1): other digests have other lengths.
+/// Reads SHA-256 only (RFC 4509 §2.1): other digests have other lengths.
 bool read_ds(PlainReader& reader, std::size_t tokens, const std::uint8_t* out) noexcept {
   return tokens == 4 && reader.u16() && reader.u8() && reader.u8() && out[3] == 2 &&
          reader.hex_word() && reader.finish() == 4 + 32;

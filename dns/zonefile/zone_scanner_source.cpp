@@ -10,8 +10,8 @@ namespace pando::dns {
 
 namespace {
 
-/// Text of one record. 65,535 octets of RDATA as \DDD escapes are 256 KiB; the rest is for comments
-/// and white space between parentheses.
+/// Most text of one record. 65,535 octets of RDATA as \DDD escapes are 256 KiB; the rest is for
+/// comments and white space between parentheses.
 constexpr std::size_t kMaxRecordText = 16U << 20;
 
 bool same_time(const timespec& a, const timespec& b) noexcept {
@@ -43,7 +43,7 @@ Result<std::size_t> FileSource::read(char* out, std::size_t size) {
     if (got < 0) return fail_errno("read");
     total += static_cast<std::size_t>(got);
     read_ += static_cast<std::uint64_t>(got);
-    // Where the file said that it ends there is no need to ask once more.
+    // At the size that the file had at open(), no further read is needed.
     const bool ended = got == 0 || read_ == static_cast<std::uint64_t>(opened_.st_size);
     if (!ended || total == size) continue;
     if (Status unchanged = check_unchanged(); !unchanged) return pass(unchanged);

@@ -13,16 +13,16 @@
 
 namespace pando::dns {
 
-/// Where zone text comes from.
+/// A source of zone text.
 class ZoneSource {
  public:
   ZoneSource() = default;
   ZoneSource(const ZoneSource&) = delete;
   ZoneSource& operator=(const ZoneSource&) = delete;
   virtual ~ZoneSource() = default;
-  /// How much there is, as far as known.
+  /// Size of the source, as far as known.
   [[nodiscard]] virtual std::size_t size_hint() const noexcept = 0;
-  /// Up to `size` octets to `out`; fewer only at the end.
+  /// Reads up to `size` octets to `out`; fewer only at the end.
   virtual Result<std::size_t> read(char* out, std::size_t size) = 0;
 };
 
@@ -36,8 +36,8 @@ class MemorySource final : public ZoneSource {
   std::string_view text_;
 };
 
-/// A regular file. It is read, not mapped: a file that an editor truncates while it is mapped would
-/// end the process with SIGBUS, and reading through a small window costs no more.
+/// A regular file, read and not mapped. A file that an editor truncates while it is mapped would
+/// end the process with SIGBUS. Reading through a small window costs no more.
 class FileSource final : public ZoneSource {
  public:
   struct Identity {
@@ -46,7 +46,7 @@ class FileSource final : public ZoneSource {
     bool operator==(const Identity&) const = default;
   };
 
-  /// Never blocks: what is not a regular file (directory, FIFO, device) is kInvalid.
+  /// Never blocks: kInvalid for other kinds of file (directory, FIFO, device).
   Status open(const std::string& path);
   [[nodiscard]] std::size_t size_hint() const noexcept override {
     return static_cast<std::size_t>(opened_.st_size);
@@ -55,9 +55,9 @@ class FileSource final : public ZoneSource {
   /// version must not become a zone.
   Result<std::size_t> read(char* out, std::size_t size) override;
   [[nodiscard]] Identity identity() const noexcept { return {opened_.st_dev, opened_.st_ino}; }
-  /// Of all that was read, once the end was; 0 before.
+  /// Hash of all octets once the end was read; 0 before.
   [[nodiscard]] std::uint64_t content_hash() const noexcept { return ended_ ? hash_.value() : 0; }
-  /// What the file was when it was opened.
+  /// State of the file at open().
   [[nodiscard]] const struct stat& status() const noexcept { return opened_; }
 
  private:
@@ -70,13 +70,13 @@ class FileSource final : public ZoneSource {
   std::uint64_t read_ = 0;  // octets so far
 };
 
-/// The stretch of a source that a lexer sees.
+/// The stretch of a source in a lexer's view.
 class TextWindow {
  public:
-  /// Room for `octets` and, so that a whole file is seen to be whole at once, one more.
+  /// Reserves `octets` and one more, so that a whole file is recognised as complete at once.
   explicit TextWindow(std::size_t octets) { reserve(octets + 1); }
-  /// Gives `lexer` the text it has not cut yet with more of the source behind it; a record that
-  /// fills the window makes it larger, up to a limit (kFull). How many octets came.
+  /// Gives `lexer` its uncut text and more of the source behind it. A record that fills the window
+  /// enlarges the window, up to a limit (kFull). Returns the number of new octets.
   Result<std::size_t> refill(RecordLexer& lexer, ZoneSource& source);
 
  private:

@@ -11,7 +11,7 @@ namespace pando::dns {
 
 namespace {
 
-/// How an octet stands in a name: as it is, behind a backslash, or as \DDD (RFC 1035 §5.1).
+/// Form of an octet in a name: plain, behind a backslash, or as \DDD (RFC 1035 §5.1).
 enum class Form : std::uint8_t { kPlain, kEscaped, kDecimal };
 
 constexpr std::array<Form, 256> make_forms() {
@@ -42,7 +42,7 @@ void append_octet(std::string& out, std::uint8_t octet) {
 void append_label(std::string& out, ByteView label) {
   const auto* const begin = reinterpret_cast<const char*>(label.data());
   const std::size_t start = out.size();
-  out.append(begin, label.size());  // nearly always right as it is
+  out.append(begin, label.size());  // nearly always without escapes
   for (const std::uint8_t octet : label) {
     if (kForms[octet] == Form::kPlain) continue;
     out.erase(start);
@@ -51,8 +51,8 @@ void append_label(std::string& out, ByteView label) {
   }
 }
 
-/// At or below `origin`, letter case included: a relative owner is read back with the origin's
-/// case.
+/// True for an owner at or below `origin` with the origin's letter case: a relative owner is read
+/// back with that case.
 bool ends_in(NameView owner, NameView origin) noexcept {
   return owner.is_at_or_below(origin) &&
          std::ranges::equal(owner.bytes().last(origin.size()), origin.bytes());
@@ -67,7 +67,7 @@ void append_labels_text(std::string& out, ByteView labels) {
     append_label(out, labels.subspan(at + 1, labels[at]));
     at += labels[at] + 1U;
   }
-  if (at < labels.size()) out += '.';  // the root's length octet was there
+  if (at < labels.size()) out += '.';  // the name ends in the root
 }
 
 void append_record_text(std::string& out, std::string_view owner, RRType type, Ttl ttl,
@@ -96,7 +96,7 @@ Status ZoneTextWriter::comment(std::string_view text) {
 }
 
 Status ZoneTextWriter::add(NameView owner, RRType type, Ttl ttl, ByteView rdata) {
-  // Octet for octet, since the case of a name is kept.
+  // Compares octet for octet, since the case of a name is kept.
   if (!std::ranges::equal(owner.bytes(), owner_.view().bytes())) write_owner(owner);
   append_record_text(block_, owner_text_, type, ttl, rdata);
   block_ += '\n';

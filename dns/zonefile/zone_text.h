@@ -12,11 +12,11 @@
 
 namespace pando::dns {
 
-/// Appends presentation format of a name's labels to `out`: all of it with a final dot when it ends
-/// in the root, else (labels cut off a longer name) without. Escapes as to_text(NameView).
+/// Appends the presentation format of a name's labels to `out`, with a final dot only for a name
+/// that ends in the root. Labels cut off a longer name have none. Escapes as in to_text(NameView).
 void append_labels_text(std::string& out, ByteView labels);
 
-/// Appends `owner TTL IN type rdata` without a line end; the owner is written as it stands.
+/// Appends `owner TTL IN type rdata` without a line end; the text of the owner is copied unchanged.
 void append_record_text(std::string& out, std::string_view owner, RRType type, Ttl ttl,
                         ByteView rdata);
 
@@ -24,24 +24,24 @@ struct ZoneTextOptions {
   /// Owners below the origin are written relative to it, behind a $ORIGIN line; the apex is `@`.
   /// Names in RDATA are always absolute.
   bool relative_owners = false;
-  std::size_t block_octets = 64 * 1024;  ///< about so much goes to the output at once
+  std::size_t block_octets = 64 * 1024;  ///< approximate size of one output call
 };
 
-/// Writes a zone as a file that this project's scanner and BIND read back to the same wire data:
-/// one record per line, TTL and class always there, no directive but $ORIGIN. Records come out in
-/// the order of add().
+/// Writes a zone as a file that this project's scanner and BIND read back to the same wire data.
+/// One record per line, always with TTL and class, and no directive but $ORIGIN. Records keep the
+/// order of add().
 class ZoneTextWriter {
  public:
-  /// Takes a block of text; its error ends the writing.
+  /// Receives a block of text; a returned error ends the writing.
   using Output = std::function<Status(std::string_view)>;
 
   ZoneTextWriter(NameView origin, ZoneTextOptions options, Output output);
 
-  /// A line `; text`. Line ends and other controls in `text` become blanks.
+  /// Writes a line `; text`. Line ends and other controls in `text` become blanks.
   Status comment(std::string_view text);
   /// `rdata` is checked, uncompressed wire RDATA.
   Status add(NameView owner, RRType type, Ttl ttl, ByteView rdata);
-  /// Hands out what is left; call it once, at the end.
+  /// Outputs the remaining text; call once, at the end.
   Status finish();
 
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
@@ -54,7 +54,7 @@ class ZoneTextWriter {
   ZoneTextOptions options_;
   Output output_;
   std::string block_;
-  std::string owner_text_;  // of the last owner, which often comes again
+  std::string owner_text_;  // of the last owner, which often repeats
   Name owner_;
   std::uint64_t records_ = 0;
 };
