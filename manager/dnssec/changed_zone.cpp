@@ -21,7 +21,7 @@ bool differs(const Node& node) {
                      });
 }
 
-/// Signatures of NSEC3 records stand beside them, in the other tree.
+/// True for NSEC3 records and their signatures, which the store keeps in the other tree.
 bool belongs_to_nsec3(RRType type, ByteView rdata) {
   return type == RRType::kNSEC3 || (type == RRType::kRRSIG && rdata.size() >= 2 &&
                                     dns::rrsig_covered(rdata) == RRType::kNSEC3);
@@ -34,7 +34,7 @@ bool has_more_than_nsec3(const RRsets& rrsets) {
   });
 }
 
-/// `name` or, if that is later, the one before `end`.
+/// The later of `name` and the last name before `end`.
 std::optional<dns::Name> later_of(std::optional<dns::Name> name, const NameSet& names,
                                   NameSet::const_iterator end) {
   if (end == names.begin()) return name;
@@ -87,14 +87,14 @@ std::vector<ByteView> ChangedZone::signatures(const RRsets& rrsets, RRType type)
   return found;
 }
 
-/// What stands between names below it and authoritative data: NS, but for the apex's own, or a
-/// DNAME (RFC 6672 §2.4).
+/// True if names below `name` are not authoritative: an NS set, except the apex's own, or a DNAME
+/// (RFC 6672 §2.4).
 bool ChangedZone::is_barrier(dns::NameView name, const RRsets& rrsets) const noexcept {
   return rrsets.contains(RRType::kDNAME) || (rrsets.contains(RRType::kNS) && !(name == apex()));
 }
 
 void ChangedZone::find_affected() {
-  std::optional<dns::Name> walked;  // all below it are in
+  std::optional<dns::Name> walked;  // all names below it are already in affected_
   for (const auto& [name, node] : changed_) {
     if (!has_more_than_nsec3(node->before) && !has_more_than_nsec3(node->now)) continue;
     affected_.insert(name);
@@ -120,7 +120,7 @@ bool ChangedZone::is_in(Tree tree, const RRsets& rrsets) noexcept {
   return tree == Tree::kNsec3 ? rrsets.contains(RRType::kNSEC3) : has_more_than_nsec3(rrsets);
 }
 
-/// The owner of `record`, or of the next one in that direction that the update leaves there.
+/// The owner of `record`, or else the next owner in `direction` that the update leaves in the tree.
 std::optional<dns::Name> ChangedZone::unchanged_from(Tree tree, zone::RecordView record,
                                                      Direction direction) {
   const auto owner_of = [&](zone::RecordView at) {

@@ -13,7 +13,7 @@
 
 namespace pando::manager {
 
-/// What is wrong with the zone that an update would leave; none = nothing.
+/// The fault of the zone that an update would leave; nullopt = no fault.
 using Fault = std::optional<std::string>;
 
 struct CanonicalOrder {
@@ -24,11 +24,12 @@ struct CanonicalOrder {
 };
 using NameSet = std::set<dns::Name, CanonicalOrder>;
 
-/// Finds, from one name on, the first that counts, and remembers where each one that was passed
-/// over led to: a run of names that an update takes away is walked once, not once for each of them.
+/// Finds the next name that counts, and caches the result for each skipped name. A run of names
+/// that an update removes is walked once, not once per name.
 class Shortcuts {
  public:
-  /// `step` leads from a name to the next, none at the end; `counts` must always say the same.
+  /// `step` leads from a name to the next (nullopt at the end). `counts` must always give the same
+  /// result for a name.
   template <class Step, class Counts>
   std::optional<dns::Name> find(std::optional<dns::Name> at, Step&& step, Counts&& counts) {
     std::vector<dns::Name> passed;
@@ -48,9 +49,9 @@ class Shortcuts {
   std::map<dns::Name, std::optional<dns::Name>, CanonicalOrder> ends_;
 };
 
-/// A zone as an update would leave it: a version of the store and, over it, the names that the
-/// update changes. Nothing here walks the zone: what is read is bounded by a number of looks, and
-/// what was found after they ran out does not count (see exhausted()).
+/// The zone as an update would leave it: a version of the store with the update's changed names
+/// over it. No operation walks the whole zone: a limit of looks bounds the reads. Results after the
+/// limit are invalid (see exhausted()).
 class ChangedZone {
  public:
   using Node = TouchedNames::Node;
@@ -59,39 +60,41 @@ class ChangedZone {
   using Tree = zone::ZoneView::Tree;
   using ChangedNodes = std::map<dns::Name, const Node*, CanonicalOrder>;
 
-  /// RFC 4035 §2.2, §2.3: what the zone has at a name is authoritative, or a delegation of which
-  /// only DS and NSEC are, or stands below a delegation or a DNAME and is not.
+  /// Status of a name's data (RFC 4035 §2.2, §2.3). All of it is authoritative, or only DS and NSEC
+  /// at a delegation, or nothing below a delegation or DNAME.
   enum class Place : std::uint8_t { kAuthoritative, kCut, kOccluded };
 
-  /// Looks at names and hashes that one update may cost: 20 to 30 for each name that comes or goes,
-  /// and a microsecond each. Of names without signatures a message of 64 KiB deletes 3,600.
+  /// Limit of looks (reads of names, and hashes) per update. Each name that comes or goes takes 20
+  /// to 30 looks of about a microsecond each. A message of 64 KiB can delete 3,600 names without
+  /// signatures.
   static constexpr std::size_t kMaxLooks = 150'000;
 
-  /// `overlay` must outlive this, and may no longer change but by what is read here.
+  /// `overlay` must outlive the object, and must not change except by reads of this object.
   ChangedZone(const zone::ZoneView& before, TouchedNames& overlay, std::size_t looks = kMaxLooks);
 
   [[nodiscard]] dns::NameView apex() const noexcept { return before_.apex(); }
   [[nodiscard]] const zone::ZoneView& before() const noexcept { return before_; }
-  /// The names at which anything differs.
+  /// Names with any difference.
   [[nodiscard]] const ChangedNodes& changed() const noexcept { return changed_; }
-  /// The names whose part in signatures and denial may differ: those that are changed() but for
-  /// owners of NSEC3 records alone, and all that is below a delegation or DNAME that comes or goes.
+  /// Names whose signatures or denial may differ: the changed() names, except owners of NSEC3
+  /// records alone. All names below a delegation or DNAME that comes or goes are included.
   [[nodiscard]] const NameSet& affected() const noexcept { return affected_; }
 
   const Node& at(dns::NameView name);
   Place place_now(dns::NameView name) { return place_of(name, &Node::now); }
   Place place_before(dns::NameView name) { return place_of(name, &Node::before); }
 
-  /// The nearest owner before or behind `name`; none at the end. The apex is before all names.
+  /// The nearest owner after `name` (next), before `name` (previous), or at the tree's end (last);
+  /// nullopt if none. The apex sorts before all names.
   std::optional<dns::Name> next(Tree tree, dns::NameView name);
   std::optional<dns::Name> previous(Tree tree, dns::NameView name);
   std::optional<dns::Name> last(Tree tree);
 
-  /// Takes `looks` from what is left; false when it was not there.
+  /// Uses up `looks`; false if fewer are left.
   bool look(std::size_t looks = 1) noexcept;
   [[nodiscard]] bool exhausted() const noexcept { return exhausted_; }
 
-  /// Types that make a name exist: all but NSEC, NSEC3 and RRSIG.
+  /// Types that make a name exist: all except NSEC, NSEC3 and RRSIG.
   [[nodiscard]] static std::vector<dns::RRType> own_types(const RRsets& rrsets);
   [[nodiscard]] static const RRset* find(const RRsets& rrsets, dns::RRType type) noexcept;
   /// RDATA of the RRSIGs that cover `type`.
@@ -104,7 +107,7 @@ class ChangedZone {
   Place place_of(dns::NameView name, RRsets Node::* when);
   enum class Direction : std::uint8_t { kForward, kBackward };
   std::optional<dns::Name> unchanged_from(Tree tree, zone::RecordView record, Direction direction);
-  /// What the update leaves or puts into a tree, without the apex.
+  /// Changed names that are in the tree after the update, without the apex.
   [[nodiscard]] const NameSet& present(Tree tree) const noexcept {
     return present_[tree == Tree::kNsec3 ? 1 : 0];
   }

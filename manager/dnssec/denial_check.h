@@ -8,9 +8,9 @@
 
 namespace pando::manager {
 
-/// NSEC records of what an update changes (RFC 4034 §4, RFC 4035 §2.3): exactly the names that are
-/// authoritative or delegations have one, it lists their types, and the chain is closed around each
-/// of them.
+/// Checks the NSEC records around an update's changes (RFC 4034 §4, RFC 4035 §2.3). Exactly the
+/// authoritative names and the delegations have an NSEC, with the right types. The chain is closed
+/// around each of these names.
 class NsecCheck {
  public:
   explicit NsecCheck(ChangedZone& zone) : zone_(zone) {}
@@ -19,37 +19,37 @@ class NsecCheck {
  private:
   Fault check_name(dns::NameView name);
   Fault check_types(const ChangedZone::Node& node, ChangedZone::Place place);
-  /// The NSEC at `name` points to the next name of the chain.
+  /// Checks that the NSEC at `name` points to the next name of the chain.
   Fault check_link(dns::NameView name);
   bool in_chain(dns::NameView name);
   dns::Name next_in_chain(dns::NameView name);
   dns::Name previous_in_chain(dns::NameView name);
 
   ChangedZone& zone_;
-  Shortcuts forward_, backward_;  // over names that are not in the chain
+  Shortcuts forward_, backward_;  // skip names outside the chain
 };
 
-/// The same for NSEC3 (RFC 5155 §7.1), for the one chain that NSEC3PARAM at the apex names, with
-/// empty non-terminals and opt-out (§6).
+/// Checks NSEC3 records in the same way (RFC 5155 §7.1), for the one chain that NSEC3PARAM at the
+/// apex names. The check covers empty non-terminals and opt-out (§6).
 ///
-/// An NSEC3 record does not tell whose it is. So one that comes, goes or lists other types must be
-/// of a name that the update changes, or of an empty non-terminal above one; and none may lose its
-/// opt-out flag, because what it left out could not be found.
+/// An NSEC3 record does not reveal its name. So a record that comes, goes or lists other types must
+/// belong to a changed name, or to an empty non-terminal above one. No record may lose its opt-out
+/// flag, because the names without a record in its range could not be found.
 class Nsec3Check {
  public:
   explicit Nsec3Check(ChangedZone& zone) : zone_(zone) {}
   Fault run();
 
  private:
-  /// What the chain must have for a name (RFC 5155 §7.1).
+  /// The record that the chain must have for a name (RFC 5155 §7.1).
   enum class Need : std::uint8_t {
-    kNothing,   ///< nothing is there, or it is not authoritative
-    kOptional,  ///< a delegation without DS: an opt-out record may cover it
+    kNothing,   ///< no data, or no authoritative data
+    kOptional,  ///< a delegation without DS: an opt-out record may cover the name
     kEmpty,     ///< an empty non-terminal
     kRecord,
   };
   struct Hashed {
-    dns::Name owner;  ///< of its NSEC3 record
+    dns::Name owner;  ///< owner of the name's NSEC3 record
     dns::Nsec3Hash hash{};
   };
 
@@ -63,7 +63,7 @@ class Nsec3Check {
                      const dns::Nsec3Fields* now);
   Fault check_opt_out(dns::NameView owner, const dns::Nsec3Fields* before,
                       const dns::Nsec3Fields* now);
-  /// The NSEC3 at `owner` points to the next hash of the chain.
+  /// Checks that the NSEC3 at `owner` points to the next hash of the chain.
   Fault check_link(dns::NameView owner);
 
   Need need_of(dns::NameView name);
@@ -77,11 +77,12 @@ class Nsec3Check {
   std::optional<dns::Name> last_until(std::optional<dns::Name> owner);
 
   ChangedZone& zone_;
-  Shortcuts forward_, backward_;  // over records that are not of the chain
+  Shortcuts forward_, backward_;  // skip records of other chains
   dns::Nsec3Fields parameters_;
   dns::Nsec3Hasher hasher_;
-  NameSet above_secure_;  // names above one that must have a record
-  std::map<dns::Name, dns::Nsec3Hash, CanonicalOrder> checked_;  // owners of checked names' records
+  NameSet above_secure_;  // names above a name that must have a record
+  // owners of the checked names' records
+  std::map<dns::Name, dns::Nsec3Hash, CanonicalOrder> checked_;
 };
 
 }  // namespace pando::manager

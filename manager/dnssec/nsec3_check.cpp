@@ -16,7 +16,8 @@ using Tree = ChangedZone::Tree;
 
 namespace {
 
-/// First label as RFC 5155 §3.3 has it, then the apex; none when that is too long for a name.
+/// The owner name of a hash: the label of RFC 5155 §3.3, then the apex; nullopt if the name is too
+/// long.
 std::optional<dns::Name> owner_of_hash(ByteView hash, dns::NameView apex) {
   std::string text;
   dns::append_base32hex(text, hash);
@@ -41,8 +42,8 @@ Fault Nsec3Check::run() {
   return std::nullopt;
 }
 
-/// RFC 5155 §4.1: one chain, that of before. Another one would have to be complete before
-/// NSEC3PARAM names it, which cannot be seen without a walk over the zone.
+/// RFC 5155 §4.1: requires one chain, the same as before. A new chain would have to be complete
+/// before NSEC3PARAM names that chain. Completeness cannot be checked without a walk over the zone.
 Fault Nsec3Check::read_parameters() {
   const Node& apex = zone_.at(zone_.apex());
   const RRset* now = apex.find(RRType::kNSEC3PARAM);
@@ -60,7 +61,8 @@ Fault Nsec3Check::read_parameters() {
 
 // Names -----------------------------------------------------------------------------------------
 
-/// The names that change, and those above them, which may become empty non-terminals or cease to.
+/// Checks the affected names and all names above them, which may become empty non-terminals or
+/// cease to be.
 Fault Nsec3Check::check_names() {
   NameSet names = zone_.affected();
   for (const dns::Name& name : zone_.affected()) {
@@ -101,8 +103,8 @@ Fault Nsec3Check::check_name(dns::NameView name) {
   return check_types(name, *record);
 }
 
-/// RFC 5155 §7.1: only delegations without DS, and names above nothing else, may have no record;
-/// and only where the record before them says so (§6).
+/// RFC 5155 §7.1: only delegations without DS, and empty non-terminals above nothing else, may lack
+/// a record. The record before them must then have the opt-out flag (§6).
 Fault Nsec3Check::check_absence(dns::NameView name, Need need, const Hashed& hashed) {
   if (need == Need::kNothing) return std::nullopt;
   const bool had = record_of(zone_.at(hashed.owner).before).has_value();
@@ -114,7 +116,7 @@ Fault Nsec3Check::check_absence(dns::NameView name, Need need, const Hashed& has
   return fmt::format("{} has no NSEC3 ({})", to_text(name), to_text(hashed.owner));
 }
 
-/// True when something below an empty non-terminal must have a record.
+/// True if any name below an empty non-terminal must have a record.
 bool Nsec3Check::is_above_secure(dns::NameView name) {
   for (auto below = zone_.next(Tree::kNames, name); below && below->view().is_at_or_below(name);
        below = zone_.next(Tree::kNames, *below))
@@ -122,7 +124,7 @@ bool Nsec3Check::is_above_secure(dns::NameView name) {
   return false;
 }
 
-/// RFC 5155 §7.1: the bitmap is that of NSEC, with RRSIG only where something is signed.
+/// RFC 5155 §7.1: the bitmap is the same as NSEC's, with RRSIG only if any set is signed.
 Fault Nsec3Check::check_types(dns::NameView name, const Nsec3Fields& record) {
   const Place place = zone_.place_now(name);
   std::vector<RRType> types;
@@ -149,7 +151,7 @@ Fault Nsec3Check::check_record(dns::NameView owner, const Node& node) {
     return fmt::format("{} NSEC3 is not one record of the chain that NSEC3PARAM names",
                        to_text(owner));
   if (now && now->flags > 1) return fmt::format("{} NSEC3 has unknown flags", to_text(owner));
-  if (!before && !now) return std::nullopt;  // what goes is of a chain that is not used
+  if (!before && !now) return std::nullopt;  // only an unused chain's record goes
   return check_change(owner, before ? &*before : nullptr, now ? &*now : nullptr);
 }
 
@@ -165,9 +167,9 @@ Fault Nsec3Check::check_change(dns::NameView owner, const Nsec3Fields* before,
   return before != nullptr && now != nullptr ? std::nullopt : check_link(previous_in_chain(owner));
 }
 
-/// RFC 5155 §6: the names that a record with the flag covers may have none, so the flag stays with
-/// all of what it was said for: when a record goes, with the one before it; when one comes, with
-/// that, too.
+/// RFC 5155 §6: names covered by a record with the opt-out flag may lack records, so the flag must
+/// stay for the whole range. If a record goes, the record before it must have the flag. If a record
+/// comes into such a range, the new record must have the flag, too.
 Fault Nsec3Check::check_opt_out(dns::NameView owner, const Nsec3Fields* before,
                                 const Nsec3Fields* now) {
   bool was = before != nullptr && before->is_opt_out();
@@ -195,8 +197,8 @@ Fault Nsec3Check::check_link(dns::NameView owner) {
 // The chain -------------------------------------------------------------------------------------
 
 std::optional<Nsec3Check::Hashed> Nsec3Check::hash(dns::NameView name) {
-  // RFC 9276 §3.1 wants neither iterations nor salt. SHA-1 takes blocks of 64 octets, 9 of them
-  // padding in all: 55 ns each.
+  // RFC 9276 §3.1 wants neither iterations nor salt. SHA-1 hashes blocks of 64 octets, with 9
+  // octets of padding per message: 55 ns for each block.
   constexpr std::size_t kBlocksPerLook = 5, kBlock = 64, kPadding = 9;
   const std::size_t octets = dns::kNsec3HashOctets + parameters_.salt.size() + kPadding;
   const std::size_t blocks = parameters_.iterations * ((octets + kBlock - 1) / kBlock);
@@ -210,7 +212,7 @@ std::optional<Nsec3Check::Hashed> Nsec3Check::hash(dns::NameView name) {
   return hashed;
 }
 
-/// The record of the chain; records of other chains may stand beside it.
+/// The record of the chain. An owner may also have records of other chains.
 std::optional<Nsec3Fields> Nsec3Check::record_of(const RRsets& rrsets) const {
   if (const RRset* set = ChangedZone::find(rrsets, RRType::kNSEC3))
     for (const Bytes& rdata : set->rdatas)
@@ -237,7 +239,7 @@ std::optional<dns::Name> Nsec3Check::last_until(std::optional<dns::Name> owner) 
 
 dns::Name Nsec3Check::next_in_chain(dns::NameView owner) {
   auto next = first_from(zone_.next(Tree::kNsec3, owner));
-  // The last one points to the first.
+  // The last record points to the first.
   if (!next) next = first_from(zone_.next(Tree::kNsec3, zone_.apex()));
   return next ? *next : dns::Name(owner);
 }

@@ -34,12 +34,12 @@ Fault NsecCheck::check_name(dns::NameView name) {
     if (auto fault = check_types(node, place)) return fault;
     if (auto fault = check_link(name)) return fault;
   }
-  // Who comes or goes concerns the name before.
+  // A name that comes or goes changes the link of the name before.
   if ((now == nullptr) == (before == nullptr) || name == zone_.apex()) return std::nullopt;
   return check_link(previous_in_chain(name));
 }
 
-/// RFC 4034 §4.1.2; RFC 4035 §2.3 for delegations, of which only NS, DS and NSEC are told.
+/// RFC 4034 §4.1.2. At delegations only NS, DS and NSEC are listed (RFC 4035 §2.3).
 Fault NsecCheck::check_types(const Node& node, Place place) {
   const RRset& set = *node.find(RRType::kNSEC);
   if (set.rdatas.size() != 1) return fmt::format("{} has more than one NSEC", to_text(node.owner));
@@ -72,7 +72,7 @@ dns::Name NsecCheck::next_in_chain(dns::NameView name) {
       zone_.next(Tree::kNames, name),
       [this](dns::NameView from) { return zone_.next(Tree::kNames, from); },
       [this](dns::NameView at) { return in_chain(at); });
-  return next ? *next : dns::Name(zone_.apex());  // the last one points to the apex
+  return next ? *next : dns::Name(zone_.apex());  // the last NSEC points to the apex
 }
 
 dns::Name NsecCheck::previous_in_chain(dns::NameView name) {

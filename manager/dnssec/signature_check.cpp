@@ -27,7 +27,7 @@ bool same_signatures(const Node& node, RRType type) {
                             [](ByteView a, ByteView b) { return std::ranges::equal(a, b); });
 }
 
-/// Types of which there are or were records or signatures.
+/// Types with records or signatures before or after the update.
 std::set<RRType> types_at(const Node& node) {
   std::set<RRType> types;
   for (const auto* rrsets : {&node.before, &node.now})
@@ -102,8 +102,9 @@ Fault SignatureCheck::check_keys() {
   return same_data(apex, RRType::kDNSKEY) ? std::nullopt : check_rollover(apex);
 }
 
-/// The parent's DS is not seen from here. One of the keys that validators may have come by so far
-/// has to sign the keys now, too; a second update may take it away, when the DS names another.
+/// Checks that validators can still enter the zone. The parent's DS is unknown here, so a key that
+/// signed the DNSKEY set before must sign the new set, too. A second update may remove that key
+/// after the DS names another.
 Fault SignatureCheck::check_entry(const Node& apex) {
   if (same_data(apex, RRType::kDNSKEY) && same_signatures(apex, RRType::kDNSKEY))
     return std::nullopt;
@@ -128,9 +129,9 @@ Fault SignatureCheck::check_entry(const Node& apex) {
                      to_text(zone_.apex()));
 }
 
-/// A key must not leave before others have taken over. Whether each set of the zone has a signature
-/// by one that stays cannot be seen without a walk over the zone; the SOA, which each update signs
-/// anew, stands for all. Its signature may have expired meanwhile: new keys may be the way out.
+/// Checks that a key does not leave before its successor has taken over. Whether every set has a
+/// signature by a remaining key would need a walk over the zone. The SOA, signed anew by each
+/// update, stands for all sets. Expired signatures count: new keys may be the way out.
 Fault SignatureCheck::check_rollover(const Node& apex) {
   const RRset* soa = ChangedZone::find(apex.before, RRType::kSOA);
   for (const ByteView rdata : ChangedZone::signatures(apex.before, RRType::kSOA)) {
@@ -149,7 +150,8 @@ Fault SignatureCheck::check_name(dns::NameView name) {
   const bool moved = place != zone_.place_before(name);
   for (const RRType type : types_at(node)) {
     if (!moved && same_data(node, type) && same_signatures(node, type)) continue;
-    // RFC 4035 §2.2: of a delegation only DS and NSEC are this zone's, of what is below it nothing.
+    // RFC 4035 §2.2: at a delegation only DS and NSEC belong to this zone; no data below a
+    // delegation does.
     const bool must_be_signed =
         type == RRType::kNSEC3 || place == Place::kAuthoritative ||
         (place == Place::kCut && (type == RRType::kDS || type == RRType::kNSEC));
@@ -192,11 +194,12 @@ Fault SignatureCheck::check_signature(const Node& node, RRType type, ByteView rd
       signed_by.insert(rrsig->algorithm);
       return std::nullopt;
     case Verdict::kVerifiedByRevoked:
-      // RFC 5011 §2.1: a revoked key signs the DNSKEY set and counts for nothing.
+      // RFC 5011 §2.1: a revoked key may sign the DNSKEY set, but its signature does not count.
       if (type == RRType::kDNSKEY) return std::nullopt;
       return by + " is by a revoked key";
     case Verdict::kNoKey:
-      // RFC 6781 §4.1.4: validators may know the keys that come or went.
+      // RFC 6781 §4.1.4: signatures of an algorithm without keys are allowed while the algorithm's
+      // keys come or go.
       if (!keys_.has_algorithm(rrsig->algorithm)) return std::nullopt;
       return by + " is by no key of the zone";
     case Verdict::kWrong:
@@ -208,7 +211,7 @@ Fault SignatureCheck::check_signature(const Node& node, RRType type, ByteView rd
   return std::nullopt;
 }
 
-/// RFC 4035 §5.3.1, all but the key; empty = nothing.
+/// All checks of RFC 4035 §5.3.1 except the key; empty = no problem.
 std::string SignatureCheck::problem_of(const Node& node, const dns::RrsigFields& rrsig,
                                        const RRset& set) const {
   if (!(rrsig.signer == zone_.apex())) return fmt::format("names {}", to_text(rrsig.signer));

@@ -13,7 +13,7 @@ using dns::RRType;
 using RRset = TouchedNames::RRset;
 using RRsets = TouchedNames::RRsets;
 
-/// First place not before `rdata` in canonical order.
+/// The first position not before `rdata` in canonical order.
 template <class RRsetType>
 auto place_of(RRsetType& rrset, RRType type, ByteView rdata) {
   return std::lower_bound(rrset.rdatas.begin(), rrset.rdatas.end(), rdata,
@@ -30,8 +30,8 @@ void sort_rdatas(RRset& rrset, RRType type) {
     std::sort(rrset.rdatas.begin(), rrset.rdatas.end(), before);
 }
 
-/// Signatures stand beside the set they cover in the store; to an update they are records like
-/// others.
+/// Reads signatures as records. The store keeps them with the covered set, but an update handles
+/// them like other records.
 void read_signatures(const zone::RRsetView& rrset, RRsets& out) {
   rrset.for_each_signature([&](ByteView rest) {
     Bytes rdata;
@@ -75,7 +75,7 @@ TouchedNames::Node& TouchedNames::at(dns::NameView name) {
   Node& node = found->second;
   if (!fresh) return node;
   node.owner = dns::Name(name);
-  // The store has NSEC3 records in a tree of their own.
+  // The store keeps NSEC3 records in a tree of their own.
   for (const zone::RecordView record : {zone_.nsec3_record_at(name), zone_.record_at(name)}) {
     if (!record) continue;
     node.owner = zone_.owner_of(record);

@@ -12,9 +12,9 @@
 
 namespace pando::manager {
 
-/// The names of a zone that a request touches, as ordinary containers: read from the zone when
-/// first asked for, changed one record at a time, and compared with what they were at the end. So
-/// an update that takes back what it did, or says what is already so, changes nothing.
+/// Names that an update touches, as ordinary containers. A name is read from the zone on first use,
+/// changed record by record, and compared with its old state at the end. An update that reverts
+/// itself, or repeats existing data, therefore changes nothing.
 class TouchedNames {
  public:
   struct RRset {
@@ -23,7 +23,7 @@ class TouchedNames {
   };
   using RRsets = std::map<dns::RRType, RRset>;
   struct Node {
-    dns::Name owner;  ///< as the zone writes it, else as the request does
+    dns::Name owner;  ///< case as in the zone, else as in the request
     RRsets before;
     RRsets now;
     [[nodiscard]] const RRset* find(dns::RRType type) const noexcept;
@@ -31,20 +31,21 @@ class TouchedNames {
 
   explicit TouchedNames(const zone::ZoneView& zone) : zone_(zone) {}
 
-  /// The node at `name` (at or below the apex); reference valid for the overlay's life.
+  /// The node at `name` (at or below the apex); the reference is valid for this object's life.
   Node& at(dns::NameView name);
 
-  /// Adds or replaces one record; the TTL becomes that of the whole set (RFC 2181 §5.2).
+  /// Adds or replaces one record; its TTL becomes the TTL of the whole set (RFC 2181 §5.2).
   static void add(Node& node, dns::RRType type, dns::Ttl ttl, ByteView rdata);
   static void insert(RRset& rrset, dns::RRType type, ByteView rdata);
   static void remove(Node& node, dns::RRType type, ByteView rdata);
-  /// RRSIGs have the TTL of what they cover (RFC 4034 §3), not one of their own.
+  /// True for equal TTLs, and always for RRSIGs, which have the TTL of the covered set (RFC 4034
+  /// §3).
   static bool same_ttl(dns::RRType type, const RRset& a, const RRset& b) noexcept;
   static bool contains(const RRset& rrset, dns::RRType type, ByteView rdata) noexcept;
 
   [[nodiscard]] const std::map<std::string, Node>& nodes() const noexcept { return nodes_; }
-  /// Everything that differs now. A set whose TTL changed goes out and comes in whole, because
-  /// IXFR has no other way to say it.
+  /// The changeset of all differences. A set with a new TTL is removed and added whole, because
+  /// IXFR cannot express a TTL change otherwise.
   [[nodiscard]] zone::Changeset changes() const;
 
  private:
