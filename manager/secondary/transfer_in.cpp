@@ -260,7 +260,7 @@ asio::awaitable<Result<ByteView>> Visit::exchange(const Query& query) {
   co_return co_await connection_->receive();
 }
 
-/// The next message of the answer to `query`, its signature checked.
+/// Receives the next message of the answer to `query`, its signature checked.
 asio::awaitable<Result<ByteView>> Visit::receive(Query& query) {
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
   auto message = co_await connection_->receive();

@@ -16,8 +16,8 @@ namespace {
 /// Limit of replies waiting for one unfinished request: a client retries a handful of times.
 constexpr std::size_t kMaxWaiting = 8;
 
-/// Bytes of an answered request beside its answer: table node 64, place in the order 24, bucket 8
-/// to 16, malloc's share of the answer 8 to 16. The 64 include malloc's share of the node.
+/// Bytes of an answered request beside its answer. Table node 64, malloc's share included; place in
+/// the order 24; bucket 8 to 16; malloc's share of the answer 8 to 16.
 constexpr std::size_t kEntryOctets = 112;
 
 /// A digest keyed with a secret of this process. With a digest that anybody can compute, a client

@@ -43,7 +43,7 @@ std::size_t octets_of(ByteView request, const UpdateMessage& message) noexcept {
   return request.size() + records * sizeof(UpdateRecord);
 }
 
-/// True for SERVFAIL. From this server it means that nothing was executed; a primary's SERVFAIL
+/// True for SERVFAIL. This server's SERVFAIL means that nothing was executed; a primary's SERVFAIL
 /// does not tell that.
 bool is_failure(const Bytes& response) noexcept {
   return response.size() >= dns::kHeaderOctets &&

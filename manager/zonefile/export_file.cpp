@@ -46,8 +46,8 @@ bool is_protected_by_its_folder(const struct statx& file, const std::string& fol
   return own != 0 && own != file.stx_uid && own != parent.st_uid;
 }
 
-/// kDenied if the file at `path` could not be replaced by a rename. The check comes before the
-/// journal is told: a failed rename afterwards would leave the zone between two files.
+/// kDenied if the file at `path` could not be replaced by a rename. The check precedes the journal
+/// record: a failed rename afterwards would leave the zone between two files.
 Status check_replaceable(const std::string& path) {
   struct statx file{};
   if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &file) != 0)

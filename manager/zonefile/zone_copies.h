@@ -36,7 +36,8 @@ class ZoneCopies {
   /// `in_journal`: the zone may have journal records, so the merge base is recorded in the journal,
   /// too. Otherwise the first changeset does so.
   void write(const dns::Name& zone, std::string path, bool in_journal);
-  /// Deletes the copies in the folder whose zones are no longer configured.
+  /// Deletes all files in the folder except copies (also partial ones) of zones that are secondary
+  /// in `runtime`.
   void keep_only(const RuntimePtr& runtime);
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }

@@ -96,8 +96,8 @@ struct SoaPair {
   zone::Record after;
 };
 
-/// Old and new SOA for `changes`, the changeset of the edit; nullopt: nothing changed. kInvalid: a
-/// new serial is needed, but the file's SOA is signed.
+/// Old and new SOA for `changes`, the changeset of the edit; nullopt: nothing changed. The error
+/// kInvalid means that a new serial is needed, but the file's SOA is signed.
 Result<std::optional<SoaPair>> soa_pair(const zone::ZoneView& live, const zone::Record& soa,
                                         const MergePlan& plan, const zone::Changeset& changes) {
   zone::Record next = merged_soa(soa, plan.edit);

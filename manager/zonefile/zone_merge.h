@@ -61,8 +61,9 @@ struct FileZone {
 Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fresh);
 
 /// Plans the merge of the file `fresh`, in the state `source`, with a served zone. `state` is the
-/// zone's merge base in the journal up to this version. kNotFound: the edit cannot be told from
-/// updates (the text is for the operator). Errors of FileZone::difference are passed on.
+/// zone's merge base in the journal up to this version. The error kNotFound means that the edit
+/// cannot be told from updates; its text is for the operator. Errors of FileZone::difference are
+/// passed on.
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneFileInfo& source, MergeBase state);
 
