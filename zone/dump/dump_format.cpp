@@ -26,7 +26,7 @@ enum Kind : std::uint8_t {
 
 constexpr std::uint8_t kLoaded = 1;  // flags of a zone
 constexpr std::uint8_t kSecondary = 2;
-constexpr std::uint8_t kLast = 1;  // flag of a difference
+constexpr std::uint8_t kLast = 1;  // flag of a changeset
 
 void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value >> 32));
@@ -100,7 +100,7 @@ Kind put_body(Bytes& out, const DumpAside& aside) {
   return kAside;
 }
 
-/// Takes fields off the front; `ok` turns false at the first that is cut off.
+/// Takes fields off the front; `ok` turns false at the first field that is cut off.
 struct Fields {
   ByteView left;
   bool ok = true;
@@ -244,8 +244,8 @@ bool looks_like_dump(ByteView head) noexcept {
   return head.size() >= kDumpMagicBytes && load_be64(head.data()) == kFileMagic;
 }
 
-//  0       8         12      16      24      40        48        56         64     72
-//  | magic | version | zeros | nonce | owner | written | version | position | line | checksum |
+//   0       8         12      16      24      40        48        56         64        72
+//  | magic | version | zeros | nonce | owner | written | version | position | lineage | checksum |
 Bytes encode(const DumpHeader& header) {
   Bytes out;
   out.reserve(kDumpHeaderBytes);

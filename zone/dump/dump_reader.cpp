@@ -6,7 +6,7 @@ namespace pando::zone {
 
 namespace {
 
-/// A length may lie: memory is taken as octets come.
+/// A length may lie: memory is allocated only as bytes arrive.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
 Status out_of_place(const char* what) { return fail(Errc::kCorrupt, "{} where none can be", what); }
@@ -28,7 +28,7 @@ Result<DumpReader> DumpReader::open(Source source, std::string name) {
   return reader;
 }
 
-/// Appends; kTruncated with fewer at the end of the file.
+/// Appends `octets` bytes of the file; kTruncated when the file ends before.
 Status DumpReader::read(Bytes& into, std::size_t octets) {
   while (octets > 0) {
     const std::size_t part = std::min(octets, kReadBytes);
@@ -62,7 +62,7 @@ Result<DumpItem> DumpReader::next() {
   return item;
 }
 
-/// Whether the item may come now.
+/// Checks whether the item may come at this place.
 Status DumpReader::take(DumpItem& item) {
   if (auto* zone = std::get_if<DumpZone>(&item)) return take_zone(*zone);
   if (const auto* counts = std::get_if<DumpCounts>(&item)) return end(*counts);
@@ -93,7 +93,7 @@ Status DumpReader::take_zone(DumpZone& zone) {
   return {};
 }
 
-/// A zone without data may have some that were set aside.
+/// Parts may come for a zone without data of its own: they may be retired data.
 Status DumpReader::take_part(const DumpPart& part) {
   if (stage_ != Stage::kRecords) return out_of_place("a part of a zone");
   data_.records += part.records.added.size();
@@ -126,7 +126,7 @@ Status DumpReader::take_saved(const ZoneSnapshot& version) {
     return fail(Errc::kCorrupt, "{} has two versions '{}'", to_text(zone_.name), version.label);
   labels_.push_back(version.label);
   ++counts_.saved;
-  if (data_.records > 0) stage_ = Stage::kHistory;  // no more of its records can come
+  if (data_.records > 0) stage_ = Stage::kHistory;  // no more records of these data can come
   if (!version.held()) return {};
   stage_ = Stage::kHistory;
   data_.saved = true;
@@ -146,7 +146,7 @@ Status DumpReader::take_aside(const DumpAside& aside) {
   return {};
 }
 
-/// What came is what was said to come.
+/// Checks that the data match the announced serial and count of records.
 Status DumpReader::check_data(dns::Serial serial, std::uint64_t records) const {
   if (data_.records != records)
     return fail(Errc::kCorrupt, "{} has {} records where {} are said to be", to_text(zone_.name),

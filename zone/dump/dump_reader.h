@@ -9,15 +9,15 @@
 
 namespace pando::zone {
 
-/// Reads a dump front to back and trusts nothing of it: what comes out is in the order that a
-/// writer has, valid by itself, and belongs to the zone that is open. Memory is bounded by one
-/// record, and that by what the file really has.
+/// Reads a dump front to back and trusts none of its fields. Each item that the reader returns
+/// comes in a writer's order, is valid by itself, and belongs to the open zone. Memory is bounded
+/// by one record, and a record by the bytes that the file really has.
 class DumpReader {
  public:
-  /// Fills a stretch from where the last call ended; fewer octets only at the end.
+  /// Fills a stretch from where the last call ended; fewer bytes only at the end.
   using Source = std::function<Result<std::size_t>(std::span<std::uint8_t>)>;
 
-  /// `name`: of the file, for errors, which say "NAME: byte N: why".
+  /// `name`: the file's name for errors, which read "NAME: byte N: reason".
   static Result<DumpReader> open(Source source, std::string name);
 
   [[nodiscard]] const DumpHeader& header() const noexcept { return header_; }
@@ -25,9 +25,9 @@ class DumpReader {
   /// The next item. DumpCounts is the last one, after which the file has ended; a file that ends
   /// earlier, or goes on, is kCorrupt.
   Result<DumpItem> next();
-  /// Where the last item stood.
+  /// Offset of the last item.
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
-  /// An error in what next() gave last.
+  /// An error about the item that next() returned last.
   [[nodiscard]] tl::unexpected<Error> wrong(const Error& why) const;
 
  private:
@@ -50,23 +50,23 @@ class DumpReader {
   std::uint64_t offset_ = 0;
   std::uint64_t next_ = 0;  // offset of the next record
   std::uint64_t number_ = 0;
-  // The order of things.
+  // The order of records.
   enum class Stage : std::uint8_t { kBetween, kRecords, kHistory, kNotes, kEnd };
   Stage stage_ = Stage::kBetween;
-  DumpZone zone_;                    // open, or the last one
-  std::vector<std::string> labels_;  // of its saved versions so far
-  /// Of it, or of what was set aside, so far.
+  DumpZone zone_;                    // the open zone, or the last one
+  std::vector<std::string> labels_;  // labels of the zone's snapshots so far
+  /// Of the zone, or of retired data, so far.
   struct Data {
     std::uint64_t records = 0;
     std::optional<DumpDifference> difference;  // the last part; without its records
-    std::optional<dns::Serial> reached;        // by the differences, or said by a saved version
-    bool saved = false;                        // a version that is held
+    std::optional<dns::Serial> reached;        // by the changesets, or told by a snapshot
+    bool saved = false;                        // whether a held snapshot came
   };
   Data data_;
   DumpCounts counts_;
 };
 
-/// Reads all of a dump, to see whether it is sound.
+/// Reads the whole dump, to check it.
 Result<DumpCounts> check_dump(DumpReader& reader);
 
 }  // namespace pando::zone

@@ -43,8 +43,8 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
   return head;
 }
 
-/// How many of `saved`, from the first on, are of the oldest data that were set aside; those that
-/// were lost before are among them. 0: no such data.
+/// Number of first entries of `saved` that belong to the oldest retired data, snapshots lost before
+/// included. 0: no such data.
 std::size_t of_oldest_aside(std::span<const ZoneSnapshot> saved) noexcept {
   const auto first = std::find_if(saved.begin(), saved.end(), [](const ZoneSnapshot& one) {
     return one.held() && one.aside != 0;
@@ -80,7 +80,7 @@ Status DumpWriter::put_zone(const ZoneView& zone, const shm::Store::SideEntry* s
   return done;
 }
 
-/// What was set aside, oldest first, then the zone's own data; with the saved versions of each.
+/// Writes the retired data, oldest first, then the zone's own data; each with its snapshots.
 Status DumpWriter::put_all(const ZoneView& zone, const DumpZone& head) {
   const std::vector<ZoneSnapshot> all = saved_versions(zone);
   Saved saved(all);
@@ -104,7 +104,7 @@ Status DumpWriter::put_data(const ZoneView& data, const dns::Name& apex, Saved s
   return done && !saved.empty() ? damaged(saved.front(), apex) : done;
 }
 
-/// Those, in their order, that are lost or of serial `at`.
+/// Writes the leading snapshots that are lost or of serial `at`, in their order.
 Status DumpWriter::put_saved(Saved& saved, std::optional<dns::Serial> at) {
   while (!saved.empty() && (!saved.front().held() || saved.front().serial == at)) {
     ++counts_.saved;
@@ -140,7 +140,7 @@ Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
   return {};
 }
 
-/// Each saved version stands before the difference that starts from it.
+/// Each snapshot stands before the changeset that starts from it.
 Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Saved& saved) {
   auto reader = HistoryReader::from_oldest(data);
   if (!reader) return {};

@@ -9,20 +9,21 @@
 
 namespace pando::zone {
 
-/// Writes a version as a dump. For pool threads and tools: the version must be pinned, or nobody's.
+/// Writes a version as a dump. For pool threads and tools. The version must be pinned, unless no
+/// process changes the store.
 class DumpWriter {
  public:
-  /// Takes octets in order, a mebibyte and more at once.
+  /// Takes bytes in order, at least a mebibyte at a time.
   using Sink = std::function<Status(ByteView)>;
 
-  /// `header.nonce` is made here.
+  /// The writer sets `header.nonce` itself.
   DumpWriter(Sink sink, DumpHeader header);
 
-  /// The next zone, in canonical order. `side` (may be null): its timers. `notes`: what the journal
-  /// knows of its file. kCorrupt: the zone is damaged in the store.
+  /// Writes the next zone, in canonical order. `side` (may be null): the zone's timers. `notes`:
+  /// the journal's records about its file. kCorrupt: the zone is damaged in the store.
   Status put_zone(const ZoneView& zone, const shm::Store::SideEntry* side,
                   std::span<const DumpNote> notes);
-  /// Behind the last zone.
+  /// Called after the last zone.
   Status finish();
 
   [[nodiscard]] const DumpCounts& counts() const noexcept { return counts_; }
@@ -41,7 +42,7 @@ class DumpWriter {
   Sink sink_;
   std::uint64_t nonce_ = 0;
   std::uint64_t number_ = 0;
-  std::uint64_t bytes_ = 0;  // handed to the sink
+  std::uint64_t bytes_ = 0;  // bytes handed to the sink
   DumpCounts counts_;
   Bytes buffer_;
 };

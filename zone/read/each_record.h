@@ -4,9 +4,10 @@
 
 namespace pando::zone {
 
-/// Calls `visit(NameView owner, RRType, Ttl, ByteView rdata)` for each resource record of a zone,
-/// signatures as RRSIG records with whole RDATA, owners in the zone's own order (apex first, NSEC3
-/// owners last). The views last for the call. Ends early with the first error that `visit` returns.
+/// Calls `visit(NameView owner, RRType, Ttl, ByteView rdata)` for each resource record of a zone.
+/// Signatures come as RRSIG records with whole RDATA; owners come in the zone's own order (apex
+/// first, NSEC3 owners last). The views last for the call. The first error that `visit` returns
+/// ends the walk.
 template <class Visit>
 Status for_each_record(const ZoneView& zone, Visit&& visit) {
   Status status;

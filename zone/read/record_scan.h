@@ -3,7 +3,7 @@
 #include "dns/rdata/rdata.h"
 #include "zone/trie/zone_layout.h"
 
-/// Taking a name record's bytes apart; every read is checked against the end of the window.
+/// Decoding of a name record's bytes; every read is checked against the end of the window.
 namespace pando::zone {
 
 /// One RRset as it stands in a record block.
@@ -13,18 +13,19 @@ struct RawRRset {
   std::uint16_t signature_count;
   std::uint32_t ttl;
   std::uint32_t data_bytes;
-  const std::uint8_t* data;         ///< in the record, the external block or a shared page
-  std::uint32_t external;           ///< reference of the external block, 0 = none
-  const std::uint8_t* external_at;  ///< where that or a shared set's reference stands
+  const std::uint8_t* data;  ///< in the record, the external block or a shared page
+  std::uint32_t external;    ///< reference of the external block, 0 = none
+  /// place of the reference to the external block or to the shared set
+  const std::uint8_t* external_at;
 
-  /// Reference of a shared set, 0 = it is not shared.
+  /// Reference of a shared set, 0 = the set is not shared.
   [[nodiscard]] std::uint32_t shared() const noexcept {
     return external == 0 && external_at != nullptr ? load_unaligned<std::uint32_t>(external_at) : 0;
   }
 };
 
-/// The header at `p` whatever its form, up to the size; the position behind it, nullptr when it is
-/// cut off.
+/// Reads the header at `p`, whatever its form, up to the size. Returns the position behind it,
+/// nullptr when the header is cut off.
 [[nodiscard]] inline const std::uint8_t* scan_long_header(const std::uint8_t* p,
                                                           const std::uint8_t* end,
                                                           RawRRset& out) noexcept {
@@ -54,7 +55,7 @@ struct RawRRset {
                                                     RawRRset& out) noexcept {
   if (end - p < 1) return nullptr;
   const RRsetForm form{*p};
-  if (form.is_short() && end - p >= 6) [[likely]] {  // so that a TTL can be read as four octets
+  if (form.is_short() && end - p >= 6) [[likely]] {  // room to read a TTL as four octets
     out.type = p[1];
     out.rdata_count = static_cast<std::uint16_t>(form.rdatas());
     out.signature_count = static_cast<std::uint16_t>(form.signatures());

@@ -15,7 +15,7 @@ void copy_ends(std::uint8_t* out, const std::uint8_t* in, std::size_t octets) no
   std::memcpy(out + octets - sizeof(T), in + octets - sizeof(T), sizeof(T));
 }
 
-/// memcpy with the commonest lengths in line, which are those of a label or two.
+/// memcpy with the commonest lengths inline: those of one or two labels.
 std::uint8_t* copy_labels(std::uint8_t* out, ByteView in) noexcept {
   const std::size_t octets = in.size();
   if (octets >= 4 && octets <= 8)
@@ -33,7 +33,7 @@ ByteView relative_form(ByteView name, const OwnerName& owner) noexcept {
   const std::size_t rest = owner.labels.size() + owner.apex.size();
   if (name.size() < rest) return name;
   const ByteView before = name.first(name.size() - rest);
-  // Of a label that ends with octet 0 the form would look like a whole name.
+  // If the rest ended with octet 0, its relative form would look like a whole name.
   if (!is_relative(before)) return name;
   const auto* const labels = before.data() + before.size();
   const auto* const apex = labels + owner.labels.size();

@@ -27,7 +27,7 @@ bool RRsetView::has_name_at_or_below(dns::NameView name) const noexcept {
   if (data_ == nullptr) return false;
   const OwnerName end = owner();
   const std::size_t shared = end.labels.size() + end.apex.size();
-  // What a name in relative form must end with; mostly that says no.
+  // A name in relative form must end with these labels; the comparison mostly fails.
   const ByteView deeper = name.bytes().first(name.size() > shared ? name.size() - shared : 0);
   const auto may_be = [&](ByteView stored) {
     return stored.size() >= deeper.size() &&
@@ -181,7 +181,7 @@ Nsec3Parameters ZoneView::nsec3_parameters() const noexcept {
   Nsec3Parameters parameters;
   bool chosen = false;
   apex_record().find(dns::RRType::kNSEC3PARAM).for_each_rdata([&](ByteView rdata) {
-    // RFC 5155 §4.1.2: a set with flags other than zero is not for use.
+    // RFC 5155 §4.1.2: a record with flags other than zero is not for use.
     if (chosen || rdata.size() < 5 || rdata[1] != 0 || rdata[0] != 1) return;
     chosen = true;
     parameters.hash = rdata[0];
@@ -229,7 +229,7 @@ Match ZoneView::lookup(dns::NameView name) const noexcept {
   match.empty_non_terminal = found.prefix_of_leaf;
   match.encloser_labels = static_cast<std::uint8_t>(apex_labels + key.labels_within(found.common));
   match.barrier = topmost_barrier(found, apex_labels, match.barrier_labels);
-  // What is no ancestor of the name must not be taken for one.
+  // A record that is no ancestor of the name must not become the barrier.
   match.damaged |= match.barrier_labels > match.encloser_labels;
   return match;
 }
@@ -253,8 +253,8 @@ RecordView ZoneView::nsec_at_or_before(dns::NameView name) const noexcept {
   if (!loaded()) return {};
   const ByteView labels = relative_labels(name, apex());
   LeafBlock leaf = labels.empty() ? LeafBlock{} : names().at_or_before(TrieKey(labels));
-  // A name without NSEC is glue or occluded: the cut or DNAME above it has one, and stands before
-  // all that is below it. More rounds are for zones that are not well formed.
+  // A name without NSEC is glue or occluded. The cut or DNAME above it has an NSEC, and stands
+  // before all names below. More rounds are for zones that are not well formed.
   constexpr unsigned kMaxRounds = 8;
   for (unsigned round = 0; leaf && round < kMaxRounds; ++round) {
     const RecordView candidate = record(leaf.ref.units);
@@ -275,7 +275,7 @@ RecordView ZoneView::nsec_at_or_before(dns::NameView name) const noexcept {
 namespace {
 
 constexpr std::size_t kHashOctets = 20;       // SHA-1, the only hash there is (RFC 5155 §11)
-constexpr std::size_t kHashLabelOctets = 32;  // base32hex of it
+constexpr std::size_t kHashLabelOctets = 32;  // base32hex of the hash
 
 /// First label of an NSEC3 owner: base32hex without padding, lower case (RFC 5155 §3.3).
 void hash_label(ByteView hash, std::uint8_t (&label)[1 + kHashLabelOctets]) noexcept {
@@ -290,7 +290,7 @@ void hash_label(ByteView hash, std::uint8_t (&label)[1 + kHashLabelOctets]) noex
   }
 }
 
-/// Records of another owner than a hash are no part of a chain, wherever they stand in its order.
+/// A record whose owner is no hash is no part of a chain, wherever it stands in the order.
 bool is_hash_label(ByteView owner) noexcept {
   if (owner.size() != 1 + kHashLabelOctets || owner[0] != kHashLabelOctets) return false;
   return std::all_of(owner.begin() + 1, owner.end(), [](std::uint8_t octet) {
@@ -322,7 +322,7 @@ RecordView ZoneView::nsec3_match_or_cover(ByteView hash, bool& exact) const noex
   const Trie trie = nsec3();
   const Nsec3Parameters parameters = nsec3_parameters();
   // Two chains stand mixed while parameters change (RFC 5155 §10.4): step back over the other one.
-  // Where one record in a hundred is ours, one search in 30,000 ends without having met it.
+  // Where one record in a hundred belongs to the chain, one search in 30,000 fails.
   constexpr unsigned kMaxSteps = 1024;
   TrieKey key(ByteView(label, sizeof label));
   LeafBlock leaf = trie.at_or_before(key);
@@ -441,8 +441,8 @@ ZoneView StoreView::find_zone(dns::NameView name) const noexcept {
   if (found.ancestor_count == 0) return {};
   const std::uint32_t ref = found.ancestors[found.ancestor_count - 1];
   const ZoneView zone = view_at(ref);
-  // The nearest leaf has been compared with the key. The others are where an ancestor belongs, but
-  // all that is asked of a zone must be in it.
+  // The nearest leaf has been compared with the key. Another leaf stands where an ancestor belongs,
+  // but the zone must really contain the name.
   const bool compared = ref == found.nearest.ref.units;
   return compared || (zone && name.is_at_or_below(zone.apex())) ? zone : ZoneView{};
 }

@@ -11,44 +11,45 @@
 #include "zone/read/relative_name.h"
 #include "zone/settings/compiled_settings.h"
 
-/// Reading zone data in the store. Everything here is a view: valid while the version it came from
-/// is pinned. Damage in the store shows as "absent" or as other data, never as a fault or an
-/// endless loop (docs/ARCHITECTURE.md says how far that goes). Names in RDATA are as the store has
-/// them: who takes one for a name checks it first.
+/// Reading zone data in the store. Every type here is a view: valid while its version is pinned.
+/// Damage in the store shows as "absent" or as other data, never as a fault or an endless loop
+/// (docs/ARCHITECTURE.md says how far that goes). Names in RDATA are as stored: code that takes
+/// RDATA for a name checks it first.
 namespace pando::zone {
 
 struct RootData;
 struct ZoneEntry;
 struct ZoneSnapshot;
 
-/// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 40 octets.
+/// One RRset of a name with the RRSIGs that cover it. Trivially copyable, 40 bytes.
 class RRsetView {
  public:
   RRsetView() = default;
   [[nodiscard]] explicit operator bool() const noexcept { return data_ != nullptr; }
   [[nodiscard]] dns::RRType type() const noexcept { return type_; }
-  [[nodiscard]] dns::Ttl ttl() const noexcept { return ttl_; }  ///< of the RRSIGs too (RFC 4034 §3)
+  /// of the RRSIGs, too (RFC 4034 §3)
+  [[nodiscard]] dns::Ttl ttl() const noexcept { return ttl_; }
   [[nodiscard]] std::uint16_t count() const noexcept {
     return count_;
   }  ///< RDATAs; 0 = only RRSIGs
   [[nodiscard]] std::uint16_t signature_count() const noexcept { return signature_count_; }
 
   /// Calls `visit(ByteView rdata)` for each RDATA (uncompressed wire form). A view lasts as long as
-  /// the version is pinned; of the type kRelativeType it lasts for the call alone.
+  /// the version is pinned. A view of the type kRelativeType lasts for the call only.
   template <class Visit>
   void for_each_rdata(Visit&& visit) const;
   /// Calls `visit(ByteView rest)` for each RRSIG; `rest` is its RDATA *without* the two octets
   /// "type covered", which are type().
   template <class Visit>
   void for_each_signature(Visit&& visit) const;
-  /// First RDATA (SOA, CNAME, DNAME, NSEC, NSEC3: sets of one); empty when there is none, and for
-  /// the type kRelativeType, which is visited only.
+  /// First RDATA (SOA, CNAME, DNAME, NSEC, NSEC3: sets of one). Empty when there is none, and for
+  /// the type kRelativeType, which is only visited.
   [[nodiscard]] ByteView first_rdata() const noexcept;
-  /// Some name is at or below `name`; for the type kRelativeType.
+  /// Whether some RDATA's name is at or below `name`; for the type kRelativeType.
   [[nodiscard]] bool has_name_at_or_below(dns::NameView name) const noexcept;
-  /// No RDATA is in relative form: all views last as long as the version is pinned.
+  /// True when no RDATA is in relative form: all views last as long as the version is pinned.
   [[nodiscard]] bool has_whole_names() const noexcept;
-  /// The very same RRset, not one that is equal.
+  /// True for the same stored RRset; an equal one elsewhere is not the same.
   [[nodiscard]] bool is_same(const RRsetView& other) const noexcept { return data_ == other.data_; }
 
  private:
@@ -57,8 +58,8 @@ class RRsetView {
   void for_each_stored(Visit&& visit) const;
   [[nodiscard]] OwnerName owner() const noexcept;
   const std::uint8_t* data_ = nullptr;   // packed RDATAs, then packed RRSIGs
-  const std::uint8_t* block_ = nullptr;  // the record
-  const std::uint8_t* apex_ = nullptr;   // a whole name
+  const std::uint8_t* block_ = nullptr;  // the record's block
+  const std::uint8_t* apex_ = nullptr;   // the apex as a whole name
   std::uint32_t size_ = 0;
   dns::Ttl ttl_{};
   dns::RRType type_{};
@@ -78,7 +79,7 @@ class RecordView {
   /// Owner relative to the apex: wire labels without the root octet; empty at the apex, and when
   /// the record is damaged.
   [[nodiscard]] ByteView relative_owner() const noexcept;
-  [[nodiscard]] bool has_ns() const noexcept;  ///< flags: no search
+  [[nodiscard]] bool has_ns() const noexcept;  ///< from a flag, without a search
   [[nodiscard]] bool has_cname() const noexcept;
   [[nodiscard]] bool has_dname() const noexcept;
   [[nodiscard]] RRsetView find(dns::RRType type) const noexcept;
@@ -86,8 +87,8 @@ class RecordView {
   template <class Visit>
   void for_each_rrset(Visit&& visit) const;
   [[nodiscard]] std::size_t rrset_count() const noexcept;
-  /// Where the zone has that set once for many names (zone/record/shared_sets.h); 0 = in this
-  /// record.
+  /// Reference of the set if the zone stores it once for many names (zone/record/shared_sets.h); 0
+  /// = the set is in this record.
   [[nodiscard]] std::uint32_t shared_set(dns::RRType type) const noexcept;
   bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
 
@@ -104,26 +105,27 @@ class RecordView {
   }
   const std::uint8_t* block_ = nullptr;
   shm::Window window_;
-  const std::uint8_t* apex_ = nullptr;  // a whole name
+  const std::uint8_t* apex_ = nullptr;  // the apex as a whole name
 };
 
-/// The record block at `ref` of a zone with that apex, which lasts as long as what is read here;
-/// none when its header or labels are cut off.
+/// The record block at `ref` of a zone with that apex. `apex` must live as long as the views read
+/// from the record. An empty view when the record's header or labels are cut off.
 [[nodiscard]] RecordView record_view(shm::Window window, std::uint32_t ref,
                                      dns::NameView apex) noexcept;
 
-/// What one descent of the names trie says about a name at or below the apex.
+/// The result of one descent of the names trie, for a name at or below the apex.
 struct Match {
   RecordView exact;                 ///< the name owns records
-  bool empty_non_terminal = false;  ///< owns none, but something below it does (RFC 8020)
+  bool empty_non_terminal = false;  ///< the name has no records, but a name below it has (RFC 8020)
   /// Longest existing ancestor-or-self of the name, ENTs included (RFC 4592 §3.3.1): number of
   /// labels (without root) of that name. Equals the name's own count when it exists or is an ENT.
   std::uint8_t encloser_labels = 0;
   /// The topmost *proper* ancestor of the name that has NS (below the apex) or DNAME (apex
-  /// included): what stands between the name and authoritative data. NS before DNAME at one name.
+  /// included). This record stands between the name and authoritative data. NS before DNAME at one
+  /// name.
   RecordView barrier;
   std::uint8_t barrier_labels = 0;  ///< labels (without root) of the barrier's owner
-  bool damaged = false;             ///< what is there cannot be read: nothing above counts
+  bool damaged = false;             ///< the trie is damaged: no other member counts
 };
 
 enum class Denial : std::uint8_t { kUnsigned, kNsec, kNsec3 };
@@ -143,7 +145,7 @@ class ZoneView {
   [[nodiscard]] bool loaded() const noexcept;  ///< false: configured, no data yet → SERVFAIL
   [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
   [[nodiscard]] dns::Serial serial() const noexcept;
-  /// The version that changed the zone's data last: while it is the same, so are they, wherever the
+  /// The version that last changed the zone's data. An equal value means equal data, wherever the
   /// compactor has moved them.
   [[nodiscard]] std::uint64_t data_version() const noexcept;
   [[nodiscard]] RecordView apex_record() const noexcept;
@@ -152,33 +154,34 @@ class ZoneView {
   [[nodiscard]] Nsec3Parameters nsec3_parameters() const noexcept;
   [[nodiscard]] std::uint64_t record_count() const noexcept;
   [[nodiscard]] std::uint64_t name_count() const noexcept;
-  /// Octets of the differences that the zone's history has (zone/history/history.h).
+  /// Bytes of the changesets in the zone's history (zone/history/history.h).
   [[nodiscard]] std::uint64_t history_bytes() const noexcept;
-  /// It may have saved versions: see zone/history/zone_snapshot.h.
+  /// Whether the zone may have snapshots: see zone/history/zone_snapshot.h.
   [[nodiscard]] bool has_saved() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
   [[nodiscard]] Match lookup(dns::NameView name) const noexcept;
-  /// Exact record at `name`, nothing else.
+  /// Exact record at `name`, no other.
   [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
   /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
   [[nodiscard]] RecordView wildcard_below(dns::NameView encloser) const noexcept;
-  /// The record that has an NSEC RRset and whose owner is `name` or the nearest before it in
-  /// canonical order (RFC 4035 §3.1.3.2), looking past glue; wraps never: the apex is first.
+  /// The record that has an NSEC RRset and whose owner is `name` or the nearest name before it in
+  /// canonical order (RFC 4035 §3.1.3.2). Glue is skipped. The search never wraps: the apex is
+  /// first.
   [[nodiscard]] RecordView nsec_at_or_before(dns::NameView name) const noexcept;
-  /// NSEC3 whose owner hash equals (`exact`) or else covers `hash` (20 octets, RFC 5155 §7.2).
-  /// `exact` false with a record: it covers. Only of the chain with nsec3_parameters(); none also
-  /// when another chain has 1,024 records in between.
+  /// NSEC3 whose owner hash equals (`exact`) or else covers `hash` (20 octets, RFC 5155 §7.2). A
+  /// record with `exact` false covers the hash. Only records of the chain with nsec3_parameters()
+  /// count; none is found when another chain has 1,024 records in between.
   [[nodiscard]] RecordView nsec3_match_or_cover(ByteView hash, bool& exact) const noexcept;
   /// NSEC3 whose owner hash equals `hash` (20 octets), of the chain with nsec3_parameters().
   [[nodiscard]] RecordView nsec3_at(ByteView hash) const noexcept;
 
   /// The two ordered trees of a zone: names below the apex, and owners of NSEC3 records.
   enum class Tree : std::uint8_t { kNames, kNsec3 };
-  /// The record with this very owner among the NSEC3 records, of whatever chain.
+  /// The record with exactly this owner among the NSEC3 records, of any chain.
   [[nodiscard]] RecordView nsec3_record_at(dns::NameView owner) const noexcept;
-  /// The nearest record before or behind `name` in canonical order, the last one; none at the end.
-  /// For the manager: record_after() uses the heap.
+  /// The nearest record before or behind `name` in canonical order, or the last record; none at the
+  /// end. For the manager: record_after() uses the heap.
   [[nodiscard]] RecordView record_before(Tree tree, dns::NameView name) const noexcept;
   [[nodiscard]] RecordView record_after(Tree tree, dns::NameView name) const;
   [[nodiscard]] RecordView last_record(Tree tree) const noexcept;
@@ -186,16 +189,16 @@ class ZoneView {
   /// Full owner name of a record of this zone.
   [[nodiscard]] dns::Name owner_of(const RecordView& record) const noexcept;
 
-  /// Ordered walk (apex, names in canonical order, then NSEC3 owners in hash order); resumable at
-  /// any record, so a transfer can go on where its last message ended.
+  /// Ordered walk: apex, names in canonical order, then NSEC3 owners in hash order. A walk can
+  /// resume at any record, so a transfer can continue where its last message ended.
   class Cursor;
   [[nodiscard]] Cursor begin() const;
 
   [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
   [[nodiscard]] std::uint64_t settings_tag()
       const noexcept;  ///< equal tags = equal settings: cacheable
-  /// Modification time, size, hash and stamp of the zone file the data came from (ZoneFileInfo); 0
-  /// when from elsewhere.
+  /// Modification time, size, hash and stamp of the zone file that is the data's source
+  /// (ZoneFileInfo); 0 for another source.
   [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
   [[nodiscard]] std::uint64_t source_bytes() const noexcept;
   [[nodiscard]] std::uint64_t source_hash() const noexcept;
@@ -253,11 +256,11 @@ class StoreView {
   void for_each_zone(Visit&& visit) const;
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
   [[nodiscard]] std::uint64_t history_bytes() const noexcept;  ///< of all zones
-  /// How many zones' data are set aside for saved versions.
+  /// Number of zones' data that are retired but kept for snapshots.
   [[nodiscard]] std::uint64_t zones_aside() const noexcept;
-  /// Changeset whenever a saved version is lost.
+  /// Changes whenever a snapshot is lost.
   [[nodiscard]] std::uint32_t saved_losses() const noexcept;
-  /// There are blocks of replaced zones to give back: see Draft::dismantle_retired().
+  /// Whether blocks of replaced zones wait to be released: see Draft::dismantle_retired().
   [[nodiscard]] bool has_retired() const noexcept;
   [[nodiscard]] ByteView server_settings_bytes() const noexcept;
   [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;

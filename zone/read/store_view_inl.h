@@ -7,7 +7,7 @@
 
 namespace pando::zone {
 
-/// Calls `visit` for each RDATA as the store has it, until it returns false.
+/// Calls `visit` for each RDATA in its stored form, until `visit` returns false.
 template <class Visit>
 void RRsetView::for_each_stored(Visit&& visit) const {
   const std::uint8_t* p = data_;

@@ -6,8 +6,8 @@ namespace pando::zone {
 
 namespace {
 
-/// Flat form: | zone | u32 removed | u32 added | records … |, a record being
-/// | name | u16 type | u32 ttl | u16 length | rdata |, numbers in network order.
+/// Flat form: | zone | u32 removed | u32 added | records … |, where a record is
+///  | name | u16 type | u32 ttl | u16 length | rdata |. Numbers are in network order.
 void put_records(Bytes& out, const std::vector<Record>& records) {
   for (const Record& record : records) {
     append(out, record.owner.view().bytes());
@@ -18,7 +18,7 @@ void put_records(Bytes& out, const std::vector<Record>& records) {
   }
 }
 
-/// Large ones would else be copied as they grow.
+/// The size is computed first, so that a large changeset is not copied while its encoding grows.
 std::size_t encoded_bytes(const Changeset& changes) {
   std::size_t octets = changes.zone.size() + 4 + 4;
   for (const auto* list : {&changes.removed, &changes.added})
@@ -27,7 +27,7 @@ std::size_t encoded_bytes(const Changeset& changes) {
   return octets;
 }
 
-/// Takes fields off the front; `ok` turns false at the first that is cut off.
+/// Takes fields off the front; `ok` turns false at the first field that is cut off.
 struct Source {
   ByteView left;
   bool ok = true;
@@ -58,7 +58,7 @@ struct Source {
 
 bool take_records(Source& source, std::uint32_t count, std::vector<Record>& out) {
   constexpr std::size_t kSmallest = 1 + 2 + 4 + 2;
-  if (count > source.left.size() / kSmallest) return false;  // before memory is asked for
+  if (count > source.left.size() / kSmallest) return false;  // checked before memory is allocated
   out.reserve(count);
   for (std::uint32_t i = 0; i < count && source.ok; ++i) {
     Record& record = out.emplace_back();

@@ -11,8 +11,8 @@
 
 namespace pando::zone {
 
-/// One resource record of class IN; RDATA is uncompressed, checked wire format. Small, since a
-/// large edit has millions of them.
+/// One resource record of class IN; RDATA is uncompressed, checked wire format. The struct is
+/// small, since a large changeset has millions of records.
 struct Record {
   dns::HeapName owner;
   dns::RRType type{};
@@ -21,7 +21,7 @@ struct Record {
 };
 static_assert(sizeof(Record) <= 40, "each changed record takes as much several times");
 
-/// A difference between two versions of one zone: what every update becomes (RFC 2136 update, IXFR,
+/// A changeset between two versions of one zone: the form of every change (RFC 2136 update, IXFR,
 /// edited file, control transaction, journal replay). Order does not matter: all of `removed` goes
 /// out, then all of `added` comes in. TTLs of removed records are ignored. An added record sets the
 /// TTL of its whole RRset (RFC 2181 §5.2). Both SOA records are in the lists when the serial moves.
@@ -34,7 +34,7 @@ struct Changeset {
 
 /// Flat form for the journal and for other stores: u16 zone name, counts, records.
 Bytes encode(const Changeset& changes);
-/// The same behind what is in `out`.
+/// Appends the same form to `out`.
 void encode(const Changeset& changes, Bytes& out);
 Result<Changeset> decode_changes(ByteView bytes);
 

@@ -12,10 +12,10 @@ namespace pando::zone {
 
 namespace {
 
-/// How a set's RDATAs are stored.
+/// The stored form of a set's RDATAs.
 struct Form {
-  std::size_t fixed;                 // octets of each, 0 = a length stands before it
-  const OwnerName* owner = nullptr;  // that they are relative to, null = they are whole
+  std::size_t fixed;                 // octets of each RDATA, 0 = a length stands before each
+  const OwnerName* owner = nullptr;  // owner that RDATAs are relative to, null = RDATAs are whole
 
   Form(dns::RRType type, const OwnerName* relative_to)
       : fixed(dns::fixed_rdata_length(type)),
@@ -55,7 +55,7 @@ std::uint8_t* put_data(std::uint8_t* out, const RRsetDraft& rrset, const Form& f
   return out;
 }
 
-/// Sizes of one RRset's parts, worked out once and used for measuring and for writing.
+/// Sizes of one RRset's parts, computed once for measuring and for writing.
 struct Measured {
   Form form;
   RRsetForm header;
@@ -70,8 +70,8 @@ struct Measured {
   }
 };
 
-/// Whether the RDATAs still are those of the shared set, or its first ones: editing a set changes
-/// its list and leaves the reference.
+/// Whether the RDATAs still are those of the shared set, or its first ones. Editing a set changes
+/// its list and leaves the reference, so the reference alone proves nothing.
 bool is_shared(const shm::Window& window, const RRsetDraft& rrset, std::size_t fixed) {
   if (rrset.shared == 0 || rrset.rdatas.empty() || !rrset.signatures.empty()) return false;
   const auto* at = reinterpret_cast<const std::uint8_t*>(window.at(shm::Ref<>{rrset.shared}, 1));
@@ -117,7 +117,7 @@ std::uint8_t flags_of(const NameDraft& name) {
   return flags;
 }
 
-/// All that stands before an RRset's size.
+/// Writes the part before an RRset's size.
 std::uint8_t* put_header(std::uint8_t* out, const RRsetDraft& rrset, RRsetForm form) {
   *out++ = form.octet;
   const auto type = static_cast<std::uint16_t>(rrset.type);
@@ -134,7 +134,7 @@ std::uint8_t* put_header(std::uint8_t* out, const RRsetDraft& rrset, RRsetForm f
   return out;
 }
 
-/// Writes one RRset at `out`; a large one gets its block first.
+/// Writes one RRset at `out`; a large RRset gets its block first.
 Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out,
                                 const RRsetDraft& rrset, const Measured& m) {
   out = put_header(out, rrset, m.header);
@@ -155,7 +155,7 @@ Result<std::uint8_t*> put_rrset(shm::Transaction& transaction, std::uint8_t* out
   return store_unaligned(out, static_cast<std::uint32_t>(m.data));
 }
 
-/// Octets an external block was allocated with.
+/// Bytes with which an external block was allocated.
 std::size_t external_bytes(const RawRRset& rrset) {
   return std::max<std::size_t>(rrset.data_bytes, 1);
 }
@@ -187,7 +187,8 @@ RawRecord raw_record(const shm::Window& window, std::uint32_t ref) {
   return {block, block + window.room_after(block)};
 }
 
-/// Visits each RRset; false when the record is damaged. `after` is left behind the last one.
+/// Visits each RRset; false when the record is damaged. `after` is set to the end of the last
+/// RRset.
 template <class Visit>
 bool visit_rrsets(const shm::Window& window, RawRecord record, const std::uint8_t*& after,
                   Visit&& visit) {
@@ -256,7 +257,7 @@ std::size_t normalise(RRsetDraft& rrset) {
 
 namespace {
 
-/// Views of copies of the set's names, which stand in `names` one behind the other.
+/// Makes the views point to copies of the set's names, which stand in `names` one behind the other.
 void copy_names(const RRsetView& set, std::vector<ByteView>& rdatas,
                 std::shared_ptr<const Bytes>& names) {
   auto copies = std::make_shared<Bytes>();
@@ -325,7 +326,7 @@ Status check_sets(const NameDraft& name) {
       return fail(Errc::kInvalid, "more than {} records in one RRset", kMaxRdataCount);
     if (data_bytes(rrset, Form(rrset.type, nullptr)) >= kSharedBit)
       return fail(Errc::kInvalid, "an RRset of 2 GiB or more");
-    // It would be taken for a name in relative form.
+    // A name without an end would be taken for a name in relative form.
     if (rrset.type == kRelativeType && std::ranges::any_of(rrset.rdatas, is_relative))
       return fail(Errc::kInvalid, "the name of a server has no end");
   }
@@ -409,7 +410,7 @@ Result<std::uint32_t> relocate_record(shm::Transaction& transaction, std::uint32
   const RawRecord record = raw_record(window, ref);
   const std::uint8_t* after = nullptr;
   bool moves = transaction.in_victim(shm::Ref<>{ref});
-  std::vector<std::pair<std::size_t, RawRRset>> large;  // where the reference stands, and the set
+  std::vector<std::pair<std::size_t, RawRRset>> large;  // place of each reference, and its set
   if (!visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
         if (rrset.external == 0 || !transaction.in_victim(shm::Ref<>{rrset.external})) return;
         large.emplace_back(static_cast<std::size_t>(rrset.external_at - record.block), rrset);

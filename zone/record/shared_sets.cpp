@@ -12,8 +12,8 @@ namespace pando::zone {
 namespace {
 
 constexpr std::size_t kFirstTable = 1024;
-/// The first names have the set in their records before it is known to be frequent; with fewer than
-/// two names behind them the shared copy would cost more than it saves.
+/// The first names have the set in their records before the set is known to be frequent. With fewer
+/// than two such names the shared copy would cost more than it saves.
 constexpr std::uint32_t kNamesBefore = 2;
 constexpr std::size_t kMinBytes = 2 * kExternalBytes;
 
@@ -32,7 +32,7 @@ Result<std::uint32_t> SharedSets::place(ByteView packed) {
   Seen& seen = find(hash == 0 ? 1 : hash);
   if (seen.ref != 0) {
     const auto* there = transaction_.window().at(shm::Ref<>{seen.ref}, packed.size());
-    // Another set of the same hash stays in its record.
+    // A different set with the same hash stays in its record.
     const bool same = there != nullptr && std::memcmp(there, packed.data(), packed.size()) == 0;
     return same ? seen.ref : 0U;
   }
@@ -41,7 +41,7 @@ Result<std::uint32_t> SharedSets::place(ByteView packed) {
   if (saved_ < worth_ || seen.names < kNamesBefore) return 0U;
   auto ref = append(packed);
   if (!ref && ref.error().code == Errc::kFull) {
-    // No two chunks side by side: single ones may do for the records.
+    // No two adjacent chunks are free; single chunks may suffice for the records.
     worth_ = UINT64_MAX;
     return 0U;
   }
@@ -92,7 +92,7 @@ Result<std::uint32_t> SharedSets::append(ByteView packed) {
 }
 
 Status release_shared(shm::Transaction& transaction, std::uint32_t pages) {
-  // More pages than the store can hold: the list runs in a circle.
+  // More pages than the store can hold: the list is circular.
   for (std::uint64_t left = shm::kReach / kSharedPageBytes; pages != 0; --left) {
     const auto* page = transaction.window().at(shm::Ref<>{pages}, kSharedPageBytes);
     if (page == nullptr || left == 0) return fail(Errc::kCorrupt, "shared RRsets are damaged");

@@ -26,7 +26,7 @@ bool could_allow(const Acl& acl, const IpAddress& client, const dns::Name* key) 
   for (const AclRule& rule : acl) {
     if (!concerns(rule, client, key)) continue;
     if (!rule.deny) return true;
-    if (rule.names.empty() && rule.types.empty()) return false;  // denies all that is left
+    if (rule.names.empty() && rule.types.empty()) return false;  // denies all remaining requests
   }
   return false;
 }

@@ -56,7 +56,7 @@ void put_acl(Bytes& out, const Acl& acl) {
   }
 }
 
-/// Takes values from the front of octets that may be damaged. After the first failure everything
+/// Takes values from the front of bytes that may be damaged. After the first failure every value
 /// reads as zero, and done() is false.
 class Taker {
  public:
@@ -67,7 +67,7 @@ class Taker {
   std::uint32_t u32() noexcept { return take(4) ? load_be32(taken_.data()) : 0; }
   ByteView octets(std::size_t count) noexcept { return take(count) ? taken_ : ByteView(); }
 
-  /// A number of things of which each takes at least `bytes_each`: damage cannot make it huge.
+  /// A count of items that take at least `bytes_each` each: damage cannot make it huge.
   std::uint32_t count(std::size_t bytes_each) noexcept {
     const std::uint32_t value = u32();
     if (value <= rest_.size() / bytes_each) return value;
@@ -82,7 +82,7 @@ class Taker {
     }
     return dns::Name(dns::NameView(taken_.data(), length));
   }
-  /// Flags of which only those in `known` may be set.
+  /// Flags; a flag outside `known` is damage.
   std::uint8_t flags(std::uint8_t known) noexcept {
     const std::uint8_t value = u8();
     if ((value & ~known) != 0) ok_ = false;

@@ -20,26 +20,28 @@ struct AclRule {
   std::optional<IpPrefix> address;
   std::optional<dns::Name> key;
   std::vector<dns::Name>
-      names;  ///< owner patterns; a label "*": one or more labels, a last "self": the key's name
+      /// owner patterns; a label "*" stands for one or more labels, a last label "self" for the
+      /// key's name
+      names;
   std::vector<dns::RRType> types;  ///< empty = all
   bool operator==(const AclRule&) const = default;
 };
 using Acl = std::vector<AclRule>;
 
-/// What answers about one zone depend on besides its data; part of a version.
+/// Settings that answers about one zone depend on besides its data; part of a version.
 struct ZoneSettings {
   Acl allow_query;
   Acl allow_transfer;
-  Acl allow_update;  ///< the manager judges; workers keep away what no rule could allow
+  Acl allow_update;  ///< the manager decides; workers keep away requests that no rule could allow
   Acl allow_notify;  ///< with the primaries' addresses already added
   bool is_secondary = false;
-  bool forward_updates = false;  ///< a secondary's, to its primary
+  bool forward_updates = false;  ///< whether a secondary forwards updates to its primary
   bool operator==(const ZoneSettings&) const = default;
 };
 
 /// Response rate limiting (`server.rate-limit`).
 struct RateLimit {
-  std::uint32_t responses = 0;  ///< of one kind, per second and client prefix; 0 = off
+  std::uint32_t responses = 0;  ///< responses of one kind, per second and client prefix; 0 = off
   std::uint32_t slip = 2;       ///< each n-th limited response is sent truncated; 0 = none
   std::uint32_t ipv4_prefix = 24;
   std::uint32_t ipv6_prefix = 56;
@@ -47,11 +49,11 @@ struct RateLimit {
   bool operator==(const RateLimit&) const = default;
 };
 
-/// What answers depend on besides zones; part of a version.
+/// Settings that answers depend on besides zones; part of a version.
 struct ServerSettings {
-  std::string identity;           ///< empty = not told
-  std::string version;            ///< empty = not told
-  std::vector<IpPrefix> proxies;  ///< who may put a PROXY header before a request
+  std::string identity;           ///< empty = not disclosed
+  std::string version;            ///< empty = not disclosed
+  std::vector<IpPrefix> proxies;  ///< addresses that may put a PROXY header before a request
   std::uint16_t udp_payload = 1232;
   bool minimal_responses = true;
   std::uint32_t tcp_clients = 1000;  ///< per worker
@@ -60,15 +62,15 @@ struct ServerSettings {
   bool operator==(const ServerSettings&) const = default;
 };
 
-/// Flat, versioned forms that live in the store. Decoding checks everything (kCorrupt).
+/// Flat, versioned forms that live in the store. Decoding checks every field (kCorrupt).
 Bytes encode(const ZoneSettings& settings);
 Bytes encode(const ServerSettings& settings);
 Result<ZoneSettings> decode_zone_settings(ByteView bytes);
 Result<ServerSettings> decode_server_settings(ByteView bytes);
-/// What tells flat settings from others; never 0.
+/// A hash of flat settings that identifies them; never 0.
 [[nodiscard]] std::uint64_t tag_of(ByteView encoded) noexcept;
 
-/// The flat form of settings that many zones share, so that it is made once for all of them.
+/// The flat form of settings that many zones share, encoded once for all of them.
 struct EncodedSettings {
   explicit EncodedSettings(const ZoneSettings& settings)
       : octets(encode(settings)), tag(tag_of(octets)) {}
@@ -76,7 +78,8 @@ struct EncodedSettings {
   std::uint64_t tag;
 };
 
-/// First matching rule decides; none = false. `key` is the verified TSIG key's name, if any.
+/// The first matching rule decides; no match = false. `key` is the verified TSIG key's name, if
+/// any.
 [[nodiscard]] bool allowed(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept;
 
 }  // namespace pando::zone

@@ -18,8 +18,8 @@ constexpr bool is_plain(unsigned octet) {
          (octet >= 'a' && octet <= 'z');
 }
 
-/// Walks the octets in order; plain ones get the next symbol, runs of others share an escape symbol
-/// as long as its 47 values last.
+/// Assigns symbols in the order of the octets. Plain octets get the next symbol; runs of others
+/// share an escape symbol as long as its 47 values last.
 constexpr std::array<OctetSymbols, 256> make_table() {
   std::array<OctetSymbols, 256> table{};
   std::uint8_t next = kLabelEnd + 1;
@@ -61,7 +61,8 @@ void TrieKey::assign(ByteView labels) noexcept {
     const std::uint8_t* octet = labels.data() + starts[count];
     const std::uint8_t* const end = octet + 1 + *octet;
     while (++octet < end) {
-      // Both are written and the second perhaps overwritten: no branch that could be mispredicted.
+      // Both symbols are written, and the second is perhaps overwritten: no branch can be
+      // mispredicted.
       const OctetSymbols symbols = kTable[*octet];
       std::memcpy(out, &symbols, sizeof symbols);
       out += symbols.second == kLabelEnd ? 1 : 2;

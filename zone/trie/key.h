@@ -8,18 +8,17 @@
 
 namespace pando::zone {
 
-/// Symbols a trie key is written in: 48, so that one 64-bit word holds a branch's bitmap and
-/// offset.
+/// Number of symbols of a trie key: 48, so that one 64-bit word holds a branch's bitmap and offset.
 inline constexpr unsigned kSymbols = 48;
-/// Ends each label, and is what every key has behind its end. The smallest symbol, so that a name
-/// sorts before everything below it (RFC 4034 §6.1).
+/// Ends each label, and is the symbol behind the end of every key. The smallest symbol, so that a
+/// name sorts before every name below it (RFC 4034 §6.1).
 inline constexpr std::uint8_t kLabelEnd = 0;
 /// 250 octets of labels, each two symbols at most, and an end for each label: below 512.
 inline constexpr std::size_t kMaxKeySymbols = 512;
 
-/// A name in the form the tries are ordered by: labels from the top down, octets in lower case,
-/// each octet one symbol (letters, digits, '-', '_', '*') or two (an escape and a value 1..47),
-/// each label closed by kLabelEnd. Comparing keys symbol by symbol gives canonical order for all
+/// A name in the form by which the tries are ordered: labels from the top down, octets in lower
+/// case, each label closed by kLabelEnd. An octet is one symbol (letters, digits, '-', '_', '*') or
+/// two (an escape and a value 1..47). Comparing keys symbol by symbol gives canonical order for all
 /// 256 octets, octet 0 included, because escapes stand where their octets sort.
 class TrieKey {
  public:
@@ -51,7 +50,7 @@ class TrieKey {
 };
 
 /// True when the octets are whole labels, none of them the root's: then a walk from label to label
-/// ends where they end. What the store says is only taken for labels after this.
+/// ends with the last octet. Stored octets are taken for labels only after this check.
 [[nodiscard]] inline bool are_labels(ByteView octets) noexcept {
   std::size_t at = 0;
   while (at < octets.size()) {
@@ -62,8 +61,8 @@ class TrieKey {
   return at == octets.size();
 }
 
-/// `name` without `apex` at its end and without the root octet: what names in a zone are keyed by.
-/// The name must be at or below the apex.
+/// `name` without `apex` at its end and without the root octet: the key of a name in a zone. The
+/// name must be at or below the apex.
 [[nodiscard]] inline ByteView relative_labels(dns::NameView name, dns::NameView apex) noexcept {
   return name.bytes().first(name.size() - apex.size());
 }

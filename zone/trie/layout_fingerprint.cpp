@@ -3,8 +3,8 @@
 #include "zone/record/shared_sets.h"
 #include "zone/trie/zone_layout.h"
 
-// A file of its own, so that the tests of an upgrade can have the programs of another layout
-// (tests/CMakeLists.txt) without compiling anything else a second time.
+// A separate file, so that the upgrade tests can build the programs with another layout
+// (tests/CMakeLists.txt) without compiling any other file twice.
 
 #ifndef PANDO_LAYOUT_RAISED_BY
 #define PANDO_LAYOUT_RAISED_BY 0

@@ -35,7 +35,7 @@ void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
   out.ancestor_count = 0;
   if (root_ == 0) return;
 
-  // Names that may be ancestors: where the key goes on at a label border, a leaf may end.
+  // Possible ancestors: where the key continues at a label border, a leaf may end.
   struct Candidate {
     std::uint32_t ref;
     std::uint16_t offset;
@@ -130,16 +130,18 @@ LeafBlock Trie::preceding(const TrieKey& key, bool or_equal) const noexcept {
   LeafBlock leaf;
   while (const Branch* branch = branch_at(ref, leaf)) {
     const std::size_t offset = branch->offset();
-    if (!found.exact && offset > found.common) break;  // all below is on one side of the key
+    // all leaves below are on one side of the key
+    if (!found.exact && offset > found.common) break;
     const unsigned index = branch->index_of(key[offset]);
     if (index > 0) before = branch->children()[index - 1];
     if (!branch->has(key[offset])) {
-      // The key leaves the trie here; what is left of it stands in `before`.
+      // The key leaves the trie here; leaves below the key stand in `before`.
       return before == 0 ? LeafBlock{} : leaf_below(before, true);
     }
     ref = branch->children()[index];
   }
-  // `ref` is the subtree that shares exactly the common prefix: it is wholly before or after.
+  // `ref` is the subtree that shares exactly the common prefix: it is wholly before or behind the
+  // key.
   const TrieKey leaf_key(labels_of(found.nearest));
   if (leaf_key.compare(key) < 0) return leaf_below(ref, true);
   return before == 0 ? LeafBlock{} : leaf_below(before, true);

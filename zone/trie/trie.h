@@ -8,25 +8,25 @@
 #include "shm/map/ref.h"
 #include "zone/trie/key.h"
 
-/// The copy-on-write qp-trie (a radix tree on key symbols with packed children): reading.
-/// Works on any block of the store whose first octet's bit 0 is clear as a leaf; a leaf tells its
-/// name (labels without the root octet) through leaf_labels(). All reads are bounds-checked and all
-/// descents are bounded, because branch offsets must grow.
+/// The copy-on-write qp-trie (a radix tree on key symbols with packed children): reading. Any block
+/// of the store whose first byte has bit 0 clear is a leaf; leaf_labels() gives the leaf's name
+/// (labels without the root octet). All reads are bounds-checked. All descents are bounded, because
+/// branch offsets must grow.
 namespace pando::zone {
 
 struct Branch;
 
-/// A leaf block and how far it may be read.
+/// A leaf block and the end of its readable bytes.
 struct LeafBlock {
   const std::uint8_t* data = nullptr;
   shm::Ref<> ref;
   explicit operator bool() const noexcept { return data != nullptr; }
 };
 
-/// Owner labels of a leaf of either kind; empty view with null data when the block is damaged.
+/// The two kinds of leaves. Owner labels of a damaged leaf are an empty view with null data.
 enum class LeafKind : std::uint8_t { kRecord, kZone };
 
-/// What a descent found.
+/// The result of a descent.
 struct TrieMatch {
   static constexpr std::size_t kMaxAncestors = dns::kMaxLabels;
 
@@ -50,7 +50,7 @@ class Trie {
   /// One descent: exact leaf, empty non-terminal, closest encloser and all ancestors.
   void match(const TrieKey& key, TrieMatch& out) const noexcept;
 
-  /// Just the leaf of `key`, if there.
+  /// Only the leaf of `key`, if it exists.
   [[nodiscard]] LeafBlock find(const TrieKey& key, ByteView labels) const noexcept;
 
   /// The leaf with the greatest key that is not above `key`; none when all are above.
@@ -83,7 +83,7 @@ class Trie {
 class TrieWalk {
  public:
   explicit TrieWalk(const Trie& trie);
-  /// Goes on with the first leaf whose key is above `key` (or equal, with `inclusive`).
+  /// Continues with the first leaf whose key is above `key` (or equal, with `inclusive`).
   void seek(const TrieKey& key, bool inclusive);
   /// The next leaf; none at the end or where the trie is damaged.
   LeafBlock next();
@@ -95,7 +95,7 @@ class TrieWalk {
   };
   LeafBlock descend(std::uint32_t ref);
   Trie trie_;
-  std::uint64_t left_;  // leaves that there can be: damage must not lead in circles
+  std::uint64_t left_;  // upper bound of the remaining leaves: damage must not lead in circles
   std::vector<Frame> stack_;
   std::uint32_t pending_ = 0;  // a subtree to visit before the stack
 };

@@ -10,15 +10,15 @@ namespace pando::zone {
 
 namespace {
 
-/// One step of a descent: the branch and which child was taken.
+/// One step of a descent: the branch and the index of the child taken.
 struct Step {
   std::uint32_t ref;
   std::uint16_t index;
   std::uint16_t offset;  // of the branch
 };
 
-/// The branches from the root down to where a change happens. Offsets grow, so there are at most
-/// as many as a key has symbols.
+/// The branches from the root down to the place of a change. Offsets grow, so there are at most as
+/// many as a key has symbols.
 struct Path {
   std::array<Step, kMaxKeySymbols + 1> steps;
   std::size_t size = 0;
@@ -34,34 +34,34 @@ Result<std::uint32_t> allocate_branch(shm::Transaction& transaction, unsigned co
   return ref->units;
 }
 
-/// Hands `child` up the path: each branch gets its new child; stops where nothing changes.
+/// Hands `child` up the path: each branch gets its new child, until a branch changes in place.
 Result<std::uint32_t> rebuild(shm::Transaction& transaction, std::uint32_t root, const Path& path,
                               std::uint32_t child) {
   for (std::size_t i = path.size; i-- > 0;) {
     auto fresh = make_branch_fresh(transaction, path.steps[i].ref);
     if (!fresh) return pass(fresh);
     writable_branch(transaction, *fresh)->children()[path.steps[i].index] = child;
-    if (*fresh == path.steps[i].ref) return root;  // changed in place: nothing above moves
+    if (*fresh == path.steps[i].ref) return root;  // changed in place: no branch above moves
     child = *fresh;
   }
   return child;
 }
 
-/// Where a key belongs, found in one descent.
+/// The place of a key, found in one descent.
 struct Place {
-  Path path;               // branches that test a symbol of what the key and `nearest` share
-  std::uint32_t ref = 0;   // what stands below them
+  Path path;  // branches that test a symbol of the common prefix of the key and `nearest`
+  std::uint32_t ref = 0;   // the subtree below the path
   TrieKey nearest;         // of a leaf that shares the longest prefix with the key
   std::size_t common = 0;  // length of that prefix
-  bool exact = false;      // it is the key itself, and `ref` its leaf
+  bool exact = false;      // whether `nearest` is the key itself, and `ref` its leaf
 };
 
-/// False when the trie is damaged. It must not be empty.
+/// False when the trie is damaged. The trie must not be empty.
 bool find_place(const Trie& trie, const TrieKey& key, Place& place) {
   Path& path = place.path;
   std::uint32_t ref = trie.root();
   std::size_t next_offset = 0;
-  std::size_t left_at = SIZE_MAX;  // the key has no child there
+  std::size_t left_at = SIZE_MAX;  // offset at which the key has no child
   LeafBlock leaf;
   while (const Branch* branch = trie.branch_at(ref, leaf)) {
     const std::size_t offset = branch->offset();
@@ -82,7 +82,7 @@ bool find_place(const Trie& trie, const TrieKey& key, Place& place) {
   place.exact = place.common == key.length() && place.common == place.nearest.length();
   if (left_at < (place.exact ? SIZE_MAX : place.common)) return false;
   place.ref = ref;
-  // From where the two differ on, the descent went anywhere.
+  // From the first differing symbol on, the descent took arbitrary children.
   while (!place.exact && path.size > 0 && path.steps[path.size - 1].offset >= place.common)
     place.ref = path.steps[--path.size].ref;
   return true;
@@ -210,7 +210,7 @@ Status TrieBuilder::add(std::uint32_t leaf, ByteView key) {
     pending_ = leaf;
     return {};
   }
-  // Branches deeper than the new fork are complete: nothing more can come below them.
+  // Branches deeper than the new fork are complete: no later leaf can come below them.
   while (!open_.empty() && open_.back().offset > common) {
     children_.push_back(pending_);
     if (auto closed = close_top(); !closed) return closed;

@@ -7,11 +7,11 @@
 #include "shm/store.h"
 #include "zone/trie/trie.h"
 
-/// The copy-on-write qp-trie: changing. Every function gives the root of the changed trie; blocks
-/// that were reached by the old root only are released, fresh ones are changed in place.
+/// The copy-on-write qp-trie: changing. Every function returns the root of the changed trie. Blocks
+/// that only the old root reached are released; fresh blocks are changed in place.
 namespace pando::zone {
 
-/// Puts `leaf` at `key`, replacing (not releasing) a leaf that is there. kFull, kCorrupt.
+/// Puts `leaf` at `key`, replacing (not releasing) a leaf at that key. kFull, kCorrupt.
 Result<std::uint32_t> trie_put(shm::Transaction& transaction, std::uint32_t root, LeafKind kind,
                                const TrieKey& key, std::uint32_t leaf);
 
@@ -24,9 +24,9 @@ Result<std::uint32_t> trie_remove(shm::Transaction& transaction, std::uint32_t r
 class TrieBuilder {
  public:
   explicit TrieBuilder(shm::Transaction& transaction) noexcept : transaction_(transaction) {}
-  /// `key`: the leaf's symbols, above those of the leaf before.
+  /// `key`: the leaf's symbols, above those of the previous leaf.
   Status add(std::uint32_t leaf, ByteView key);
-  /// The root; 0 when nothing was added.
+  /// The root; 0 when no leaf was added.
   Result<std::uint32_t> finish();
 
  private:
@@ -43,10 +43,10 @@ class TrieBuilder {
   std::uint32_t pending_ = 0;            // subtree that has no parent yet
 };
 
-/// The trie's branches leave the version; its leaves stay.
+/// Releases the trie's branches from the version; its leaves stay.
 void release_branches(shm::Transaction& transaction, std::uint32_t root);
 
-/// Writable copy of a branch: the block itself when fresh. The old one is released.
+/// Writable copy of a branch: the block itself when fresh. The old block is released.
 Result<std::uint32_t> make_branch_fresh(shm::Transaction& transaction, std::uint32_t ref);
 
 }  // namespace pando::zone

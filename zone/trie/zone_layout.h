@@ -10,22 +10,22 @@
 #include "shm/map/ref.h"
 #include "zone/trie/key.h"
 
-/// The bytes of zone data in the store. Only zone/ and its white-box tests include this.
+/// The bytes of zone data in the store. Only zone/ and its white-box tests include this file.
 ///
 ///   RootData ── zones trie ── ZoneEntry ──┬─ apex record
 ///                                         ├─ names trie ── name records
 ///                                         ├─ NSEC3 trie ── name records
-///                                         ├─ history trie ── differences (zone/history/history.h)
-///                                         └─ SnapshotList ── ZoneEntry of data set aside
+///                                         ├─ history trie ── changesets (zone/history/history.h)
+///                                         └─ SnapshotList ── ZoneEntry of retired data
 ///
-/// A trie reference points at a branch or at a leaf (ZoneEntry or name record): bit 0 of the
-/// block's first octet says which, so a reference needs no tag and a child costs four octets.
+/// A trie reference points at a branch or at a leaf (ZoneEntry or name record). Bit 0 of the
+/// block's first byte tells which, so a reference needs no tag and a child costs four bytes.
 namespace pando::zone {
 
-/// Raise it when any layout or meaning below changes: it is part of the store's fingerprint.
+/// To be raised when any layout or meaning below changes: a part of the store's fingerprint.
 inline constexpr std::uint32_t kFormatVersion = 6;
 
-/// Trie branch: 8 octets, then one 32-bit reference per child, in symbol order.
+/// Trie branch: 8 bytes, then one 32-bit reference per child, in symbol order.
 ///
 ///   bit 0      1: this block is a branch
 ///   bits 1-48  which of the 48 symbols have a child
@@ -73,14 +73,15 @@ static_assert(kMaxKeySymbols <= 0x400, "a key offset must fit ten bits");
 ///
 /// RRset, unaligned:
 ///   | form | type 1-2 | [RDATAs u16] | [RRSIGs u16] | TTL 1-4 | [size varint] | data |
-/// `form`: see RRsetForm; it says which lengths the others have. `data`: RDATAs, then RRSIGs.
-/// RDATAs of a fixed-length type are bare; all else has a varint length before it. RRSIGs leave out
-/// "type covered". A server's name (NS) that ends with the owner, octet by octet, and the apex in
-/// lower case leaves both out; it is told from a whole name by its last octet, which is not 0, or
-/// by having none (zone/read/relative_name.h). In shared pages names are whole. size 0: the data is
-/// too large to live here and stands in a block of its own: | reference u32 | size u32 |. With
-/// kSharedBit in that size it stands in one of the zone's shared pages (zone/record/shared_sets.h),
-/// with those of other names.
+/// - `form`: see RRsetForm, which gives the lengths of the other fields.
+/// - `data`: RDATAs, then RRSIGs. RDATAs of a fixed-length type are bare; all others have a varint
+///   length before them. RRSIGs leave out "type covered".
+/// - A server's name (NS) is stored without its end if that is the owner, octet by octet, and the
+///   apex in lower case. Such a relative name is empty or ends with an octet other than 0
+///   (zone/read/relative_name.h). In shared pages names are whole.
+/// - size 0: the data is too large for this block and stands in a block of its own. The field is
+///   then `reference u32, size u32`. With kSharedBit in that size the data stands in one of the
+///   zone's shared pages (zone/record/shared_sets.h), with sets of other names.
 struct RecordHeader {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -94,13 +95,13 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 3, "owner labels start at octet 3");
 
-/// Bounds what a reader does that meets a damaged count: a power of two less one.
+/// Bounds a reader's work when a count is damaged: a power of two less one.
 inline constexpr std::uint16_t kMaxRdataCount = (1U << 13) - 1;
 
 /// First octet of an RRset:
 ///
 ///   bits 0-2  RDATAs; 7 = their number stands behind the type
-///   bits 3-4  RRSIGs; 3 = their number stands behind that
+///   bits 3-4  RRSIGs; 3 = their number stands behind the number of RDATAs
 ///   bits 5-6  octets of the TTL less one
 ///   bit 7     the type has two octets, else one
 ///
@@ -123,24 +124,24 @@ struct RRsetForm {
   [[nodiscard]] unsigned signatures() const noexcept { return octet >> 3 & 3U; }
   [[nodiscard]] unsigned ttl_octets() const noexcept { return (octet >> 5 & 3U) + 1; }
   [[nodiscard]] unsigned type_octets() const noexcept { return (octet >> 7) + 1U; }
-  /// Nothing stands between a type of one octet and the TTL.
+  /// True when the TTL follows a type of one octet directly.
   [[nodiscard]] bool is_short() const noexcept {
     return octet < 0x80 && rdatas() != kManyRdatas && signatures() != kManySignatures;
   }
-  /// What stands before the size, this octet included.
+  /// Octets before the size, this octet included.
   [[nodiscard]] std::size_t octets() const noexcept {
     return std::size_t{1} + type_octets() + (rdatas() == kManyRdatas ? 2 : 0) +
            (signatures() == kManySignatures ? 2 : 0) + ttl_octets();
   }
-  /// No size stands there: a few RDATAs of that many octets each are all there is.
+  /// True when no size is stored: a few RDATAs of this fixed length are the whole data.
   [[nodiscard]] bool implies_size(std::size_t fixed_bytes) const noexcept {
     return fixed_bytes != 0 && signatures() == 0 && rdatas() != 0 && rdatas() != kManyRdatas;
   }
 };
 static_assert(sizeof(RRsetForm) == 1, "the type starts at octet 1");
 
-/// Data of an RRset above this many octets gets a block of its own, so that replacing one small set
-/// (a SOA) never copies a big one (a DNSKEY set with its signatures).
+/// Data of an RRset above this many bytes gets a block of its own. So replacing one small set (a
+/// SOA) never copies a big one (a DNSKEY set with its signatures).
 inline constexpr std::size_t kInlineDataBytes = 768;
 inline constexpr std::size_t kExternalBytes = 8;
 inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
@@ -148,12 +149,12 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 /// Leaf of the zones trie; the apex's labels and the root octet follow.
 ///
 ///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
-///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source octets |
+///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source bytes |
 ///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
-///   88 its octets | 96 saved versions | 100 source stamp | 104 source hash | 112 apex labels …
+///   88 its bytes | 96 snapshots | 100 source stamp | 104 source hash | 112 apex labels …
 ///
-/// Data that was set aside (zone/history/zone_snapshot.h) has such a block, too, to which
-/// SnapshotList leads: without settings and saved versions, and with the history that led to it.
+/// Retired data (zone/history/zone_snapshot.h) has such a block, too, to which SnapshotList refers.
+/// That block has no settings and no snapshots, but the history that led to the data.
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -168,12 +169,12 @@ struct ZoneEntry {
   std::uint64_t name_count;
   std::int64_t source_mtime_ns;
   std::uint64_t source_bytes;
-  std::uint64_t data_version;     // that changed the data last
+  std::uint64_t data_version;     // the version that last changed the data
   std::uint32_t shared;           // newest SharedPage, 0 = none
-  std::uint32_t history;          // trie of differences, 0 = none
-  std::uint32_t history_first;    // serial that the oldest difference starts from
-  std::uint32_t history_records;  // ever written to it, modulo 2^32
-  std::uint64_t history_bytes;    // in blocks of differences, the trie's branches apart
+  std::uint32_t history;          // trie of changesets, 0 = none
+  std::uint32_t history_first;    // serial from which the oldest changeset starts
+  std::uint32_t history_records;  // records ever written to the history, modulo 2^32
+  std::uint64_t history_bytes;    // in blocks of changesets, without the trie's branches
   std::uint32_t saved;            // SnapshotList, 0 = none
   std::uint32_t source_stamp;
   std::uint64_t source_hash;
@@ -187,13 +188,14 @@ struct ZoneEntry {
 static_assert(sizeof(ZoneEntry) == 112 && std::is_trivially_copyable_v<ZoneEntry>,
               "apex labels start at octet 112");
 
-/// One saved version of a zone (zone/history/zone_snapshot.h).
+/// One snapshot of a zone (zone/history/zone_snapshot.h).
 ///
 ///   0 aside | 4 serial | 8 taken | 16 records | 24 state | 25 octets of the label | 26 label …
 struct SnapshotEntry {
   static constexpr std::size_t kLabelOctets = 46;
 
-  std::uint32_t aside;  // ZoneEntry of the data it is a version of, 0 = the zone's own
+  // ZoneEntry of the retired data that the snapshot is of, 0 = the zone's own data
+  std::uint32_t aside;
   std::uint32_t serial;
   std::uint64_t taken;  // seconds since 1970
   std::uint64_t records;
@@ -204,7 +206,7 @@ struct SnapshotEntry {
 static_assert(sizeof(SnapshotEntry) == 72 && std::is_trivially_copyable_v<SnapshotEntry>,
               "entries are an array behind a count");
 
-/// A zone's saved versions in the order in which they were taken: count, then entries.
+/// A zone's snapshots in the order in which they were taken: count, then entries.
 struct SnapshotList {
   std::uint32_t count;
   std::uint32_t unused;
@@ -228,7 +230,7 @@ struct SharedPage {
 };
 static_assert(sizeof(SharedPage) == 8, "sets start 8-aligned");
 
-/// What a version's root reference points at.
+/// The root of a version's zone data.
 struct RootData {
   std::uint32_t zones;  // trie of ZoneEntry
   std::uint32_t server_settings;
@@ -237,9 +239,9 @@ struct RootData {
   std::uint64_t server_settings_hash;
   std::uint64_t zone_count;
   std::uint32_t settings_table;  // SettingsTable
-  std::uint32_t saved_losses;    // saved versions that were ever lost, modulo 2^32
-  std::uint64_t history_bytes;   // of all zones, without data set aside
-  std::uint64_t zones_aside;     // data set aside for saved versions, of all zones
+  std::uint32_t saved_losses;    // snapshots that were ever lost, modulo 2^32
+  std::uint64_t history_bytes;   // of all zones, without retired data
+  std::uint64_t zones_aside;     // number of retired data that snapshots keep, of all zones
 };
 static_assert(sizeof(RootData) == 56 && std::is_trivially_copyable_v<RootData>,
               "all processes agree on the root");
@@ -249,7 +251,7 @@ struct SettingsEntry {
   std::uint64_t hash;
   std::uint32_t block;
   std::uint32_t octets;
-  std::uint32_t zones;  // how many zone entries refer to it
+  std::uint32_t zones;  // number of zone entries that refer to the settings
   std::uint32_t unused;
 };
 static_assert(sizeof(SettingsEntry) == 24, "entries are an array behind a count");
@@ -298,7 +300,7 @@ inline std::uint8_t* put_varint(std::uint8_t* out, std::uint32_t value) noexcept
   *out++ = static_cast<std::uint8_t>(value);
   return out;
 }
-/// Reads a varint in [p, end); nullptr when it is cut off or longer than three octets.
+/// Reads a varint in [p, end); nullptr when the varint is cut off or longer than three octets.
 [[nodiscard]] inline const std::uint8_t* get_varint(const std::uint8_t* p, const std::uint8_t* end,
                                                     std::uint32_t& value) noexcept {
   if (p < end && *p < 0x80) [[likely]] {
