@@ -54,8 +54,8 @@ class DocumentStart final : public YAML::EventHandler {
 };
 
 /// Reports text behind the end of the first document. YAML::LoadAll must not be used: it does not
-/// advance over a token that can begin no document (a lone comma). It would then return empty
-/// documents until memory is exhausted.
+/// advance over a token that can begin no document (a lone comma). YAML::LoadAll would then return
+/// empty documents until memory is exhausted.
 void refuse_second_document(Context& context, const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);

@@ -97,7 +97,7 @@ class Name {
   [[nodiscard]] NameView view() const noexcept { return {bytes_.data(), size_}; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] const std::uint8_t* data() const noexcept { return bytes_.data(); }
-  /// The same name in lower case (RFC 4034 §6.2).
+  /// This name in lower case (RFC 4034 §6.2).
   [[nodiscard]] Name folded() const noexcept;
 
  private:

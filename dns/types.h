@@ -172,7 +172,7 @@ struct Serial {
 std::string to_text(RRType type);
 std::string to_text(RRClass rr_class);
 std::string to_text(Rcode rcode);  ///< 16 is BADVERS here
-/// The same for the error field of TSIG (RFC 8945 §3), where 16 is BADSIG.
+/// Text of TSIG's error field (RFC 8945 §3), where 16 is BADSIG.
 std::string tsig_error_to_text(Rcode error);
 std::string to_text(Opcode opcode);
 

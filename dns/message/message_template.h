@@ -28,8 +28,8 @@ class MessageTemplate {
   /// Makes a template from a finished message with one question and an empty answer section. The
   /// other sections may have only types without compressible names in the RDATA, and NS.
   /// `ends` are the ends noted while the message was written; the first is the end of the authority
-  /// section. Those up to number `required` may not be left out. Nullopt when the message is too
-  /// large or of another form.
+  /// section. The RRsets up to end number `required` may not be left out. Nullopt when the message
+  /// is too large or of another form.
   static std::optional<MessageTemplate> from(ByteView message, std::span<const RRsetEnd> ends,
                                              std::size_t required);
 

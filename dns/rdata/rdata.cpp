@@ -26,8 +26,8 @@ Status check_fields(const RdataDescriptor& descriptor, ByteView rdata) {
   return {};
 }
 
-/// Appends the name at `wire.at` of the message, expanded. It must end inside the RDATA, although
-/// its pointers may lead anywhere before.
+/// Appends the name at `wire.at` of the message, expanded. The name must end inside the RDATA, but
+/// its pointers may lead to any earlier place.
 Status expand_field(WireReader& wire, Bytes& out) {
   std::uint8_t name[kMaxNameOctets];
   std::size_t size = 0;

@@ -46,8 +46,8 @@ inline constexpr std::size_t kMaxRdataOctets = 65535;
 /// key order and so on. Unknown types accept everything (RFC 3597). Error text without the type.
 Status check_rdata(RRType type, ByteView rdata);
 
-/// Reads RDATA at [offset, offset+length) of a message, where names of the RFC 1035 types (and
-/// those RFC 3597 §4 lists) may be compressed, and appends its checked, uncompressed form to `out`.
+/// Reads RDATA at [offset, offset+length) of a message and appends its checked, uncompressed form
+/// to `out`. Names of the RFC 1035 types, and of those that RFC 3597 §4 lists, may be compressed.
 Status decompress_rdata(RRType type, ByteView message, std::size_t offset, std::size_t length,
                         Bytes& out);
 
@@ -60,8 +60,8 @@ struct Token {
   bool quoted = false;
 };
 
-/// Reads RDATA in presentation format, or in RFC 3597 form (`\# LENGTH HEX...`) for any type, and
-/// appends uncompressed wire RDATA to `out` (unchanged on error). Relative names get `origin`.
+/// Reads RDATA in presentation format, or in RFC 3597 form (`\# LENGTH HEX...`) for any type.
+/// Appends uncompressed wire RDATA to `out` (unchanged on error). Relative names get `origin`.
 Status rdata_from_text(RRType type, std::span<const Token> tokens, NameView origin, Bytes& out);
 
 /// Splits one line of RDATA text into tokens and reads it; for tests and tools.

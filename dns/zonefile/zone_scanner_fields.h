@@ -32,8 +32,8 @@ class PaddedName {
   alignas(16) std::uint8_t octets_[kBufferOctets] = {};
 };
 
-/// The readers below read the plain forms that fill zone files. They return 0 or false for any
-/// other text, right or wrong: the general functions then decide. Texts must be readable for
+/// The readers below read the plain forms that fill zone files. For any other text, right or wrong,
+/// their result is 0 or false, and the general functions decide. Texts must be readable for
 /// kLexerPadding octets behind their end, like tokens of a RecordLexer.
 
 /// Writes the wire form of a name without escapes to `out` (PaddedName::kBufferOctets); returns the

@@ -11,7 +11,7 @@ namespace pando::worker {
 void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
 
 /// The walk's name exists, perhaps as an empty non-terminal, but not with this type. `record` is
-/// null for an empty non-terminal. Also for "no DS" at a cut.
+/// null for an empty non-terminal. A cut without DS is proved in the same way.
 void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept;
 
 /// The walk's name does not exist and the wildcard below the closest encloser lacks the type.

@@ -147,7 +147,7 @@ Step redirect_by_dname(Walk& walk, const RecordView& record, NameView owner) noe
   cname.synthesized = true;
   cname.cname_target = walk.out.keep(*target);
   add_answer(walk, cname);
-  // The synthesized CNAME is what a CNAME query asked for (RFC 1034 §4.3.2 step 3a).
+  // The synthesized CNAME answers a CNAME query (RFC 1034 §4.3.2 step 3a).
   return walk.type == RRType::kCNAME ? Step::kDone : follow_alias(walk, cname.cname_target);
 }
 

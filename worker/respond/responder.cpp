@@ -381,7 +381,7 @@ std::optional<std::uint32_t> Responder::expire_of(const zone::ZoneView& zone,
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(at - now_, interval));
 }
 
-// What the manager answers
+// Requests for the manager
 // -------------------------------------------------------------------------
 
 Outcome Responder::handle_update(const Client& client) {
@@ -557,7 +557,7 @@ Outcome Responder::error(Rcode rcode) {
   return finished(writer, make_opt(rcode), rcode);
 }
 
-/// Adds OPT and signature and decides who sends the response.
+/// Adds OPT and signature and decides whether worker or manager completes the response.
 Outcome Responder::finished(dns::MessageWriter& writer, const dns::OptBuilder& opt, Rcode rcode) {
   writer.set_rcode(rcode);
   // RFC 6891 §6.1.1: an OPT in the response when, and only when, there was one in the request.
