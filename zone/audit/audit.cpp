@@ -20,10 +20,10 @@ namespace {
 
 using Kind = std::uint64_t Usage::*;
 
-/// Octets between two calls of AuditProgress: a millisecond, about.
+/// Bytes between two calls of AuditProgress: about a millisecond.
 constexpr std::uint64_t kTellEvery = std::uint64_t{1} << 20;
 
-/// What a walk over the store has in common: where it counts, and what it is looking at.
+/// The state of a walk over the store: the counts so far, and the present place.
 class Auditor {
  public:
   Auditor(shm::Window window, shm::Ref<> root, AuditProgress progress = {})
@@ -72,14 +72,15 @@ class Auditor {
   shm::Window window_;
   shm::Ref<> root_ref_;
   const RootData* root_;
-  std::uint64_t left_;  // blocks: damage may lead to the same ones again and again
+  // upper bound of blocks still to visit: damage may lead to the same blocks again and again
+  std::uint64_t left_;
   AuditProgress progress_;
-  std::uint64_t met_ = 0;   // octets of blocks
-  std::uint64_t told_ = 0;  // of them
+  std::uint64_t met_ = 0;   // bytes of blocks met
+  std::uint64_t told_ = 0;  // bytes of `met_` that were reported
   Audit audit_;
-  dns::Name apex_;  // of the zone that is looked at
+  dns::Name apex_;  // of the zone that is being walked
   std::uint64_t names_ = 0, records_ = 0;
-  std::map<std::uint32_t, std::uint64_t> asides_;  // octets of data that were set aside
+  std::map<std::uint32_t, std::uint64_t> asides_;  // bytes of retired data by reference
 };
 
 void Auditor::fault(std::string_view what) {
@@ -93,7 +94,7 @@ void Auditor::fault_at(ByteView labels, std::string_view what) {
   fault(fmt::format("{}: {}", name.empty() ? "@" : name, what));
 }
 
-/// False when the block does not lie in the store, or more blocks were met than can be there.
+/// False when the block does not lie in the store, or more blocks were met than the store can have.
 bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
   const std::size_t size = shm::block_octets(octets);
   if (left_ == 0 || window_.at(shm::Ref<>{ref}, size) == nullptr) {
@@ -162,7 +163,8 @@ void Auditor::walk_trie(std::uint32_t root, LeafKind kind, Kind counted_as, cons
   }
 }
 
-/// A leaf's key has the symbols that lead to it, and is behind the leaf before it.
+/// Checks that a leaf's key has the symbols that lead to the leaf, and sorts behind the previous
+/// leaf.
 void Auditor::check_key(const std::vector<Step>& path, ByteView labels, TrieKey& before,
                         bool& first) {
   if (labels.data() == nullptr) return fault("a leaf's name cannot be read");
@@ -288,7 +290,7 @@ void Auditor::walk_history(const ZoneEntry& entry) {
   if (entry.history != 0) check_history(StoreView(window_, root_ref_, 0).zone_at(apex_), entry);
 }
 
-/// The list, and what was set aside, once each.
+/// Walks the list of snapshots, and the retired data, once each.
 void Auditor::walk_saved(const ZoneEntry& entry) {
   if (entry.saved == 0) return;
   const std::vector<ZoneSnapshot> saved = read_saved(window_, entry.saved);
@@ -366,7 +368,7 @@ void Auditor::count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rda
   if (!count(ref, parts.octets, owner)) return;
   for (const auto& [block, octets] : parts.external)
     if (!count(block, octets, owner)) return;
-  // Counted as one until here: each part goes where it belongs.
+  // The record counted as one kind until here; now each part goes to its own kind.
   Usage& usage = audit_.usage;
   std::uint64_t external = 0;
   for (const auto& block : parts.external) external += block.second;

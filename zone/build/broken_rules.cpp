@@ -9,12 +9,12 @@ namespace pando::zone {
 
 namespace {
 
-/// Rules about records that share a name forbid something beside these, or a second one of them.
+/// Types for which the rules on one name forbid other records beside them, or a second record.
 bool stands_alone(dns::RRType type) {
   return type == dns::RRType::kCNAME || type == dns::RRType::kDNAME || type == dns::RRType::kSOA;
 }
 
-/// The records of one name as they come, as far as rules are about them.
+/// The records of one name so far, reduced to those that the rules are about.
 class NameSoFar {
  public:
   explicit NameSoFar(ByteView labels) : octets_{Bytes(labels.begin(), labels.end())} {
@@ -23,14 +23,14 @@ class NameSoFar {
 
   Status add(dns::RRType type, ByteView rdata, dns::NameView apex) {
     RRsetDraft& rrset = name_.at(type);
-    if (!stands_alone(type) && !rrset.rdatas.empty()) return {};  // there is one: that is enough
+    if (!stands_alone(type) && !rrset.rdatas.empty()) return {};  // one such record is enough
     rrset.rdatas.push_back(octets_.emplace_back(rdata.begin(), rdata.end()));
     normalise(rrset);
     return check_together(name_, apex);
   }
 
  private:
-  std::deque<Bytes> octets_;  // what name_ points to
+  std::deque<Bytes> octets_;  // the bytes that name_ points to
   NameDraft name_;
 };
 

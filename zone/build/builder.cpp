@@ -20,7 +20,7 @@ struct ZoneBuilder::Impl {
   NameStream names;
   NameStream nsec3;
   std::uint64_t records = 0;
-  Status status;  // why nothing more can be built
+  Status status;  // the reason why the build has failed
 };
 
 ZoneBuilder::ZoneBuilder(dns::NameView apex, shm::Transaction& transaction,
@@ -37,7 +37,7 @@ void ZoneBuilder::share_from(std::uint64_t octets) noexcept { impl_->writer.shar
 Status ZoneBuilder::add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
   if (auto ok = check_record(impl_->apex, owner, type, rdata); !ok) return ok;
   ++impl_->records;
-  // A full store is no fault of this record: finish() tells it, once.
+  // A full store is no fault of this record: finish() reports the error, once.
   if (!impl_->status) return {};
   NameStream& stream = belongs_to_nsec3(type, rdata) ? impl_->nsec3 : impl_->names;
   impl_->status = stream.add(relative_labels(owner, impl_->apex), type, ttl, rdata);

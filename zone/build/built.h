@@ -5,25 +5,25 @@
 
 namespace pando::zone {
 
-/// A zone's data as built in a transaction: what a ZoneEntry will refer to.
+/// A zone's data as built in a transaction: the future targets of a ZoneEntry.
 struct ZoneBuilder::Built {
   std::uint32_t apex = 0;
   std::uint32_t names = 0;
   std::uint32_t nsec3 = 0;
   std::uint32_t shared = 0;  // pages of shared RRsets
   std::uint32_t serial = 0;
-  std::uint8_t flags = 0;  // ZoneEntry's kNsec, kNsec3
+  std::uint8_t flags = 0;  // kNsec, kNsec3 of ZoneEntry
   std::uint64_t record_count = 0;
   std::uint64_t name_count = 0;
 
-  /// Takes from the apex what the entry repeats: serial and kind of denial.
+  /// Takes the values that the entry repeats from the apex: serial and kind of denial.
   void note_apex(const NameDraft& name, std::uint32_t ref);
 };
 
 /// Serial of a SOA's RDATA (RFC 1035 §3.3.13): the five numbers are its last 20 octets.
 [[nodiscard]] std::uint32_t soa_serial(ByteView rdata) noexcept;
 
-/// ZoneEntry flags that follow from the apex's RRsets.
+/// The flags of a ZoneEntry that follow from the apex's RRsets.
 [[nodiscard]] std::uint8_t denial_flags(const NameDraft& apex) noexcept;
 
 }  // namespace pando::zone

@@ -110,12 +110,12 @@ int LateRecords::compare_names(const Entry& a, const Entry& b) const noexcept {
 
 namespace {
 
-/// So often std::sort() compares, about: it is for those who wait.
+/// About the number of comparisons of std::sort(), for the display of progress.
 std::uint64_t comparisons_for(std::size_t count) {
   return count * static_cast<std::uint64_t>(std::bit_width(count)) * 6 / 5;
 }
 
-/// Thrown by a comparison: std::sort() has no other way out.
+/// Thrown by a comparison: std::sort() has no other way to end early.
 struct GivenUp {};
 
 }  // namespace
@@ -125,7 +125,8 @@ Status LateRecords::sort() {
   pause_point("zone-sort");
   sorted_.reserve(size_);
   sorted_.assign(first_.begin(), first_.end());
-  for (auto& block : blocks_) {  // each goes once it is copied, so that memory has all just once
+  // each block goes once it is copied, so that the entries are in memory only once
+  for (auto& block : blocks_) {
     const std::size_t count = std::min(kEntriesPerBlock, size_ - sorted_.size());
     sorted_.insert(sorted_.end(), block.get(), block.get() + count);
     block.reset();

@@ -12,14 +12,14 @@
 #include "dns/types.h"
 #include "zone/trie/key.h"
 
-/// What a ZoneBuilder keeps of records that it cannot build at once.
+/// Storage of a ZoneBuilder for records that cannot be built at once.
 namespace pando::zone {
 
 [[nodiscard]] inline bool same_octets(ByteView a, ByteView b) noexcept {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
-/// One record as it came: | u16 type | u32 ttl | u16 length | rdata |.
+/// One collected record: | u16 type | u32 ttl | u16 length | rdata |.
 class CollectedRecord {
  public:
   static constexpr std::size_t kHeaderOctets = 8;
@@ -34,19 +34,19 @@ class CollectedRecord {
   const std::uint8_t* at_;
 };
 
-/// RDATA has at most 65,535 octets.
+/// Appends a record; RDATA has at most 65,535 octets.
 void append_record(Bytes& out, dns::RRType type, dns::Ttl ttl, ByteView rdata);
 
-/// Octets that stay where they are, found by a number of 32 bits.
+/// Bytes that never move, found by a number of 32 bits.
 class ByteArena {
  public:
-  /// Number of `octets` fresh octets (at most kBlockBytes); kFull above 16 GiB.
+  /// The number of `octets` fresh bytes (at most kBlockBytes); kFull above 16 GiB.
   Result<std::uint32_t> take(std::size_t octets);
-  /// Above all numbers so far, and at most the next one.
+  /// A number above all numbers so far, and at most the next one.
   [[nodiscard]] std::uint64_t next() const noexcept {
     return blocks_.empty() ? 0 : (blocks_.size() - 1) * kUnitsPerBlock + used_;
   }
-  /// Memory that it has, about.
+  /// Approximate memory of the arena in bytes.
   [[nodiscard]] std::uint64_t octets() const noexcept { return next() * kUnit; }
   [[nodiscard]] std::uint8_t* at(std::uint32_t number) const noexcept {
     return blocks_[number / kUnitsPerBlock].get() + number % kUnitsPerBlock * kUnit;
@@ -55,7 +55,7 @@ class ByteArena {
  private:
   static constexpr std::size_t kUnit = 4;
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kFirstBlockBytes = std::size_t{8} << 10;  // does for small zones
+  static constexpr std::size_t kFirstBlockBytes = std::size_t{8} << 10;  // enough for small zones
   static constexpr std::size_t kUnitsPerBlock = kBlockBytes / kUnit;
   static constexpr std::size_t kMaxBlocks = (std::uint64_t{1} << 32) / kUnitsPerBlock;
   std::vector<std::unique_ptr<std::uint8_t[]>> blocks_;
@@ -63,15 +63,16 @@ class ByteArena {
   std::size_t room_ = 0;  // units left in it
 };
 
-/// Records that came out of order, until all of the zone is known: 16 octets for each beside its
+/// Records that came out of order, until the whole zone is known. Each costs 16 bytes beside its
 /// owner and RDATA, in blocks that are never copied to grow.
 class LateRecords {
  public:
   /// One record's place in the order.
   struct Entry {
     std::uint64_t key_start;  // first eight symbols, for a comparison without a cache miss
-    std::uint32_t owner;      // | u16 key length | u8 label octets | key … | labels … |
-    std::uint32_t record;     // grows with arrival
+    // arena number of |  u16 key length | u8 label octets | key … | labels … |
+    std::uint32_t owner;
+    std::uint32_t record;  // arena number of the record, which grows with arrival
   };
   /// The records of one name, in the order in which they came.
   struct Group {
@@ -81,29 +82,30 @@ class LateRecords {
   };
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// Memory that they take, about.
+  /// Approximate memory of the records in bytes.
   [[nodiscard]] std::uint64_t octets() const noexcept {
     return arena_.octets() + size_ * sizeof(Entry);
   }
-  /// The name of these octets was the last one.
+  /// Whether the last name has exactly these octets.
   [[nodiscard]] bool ends_with(ByteView labels) const noexcept;
-  /// One more record of a name; `key` is that of `labels`. kFull.
+  /// Adds a record of another name; `key` is the key of `labels`. kFull.
   Status add(ByteView labels, const TrieKey& key, ByteView record);
-  /// One more record of the last name. kFull.
+  /// Adds one more record of the last name. kFull.
   Status add_to_last(ByteView record);
-  /// Marks the moment: later came_before_mark() tells what was there.
+  /// Marks the moment: came_before_mark() then tells which records were there before.
   void mark() noexcept { mark_ = arena_.next(); }
   [[nodiscard]] bool came_before_mark(const Entry& entry) const noexcept {
     return entry.record < mark_;
   }
-  /// Takes out what came from the `first`-th record on; its octets stay.
+  /// Removes and returns the entries from the `first`-th record on; their bytes stay.
   std::vector<Entry> take_from(std::size_t first);
 
-  /// Puts all in canonical order; nothing is added after this. kExists: the work was given up.
+  /// Puts all records in canonical order; no record may be added afterwards. kExists: the work was
+  /// cancelled.
   Status sort();
-  /// The next name in that order, once.
+  /// The next name in canonical order, once.
   std::optional<Group> next();
-  /// From the first one again.
+  /// Starts again from the first name.
   void rewind() noexcept { next_ = 0; }
   [[nodiscard]] ByteView labels(const Entry& entry) const noexcept;
   [[nodiscard]] CollectedRecord record(const Entry& entry) const noexcept {
@@ -111,7 +113,7 @@ class LateRecords {
   }
 
  private:
-  static constexpr std::size_t kFirstEntries = 256;  // do for small zones
+  static constexpr std::size_t kFirstEntries = 256;  // enough for small zones
   static constexpr std::size_t kEntriesPerBlock = std::size_t{1} << 16;
 
   [[nodiscard]] ByteView key_of(const Entry& entry) const noexcept;

@@ -12,28 +12,28 @@ namespace pando::zone {
 
 namespace {
 
-/// So many records of a set are compared with one that comes, from behind the last one that was
-/// met: as they are sorted, that is one mostly. A record that is not met is kept, which is never
-/// wrong.
+/// Number of served records with which a new record is compared, from behind the last match.
+/// Records are sorted, so mostly one comparison is enough. A record without a match is kept, which
+/// is never wrong.
 constexpr std::uint32_t kMostTries = 128;
 
-/// A run of one owner is looked at when it has so many octets, or ends.
+/// A run of one owner is compared when it has this many bytes, or ends.
 constexpr std::size_t kRunBytes = std::size_t{1} << 20;
 
-/// After so many names that are not the next one of the walk it is put where the records are.
+/// After this many names that are not the walk's next name, the walk seeks to the present name.
 constexpr unsigned kMissesToSeek = 16;
 
-/// RRSIGs are compared by octets, as normalise() does.
+/// RRSIGs are compared octet by octet, as in normalise().
 bool is_same(ByteView live, const Placed& placed) {
   if (same_octets(live, placed.octets)) return true;
   return !placed.is_signature && dns::compare_rdata_canonical(placed.set, live, placed.octets) == 0;
 }
 
-/// What may be kept: one record for so many of the served zone, and so many octets for each of
-/// these, beside what is little whatever the zone has. The zone takes 30 to 40 octets of the store
-/// for a record, and so would a second one, of which most is not new; what is kept takes 45 to 70
-/// for one that is (16, the owner with its key, RDATA). So at half of the zone both cost the same.
-/// The difference comes on top of either.
+/// Bounds of the kept records, above which a second zone is cheaper. The bounds are one kept record
+/// per kKeptPart served records, and kKeptOctets bytes for each of these. A fixed allowance comes
+/// on top. The zone takes 30 to 40 bytes of the store for a record. So would a second zone, of
+/// which most is not new. A kept record takes 45 to 70 bytes (16, the owner with its key, RDATA).
+/// So both cost the same at half of the zone. The changeset comes on top of either.
 constexpr std::uint64_t kKeptPart = 2;
 constexpr std::uint64_t kKeptAnyway = 10'000;
 constexpr std::uint64_t kKeptOctets = 32;
@@ -70,7 +70,7 @@ Status Comparison::add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, Byte
   return {};
 }
 
-/// Looks at the run that has come.
+/// Compares the run that has ended.
 Status Comparison::close(Stream& stream) {
   if (!stream.is_open) return {};
   stream.is_open = false;
@@ -85,8 +85,8 @@ void Comparison::use_key(Stream& stream) {
   stream.has_key = true;
 }
 
-/// The name's record in the served zone, 0 = none. As long as names come in the zone's order each
-/// is the next one of a walk, and nothing is searched for.
+/// The name's record in the served zone, 0 = none. As long as names come in the zone's order, each
+/// is the next one of a walk, and no search is needed.
 std::uint32_t Comparison::find(Stream& stream) {
   if (&stream == &names_ && stream.labels.empty()) return live_.entry_->apex;
   if (stream.expected && same_octets(stream.trie.labels_of(stream.expected), stream.labels)) {
@@ -104,7 +104,7 @@ std::uint32_t Comparison::find(Stream& stream) {
   return leaf.ref.units;
 }
 
-/// Takes the record apart: sets, and all their RDATAs and RRSIGs in a row.
+/// Decodes the record: its sets, and all their RDATAs and RRSIGs in a row.
 void Comparison::look_at(std::uint32_t ref) {
   sets_.clear();
   rdatas_.clear();
@@ -134,10 +134,10 @@ const Comparison::LiveSet* Comparison::set_of(dns::RRType type) const noexcept {
   return set == sets_.end() ? nullptr : &*set;
 }
 
-/// Marks what the run has in common with the served name, and keeps the rest of it.
+/// Marks the run's records that the served name has, and keeps the others.
 Status Comparison::compare_run(Stream& stream, std::uint32_t ref) {
   look_at(ref);
-  // The first spelling of an owner counts, so one that is spelt otherwise is kept.
+  // The first spelling of an owner counts, so a record with another spelling is kept.
   const bool is_spelt_so = record_ && same_octets(record_.relative_owner(), stream.labels);
   matched_.assign(rdatas_.size(), false);
   next_match_ = 0;
@@ -186,7 +186,7 @@ std::optional<std::uint32_t> Comparison::match(const LiveSet& set, const Placed&
   return std::nullopt;
 }
 
-/// One of these records of the name has been seen, in this run or before.
+/// Whether one of these records of the name has been seen, in this run or before.
 bool Comparison::was_seen(std::uint32_t ref, std::uint32_t first, std::uint32_t end) const {
   if (first == end) return false;
   const auto begin = matched_.begin();
@@ -194,10 +194,11 @@ bool Comparison::was_seen(std::uint32_t ref, std::uint32_t first, std::uint32_t 
          marks_.has_any(ref, first, end);
 }
 
-/// Keeps a record of the run. Marks do not tell when they were made; so what is decided by who came
-/// first is decided here: what comes behind a record that was seen has the served TTL of the set
-/// (which is decided among its RDATAs and among its RRSIGs) and spelling of the owner, and is not
-/// kept at all if it is the same. So all that is kept may be taken for what came first.
+/// Keeps a record of the run. Marks do not tell when they were made, so questions of order are
+/// decided here. A record that comes behind a seen record gets the served TTL of the set and the
+/// served spelling of the owner. The TTL is decided among RDATAs and among RRSIGs separately. A
+/// record that equals a seen one is not kept at all. So every kept record may be treated as if it
+/// came first.
 Status Comparison::keep(Stream& stream, std::uint32_t ref, const LiveSet* set,
                         const CollectedRecord& record) {
   dns::Ttl ttl = record.ttl();
@@ -249,13 +250,14 @@ Status Comparison::sort() {
   return nsec3_.late.sort();
 }
 
-/// Calls `visit(ref, late)` for each name of a trie and each that is new, in canonical order, until
-/// more has changed than may; ref 0: the name is new, late null: nothing was kept of it. The leaf
-/// at or before each late name is looked up, so that the keys of all others need not be made.
+/// Calls `visit(ref, late)` for each name of a trie and each new name, in canonical order, until
+/// the changes exceed the bound. ref 0: the name is new. late null: no record of the name was kept.
+/// The leaf at or before each late name is looked up, so that the keys of all other names are not
+/// needed.
 template <class Visit>
 Status Comparison::walk(Stream& stream, ProgressCount& count, Visit&& visit) {
   std::optional<Group> late;
-  LeafBlock stop;  // the late name's own leaf, or the one that it is behind
+  LeafBlock stop;  // the late name's own leaf, or the leaf before it
   const auto next_late = [&] {
     late = stream.late.next();
     stop = late ? stream.trie.at_or_before(TrieKey(late->labels)) : LeafBlock{};
@@ -286,7 +288,7 @@ Status Comparison::walk(Stream& stream, ProgressCount& count, Visit&& visit) {
   return {};
 }
 
-/// All that the served name has was seen, and the limits allow so much.
+/// Whether all records of the served name were seen, and the limits allow that many.
 bool Comparison::is_as_it_was(std::uint32_t ref) {
   const bool has_limits = limits_.name_types != 0 || limits_.rrset_records != 0;
   const bool is_marked = marks_.has_name(ref);
@@ -303,8 +305,8 @@ bool Comparison::is_as_it_was(std::uint32_t ref) {
   return is_marked || (records > 0 && marks_.has_all(ref, records));
 }
 
-/// The name before and after: what was seen of it, and what was kept. The views of `after` are into
-/// `before` and into what was kept.
+/// The name before and after: its seen records and its kept records. The views of `after` are into
+/// `before` and into the kept records.
 Result<Comparison::Pair> Comparison::put_together(const Stream& stream, std::uint32_t ref,
                                                   const Group* late) {
   Pair name;
@@ -322,7 +324,7 @@ Result<Comparison::Pair> Comparison::put_together(const Stream& stream, std::uin
   return name;
 }
 
-/// What was seen comes behind what was kept: see keep().
+/// Appends the seen records behind the kept ones: see keep().
 void Comparison::add_seen(std::uint32_t ref, Pair& name) {
   std::vector<bool> seen(name.before.record_count(), marks_.has_name(ref));
   marks_.for_each(ref, [&](std::uint32_t record) {
@@ -339,7 +341,7 @@ void Comparison::add_seen(std::uint32_t ref, Pair& name) {
   }
 }
 
-/// Checks the name as the other zone has it, if it does.
+/// Checks the name as the new zone has it, if the name is there.
 Status Comparison::check(const Pair& name) const {
   if (name.after.rrsets.empty()) return {};
   if (auto ok = check_name(name.after, apex_); !ok) return ok;
@@ -369,7 +371,7 @@ Result<Comparison::Soa> Comparison::finish() {
   const bool is_late = first && first->labels.empty();
   auto name = put_together(names_, live_.entry_->apex, is_late ? &*first : nullptr);
   if (!name) return pass(name);
-  if (name->after.rrsets.empty()) {  // whatever else is wrong comes first
+  if (name->after.rrsets.empty()) {  // any other fault has precedence
     ProgressCount count(Progress::Phase::kComparing, live_.name_count());
     auto walked = walk(names_, count, [&](std::uint32_t ref, const Group* late) {
       return judge(names_, ref, late);
@@ -386,7 +388,7 @@ Result<Comparison::Soa> Comparison::finish() {
 
 Result<std::optional<Changeset>> Comparison::difference(const Most& most) {
   if (auto sorted = sort(); !sorted) return pass(sorted);
-  // No zone that comes out of this has more records, so what is too much for it is too much.
+  // No resulting zone has more records, so a changeset above this bound is always too large.
   most_at_all_ = most(live_.record_count() + names_.late.size() + nsec3_.late.size());
   ProgressCount count(Progress::Phase::kComparing, live_.name_count());
   for (Stream* stream : {&names_, &nsec3_}) {

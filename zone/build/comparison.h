@@ -16,67 +16,65 @@
 
 namespace pando::zone {
 
-/// Compares a whole zone with one that is served, while its records come in any order, without
-/// building it: a record that the served zone has in the same spelling, with the same TTL, is
-/// marked there as seen; any other is kept. What was neither seen nor kept at the end has gone.
+/// Compares a whole zone with a served one, while the records come in any order, without building
+/// the zone. A record that the served zone has in the same spelling, with the same TTL, is marked
+/// there as seen; any other record is kept. A served record that was not seen at the end is gone.
 ///
 ///     records ─▶ run of one owner ─▶ the same in the served zone? ─▶ SeenMarks
 ///                                             └── no ─▶ LateRecords
 ///
-/// The outcome is what ZoneBuilder would have built, name by name: the first TTL of a set counts,
-/// duplicates are dropped, and names that changed are judged by the same rules. A name that did not
-/// change is as it was.
+/// The outcome equals that of ZoneBuilder, name by name: the first TTL of a set counts, duplicates
+/// are dropped, and changed names are judged by the same rules. An unchanged name stays unchanged.
 class Comparison {
  public:
-  /// `live` is loaded, and stays pinned for as long as this is there. Names beyond `limits` are an
-  /// error at the end, as with ZoneBuilder.
+  /// `live` is loaded, and must stay pinned for the lifetime of the comparison. Names beyond
+  /// `limits` are an error at the end, as with ZoneBuilder.
   explicit Comparison(const ZoneView& live, const DataLimits& limits = DataLimits::none());
 
   /// As ZoneBuilder::add().
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata);
   /// Records added, duplicates too.
   [[nodiscard]] std::uint64_t record_count() const noexcept { return added_; }
-  /// Those of them that are kept.
+  /// Number of added records that are kept.
   [[nodiscard]] std::uint64_t kept_count() const noexcept;
-  /// So much is new that a second zone in the store would take less memory.
+  /// Whether so many records are new that a second zone in the store would take less memory.
   [[nodiscard]] bool is_too_much() const noexcept;
 
-  /// What there is to know of the zone's SOA before the difference is worked out.
+  /// The facts about the new zone's SOA that are known before the changeset is computed.
   struct Soa {
     Record record;
     bool is_signed = false;
   };
-  /// After the last record, once. Errors are those of ZoneBuilder::finish().
+  /// Called after the last record, once. Errors are those of ZoneBuilder::finish().
   Result<Soa> finish();
-  /// How many records a difference may have that leads to a zone of so many.
+  /// The largest permitted changeset in records, for a resulting zone of `records` records.
   using Most = std::function<std::uint64_t(std::uint64_t records)>;
-  /// After finish(), once: what turns the served zone into the other one, without the SOA pair;
-  /// nullopt: more than `most` records. Errors are those of ZoneBuilder::finish(). `most` must not
-  /// fall when `records` grows.
+  /// Called after finish(), once: the changeset from the served zone to the other one, without the
+  /// SOA pair. Nullopt: more than `most` records. Errors are those of ZoneBuilder::finish(). `most`
+  /// must not fall when `records` grows.
   Result<std::optional<Changeset>> difference(const Most& most);
-  /// Gives the zone, as far as it has come, to a builder, owners in canonical order; what follows
-  /// may be added there. Nothing else can be asked for then. Errors are the builder's.
+  /// Gives the records so far to a builder, owners in canonical order; later records may be added
+  /// there. No other call is allowed afterwards. Errors are the builder's.
   Status give_to(ZoneBuilder& builder);
-  /// Memory that marks and kept records take, about.
+  /// Approximate memory of marks and kept records in bytes.
   [[nodiscard]] std::uint64_t octets() const noexcept;
 
  private:
-  /// The records of one owner that came one after the other; apart for each of a zone's two tries.
+  /// The consecutive records of one owner; a separate stream for each of a zone's two tries.
   struct Stream {
     explicit Stream(const Trie& names) : trie(names), walk(names), expected(walk.next()) {}
     Trie trie;
     TrieWalk walk;
-    LeafBlock expected;   // the leaf behind the last one, if all goes on in order
-    unsigned misses = 0;  // since the walk was there where the records are
+    LeafBlock expected;   // the leaf behind the last one, if names come in order
+    unsigned misses = 0;  // names since the walk last matched
     bool is_open = false;
     Bytes labels;   // of the run's owner
     Bytes records;  // its CollectedRecords
-    TrieKey key;    // of the labels, if has_key
+    TrieKey key;    // of the labels, if has_key is true
     bool has_key = false;
     LateRecords late;
   };
-  /// One set of the name that is looked at: [first, signatures) are RDATAs, [signatures, end)
-  /// RRSIGs.
+  /// One set of the current name: [first, signatures) are RDATAs, [signatures, end) RRSIGs.
   struct LiveSet {
     dns::RRType type;
     dns::Ttl ttl;
@@ -85,7 +83,7 @@ class Comparison {
     std::uint32_t end;
   };
   using Group = LateRecords::Group;
-  /// A name as the served zone has it, and as the other one does.
+  /// A name in the served zone, and in the other one.
   struct Pair {
     NameDraft before;
     NameDraft after;
@@ -126,17 +124,17 @@ class Comparison {
   std::uint64_t added_ = 0;
   bool is_sorted_ = false;
 
-  // Of the name that is looked at.
+  // Of the current name.
   RecordView record_;
   std::vector<LiveSet> sets_;
   std::vector<ByteView> rdatas_;  // of all sets, as SeenMarks counts them
-  Bytes whole_names_;             // that the store has in relative form
+  Bytes whole_names_;             // names that the store has in relative form
   std::vector<bool> matched_;
   std::uint32_t next_match_ = 0;
   Bytes kept_;
 
   Changeset changes_;
-  std::uint64_t records_;  // of the zone that the difference leads to
+  std::uint64_t records_;  // of the zone that the changeset leads to
   std::uint64_t most_at_all_ = UINT64_MAX;
 };
 

@@ -9,7 +9,8 @@ namespace pando::zone {
 
 namespace {
 
-/// Everything but the settings, which live in the store's table and stay the present version's.
+/// Compares all fields but the settings, which live in the store's table and stay the present
+/// version's.
 bool same_data(ZoneEntry a, const ZoneEntry& b) noexcept {
   a.settings_hash = b.settings_hash;
   a.side_index = b.side_index;
@@ -24,7 +25,7 @@ DetachedDraft::DetachedDraft(shm::Store& store, const shm::VersionInfo& base, dn
       data_(store.begin_private()),
       scratch_(store.begin_private()),
       draft_(data_, scratch_, base.root, base.number + 1) {
-  // A few blocks for a while: whether there is room is for `data_` to say.
+  // Only a few blocks for a while: `data_` decides whether there is room.
   scratch_.use_reserve();
 }
 
@@ -34,7 +35,7 @@ bool DetachedDraft::fits(const StoreView& now) const noexcept {
   return began != nullptr && here != nullptr && same_data(*began, *here);
 }
 
-/// A draft puts what it retires behind what was on the list before.
+/// A draft puts the blocks that it retires behind those already on the list.
 std::vector<std::uint32_t> DetachedDraft::retired() const {
   const shm::Window window = scratch_.window();
   const auto stack_of = [&](const RootData* root) {
@@ -60,7 +61,7 @@ Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   if (!root) return pass(root);
   const std::uint64_t total = (*root)->history_bytes + entry.history_bytes;
   (*root)->history_bytes = total - std::min(total, began.history_bytes);
-  // Modulo 2^n, so that fewer count, too.
+  // Modulo 2^n, so that a decrease works, too.
   const RootData& made = *draft_.snapshot().root_;
   (*root)->saved_losses += made.saved_losses - base_.root_->saved_losses;
   (*root)->zones_aside += made.zones_aside - base_.root_->zones_aside;

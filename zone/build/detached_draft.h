@@ -6,14 +6,14 @@
 
 namespace pando::zone {
 
-/// One zone's next data, worked out beside the commit thread. It starts from a version that stays
-/// pinned as long as this object is there, and costs the commit thread nothing until it is adopted,
-/// and then no more than a small difference.
+/// One zone's next data, computed beside the commit thread. The draft starts from a version that
+/// stays pinned for the draft's lifetime. It costs the commit thread nothing until it is adopted,
+/// and then no more than a small changeset.
 ///
-/// Blocks and releases of the zone's data are in a transaction that the adopting one absorbs; a
-/// release counts from that publication on, and never when nothing is adopted. What leads to the
-/// zone (its entry, the trie of zones, the root) is written to a second transaction, which is only
-/// read from and dropped: the present version has its own.
+/// Blocks and releases of the zone's data are in a transaction that the adopting one absorbs. A
+/// release counts from that publication on, and never when the draft is not adopted. The path to
+/// the zone is its entry, the trie of zones and the root. A second transaction has this path; it is
+/// only read from and then dropped, because the present version has its own path.
 class DetachedDraft {
  public:
   /// `base` is the store's present version, pinned; on the commit thread.
@@ -25,11 +25,11 @@ class DetachedDraft {
   [[nodiscard]] Draft& draft() noexcept { return draft_; }
   [[nodiscard]] shm::Transaction& transaction() noexcept { return data_; }
 
-  /// Whether the zone has in `now` the data and the file that this began with, block for block:
-  /// compaction moves them, too. Its settings may be others.
+  /// Whether the zone in `now` still has the data and the merge base with which this draft began,
+  /// block for block: compaction moves blocks, too. Its settings may differ.
   [[nodiscard]] bool fits(const StoreView& now) const noexcept;
-  /// Brings the zone's data into the version that `into` makes in `transaction`. kExists when it
-  /// does not fit, and nothing has happened; after any other error that transaction must be
+  /// Brings the zone's data into the version that `into` makes in `transaction`. kExists when the
+  /// draft does not fit: then nothing has happened. After any other error that transaction must be
   /// dropped.
   Status adopt(shm::Transaction& transaction, Draft& into);
 

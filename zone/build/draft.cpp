@@ -79,7 +79,7 @@ Status Draft::put_server_settings(const ServerSettings& settings) {
   return {};
 }
 
-// Settings are shared: one block for all zones whose settings are equal (a template's, mostly).
+// Settings are shared: one block for all zones whose settings are equal (mostly a template's).
 Status Draft::intern_settings(ByteView bytes, std::uint64_t hash) {
   auto root = writable_root();
   if (!root) return pass(root);

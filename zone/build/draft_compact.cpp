@@ -9,32 +9,32 @@
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
 
-// Moving live blocks out of victim chunks and giving back the blocks of replaced zones, in slices.
+// Moving live blocks out of victim chunks and releasing the blocks of replaced zones, in slices.
 
 namespace pando::zone {
 
 namespace {
 
 constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deeper means damage
-/// What one step in a store that is nearly full may copy before it stops: what it replaces gives
-/// no room before it is published.
+/// Bytes that one step may copy at low space: the blocks that a step replaces give no room before
+/// its publication.
 constexpr std::uint64_t kTightStepBytes = shm::kChunkBytes / 2;
 
-/// What is left of one step.
+/// The remainder of one step's bounds.
 struct Budget {
   std::size_t names;
-  std::uint64_t octets;  // that the transaction may have allocated
+  std::uint64_t octets;  // bound of the transaction's allocated bytes
 };
 
-/// Walks one trie from a key on and gives each leaf to `move(ref) -> Result<new ref>`; branches in
-/// victim chunks and those with moved children are rewritten. Stops when `budget` is used up.
+/// Walks one trie from a key on and gives each leaf to `move(ref) -> Result<new ref>`. Rewrites
+/// branches in victim chunks and those with moved children. Stops when `budget` is used up.
 template <class Move>
 class TrieMover {
  public:
   TrieMover(shm::Transaction& transaction, LeafKind kind, Budget& budget, Move& move)
       : transaction_(transaction), kind_(kind), budget_(budget), move_(move) {}
 
-  /// `from`: leaves below this key are passed over (and the key itself, unless `inclusive`).
+  /// `from`: leaves below this key are skipped (and the key itself, unless `inclusive`).
   Result<std::uint32_t> run(std::uint32_t root, const TrieKey* from, bool inclusive) {
     inclusive_ = inclusive;
     if (root == 0) return root;
@@ -54,7 +54,8 @@ class TrieMover {
     LeafBlock leaf;
     const Branch* branch = trie.branch_at(ref, leaf);
     if (branch == nullptr && !leaf) return fail(Errc::kCorrupt, "zone trie is damaged");
-    // Below the point where the bound leaves the trie a subtree is wholly before or behind it.
+    // Below the point where the bound leaves the trie, a subtree is wholly before or behind the
+    // bound.
     if (bounded && (leaf || (!found_.exact && branch->offset() > found_.common))) {
       const int order = TrieKey(trie.labels_of(found_.nearest)).compare(*from_);
       if (order < 0 || (order == 0 && !inclusive_)) return ref;
@@ -125,7 +126,7 @@ class ZoneMover {
       return fail(Errc::kCorrupt, "zone entry is damaged");
     const dns::Name apex(dns::NameView(reinterpret_cast<const std::uint8_t*>(old + 1),
                                        old->name_octets + std::size_t{1}));
-    if (!(cursor_.phase != 0 && apex == cursor_.zone)) {  // a zone not begun yet
+    if (!(cursor_.phase != 0 && apex == cursor_.zone)) {  // this zone has not begun
       cursor_.zone = apex;
       cursor_.name = apex;
       cursor_.phase = kNames;
@@ -146,11 +147,11 @@ class ZoneMover {
   static constexpr std::uint8_t kDone = 4;
 
  private:
-  /// The zone's own data, then those that were set aside for its saved versions.
+  /// Moves the zone's own data, then the retired data of its snapshots.
   Status move_parts(ZoneEntry& entry) {
     if (cursor_.part == 0)
       if (auto moved = move_data(entry); !moved || cursor_.phase != kDone) return moved;
-    if (entry.saved == 0) {  // they may have gone since the last step
+    if (entry.saved == 0) {  // the snapshots may have gone since the last step
       cursor_.phase = kDone;
       return {};
     }
@@ -166,7 +167,7 @@ class ZoneMover {
     return {};
   }
 
-  /// Those that stand at one place of the list together have the same data.
+  /// Snapshots with the same data are adjacent in the list.
   Status move_asides(std::vector<ZoneSnapshot>& saved, bool& changed) {
     std::uint32_t part = 0;
     std::uint32_t before = 0;
@@ -203,7 +204,7 @@ class ZoneMover {
     cursor_.name = cursor_.zone;
   }
 
-  /// The block with another entry, unless it can stay as it is.
+  /// Writes the block with another entry, unless the block can stay as it is.
   Result<std::uint32_t> replace(std::uint32_t ref, const ZoneEntry& old, const ZoneEntry& entry) {
     if (std::memcmp(&entry, &old, sizeof entry) == 0 && !transaction_.in_victim(shm::Ref<>{ref}))
       return ref;
@@ -231,7 +232,7 @@ class ZoneMover {
     return {};
   }
 
-  /// Moves one trie's records; on reaching its end the phase goes on.
+  /// Moves one trie's records. At the end of the trie the next phase begins.
   Status move_trie(std::uint32_t& root) {
     const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
       const RecordView record = record_view(transaction_.window(), ref, base());
@@ -253,7 +254,7 @@ class ZoneMover {
     return {};
   }
 
-  /// What the cursor's name is below. A difference's key is no name of the zone, and might not fit
+  /// The suffix of the cursor's name. A changeset's key is no name of the zone, and might not fit
   /// behind a long apex.
   [[nodiscard]] const dns::Name& base() const {
     static const dns::Name kRoot;
@@ -281,7 +282,7 @@ Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t re
 
 }  // namespace
 
-/// Nothing is written, and no version needed, when all of it can stay where it is.
+/// When all these blocks can stay, the function writes nothing, and no version is needed.
 Status Draft::compact_fixed_blocks() {
   const auto* old = transaction_.window().at(root_.as<RootData>());
   if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
@@ -332,7 +333,8 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
   transaction_.use_reserve(shm::Reserve::kAllButLast);
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
   const std::uint32_t before = transaction_.window().at(root_.as<RootData>())->zones;
-  Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};  // a zone and a name: progress
+  // a zone and a name: the least that makes progress
+  Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};
   if (transaction_.low_space()) budget.octets = transaction_.allocated_bytes() + kTightStepBytes;
   ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
   const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
@@ -359,7 +361,8 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
 }
 
 Status Draft::retire(ZoneEntry& entry) {
-  // Whoever takes the records apart later does not look into the sets they share.
+  // Dismantling records later does not follow references into shared sets, so their pages are
+  // released here.
   if (auto released = release_shared(transaction_, entry.shared); !released) return released;
   if (auto dropped = drop_history(entry); !dropped) return dropped;
   std::vector<std::uint32_t> refs;

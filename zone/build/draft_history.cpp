@@ -6,15 +6,15 @@
 #include "zone/history/zone_snapshot.h"
 #include "zone/trie/zone_layout.h"
 
-// What a draft does with the zones' change histories.
+// A draft's operations on the zones' change histories.
 
 namespace pando::zone {
 
 namespace {
 
-/// Bounds what one step may cost: each drop takes a few microseconds.
+/// Bounds the cost of one step: each drop takes a few microseconds.
 constexpr std::size_t kDropsAtOnce = 1024;
-/// Half of what the pieces of a difference can be numbered for.
+/// Half of the bytes for which a changeset's pieces can be numbered.
 constexpr std::uint64_t kLargestDifference = std::uint64_t{kHistoryPieceBytes} << 15;
 
 using State = ZoneSnapshot::State;
@@ -27,7 +27,7 @@ bool needs_history(const ZoneSnapshot& version) noexcept { return version.on_his
 
 }  // namespace
 
-/// Appends what was done to the zone, or ends its history where that cannot be.
+/// Appends the change to the zone's history, or ends the history where appending is impossible.
 Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
   auto root = writable_root();
   if (!root) return pass(root);
@@ -36,7 +36,7 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   const bool fits = applied.to.ahead_of(applied.from) && transaction_.can_afford(octets) &&
                     octets < largest_difference(entry, limits) && !history.has(applied.from);
   if (!fits) {
-    // In a tight store the copy that would have helped was not made either: copy_aside().
+    // At low space copy_aside() did not make the copy that would have kept the snapshots either.
     const State why = transaction_.low_space() ? State::kStoreFull : State::kHistoryEnded;
     auto lost = lose_saved(entry, [&](ZoneSnapshot& one) {
       if (one.aside == 0) one.state = why;
@@ -47,22 +47,23 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   const std::uint64_t before = entry.history_bytes;
   if (auto done = history.append(applied.effective, applied.from, applied.to); !done) return done;
   const std::uint64_t newest = entry.history_bytes - before;
-  // When all together are too large the zone that grows pays, and keeps its newest difference.
+  // When all histories together are too large, the growing zone pays, and keeps its newest
+  // changeset.
   const std::uint64_t total = (*root)->history_bytes;
   const std::uint64_t excess = total > limits.history_total ? total - limits.history_total : 0;
   const std::uint64_t allowed = newest + (before > excess ? before - excess : 0);
   return trim_history(entry, std::min(limits.history, allowed), with_saved(limits));
 }
 
-/// Differences that the limit of a zone allows and one could be.
+/// Bytes of the largest changeset that the zone's limits and the format allow.
 std::uint64_t Draft::largest_difference(const ZoneEntry& entry, const DataLimits& limits) const {
   const auto saved = read_saved(transaction_.window(), entry.saved);
   const bool needed = std::any_of(saved.begin(), saved.end(), needs_history);
   return std::min(needed ? with_saved(limits) : limits.history, kLargestDifference);
 }
 
-/// Drops differences until `allowed` octets are left, but none that a saved version needs; beyond
-/// `room` octets the oldest saved versions are lost.
+/// Drops changesets until `allowed` bytes are left, but none that a snapshot needs. Beyond `room`
+/// bytes the oldest snapshots are lost.
 Status Draft::trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_t room) {
   auto root = writable_root();
   if (!root) return pass(root);
@@ -119,7 +120,7 @@ Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
   transaction_.use_reserve();
   for (const dns::Name& apex : chosen) {
     ZoneEntry entry = *entry_at(apex);
-    // What is saved of the present version needs nothing yet.
+    // A snapshot of the present version needs no changeset yet.
     auto lost = lose_saved(entry, [&](ZoneSnapshot& one) {
       if (tight && (one.aside != 0 || one.serial.value != entry.serial))
         one.state = State::kStoreFull;

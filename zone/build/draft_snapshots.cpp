@@ -9,7 +9,7 @@
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
 
-// What a draft does with the zones' saved versions.
+// A draft's operations on the zones' snapshots.
 
 namespace pando::zone {
 
@@ -17,13 +17,13 @@ namespace {
 
 using State = ZoneSnapshot::State;
 
-/// Nothing that the list says needs the data that were set aside there.
+/// Whether some snapshot in the list needs the data at `aside`.
 bool is_needed(const std::vector<ZoneSnapshot>& saved, std::uint32_t aside) noexcept {
   return std::any_of(saved.begin(), saved.end(),
                      [&](const ZoneSnapshot& one) { return one.held() && one.aside == aside; });
 }
 
-/// A record of its own, without the sets that the zone's names share.
+/// Copies a record with its own sets, not those that the zone's names share.
 Result<std::uint32_t> copy_record(shm::Transaction& transaction, dns::NameView apex,
                                   std::uint32_t ref) {
   const RecordView record = record_view(transaction.window(), ref, apex);
@@ -123,8 +123,8 @@ Status Draft::put_saved(ZoneEntry& entry, const std::vector<ZoneSnapshot>& saved
   return {};
 }
 
-/// Goes through what is held. `lose` sets the state of what is lost; what was set aside for it is
-/// retired.
+/// Visits the held snapshots. `lose` sets the state of a snapshot that is to be lost; its retired
+/// data are released.
 Status Draft::lose_saved(ZoneEntry& entry, const std::function<bool(ZoneSnapshot&)>& lose) {
   if (entry.saved == 0) return {};
   std::vector<ZoneSnapshot> saved = read_saved(transaction_.window(), entry.saved);
@@ -147,8 +147,8 @@ Status Draft::lose_saved(ZoneEntry& entry, const std::function<bool(ZoneSnapshot
   return put_saved(entry, saved);
 }
 
-/// Writes an entry for data that are set aside and has the saved versions that need the zone's
-/// history refer to it. The history goes with the data.
+/// Writes an entry for retired data and makes the snapshots that need the zone's history refer to
+/// it. The history goes with the data.
 Status Draft::put_aside(ZoneEntry& entry, dns::NameView apex, ZoneEntry data) {
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
@@ -176,8 +176,8 @@ Status Draft::put_aside(ZoneEntry& entry, dns::NameView apex, ZoneEntry data) {
   return put_saved(entry, saved);
 }
 
-/// Before others take the place of the zone's data. Where saved versions need them nothing is left
-/// in the entry then that could be retired.
+/// Called before other data replace the zone's. If snapshots need the old data, the entry
+/// afterwards has no data that the replacement could release.
 Status Draft::set_aside(ZoneEntry& entry, dns::NameView apex) {
   if (!is_needed(read_saved(transaction_.window(), entry.saved), 0)) return {};
   if (!transaction_.can_afford(0))
@@ -191,9 +191,9 @@ Status Draft::set_aside(ZoneEntry& entry, dns::NameView apex) {
   return {};
 }
 
-/// Before a difference that is too large for the history is applied: saved versions get a copy of
-/// the zone. It costs as much as the difference, about. Its room is needed now, whatever will be
-/// free soon: so not in a store that is tight.
+/// Called before a changeset too large for the history is applied: snapshots get a copy of the
+/// zone. The copy costs about as much as the changeset. Its room is needed now, whatever chunks
+/// will be free soon, so no copy is made at low space.
 Status Draft::copy_aside(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
   if (!is_needed(read_saved(transaction_.window(), entry.saved), 0) || transaction_.low_space() ||
       HistoryEditor::bytes_of(applied.effective) < largest_difference(entry, limits))
@@ -213,7 +213,7 @@ Status Draft::copy_aside(ZoneEntry& entry, const Applied& applied, const DataLim
   return put_aside(entry, apex, data);
 }
 
-/// What was set aside has the parts of a zone.
+/// Retired data have the same parts as a zone.
 Status Draft::retire_aside(std::uint32_t ref) {
   const auto* block = transaction_.window().at(shm::Ref<ZoneEntry>{ref});
   if (block == nullptr) return fail(Errc::kCorrupt, "saved version is damaged");

@@ -14,7 +14,7 @@ int compare_octets(ByteView a, ByteView b) {
   return order != 0 ? order : static_cast<int>(a.size()) - static_cast<int>(b.size());
 }
 
-/// RDATAs of one list that the other has not; both are sorted canonically.
+/// RDATAs of one list that are missing from the other; both are sorted canonically.
 template <class Compare>
 std::vector<ByteView> missing_from(const std::vector<ByteView>& list,
                                    const std::vector<ByteView>& other, Compare&& compare) {
@@ -50,7 +50,7 @@ class SetDifference {
     return soa_ == SoaRecord::kLeftOut && set.type == dns::RRType::kSOA;
   }
 
-  /// What `set` has and `other` has not.
+  /// Appends the records that `set` has and `other` lacks.
   void missing(const RRsetDraft& set, const RRsetDraft& other, std::vector<Record>& to) const {
     const auto canonical = [&](ByteView a, ByteView b) {
       return dns::compare_rdata_canonical(set.type, a, b);
@@ -86,7 +86,7 @@ class SetDifference {
 void append_difference(const dns::Name& owner, const NameDraft& before, const NameDraft& after,
                        SoaRecord soa, Changeset& out) {
   const SetDifference sets(owner, soa, out);
-  // Both lists are ascending by type: walk them together.
+  // Both lists are ascending by type, so one joint walk suffices.
   auto old = before.rrsets.begin();
   auto next = after.rrsets.begin();
   while (old != before.rrsets.end() || next != after.rrsets.end()) {

@@ -7,8 +7,8 @@ namespace pando::zone {
 
 enum class SoaRecord : std::uint8_t { kCompared, kLeftOut };
 
-/// Appends to `out` what turns the sets of `before` into those of `after`, both normalised. A set
-/// with another TTL goes out and comes in whole. With kLeftOut a SOA is left to the caller; its
+/// Appends to `out` the changeset from the sets of `before` to those of `after`, both normalised. A
+/// set with another TTL goes out and comes in whole. With kLeftOut a SOA is left to the caller; its
 /// signatures are compared even so, without regard to their TTL.
 void append_difference(const dns::Name& owner, const NameDraft& before, const NameDraft& after,
                        SoaRecord soa, Changeset& out);

@@ -8,11 +8,11 @@ namespace pando::zone {
 
 namespace {
 
-/// With fewer late records than one for so many leaves the trie is changed and not built anew: a
-/// change leaves some 100 octets of old branch behind, a new trie about 10 for each of its leaves.
+/// With fewer late records than one per this many leaves, the trie is changed rather than rebuilt.
+/// A change leaves some 100 bytes of old branch behind, a new trie about 10 for each of its leaves.
 constexpr std::uint64_t kLeavesPerLate = 8;
-/// So many names in order are no chance. Files often begin with the apex and the name servers and
-/// go on in order then: what is written first must not be what sorts last.
+/// This many names in order are no coincidence. Files often begin with the apex and the name
+/// servers and continue in order: the first name written must not be one that sorts last.
 constexpr unsigned kNamesInOrder = 16;
 
 }  // namespace
@@ -23,7 +23,7 @@ Status NameStream::add(ByteView labels, dns::RRType type, dns::Ttl ttl, ByteView
   return streams_ ? stream(labels, record_) : wait(labels);
 }
 
-/// Collects the record that is looked at, until enough names in a row have come in order.
+/// Collects the current record, until enough consecutive names have come in order.
 Status NameStream::wait(ByteView labels) {
   if (late_.ends_with(labels)) return late_.add_to_last(record_);
   other_key().assign(labels);
@@ -38,7 +38,7 @@ Status NameStream::wait(ByteView labels) {
   return names_in_order_ == kNamesInOrder ? begin() : Status{};
 }
 
-/// The names that came in order are the first ones to be written; what came before them is late.
+/// Writes the names that came in order as the first ones; earlier names are late.
 Status NameStream::begin() {
   streams_ = true;
   late_.mark();
@@ -53,7 +53,7 @@ Status NameStream::stream(ByteView labels, ByteView record) {
     append(records_, record);
     return {};
   }
-  // What follows a late record is mostly of the same name.
+  // A record after a late record is mostly of the same name.
   if (late_.ends_with(labels)) return late_.add_to_last(record);
   other_key().assign(labels);
   const int order = is_open_ ? other_key().compare(last_key()) : 1;
@@ -83,7 +83,7 @@ Status NameStream::for_each_open(Visit&& visit) const {
   return {};
 }
 
-/// Writes the open name and hangs it into the trie.
+/// Writes the open name and puts it into the trie.
 Status NameStream::close() {
   if (!is_open_) return {};
   writer_.begin(labels_);
@@ -104,7 +104,7 @@ Status NameStream::close() {
   return trie_.add(*ref, {last_key().data(), last_key().length()});
 }
 
-/// The open name is judged at the end, with what came late.
+/// The open name is judged at the end, together with late records.
 Status NameStream::put_off() {
   return for_each_open([&](const CollectedRecord& record) {
     return late_.add(labels_, last_key(), record.octets());

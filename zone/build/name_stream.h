@@ -10,21 +10,21 @@
 
 namespace pando::zone {
 
-/// One of a zone's tries, built while the records come, from where some names in a row came in
-/// order. The last name in order is open: it is
-/// written when a name behind it comes. A record of a name before it is late; so are those of a
-/// name that breaks a rule when it is to be written, since a late record may mend that.
+/// One of a zone's tries, built while the records come, once some consecutive names came in order.
+/// The last name in order is open: it is written when a name behind it comes. A record of a name
+/// before the open name is late. So are the records of a name that breaks a rule when it is to be
+/// written, since a late record may repair the name.
 ///
 ///     … www ─▶ [open: x] ─▶ y      behind the open name: x is written, y opened
 ///          ▲     ▲
 ///        late   more of x
 class NameStream {
  public:
-  /// `writer` is shared by a zone's streams; it must stay where it is.
+  /// `writer` is shared by a zone's streams and must not move.
   NameStream(NameWriter& writer, shm::Transaction& transaction) noexcept
       : writer_(writer), transaction_(transaction), trie_(transaction) {}
 
-  /// `labels`: the owner's, relative to the apex. kFull, kCorrupt: nothing can follow.
+  /// `labels`: the owner's, relative to the apex. After kFull or kCorrupt no record can follow.
   Status add(ByteView labels, dns::RRType type, dns::Ttl ttl, ByteView rdata);
   /// The trie's root, once; 0 when there is no name beside the apex. Errors as those of
   /// ZoneBuilder::finish().
@@ -47,18 +47,19 @@ class NameStream {
   shm::Transaction& transaction_;
   TrieBuilder trie_;
   std::uint64_t leaves_ = 0;
-  std::uint32_t apex_ = 0;  // its record, which hangs on the zone entry and not in the trie
+  // the apex's record, which belongs to the zone entry and not to the trie
+  std::uint32_t apex_ = 0;
 
   bool is_open_ = false;
-  Bytes labels_;                 // of the open name, as spelt first
-  Bytes records_;                // its CollectedRecords
-  std::array<TrieKey, 2> keys_;  // the last name's in order and that of the one being looked at
+  Bytes labels_;                 // of the open name, in its first spelling
+  Bytes records_;                // CollectedRecords of the open name
+  std::array<TrieKey, 2> keys_;  // keys of the last name in order and of the current name
   unsigned key_ = 0;
 
   bool streams_ = false;
   unsigned names_in_order_ = 0;    // so far
-  std::size_t in_order_from_ = 0;  // where they begin in late_
-  Bytes record_;                   // the one being looked at
+  std::size_t in_order_from_ = 0;  // index in late_ where these names begin
+  Bytes record_;                   // the current record
   LateRecords late_;
 };
 

@@ -55,7 +55,7 @@ Status NameWriter::check() {
   return check_limits(NameDraft{}, name_, limits_, apex_);
 }
 
-/// A delegation's name servers go where other delegations have the same.
+/// Shares a delegation's name servers with other delegations that have the same ones.
 Status NameWriter::share() {
   RRsetDraft* rrset = name_.labels.empty() ? nullptr : name_.find(kSharedType);
   if (rrset == nullptr || rrset->rdatas.empty() || !rrset->signatures.empty()) return {};

@@ -11,36 +11,36 @@
 
 namespace pando::zone {
 
-/// Adds one more record of a name, as they come one after the other. RFC 2181 §5.2: one TTL per
-/// RRset; the first record says which. RFC 4034 §3: the RRSIG's TTL is the set's, so it counts only
+/// Adds one more record of a name, in the order of arrival. RFC 2181 §5.2: one TTL per RRset; the
+/// first record decides. RFC 4034 §3: the RRSIG's TTL is the set's, so the RRSIG's counts only
 /// while the set has no record.
 void add_record(NameDraft& name, const CollectedRecord& record);
-/// As if the records of `from` came one by one behind those of `to`.
+/// Adds the records of `from` as if they came one by one behind those of `to`.
 void add_set(RRsetDraft& to, const RRsetDraft& from);
 
-/// Writes the names of a zone that is being built, one after the other: begin, add its records in
-/// the order in which they came, check, write.
+/// Writes the names of a zone under construction, one after the other: begin, add the name's
+/// records in the order of arrival, check, write.
 class NameWriter {
  public:
   NameWriter(dns::NameView apex, shm::Transaction& transaction, const DataLimits& limits);
   /// See ZoneBuilder::share_from().
   void share_from(std::uint64_t octets) noexcept { shared_.share_from(octets); }
 
-  /// A name without records so far. `labels` must last until write().
+  /// Begins a name without records. `labels` must last until write().
   void begin(ByteView labels);
   void add(const CollectedRecord& record) { add_record(name_, record); }
-  /// Adds the records of the same name as written before; first, they bring its spelling too.
-  /// kCorrupt.
+  /// Adds the records of the same name as written before. Called first, so that the earlier
+  /// spelling counts. kCorrupt.
   Status add_written(std::uint32_t ref);
-  /// Whether the name, as it is now, may be in the zone: kInvalid, kFull (limits).
+  /// Checks whether the zone may have the name in its present state: kInvalid, kFull (limits).
   Status check();
-  /// The name's record; that of add_written() is released. Only after check(). kInvalid: too many
-  /// records for one name; kFull: the store.
+  /// Writes the name's record; the record of add_written() is released. Only after check().
+  /// kInvalid: too many records for one name; kFull: the store.
   Result<std::uint32_t> write();
 
-  /// The zone so far: what its apex says, counts and shared pages.
+  /// The zone so far: the values from its apex, counts and shared pages.
   [[nodiscard]] ZoneBuilder::Built& built() noexcept { return *built_; }
-  /// Gives it away, at the end.
+  /// Hands the built zone over, at the end.
   [[nodiscard]] std::shared_ptr<ZoneBuilder::Built> take();
 
  private:

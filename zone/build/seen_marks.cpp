@@ -38,7 +38,7 @@ void SeenMarks::mark(std::uint32_t ref, std::uint32_t record) {
 
 bool SeenMarks::has_any(std::uint32_t ref, std::uint32_t first, std::uint32_t end) const {
   const Region* region = region_at(ref);
-  end = std::min(end, kMostRecords);  // none is marked beyond
+  end = std::min(end, kMostRecords);  // no record beyond kMostRecords is marked
   if (region == nullptr || first >= end) return false;
   const std::uint32_t low = mark_of(ref, first);
   const std::uint32_t high = mark_of(ref, end - 1);

@@ -9,36 +9,36 @@
 
 namespace pando::zone {
 
-/// Which records of a pinned version have been seen: a small part of what they take in the store.
-/// A name of which all have been seen is one bit, found by the reference to its block; of others
-/// each record seen takes four octets, beside those of its neighbours in the store.
+/// The records of a pinned version that have been seen, in a small part of their memory in the
+/// store. A name whose records have all been seen is one bit, found by the reference to its block.
+/// In other names each seen record takes four bytes, beside those of its neighbours in the store.
 ///
 ///     region of 64 KiB ─▶ | a bit for each unit | unit, number of the record … |
 ///
 /// `record` is the place of a record in its name: sets by type, each with its RDATAs and then its
-/// RRSIGs, as the block has them.
+/// RRSIGs, as in the block.
 class SeenMarks {
  public:
   static constexpr std::uint32_t kMostRecords = std::uint32_t{1} << 19;  ///< of one name
 
   void mark_name(std::uint32_t ref);
   [[nodiscard]] bool has_name(std::uint32_t ref) const noexcept;
-  /// `record` is below kMostRecords. Marking it twice is like once.
+  /// `record` is below kMostRecords. Marking a record twice has no further effect.
   void mark(std::uint32_t ref, std::uint32_t record);
-  /// One of the records `first` up to `end`, which is not among them, was marked one by one.
+  /// Whether a record from `first` up to `end` (excluded) was marked one by one.
   [[nodiscard]] bool has_any(std::uint32_t ref, std::uint32_t first, std::uint32_t end) const;
-  /// The name was marked, or all of its so many records were.
+  /// Whether the name was marked, or all its `records` records were.
   [[nodiscard]] bool has_all(std::uint32_t ref, std::uint32_t records);
-  /// The name was marked, or one of its records.
+  /// Whether the name was marked, or one of its records.
   [[nodiscard]] bool has_some(std::uint32_t ref);
-  /// Calls `visit(record)` for those that were marked one by one, ascending.
+  /// Calls `visit(record)` for the records that were marked one by one, ascending.
   template <class Visit>
   void for_each(std::uint32_t ref, Visit&& visit);
-  /// Memory that the marks take, about.
+  /// Approximate memory of the marks in bytes.
   [[nodiscard]] std::uint64_t octets() const noexcept;
 
  private:
-  static constexpr unsigned kUnitBits = 13;  // 64 KiB in units of 8 octets
+  static constexpr unsigned kUnitBits = 13;  // 64 KiB in units of 8 bytes
   static constexpr std::uint32_t kUnits = std::uint32_t{1} << kUnitBits;
   static constexpr unsigned kRecordBits = 32 - kUnitBits;
   static_assert(kMostRecords == std::uint32_t{1} << kRecordBits, "a mark is 32 bits");
@@ -48,8 +48,9 @@ class SeenMarks {
   struct Region {
     std::array<std::uint64_t, kUnits / 64> names{};
     std::vector<std::uint32_t> records;  // unit, then number
-    std::size_t tidy_at = kFirstTidy;    // so that what comes again and again takes no more
-    bool is_tidy = true;                 // sorted, each once
+    // size at which duplicates are removed, so that repeated records take no more memory
+    std::size_t tidy_at = kFirstTidy;
+    bool is_tidy = true;  // sorted, each once
     void tidy();
   };
   using Marks = std::vector<std::uint32_t>::const_iterator;
@@ -62,7 +63,7 @@ class SeenMarks {
     const std::uint32_t region = ref / kUnits;
     return region < regions_.size() ? regions_[region].get() : nullptr;
   }
-  /// Those of one name in a region, sorted.
+  /// The sorted marks of one name in a region.
   static std::pair<Marks, Marks> marks_of(Region& region, std::uint32_t ref);
 
   std::vector<std::unique_ptr<Region>> regions_;

@@ -54,7 +54,7 @@ Result<Applied> ZoneEdit::run() {
     return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
                 dns::to_text(changes_.zone), limits_.zone_records);
   if (auto copied = draft_.copy_aside(entry_, applied_, limits_); !copied) return pass(copied);
-  // The steps are counted when names are put together: once is enough.
+  // The counters rise whenever a name is computed: restoring them counts each step once.
   const auto missing = applied_.missing_removals;
   const auto redundant = applied_.redundant_additions;
   for (std::size_t at = 0; at < names_.size(); ++at) {
@@ -72,12 +72,12 @@ Result<Applied> ZoneEdit::run() {
   return std::move(applied_);
 }
 
-/// Relaxed: nothing else is read because of it, and it may be seen a name later.
+/// Relaxed: the flag guards no other memory, and a delay of one name does no harm.
 bool ZoneEdit::is_given_up() const noexcept {
   return draft_.stop_ != nullptr && draft_.stop_->load(std::memory_order_relaxed);
 }
 
-/// Who wrote the changes wants to know all names that have to be mended, not one at each attempt.
+/// The error lists all broken names, so that the author of the changes need not retry for each.
 void ZoneEdit::note_broken(const Error& error) {
   if (broken_names_++ >= kBrokenNamed) return;
   broken_ += (broken_.empty() ? "" : "; ") + error.text;
@@ -106,7 +106,7 @@ Status ZoneEdit::collect_steps() {
   return {};
 }
 
-/// The record of the step's name as it is, 0 = none.
+/// The present record of the step's name, 0 = none.
 std::uint32_t ZoneEdit::find(const Step& step) const {
   const ByteView labels = relative_labels(step.record->owner, changes_.zone);
   if (labels.empty() && !step.in_nsec3) return entry_.apex;
@@ -145,7 +145,7 @@ Status ZoneEdit::work_out(std::size_t first, std::size_t end) {
   const std::size_t added = applied_.effective.added.size();
   note_effect(edit);
   if (applied_.effective.removed.size() == removed && applied_.effective.added.size() == added)
-    return {};  // nothing changed at this name
+    return {};  // no change at this name
   if (auto ok = check_name(edit.after, changes_.zone); !ok) return ok;
   if (auto ok = check_limits(edit.before, edit.after, limits_, changes_.zone); !ok) return ok;
   entry_.record_count += edit.after.record_count() - edit.before.record_count();
@@ -171,7 +171,8 @@ void ZoneEdit::change_record(NameEdit& edit, const Step& step) {
       list.erase(found);
     return;
   }
-  // RFC 2181 §5.2: the newest record's TTL is the whole set's; an RRSIG follows what it covers.
+  // RFC 2181 §5.2: the newest record's TTL is the whole set's; an RRSIG follows the set that it
+  // covers.
   const bool sets_ttl = !placed.is_signature || rrset.rdatas.empty();
   if (found == list.end())
     list.push_back(placed.octets);

@@ -8,23 +8,23 @@
 
 namespace pando::zone {
 
-/// Applies one Changeset to one zone in two phases: work out and check every changed name without
-/// touching anything, then write. So a difference that breaks a rule leaves no trace. Behind the
-/// first names only the steps of one that was worked out are kept, and it is worked out again when
-/// it is written: drafts of all would take more memory than all else.
+/// Applies one Changeset to one zone in two phases: compute and check every changed name without
+/// any write, then write. So a changeset that breaks a rule leaves no trace. Drafts are kept for
+/// the first names only. For a later name only its steps are kept, and the name is computed again
+/// when written. Reason: drafts of all names would dominate the memory.
 class ZoneEdit {
  public:
   ZoneEdit(Draft& draft, const Changeset& changes, const DataLimits& limits);
   Result<Applied> run();
 
  private:
-  /// One record of the changes, with the place it has in the zone.
+  /// One record of the changeset, with its place in the zone.
   struct Step {
     const Record* record;
     bool add;
     bool in_nsec3;
   };
-  /// A name that changes: [first, end) of the steps, and its record so far, 0 = none.
+  /// A name that changes: its steps [first, end), and its record so far, 0 = none.
   struct ChangedName {
     std::uint32_t first = 0;
     std::uint32_t end = 0;
@@ -39,9 +39,9 @@ class ZoneEdit {
     NameDraft after;
   };
 
-  /// So many names that break a rule are named in the error.
+  /// Number of rule-breaking names that the error lists.
   static constexpr std::uint64_t kBrokenNamed = 10;
-  /// So many names are not worked out twice: what one update changes.
+  /// Number of names that are not computed twice: those of a typical update.
   static constexpr std::size_t kMostDrafts = 64;
 
   Status collect_steps();

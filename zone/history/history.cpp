@@ -21,7 +21,7 @@ constexpr std::uint32_t kMaxPieces = 1U << 16;
 constexpr std::size_t kKeyDigits = 12;
 
 /// The label under which a piece is found: serial, then number of the piece. Hexadecimal digits
-/// sort as the numbers do.
+/// sort like the numbers.
 class Key {
  public:
   Key(dns::Serial from, std::uint32_t piece) noexcept {
@@ -98,7 +98,7 @@ bool HistoryReader::load_piece() {
   if (piece_ >= kMaxPieces) return false;
   const LeafBlock leaf = find_piece(zone_.window_, zone_.entry_->history, Key(serial_, piece_));
   rdatas_ = leaf ? piece_rdatas(zone_.window_, leaf.ref.units) : std::vector<ByteView>();
-  if (rdatas_.size() < 2) return false;  // each has a record: so there is an end
+  if (rdatas_.size() < 2) return false;  // each piece has a record, so the loop ends
   const PieceHeader header = read_header(rdatas_.front());
   if (piece_ == 0) {
     to_ = header.to;
@@ -161,7 +161,7 @@ std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial 
   const shm::Window& window = zone.window_;
   std::uint64_t octets = 0;
   std::uint32_t piece = 0;
-  // Damage may lead in circles: what is found cannot be more than what was counted.
+  // Damage may lead in circles: the sum must not exceed the counted bytes.
   while (!(from == to) && octets <= zone.entry_->history_bytes) {
     const LeafBlock leaf = find_piece(window, zone.entry_->history, Key(from, piece++));
     const std::vector<ByteView> rdatas =
@@ -179,7 +179,7 @@ std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial 
 // Writing
 // ----------------------------------------------------------------------------------------
 
-/// Puts records into pieces and pieces into the store.
+/// Packs records into pieces and writes the pieces to the store.
 class HistoryEditor::Pieces {
  public:
   Pieces(HistoryEditor& editor, const dns::Name& zone, dns::Serial from, dns::Serial to)

@@ -12,8 +12,8 @@ namespace pando::zone {
 namespace {
 
 constexpr std::size_t kFirstTable = 1024;
-/// The first names have the set in their records before the set is known to be frequent. With fewer
-/// than two such names the shared copy would cost more than it saves.
+/// Number of names with a set from which on the set is shared. Earlier names keep the set in their
+/// records; for fewer names the shared copy would cost more than it saves.
 constexpr std::uint32_t kNamesBefore = 2;
 constexpr std::size_t kMinBytes = 2 * kExternalBytes;
 
