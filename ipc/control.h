@@ -23,8 +23,8 @@
 ///              {"ok": false, "code": "not-found", "error": "no zone example.com."}
 ///
 /// A message is sent as one packet or more, because a packet must fit the socket's send buffer. The
-/// first byte of each packet says whether more packets of this message follow ('+') or not ('.');
-/// the rest is a stretch of the JSON text.
+/// first byte of each packet says whether more packets of this message follow ('+') or not ('.').
+/// The rest is a stretch of the JSON text.
 ///
 /// | verb          | args               | result (ipc/control_results.h)                          |
 /// |---------------|--------------------|---------------------------------------------------------|
@@ -55,8 +55,8 @@
 namespace pando::ipc {
 
 inline constexpr std::string_view kControlSocketName = "control.sock";
-/// Largest packet in bytes, its first byte included. It is well below the default send buffer
-/// (net.core.wmem_default, 208 KiB), of which the kernel takes its own part.
+/// Largest packet in bytes, its first byte included. This size is well below the default send
+/// buffer (net.core.wmem_default, 208 KiB), of which the kernel takes its own part.
 inline constexpr std::size_t kControlPacketBytes = std::size_t{128} << 10;
 inline constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxReplyBytes = std::size_t{16} << 20;

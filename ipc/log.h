@@ -7,9 +7,9 @@
 #include <string_view>
 
 /// Logs are events with fields: `worker_started slot=0 pid=4711`. Each process makes one logger
-/// after exec. The logger is synchronous and writes to standard error without ever blocking: a
-/// stalled reader of the log must not stop the writer of all zones. Lines that find no room are
-/// dropped and counted.
+/// after exec. The logger is synchronous and writes to standard error without ever blocking.
+/// Reason: a stalled reader of the log must not stop the writer of all zones. Lines that find no
+/// room are dropped and counted.
 namespace pando::log {
 
 enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError };

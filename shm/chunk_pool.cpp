@@ -40,7 +40,7 @@ std::uint32_t beyond(std::uint32_t quota) noexcept {
 }
 
 /// Bound of the chunk numbers that a pool may use. Room for the whole quota must exist behind
-/// borrowed chunks; room for the reserve must exist behind the chunks of a store that is too full.
+/// borrowed chunks. Room for the reserve must exist behind the chunks of a store that is too full.
 std::uint32_t limit_for(const LiveFile& file, std::uint32_t quota) noexcept {
   const std::uint32_t there = file.committed_chunks();
   if (file.borrowed_chunks() == 0)

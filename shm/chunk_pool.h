@@ -29,7 +29,7 @@ struct Span {
 /// Writes the counts that a version's root block lists. Idempotent: attaching does it again.
 void apply_counts(const RootBlock& published, std::uint32_t* counts) noexcept;
 
-/// The owner of each chunk at the moment. This is memory of the writer's process only: after a
+/// The owner of each chunk at the moment. The pool is memory of the writer's process only: after a
 /// crash the pool is rebuilt from the chunk counts. All functions may be called from any thread.
 ///
 ///     free ──take──▶ lent ──settle──▶ used ──last block released──▶ waiting ──no reader──▶ free

@@ -46,7 +46,7 @@ inline constexpr std::size_t kScratchBytes = std::size_t{272} << 10;
 
 /// The manager's side: creates slot files (0600, in a directory only the manager may enter), keeps
 /// them mapped, and collects the readers' pins. A slot counts as alive while its OFD read lock on
-/// the store's inode is held (offset kSlotLockBase + slot): the kernel drops the lock however the
+/// the store's inode is held (offset kSlotLockBase + slot). The kernel drops the lock however the
 /// worker dies. Thread-safe, but add() and remove() invalidate the result of page() for that
 /// number.
 class SlotTable {

@@ -226,7 +226,7 @@ Status Store::Impl::check_root() const {
 /// nothing.
 ///
 /// This function publishes no version. Chunks without live blocks were freed by this version or an
-/// earlier one. They are reusable when every reader shows this version or newer, or died: a reader
+/// earlier one. They are reusable when every reader shows this version or newer, or died. A reader
 /// that pins now finds this root, which does not refer to them.
 Status Store::Impl::complete_publication() {
   if (auto sound = check_root(); !sound) return sound;

@@ -49,8 +49,8 @@ class ImageSource;
 /// The private work of one writer on the next version. Blocks that the transaction allocated are
 /// "fresh": no reader can see them, so they may be written in place. Nothing is shared until
 /// Store::publish. Not thread-safe itself. Several transactions may be open in several threads at
-/// once (they take chunks from the store's pool under a lock), but only the commit thread
-/// publishes. A transaction must end before its Store does.
+/// once (they take chunks from the pool under a lock), but only the commit thread publishes. A
+/// transaction must end before its Store does.
 class Transaction {
  public:
   Transaction(Transaction&&) noexcept;
@@ -122,8 +122,8 @@ class Store {
  public:
   /// Makes a new store with an empty version 1. The new store replaces a file at `path` that is no
   /// live store of another process. kExists when another manager holds the store. `complete` (may
-  /// be empty) fills in the data that must be there before the store gets its name; an error of
-  /// `complete` is returned by create().
+  /// be empty) fills in the data that must be there before the store gets its name. create()
+  /// returns an error of `complete`.
   using Complete = std::function<Status(Store&)>;
   static Result<Store> create(const StoreOptions& options, const Complete& complete = {});
   /// Attaches to the live store at `path`. Errors: kNotFound, kExists (another manager), kLayout,

@@ -22,7 +22,7 @@ class Mapping {
   ~Mapping();
 
   [[nodiscard]] std::byte* base() const noexcept;
-  /// Maps a part of another file, or of this one, over `bytes` at `at`, in one step: a concurrent
+  /// Maps a part of another file, or of this one, over `bytes` at `at`, in one step. A concurrent
   /// reader sees either the old or the new pages. All positions and lengths are whole pages.
   Status replace(std::size_t at, std::size_t bytes, int fd, std::uint64_t offset, Access access);
 

@@ -70,7 +70,7 @@ class LateRecords {
   /// One record's place in the order.
   struct Entry {
     std::uint64_t key_start;  // first eight symbols, for a comparison without a cache miss
-    // arena number of |  u16 key length | u8 label octets | key … | labels … |
+    // arena number of: | u16 key length | u8 label octets | key … | labels … |
     std::uint32_t owner;
     std::uint32_t record;  // arena number of the record, which grows with arrival
   };

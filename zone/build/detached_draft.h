@@ -7,8 +7,8 @@
 namespace pando::zone {
 
 /// One zone's next data, computed beside the commit thread. The draft starts from a version that
-/// stays pinned for the draft's lifetime. It costs the commit thread nothing until it is adopted,
-/// and then no more than a small changeset.
+/// stays pinned for the draft's lifetime. The draft costs the commit thread nothing until
+/// adoption, and then no more than a small changeset.
 ///
 /// Blocks and releases of the zone's data are in a transaction that the adopting one absorbs. A
 /// release counts from that publication on, and never when the draft is not adopted. The path to
@@ -26,7 +26,7 @@ class DetachedDraft {
   [[nodiscard]] shm::Transaction& transaction() noexcept { return data_; }
 
   /// Whether the zone in `now` still has the data and the merge base with which this draft began,
-  /// block for block: compaction moves blocks, too. Its settings may differ.
+  /// block for block: compaction moves blocks, too. The settings of the zone may differ.
   [[nodiscard]] bool fits(const StoreView& now) const noexcept;
   /// Brings the zone's data into the version that `into` makes in `transaction`. kExists when the
   /// draft does not fit: then nothing has happened. After any other error that transaction must be

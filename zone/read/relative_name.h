@@ -28,7 +28,7 @@ struct OwnerName {
 }
 
 /// The stored form of a server's name. When the name ends with exactly the owner's labels and the
-/// apex in lower case, the form is the octets before these; else the whole name.
+/// apex in lower case, the form is the octets before these. Else the form is the whole name.
 [[nodiscard]] ByteView relative_form(ByteView name, const OwnerName& owner) noexcept;
 
 /// Room for the longest name, for whole_name().

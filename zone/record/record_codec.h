@@ -63,7 +63,7 @@ Status check_sets(const NameDraft& name);
 
 /// Writes a record of a zone with that apex as a fresh block (large RRsets as blocks of their own).
 /// kInvalid: more than 8191 RDATAs or 65535 RRSIGs in a set, more than 255 sets at the name, or a
-/// server's name that is no name. kFull.
+/// malformed server's name. kFull.
 Result<std::uint32_t> write_record(shm::Transaction& transaction, dns::NameView apex,
                                    const NameDraft& name);
 

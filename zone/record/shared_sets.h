@@ -33,8 +33,8 @@ class SharedSets {
   void share_from(std::uint64_t worth) noexcept { worth_ = worth; }
 
   /// Counts one more name with a set of these packed octets. Returns the reference under which the
-  /// set is shared, or 0: the set is too rare, too short or too long, or there is no room for a
-  /// page.
+  /// set is shared, or 0. 0 means: the set is too rare, too short or too long, or there is no room
+  /// for a page.
   Result<std::uint32_t> place(ByteView packed);
   /// The pages, for ZoneEntry::shared; 0 = none.
   [[nodiscard]] std::uint32_t pages() const noexcept { return pages_; }
