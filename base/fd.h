@@ -6,8 +6,8 @@
 
 namespace pando {
 
-/// Owns one file descriptor. Every descriptor of ours is opened O_CLOEXEC: a child that inherits
-/// one would keep its OFD lock alive and make a dead reader look living.
+/// Owns one file descriptor. Every descriptor is opened O_CLOEXEC: a child that inherits one would
+/// keep its OFD lock alive and make a dead reader look living.
 class Fd {
  public:
   Fd() = default;

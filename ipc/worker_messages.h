@@ -158,7 +158,8 @@ struct Finished {
   std::vector<std::uint64_t> ids;
   bool operator==(const Finished&) const = default;
 };
-/// Read what is queued, let connections end (at most `grace_ms`), say Bye, leave.
+/// Tells the worker to answer queued queries, let connections end (at most `grace_ms`), send Bye,
+/// and leave.
 struct Stop {
   std::uint32_t grace_ms = 0;
   bool operator==(const Stop&) const = default;

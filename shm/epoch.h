@@ -29,7 +29,7 @@
 /// would see an idle slot while the reader already walks a version that is being overwritten.
 namespace pando::shm {
 
-/// The two words that all workers look at, alone on their cache line.
+/// The two words that all workers load for each batch, alone on their cache line.
 struct alignas(64) Publication {
   /// Reference of the current version's root block. Written by the writer only, seq_cst (see
   /// above); read by readers, seq_cst. A crash right after it leaves `epoch` one behind: readers
@@ -58,8 +58,8 @@ struct Pinned {
 };
 
 /// `slot` is written by its one reader only (0 = idle) and read by the writer. seq_cst, see above.
-/// A crash here leaves a pin that nobody will drop: the slot's lock, which the kernel drops, tells
-/// the writer that it does not count.
+/// A crash here leaves a pin that no process will drop. The kernel drops the slot's lock, so the
+/// writer ignores that pin.
 [[nodiscard]] inline Pinned pin(const Publication& words,
                                 std::atomic<std::uint64_t>& slot) noexcept {
   const std::uint64_t epoch = words.epoch.load(std::memory_order_seq_cst);
@@ -67,7 +67,7 @@ struct Pinned {
   return Pinned{epoch, words.root.load(std::memory_order_seq_cst)};
 }
 
-/// Release: the reader's last look at the version comes before the writer sees the slot idle.
+/// Release: the reader's last load from the version comes before the writer sees the slot idle.
 inline void unpin(std::atomic<std::uint64_t>& slot) noexcept {
   slot.store(0, std::memory_order_release);
 }

@@ -36,8 +36,8 @@ class Reader {
     Ref<> root;  ///< the root the caller gave to Store::publish
   };
 
-  /// Pins the current version for one batch. Call after the receive returned, so that a client who
-  /// saw an acknowledgement never meets older data. Protocol and memory orders: shm/epoch.h.
+  /// Pins the current version for one batch. Call after the receive returned, so that a client
+  /// that saw an acknowledgement never meets older data. Protocol and memory orders: shm/epoch.h.
   [[nodiscard]] View pin() noexcept;
   void unpin() noexcept;
   /// Checks whether a store that borrowed its chunks has them by now; each pin() does the same. The

@@ -234,7 +234,7 @@ std::uint64_t Comparison::octets() const noexcept {
   return marks_.octets() + names_.late.octets() + nsec3_.late.octets();
 }
 
-// When all have come
+// When all records have come
 // -----------------------------------------------------------------------------------------
 
 Status Comparison::sort() {

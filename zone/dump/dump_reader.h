@@ -23,7 +23,7 @@ class DumpReader {
   [[nodiscard]] const DumpHeader& header() const noexcept { return header_; }
 
   /// The next item. DumpCounts is the last one, after which the file has ended; a file that ends
-  /// earlier, or goes on, is kCorrupt.
+  /// earlier, or has more bytes, is kCorrupt.
   Result<DumpItem> next();
   /// Offset of the last item.
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
