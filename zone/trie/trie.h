@@ -9,7 +9,7 @@
 #include "zone/trie/key.h"
 
 /// The copy-on-write qp-trie (a radix tree on key symbols with packed children): reading. Any block
-/// of the store whose first byte has bit 0 clear is a leaf; leaf_labels() gives the leaf's name
+/// of the store whose first byte has bit 0 clear is a leaf; Trie::labels_of() gives its name
 /// (labels without the root octet). All reads are bounds-checked. All descents are bounded, because
 /// branch offsets must grow.
 namespace pando::zone {
@@ -23,7 +23,7 @@ struct LeafBlock {
   explicit operator bool() const noexcept { return data != nullptr; }
 };
 
-/// The two kinds of leaves. Owner labels of a damaged leaf are an empty view with null data.
+/// The two kinds of leaves. Trie::labels_of() of a damaged leaf is an empty view with null data.
 enum class LeafKind : std::uint8_t { kRecord, kZone };
 
 /// The result of a descent.
