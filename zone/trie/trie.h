@@ -16,7 +16,7 @@ namespace pando::zone {
 
 struct Branch;
 
-/// A leaf block and the end of its readable bytes.
+/// A leaf block: its first byte and its reference.
 struct LeafBlock {
   const std::uint8_t* data = nullptr;
   shm::Ref<> ref;
