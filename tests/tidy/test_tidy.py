@@ -1,25 +1,12 @@
 """The tree checks itself: which folder may include which, third-party headers in their rooms, no switched-off
 tests, headers that say what they are."""
 
-import pathlib
 import re
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tree import MAY_INCLUDE, ROOM_ORDER, ROOT, SOURCES, includes, relative, room_of
 
-# docs/explanation/architecture.md, "Folders and rooms": a folder includes only what is below it.
-MAY_INCLUDE = {
-    "base": set(),
-    "dns": {"base"},
-    "shm": {"base"},
-    "zone": {"base", "dns", "shm"},
-    "config": {"base", "dns", "zone"},
-    "ipc": {"base", "dns"},
-    "worker": {"base", "dns", "shm", "zone", "ipc"},
-    "manager": {"base", "dns", "shm", "zone", "ipc", "config"},
-    "ctl": {"base", "dns", "shm", "zone", "ipc", "config"},
-}
 # From config only settings and their rules: a configuration knows rules, not bytes.
 CONFIG_MAY_INCLUDE_OF_ZONE = {"zone/settings/compiled_settings.h", "zone/settings/acl.h"}
 
@@ -36,17 +23,6 @@ ROOMS = {  # third-party header → folders that may include it
     r"xxhash\.h": {"base", "shm", "zone", "worker", "manager"},
 }
 
-SOURCES = [path for folder in MAY_INCLUDE for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
-
-
-def relative(path):
-    return str(path.relative_to(ROOT))
-
-
-def includes(path):
-    return re.findall(r'^\s*#\s*include\s+([<"])([^">]+)[">]', path.read_text(), re.M)
-
-
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_includes_point_down(path):
     folder = path.relative_to(ROOT).parts[0]
@@ -56,6 +32,20 @@ def test_includes_point_down(path):
             assert top in MAY_INCLUDE[folder], f"{relative(path)} includes {target}"
             if folder == "config" and top == "zone":
                 assert target in CONFIG_MAY_INCLUDE_OF_ZONE, f"{relative(path)} includes {target}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_rooms_include_rooms_below(path):
+    folder, room = room_of(relative(path))
+    if folder not in ROOM_ORDER:
+        assert room == "", f"{folder} has no rooms, or ROOM_ORDER does not know them"
+        return
+    order = ROOM_ORDER[folder]
+    assert room in order, f"{relative(path)}: ROOM_ORDER does not know this room"
+    for kind, target in includes(path):
+        if kind == '"' and target.startswith(folder + "/"):
+            below = room_of(target)[1]
+            assert order.index(room) <= order.index(below), f"{relative(path)} includes {target}, from a room above"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)

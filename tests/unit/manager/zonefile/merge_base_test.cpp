@@ -15,9 +15,9 @@ namespace {
 
 using Kind = FileCheck::Kind;
 
-class NotedFile : public ::testing::Test {
+class MergeBaseFile : public ::testing::Test {
  protected:
-  NotedFile() { write("one"); }
+  MergeBaseFile() { write("one"); }
 
   /// Keeps the modification time.
   void write(const std::string& text) {
@@ -43,7 +43,7 @@ class NotedFile : public ::testing::Test {
   std::string path_ = folder_.path() + "/zone";
 };
 
-TEST_F(NotedFile, IsNotReadWhileNothingSaysThatItChanged) {
+TEST_F(MergeBaseFile, IsNotReadWhileNothingSaysThatItChanged) {
   const zone::ZoneFileInfo noted = settled();
   const FileCheck found = check(noted);
   EXPECT_EQ(found.kind, Kind::kSame);
@@ -51,7 +51,7 @@ TEST_F(NotedFile, IsNotReadWhileNothingSaysThatItChanged) {
   EXPECT_EQ(found.now, noted);
 }
 
-TEST_F(NotedFile, ThatWasJustChangedHasNoStampAndIsReadEachTime) {
+TEST_F(MergeBaseFile, ThatWasJustChangedHasNoStampAndIsReadEachTime) {
   zone::ZoneFileInfo noted = *stat_source(path_);
   note_content(noted, read_content(path_));
   noted.stamp = 0;  // had the machine been slow
@@ -62,7 +62,7 @@ TEST_F(NotedFile, ThatWasJustChangedHasNoStampAndIsReadEachTime) {
   EXPECT_EQ(check(noted).kind, Kind::kOther);
 }
 
-TEST_F(NotedFile, IsReadWhenItsTimeOrItsInodeMoved) {
+TEST_F(MergeBaseFile, IsReadWhenItsTimeOrItsInodeMoved) {
   const zone::ZoneFileInfo noted = settled();
   ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
   FileCheck found = check(noted);
@@ -78,7 +78,7 @@ TEST_F(NotedFile, IsReadWhenItsTimeOrItsInodeMoved) {
   EXPECT_FALSE(check(noted, 2).hashed);
 }
 
-TEST_F(NotedFile, EditedWithinItsSizeAndTimeIsAnother) {
+TEST_F(MergeBaseFile, EditedWithinItsSizeAndTimeIsAnother) {
   const zone::ZoneFileInfo noted = settled();
   write("two");
   ASSERT_EQ(stat_source(path_)->file_mtime_ns, noted.file_mtime_ns);
@@ -88,7 +88,7 @@ TEST_F(NotedFile, EditedWithinItsSizeAndTimeIsAnother) {
   EXPECT_FALSE(check(noted).hashed) << "the size says enough";
 }
 
-TEST_F(NotedFile, ThatWasTooNearIsSettledByTheNextLook) {
+TEST_F(MergeBaseFile, ThatWasTooNearIsSettledByTheNextLook) {
   zone::ZoneFileInfo noted = settled();
   noted.stamp = 0;  // had it been noted at once
   FileCheck found = check(noted);
@@ -101,7 +101,7 @@ TEST_F(NotedFile, ThatWasTooNearIsSettledByTheNextLook) {
 
 /// As earlier builds noted files: its stamp says that it is the same, and it is read once for the
 /// hash that it gets.
-TEST_F(NotedFile, WithoutAHashIsTheSameWhenItsStampIsAndGetsOne) {
+TEST_F(MergeBaseFile, WithoutAHashIsTheSameWhenItsStampIsAndGetsOne) {
   zone::ZoneFileInfo noted = settled();
   const zone::ZoneFileInfo whole = noted;
   noted.hash = 0;
@@ -114,7 +114,7 @@ TEST_F(NotedFile, WithoutAHashIsTheSameWhenItsStampIsAndGetsOne) {
   EXPECT_EQ(check(noted).kind, Kind::kOther) << "who knows";
 }
 
-TEST_F(NotedFile, WithoutHashAndStampIsLookedInto) {
+TEST_F(MergeBaseFile, WithoutHashAndStampIsLookedInto) {
   zone::ZoneFileInfo noted = settled();
   noted.hash = 0;
   noted.stamp = 0;
@@ -122,7 +122,7 @@ TEST_F(NotedFile, WithoutHashAndStampIsLookedInto) {
   EXPECT_FALSE(check(noted).hashed) << "there is nothing to compare it with";
 }
 
-TEST_F(NotedFile, ThatWasReadBeforeIsNotReadAgain) {
+TEST_F(MergeBaseFile, ThatWasReadBeforeIsNotReadAgain) {
   const zone::ZoneFileInfo noted = settled();
   write("two");
   const FileCheck first = check(noted);
@@ -139,7 +139,7 @@ TEST_F(NotedFile, ThatWasReadBeforeIsNotReadAgain) {
 }
 
 /// A file that includes one that includes another; each as long as it was before.
-class IncludingFile : public NotedFile {
+class IncludingFile : public MergeBaseFile {
  protected:
   IncludingFile() {
     include("inner", "$INCLUDE sub/innermost\n");
@@ -208,14 +208,14 @@ TEST_F(IncludingFile, IsFoundWhereverTheDirectiveStands) {
   }
 }
 
-TEST_F(NotedFile, WithTheWordInACommentIsAnOrdinaryOne) {
+TEST_F(MergeBaseFile, WithTheWordInACommentIsAnOrdinaryOne) {
   write("; $INCLUDE other\n");
   const zone::ZoneFileInfo noted = settled();
   EXPECT_NE(noted.stamp, kIncludesOthers);
   EXPECT_FALSE(check(noted).hashed);
 }
 
-TEST_F(NotedFile, ThatIsGoneOrNoFileIsToldFromOthers) {
+TEST_F(MergeBaseFile, ThatIsGoneOrNoFileIsToldFromOthers) {
   EXPECT_EQ(check_file(path_ + ".none", {}).kind, Kind::kMissing);
   EXPECT_EQ(read_content(path_ + ".none").hash, 0U);
   EXPECT_EQ(read_content(folder_.path()).hash, 0U);

@@ -1,0 +1,57 @@
+"""The source tree as the tests of this folder see it: files, includes, rooms."""
+
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# docs/explanation/architecture.md, "Folders and rooms": a folder includes only folders below it.
+MAY_INCLUDE = {
+    "base": set(),
+    "dns": {"base"},
+    "shm": {"base"},
+    "zone": {"base", "dns", "shm"},
+    "config": {"base", "dns", "zone"},
+    "ipc": {"base", "dns"},
+    "worker": {"base", "dns", "shm", "zone", "ipc"},
+    "manager": {"base", "dns", "shm", "zone", "ipc", "config"},
+    "ctl": {"base", "dns", "shm", "zone", "ipc", "config"},
+}
+
+# The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
+ROOM_ORDER = {
+    "manager": ["", "server", "update", "secondary", "checkpoint", "zonefile", "notify", "commit", "journal", "dnssec",
+                "workers", "net", "io", "support"],
+    "worker": ["", "net", "respond", "answer"],
+    "zone": ["audit", "dump", "build", "history", "record", "read", "settings", "trie"],
+    "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
+    "shm": ["inspect", "", "map"],
+    "config": ["", "settings"],
+}
+
+SOURCES = [path for folder in MAY_INCLUDE for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def relative(path):
+    return str(path.relative_to(ROOT))
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s+([<"])([^">]+)[">]', path.read_text(), re.M)
+
+
+def room_of(target):
+    """(folder, room) of a path below the root; the room of a folder's own file is ""."""
+    parts = pathlib.PurePath(target).parts
+    return parts[0], "/".join(parts[1:-1])
+
+
+def tracked():
+    """All files under version control; of a tree without git, all files but those of build folders."""
+    try:
+        listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        return [ROOT / line for line in listed.splitlines() if (ROOT / line).is_file()]
+    except (OSError, subprocess.CalledProcessError):
+        return [path for path in ROOT.rglob("*") if path.is_file() and "build" not in path.relative_to(ROOT).parts]
