@@ -31,7 +31,7 @@ ROOM_ORDER = {
 }
 
 SOURCES = [path for folder in MAY_INCLUDE for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = [path for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]) if not path.is_symlink()]
 
 
 def relative(path):
