@@ -12,7 +12,7 @@
 
 /// Sections of the configuration as tables: one row per key tells how the key is read, compared and
 /// listed. The same rows load files and find changes that a reload cannot apply. A test compares
-/// them with docs/configuration.md.
+/// them with docs/reference/configuration.md.
 namespace pando::config {
 
 template <class Section>

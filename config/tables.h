@@ -5,8 +5,8 @@
 #include "config/field.h"
 #include "config/readers.h"
 
-/// The schema: one row per key, in the order of docs/configuration.md. A section is read after all
-/// sections to which it may refer.
+/// The schema: one row per key, in the order of docs/reference/configuration.md. A section is read
+/// after all sections to which it may refer.
 namespace pando::config {
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;

@@ -14,7 +14,8 @@
 #include "zone/settings/compiled_settings.h"
 
 /// The configuration as values: the content of the YAML file, checked, with every default filled
-/// in. Field initialisers are the documented defaults (docs/configuration.md). Paths are absolute.
+/// in. Field initialisers are the documented defaults (docs/reference/configuration.md). Paths are
+/// absolute.
 namespace pando::config {
 
 using Duration = std::chrono::milliseconds;

@@ -30,7 +30,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 /// Rows of the form | `key` … | type | default | applies | meaning |.
 std::map<std::string, DocumentedKey> documented_keys() {
   std::map<std::string, DocumentedKey> keys;
-  std::ifstream file(PANDO_SOURCE_DIR "/docs/configuration.md");
+  std::ifstream file(PANDO_SOURCE_DIR "/docs/reference/configuration.md");
   for (std::string line; std::getline(file, line);) {
     const auto cells = cells_of(line);
     if (cells.size() != 6 || !cells[1].starts_with('`')) continue;
