@@ -9,7 +9,7 @@
 #include "shm/image_state.h"
 
 /// The bytes of an image on disk: its index, and the head of its file of chunks.
-/// docs/store-format.md has the picture and the reasons.
+/// docs/formats/image.md has the picture and the reasons.
 namespace pando::shm {
 
 /// Version 1 had no lineage; it is still read.

@@ -22,6 +22,7 @@ FOLDERS_ABOVE = {"tests/system": 55}
 METHODS_ABOVE = {
     "pando::manager::Committer": 41,
     "pando::manager::Server": 82,
+    "pando::manager::WorkerPool::Impl": 77,
     "pando::shm::ChunkPool": 62,
     "pando::zone::Draft": 41,
 }
