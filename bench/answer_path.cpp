@@ -8,8 +8,6 @@
 //
 //   valgrind --tool=callgrind --toggle-collect='*answer_all*' bench_answer_path ... 1
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -18,53 +16,16 @@
 #include <string>
 #include <vector>
 
-#include "dns/zonefile/zone_scanner.h"
-#include "shm/store.h"
+#include "bench/loaded_zone.h"
 #include "worker/respond/responder.h"
-#include "zone/build/draft.h"
 
 namespace {
 
 using namespace pando;
+using bench::load_zone;
+using bench::must;
 
 constexpr std::uint64_t kNow = 1'700'000'000;
-
-template <class T>
-T must(Result<T> result) {
-  if (result) return std::move(*result);
-  std::fprintf(stderr, "%s\n", result.error().text.c_str());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status) return;
-  std::fprintf(stderr, "%s\n", status.error().text.c_str());
-  std::exit(1);
-}
-
-shm::Store load_zone(const std::string& file, const dns::Name& apex) {
-  shm::StoreOptions options;
-  options.path = "/dev/shm/pando-bench-" + std::to_string(::getpid());
-  options.layout = zone::layout_fingerprint();
-  shm::Store store = must(shm::Store::create(options));
-  ::unlink(options.path.c_str());  // the mapping is all that is needed
-  auto transaction = store.begin();
-  zone::Draft draft(transaction, {}, 2);
-  must(draft.put_server_settings({}));
-  zone::ZoneSettings settings;
-  settings.allow_query = {{}};
-  must(draft.put_zone_settings(apex, settings, 0));
-  zone::ZoneBuilder builder(apex, transaction);
-  dns::ScanOptions scan;
-  scan.origin = apex;
-  const auto report = dns::scan_zone_file(file, scan, [&](const dns::ScannedRecord& record) {
-    return builder.add(record.owner, record.type, record.ttl, record.rdata);
-  });
-  if (!report.ok()) must(Status(fail(Errc::kInvalid, "{}", report.errors.front())));
-  must(draft.put_zone(apex, *must(builder.finish()), {}));
-  const auto root = draft.root();
-  must(store.publish(std::move(transaction), root, 0));
-  return store;
-}
 
 Bytes make_query(const dns::Name& name, dns::RRType type, bool dnssec_ok) {
   Bytes message(512);

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Instructions of the core, counted by callgrind: answers, staging of updates, a zone scan.
+
+    bench/instructions.py BUILD [--record]
+
+BUILD is a release build with the bench programs. Each count is compared with bench/instructions.json: more than 3 %
+above or below it is an error, so a slower core is not unseen and a faster one is recorded (--record writes the file).
+Counts belong to one compiler and one C library; on another machine than Debian 12 they are only printed. The cases of
+the root zone need ../shared/data and are skipped without it.
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RECORDED = ROOT / "bench/instructions.json"
+DATA = ROOT.parent / "shared/data"
+TOLERANCE = 0.03
+NAMES = 100_000
+QUERIES = 5_000
+UPDATES = 1_000
+
+
+def count(toggle, *command):
+    """Instructions that one run spends inside the function that `toggle` names."""
+    run = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no",
+         f"--toggle-collect={toggle}", *map(str, command)], capture_output=True, text=True)
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    if run.returncode != 0 or not found or int(found[1]) == 0:
+        sys.exit(f"{' '.join(map(str, command))}: nothing was counted\n{run.stdout}{run.stderr}")
+    return int(found[1])
+
+
+def write_names_zone(folder):
+    """A zone of addresses below random labels, and queries for them, a fifth of which are for names it has not."""
+    dice = random.Random(1)
+    labels = [f"{dice.getrandbits(48):012x}" for _ in range(NAMES)]
+    zone, queries = folder / "names.zone", folder / "names.txt"
+    zone.write_text("$ORIGIN bench.example.\n@ 3600 IN SOA ns host 1 3600 900 604800 300\n@ 3600 NS ns\nns 3600 A 192.0.2.53\n"
+                    + "".join(f"{label} 3600 A 192.0.2.{dice.randrange(1, 255)}\n" for label in labels))
+    queries.write_text("".join(f"{dice.choice(labels)}{'x' * (dice.random() < 0.2)}.bench.example. A\n"
+                               for _ in range(QUERIES)))
+    return zone, queries
+
+
+def write_signed_queries(folder):
+    """Queries for a small signed zone: what is there, wildcards and denials."""
+    dice = random.Random(2)
+    queries = folder / "signed.txt"
+    owners = ["", "www.", "ns1.", "nowhere.", "a.b.nowhere.", "ns2."]
+    queries.write_text("".join(f"{dice.choice(owners)}signed.example. {dice.choice(['A', 'AAAA', 'SOA', 'DNSKEY', 'NS'])}\n"
+                               for _ in range(QUERIES)))
+    return queries
+
+
+def write_root_queries(folder):
+    queries = folder / "root.txt"
+    lines = [line.split()[:2] for line in (DATA / "root-queries-2001.txt").read_text().splitlines() if line.strip()]
+    queries.write_text("".join(" ".join(line) + "\n" for line in lines[:QUERIES]))
+    return queries
+
+
+def measure(build, folder):
+    """{case: instructions per query, update or record}"""
+    found = {}
+    answers, scan = build / "bench/bench_answer_path", build / "bench/bench_zone_scan"
+    zone, queries = write_names_zone(folder)
+    found["answer, names, plain"] = count("*answer_all*", answers, zone, "bench.example.", queries, "plain", 1) / QUERIES
+    signed = ROOT / "config/zones/signed.example.zone"
+    found["answer, signed, DO"] = count("*answer_all*", answers, signed, "signed.example.", write_signed_queries(folder), "DO", 1) / QUERIES
+    found["stage an update"] = count("*stage_all*", build / "bench/bench_update_stage", zone, "bench.example.", UPDATES) / UPDATES
+    found["scan a record"] = count("*scan_zone_file*", scan, zone, "bench.example.") / (NAMES + 3)
+    root = DATA / "root-2021-05-19.zone"
+    if root.exists() and (DATA / "root-queries-2001.txt").exists():
+        queries = write_root_queries(folder)
+        asked = len(queries.read_text().splitlines())
+        for kind in ("plain", "DO"):
+            found[f"answer, root, {kind}"] = count("*answer_all*", answers, root, ".", queries, kind, 1) / asked
+    return {name: round(value, 1) for name, value in found.items()}
+
+
+def same_platform():
+    release = pathlib.Path("/etc/os-release").read_text()
+    return "ID=debian" in release and 'VERSION_ID="12"' in release
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(options.build.resolve(), pathlib.Path(folder))
+    recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    wrong = []
+    for name, value in found.items():
+        before = recorded.get(name)
+        change = f"{(value / before - 1) * 100:+.1f} %" if before else "not recorded"
+        print(f"{name:24} {value:12.1f}   {change}")
+        if not before or abs(value / before - 1) > TOLERANCE:
+            wrong.append(name)
+    if options.record:
+        RECORDED.write_text(json.dumps({**recorded, **found}, indent=2, sort_keys=True) + "\n")
+    elif wrong and same_platform():
+        sys.exit(f"not within 3 % of bench/instructions.json: {', '.join(wrong)}")
+
+
+if __name__ == "__main__":
+    main()
