@@ -324,8 +324,8 @@ def test_what_would_not_be_started_on_is_refused(setting, tmp_path):
     whole = setting.dump.read_bytes()
     damaged = tmp_path / "damaged.dump"
     damaged.write_bytes(whole[:400] + bytes([whole[400] ^ 1]) + whole[401:])
-    for bad, why in ((damaged, r"damaged.dump: octet \d+: the record has a wrong checksum"),
-                     (setting.file, r"dump.zone: octet 0: not a dump"), (tmp_path / "none", "none: ")):
+    for bad, why in ((damaged, r"damaged.dump: byte \d+: the record has a wrong checksum"),
+                     (setting.file, r"dump.zone: byte 0: not a dump"), (tmp_path / "none", "none: ")):
         told = pandoctl(second, "store", "load", str(bad))
         assert told.returncode == 1 and re.search(why, told.stderr), told.stderr
         assert told.stderr.count("\n") == 1

@@ -256,7 +256,7 @@ def damage_chunk(host):
         octet = file.read(1)[0]
         file.seek(65536 + 100)
         file.write(bytes([octet ^ 1]))
-    return "chunk 0 of the image, at octet 65536 of its file, is damaged"
+    return "chunk 0 of the image, at byte 65536 of its file, is damaged"
 
 
 def cut_index(host):

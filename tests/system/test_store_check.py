@@ -207,10 +207,10 @@ def test_damage_of_an_image_is_one_line_with_the_file_and_the_cause(server, tmp_
             wrong = chunks
         if harm == "chunk":
             flip(chunks, CHUNK + 200)
-            cause = f"1 of its chunks are damaged, the first one at octet {CHUNK}"
+            cause = f"1 of its chunks are damaged, the first one at byte {CHUNK}"
         elif harm == "cut chunks":
             os.truncate(chunks, CHUNK + 200)
-            cause = f"cut off at octet {CHUNK + 200}"
+            cause = f"cut off at byte {CHUNK + 200}"
         elif harm == "no chunks":
             chunks.unlink()
             cause = "no such file"
