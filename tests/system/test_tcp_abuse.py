@@ -106,7 +106,7 @@ class Abused:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def nobody_is_connected(self):
-        servers.wait_until("nobody is connected", lambda: self.count("tcp_open") == 0, 60)
+        servers.wait_until("nobody is connected", lambda: self.count("tcp_open") == 0, 120)
 
     def others_are_served(self, transports=("udp", "tcp")):
         """Other clients get an answer to each query."""
