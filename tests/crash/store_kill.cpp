@@ -205,7 +205,8 @@ void expect_acknowledged(const std::string& folder, const std::string& where) {
 std::set<std::string> crash_points() {
   std::set<std::string> names;
   const std::regex call("crash_point\\(\"(store-[a-z-]+)\"\\)");
-  for (const auto& entry : std::filesystem::directory_iterator(PANDO_SOURCE_DIR "/shm")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(PANDO_SOURCE_DIR "/shm")) {
+    if (!entry.is_regular_file()) continue;
     std::ifstream file(entry.path());
     const std::string text((std::istreambuf_iterator<char>(file)), {});
     for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at)
