@@ -1,0 +1,193 @@
+#include <asio/post.hpp>
+#include <ctime>
+
+#include "base/crash_point.h"
+#include "ipc/log.h"
+#include "manager/commit/zone_table_sync.h"
+#include "manager/server/server.h"
+#include "manager/server/systemd.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Journals that the zones are gone, but for zones that are configured again meanwhile.
+void note_gone(Committer& committer, std::vector<dns::Name> names) {
+  CommitRequest request;
+  request.stage = [names = std::move(names)](Stage& stage) -> Status {
+    for (const dns::Name& name : names)
+      if (!stage.draft.snapshot().zone_at(name))
+        stage.journal.push_back({name, {}, {}, {}, RecordKind::kGone});
+    return {};
+  };
+  request.done = [](const Result<std::uint64_t>& version) {
+    if (!version) log::warning("updates_of_removed_zones_kept", "reason", version.error().text);
+  };
+  committer.submit(std::move(request));
+}
+
+}  // namespace
+
+/// An attached store serves at once, as it is, and the zone lists are read then; so does one that
+/// the image has of this configuration. Any other first gets its list of zones, so that zones still
+/// loading answer SERVFAIL rather than REFUSED.
+void Server::begin_serving() {
+  services_.upkeep->start();
+  // Workers of another build have all zones, and ours have to have them before these go.
+  workers_later_ = workers_->has_predecessors();
+  if (data_->serves_first) {
+    if (!workers_later_) start_workers();
+    announce(data_->restored ? "serving what the store was made from" : "serving the live store");
+  }
+  if (lists_->has_unread()) return lists_->read_later(configuration_.runtime);
+  bring_in_line();
+}
+
+void Server::start_workers() {
+  workers_later_ = false;
+  if (auto started = workers_->start(wanted_workers(configuration_.runtime->settings)); !started)
+    log::error("listen_failed", "reason", started.error().text);
+  // After the first answer has been made possible; reading the image takes all that the disk gives.
+  if (services_.copying_image)
+    services_.copying_image->start([this](const Status& status) { image_copied(status); });
+}
+
+/// The store is like any other from here on.
+void Server::image_copied(const Status& status) {
+  if (!status) return leave_damaged_image(status.error());
+  // Not here: it is what calls.
+  asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(services_.copying_image))] {});
+  workers_->store_settled();
+  zones_.loads->release_copies();
+  if (services_.checkpointer) services_.checkpointer->go_on();
+  if (zones_.loads->settled()) configure_exports(services_, zones_, configuration_.runtime);
+}
+
+/// Damage is found after workers have served from the image. Store and image go, and the process
+/// ends, so that the next start makes the store anew from zone files and journal. Until then
+/// workers answer from the data that they have.
+void Server::leave_damaged_image(const Error& reason) {
+  log::error("image_damaged", "reason", reason.text);
+  const LentImage& lent = services_.copying_image->lent();
+  Status left = QuarantinedImage::leave(native_files(), lent.index_path, reason);
+  crash_point("image-damaged");
+  // No start attaches to a store that lacks chunks. But if the image could not be removed, the
+  // store stays: it tells the next start to read the whole image before it is served.
+  if (left) left = native_files().remove(lent.store_path);
+  if (!left) log::error("image_not_removed", "reason", left.error().text);
+  exit_code_ = 1;
+  if (!begin_stop()) return;
+  systemd::stopping();
+  workers_->abandon();
+  end_parts();
+  leave(std::chrono::steady_clock::now() + kLastWork);
+}
+
+void Server::lists_read(const RuntimePtr& complete) {
+  configuration_.runtime = complete;
+  configuration_.read_at = static_cast<std::uint64_t>(std::time(nullptr));
+  zones_.updates->set_runtime(complete);
+  lists_->accept();
+  bring_in_line();
+}
+
+/// Nobody brings the store in line: workers and reloads that wait for that go on.
+void Server::lists_failed() {
+  if (!reloader_->has_waiting()) systemd::ready(ZoneLists::kNotRead);
+  lists_->refuse_updates();
+  count_loaded();
+  if (workers_later_) start_workers();
+  lists_->run_waiting();
+  reloader_->allow();
+}
+
+/// Counts zones with data, as no comparison of the store's zones with the configuration does so.
+void Server::count_loaded() {
+  const zone::StoreView now = services_.committer->current();
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(data_->slots->pin_own(now.version()));
+  asio::post(background_.pool(), [this, now, pin = std::move(pin)]() mutable {
+    std::uint64_t count = 0;
+    zone::ZoneWalk walk(now);
+    while (const zone::ZoneView zone = walk.next()) count += zone.loaded() ? 1 : 0;
+    pin.reset();
+    asio::post(io_, [this, count] {
+      if (lists_->state() == ZoneLists::State::kFailed) zones_.loads->recounted(count);
+    });
+  });
+}
+
+void Server::bring_in_line() {
+  zones_.notifier->configure(configuration_.runtime);
+  ZoneTableSync::run(*data_->store, *services_.committer, configuration_.runtime,
+                     [this](const Status& status, const ZoneTableSync::Counts& counts) {
+                       in_line(status, counts.loaded);
+                     });
+}
+
+void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
+  zones_.loads->recounted(zones_with_data);
+  if (!status) log::error("zone_table_failed", "reason", status.error().text);
+  if (status && services_.checkpointer)
+    services_.checkpointer->set_configuration(configuration_.fingerprint);
+  if (!data_->serves_first && !workers_later_) start_workers();
+  if (data_->restored) announce("serving what the store was made from");
+  zones_.secondaries->configure(configuration_.runtime);
+  zones_.loads->load(configuration_.runtime, make_history(*data_->journal),
+                     [this](const ZoneFileLoads::Counts& counts) {
+                       if (workers_later_) start_workers();
+                       zones_.copies->keep_only(configuration_.runtime);
+                       configure_exports(services_, zones_, configuration_.runtime);
+                       if (data_->zones_missing) forget_zones();
+                       if (counts.is_first) zones_.notifier->tell_all();
+                       announce("all zones loaded");
+                     });
+  reloader_->allow();
+}
+
+/// READY=1 once: when the live store is served again, or when each zone of a new one is served or
+/// has failed.
+void Server::announce(std::string_view why) {
+  if (std::exchange(announced_, true)) return;
+  const zone::StoreView current = services_.committer->current();
+  log::info("manager_ready", "reason", why, "zones", current.zone_count(), "version",
+            current.version());
+  systemd::ready(fmt::format("{} zones", current.zone_count()));
+}
+
+/// Zones that left the configuration while the store was lost are known to the journal alone.
+void Server::forget_zones() {
+  asio::post(background_.pool(),
+             [this, runtime = configuration_.runtime, source = make_history(*data_->journal),
+              position = services_.committer->position()] {
+               std::vector<dns::Name> names = source->any(position)->zone_names();
+               std::erase_if(names, [&](const dns::Name& name) {
+                 return runtime->settings.zones.find(name).has_value();
+               });
+               if (!names.empty())
+                 asio::post(io_, [this, names = std::move(names)]() mutable {
+                   note_gone(*services_.committer, std::move(names));
+                 });
+             });
+}
+
+void Server::zone_transferred(const dns::Name& zone, bool had_data) {
+  zones_.loads->transferred(zone, had_data);
+  const config::ZoneTable& zones = configuration_.runtime->settings.zones;
+  // A zone without data may have had some before the store was lost.
+  if (const auto index = zones.find(zone))
+    zones_.copies->write(zone, zones_.copies->path_of(zones, *index),
+                         had_data || data_->store_was_lost);
+}
+
+void Server::published() {
+  services_.journal_upkeep->check(zones_.loads->under_way());
+  services_.snapshots->tell_losses();
+  if (zones_.loads->settled() && !stopping_) check_pinned();
+}
+
+/// The files of a start are told with all zones, when they have been looked at.
+void Server::zone_changed(const dns::Name& zone, bool whole) {
+  if (!whole || zones_.loads->settled()) zones_.notifier->zone_changed(zone);
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,222 @@
+#include <csignal>
+#include <ctime>
+
+#include "ipc/log.h"
+#include "manager/server/server.h"
+#include "shm/slot_guard.h"
+
+namespace pando::manager {
+
+namespace {
+
+std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+
+std::uint64_t now_milliseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+}  // namespace
+
+Server::Server(Options options, RuntimePtr runtime, Host host)
+    : worker_binary_(std::move(options.worker_binary)),
+      configuration_{std::move(options.config_path), std::move(runtime), options.configuration,
+                     now_seconds()},
+      host_(std::move(host)),
+      background_(usable_processors() + 1) {}  // the loader asks for one more than processors
+
+Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host,
+                                             UnreadLists lists, bool& bad_configuration) {
+  std::unique_ptr<Server> server(
+      new Server(std::move(options), std::move(runtime), std::move(host)));
+  std::signal(SIGPIPE, SIG_IGN);
+  // A file at the limit of its size is an error of write(2), as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (auto guarded = shm::install_slot_guard(); !guarded) return pass(guarded);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) server->signals_.add(number);
+  Startup startup(server->host_, server->configuration_, lists);
+  auto data = startup.open();
+  if (!data) {
+    bad_configuration = startup.lists_are_wrong();
+    return pass(data);
+  }
+  server->data_ = std::move(*data);
+  server->make_store_services();
+  server->make_zone_services();
+  server->make_update_services();
+  server->make_lists(std::move(lists));
+  if (auto opened = server->open_workers(); !opened) return pass(opened);
+  if (auto opened = server->open_control(); !opened) return pass(opened);
+  return server;
+}
+
+void Server::make_store_services() {
+  if (data_->lent)
+    services_.copying_image = std::make_unique<ImageCopying>(io_, std::move(*data_->lent));
+  data_->lent.reset();
+  services_.committer = std::make_unique<Committer>(io_, *data_->store, *data_->journal,
+                                                    journal_thread_, Committer::Options{});
+  services_.snapshots = std::make_unique<ZoneSnapshots>(io_, *services_.committer);
+  services_.committer->on_published([this](std::uint64_t) { published(); });
+  services_.committer->on_zone_changed(
+      [this](const dns::Name& zone, bool whole) { zone_changed(zone, whole); });
+  const config::StoreSettings& store = configuration_.runtime->settings.store;
+  if (data_->image) {
+    services_.checkpointer = std::make_unique<Checkpointer>(
+        io_, *data_->store, *data_->slots, *data_->journal, std::move(data_->image),
+        Checkpointer::Options{.interval = std::chrono::milliseconds(store.checkpoint.interval),
+                              .journal_bytes = store.checkpoint.journal});
+    services_.checkpointer->set_pin(std::move(data_->image_pin));
+    if (services_.copying_image) services_.checkpointer->hold();
+  }
+  network_ = std::make_unique<Network>();
+  services_.upkeep = std::make_unique<StoreUpkeep>(io_, *data_->store, *services_.committer,
+                                                   StoreUpkeep::Options{});
+  services_.upkeep->set_history_total(configuration_.runtime->limits.history_total);
+  services_.huge_pages =
+      std::make_unique<HugePages>(io_, background_.pool(), *data_->store, HugePages::Options{});
+  services_.heap_upkeep =
+      std::make_unique<HeapUpkeep>(io_, background_.pool(), HeapUpkeep::Options{});
+  services_.journal_upkeep = std::make_unique<JournalUpkeep>(
+      io_, background_.pool(), journal_thread_, native_files(), *data_->journal,
+      *services_.committer, *data_->slots, store.journal_limit);
+  if (services_.checkpointer)
+    services_.journal_upkeep->before_dropping([this](std::function<void()> go_on) {
+      services_.checkpointer->write_now([go_on = std::move(go_on)](const Status&) { go_on(); });
+    });
+  services_.changes =
+      std::make_unique<LargeChangesets>(io_, network_->builders(), *data_->store, *data_->slots,
+                                        *services_.committer, LargeChangesets::Options{});
+  services_.upkeep->leave_alone(
+      [this](dns::NameView apex) { return services_.changes->at_work_on(apex); });
+}
+
+void Server::make_zone_services() {
+  zones_.loader = std::make_unique<ZoneLoader>(io_, background_.pool(), usable_processors(),
+                                               *data_->store, *data_->slots, *services_.committer,
+                                               *services_.changes, configuration_.runtime->limits);
+  zones_.copies = std::make_unique<ZoneCopies>(
+      io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
+      configuration_.runtime->settings.store.journal + "/secondary");
+  zones_.loads = std::make_unique<ZoneFileLoads>(
+      *zones_.loader, *zones_.copies, *services_.committer,
+      [this](const dns::Name& secondary) { zones_.secondaries->looked_at(secondary); });
+  if (services_.copying_image) zones_.loads->hold_copies();
+  zones_.exports = std::make_unique<ZoneExports>(
+      io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
+      [this] { return make_history(*data_->journal); }, ZoneExports::Options{});
+  services_.committer->on_journalled(
+      [this](const JournalEntry& entry) { zones_.exports->journalled(entry); });
+  zones_.refresher = std::make_unique<Refresher>(
+      io_, *network_, *data_->store, *data_->slots, *services_.committer, *services_.changes,
+      [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
+  zones_.secondaries = std::make_unique<SecondaryZones>(
+      io_, *network_, *zones_.refresher, [this](const dns::Name& name) {
+        const zone::ZoneView zone = services_.committer->current().zone_at(name);
+        return zone && zone.loaded();
+      });
+  zones_.notifier =
+      std::make_unique<Notifier>(io_, *network_, *services_.committer, Notifier::Options{});
+}
+
+void Server::make_update_services() {
+  zones_.updates = std::make_unique<UpdateService>(*services_.committer, configuration_.runtime,
+                                                   zones_.secondaries.get(), now_milliseconds);
+  zones_.forwarder = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
+  zones_.updates->set_forwarder(zones_.forwarder.get());
+  zones_.updates->set_large_changes(services_.changes.get());
+  zones_.update_queue = std::make_unique<UpdateQueue>(
+      io_,
+      [this](ipc::Forward&& request, ForwardReply reply) {
+        zones_.updates->handle(std::move(request), std::move(reply));
+      },
+      [this](ipc::Forward&& request, const ForwardReply& reply, std::string_view why) {
+        zones_.updates->refuse(std::move(request), reply, why);
+      },
+      UpdateQueue::Limits{});
+}
+
+void Server::make_lists(UnreadLists lists) {
+  ZoneLists::Hooks hooks;
+  hooks.read = [this](const RuntimePtr& complete) { lists_read(complete); };
+  hooks.failed = [this] { lists_failed(); };
+  lists_ = std::make_unique<ZoneLists>(io_, background_.pool(), *zones_.update_queue,
+                                       std::move(lists), std::move(hooks));
+}
+
+Status Server::open_workers() {
+  const config::Settings& settings = configuration_.runtime->settings;
+  WorkerPoolOptions options;
+  options.run_directory = settings.server.run_directory;
+  options.store_path = settings.store.path;
+  options.layout = zone::layout_fingerprint();
+  options.worker_binary = worker_binary_;
+  options.worker_user = host_.worker_user;
+  options.worker_uid = host_.worker_uid;
+  options.external = settings.server.workers.mode == config::Workers::Mode::kExternal;
+  options.cpu_affinity = settings.server.cpu_affinity;
+  options.pin_time = settings.limits.pin_time;
+  const config::Server& server = settings.server;
+  listeners_ = std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
+  auto pool = WorkerPool::open(io_, std::move(options), *data_->slots, *listeners_,
+                               host_.launcher ? &*host_.launcher : nullptr, worker_hooks());
+  if (!pool) return pass(pool);
+  workers_ = std::move(*pool);
+  workers_->set_keys(configuration_.runtime->worker_keys);
+  return {};
+}
+
+WorkerPool::Hooks Server::worker_hooks() {
+  WorkerPool::Hooks hooks;
+  hooks.forward = [this](std::uint32_t, ipc::Forward&& request, ForwardReply reply) {
+    zones_.update_queue->pass(std::move(request), std::move(reply));
+  };
+  hooks.keyring = [this] {
+    return std::shared_ptr<const dns::TsigKeyring>(configuration_.runtime,
+                                                   &configuration_.runtime->keys);
+  };
+  hooks.transfer_finished = [](std::uint32_t slot, const ipc::TransferFinished& transfer) {
+    log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
+              "kind", transfer.incremental ? "ixfr" : "axfr", "complete", transfer.complete,
+              "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
+              transfer.milliseconds, "slot", slot);
+  };
+  hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };
+  hooks.pins_cleared = [this] { services_.upkeep->reclaim(); };
+  hooks.no_predecessors = [this] {
+    if (workers_later_ && (data_->serves_first || reloader_->is_allowed())) start_workers();
+    workers_later_ = false;
+  };
+  hooks.image = [this]() -> Result<shm::ImageFile> {
+    return services_.copying_image ? services_.copying_image->lend() : shm::ImageFile();
+  };
+  return hooks;
+}
+
+Status Server::open_control() {
+  pinned_ = std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_);
+  reloader_ = std::make_unique<Reloader>(
+      io_, background_.pool(),
+      Reloader::Parts{configuration_, *data_, services_, zones_, *lists_, *listeners_, *workers_});
+  commands_ = std::make_unique<ControlCommands>(
+      io_, background_.pool(),
+      ControlCommands::Parts{configuration_, *data_, services_, zones_, *lists_, *reloader_,
+                             *workers_},
+      ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
+      configuration_.read_at);  // no reload yet: the start of the process
+  auto control = ControlServer::open(
+      io_, configuration_.runtime->settings.server.run_directory,
+      [this](std::uint32_t uid) {
+        return may_control(uid, configuration_.runtime->settings.server.control_group);
+      },
+      [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
+        commands_->run(request, reply);
+      });
+  if (!control) return pass(control);
+  control_ = std::move(*control);
+  return {};
+}
+
+}  // namespace pando::manager
