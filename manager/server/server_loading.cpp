@@ -28,12 +28,12 @@ void note_gone(Committer& committer, std::vector<dns::Name> names) {
 
 }  // namespace
 
-/// An attached store serves at once, as it is, and the zone lists are read then; so does one that
-/// the image has of this configuration. Any other first gets its list of zones, so that zones still
-/// loading answer SERVFAIL rather than REFUSED.
+/// A live store is served at once, as it is, and the zone lists are read then. The same holds for a
+/// store from an image of this configuration. Any other store gets its list of zones first, so that
+/// zones still loading answer SERVFAIL rather than REFUSED.
 void Server::begin_serving() {
   services_.upkeep->start();
-  // Workers of another build have all zones, and ours have to have them before these go.
+  // Workers of another build have all zones; they go when our workers have all zones, too.
   workers_later_ = workers_->has_predecessors();
   if (data_->serves_first) {
     if (!workers_later_) start_workers();
@@ -47,15 +47,15 @@ void Server::start_workers() {
   workers_later_ = false;
   if (auto started = workers_->start(wanted_workers(configuration_.runtime->settings)); !started)
     log::error("listen_failed", "reason", started.error().text);
-  // After the first answer has been made possible; reading the image takes all that the disk gives.
+  // Workers start before the image is read, as the reading takes the disk for itself.
   if (services_.copying_image)
     services_.copying_image->start([this](const Status& status) { image_copied(status); });
 }
 
-/// The store is like any other from here on.
+/// From here on the store is like a store without an image to copy.
 void Server::image_copied(const Status& status) {
   if (!status) return leave_damaged_image(status.error());
-  // Not here: it is what calls.
+  // Destroyed later: the copying is our caller.
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(services_.copying_image))] {});
   workers_->store_settled();
   zones_.loads->release_copies();
@@ -144,8 +144,8 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   reloader_->allow();
 }
 
-/// READY=1 once: when the live store is served again, or when each zone of a new one is served or
-/// has failed.
+/// Sends READY=1 once: when the live store is served again, or when each zone of a new store is
+/// served or has failed.
 void Server::announce(std::string_view why) {
   if (std::exchange(announced_, true)) return;
   const zone::StoreView current = services_.committer->current();
@@ -185,7 +185,7 @@ void Server::published() {
   if (zones_.loads->settled() && !stopping_) check_pinned();
 }
 
-/// The files of a start are told with all zones, when they have been looked at.
+/// Zones that a start loads from files are announced all at once, when all files were checked.
 void Server::zone_changed(const dns::Name& zone, bool whole) {
   if (!whole || zones_.loads->settled()) zones_.notifier->zone_changed(zone);
 }
