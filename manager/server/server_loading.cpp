@@ -34,7 +34,7 @@ void note_gone(Committer& committer, std::vector<dns::Name> names) {
 void Server::begin_serving() {
   services_.upkeep->start();
   // Workers of another build have all zones; they go when our workers have all zones, too.
-  workers_later_ = workers_->has_predecessors();
+  workers_later_ = workers_->has_previous_layout_workers();
   if (data_->serves_first) {
     if (!workers_later_) start_workers();
     announce(data_->restored ? "serving what the store was made from" : "serving the live store");

@@ -185,7 +185,7 @@ WorkerPool::Hooks Server::worker_hooks() {
   };
   hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };
   hooks.pins_cleared = [this] { services_.upkeep->reclaim(); };
-  hooks.no_predecessors = [this] {
+  hooks.no_previous_layout_workers = [this] {
     if (workers_later_ && (data_->serves_first || reloader_->is_allowed())) start_workers();
     workers_later_ = false;
   };

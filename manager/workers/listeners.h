@@ -35,7 +35,7 @@ class Listeners {
   /// Opens what is missing for `slot`. Errors name address and system call; what could be opened
   /// stays open.
   Status open(std::uint32_t slot);
-  /// Takes a socket that a surviving worker handed back. Checked against the kernel: type, local
+  /// Takes a socket that an adopted worker handed back. Checked against the kernel: type, local
   /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says,
   /// kNotFound when its address is not served any more, kExists when the slot has another one
   /// there. One that the slot has already is fine.
@@ -68,7 +68,7 @@ class Listeners {
     std::map<std::uint32_t, std::vector<std::uint32_t>> closed;
     std::vector<std::string> errors;
   };
-  /// Changeset the addresses for all open slots.
+  /// Changes the addresses for all open slots.
   Change set_addresses(Addresses addresses);
 
  private:

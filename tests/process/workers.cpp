@@ -356,14 +356,14 @@ TEST_F(Workers, ANewManagerAdoptsLivingWorkersAndLosesNoQuery) {
 
 TEST_F(Workers, ANewManagerStartsOnlyWhatIsMissing) {
   start_workers(3);
-  const int survivor = manager_->pid_of(1);
+  const int adopted = manager_->pid_of(1);
   const int victims[] = {manager_->pid_of(0), manager_->pid_of(2)};
   manager_.reset();
   for (const int pid : victims) ASSERT_EQ(::kill(pid, SIGKILL), 0);
   for (const int pid : victims)
     ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);  // children of this test
   start_workers(3);
-  EXPECT_EQ(manager_->pid_of(1), survivor);
+  EXPECT_EQ(manager_->pid_of(1), adopted);
   EXPECT_NE(manager_->pid_of(0), victims[0]);
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(answers());
 }
@@ -438,10 +438,10 @@ TEST_F(Workers, OneThatComesWhileADeadOnesSlotIsEmptyGetsNothing) {
   EXPECT_EQ(manager_->serving(), 0U);
 }
 
-TEST_F(Workers, ASurvivorsSlotIsKeptForTheProcessThatItsPageNames) {
+TEST_F(Workers, AnAdoptedWorkersSlotIsKeptForTheProcessThatItsPageNames) {
   start_workers(1);
-  const int survivor = manager_->pid_of(0);
-  ASSERT_EQ(::kill(survivor, SIGSTOP), 0);  // the stranger comes first
+  const int adopted = manager_->pid_of(0);
+  ASSERT_EQ(::kill(adopted, SIGSTOP), 0);  // the stranger comes first
   manager_.reset();
   const pid_t stranger = spawn_by_hand(0);
   MiniManager::Options options;
@@ -449,9 +449,9 @@ TEST_F(Workers, ASurvivorsSlotIsKeptForTheProcessThatItsPageNames) {
   manager_ = std::make_unique<MiniManager>(store_, directory_.path(), server_, options);
   ASSERT_EQ(::waitpid(stranger, nullptr, 0), stranger);
   EXPECT_EQ(manager_->serving(), 0U);
-  ASSERT_EQ(::kill(survivor, SIGCONT), 0);
+  ASSERT_EQ(::kill(adopted, SIGCONT), 0);
   ASSERT_TRUE(manager_->wait_serving(1));
-  EXPECT_EQ(manager_->pid_of(0), survivor);
+  EXPECT_EQ(manager_->pid_of(0), adopted);
   EXPECT_TRUE(manager_->status()[0].adopted);
   EXPECT_TRUE(answers());
 }

@@ -47,7 +47,7 @@ class Process {
 class FindWorker : public testing::Test {
  protected:
   FindWorker() {
-    char pattern[] = "/tmp/pando-survivor-XXXXXX";
+    char pattern[] = "/tmp/pando-adopted-XXXXXX";
     directory_ = ::mkdtemp(pattern);
     worker_ = directory_ + "/pando-worker";
     std::filesystem::create_symlink("/bin/sh", worker_);

@@ -268,7 +268,7 @@ TEST_F(ListenersTest, NothingExcludedGivesTheChoiceBackToTheKernel) {
   EXPECT_GT(receive_all(1), 10);
 }
 
-TEST_F(ListenersTest, ASurvivorsSocketIsAdoptedAtItsPosition) {
+TEST_F(ListenersTest, AnAdoptedWorkersSocketKeepsItsPosition) {
   open({0, 1, 2});
   Listeners next({{local_}, {}});
   // As after a manager's restart: workers report in any order, with duplicates of the descriptors.

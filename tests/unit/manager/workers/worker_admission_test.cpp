@@ -71,7 +71,7 @@ TEST_F(Admission, TakesTheProcessThatWasStartedForTheSlot) {
   EXPECT_EQ(decide(managed_, hello(), one_.child(), {one_.pid(), 0}), kAdmitted);
 }
 
-TEST_F(Admission, TakesTheSurvivorThatThePageNames) {
+TEST_F(Admission, TakesTheAdoptedWorkerThatThePageNames) {
   EXPECT_EQ(decide(managed_, hello(), one_.child(), {0, one_.pid()}), kAdmitted);
 }
 

@@ -1,0 +1,248 @@
+#include "manager/workers/socket_handover.h"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+/// A dead worker's queue is read by another one after this time.
+constexpr auto kAbsenceLimit = std::chrono::seconds(1);
+/// Each look finds less, unless steering failed: then traffic never ends, and the slot has to.
+constexpr std::uint32_t kMaxLateRounds = 8;
+}  // namespace
+
+SocketHandover::Record& SocketHandover::record_of(std::uint32_t number) {
+  return records_.try_emplace(number, table_.io()).first->second;
+}
+
+// Sockets of workers
+// ---------------------------------------------------------------------------------
+
+void SocketHandover::open(std::uint32_t number) {
+  auto opened = listeners_.open(number);
+  if (opened) return;
+  retry_open_ = true;
+  log::error("listen_failed", "slot", number, "error", opened.error().text);
+  if (first_failure_) first_failure_ = std::move(opened);
+}
+
+Status SocketHandover::take_failure() { return std::exchange(first_failure_, Status()); }
+
+void SocketHandover::retry_openings() {
+  if (!retry_open_ || !table_.phase.settled) return;
+  retry_open_ = false;
+  for (auto& [number, slot] : table_.slots()) {
+    if (!slot.serving()) continue;
+    if (!listeners_.open(number)) retry_open_ = true;
+    send(slot);
+  }
+}
+
+std::vector<std::uint32_t> SocketHandover::adopt(std::uint32_t number, WorkerLink& link,
+                                                 std::vector<Listeners::Socket>&& adopted) {
+  std::vector<std::uint32_t> known;
+  std::vector<std::uint32_t> unwanted;  // by the numbers that the worker knows
+  for (auto& socket : adopted) {
+    if (socket.description.orphan) continue;
+    const auto description = socket.description;
+    const auto taken = listeners_.adopt(number, description, std::move(socket.fd));
+    if (!taken) {
+      log::warning("socket_not_adopted", "slot", number, "address",
+                   pando::to_text(description.local), "error", taken.error().text);
+      unwanted.push_back(description.id);
+      continue;
+    }
+    for (const auto& own : listeners_.of(number))
+      if (own.description.local == description.local &&
+          own.description.transport == description.transport)
+        known.push_back(own.description.id);
+  }
+  if (!unwanted.empty()) link.close_sockets(std::move(unwanted));
+  return known;
+}
+
+void SocketHandover::set_known(std::uint32_t number, const std::vector<std::uint32_t>& sockets) {
+  record_of(number).known = {sockets.begin(), sockets.end()};
+}
+
+void SocketHandover::send(WorkerSlot& slot) {
+  Record& record = record_of(slot.number);
+  std::vector<Listeners::Socket> known;
+  std::vector<Listeners::Socket> fresh;
+  for (const auto& socket : listeners_.of(slot.number)) {
+    const bool has = record.known.contains(socket.description.id);
+    auto& list = has ? known : fresh;
+    list.push_back(
+        {socket.description, Fd(has ? -1 : ::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 0))});
+  }
+  if (slot.link) slot.link->send_sockets(known, false);
+  if (slot.link) slot.link->send_sockets(fresh, true);
+  for (const auto& socket : fresh) record.known.insert(socket.description.id);
+}
+
+void SocketHandover::sockets_changed(const Listeners::Change& change) {
+  retry_open_ = retry_open_ || !change.errors.empty();
+  for (auto& [number, slot] : table_.slots()) {
+    const auto closed = change.closed.find(number);
+    if (slot.link && closed != change.closed.end()) slot.link->close_sockets(closed->second);
+    if (record_of(number).drain_worker && closed != change.closed.end()) hand_over_again(number);
+    if (table_.phase.started && slot.link) send(slot);
+  }
+  steer();
+}
+
+// Queues of slots without a worker
+// ---------------------------------------------------------------------
+
+bool SocketHandover::is_turned_away(const WorkerSlot& slot) const {
+  if (slot.state == WorkerSlot::State::kDraining) return true;
+  const auto record = records_.find(slot.number);
+  return record != records_.end() && (record->second.drain_worker || record->second.withdrawn);
+}
+
+void SocketHandover::steer() {
+  if (!table_.phase.settled) return;
+  std::vector<std::uint32_t> excluded;
+  for (const auto& [number, slot] : table_.slots())
+    if (is_turned_away(slot)) excluded.push_back(number);
+  if (auto steered = listeners_.steer_away(excluded); !steered)
+    log::error("steering_failed", "error", steered.error().text);
+}
+
+void SocketHandover::await_worker(WorkerSlot& slot) {
+  Record& record = record_of(slot.number);
+  record.absence.expires_after(kAbsenceLimit);
+  record.absence.async_wait(table_.guarded([this, number = slot.number] {
+    if (WorkerSlot* left = table_.find(number)) hand_over(*left);
+  }));
+}
+
+void SocketHandover::cancel(std::uint32_t number) { record_of(number).absence.cancel(); }
+
+/// Nobody is in `slot`: another worker reads its sockets to the end.
+void SocketHandover::hand_over(WorkerSlot& slot) {
+  if (slot.process && slot.link) return;  // a worker came meanwhile
+  const WorkerSlot* reader = table_.other_serving(slot);
+  if (reader == nullptr || listeners_.of(slot.number).empty()) {
+    if (slot.state == WorkerSlot::State::kDraining) close_slot(slot);
+    return;  // otherwise the queue waits for the slot's own next worker
+  }
+  Record& record = record_of(slot.number);
+  record.drain_worker = reader->number;
+  record.orphaned.clear();
+  log::info("queue_handed_over", "slot", slot.number, "to", reader->number);
+  steer();
+  record.absence.expires_after(kSteerSettle);
+  record.absence.async_wait(
+      table_.guarded([this, number = slot.number] { give_to_drain_worker(number); }));
+}
+
+/// The drain worker gets the sockets that the slot has by now: a reload may have closed some.
+void SocketHandover::give_to_drain_worker(std::uint32_t number) {
+  WorkerSlot* slot = table_.find(number);
+  if (slot == nullptr) return;
+  Record& record = record_of(number);
+  if (!record.drain_worker) return;
+  const WorkerSlot* reader = table_.find(*record.drain_worker);
+  const auto& sockets = listeners_.of(number);
+  if (reader == nullptr || !reader->link || sockets.empty()) {
+    record.drain_worker.reset();
+    return sockets.empty() ? retire(*slot) : hand_over(*slot);
+  }
+  for (const auto& socket : sockets) record.orphaned.insert(socket.description.id);
+  reader->link->send_sockets(sockets, true, true);
+}
+
+/// The drain worker has lost its list of orphaned sockets, or reads sockets that were closed.
+void SocketHandover::hand_over_again(std::uint32_t number) {
+  Record& record = record_of(number);
+  record.drain_worker.reset();
+  record.orphaned.clear();
+  record.absence.expires_after(std::chrono::milliseconds(0));
+  record.absence.async_wait(table_.guarded([this, number] {
+    if (WorkerSlot* slot = table_.find(number)) hand_over(*slot);
+  }));
+}
+
+void SocketHandover::socket_drained(std::uint32_t drain_worker, std::uint32_t socket) {
+  for (auto& [number, record] : records_) {
+    if (record.drain_worker != drain_worker || record.orphaned.erase(socket) == 0 ||
+        !record.orphaned.empty())
+      continue;
+    record.drain_worker.reset();
+    if (WorkerSlot* slot = table_.find(number)) retire(*slot);
+    return;  // the record may have gone
+  }
+}
+
+void SocketHandover::worker_came(WorkerSlot& slot) {
+  Record& record = record_of(slot.number);
+  if (record.drain_worker) take_back(record);
+  // Nothing can be sent through a withdrawn socket.
+  if (record.withdrawn) listeners_.drop_withdrawn(slot.number);
+  record.withdrawn = false;
+  record.late_rounds = 0;
+}
+
+void SocketHandover::take_back(Record& record) {
+  const WorkerSlot& reader = table_.at(*record.drain_worker);
+  if (reader.link) reader.link->close_sockets({record.orphaned.begin(), record.orphaned.end()});
+  record.orphaned.clear();
+  record.drain_worker.reset();
+}
+
+void SocketHandover::worker_lost(std::uint32_t number) {
+  for (const auto& [orphaned, record] : records_)
+    if (record.drain_worker == number) hand_over_again(orphaned);
+}
+
+void SocketHandover::retire(WorkerSlot& slot) {
+  Record& record = record_of(slot.number);
+  if (record.drain_worker) return;  // the drain worker says when it has read all
+  if (listeners_.has_queue(slot.number) && record.late_rounds++ < kMaxLateRounds)
+    return hand_over(slot);
+  if (!record.withdrawn) return withdraw(slot.number);
+  if (slot.state == WorkerSlot::State::kDraining) return close_slot(slot);
+  // The slot itself stays, without sockets, and gets new ones with its next worker.
+  record.withdrawn = false;
+  record.late_rounds = 0;
+  listeners_.close(slot.number);
+  tell_positions();
+}
+
+void SocketHandover::withdraw(std::uint32_t number) {
+  Record& record = record_of(number);
+  record.withdrawn = true;
+  record.late_rounds = 0;  // from here on nothing new comes, steered or not
+  listeners_.withdraw(number);
+  tell_positions();
+  record.absence.expires_after(kSteerSettle);
+  record.absence.async_wait(table_.guarded([this, number] {
+    WorkerSlot* slot = table_.find(number);
+    if (slot != nullptr && record_of(number).withdrawn) retire(*slot);
+  }));
+}
+
+/// Members have left groups: the programs that steer by positions are made anew, and workers keep
+/// the positions for the next manager.
+void SocketHandover::tell_positions() {
+  steer();
+  for (auto& [number, slot] : table_.slots())
+    if (slot.serving()) send(slot);
+}
+
+void SocketHandover::close_slot(WorkerSlot& slot) {
+  const std::uint32_t number = slot.number;
+  const auto done = std::move(slot.on_removed);
+  listeners_.close(number);
+  forget_slot_(number);
+  tell_positions();
+  log::info("worker_removed", "slot", number);
+  for (const auto& call : done) call();
+}
+
+}  // namespace pando::manager

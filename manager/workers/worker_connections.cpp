@@ -1,0 +1,223 @@
+#include "manager/workers/worker_connections.h"
+
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ipc/log.h"
+#include "ipc/packet_socket.h"
+
+namespace pando::manager {
+
+WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
+                                     Listeners& listeners, const WorkerPoolOptions& options,
+                                     const WorkerPoolHooks& hooks, const WorkerAdmission& admission,
+                                     SocketHandover& handover, LayoutSuccession& succession,
+                                     WorkerSupervisor& supervisor)
+    : table_(table),
+      slots_(slots),
+      listeners_(listeners),
+      options_(options),
+      hooks_(hooks),
+      admission_(admission),
+      handover_(handover),
+      succession_(succession),
+      supervisor_(supervisor),
+      listening_(table.io()) {
+  if (::getrandom(random_secret_.data(), random_secret_.size(), 0) !=
+      static_cast<ssize_t>(random_secret_.size()))
+    die("no random numbers", __FILE__, __LINE__);
+  keys_.cookie_secrets = {random_secret_};
+}
+
+// Connections
+// -------------------------------------------------------------------------------------
+
+Status WorkerConnections::listen() {
+  auto socket = ipc::listen_packets(options_.run_directory + "/" + ipc::kWorkerSocketName);
+  if (!socket) return pass(socket);
+  asio::error_code error;
+  listening_.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), socket->release(), error);
+  if (error) return fail(Errc::kIo, "worker socket: {}", error.message());
+  accept_next();
+  return {};
+}
+
+void WorkerConnections::accept_next() {
+  listening_.async_wait(asio::socket_base::wait_read, table_.guarded([this] {
+    accept_waiting();
+    accept_next();
+  }));
+}
+
+void WorkerConnections::accept_waiting() {
+  if (!listening_.is_open()) return;
+  for (;;) {
+    auto socket = ipc::accept_packets(listening_.native_handle());
+    if (!socket) return log::warning("worker_accept_failed", "error", socket.error().text);
+    if (!*socket) return;
+    take_connection(std::move(*socket));
+  }
+}
+
+void WorkerConnections::stop_listening() {
+  asio::error_code ignored;
+  listening_.close(ignored);
+}
+
+void WorkerConnections::close() {
+  stop_listening();
+  for (const auto& link : before_hello_) link->close();
+  before_hello_.clear();
+}
+
+void WorkerConnections::take_connection(Fd socket) {
+  constexpr std::size_t kMaxBeforeHello = 2 * shm::kMaxSlots;
+  const auto peer = ipc::peer_credentials(socket.get());
+  if (!peer || !admission_.may_connect(peer->uid) || before_hello_.size() >= kMaxBeforeHello)
+    return log::warning("worker_connection_refused", "uid", peer ? peer->uid : 0xFFFFFFFF);
+  auto process = ipc::peer_process(socket.get());
+  if (!process)
+    return log::warning("worker_connection_refused", "pid", peer->pid, "error",
+                        process.error().text);
+  const auto self = std::make_shared<std::weak_ptr<WorkerLink>>();
+  auto link = WorkerLink::open(table_.io(), std::move(socket), {peer->pid, std::move(*process)},
+                               handlers_for(self));
+  *self = link;
+  before_hello_.insert(std::move(link));
+}
+
+WorkerLink::Handlers WorkerConnections::handlers_for(
+    const std::shared_ptr<std::weak_ptr<WorkerLink>>& self) {
+  WorkerLink::Handlers handlers;
+  handlers.hello = [this, self](const ipc::Hello& hello, std::vector<Listeners::Socket>&& adopted) {
+    if (const auto link = self->lock()) greet(link, hello, std::move(adopted));
+  };
+  handlers.forward = [this, self](ipc::Forward&& request, ForwardReply reply) {
+    forward(self->lock().get(), std::move(request), std::move(reply));
+  };
+  handlers.respond = [this, self](const WorkerLink::ResponsePath& path, ByteView response) {
+    const WorkerSlot* slot = table_.of(self->lock().get());
+    return slot != nullptr &&
+           listeners_.respond(slot->number, path.socket, response, path.client, path.source);
+  };
+  handlers.keyring = [this]() -> std::shared_ptr<const dns::TsigKeyring> {
+    return hooks_.keyring ? hooks_.keyring() : nullptr;
+  };
+  handlers.drained = [this, self](std::uint32_t socket) {
+    if (const WorkerSlot* slot = table_.of(self->lock().get()))
+      handover_.socket_drained(slot->number, socket);
+  };
+  handlers.transfer_finished = [this, self](const ipc::TransferFinished& transfer) {
+    const WorkerSlot* slot = table_.of(self->lock().get());
+    if (slot != nullptr && hooks_.transfer_finished)
+      hooks_.transfer_finished(slot->number, transfer);
+  };
+  handlers.closed = [this, self](const Error& error) { link_closed(self->lock().get(), error); };
+  return handlers;
+}
+
+void WorkerConnections::forward(const WorkerLink* link, ipc::Forward&& request,
+                                ForwardReply reply) {
+  const WorkerSlot* slot = table_.of(link);
+  const auto number = slot != nullptr ? std::optional(slot->number) : succession_.slot_of(link);
+  // After an update a client would still read the old data from the old store. Without an answer
+  // the client asks again, and then meets a worker of ours.
+  const bool stale = slot == nullptr && request.kind != ipc::ForwardKind::kSignedQuery;
+  if (!number || stale || !hooks_.forward)
+    return reply({});  // an unanswered request would count for ever
+  hooks_.forward(*number, std::move(request), std::move(reply));
+}
+
+void WorkerConnections::link_closed(WorkerLink* link, const Error& error) {
+  if (WorkerSlot* slot = table_.of(link); slot != nullptr) {
+    // The process may live on and come back; its pidfd tells of its end.
+    slot->link.reset();
+    log::info("worker_connection_closed", "slot", slot->number, "reason", error.text);
+    return handover_.worker_lost(slot->number);
+  }
+  if (succession_.connection_lost(link)) return;
+  const auto found = std::find_if(before_hello_.begin(), before_hello_.end(),
+                                  [link](const auto& one) { return one.get() == link; });
+  if (found == before_hello_.end()) return;
+  log::warning("worker_refused", "pid", (*found)->peer().pid, "error", error.text);
+  before_hello_.erase(found);
+}
+
+// Hello, and what follows
+// -------------------------------------------------------------------------------
+
+void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
+                              std::vector<Listeners::Socket>&& adopted) {
+  before_hello_.erase(link);
+  if (hello.layout != options_.layout && hello.slot < shm::kMaxSlots) {
+    const auto greeted = succession_.greet(link, hello, std::move(adopted));
+    if (!greeted) refuse(*link, hello, greeted.error());
+    return;
+  }
+  auto admitted = admission_.admit(hello, link->peer(), supervisor_.place_of(hello.slot));
+  if (!admitted) return refuse(*link, hello, admitted.error());
+  WorkerSlot& slot = table_.at(hello.slot);
+  succession_.is_of_our_layout(slot.number, link->peer().pid);
+  supervisor_.worker_came(slot, link);
+  handover_.cancel(slot.number);
+  handover_.set_known(slot.number, {});
+  handover_.set_known(slot.number, handover_.adopt(slot.number, *link, std::move(adopted)));
+  if (table_.phase.stopping) return link->stop(options_.stop_grace_ms);
+  table_.phase.settled ? serve(slot) : supervisor_.settle_if_complete();
+}
+
+void WorkerConnections::refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason) {
+  log::warning("worker_refused", "slot", hello.slot, "pid", link.peer().pid, "error", reason.text);
+  if (admission_.is_surplus(hello, reason)) link.stop(0);
+  link.close();
+}
+
+void WorkerConnections::serve(WorkerSlot& slot) {
+  auto page = slots_.add(slot.number);
+  auto file = page ? slots_.descriptor(slot.number) : Result<Fd>(pass(page));
+  if (!file) {
+    log::error("slot_failed", "slot", slot.number, "error", file.error().text);
+    return supervisor_.kill(slot);
+  }
+  handover_.worker_came(slot);
+  handover_.open(slot.number);
+  const bool leaving = slot.state == WorkerSlot::State::kDraining;
+  if (!leaving) slot.state = WorkerSlot::State::kServing;
+  send_setup(slot, std::move(*file));
+  if (slot.link) slot.link->send_keys(keys_);
+  handover_.send(slot);
+  if (!slot.link) return;  // the connection broke meanwhile
+  log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
+  handover_.steer();
+  if (leaving) return supervisor_.drain(slot);
+  succession_.succeed(slot);
+  if (hooks_.serving) hooks_.serving(slot.number);
+}
+
+void WorkerConnections::send_setup(WorkerSlot& slot, Fd slot_file) {
+  auto image = hooks_.image ? hooks_.image() : Result<shm::ImageFile>();
+  // Without the image the worker cannot attach, and tries again in a new process.
+  if (!image) log::error("image_not_lent", "slot", slot.number, "error", image.error().text);
+  slot.link->send_setup(slot.number, options_.store_path, std::move(slot_file),
+                        image ? std::move(image->fd) : Fd());
+}
+
+void WorkerConnections::store_settled() {
+  for (auto& [number, slot] : table_.slots()) {
+    if (!table_.phase.settled || !slot.link) continue;
+    if (auto file = slots_.descriptor(number)) send_setup(slot, std::move(*file));
+  }
+}
+
+void WorkerConnections::set_keys(WorkerKeys keys) {
+  // Without configured secrets all workers share one that lives as long as this manager.
+  if (keys.cookie_secrets.empty()) keys.cookie_secrets = {random_secret_};
+  keys_ = std::move(keys);
+  for (auto& [number, slot] : table_.slots())
+    if (table_.phase.started && slot.link) slot.link->send_keys(keys_);
+}
+
+}  // namespace pando::manager

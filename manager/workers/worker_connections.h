@@ -1,0 +1,69 @@
+#pragma once
+
+#include <asio/generic/seq_packet_protocol.hpp>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "manager/workers/layout_succession.h"
+#include "manager/workers/socket_handover.h"
+#include "manager/workers/worker_admission.h"
+#include "manager/workers/worker_pool_options.h"
+#include "manager/workers/worker_supervisor.h"
+#include "manager/workers/worker_table.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// Accepts connections of workers, and gives each admitted worker all that it needs to serve.
+class WorkerConnections {
+ public:
+  /// References must outlive this object.
+  WorkerConnections(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
+                    const WorkerPoolOptions& options, const WorkerPoolHooks& hooks,
+                    const WorkerAdmission& admission, SocketHandover& handover,
+                    LayoutSuccession& succession, WorkerSupervisor& supervisor);
+
+  /// Opens the listening socket in the run directory.
+  Status listen();
+  /// Takes all connections that wait.
+  void accept_waiting();
+  void stop_listening();
+  /// Stops listening, and closes connections that have not said Hello.
+  void close();
+
+  // As in WorkerPool.
+  void set_keys(WorkerKeys keys);
+  void store_settled();
+  /// Sends a worker that has said Hello the store, the keys and its sockets.
+  void serve(WorkerSlot& slot);
+
+ private:
+  void accept_next();
+  void take_connection(Fd socket);
+  WorkerLink::Handlers handlers_for(const std::shared_ptr<std::weak_ptr<WorkerLink>>& self);
+  void forward(const WorkerLink* link, ipc::Forward&& request, ForwardReply reply);
+  void greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
+             std::vector<Listeners::Socket>&& adopted);
+  void refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason);
+  void send_setup(WorkerSlot& slot, Fd slot_file);
+  void link_closed(WorkerLink* link, const Error& error);
+
+  WorkerTable& table_;
+  shm::SlotTable& slots_;
+  Listeners& listeners_;
+  const WorkerPoolOptions& options_;
+  const WorkerPoolHooks& hooks_;
+  const WorkerAdmission& admission_;
+  SocketHandover& handover_;
+  LayoutSuccession& succession_;
+  WorkerSupervisor& supervisor_;
+  asio::generic::seq_packet_protocol::socket listening_;
+  std::set<std::shared_ptr<WorkerLink>> before_hello_;  ///< connections that have not said Hello
+  WorkerKeys keys_;
+  ipc::CookieSecret random_secret_{};
+};
+
+}  // namespace pando::manager

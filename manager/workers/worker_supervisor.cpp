@@ -1,0 +1,480 @@
+#include "manager/workers/worker_supervisor.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <algorithm>
+#include <asio/post.hpp>
+#include <utility>
+
+#include "ipc/log.h"
+#include "manager/workers/adopted_worker.h"
+
+namespace pando::manager {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A worker that served this long was healthy: its death is answered by an immediate restart.
+constexpr auto kHealthyAfter = seconds(10);
+constexpr milliseconds kFirstBackoff{100};
+constexpr milliseconds kLongestBackoff{5000};
+/// Attaching takes milliseconds; a process that says nothing for this long never will.
+constexpr auto kHelloDeadline = seconds(20);
+/// Adopted workers try every 100 ms at least.
+constexpr auto kAdoptedDeadline = seconds(3);
+constexpr auto kTick = seconds(1);
+constexpr std::uint32_t kStopMarginMs = 1000;
+
+/// The `index`-th processor this process may use, counted round.
+std::uint32_t processor(std::uint32_t index) {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+  const auto usable = static_cast<std::uint32_t>(CPU_COUNT(&set));
+  std::uint32_t skip = usable == 0 ? 0 : index % usable;
+  for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set) && skip-- == 0) return cpu;
+  return 0;
+}
+
+/// How the process ended; "unknown" when it is not our child.
+std::string reap(int pidfd) {
+  siginfo_t info{};
+  if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
+               WEXITED | WNOHANG) != 0 ||
+      info.si_pid == 0)
+    return "unknown";
+  if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
+  return fmt::format("signal {}", info.si_status);
+}
+
+}  // namespace
+
+WorkerSupervisor::WorkerSupervisor(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
+                                   const Launcher* launcher, const WorkerPoolOptions& options,
+                                   SocketHandover& handover, LayoutSuccession& succession,
+                                   Calls calls)
+    : table_(table),
+      slots_(slots),
+      listeners_(listeners),
+      launcher_(launcher),
+      options_(options),
+      handover_(handover),
+      succession_(succession),
+      calls_(std::move(calls)),
+      tick_timer_(table.io()) {}
+
+// The number of workers
+// --------------------------------------------------------------------------------
+
+Status WorkerSupervisor::start(std::uint32_t count) {
+  table_.phase.started = true;
+  tick();
+  await_adopted_workers();
+  succession_.await_workers();
+  for (std::uint32_t number = 0; !options_.external && number < count; ++number)
+    if (table_.find(number) == nullptr) launch(table_.at(number));
+  if (!options_.external) set_count(count);
+  static_cast<void>(handover_.take_failure());
+  settle_if_complete();
+  return handover_.take_failure();
+}
+
+void WorkerSupervisor::settle_if_complete() {
+  if (!table_.phase.started || table_.phase.settled) return;
+  for (const auto& [number, slot] : table_.slots())
+    if (slot.awaited || succession_.is_awaited(number)) return;
+  table_.phase.settled = true;
+  for (auto& [number, slot] : table_.slots()) {
+    const bool leaving = slot.state == WorkerSlot::State::kDraining;
+    // Opened before the process has said Hello: queries wait for it rather than bounce.
+    if (slot.link || !(options_.external || leaving)) handover_.open(number);
+    if (slot.link) calls_.serve(slot);
+    succession_.succeed(slot);
+  }
+}
+
+void WorkerSupervisor::set_count(std::uint32_t count) {
+  std::uint32_t have = table_.count();
+  for (; have < count; ++have)
+    if (auto added = add(); !added)
+      return log::error("worker_not_added", "error", added.error().text);
+  std::vector<std::uint32_t> surplus;
+  for (auto it = table_.slots().rbegin(); it != table_.slots().rend() && have > count; ++it) {
+    if (it->second.state == WorkerSlot::State::kDraining) continue;
+    surplus.push_back(it->first);
+    --have;
+  }
+  for (const auto number : surplus) drain(table_.at(number));
+}
+
+Result<std::uint32_t> WorkerSupervisor::add() {
+  if (options_.external) return fail(Errc::kUnsupported, "workers are started by somebody else");
+  const std::uint32_t number = table_.lowest_free();
+  if (number >= shm::kMaxSlots) return fail(Errc::kFull, "all {} slots are in use", shm::kMaxSlots);
+  // Its sockets are opened when it says Hello: until then nothing can wait in them.
+  launch(table_.at(number));
+  return number;
+}
+
+Status WorkerSupervisor::remove(std::uint32_t number, std::function<void()> done) {
+  WorkerSlot* slot = table_.find(number);
+  if (slot == nullptr) return fail(Errc::kNotFound, "no worker in slot {}", number);
+  if (done) slot->on_removed.push_back(std::move(done));
+  if (slot->state != WorkerSlot::State::kDraining) drain(*slot);
+  return {};
+}
+
+// Processes from start to end
+// --------------------------------------------------------------------------
+
+void WorkerSupervisor::launch(WorkerSlot& slot) {
+  slot.state = WorkerSlot::State::kStarting;
+  slot.greeted = slot.adopted = slot.told_to_stop = false;
+  handover_.set_known(slot.number, {});
+  slot.started = std::chrono::steady_clock::now();
+  // A connection that was opened before now is not the new process's, even if that process gets the
+  // pid of an old one.
+  calls_.accept_waiting();
+  auto page = slots_.add(slot.number);
+  auto child = page ? spawn(slot.number) : Result<Child>(pass(page));
+  if (!child) {
+    log::error("worker_start_failed", "slot", slot.number, "error", child.error().text);
+    return retry_later(slot);
+  }
+  log::info("worker_started", "slot", slot.number, "pid", child->pid);
+  watch(slot, std::move(*child));
+  slot.step.expires_after(kHelloDeadline);
+  slot.step.async_wait(table_.guarded([this, number = slot.number] {
+    WorkerSlot& late = table_.at(number);
+    if (late.greeted) return;
+    log::error("worker_silent", "slot", number, "pid", late.pid);
+    kill(late);
+  }));
+}
+
+Result<Child> WorkerSupervisor::spawn(std::uint32_t number) {
+  std::optional<std::uint32_t> cpu;
+  if (options_.cpu_affinity) cpu = processor(number);
+  if (launcher_ != nullptr) return launcher_->spawn(number, cpu);
+  return spawn_worker({options_.worker_binary, options_.run_directory, options_.worker_user},
+                      number, cpu);
+}
+
+void WorkerSupervisor::watch(WorkerSlot& slot, Child child) {
+  slot.pid = child.pid;
+  // From now on the next manager knows of this process, attached or not.
+  if (auto page = slots_.add(slot.number)) (*page)->pid = static_cast<std::uint32_t>(child.pid);
+  slot.process.emplace(table_.io(), child.pidfd.release());
+  slot.process->async_wait(asio::posix::descriptor_base::wait_read,
+                           table_.guarded([this, number = slot.number, pid = slot.pid] {
+                             WorkerSlot& gone = table_.at(number);
+                             if (gone.process && gone.pid == pid) ended(gone);
+                           }));
+}
+
+WorkerAdmission::Place WorkerSupervisor::place_of(std::uint32_t number) {
+  const WorkerSlot* slot = table_.find(number);
+  if (slot != nullptr && slot->process) return {slot->pid, 0};
+  const auto recorded = recorded_worker(number);
+  return {0, recorded ? recorded->pid : 0};
+}
+
+void WorkerSupervisor::worker_came(WorkerSlot& slot, const std::shared_ptr<WorkerLink>& link) {
+  if (!slot.process || slot.awaited) {
+    slot.adopted = true;
+    slot.told_to_stop = false;
+    watch(slot, {link->peer().pid, Fd(::fcntl(link->peer().pidfd.get(), F_DUPFD_CLOEXEC, 0))});
+  }
+  if (slot.link) slot.link->close();
+  slot.link = link;
+  slot.greeted = true;
+  slot.awaited = false;
+  slot.step.cancel();
+}
+
+/// The process in `slot` has ended: the kernel has dropped its locks and closed its descriptors.
+void WorkerSupervisor::ended(WorkerSlot& slot) {
+  const std::string how = reap(slot.process->native_handle());
+  log::info("worker_ended", "slot", slot.number, "pid", slot.pid, "how", how);
+  slot.process.reset();
+  slot.step.cancel();
+  if (slot.link) slot.link->close();
+  slot.link.reset();
+  clear_page(slot.number);
+  handover_.worker_lost(slot.number);
+  if (calls_.pins_cleared) calls_.pins_cleared();
+  if (table_.phase.stopping) {
+    listeners_.close(slot.number);
+    slots_.remove(slot.number);
+    if (!succession_.serves(slot.number)) forget(slot.number);
+    return finish_stop_if_empty();
+  }
+  if (slot.awaited) return adopted_worker_gone(slot);
+  if (slot.state == WorkerSlot::State::kDraining) return handover_.retire(slot);
+  await_next_worker(slot);
+  if (!options_.external) retry_later(slot);
+}
+
+void WorkerSupervisor::clear_page(std::uint32_t number) {
+  if (!slots_.intact(number))
+    slots_.remove(number);
+  else if (!slots_.alive(number))
+    slots_.clear(number);
+  // Another process may get its pid.
+  if (auto* page = slots_.page(number)) page->pid = 0;
+}
+
+void WorkerSupervisor::await_next_worker(WorkerSlot& slot) {
+  slot.state = WorkerSlot::State::kDead;
+  if (succession_.serves(slot.number)) return;  // the previous-layout worker reads the queue
+  handover_.await_worker(slot);
+}
+
+/// At once after a healthy life, else with growing pauses: a worker that dies at its first query
+/// must not keep a processor busy with starting.
+void WorkerSupervisor::retry_later(WorkerSlot& slot) {
+  const auto lived = std::chrono::steady_clock::now() - slot.started;
+  const bool healthy = slot.greeted && (lived >= kHealthyAfter || slot.restarts == 0);
+  slot.backoff =
+      healthy ? milliseconds(0) : std::clamp(slot.backoff * 2, kFirstBackoff, kLongestBackoff);
+  ++slot.restarts;
+  slot.state = WorkerSlot::State::kDead;
+  slot.step.expires_after(slot.backoff);
+  slot.step.async_wait(table_.guarded([this, number = slot.number] {
+    WorkerSlot& again = table_.at(number);
+    if (again.state == WorkerSlot::State::kDead && !again.process) launch(again);
+  }));
+}
+
+void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
+  if (table_.phase.stopping) {
+    if (!slot.process) forget(slot.number);
+    return finish_stop_if_empty();
+  }
+  if (!table_.phase.settled) return settle_if_complete();
+  if (slot.process || slot.link) return;
+  if (slot.state == WorkerSlot::State::kDraining) return tell_to_stop(slot);
+  // As after the end of any worker: its queue waits for the next one, but not for long.
+  await_next_worker(slot);
+  if (!options_.external) launch(slot);
+}
+
+// Workers of the last manager
+// --------------------------------------------------------------------------
+
+/// The process that the slot's page names, when it is this slot's worker.
+std::optional<Child> WorkerSupervisor::recorded_worker(std::uint32_t number) {
+  const auto* page = slots_.page(number);
+  if (page == nullptr) return std::nullopt;
+  return find_worker(static_cast<pid_t>(page->pid), number, options_.run_directory);
+}
+
+/// Workers of the last manager come by themselves: they are waited for.
+void WorkerSupervisor::await_adopted_workers() {
+  for (const auto number : slots_.numbers()) {
+    auto process = recorded_worker(number);
+    if (!process && !slots_.alive(number)) continue;
+    WorkerSlot& slot = table_.at(number);
+    if (slot.greeted) continue;
+    if (process) watch(slot, std::move(*process));
+    await_adopted_worker(slot);
+  }
+}
+
+void WorkerSupervisor::await_adopted_worker(WorkerSlot& slot) {
+  slot.state = WorkerSlot::State::kStarting;
+  slot.awaited = true;
+  slot.step.expires_after(kAdoptedDeadline);
+  slot.step.async_wait(
+      table_.guarded([this, number = slot.number] { end_silent_adopted_worker(number); }));
+}
+
+void WorkerSupervisor::adopted_worker_gone(WorkerSlot& slot) {
+  slots_.clear(slot.number);
+  slot.awaited = false;
+  if (slot.state == WorkerSlot::State::kDraining) {
+    handover_.retire(slot);
+  } else if (options_.external) {
+    forget(slot.number);
+  } else {
+    retry_later(slot);
+  }
+  settle_if_complete();
+}
+
+/// The worker has not said Hello in time.
+void WorkerSupervisor::end_silent_adopted_worker(std::uint32_t number) {
+  WorkerSlot& slot = table_.at(number);
+  if (slot.greeted) return;
+  if (!slot.process)
+    if (auto process = recorded_worker(number)) watch(slot, std::move(*process));
+  if (slot.process) {
+    log::warning("worker_silent", "slot", number, "pid", slot.pid);
+    return kill(slot);
+  }
+  if (!slots_.alive(number)) return adopted_worker_gone(slot);
+  // A process that cannot be found holds the slot: the other workers go on without this slot.
+  log::error("slot_taken", "slot", number, "pid", slots_.page(number)->pid);
+  await_adopted_worker(slot);
+  slot.awaited = false;
+  settle_if_complete();
+}
+
+// Leaving
+// -------------------------------------------------------------------------------------
+
+void WorkerSupervisor::drain(WorkerSlot& slot) {
+  slot.state = WorkerSlot::State::kDraining;
+  log::info("worker_leaving", "slot", slot.number, "pid", slot.pid);
+  handover_.steer();
+  slot.step.expires_after(SocketHandover::kSteerSettle);
+  slot.step.async_wait(table_.guarded([this, number = slot.number] {
+    if (WorkerSlot* steered = table_.find(number)) tell_to_stop(*steered);
+  }));
+}
+
+void WorkerSupervisor::tell_to_stop(WorkerSlot& slot) {
+  if (slot.told_to_stop) return;
+  if (succession_.serves(slot.number) && !slot.process) {  // its end continues the draining
+    if (!succession_.is_awaited(slot.number)) succession_.stop(slot);
+    return;
+  }
+  if (!slot.process && !slots_.alive(slot.number)) return handover_.retire(slot);
+  if (slot.link) {
+    slot.told_to_stop = true;
+    slot.link->stop(options_.stop_grace_ms);
+  }
+  // An adopted or new worker that has not said Hello yet is told when it does.
+  slot.step.expires_after(milliseconds(options_.stop_grace_ms + kStopMarginMs));
+  slot.step.async_wait(table_.guarded([this, number = slot.number] {
+    WorkerSlot* late = table_.find(number);
+    if (late == nullptr) return;
+    if (late->process) return kill(*late);
+    end_silent_adopted_worker(number);
+  }));
+}
+
+void WorkerSupervisor::kill(WorkerSlot& slot) {
+  if (slot.process) kill_process(slot, *slot.process);
+}
+
+void WorkerSupervisor::kill_process(const WorkerSlot& slot,
+                                    asio::posix::stream_descriptor& process) {
+  const int pidfd = process.native_handle();
+  if (::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0) return;
+  Status killed = fail_errno("pidfd_send_signal");
+  if (launcher_ != nullptr) killed = launcher_->signal(pidfd, SIGKILL);
+  if (!killed) log::error("worker_not_killed", "slot", slot.number, "error", killed.error().text);
+}
+
+void WorkerSupervisor::close_slot(std::uint32_t number) {
+  slots_.remove(number);
+  forget(number);
+}
+
+void WorkerSupervisor::forget(std::uint32_t number) {
+  handover_.forget(number);
+  succession_.forget(number);
+  table_.slots().erase(number);
+}
+
+void WorkerSupervisor::stop(std::function<void()> done) {
+  on_stopped_ = std::move(done);
+  table_.phase.stopping = true;
+  succession_.stop_looking();
+  for (auto& [number, slot] : table_.slots()) {
+    slot.step.cancel();
+    handover_.cancel(number);
+    succession_.cancel(number);
+    if (slot.link) slot.link->stop(options_.stop_grace_ms);
+    succession_.stop(slot);
+  }
+  std::vector<std::uint32_t> empty;
+  for (const auto& [number, slot] : table_.slots())
+    if (!slot.process && !succession_.serves(number)) empty.push_back(number);
+  for (const auto number : empty) forget(number);
+  tick_timer_.expires_after(milliseconds(options_.stop_grace_ms + 1000));
+  tick_timer_.async_wait(table_.guarded([this] {
+    for (auto& [number, slot] : table_.slots()) kill(slot);
+  }));
+  finish_stop_if_empty();
+}
+
+void WorkerSupervisor::abandon() {
+  tick_timer_.cancel();
+  succession_.stop_looking();
+  for (const auto& [number, slot] : table_.slots())
+    if (slot.link) slot.link->leave();
+  succession_.leave_all();
+  handover_.forget_all();
+  succession_.forget_all();
+  table_.slots().clear();
+}
+
+void WorkerSupervisor::finish_stop_if_empty() {
+  if (!table_.slots().empty()) return;
+  tick_timer_.cancel();
+  for (const auto slot : listeners_.slots()) listeners_.close(slot);
+  calls_.stop_listening();
+  if (!on_stopped_) return;
+  asio::post(table_.io(), std::exchange(on_stopped_, {}));
+}
+
+// Once a second
+// ----------------------------------------------------------------------------------
+
+/// Looks for damaged slots, stuck readers, and listening sockets that could not be opened.
+void WorkerSupervisor::tick() {
+  for (auto& [number, slot] : table_.slots()) {
+    check_page(slot);
+    check_pins(slot);
+    if (slot.link) slot.link->tell_finished();
+  }
+  handover_.retry_openings();
+  tick_timer_.expires_after(kTick);
+  tick_timer_.async_wait(table_.guarded([this] { tick(); }));
+}
+
+/// A worker that has cut its file off shows no pins any more, while it may still read: it must not
+/// go on.
+void WorkerSupervisor::check_page(WorkerSlot& slot) {
+  if (!slot.process || slots_.intact(slot.number)) return;
+  log::error("worker_slot_damaged", "slot", slot.number, "pid", slot.pid);
+  kill(slot);
+}
+
+void WorkerSupervisor::check_pins(WorkerSlot& slot) {
+  auto* page = slot.process ? slots_.page(slot.number) : nullptr;
+  if (page == nullptr ||
+      !slot.pins.overdue(*page, std::chrono::steady_clock::now(), options_.pin_time))
+    return;
+  log::error("worker_stuck", "slot", slot.number, "pid", slot.pid, "limit_ms",
+             options_.pin_time.count());
+  kill(slot);
+}
+
+void WorkerSupervisor::release_oldest(std::uint64_t before, bool urgent) {
+  std::uint64_t oldest = UINT64_MAX;
+  for (auto& [number, slot] : table_.slots())
+    if (auto* page = slots_.page(number); page != nullptr)
+      oldest = std::min(oldest, PinWatch::oldest(*page));
+  if (oldest >= before) return;
+  const bool is_overdue = oldest_.overdue(oldest, std::chrono::steady_clock::now(), urgent);
+  for (auto& [number, slot] : table_.slots()) {
+    auto* page = slots_.page(number);
+    if (page == nullptr || PinWatch::oldest(*page) != oldest) continue;
+    PinWatch::revoke_up_to(*page, oldest);
+    if (!is_overdue) continue;
+    log::error("worker_holds_memory", "slot", number, "pid", slot.pid, "version", oldest);
+    kill(slot);
+  }
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "manager/workers/launcher.h"
+#include "manager/workers/layout_succession.h"
+#include "manager/workers/pin_watch.h"
+#include "manager/workers/socket_handover.h"
+#include "manager/workers/worker_admission.h"
+#include "manager/workers/worker_pool_options.h"
+#include "manager/workers/worker_table.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// Starts worker processes, watches them from start to end, and starts or ends them as the wanted
+/// number of workers says.
+class WorkerSupervisor {
+ public:
+  struct Calls {
+    /// Takes the connections that wait.
+    std::function<void()> accept_waiting;
+    /// Takes no connection any more.
+    std::function<void()> stop_listening;
+    /// Gives a worker that has said Hello all that it needs.
+    std::function<void(WorkerSlot&)> serve;
+    std::function<void()> pins_cleared;  ///< WorkerPoolHooks::pins_cleared; may be empty
+  };
+
+  /// References must outlive this object; `launcher` may be null.
+  WorkerSupervisor(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
+                   const Launcher* launcher, const WorkerPoolOptions& options,
+                   SocketHandover& handover, LayoutSuccession& succession, Calls calls);
+
+  // As in WorkerPool.
+  Status start(std::uint32_t count);
+  void set_count(std::uint32_t count);
+  Result<std::uint32_t> add();
+  Status remove(std::uint32_t number, std::function<void()> done);
+  void release_oldest(std::uint64_t before, bool urgent);
+  void stop(std::function<void()> done);
+  void abandon();
+
+  /// The process that is in the slot, or should come. An adopted worker's page is the word of the
+  /// last manager.
+  WorkerAdmission::Place place_of(std::uint32_t number);
+  /// The process behind `link` was admitted to the slot.
+  void worker_came(WorkerSlot& slot, const std::shared_ptr<WorkerLink>& link);
+  /// Lets all workers serve once no worker of the last manager is waited for.
+  void settle_if_complete();
+  void launch(WorkerSlot& slot);
+  void drain(WorkerSlot& slot);
+  void kill(WorkerSlot& slot);
+  void kill_process(const WorkerSlot& slot, asio::posix::stream_descriptor& process);
+  /// The slot's previous-layout worker has ended.
+  void previous_layout_worker_ended(WorkerSlot& slot);
+  /// Removes the slot and its page's file.
+  void close_slot(std::uint32_t number);
+
+ private:
+  Result<Child> spawn(std::uint32_t number);
+  void watch(WorkerSlot& slot, Child child);
+  void ended(WorkerSlot& slot);
+  void clear_page(std::uint32_t number);
+  void retry_later(WorkerSlot& slot);
+  void await_next_worker(WorkerSlot& slot);
+  std::optional<Child> recorded_worker(std::uint32_t number);
+  void await_adopted_workers();
+  void await_adopted_worker(WorkerSlot& slot);
+  void adopted_worker_gone(WorkerSlot& slot);
+  void end_silent_adopted_worker(std::uint32_t number);
+  void tell_to_stop(WorkerSlot& slot);
+  void tick();
+  void check_page(WorkerSlot& slot);
+  void check_pins(WorkerSlot& slot);
+  void forget(std::uint32_t number);
+  void finish_stop_if_empty();
+
+  WorkerTable& table_;
+  shm::SlotTable& slots_;
+  Listeners& listeners_;
+  const Launcher* launcher_;
+  const WorkerPoolOptions& options_;
+  SocketHandover& handover_;
+  LayoutSuccession& succession_;
+  Calls calls_;
+  asio::steady_timer tick_timer_;
+  OldestHold oldest_;
+  std::function<void()> on_stopped_;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "manager/workers/pin_watch.h"
+#include "manager/workers/worker_link.h"
+
+namespace pando::manager {
+
+struct WorkerStatus {
+  enum class State : std::uint8_t { kStarting, kServing, kDraining, kDead };
+  std::uint32_t slot = 0;
+  State state = State::kDead;
+  std::int32_t pid = 0;
+  bool adopted = false;  ///< was not started by this manager
+  std::uint32_t restarts = 0;
+};
+[[nodiscard]] std::string_view to_text(WorkerStatus::State state) noexcept;
+
+/// One slot and the process in it, if any. SocketHandover and LayoutSuccession keep their own
+/// records of a slot.
+struct WorkerSlot {
+  using State = WorkerStatus::State;
+
+  WorkerSlot(asio::io_context& io, std::uint32_t slot_number) : number(slot_number), step(io) {}
+
+  std::uint32_t number;
+  State state = State::kDead;
+  pid_t pid = 0;
+  std::optional<asio::posix::stream_descriptor> process;  ///< pidfd: readable when it has ended
+  std::shared_ptr<WorkerLink> link;
+  bool adopted = false;
+  bool greeted = false;  ///< this process has said Hello
+  bool awaited = false;  ///< a worker of the last manager that has not said Hello yet
+  bool told_to_stop = false;
+  std::uint32_t restarts = 0;
+  std::chrono::milliseconds backoff{0};
+  std::chrono::steady_clock::time_point started{};
+  PinWatch pins;
+  asio::steady_timer step;  ///< next step of its life: restart, Hello's deadline, stop's deadline
+  std::vector<std::function<void()>> on_removed;
+
+  [[nodiscard]] bool serving() const noexcept { return state == State::kServing && link; }
+};
+
+/// How far the pool is; WorkerSupervisor alone writes it.
+struct WorkerPhase {
+  bool started = false;
+  /// All adopted workers have handed back their sockets. Until then no socket is opened and nothing
+  /// is steered: the order of the SO_REUSEPORT groups is not known.
+  bool settled = false;
+  bool stopping = false;
+};
+
+/// The slots, for the classes that share the work on them. Everything runs on `io`'s one thread.
+class WorkerTable {
+ public:
+  explicit WorkerTable(asio::io_context& io) : io_(io) {}
+  WorkerTable(const WorkerTable&) = delete;
+  WorkerTable& operator=(const WorkerTable&) = delete;
+
+  /// The slot; a new one is made where there is none.
+  WorkerSlot& at(std::uint32_t number);
+  [[nodiscard]] WorkerSlot* find(std::uint32_t number);
+  /// The slot whose worker speaks through `link`.
+  [[nodiscard]] WorkerSlot* of(const WorkerLink* link);
+  /// The lowest slot but `slot` whose worker serves.
+  [[nodiscard]] WorkerSlot* other_serving(const WorkerSlot& slot);
+  [[nodiscard]] std::uint32_t lowest_free() const;
+  /// Slots whose worker does not leave.
+  [[nodiscard]] std::uint32_t count() const;
+  [[nodiscard]] std::map<std::uint32_t, WorkerSlot>& slots() noexcept { return slots_; }
+  [[nodiscard]] const std::map<std::uint32_t, WorkerSlot>& slots() const noexcept { return slots_; }
+  [[nodiscard]] asio::io_context& io() const noexcept { return io_; }
+
+  /// A completion handler that does nothing after an error or when the table has gone.
+  template <class Step>
+  [[nodiscard]] auto guarded(Step step) const {
+    return [alive = std::weak_ptr<int>(alive_), step](const asio::error_code& error) {
+      if (!error && !alive.expired()) step();
+    };
+  }
+
+  WorkerPhase phase;
+
+ private:
+  asio::io_context& io_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  std::map<std::uint32_t, WorkerSlot> slots_;
+};
+
+}  // namespace pando::manager

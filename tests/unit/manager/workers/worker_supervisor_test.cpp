@@ -1,0 +1,141 @@
+#include "manager/workers/worker_supervisor.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/manager/run_until.h"
+#include "tests/unit/manager/workers/worker_parts.h"
+
+namespace pando::manager {
+namespace {
+
+using testing::Connection;
+using testing::free_endpoint;
+using testing::PoolDirectory;
+using testing::run_until;
+using testing::WorkerProcess;
+using State = WorkerSlot::State;
+
+/// A supervisor whose workers are /bin/false: each ends at once and says no Hello.
+class Supervisor : public ::testing::Test {
+ protected:
+  Supervisor() { directory_.options().worker_binary = "/bin/false"; }
+  ~Supervisor() override { supervisor_.abandon(); }
+
+  WorkerSupervisor::Calls calls() {
+    WorkerSupervisor::Calls calls;
+    calls.accept_waiting = [] {};
+    calls.stop_listening = [this] { ++stopped_listening_; };
+    calls.serve = [this](WorkerSlot& slot) { served_.push_back(slot.number); };
+    calls.pins_cleared = [this] { ++pins_cleared_; };
+    return calls;
+  }
+  LayoutSuccession::Calls succession_calls() {
+    LayoutSuccession::Calls calls;
+    calls.settle = [this] { supervisor_.settle_if_complete(); };
+    calls.kill = [this](const WorkerSlot& slot, asio::posix::stream_descriptor& process) {
+      supervisor_.kill_process(slot, process);
+    };
+    return calls;
+  }
+
+  int stopped_listening_ = 0, pins_cleared_ = 0;
+  std::vector<std::uint32_t> served_;
+  asio::io_context io_;
+  PoolDirectory directory_;
+  Listeners listeners_{Listeners::Addresses{{free_endpoint()}, {}}};
+  WorkerTable table_{io_};
+  WorkerAdmission admission_{WorkerAdmission::Starter::kManager, PoolDirectory::kLayout, 0, 0};
+  SocketHandover handover_{table_, listeners_,
+                           [this](std::uint32_t number) { supervisor_.close_slot(number); }};
+  LayoutSuccession succession_{table_,     directory_.slots(),   handover_,
+                               admission_, directory_.options(), succession_calls()};
+  WorkerSupervisor supervisor_{
+      table_,    directory_.slots(), listeners_, nullptr, directory_.options(),
+      handover_, succession_,        calls()};
+};
+
+TEST_F(Supervisor, StartsAsManyWorkersAsWantedAndOpensTheirSockets) {
+  ASSERT_TRUE(supervisor_.start(3));
+  EXPECT_EQ(table_.count(), 3U);
+  EXPECT_TRUE(table_.phase.settled);
+  for (const auto& [number, slot] : table_.slots()) {
+    EXPECT_EQ(slot.state, State::kStarting);
+    EXPECT_TRUE(slot.process);
+    EXPECT_EQ(listeners_.of(number).size(), 2U);
+    EXPECT_EQ(supervisor_.place_of(number).process, slot.pid);
+  }
+}
+
+TEST_F(Supervisor, AWorkerThatDiesIsStartedAgainWithGrowingPauses) {
+  ASSERT_TRUE(supervisor_.start(1));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts >= 3; }));
+  EXPECT_GE(table_.at(0).backoff, std::chrono::milliseconds(400));
+  EXPECT_GE(pins_cleared_, 3);
+}
+
+TEST_F(Supervisor, AProgramThatCannotBeStartedIsTriedAgain) {
+  directory_.options().worker_binary = "/nonexistent/pando-worker";
+  ASSERT_TRUE(supervisor_.start(1));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts >= 2; }));
+}
+
+TEST_F(Supervisor, AnAddedWorkerGetsTheLowestFreeSlot) {
+  ASSERT_TRUE(supervisor_.start(2));
+  EXPECT_EQ(supervisor_.add().value(), 2U);
+  supervisor_.close_slot(1);
+  EXPECT_EQ(supervisor_.add().value(), 1U);
+}
+
+TEST_F(Supervisor, ExternalWorkersAreNeverStarted) {
+  directory_.options().external = true;
+  ASSERT_TRUE(supervisor_.start(2));
+  EXPECT_TRUE(table_.slots().empty());
+  EXPECT_EQ(supervisor_.add().error().code, Errc::kUnsupported);
+}
+
+TEST_F(Supervisor, ARemovedWorkersSlotGoes) {
+  ASSERT_TRUE(supervisor_.start(2));
+  bool removed = false;
+  EXPECT_TRUE(supervisor_.remove(1, [&] { removed = true; }));
+  EXPECT_EQ(supervisor_.remove(7, {}).error().code, Errc::kNotFound);
+  ASSERT_TRUE(run_until(io_, [&] { return removed; }));
+  EXPECT_EQ(table_.slots().size(), 1U);
+  EXPECT_TRUE(listeners_.of(1).empty());
+}
+
+TEST_F(Supervisor, AWorkerOfTheLastManagerIsAwaited) {
+  const WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  ASSERT_TRUE(supervisor_.start(1));
+  EXPECT_FALSE(table_.phase.settled);
+  EXPECT_TRUE(listeners_.of(0).empty()) << "the order of the groups is not known";
+  EXPECT_TRUE(table_.at(0).awaited);
+
+  const Connection connection(io_, process.child());
+  supervisor_.worker_came(table_.at(0), connection.link);
+  supervisor_.settle_if_complete();
+  EXPECT_TRUE(table_.phase.settled);
+  EXPECT_TRUE(table_.at(0).adopted);
+  EXPECT_EQ(served_, std::vector<std::uint32_t>{0});
+}
+
+TEST_F(Supervisor, AWorkerOfTheLastManagerThatStaysSilentIsReplaced) {
+  const WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  ASSERT_TRUE(supervisor_.start(1));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.phase.settled && table_.at(0).restarts > 0; }));
+  EXPECT_FALSE(table_.at(0).awaited);
+}
+
+TEST_F(Supervisor, StopIsOverWhenAllWorkersHaveEnded) {
+  ASSERT_TRUE(supervisor_.start(2));
+  bool stopped = false;
+  supervisor_.stop([&] { stopped = true; });
+  ASSERT_TRUE(run_until(io_, [&] { return stopped; }));
+  EXPECT_TRUE(table_.slots().empty());
+  EXPECT_TRUE(listeners_.slots().empty());
+  EXPECT_EQ(stopped_listening_, 1);
+}
+
+}  // namespace
+}  // namespace pando::manager
