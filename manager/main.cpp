@@ -6,9 +6,9 @@
 #include "config/load.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
-#include "manager/server/log_options.h"
+#include "manager/start/log_options.h"
 #include "manager/server/server.h"
-#include "manager/server/take_over.h"
+#include "manager/start/take_over.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/workers/launcher.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ipc/log.h"
-#include "manager/server/systemd.h"
+#include "manager/start/systemd.h"
 
 namespace pando::manager {
 
@@ -25,7 +25,7 @@ int Server::run() {
   io_.run();
   // Pool threads may still post results; nobody runs them any more.
   background_.pool().join();
-  commands_->join();
+  control_.commands->join();
   journal_thread_.join();
   log::info("manager_stopped");
   return exit_code_;
@@ -35,7 +35,7 @@ void Server::await_signals() {
   signals_.async_wait([this](const asio::error_code& error, int number) {
     if (error) return;
     if (number == SIGHUP)
-      reloader_->reload_or_put_off();
+      control_.reloader->reload_or_put_off();
     else
       stop();
     await_signals();
@@ -73,14 +73,14 @@ void Server::tick_later() {
 }
 
 void Server::check_pinned() {
-  pinned_->check(configuration_.runtime->settings.limits.pinned_bytes);
+  workers_.pinned->check(configuration_.runtime->settings.limits.pinned_bytes);
 }
 
 /// False: the process is ending already.
 bool Server::begin_stop() {
   if (std::exchange(stopping_, true)) return false;
   lists_->stop();
-  reloader_->stop();
+  control_.reloader->stop();
   return true;
 }
 
@@ -92,7 +92,7 @@ void Server::stop() {
   // Workers first, so that no request comes in any more; then accepted work is finished.
   write_last_checkpoint([this] {
     end_parts();
-    workers_->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
+    workers_.pool->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
   });
 }
 
@@ -117,16 +117,16 @@ void Server::leave_workers() {
   if (!begin_stop()) return;
   log::info("manager_handing_over");
   systemd::stopping();
-  workers_->abandon();
+  workers_.pool->abandon();
   end_parts();
   leave(std::chrono::steady_clock::now() + kLastWork);
 }
 
 void Server::end_parts() {
-  commands_->stop();
+  control_.commands->stop();
   zones_.loader->stop();
   lists_->give_up();
-  reloader_->give_up();
+  control_.reloader->give_up();
   services_.upkeep->stop();
   zones_.exports->stop();
   zones_.secondaries->stop();
@@ -135,7 +135,7 @@ void Server::end_parts() {
   zones_.forwarder->stop();
   services_.changes->stop();
   network_->stop();
-  if (control_) control_->close();
+  if (control_.socket) control_.socket->close();
 }
 
 void Server::leave(std::chrono::steady_clock::time_point deadline) {

@@ -10,14 +10,11 @@
 
 #include "manager/journal/journal_thread.h"
 #include "manager/net/network.h"
-#include "manager/server/control_commands.h"
-#include "manager/server/control_server.h"
-#include "manager/server/host.h"
-#include "manager/server/pinned_memory.h"
-#include "manager/server/reloader.h"
-#include "manager/server/server_parts.h"
-#include "manager/server/startup.h"
-#include "manager/server/zone_lists.h"
+#include "manager/server/process_services.h"
+#include "manager/start/host.h"
+#include "manager/start/server_parts.h"
+#include "manager/start/startup.h"
+#include "manager/start/zone_lists.h"
 #include "manager/support/background_threads.h"
 
 namespace pando::manager {
@@ -29,7 +26,7 @@ class Server {
   struct Options {
     std::string config_path;
     std::string worker_binary;        ///< empty: beside this program
-    bool take_over = false;           ///< from a manager that runs (manager/server/take_over.h)
+    bool take_over = false;           ///< from a manager that runs (manager/start/take_over.h)
     std::uint64_t configuration = 0;  ///< its fingerprint (config::LoadResult)
   };
 
@@ -84,7 +81,6 @@ class Server {
   void end_parts();
   void leave(std::chrono::steady_clock::time_point deadline);
 
-  std::string worker_binary_;
   CurrentConfiguration configuration_;
   Host host_;
   // Before io_: handlers left in io_ at the end hold transactions, which go back to the store.
@@ -96,12 +92,8 @@ class Server {
   StoreServices services_;
   ZoneServices zones_;
   std::unique_ptr<ZoneLists> lists_;
-  std::unique_ptr<Listeners> listeners_;
-  std::unique_ptr<WorkerPool> workers_;
-  std::unique_ptr<PinnedMemory> pinned_;
-  std::unique_ptr<Reloader> reloader_;
-  std::unique_ptr<ControlCommands> commands_;
-  std::unique_ptr<ControlServer> control_;
+  WorkerServices workers_;
+  ControlServices control_;
   // After the parts that use it, hence ended before them: results of the network refer to them.
   std::unique_ptr<Network> network_;
 
@@ -110,7 +102,6 @@ class Server {
   asio::steady_timer tick_timer_{io_};
   asio::steady_timer checkpoint_timer_{io_};
   bool announced_ = false;
-  bool workers_later_ = false;  // they wait for all zones
   bool stopping_ = false;
   int exit_code_ = 0;
 };

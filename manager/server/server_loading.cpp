@@ -5,7 +5,7 @@
 #include "ipc/log.h"
 #include "manager/commit/zone_table_sync.h"
 #include "manager/server/server.h"
-#include "manager/server/systemd.h"
+#include "manager/start/systemd.h"
 
 namespace pando::manager {
 
@@ -34,9 +34,9 @@ void note_gone(Committer& committer, std::vector<dns::Name> names) {
 void Server::begin_serving() {
   services_.upkeep->start();
   // Workers of another build have all zones; they go when our workers have all zones, too.
-  workers_later_ = workers_->has_previous_layout_workers();
+  workers_.wait_for_zones = workers_.pool->has_previous_layout_workers();
   if (data_->serves_first) {
-    if (!workers_later_) start_workers();
+    if (!workers_.wait_for_zones) start_workers();
     announce(data_->restored ? "serving what the store was made from" : "serving the live store");
   }
   if (lists_->has_unread()) return lists_->read_later(configuration_.runtime);
@@ -44,8 +44,9 @@ void Server::begin_serving() {
 }
 
 void Server::start_workers() {
-  workers_later_ = false;
-  if (auto started = workers_->start(wanted_workers(configuration_.runtime->settings)); !started)
+  workers_.wait_for_zones = false;
+  if (auto started = workers_.pool->start(wanted_workers(configuration_.runtime->settings));
+      !started)
     log::error("listen_failed", "reason", started.error().text);
   // Workers start before the image is read, as the reading takes the disk for itself.
   if (services_.copying_image)
@@ -57,7 +58,7 @@ void Server::image_copied(const Status& status) {
   if (!status) return leave_damaged_image(status.error());
   // Destroyed later: the copying is our caller.
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(services_.copying_image))] {});
-  workers_->store_settled();
+  workers_.pool->store_settled();
   zones_.loads->release_copies();
   if (services_.checkpointer) services_.checkpointer->go_on();
   if (zones_.loads->settled()) configure_exports(services_, zones_, configuration_.runtime);
@@ -78,7 +79,7 @@ void Server::leave_damaged_image(const Error& reason) {
   exit_code_ = 1;
   if (!begin_stop()) return;
   systemd::stopping();
-  workers_->abandon();
+  workers_.pool->abandon();
   end_parts();
   leave(std::chrono::steady_clock::now() + kLastWork);
 }
@@ -93,12 +94,12 @@ void Server::lists_read(const RuntimePtr& complete) {
 
 /// Nobody brings the store in line: workers and reloads that wait for that go on.
 void Server::lists_failed() {
-  if (!reloader_->has_waiting()) systemd::ready(ZoneLists::kNotRead);
+  if (!control_.reloader->has_waiting()) systemd::ready(ZoneLists::kNotRead);
   lists_->refuse_updates();
   count_loaded();
-  if (workers_later_) start_workers();
+  if (workers_.wait_for_zones) start_workers();
   lists_->run_waiting();
-  reloader_->allow();
+  control_.reloader->allow();
 }
 
 /// Counts zones with data, as no comparison of the store's zones with the configuration does so.
@@ -129,19 +130,19 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   if (!status) log::error("zone_table_failed", "reason", status.error().text);
   if (status && services_.checkpointer)
     services_.checkpointer->set_configuration(configuration_.fingerprint);
-  if (!data_->serves_first && !workers_later_) start_workers();
+  if (!data_->serves_first && !workers_.wait_for_zones) start_workers();
   if (data_->restored) announce("serving what the store was made from");
   zones_.secondaries->configure(configuration_.runtime);
   zones_.loads->load(configuration_.runtime, make_history(*data_->journal),
                      [this](const ZoneFileLoads::Counts& counts) {
-                       if (workers_later_) start_workers();
+                       if (workers_.wait_for_zones) start_workers();
                        zones_.copies->keep_only(configuration_.runtime);
                        configure_exports(services_, zones_, configuration_.runtime);
                        if (data_->zones_missing) forget_zones();
                        if (counts.is_first) zones_.notifier->tell_all();
                        announce("all zones loaded");
                      });
-  reloader_->allow();
+  control_.reloader->allow();
 }
 
 /// Sends READY=1 once: when the live store is served again, or when each zone of a new store is

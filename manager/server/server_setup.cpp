@@ -21,11 +21,12 @@ std::uint64_t now_milliseconds() {
 }  // namespace
 
 Server::Server(Options options, RuntimePtr runtime, Host host)
-    : worker_binary_(std::move(options.worker_binary)),
-      configuration_{std::move(options.config_path), std::move(runtime), options.configuration,
+    : configuration_{std::move(options.config_path), std::move(runtime), options.configuration,
                      now_seconds()},
       host_(std::move(host)),
-      background_(usable_processors() + 1) {}  // the loader asks for one more than processors
+      background_(usable_processors() + 1) {  // the loader asks for one more than processors
+  workers_.binary = std::move(options.worker_binary);
+}
 
 Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime, Host host,
                                              UnreadLists lists, bool& bad_configuration) {
@@ -152,19 +153,20 @@ Status Server::open_workers() {
   options.run_directory = settings.server.run_directory;
   options.store_path = settings.store.path;
   options.layout = zone::layout_fingerprint();
-  options.worker_binary = worker_binary_;
+  options.worker_binary = workers_.binary;
   options.worker_user = host_.worker_user;
   options.worker_uid = host_.worker_uid;
   options.external = settings.server.workers.mode == config::Workers::Mode::kExternal;
   options.cpu_affinity = settings.server.cpu_affinity;
   options.pin_time = settings.limits.pin_time;
   const config::Server& server = settings.server;
-  listeners_ = std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
-  auto pool = WorkerPool::open(io_, std::move(options), *data_->slots, *listeners_,
+  workers_.listeners =
+      std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
+  auto pool = WorkerPool::open(io_, std::move(options), *data_->slots, *workers_.listeners,
                                host_.launcher ? &*host_.launcher : nullptr, worker_hooks());
   if (!pool) return pass(pool);
-  workers_ = std::move(*pool);
-  workers_->set_keys(configuration_.runtime->worker_keys);
+  workers_.pool = std::move(*pool);
+  workers_.pool->set_keys(configuration_.runtime->worker_keys);
   return {};
 }
 
@@ -186,8 +188,9 @@ WorkerPool::Hooks Server::worker_hooks() {
   hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };
   hooks.pins_cleared = [this] { services_.upkeep->reclaim(); };
   hooks.no_previous_layout_workers = [this] {
-    if (workers_later_ && (data_->serves_first || reloader_->is_allowed())) start_workers();
-    workers_later_ = false;
+    if (workers_.wait_for_zones && (data_->serves_first || control_.reloader->is_allowed()))
+      start_workers();
+    workers_.wait_for_zones = false;
   };
   hooks.image = [this]() -> Result<shm::ImageFile> {
     return services_.copying_image ? services_.copying_image->lend() : shm::ImageFile();
@@ -196,14 +199,16 @@ WorkerPool::Hooks Server::worker_hooks() {
 }
 
 Status Server::open_control() {
-  pinned_ = std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_);
-  reloader_ = std::make_unique<Reloader>(
+  workers_.pinned =
+      std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_.pool);
+  control_.reloader =
+      std::make_unique<Reloader>(io_, background_.pool(),
+                                 Reloader::Parts{configuration_, *data_, services_, zones_, *lists_,
+                                                 *workers_.listeners, *workers_.pool});
+  control_.commands = std::make_unique<ControlCommands>(
       io_, background_.pool(),
-      Reloader::Parts{configuration_, *data_, services_, zones_, *lists_, *listeners_, *workers_});
-  commands_ = std::make_unique<ControlCommands>(
-      io_, background_.pool(),
-      ControlCommands::Parts{configuration_, *data_, services_, zones_, *lists_, *reloader_,
-                             *workers_},
+      ControlCommands::Parts{configuration_, *data_, services_, zones_, *lists_, *control_.reloader,
+                             *workers_.pool},
       ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(
@@ -212,10 +217,10 @@ Status Server::open_control() {
         return may_control(uid, configuration_.runtime->settings.server.control_group);
       },
       [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
-        commands_->run(request, reply);
+        control_.commands->run(request, reply);
       });
   if (!control) return pass(control);
-  control_ = std::move(*control);
+  control_.socket = std::move(*control);
   return {};
 }
 

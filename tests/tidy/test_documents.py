@@ -132,7 +132,7 @@ def test_every_json_member_is_documented(struct, member):
 def test_every_counter_is_documented():
     workers = re.search(r"kCounterNames\{(.*?)\};", (ROOT / "ipc/counters.h").read_text(), re.S)[1]
     names = set(re.findall(r'"(\w+)"', workers))
-    for path in (ROOT / "manager/server").glob("*.cpp"):
+    for path in (ROOT / "manager/control").glob("*.cpp"):
         for block in re.findall(r"result\.(?:store|journal|image|counters) = \{(.*?)\};", path.read_text(), re.S):
             names |= set(re.findall(r'\{"(\w+)",', block))
     assert len(names) > 60

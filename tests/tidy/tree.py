@@ -21,7 +21,7 @@ MAY_INCLUDE = {
 
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
 ROOM_ORDER = {
-    "manager": ["", "server", "update", "secondary", "checkpoint", "zonefile", "notify", "commit", "journal", "dnssec",
+    "manager": ["", "server", "control", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "commit", "journal", "dnssec",
                 "workers", "net", "io", "support"],
     "worker": ["", "net", "respond", "answer"],
     "zone": ["audit", "dump", "build", "history", "record", "read", "settings", "trie"],

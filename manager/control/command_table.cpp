@@ -1,0 +1,31 @@
+#include "manager/control/command_table.h"
+
+#include <utility>
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+void CommandTable::add(std::string_view verb, Handler handler) {
+  handlers_.insert_or_assign(std::string(verb), std::move(handler));
+}
+
+void CommandTable::add_query(std::string_view verb, Query query) {
+  add(verb, [query = std::move(query)](const ipc::ControlRequest& request, const Reply& reply) {
+    reply(query(request));
+  });
+}
+
+void CommandTable::run(const ipc::ControlRequest& request, const Reply& reply) const {
+  const auto found = handlers_.find(request.verb);
+  if (found == handlers_.end())
+    return reply(fail(Errc::kUnsupported, "unknown verb {}", request.verb));
+  found->second(request, reply);
+}
+
+Result<json> empty_result(const Status& status) {
+  if (!status) return tl::unexpected<Error>(status.error());
+  return json::object();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "manager/control/command_table.h"
+#include "manager/start/reloader.h"
+#include "manager/control/status_report.h"
+#include "manager/control/store_control.h"
+#include "manager/control/worker_control.h"
+#include "manager/control/zone_control.h"
+#include "manager/start/zone_lists.h"
+#include "manager/control/zone_report.h"
+
+namespace pando::manager {
+
+/// All commands of pandoctl. Commands that need the zone lists wait until these are read.
+class ControlCommands {
+ public:
+  /// The parts that the commands use. All outlive the object.
+  struct Parts {
+    const CurrentConfiguration& configuration;
+    OpenedData& data;
+    StoreServices& services;
+    ZoneServices& zones;
+    ZoneLists& lists;
+    Reloader& reloader;
+    WorkerPool& workers;
+  };
+  struct Hooks {
+    std::function<void()> stop;         ///< the reply to `stop` is sent
+    std::function<void()> handed_over;  ///< see StoreControl
+  };
+
+  /// `started`: start of the process, in seconds since 1970.
+  ControlCommands(asio::io_context& io, asio::thread_pool& pool, Parts parts, Hooks hooks,
+                  std::uint64_t started);
+  ControlCommands(const ControlCommands&) = delete;
+  ControlCommands& operator=(const ControlCommands&) = delete;
+
+  /// Calls `reply` once, now or later.
+  void run(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
+
+  /// The process ends: a copy or dump under way is given up.
+  void stop() { store_.stop(); }
+  /// Waits for the threads that write copies and dumps.
+  void join() { store_.join(); }
+
+ private:
+  void reload(const CommandTable::Reply& reply);
+
+  ZoneLists& lists_;
+  Reloader& reloader_;
+  StatusReport status_;
+  ZoneReport zone_report_;
+  StoreControl store_;
+  ZoneControl zone_;
+  WorkerControl workers_;
+  CommandTable table_;
+};
+
+}  // namespace pando::manager

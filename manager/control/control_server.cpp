@@ -1,0 +1,124 @@
+#include "manager/control/control_server.h"
+
+#include <sys/socket.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ipc/log.h"
+#include "ipc/packet_socket.h"
+
+namespace pando::manager {
+
+namespace {
+constexpr std::size_t kMaxConnections = 64;
+/// Two of the longest replies: a client that does not read loses its connection.
+constexpr std::size_t kMaxQueuedOctets = 2 * ipc::kMaxReplyBytes;
+}  // namespace
+
+struct ControlServer::Connection {
+  std::shared_ptr<ipc::Channel> channel;
+  ipc::PacketAssembler assembler{ipc::kMaxRequestBytes};
+};
+
+ControlServer::ControlServer(asio::io_context& io, Guard may_control, Handler handler)
+    : io_(io), may_control_(std::move(may_control)), handler_(std::move(handler)), listening_(io) {}
+
+ControlServer::~ControlServer() = default;
+
+Result<std::unique_ptr<ControlServer>> ControlServer::open(asio::io_context& io,
+                                                           const std::string& run_directory,
+                                                           Guard may_control, Handler handler) {
+  auto socket = ipc::listen_packets(run_directory + "/" + std::string(ipc::kControlSocketName));
+  if (!socket) return pass(socket);
+  std::unique_ptr<ControlServer> server(
+      new ControlServer(io, std::move(may_control), std::move(handler)));
+  asio::error_code error;
+  server->listening_.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), socket->release(),
+                            error);
+  if (error) return fail(Errc::kIo, "control socket: {}", error.message());
+  server->accept_next();
+  return server;
+}
+
+void ControlServer::close() {
+  asio::error_code ignored;
+  listening_.close(ignored);
+}
+
+void ControlServer::accept_next() {
+  listening_.async_wait(asio::socket_base::wait_read, [this](const asio::error_code& error) {
+    if (error) return;
+    accept_all();
+    accept_next();
+  });
+}
+
+void ControlServer::accept_all() {
+  for (;;) {
+    auto socket = ipc::accept_packets(listening_.native_handle());
+    if (!socket) return log::warning("control_accept_failed", "reason", socket.error().text);
+    if (!*socket) return;
+    admit(std::move(*socket));
+  }
+}
+
+/// A courtesy to people: one packet, and if it does not fit, none.
+void ControlServer::refuse(const Fd& socket) {
+  const Error why{Errc::kDenied,
+                  "this user may not give commands (server.control-group), or too many do"};
+  for (const std::string& packet : ipc::to_packets(ipc::error_reply(why))) {
+    const Bytes data(packet.begin(), packet.end());
+    [[maybe_unused]] const auto sent = ipc::send_packet(socket.get(), data, {});
+  }
+}
+
+void ControlServer::admit(Fd socket) {
+  const auto peer = ipc::peer_credentials(socket.get());
+  if (!peer || !may_control_(peer->uid) || connections_.size() >= kMaxConnections) {
+    log::warning("control_refused", "uid", peer ? peer->uid : 0xFFFFFFFFU);
+    return refuse(socket);
+  }
+  auto connection = std::make_shared<Connection>();
+  connection->channel = ipc::Channel::open(io_, std::move(socket), kMaxQueuedOctets);
+  connections_.insert(connection);
+  ipc::Channel::Handlers handlers;
+  const std::weak_ptr<Connection> weak = connection;
+  handlers.packet = [this, weak](ipc::Packet&& received) {
+    if (const auto self = weak.lock()) packet(self, received.data);
+  };
+  handlers.closed = [this, weak](const Error&) {
+    if (const auto self = weak.lock()) connections_.erase(self);
+  };
+  connection->channel->start(std::move(handlers));
+}
+
+void ControlServer::packet(const std::shared_ptr<Connection>& connection, const Bytes& data) {
+  auto message =
+      connection->assembler.feed({reinterpret_cast<const char*>(data.data()), data.size()});
+  if (!message) {
+    connection->channel->close();
+    connections_.erase(connection);
+    return;
+  }
+  if (*message) answer(connection, **message);
+}
+
+void ControlServer::answer(const std::shared_ptr<Connection>& connection,
+                           const nlohmann::json& message) {
+  auto request = ipc::request_from_json(message);
+  if (!request) return send(connection, ipc::error_reply(request.error()));
+  handler_(*request, [connection](Result<nlohmann::json> result) {
+    send(connection, result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error()));
+  });
+}
+
+void ControlServer::send(const std::shared_ptr<Connection>& connection,
+                         const nlohmann::json& message) {
+  if (!connection->channel->is_open()) return;
+  for (const std::string& packet : ipc::to_packets(message)) {
+    if (connection->channel->send(Bytes(packet.begin(), packet.end()))) continue;
+    return connection->channel->close();
+  }
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,113 @@
+#include "manager/control/status_report.h"
+
+#include <unistd.h>
+
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+ipc::StatusResult StatusReport::make() const {
+  const zone::StoreView current = parts_.services.committer->current();
+  ipc::StatusResult result;
+  result.version = PANDO_VERSION;
+  result.pid = static_cast<std::uint32_t>(::getpid());
+  result.started = started_;
+  result.configuration = parts_.configuration.path;
+  result.configured = parts_.configuration.read_at;
+  result.zone_lists = parts_.lists.state_text();
+  result.problem = parts_.lists.problem();
+  result.zones = current.zone_count();
+  result.zones_loaded = parts_.zones.loads->loaded();
+  result.store_version = current.version();
+  add_workers(result);
+  add_store(result);
+  add_image(result);
+  add_counters(result);
+  return result;
+}
+
+void StatusReport::add_workers(ipc::StatusResult& result) const {
+  const config::Settings& settings = parts_.configuration.runtime->settings;
+  const bool external = settings.server.workers.mode == config::Workers::Mode::kExternal;
+  result.worker_mode = external ? "external" : "managed";
+  result.workers_wanted = external ? 0 : wanted_workers(settings);
+  for (const WorkerStatus& worker : parts_.workers.status())
+    if (worker.state == WorkerStatus::State::kServing) ++result.workers_running;
+}
+
+void StatusReport::add_store(ipc::StatusResult& result) const {
+  const shm::StoreStats stats = parts_.data.store->stats();
+  result.store = {{"memory", stats.memory_bytes},
+                  {"live", stats.live_bytes},
+                  {"history", parts_.services.committer->current().history_bytes()},
+                  {"limit", stats.limit_bytes},
+                  {"chunks_in_use", stats.chunks_in_use},
+                  {"chunks_peak", stats.peak_chunks},
+                  {"chunks_waiting", stats.waiting_chunks},
+                  {"chunks_free", stats.free_chunks},
+                  {"huge_pages", stats.huge_pages}};
+  result.journal = {{"position", parts_.data.journal->last_position()},
+                    {"bytes", parts_.data.journal->total_bytes()},
+                    {"snapshots", parts_.services.journal_upkeep->snapshots()}};
+}
+
+void StatusReport::add_image(ipc::StatusResult& result) const {
+  const Checkpointer* checkpointer = parts_.services.checkpointer.get();
+  const ImageCopying* copying = parts_.services.copying_image.get();
+  if (checkpointer != nullptr) {
+    const Checkpointer::Counters& image = checkpointer->counters();
+    result.image = {{"version", checkpointer->version()},
+                    {"position", checkpointer->position()},
+                    {"written_at", checkpointer->written_at()},
+                    {"checkpoints", image.checkpoints},
+                    {"checkpoints_failed", image.failed},
+                    {"bytes_written", image.bytes},
+                    {"last_bytes", image.last_bytes},
+                    {"last_ms", image.last_ms},
+                    {"longest_capture_us", image.longest_capture_us},
+                    {"chunks_held", checkpointer->held_chunks()},
+                    {"bytes_to_copy", copying != nullptr ? copying->bytes_left() : 0}};
+  }
+  // Once a new image is written, the quarantined one is only listed.
+  const QuarantinedImage& quarantined = parts_.data.quarantined;
+  if (checkpointer == nullptr || checkpointer->version() == 0)
+    result.image_refused = quarantined.text();
+  if (checkpointer == nullptr || checkpointer->has_refused())
+    result.image_kept = quarantined.kept();
+}
+
+void StatusReport::add_counters(ipc::StatusResult& result) const {
+  const StoreServices& services = parts_.services;
+  const ZoneServices& zones = parts_.zones;
+  const Committer::Counters commits = services.committer->counters();
+  const UpdateService::Counters& updates = zones.updates->counters();
+  const Refresher::Counters transfers = zones.refresher->counters();
+  const Notifier::Counters notifies = zones.notifier->counters();
+  const ZoneExports::Counters exports = zones.exports->counters();
+  result.counters = {{"versions", commits.versions},
+                     {"store_bytes", commits.store_bytes},
+                     {"updates", updates.updates},
+                     {"updates_accepted", updates.accepted},
+                     {"updates_failed", updates.failed},
+                     {"updates_forwarded", zones.forwarder->counters().forwarded},
+                     {"updates_not_forwarded", zones.forwarder->counters().failed},
+                     {"updates_repeated", updates.repeated},
+                     {"notifies", updates.notifies},
+                     {"transfers_in", transfers.transfers},
+                     {"transfers_in_ixfr", transfers.differences},
+                     {"transfers_in_failed", transfers.failures},
+                     {"transfers_in_fallbacks", transfers.fallbacks},
+                     {"notifies_sent", notifies.sent},
+                     {"notifies_answered", notifies.answered},
+                     {"notifies_failed", notifies.failed},
+                     {"exports", exports.exports},
+                     {"exports_failed", exports.failures},
+                     {"signed_queries", updates.signed_queries},
+                     {"bad_signatures", updates.bad_signatures},
+                     {"upkeep_walks", services.upkeep->counters().walks},
+                     {"large_changes", services.changes->counters().beside},
+                     {"large_changes_again", services.changes->counters().again},
+                     {"log_lines_dropped", log::dropped()}};
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "ipc/control_results.h"
+#include "manager/start/server_parts.h"
+#include "manager/start/startup.h"
+#include "manager/start/zone_lists.h"
+#include "manager/workers/worker_pool.h"
+
+namespace pando::manager {
+
+/// The answer to `status`: figures and counters of all parts.
+class StatusReport {
+ public:
+  /// The parts that the report reads. All outlive it.
+  struct Parts {
+    const CurrentConfiguration& configuration;
+    const OpenedData& data;
+    const StoreServices& services;
+    const ZoneServices& zones;
+    const ZoneLists& lists;
+    const WorkerPool& workers;
+  };
+
+  /// `started`: start of the process, in seconds since 1970.
+  StatusReport(Parts parts, std::uint64_t started) : parts_(parts), started_(started) {}
+
+  [[nodiscard]] ipc::StatusResult make() const;
+
+ private:
+  void add_workers(ipc::StatusResult& result) const;
+  void add_store(ipc::StatusResult& result) const;
+  void add_image(ipc::StatusResult& result) const;
+  void add_counters(ipc::StatusResult& result) const;
+
+  Parts parts_;
+  std::uint64_t started_;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,129 @@
+#include "manager/control/store_control.h"
+
+#include <asio/post.hpp>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "ipc/control_results.h"
+#include "manager/checkpoint/placed_dump.h"
+#include "manager/checkpoint/store_copy.h"
+#include "manager/checkpoint/store_dump.h"
+#include "manager/journal/journal_identity.h"
+#include "manager/control/store_audit.h"
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+StoreControl::StoreControl(asio::io_context& io, asio::thread_pool& pool, Parts parts,
+                           std::function<void()> handed_over)
+    : io_(io), pool_(pool), parts_(parts), handed_over_(std::move(handed_over)) {}
+
+void StoreControl::add_to(CommandTable& table) {
+  using Request = ipc::ControlRequest;
+  table.add(ipc::verb::kStoreAudit,
+            [this](const Request& request, const Reply& reply) { audit(request, reply); });
+  table.add(ipc::verb::kStoreCheckpoint,
+            [this](const Request&, const Reply& reply) { write_checkpoint(reply); });
+  table.add(ipc::verb::kStoreCopy,
+            [this](const Request& request, const Reply& reply) { copy_to(request.to, reply); });
+  table.add(ipc::verb::kStoreDump,
+            [this](const Request& request, const Reply& reply) { dump_to(request.to, reply); });
+  table.add(ipc::verb::kHandOver, [this](const Request&, const Reply& reply) { hand_over(reply); });
+}
+
+void StoreControl::join() {
+  if (writers_) writers_->pool().join();
+}
+
+/// The writers sleep most of the time, and each would keep a thread of the pool from loading.
+asio::thread_pool& StoreControl::writers() {
+  constexpr std::size_t kCopyAndDump = 2;
+  if (!writers_) writers_.emplace(kCopyAndDump);
+  return writers_->pool();
+}
+
+void StoreControl::audit(const ipc::ControlRequest& request, const Reply& reply) {
+  std::optional<dns::Name> zone;
+  if (!request.name.empty()) {
+    auto name = dns::Name::from_text(request.name);
+    if (!name) return reply(pass(name));
+    zone = *name;
+  }
+  audit_store(*parts_.data.store, *parts_.data.slots, io_, pool_, zone,
+              [reply](Result<ipc::StoreAudit> result) {
+                reply(result ? Result<json>(ipc::to_json(*result))
+                             : Result<json>(tl::unexpected<Error>(result.error())));
+              });
+}
+
+void StoreControl::write_checkpoint(const Reply& reply) {
+  Checkpointer* checkpointer = parts_.services.checkpointer.get();
+  const std::string& refused = parts_.data.quarantined.text();
+  if (checkpointer == nullptr && !refused.empty())
+    return reply(fail(Errc::kUnsupported, "no image is written: {}", refused));
+  if (checkpointer == nullptr)
+    return reply(fail(Errc::kUnsupported, "store.image is not configured"));
+  checkpointer->write_now([reply](const Status& status) { reply(empty_result(status)); });
+}
+
+void StoreControl::copy_to(const std::string& path, const Reply& reply) {
+  if (!path.starts_with('/'))
+    return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
+  const config::StoreSettings& store = parts_.configuration.runtime->settings.store;
+  auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path});
+  if (!fine) return reply(pass(fine));
+  if (auto whole = parts_.services.check_whole(); !whole) return reply(pass(whole));
+  if (std::exchange(copying_, true))
+    return reply(fail(Errc::kExists, "another copy is being written"));
+  if (parts_.services.checkpointer) parts_.services.checkpointer->doubt();
+  OpenedData& data = parts_.data;
+  copy_store(*data.store, *data.slots, *data.journal, io_, writers(), native_files(),
+             {path, ending_}, [this, reply](const Status& status) {
+               copying_ = false;
+               reply(empty_result(status));
+             });
+}
+
+void StoreControl::dump_to(const std::string& path, const Reply& reply) {
+  if (!path.starts_with('/'))
+    return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
+  const config::StoreSettings& store = parts_.configuration.runtime->settings.store;
+  auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path},
+                                zone::looks_like_dump);
+  if (!fine) return reply(pass(fine));
+  write_dump(path, reply);
+}
+
+void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
+  if (!parts_.zones.loads->settled())
+    return done(fail(Errc::kExists, "the zones are still being loaded"));
+  if (auto whole = parts_.services.check_whole(); !whole) return done(pass(whole));
+  if (std::exchange(dumping_, true))
+    return done(fail(Errc::kExists, "another dump is being written"));
+  OpenedData& data = parts_.data;
+  const std::string& journal = parts_.configuration.runtime->settings.store.journal;
+  auto owner = journal_identity(native_files(), journal);
+  if (!owner) return done(pass(owner));
+  DumpRequest request{path, *owner, make_history(*data.journal), ending_};
+  dump_store(*data.store, *data.slots, *data.journal, io_, writers(), native_files(),
+             std::move(request), [this, done](const Result<WrittenDump>& written) {
+               dumping_ = false;
+               if (!written) return done(tl::unexpected<Error>(written.error()));
+               done(ipc::to_json(ipc::DumpResult{written->counts.zones, written->counts.records,
+                                                 written->counts.differences, written->bytes,
+                                                 written->position}));
+             });
+}
+
+/// A dump beside the journal is all that the next manager needs; later updates are in the journal.
+void StoreControl::hand_over(const Reply& reply) {
+  write_dump(PlacedDump::path_in(parts_.configuration.runtime->settings.store.journal),
+             [this, reply](Result<json> written) {
+               const bool done = written.has_value();
+               reply(std::move(written));
+               if (done) asio::post(io_, handed_over_);
+             });
+}
+
+}  // namespace pando::manager

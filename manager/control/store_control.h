@@ -1,0 +1,61 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "manager/control/command_table.h"
+#include "manager/start/server_parts.h"
+#include "manager/start/startup.h"
+#include "manager/support/background_threads.h"
+
+namespace pando::manager {
+
+/// The commands on the whole store: audit, checkpoint, copy, dump and hand-over.
+class StoreControl {
+ public:
+  /// The parts that the commands use. All outlive the object.
+  struct Parts {
+    const CurrentConfiguration& configuration;
+    OpenedData& data;
+    StoreServices& services;
+    const ZoneServices& zones;
+  };
+
+  /// `handed_over`: the dump for the next manager is there and its reply sent; workers can be left.
+  StoreControl(asio::io_context& io, asio::thread_pool& pool, Parts parts,
+               std::function<void()> handed_over);
+
+  void add_to(CommandTable& table);
+  /// The process ends: a copy or dump under way is given up.
+  void stop() { *ending_ = true; }
+  /// Waits for the threads that write copies and dumps.
+  void join();
+
+ private:
+  using Reply = CommandTable::Reply;
+  using DumpDone = std::function<void(Result<nlohmann::json>)>;
+  void audit(const ipc::ControlRequest& request, const Reply& reply);
+  void write_checkpoint(const Reply& reply);
+  void copy_to(const std::string& path, const Reply& reply);
+  void dump_to(const std::string& path, const Reply& reply);
+  void write_dump(const std::string& path, const DumpDone& done);
+  void hand_over(const Reply& reply);
+  asio::thread_pool& writers();
+
+  asio::io_context& io_;
+  asio::thread_pool& pool_;
+  Parts parts_;
+  std::function<void()> handed_over_;
+  std::optional<BackgroundThreads> writers_;  // of copies and dumps, once one was asked for
+  std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
+  bool copying_ = false;
+  bool dumping_ = false;
+};
+
+}  // namespace pando::manager

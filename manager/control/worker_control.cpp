@@ -1,0 +1,84 @@
+#include "manager/control/worker_control.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ipc/counters.h"
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+namespace {
+
+/// Memory of a process's page tables; 0: not known, as the process may just have ended.
+std::uint64_t page_table_bytes(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string word; pid > 0 && status >> word;)
+    if (std::uint64_t kib = 0; word == "VmPTE:" && status >> kib) return kib << 10;
+  return 0;
+}
+
+}  // namespace
+
+void WorkerControl::add_to(CommandTable& table) {
+  table.add_query(ipc::verb::kWorkerList, [this](const ipc::ControlRequest&) { return list(); });
+  for (const std::string_view verb : {ipc::verb::kWorkerAdd, ipc::verb::kWorkerRemove})
+    table.add_query(verb, [this](const ipc::ControlRequest& request) { return change(request); });
+}
+
+bool WorkerControl::is_external() const {
+  return configuration_.runtime->settings.server.workers.mode == config::Workers::Mode::kExternal;
+}
+
+ipc::WorkerRow WorkerControl::make_row(const WorkerStatus& worker) const {
+  ipc::WorkerRow row;
+  row.slot = worker.slot;
+  row.pid = static_cast<std::uint32_t>(std::max(worker.pid, 0));
+  row.state = to_text(worker.state);
+  row.restarts = worker.restarts;
+  row.page_tables = page_table_bytes(worker.pid);
+  if (const shm::SlotPage* page = slots_.page(worker.slot)) {
+    if (worker.pid > 0) row.started = page->started;
+    for (const shm::Lease& lease : page->leases) row.leases += lease.epoch.load() != 0 ? 1 : 0;
+    for (std::size_t i = 0; i < ipc::kCounterNames.size(); ++i)
+      row.counters[std::string(ipc::kCounterNames[i])] =
+          page->counters[i].load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < ipc::kLatencies; ++i)
+      row.counters["batches_below_us_" + std::to_string(std::uint64_t{1} << i)] =
+          page->counters[ipc::kLatencyBase + i].load(std::memory_order_relaxed);
+  }
+  return row;
+}
+
+Result<json> WorkerControl::list() const {
+  ipc::WorkerListResult result;
+  result.mode = is_external() ? "external" : "managed";
+  for (const WorkerStatus& worker : workers_.status()) result.workers.push_back(make_row(worker));
+  return ipc::to_json(result);
+}
+
+Result<json> WorkerControl::change(const ipc::ControlRequest& request) {
+  if (is_external()) return fail(Errc::kUnsupported, "workers are external");
+  for (std::uint32_t i = 0; i < request.count; ++i) {
+    if (request.verb == ipc::verb::kWorkerRemove) {
+      if (auto removed = remove_last(); !removed) return pass(removed);
+    } else if (auto added = workers_.add(); !added) {
+      return pass(added);
+    }
+  }
+  return list();
+}
+
+/// Drains the worker of the highest slot that is not draining yet.
+Status WorkerControl::remove_last() {
+  std::optional<std::uint32_t> highest;
+  for (const WorkerStatus& worker : workers_.status())
+    if (worker.state != WorkerStatus::State::kDraining) highest = worker.slot;
+  if (!highest) return fail(Errc::kNotFound, "no worker left");
+  return workers_.remove(*highest);
+}
+
+}  // namespace pando::manager

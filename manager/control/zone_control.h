@@ -1,0 +1,37 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "manager/control/command_table.h"
+#include "manager/start/server_parts.h"
+#include "manager/start/startup.h"
+
+namespace pando::manager {
+
+/// The commands that change or export one zone: export, rollback, snapshots.
+class ZoneControl {
+ public:
+  /// The parts that the commands use. All outlive the object.
+  struct Parts {
+    const CurrentConfiguration& configuration;
+    OpenedData& data;
+    StoreServices& services;
+    ZoneServices& zones;
+  };
+
+  explicit ZoneControl(Parts parts) : parts_(parts) {}
+
+  void add_to(CommandTable& table);
+
+ private:
+  using Reply = CommandTable::Reply;
+  void export_zone(const ipc::ControlRequest& request, const Reply& reply);
+  void roll_back(const ipc::ControlRequest& request, const Reply& reply);
+  void take_snapshot(const ipc::ControlRequest& request, const Reply& reply);
+  void delete_snapshot(const ipc::ControlRequest& request, const Reply& reply);
+  [[nodiscard]] Result<nlohmann::json> list_snapshots(const ipc::ControlRequest& request) const;
+
+  Parts parts_;
+};
+
+}  // namespace pando::manager

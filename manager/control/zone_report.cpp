@@ -1,0 +1,134 @@
+#include "manager/control/zone_report.h"
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "shm/side_table.h"
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+namespace {
+
+/// A list's row has only the beginning of a problem, as each of a page's thousand zones may have
+/// one.
+constexpr std::size_t kMostProblemBytes = 200;
+
+/// Expiry of a secondary, in seconds since 1970; 0: the zone has none.
+std::uint64_t expiry(const shm::Store::SideEntry* side) {
+  return side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool ZoneReport::is_secondary_zone(const zone::ZoneView& zone) const {
+  const config::ZoneTable& zones = parts_.configuration.runtime->settings.zones;
+  const auto index = zones.find(zone.apex());
+  // Until the zone lists are read, the store alone knows.
+  return index ? zones[*index].options->is_secondary() : is_secondary(zone);
+}
+
+/// The fields that both answers have.
+ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
+  const ZoneServices& zones = parts_.zones;
+  ipc::ZoneRow row;
+  row.name = to_text(zone.apex());
+  const bool secondary = is_secondary_zone(zone);
+  row.kind = secondary ? "secondary" : "primary";
+  const std::uint64_t expires = expiry(shm::known_side(parts_.store.window(), zone.side_index()));
+  const bool expired = expires != 0 && expires <= static_cast<std::uint64_t>(std::time(nullptr));
+  if (!zone.loaded())
+    row.state = !zones.loader->idle() && !zones.loads->has_problem(zone) ? "loading" : "not-loaded";
+  else
+    row.state = expired ? "expired" : "ok";
+  row.serial = zone.loaded() ? zone.serial().value : 0;
+  row.records = zone.record_count();
+  row.problem = problem_of(zone, secondary);
+  return row;
+}
+
+ipc::ZoneRow ZoneReport::short_row(const zone::ZoneView& zone) const {
+  ipc::ZoneRow result = row(zone);
+  if (result.problem.size() > kMostProblemBytes)
+    result.problem.replace(kMostProblemBytes, std::string::npos, "...");
+  return result;
+}
+
+ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
+  ipc::ZoneRow result = row(zone);
+  if (const auto load = parts_.zones.loader->progress(zone.apex())) {
+    const Progress::Seen seen = load->seen();
+    result.load_phase = to_text(seen.phase);
+    result.load_done = seen.done;
+    result.load_total = seen.total;
+  }
+  result.names = zone.name_count();
+  result.history = zone.history_bytes();
+  add_settings(zone, result);
+  result.notified = parts_.zones.notifier->status(dns::Name(zone.apex()));
+  const shm::Store::SideEntry* side = shm::known_side(parts_.store.window(), zone.side_index());
+  result.expires_at = expiry(side);
+  if (side != nullptr) {
+    result.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
+    result.last_ok = side->last_ok.load(std::memory_order_relaxed);
+  }
+  const auto refresh = is_secondary_zone(zone)
+                           ? parts_.zones.refresher->status(dns::Name(zone.apex()))
+                           : std::nullopt;
+  if (refresh) result.refresh_at = refresh->next_refresh;
+  return result;
+}
+
+/// The file and the primaries that the configuration names.
+void ZoneReport::add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) const {
+  const config::Settings& settings = parts_.configuration.runtime->settings;
+  const auto index = settings.zones.find(zone.apex());
+  if (!index) return;
+  row.file = settings.zones.path(*index);
+  const config::ZoneOptions& options = *settings.zones[*index].options;
+  if (!options.is_secondary()) return;
+  for (const std::string& name : options.primaries)
+    if (const config::Remote* remote = settings.find_remote(name))
+      for (const Endpoint& address : remote->address)
+        row.primaries.push_back(pando::to_text(address));
+}
+
+/// The problem of the zone's primaries, its file or its export. A zone with a problem may be served
+/// all the same.
+std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) const {
+  std::string text;
+  if (secondary) text = parts_.zones.refresher->problem(dns::Name(zone.apex()));
+  if (text.empty()) text = parts_.zones.loads->problem(zone);
+  if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
+  return text;
+}
+
+Result<json> ZoneReport::list(const ipc::ControlRequest& request) const {
+  ipc::ZoneListResult result;
+  const zone::StoreView current = parts_.services.committer->current();
+  zone::ZoneWalk walk(current);
+  if (!request.after.empty()) {
+    auto after = dns::Name::from_text(request.after);
+    if (!after) return pass(after);
+    walk.seek_after(*after);
+  }
+  while (const zone::ZoneView zone = walk.next()) {
+    if (result.zones.size() >= request.limit) {
+      result.next = result.zones.back().name;
+      break;
+    }
+    result.zones.push_back(short_row(zone));
+  }
+  return ipc::to_json(result);
+}
+
+Result<json> ZoneReport::status(const ipc::ControlRequest& request) const {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return pass(name);
+  const zone::ZoneView zone = parts_.services.committer->current().zone_at(*name);
+  if (!zone) return fail(Errc::kNotFound, "no zone {}", to_text(*name));
+  return ipc::to_json(full_row(zone));
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "ipc/control.h"
+#include "ipc/control_results.h"
+#include "manager/start/server_parts.h"
+#include "shm/store.h"
+
+namespace pando::manager {
+
+/// The answers to `zone-list` and `zone-status`.
+class ZoneReport {
+ public:
+  /// The parts that the report reads. All outlive it.
+  struct Parts {
+    const CurrentConfiguration& configuration;
+    const shm::Store& store;
+    const StoreServices& services;
+    const ZoneServices& zones;
+  };
+
+  explicit ZoneReport(Parts parts) : parts_(parts) {}
+
+  /// One page of zones behind `request.after`.
+  [[nodiscard]] Result<nlohmann::json> list(const ipc::ControlRequest& request) const;
+  [[nodiscard]] Result<nlohmann::json> status(const ipc::ControlRequest& request) const;
+
+ private:
+  [[nodiscard]] ipc::ZoneRow short_row(const zone::ZoneView& zone) const;
+  [[nodiscard]] ipc::ZoneRow full_row(const zone::ZoneView& zone) const;
+  [[nodiscard]] ipc::ZoneRow row(const zone::ZoneView& zone) const;
+  [[nodiscard]] bool is_secondary_zone(const zone::ZoneView& zone) const;
+  void add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
+  [[nodiscard]] std::string problem_of(const zone::ZoneView& zone, bool secondary) const;
+
+  Parts parts_;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <functional>
+#include <memory>
+
+#include "ipc/control_results.h"
+#include "manager/commit/zone_table_sync.h"
+#include "manager/start/server_parts.h"
+#include "manager/start/startup.h"
+#include "manager/start/zone_lists.h"
+#include "manager/workers/listeners.h"
+#include "manager/workers/worker_pool.h"
+
+namespace pando::manager {
+
+/// Reads the configuration again and brings store, parts and workers in line with it, one reload
+/// at a time.
+///
+/// All methods on the commit thread.
+class Reloader {
+ public:
+  using Done = std::function<void(Result<ipc::ReloadResult>)>;
+  /// The parts that a reload changes. All outlive the reloader.
+  struct Parts {
+    CurrentConfiguration& configuration;
+    OpenedData& data;
+    StoreServices& services;
+    ZoneServices& zones;
+    ZoneLists& lists;
+    Listeners& listeners;
+    WorkerPool& workers;
+  };
+
+  Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts);
+
+  /// Reloads for a command; kExists while another reload, or the end of the process, is under way.
+  void reload(Done done);
+  /// Reloads for SIGHUP. Nobody waits for an answer to a signal, so the signal is never refused:
+  /// one more reload serves all signals that come while a reload is under way.
+  void reload_or_put_off();
+
+  /// The store's list of zones was compared with the configuration, or cannot be. A reload that
+  /// came earlier has waited for this: two comparisons at once would give zones the same places in
+  /// the store's side table.
+  void allow();
+  [[nodiscard]] bool is_allowed() const noexcept { return allowed_; }
+  /// A reload waits for allow().
+  [[nodiscard]] bool has_waiting() const noexcept { return waiting_ != nullptr; }
+
+  /// The process is to end: no reload begins any more.
+  void stop() noexcept { stopping_ = true; }
+  /// The process ends: a reload that waits for allow() gets its answer.
+  void give_up();
+
+ private:
+  struct Reload;
+  using ReloadPtr = std::shared_ptr<Reload>;
+  void start(const ReloadPtr& reload);
+  void read(const ReloadPtr& reload);
+  void release_secondaries(const ReloadPtr& reload);
+  void sync_zones(const ReloadPtr& reload);
+  void keep_old(const ReloadPtr& reload, const Status& status);
+  void take_new(const ReloadPtr& reload, const Status& status, const ZoneTableSync::Counts& counts);
+  void configure_parts();
+  void configure_workers(Reload& reload);
+  void load_files(const ReloadPtr& reload);
+  void end(const ReloadPtr& reload, const Status& status);
+  void tell(const Reload& reload, const Status& status);
+  void note_configuration(std::uint64_t fingerprint);
+
+  asio::io_context& io_;
+  asio::thread_pool& pool_;
+  Parts parts_;
+  bool allowed_ = false;
+  bool under_way_ = false;
+  bool again_ = false;  // a SIGHUP came meanwhile
+  ReloadPtr waiting_;   // for allow()
+  bool stopping_ = false;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,229 @@
+#include "manager/start/startup.h"
+
+#include <utility>
+
+#include "ipc/log.h"
+#include "manager/checkpoint/image_replay.h"
+#include "manager/journal/journal_beginning.h"
+#include "manager/journal/journal_identity.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// The store and the journal go together. With another journal, updates that only this store has
+/// would be gone at the next host restart, and the journal's own updates would never come back.
+Status name_owner(shm::StoreOptions& options, const std::string& journal) {
+  auto identity = journal_identity(native_files(), journal);
+  if (!identity) return pass(identity);
+  options.owner = *identity;
+  options.foreign = fmt::format(
+      "this store.path belongs to the journal in another folder, not to store.journal {}; choose "
+      "another path or remove it",
+      journal);
+  return {};
+}
+
+/// False: the store was new, and the process ended before the store had the list of zones.
+bool knows_zones(const shm::Store& store) {
+  const shm::VersionInfo version = store.current();
+  return !zone::StoreView(store.window(), version.root, version.number)
+              .server_settings_bytes()
+              .empty();
+}
+
+}  // namespace
+
+Startup::Startup(const Host& host, CurrentConfiguration& configuration, UnreadLists& lists)
+    : host_(host), configuration_(configuration), lists_(lists) {}
+
+Result<std::unique_ptr<OpenedData>> Startup::open() {
+  const RuntimePtr known = configuration_.runtime;  // read_lists_first() replaces it
+  const config::Settings& settings = known->settings;
+  shm::StoreOptions options;
+  options.path = settings.store.path;
+  options.size_limit = settings.store.size_limit;
+  options.layout = zone::layout_fingerprint();
+  if (host_.store_group) options.group = *host_.store_group;
+  if (auto opened = open_journal(settings, options); !opened) return pass(opened);
+  auto store = open_store_from_seeds(settings, options);
+  if (!store) return pass(store);
+  data_->store.emplace(std::move(store->store));
+  data_->zones_missing = store->from != OpenedStore::From::kLive || !knows_zones(*data_->store);
+  if (store->from != OpenedStore::From::kImage) data_->serves_first = !data_->zones_missing;
+  // The store is live without a whole list of zones, or the image was of no use.
+  if (!data_->serves_first)
+    if (auto read = read_lists_first(); !read) return pass(read);
+  end_dump(store->from);
+  data_->journal->skip_to(data_->store->current().journal_position);
+  if (auto opened = open_slots(settings, options); !opened) return pass(opened);
+  if (auto taken = take_store(*store); !taken) return pass(taken);
+  // Serving does not depend on the journal's beginning; a full disk is reported by other means.
+  if (auto begun = begin_journal(*data_->store, *data_->journal); !begun)
+    log::error("journal_not_begun", "reason", begun.error().text);
+  return std::move(data_);
+}
+
+Status Startup::open_journal(const config::Settings& settings, shm::StoreOptions& options) {
+  if (auto named = name_owner(options, settings.store.journal); !named) return named;
+  data_->image = make_image(settings.store, options);
+  auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
+  if (!journal) return pass(journal);
+  data_->journal.emplace(std::move(*journal));
+  return {};
+}
+
+Result<OpenedStore> Startup::open_store_from_seeds(const config::Settings& settings,
+                                                   const shm::StoreOptions& options) {
+  dump_ = find_dump(settings.store, options);
+  StoreSeeds seeds;
+  if (dump_) seeds.dump = [this](shm::Store& empty) { return load_dump_into(empty); };
+  // By then the image has given way to the dump, or cannot, and the operator meant the dump. Beside
+  // the first records of this journal the dump would be of no use any more.
+  seeds.without_dump = [this] { return dump_failed_; };
+  seeds.image = data_->image.get();
+  seeds.image_refused = [this](const Error& why) { data_->quarantined.refuse(why); };
+  // A later start would find a live store, and take the image for an image of that store.
+  seeds.begins_empty = [this] {
+    if (data_->image) data_->quarantined.lose(*data_->image);
+  };
+  seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
+  seeds.copy_first = settings.store.verify == config::Verify::kAlways;
+  seeds.not_live = [this] {
+    data_->serves_first = image_is_in_line() && !dump_;
+    return data_->serves_first ? Status() : read_lists_first();
+  };
+  // The last manager may be dying: its locks go one after the other.
+  return retry_while_held(kKilledProcessTimeout, [&] { return open_store(options, seeds); });
+}
+
+Status Startup::open_slots(const config::Settings& settings, const shm::StoreOptions& options) {
+  auto slots = shm::SlotTable::open(settings.server.run_directory + "/slots", settings.store.path,
+                                    options.layout);
+  if (!slots) return pass(slots);
+  data_->slots.emplace(std::move(*slots));
+  return {};
+}
+
+/// A store without the list of zones cannot be served, so all zones are known before it is.
+Status Startup::read_lists_first() {
+  if (!lists_) return {};
+  auto complete = with_lists(configuration_.runtime, std::exchange(lists_, nullptr));
+  lists_are_wrong_ = !complete;
+  if (!complete) return pass(complete);
+  configuration_.runtime = std::move(*complete);
+  return {};
+}
+
+std::unique_ptr<Image> Startup::make_image(const config::StoreSettings& settings,
+                                           const shm::StoreOptions& options) const {
+  if (settings.image.empty()) return nullptr;
+  const bool empty = !has_segments(native_files(), settings.journal);
+  return std::make_unique<Image>(
+      native_files(), Image::Options{settings.image, options.layout, options.owner, empty});
+}
+
+std::unique_ptr<PlacedDump> Startup::find_dump(const config::StoreSettings& settings,
+                                               const shm::StoreOptions& options) const {
+  auto found = PlacedDump::find(native_files(), settings.journal, options.owner);
+  if (found) return std::move(*found);
+  log::error("dump_not_used", "reason", found.error().text);
+  return nullptr;
+}
+
+/// Opens the image. True: the image's zones and rules are those of the configuration, as far as can
+/// be told without reading all of it. The fingerprint of the configuration's files decides, since
+/// an image from before the last reload may have other zones and rules.
+bool Startup::image_is_in_line() {
+  if (!data_->image) return false;
+  if (auto opened = data_->image->open(); !opened) {
+    if (opened.error().code != Errc::kNotFound) data_->quarantined.refuse(opened.error());
+    return false;
+  }
+  data_->quarantined.forgive();
+  const std::uint64_t configuration = data_->image->index()->configuration;
+  return configuration != 0 && configuration == configuration_.fingerprint;
+}
+
+/// A store from the image takes the journal's records behind the image. From then on the two belong
+/// together, and no copy of the image may be taken under another journal.
+Status Startup::bring_up(shm::Store& restored) {
+  auto done = replay_onto_image(restored, *data_->journal, native_files(),
+                                configuration_.runtime->limits, log_note);
+  if (!done) return pass(done);
+  return data_->image->take_over();
+}
+
+/// An image that lies beside a dump has nothing to do with the new store. No later start may take
+/// it for an image of that store.
+Status Startup::load_dump_into(shm::Store& empty) {
+  bool takes_over = false;
+  auto done = dump_->bring_up(
+      empty, *data_->journal, configuration_.runtime->limits, log_note, [this, &takes_over] {
+        takes_over = true;
+        return data_->image ? data_->quarantined.give_way(*data_->image, dump_->header())
+                            : Status();
+      });
+  if (!done && takes_over) dump_failed_ = done;
+  if (done && data_->image) data_->quarantined.keep(*data_->image);
+  return done;
+}
+
+/// Removes a dump whose data the store has now, or had before. An unusable dump stays.
+void Startup::end_dump(OpenedStore::From from) {
+  if (!dump_) return;
+  const bool served =
+      from == OpenedStore::From::kDump || (from == OpenedStore::From::kLive && dump_->is_own());
+  Status removed;
+  if (served) removed = dump_->remove();
+  if (!removed) log::error("dump_not_removed", "reason", removed.error().text);
+  if (from == OpenedStore::From::kLive && !served)
+    log::warning("dump_not_used", "file", dump_->path(), "reason", "there is a live store");
+  dump_.reset();
+}
+
+Status Startup::take_store(OpenedStore& opened) {
+  const OpenedStore::From from = opened.from;
+  data_->lent = std::move(opened.lent);
+  look_at_image(opened);
+  data_->store->set_slots(&*data_->slots);
+  if (data_->zones_missing) data_->store_was_lost = data_->journal->last_position() > 0;
+  // A live store without a list of zones has no zone's data either.
+  if (from == OpenedStore::From::kLive && !data_->zones_missing)
+    return replay_journal(*data_->store, *data_->journal, native_files(), log_note);
+  data_->restored = from == OpenedStore::From::kImage || from == OpenedStore::From::kDump;
+  return data_->restored ? Status() : publish_first_version();
+}
+
+/// A live store needs the image only for the chunks that the image's version holds.
+void Startup::look_at_image(const OpenedStore& opened) {
+  if (!data_->image) return;
+  Image& image = *data_->image;
+  QuarantinedImage& quarantined = data_->quarantined;
+  const bool live = opened.from == OpenedStore::From::kLive;
+  const bool from_image = opened.from == OpenedStore::From::kImage;
+  // An image of another lineage is nothing to go on with.
+  if (!live && !from_image) image.forget();
+  Status looked;
+  if (live) looked = image.look(data_->store->line());
+  // An earlier try of this start refused the image before the store was there: no reason any more.
+  if (live || from_image) quarantined.forgive();
+  if (!looked && looked.error().code != Errc::kNotFound) quarantined.refuse(looked.error());
+  quarantined.keep(image);
+  if (!quarantined.may_write()) return data_->image.reset();
+  if (!opened.has_image_version) return image.leave();
+  // The pin comes before anything is reused that the image refers to.
+  data_->image_pin = Checkpointer::pin(image, *data_->slots);
+}
+
+/// A store that began empty has applied nothing of the journal. Each zone is loaded together with
+/// its part of the journal, so the store's position is the journal's end from the start.
+Status Startup::publish_first_version() {
+  shm::Store& store = *data_->store;
+  auto version =
+      store.publish(store.begin(), store.current().root, data_->journal->last_position());
+  if (!version) return pass(version);
+  return {};
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,55 @@
+#include "manager/control/command_table.h"
+
+#include <gtest/gtest.h>
+
+namespace pando::manager {
+namespace {
+
+using nlohmann::json;
+using Request = ipc::ControlRequest;
+
+/// The one reply to a request with this verb.
+Result<json> run(const CommandTable& table, const std::string& verb) {
+  Result<json> answer = fail(Errc::kIo, "no reply");
+  int replies = 0;
+  table.run({.verb = verb}, [&](Result<json> result) {
+    answer = std::move(result);
+    ++replies;
+  });
+  EXPECT_EQ(replies, 1);
+  return answer;
+}
+
+TEST(CommandTable, RunsTheHandlerOfTheVerb) {
+  CommandTable table;
+  table.add("first", [](const Request&, const CommandTable::Reply& reply) { reply(json(1)); });
+  table.add_query("second", [](const Request& request) -> Result<json> { return request.verb; });
+  EXPECT_EQ(run(table, "first").value(), json(1));
+  EXPECT_EQ(run(table, "second").value(), json("second"));
+}
+
+TEST(CommandTable, RefusesAnUnknownVerb) {
+  const auto answer = run(CommandTable(), "dance");
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().code, Errc::kUnsupported);
+  EXPECT_EQ(answer.error().text, "unknown verb dance");
+}
+
+TEST(CommandTable, PassesTheErrorOfAQuery) {
+  CommandTable table;
+  table.add_query(
+      "zone", [](const Request&) -> Result<json> { return fail(Errc::kInvalid, "not a name"); });
+  const auto answer = run(table, "zone");
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().code, Errc::kInvalid);
+}
+
+TEST(CommandTable, MakesAnEmptyResultOfSuccess) {
+  EXPECT_EQ(empty_result({}).value(), json::object());
+  const auto failed = empty_result(fail(Errc::kIo, "no disk"));
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().text, "no disk");
+}
+
+}  // namespace
+}  // namespace pando::manager
