@@ -1,5 +1,7 @@
 #include "base/pause_point.h"
 
+#ifdef PANDO_CRASH_POINTS
+
 #include <time.h>
 #include <unistd.h>
 
@@ -12,11 +14,7 @@ namespace {
 constexpr timespec kLook{0, 1'000'000};
 }  // namespace
 
-#ifdef PANDO_CRASH_POINTS
 const char* const pause_armed_at = std::getenv("PANDO_PAUSE_AT");
-#else
-const char* const pause_armed_at = nullptr;
-#endif
 
 bool is_pause_point_armed(const char* name) noexcept {
   return pause_armed_at != nullptr && std::string_view(pause_armed_at) == name;
@@ -29,3 +27,5 @@ void pause_point_slow(const char* name) noexcept {
 }
 
 }  // namespace pando
+
+#endif

@@ -126,11 +126,18 @@ class NativeFiles final : public Files {
     DIR* const dir = ::opendir(directory.c_str());
     if (dir == nullptr) return fail_errno("opendir " + directory);
     std::vector<std::string> names;
+    // readdir() tells an error from the end of the directory by errno alone. A list cut short by an
+    // error would let recovery take existing files for missing ones.
+    errno = 0;
     while (const dirent* entry = ::readdir(dir)) {
       const std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(name);
+      errno = 0;
     }
+    const int failed = errno;
     ::closedir(dir);
+    errno = failed;
+    if (failed != 0) return fail_errno("readdir " + directory);
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -142,9 +149,12 @@ class NativeFiles final : public Files {
     if (!parent.empty() && parent != directory) {
       if (auto made = make_directory(parent.string()); !made) return made;
     }
-    if (::mkdir(directory.c_str(), 0750) != 0 && errno != EEXIST)
+    if (::mkdir(directory.c_str(), 0750) != 0) {
+      if (errno == EEXIST) return {};
       return fail_write("mkdir " + directory);
-    return {};
+    }
+    // Without this, a power cut can take the directory with all files that were synced in it.
+    return sync_directory(parent.empty() ? "." : parent.string());
   }
 };
 
