@@ -6,6 +6,8 @@
 
 namespace pando::manager {
 
+namespace {
+
 using dns::Nsec3Fields;
 using dns::RRType;
 using Node = ChangedZone::Node;
@@ -13,8 +15,6 @@ using RRset = ChangedZone::RRset;
 using RRsets = ChangedZone::RRsets;
 using Place = ChangedZone::Place;
 using Tree = ChangedZone::Tree;
-
-namespace {
 
 /// The owner name of a hash: the label of RFC 5155 §3.3, then the apex; nullopt if the name is too
 /// long.
