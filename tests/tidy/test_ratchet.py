@@ -40,7 +40,6 @@ MEMBERS_ABOVE = {
 }
 COMPLEXITY_ABOVE = {
     "manager/checkpoint/image.cpp Image::write_once": 21,
-    "manager/checkpoint/store_opening.cpp replay_journal": 21,
     "manager/server/server_control.cpp Server::zone_row": 22,
     "manager/zonefile/zone_loader.cpp ZoneLoader::put": 33,
     "zone/build/comparison.cpp Comparison::walk": 24,
