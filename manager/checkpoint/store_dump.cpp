@@ -56,8 +56,8 @@ std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::
                                      std::uint64_t position) {
   std::vector<zone::DumpNote> notes;
   if (!zone.loaded()) return notes;
-  const MergeBase state = served_file_state(history, zone, position);
-  const zone::ZoneFileInfo noted = noted_source(zone);
+  const MergeBase state = served_merge_base(history, zone, position);
+  const zone::ZoneFileInfo noted = merge_base_file(zone);
   if (!history.knows(zone.apex()) && state.overlay.known()) {
     if (noted.stamp != 0) notes.push_back(file_note(zone, noted));
     return notes;

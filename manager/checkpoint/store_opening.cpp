@@ -228,61 +228,80 @@ Status replay_source(shm::Store& store, const JournalRecord& record) {
   return version ? Status() : pass(version);
 }
 
+/// Applies the journal's records, one by one, to a live store that lacks them.
+class JournalReplay {
+ public:
+  JournalReplay(shm::Store& store, const NoteSink& note) : store_(store), note_(note) {}
+
+  Status take(JournalRecord&& record) {
+    last_ = record.position;
+    if (is_put_behind(gone_, record)) {
+      never_put_ = std::exchange(gone_, std::nullopt)->position;
+      return {};
+    }
+    if (auto removed = remove_gone(); !removed) return removed;
+    if (record.kind == RecordKind::kGone) {
+      gone_ = std::move(record);
+      return {};
+    }
+    return apply(record);
+  }
+
+  /// Called with the outcome of the walk over all records. Records that do not count are voided.
+  Status finish(Status walked, Journal& journal) {
+    if (walked) walked = remove_gone();
+    // Records that cannot be applied were never acknowledged, and must not come back behind later
+    // updates.
+    if (failed_at_ != 0) {
+      note_({true, fmt::format("journal records from {} on could not be applied: {}", failed_at_,
+                               walked.error().text)});
+      journal.abandon(failed_at_);
+      return {};
+    }
+    if (never_put_ != 0) journal.abandon(never_put_);
+    if (applied_ > 0) log::info("journal_replayed", "records", applied_);
+    if (!walked || never_put_ != 0 || last_ <= store_.current().journal_position) return walked;
+    // The store's position must cover all records, also those that changed nothing.
+    auto version = store_.publish(store_.begin(), store_.current().root, last_);
+    return version ? Status() : pass(version);
+  }
+
+ private:
+  Status remove_gone() {
+    const auto record = std::exchange(gone_, std::nullopt);
+    return record ? replay_removal(store_, *record) : Status();
+  }
+
+  Status apply(const JournalRecord& record) {
+    if (never_put_ == 0 && is_of_another_zone(store_, record)) never_put_ = record.position;
+    if (record.kind == RecordKind::kSource && never_put_ == 0) return replay_source(store_, record);
+    // Records of other kinds only compare zone and file; an edit may do no more either.
+    if (!changes_zone(record)) return {};
+    never_put_ = 0;
+    auto done = replay_record(store_, record, note_);
+    if (!done) failed_at_ = record.position;
+    if (!done) return pass(done);
+    applied_ += *done ? 1 : 0;
+    return {};
+  }
+
+  shm::Store& store_;
+  const NoteSink& note_;
+  std::optional<JournalRecord> gone_;  // a kGone, until the next record is known
+  std::uint64_t last_ = 0;             // position of the last record
+  std::uint64_t applied_ = 0;
+  std::uint64_t failed_at_ = 0;  // position of a record that could not be applied; 0 = none
+  std::uint64_t never_put_ = 0;  // from this position on a zone was to be put whole; 0 = none
+};
+
 }  // namespace
 
 Status replay_journal(shm::Store& store, Journal& journal, Files& files, const NoteSink& note) {
-  std::uint64_t replayed = 0;
-  std::uint64_t failed_at = 0;
-  std::uint64_t never_put = 0;
-  std::uint64_t last = 0;
-  std::optional<JournalRecord> gone;  // held back until the next record is known
-  const auto remove_gone = [&]() -> Status {
-    const auto record = std::exchange(gone, std::nullopt);
-    return record ? replay_removal(store, *record) : Status();
-  };
-  auto walked = for_each_record(
-      files, journal.files(), store.current().journal_position,
-      [&](JournalRecord&& record) -> Status {
-        last = record.position;
-        if (is_put_behind(gone, record)) {
-          never_put = std::exchange(gone, std::nullopt)->position;
-          return {};
-        }
-        if (auto removed = remove_gone(); !removed) return removed;
-        if (record.kind == RecordKind::kGone) {
-          gone = std::move(record);
-          return {};
-        }
-        if (never_put == 0 && is_of_another_zone(store, record)) never_put = record.position;
-        if (record.kind == RecordKind::kSource && never_put == 0)
-          return replay_source(store, record);
-        // Records of other kinds only compare zone and file; an edit may do no more either.
-        if (!changes_zone(record)) return {};
-        never_put = 0;
-        auto done = replay_record(store, record, note);
-        if (!done) {
-          failed_at = record.position;
-          return pass(done);
-        }
-        replayed += *done ? 1 : 0;
-        return {};
-      },
-      note);
-  if (walked) walked = remove_gone();
-  // Records that cannot be applied were never acknowledged, and must not come back behind later
-  // updates.
-  if (failed_at != 0) {
-    note({true, fmt::format("journal records from {} on could not be applied: {}", failed_at,
-                            walked.error().text)});
-    journal.abandon(failed_at);
-    return {};
-  }
-  if (never_put != 0) journal.abandon(never_put);
-  if (replayed > 0) log::info("journal_replayed", "records", replayed);
-  if (!walked || never_put != 0 || last <= store.current().journal_position) return walked;
-  // The store's position must cover all records, also those that changed nothing.
-  auto version = store.publish(store.begin(), store.current().root, last);
-  return version ? Status() : pass(version);
+  JournalReplay replay(store, note);
+  const auto take = [&](JournalRecord&& record) { return replay.take(std::move(record)); };
+  auto walked =
+      for_each_record(files, journal.files(), store.current().journal_position, take, note);
+  return replay.finish(std::move(walked), journal);
 }
 
 }  // namespace pando::manager

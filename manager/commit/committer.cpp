@@ -311,7 +311,7 @@ void Committer::note_difference(Stage& stage, const zone::Applied& applied, Reco
   const bool noted = (stage.source_noted ? *stage.source_noted : source_noted(name)) ||
                      (!stage.journal.empty() && stage.journal.back().zone == name);
   if (zone.source_mtime_ns() != 0 && !noted)
-    stage.journal.push_back(source_entry(name, applied.from, noted_source(zone)));
+    stage.journal.push_back(source_entry(name, applied.from, merge_base_file(zone)));
   stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
 }
 

@@ -182,7 +182,7 @@ Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
   std::uint64_t position = first;
   for (const JournalEntry& entry : group) {
     if (entry.payload.size() + dns::kMaxNameOctets + 8 > kMaxRecordBody)
-      return fail(Errc::kFull, "difference of {} bytes is above the journal's record limit",
+      return fail(Errc::kFull, "changeset of {} bytes is above the journal's record limit",
                   entry.payload.size());
     append_record(bytes,
                   {position++, first, entry.kind, entry.zone, entry.from, entry.to, entry.payload,

@@ -6,11 +6,13 @@ namespace pando::manager {
 
 namespace {
 
-constexpr std::uint64_t kFileMagic = 0x50414E444F4A4C31U;  // "PANDOJL1"
-constexpr std::uint32_t kRecordMagic = 0x504A5243U;        // "PJRC"
-constexpr std::size_t kEndsGroupAt = 25;                   // in the record header
-constexpr std::size_t kChecksumAt = 32;                    // in the record header
-constexpr std::size_t kHeaderChecksumAt = 56;              // in the segment header
+constexpr std::uint64_t kFileMagic = 0x50414E444F4A524EU;  // "PANDOJRN"
+/// "PANDOJ", the first bytes of journal files of all formats.
+constexpr std::uint64_t kFamilyMagic = kFileMagic >> 16;
+constexpr std::uint32_t kRecordMagic = 0x504A5243U;  // "PJRC"
+constexpr std::size_t kEndsGroupAt = 25;             // in the record header
+constexpr std::size_t kChecksumAt = 32;              // in the record header
+constexpr std::size_t kHeaderChecksumAt = 56;        // in the segment header
 
 void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value >> 32));
@@ -43,20 +45,18 @@ Bytes encode_segment_header(const SegmentHeader& header) {
 }
 
 Result<SegmentHeader> decode_segment_header(ByteView bytes) {
-  if (bytes.size() < kSegmentHeaderBytes || load_be64(bytes.data()) != kFileMagic)
+  if (bytes.size() < kSegmentHeaderBytes || load_be64(bytes.data()) >> 16 != kFamilyMagic)
     return fail(Errc::kCorrupt, "not a journal file");
   if (load_be64(bytes.data() + kHeaderChecksumAt) != XXH3_64bits(bytes.data(), kHeaderChecksumAt))
     return fail(Errc::kCorrupt, "journal file header has a wrong checksum");
-  if (const std::uint32_t version = load_be32(bytes.data() + 8);
-      version == 0 || version > kJournalVersion)
-    return fail(Errc::kLayout, "journal file of version {}, this build reads up to {}", version,
+  if (load_be64(bytes.data()) != kFileMagic || load_be32(bytes.data() + 8) != kJournalVersion)
+    return fail(Errc::kLayout, "its format is not the one that this build reads, version {}",
                 kJournalVersion);
   SegmentHeader header;
   header.kind = static_cast<FileKind>(bytes[12]);
   header.first = load_be64(bytes.data() + 16);
   header.void_from = load_be64(bytes.data() + 24);
   header.nonce = load_be64(bytes.data() + 32);
-  header.version = load_be32(bytes.data() + 8);
   return header;
 }
 

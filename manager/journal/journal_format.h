@@ -11,11 +11,7 @@
 /// The bytes of journal files; docs/formats/journal.md has the pictures and the reasons.
 namespace pando::manager {
 
-/// Version 1 had the kinds up to kFileEnd, version 2 those up to kSource, version 3 no ends of
-/// groups; all are read, too.
-inline constexpr std::uint32_t kJournalVersion = 4;
-/// From this version on a group without its end was never whole on the disk.
-inline constexpr std::uint32_t kVersionWithGroupEnds = 4;
+inline constexpr std::uint32_t kJournalVersion = 1;
 inline constexpr std::size_t kSegmentHeaderBytes = 64;
 inline constexpr std::size_t kRecordHeaderBytes = 40;
 /// Limit of one record's body. A whole zone is split into parts far below the limit. The changeset
@@ -31,7 +27,6 @@ struct SegmentHeader {
   std::uint64_t void_from =
       0;                    ///< earlier segments' records at [void_from, first) never took place
   std::uint64_t nonce = 0;  ///< seed of the records' checksums: a reused block never matches
-  std::uint32_t version = kJournalVersion;  ///< as read; the present version is written
 };
 
 enum class RecordKind : std::uint8_t {
@@ -62,6 +57,7 @@ struct JournalRecord {
 
 /// kSegmentHeaderBytes bytes.
 Bytes encode_segment_header(const SegmentHeader& header);
+/// kCorrupt: no journal file, or damaged; kLayout: an intact file of another format or version.
 Result<SegmentHeader> decode_segment_header(ByteView bytes);
 
 /// Appends one record, padded to 8 bytes.

@@ -4,7 +4,7 @@
 
 namespace pando::manager {
 
-void JournalHistory::note_record(const JournalRecord& record, Place place) {
+void JournalHistory::add_record(const JournalRecord& record, Place place) {
   ZonePlaces& places = zones_[dns::folded_key(record.zone)];
   switch (record.kind) {
     case RecordKind::kZonePart:
@@ -89,7 +89,7 @@ Status JournalHistory::read_file(Files& files, const std::string& path, std::uin
     const std::uint64_t position = (*record)->position;
     if (!snapshot) last_ = std::max(last_, position);
     if (snapshot || (position > folded_ && !is_void(journal, position)))
-      note_record(**record, {index, damages_, reader->last_offset()});
+      add_record(**record, {index, damages_, reader->last_offset()});
   }
   if (reader->damaged_places() != 0)
     note({true, fmt::format("journal file {}: {} damaged places, records lost", path,
@@ -132,7 +132,7 @@ bool JournalHistory::is_later(const JournalRecord& record, Place place, std::uin
   return !files_[place.file].snapshot && record.position > up_to;
 }
 
-Result<MergeBase> JournalHistory::file_state(dns::NameView zone, std::uint64_t up_to) const {
+Result<MergeBase> JournalHistory::merge_base(dns::NameView zone, std::uint64_t up_to) const {
   MergeBase state;
   std::uint32_t damages = 0;
   const auto lose_after = [&](std::uint32_t now) {

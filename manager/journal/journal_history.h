@@ -43,7 +43,7 @@ class JournalHistory {
                                       std::uint64_t up_to) const;
   /// The zone's merge base: all its records up to position `up_to`, folded. Where the journal is
   /// damaged the dynamic changes are unknown rather than wrong.
-  [[nodiscard]] Result<MergeBase> file_state(dns::NameView zone, std::uint64_t up_to) const;
+  [[nodiscard]] Result<MergeBase> merge_base(dns::NameView zone, std::uint64_t up_to) const;
   /// The zone's records in the journal snapshot.
   [[nodiscard]] Status for_each_base_record(
       dns::NameView zone, const std::function<Status(const zone::Record&)>& visit) const;
@@ -73,7 +73,7 @@ class JournalHistory {
   Status read_file(Files& files, const std::string& path, std::uint64_t bytes,
                    const JournalFiles& journal, const NoteSink& note);
   void damage(const NoteSink& note, const std::string& text);
-  void note_record(const JournalRecord& record, Place place);
+  void add_record(const JournalRecord& record, Place place);
   [[nodiscard]] Result<JournalRecord> read(Place place) const;
   [[nodiscard]] bool is_later(const JournalRecord& record, Place place, std::uint64_t up_to) const;
   Status add_deltas(const ZonePlaces& places, std::uint64_t up_to, Replay& replay) const;

@@ -8,7 +8,6 @@ namespace {
 constexpr std::uint8_t kLost = 1;  // unknown
 constexpr std::uint8_t kOwn = 2;   // MergeBase::own
 constexpr std::size_t kSourceBytes = 24;
-constexpr std::size_t kSourceBytesOnce = 16;  // without the hash
 constexpr std::size_t kStampedBytes = 28;
 
 DynamicChanges::Entries entries_of(const Steps& steps) {
@@ -101,11 +100,9 @@ Bytes encode_stamped(const zone::ZoneFileInfo& source) {
 }
 
 Result<zone::ZoneFileInfo> decode_source(ByteView bytes) {
-  if (bytes.size() < kSourceBytes && bytes.size() != kSourceBytesOnce)
-    return fail(Errc::kCorrupt, "stored file's identity is cut off");
+  if (bytes.size() < kSourceBytes) return fail(Errc::kCorrupt, "stored file's identity is cut off");
   return zone::ZoneFileInfo{static_cast<std::int64_t>(load_be64(bytes.data())),
-                            load_be64(bytes.data() + 8),
-                            bytes.size() < kSourceBytes ? 0 : load_be64(bytes.data() + 16),
+                            load_be64(bytes.data() + 8), load_be64(bytes.data() + 16),
                             bytes.size() < kStampedBytes ? 0 : load_be32(bytes.data() + 24)};
 }
 
@@ -115,7 +112,7 @@ bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexc
   return a.file_mtime_ns == b.file_mtime_ns;
 }
 
-zone::ZoneFileInfo noted_source(const zone::ZoneView& zone) {
+zone::ZoneFileInfo merge_base_file(const zone::ZoneView& zone) {
   return {zone.source_mtime_ns(), zone.source_bytes(), zone.source_hash(), zone.source_stamp()};
 }
 
@@ -139,8 +136,8 @@ JournalEntry transfer_entry(const zone::ZoneView& zone) {
           RecordKind::kTransfer};
 }
 
-JournalEntry primary_entry(const dns::Name& zone, dns::Serial serial, bool with_noted_file) {
-  return {zone, serial, serial, Bytes{with_noted_file ? std::uint8_t{1} : std::uint8_t{0}},
+JournalEntry primary_entry(const dns::Name& zone, dns::Serial serial, bool with_base_file) {
+  return {zone, serial, serial, Bytes{with_base_file ? std::uint8_t{1} : std::uint8_t{0}},
           RecordKind::kPrimary};
 }
 
@@ -158,7 +155,7 @@ bool MergeBase::is_merged(dns::Serial file, const zone::ZoneFileInfo& other) con
   return file_serial == file && (!source || same_source(*source, other));
 }
 
-bool MergeBase::is_noted(dns::Serial file, const zone::ZoneFileInfo& other) const noexcept {
+bool MergeBase::is_base_file(dns::Serial file, const zone::ZoneFileInfo& other) const noexcept {
   return source && same_source(*source, other) && (!file_serial || *file_serial == file);
 }
 
@@ -167,8 +164,8 @@ void MergeBase::lose() {
   if (own) own->lose();
 }
 
-void MergeBase::become_primary(bool with_noted_file) {
-  if (own && !with_noted_file) {
+void MergeBase::become_primary(bool with_base_file) {
+  if (own && !with_base_file) {
     overlay = std::move(*own);
     file_serial.reset();
     source.reset();
@@ -251,8 +248,7 @@ Status MergeBase::take(const JournalRecord& record) {
       become_primary(record.payload[0] != 0);
       return {};
     case RecordKind::kZoneEnd:
-      // A journal snapshot of version 1 holds the zone's records alone, so the merge base is
-      // unknown.
+      // The merge base is unknown until a kOverlay follows.
       settle({});
       file_serial.reset();
       overlay.lose();

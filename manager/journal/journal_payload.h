@@ -43,11 +43,12 @@ struct MergeBase {
   void lose();
   /// Whether `other`, with that serial, is the merge base's file. A file of another serial than the
   /// dynamic changes begin at does not count: changesets came in while the copy was written.
-  [[nodiscard]] bool is_noted(dns::Serial serial, const zone::ZoneFileInfo& other) const noexcept;
+  [[nodiscard]] bool is_base_file(dns::Serial serial,
+                                  const zone::ZoneFileInfo& other) const noexcept;
   /// A zone fed by transfers has a file of its own from here on. With the merge base's file the
   /// dynamic changes stay as they are. Another file replaces all data of the primary, and updates
   /// alone stay.
-  void become_primary(bool with_noted_file);
+  void become_primary(bool with_base_file);
   /// Whether the file with `serial` and `other` is the one that was merged last, as far as the
   /// journal can tell.
   [[nodiscard]] bool is_merged(dns::Serial serial, const zone::ZoneFileInfo& other) const noexcept;
@@ -66,7 +67,7 @@ Status decode_overlay(ByteView bytes, DynamicChanges& overlay);
 /// Payload of RecordKind::kSource.
 Bytes encode(const zone::ZoneFileInfo& source);
 /// The same with the file's stamp, for dumps. A journal has no use for the stamp, which is
-/// worthless on another disk. Earlier builds skip the stamp.
+/// worthless on another disk.
 Bytes encode_stamped(const zone::ZoneFileInfo& source);
 /// Decodes the payload of either.
 Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
@@ -74,7 +75,7 @@ Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
 [[nodiscard]] bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexcept;
 
 /// The file that a zone in the store was loaded from, merged with last, or written to.
-[[nodiscard]] zone::ZoneFileInfo noted_source(const zone::ZoneView& zone);
+[[nodiscard]] zone::ZoneFileInfo merge_base_file(const zone::ZoneView& zone);
 
 [[nodiscard]] bool is_secondary(const zone::ZoneView& zone);
 /// Whether a zone without records in a damaged journal may have had some.
@@ -86,7 +87,7 @@ Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
 [[nodiscard]] JournalEntry transfer_entry(const zone::ZoneView& zone);
 /// The record of MergeBase::become_primary(), for a zone that has serial `serial` now.
 [[nodiscard]] JournalEntry primary_entry(const dns::Name& zone, dns::Serial serial,
-                                         bool with_noted_file);
+                                         bool with_base_file);
 /// The record of the file merged last, for a zone that has serial `serial` now.
 [[nodiscard]] JournalEntry source_entry(const dns::Name& zone, dns::Serial serial,
                                         const zone::ZoneFileInfo& source);

@@ -29,6 +29,10 @@ Result<std::string> damaged_name(Files& disk, const std::string& file) {
               kMostDamaged, first);
 }
 
+/// For an intact file of another format. The file has data that another build can read, so nothing
+/// may be appended behind them.
+Status refused(const Error& why) { return fail(why.code, "journal file {}", why.text); }
+
 /// One look through the folder, file by file in the order of their names.
 class Recovery {
  public:
@@ -43,7 +47,7 @@ class Recovery {
  private:
   Status take_name(const std::string& name);
   Status take_segment(const std::string& name, std::uint64_t first);
-  void take_snapshot(const std::string& name, std::uint64_t position);
+  Status take_snapshot(const std::string& name, std::uint64_t position);
   Status put_aside(const std::string& file, std::uint64_t first);
   Status recover_tail(const std::string& file, const SegmentReader& reader);
   void remove_replaced(const std::string& file);
@@ -62,6 +66,7 @@ class Recovery {
 Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
   const std::string file = directory_ + "/" + name;
   auto reader = SegmentReader::open(disk_, file);
+  if (!reader && reader.error().code == Errc::kLayout) return refused(reader.error());
   if (!reader && reader.error().code != Errc::kCorrupt)
     return fail(reader.error().code, "journal file {}: {}", file, reader.error().text);
   if (!reader || reader->header().first != first) return put_aside(file, first);
@@ -72,12 +77,12 @@ Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
 /// Renames a damaged segment: the next segment may need the name, and an operator may want to
 /// examine the file.
 Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
-  auto kept = damaged_name(disk_, file);
-  if (!kept) return pass(kept);
-  if (auto renamed = disk_.rename(file, *kept); !renamed) return renamed;
+  auto name = damaged_name(disk_, file);
+  if (!name) return pass(name);
+  if (auto renamed = disk_.rename(file, *name); !renamed) return renamed;
   crash_point("journal-put-aside");
   note_({true,
-         fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *kept)});
+         fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *name)});
   files_.damaged = std::max(files_.damaged, first);
   return disk_.sync_directory(directory_);
 }
@@ -89,15 +94,21 @@ Status Recovery::take_name(const std::string& name) {
   if (const auto first = damaged_file_number(name))
     files_.damaged = std::max(files_.damaged, *first);
   else if (const auto position = journal_file_number(name, kSnapshotSuffix))
-    take_snapshot(name, *position);
+    return take_snapshot(name, *position);
   return {};
 }
 
-/// Names come in ascending order: a second snapshot is newer, the first was being removed.
-void Recovery::take_snapshot(const std::string& name, std::uint64_t position) {
-  const std::string older = std::exchange(files_.snapshot, directory_ + "/" + name);
+/// Names come in ascending order: a second snapshot is newer, the first was being removed. A
+/// snapshot of another format has data that only another build can read, so nothing may be put in
+/// its place. Damage is found by the snapshot's readers.
+Status Recovery::take_snapshot(const std::string& name, std::uint64_t position) {
+  const std::string file = directory_ + "/" + name;
+  const auto reader = SegmentReader::open(disk_, file);
+  if (!reader && reader.error().code == Errc::kLayout) return refused(reader.error());
+  const std::string older = std::exchange(files_.snapshot, file);
   files_.snapshot_position = position;
   if (!older.empty()) remove_replaced(older);
+  return {};
 }
 
 /// A process killed before the sync may have left the snapshot's name undurable. So the directory
@@ -135,15 +146,15 @@ Status Recovery::recover_tail(const std::string& file, const SegmentReader& read
     note_({false, fmt::format("journal file {}: torn tail cut off at byte {}", file,
                               reader.valid_bytes())});
   // The tail may prove that damaged records had been synced. Readers skip the tail each time.
-  const std::uint64_t kept =
+  const std::uint64_t length =
       reader.damaged_places() != 0 ? reader.file_bytes() : reader.valid_bytes();
   auto old = disk_.open(file, OpenMode::kRead);
   if (!old) return pass(old);
-  Bytes bytes(kept);
+  Bytes bytes(length);
   auto got = (*old)->read_at(0, bytes);
   if (!got) return pass(got);
   // The file may lack the last record's padding.
-  if (*got + kRecordPadding <= kept)
+  if (*got + kRecordPadding <= length)
     return fail(Errc::kIo, "journal file {}: cut off at byte {}", file, *got);
   tail_.found(file, std::move(bytes));
   crash_point("journal-recovering");
@@ -151,7 +162,7 @@ Status Recovery::recover_tail(const std::string& file, const SegmentReader& read
   if (!done && done.error().code == Errc::kFull) {
     // The space reserved for more records may be what the copy lacks.
     old = disk_.open(file, OpenMode::kWrite);
-    if (old && (*old)->truncate(kept)) done = tail_.secure();
+    if (old && (*old)->truncate(length)) done = tail_.secure();
   }
   if (!done) note_({true, done.error().text + "; updates are refused until it is"});
   crash_point("journal-recovered");
@@ -183,7 +194,7 @@ Status Recovery::recover_last_segment() {
   if (reader->damaged_places() != 0)
     note_({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                              reader->damaged_places())});
-  if (auto kept = recover_tail(segment.path, *reader); !kept) return kept;
+  if (auto recovered = recover_tail(segment.path, *reader); !recovered) return recovered;
   // Nothing more is written to the segment, but the next one may get the name of an empty one.
   files_.segments.back().bytes =
       reader->damaged_places() != 0 ? reader->file_bytes() : reader->valid_bytes();

@@ -68,7 +68,7 @@ class SnapshotWriter {
     // A zone that has just become a primary zone has no merge base in the store, but in the
     // journal.
     auto source = state.source;
-    if (zone.source_mtime_ns() != 0) source = noted_source(zone);
+    if (zone.source_mtime_ns() != 0) source = merge_base_file(zone);
     if (!put || !source) return put;
     return put_entry(source_entry(part.zone, zone.serial(), *source));
   }
@@ -143,7 +143,7 @@ Status keep_old_records(Files& files, const JournalFiles& sealed, const JournalH
   });
   if (!kept || !history.damaged()) return kept;
   for (const dns::Name& name : zones) {
-    auto state = history.file_state(name, UINT64_MAX);
+    auto state = history.merge_base(name, UINT64_MAX);
     if (!state || !state->serial) continue;
     if (auto put = writer.put_overlay(name, *state->serial, *state); !put) return put;
   }
@@ -152,10 +152,10 @@ Status keep_old_records(Files& files, const JournalFiles& sealed, const JournalH
 
 }  // namespace
 
-MergeBase served_file_state(const JournalHistory& history, const zone::ZoneView& zone,
+MergeBase served_merge_base(const JournalHistory& history, const zone::ZoneView& zone,
                             std::uint64_t position) {
   if (!history.knows(zone.apex()) && !may_have_updates(zone)) return {};
-  auto state = history.file_state(zone.apex(), position);
+  auto state = history.merge_base(zone.apex(), position);
   MergeBase known = state ? std::move(*state) : MergeBase{};
   if (!state || (known.serial && !(*known.serial == zone.serial()))) known.lose();
   return known;
@@ -183,7 +183,7 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
     const zone::ZoneView zone = version.zone_at(name);
     if (zone && !zone.loaded()) without_data.insert(name);
     if (!zone || !zone.loaded()) continue;
-    if (auto put = writer.put_zone(zone, served_file_state(*history, zone, position)); !put)
+    if (auto put = writer.put_zone(zone, served_merge_base(*history, zone, position)); !put)
       return pass(put);
   }
   if (!without_data.empty())

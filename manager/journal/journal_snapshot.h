@@ -21,7 +21,7 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
 
 /// The journal's merge base of a zone that is served at a version with `position`. When the records
 /// do not lead to the served serial, the dynamic changes are unknown.
-MergeBase served_file_state(const JournalHistory& history, const zone::ZoneView& zone,
+MergeBase served_merge_base(const JournalHistory& history, const zone::ZoneView& zone,
                             std::uint64_t position);
 
 }  // namespace pando::manager

@@ -114,8 +114,7 @@ Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
 /// Reads all records of the next group; none at the end, or when the group's end is torn. When
 /// damage hit the group's end instead, a later group proves that the group had been synced.
 Status SegmentReader::read_group() {
-  const bool has_ends =
-      header_.kind == FileKind::kSegment && header_.version >= kVersionWithGroupEnds;
+  const bool has_ends = header_.kind == FileKind::kSegment;
   for (;;) {
     if (!ahead_) {
       auto found = read_ahead();

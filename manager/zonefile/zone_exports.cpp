@@ -155,7 +155,7 @@ void ZoneExports::find_changed(const RuntimePtr& before) {
     auto keys = std::make_shared<std::vector<std::string>>();
     for (const dns::Name& name : history->zone_names()) {
       if (!is_new(name)) continue;
-      const auto state = history->file_state(name, position);
+      const auto state = history->merge_base(name, position);
       if (!state || !is_as_file(*state)) keys->push_back(dns::folded_key(name));
     }
     if (!keys->empty()) asio::post(io_, [this, keys] { mark_slice(keys, 0); });
@@ -270,7 +270,7 @@ void ZoneExports::clear_doubt(const RunPtr& run) {
   request.stage = [run](Stage& stage) -> Status {
     const zone::ZoneView live = stage.draft.snapshot().zone_at(run->zone);
     if (!live || !live.loaded()) return fail(Errc::kNotFound, "the zone has gone");
-    stage.journal.push_back(source_entry(run->zone, live.serial(), noted_source(live)));
+    stage.journal.push_back(source_entry(run->zone, live.serial(), merge_base_file(live)));
     return {};
   };
   request.done = [this, run](const Result<std::uint64_t>& version) {
@@ -289,7 +289,7 @@ void ZoneExports::write(const RunPtr& run) {
   run->pin = slots_.pin_own(run->version.version());
   run->serial = run->reached = live.serial();
   run->records = live.record_count();
-  run->before = noted_source(live);
+  run->before = merge_base_file(live);
   run->since = {};
   asio::post(pool_, [this, run] {
     Status written = write_in_pool(*run);
@@ -330,7 +330,7 @@ Status ZoneExports::check_file(const Run& run) const {
 bool ZoneExports::is_current(const Run& run) const {
   if (!stat_source(run.path)) return false;
   const auto history = history_()->get(run.position);
-  const auto state = history->file_state(run.zone, run.position);
+  const auto state = history->merge_base(run.zone, run.position);
   if (!history->problem().empty() || !state) return false;
   return is_as_file(*state) && state->serial.value_or(run.serial) == run.serial;
 }
@@ -339,7 +339,7 @@ bool ZoneExports::is_current(const Run& run) const {
 /// and the later changes become the dynamic changes.
 Status ZoneExports::Run::stage_note(Stage& stage) {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(zone);
-  if (!live || !live.loaded() || is_secondary(live) || !same_source(noted_source(live), before))
+  if (!live || !live.loaded() || is_secondary(live) || !same_source(merge_base_file(live), before))
     return fail(Errc::kExists, "the zone was loaded anew while it was exported");
   DynamicChanges beside = since;
   dns::Serial at = reached;

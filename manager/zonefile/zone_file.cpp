@@ -108,7 +108,7 @@ class Builder {
   /// Chooses how the journal's updates are applied: merged with the file by dynamic changes, or
   /// replayed by serials.
   Status choose(const ZoneHistory& history, std::optional<zone::ZoneFileInfo>& source) {
-    auto state = history.journal.file_state(apex_, history.up_to);
+    auto state = history.journal.merge_base(apex_, history.up_to);
     if (!state) return pass(state);
     state_ = std::move(*state);
     if (!path_.empty() && !history.is_copy && state_.source) {
@@ -121,7 +121,7 @@ class Builder {
     // The hash is needed before the scan, because it decides how the file is used.
     if (becomes_primary_) note_content(*source, read_content(path_));
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
-    if (becomes_primary_) state_.become_primary(serial && state_.is_noted(*serial, *source));
+    if (becomes_primary_) state_.become_primary(serial && state_.is_base_file(*serial, *source));
     beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
     if (beside_file_) {
       recovery_.emplace(state_.overlay.entries());

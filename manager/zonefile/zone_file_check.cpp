@@ -24,7 +24,7 @@ void ZoneFileCheck::examine(shm::Store& store) {
   if (is_secondary(live())) return unchanged();
   // Finishes an interrupted export: `FILE.export` is the merge base then. A running export may be
   // just ending, too, so the file is read only afterwards.
-  const auto finished = finish_export(native_files(), job.path, noted_source(live()));
+  const auto finished = finish_export(native_files(), job.path, merge_base_file(live()));
   if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
   if (*finished || is_merged()) return unchanged();
   compare(store);
@@ -41,10 +41,10 @@ void ZoneFileCheck::forget_findings() {
 }
 
 bool ZoneFileCheck::is_merged(std::uint64_t most_bytes) {
-  const FileCheck check = check_file(job.path, noted_source(live()), most_bytes, read_before_);
+  const FileCheck check = check_file(job.path, merge_base_file(live()), most_bytes, read_before_);
   if (check.hashed) ++hashed;
   if (check.hashed) read_before_ = check.now;
-  if (check.kind == FileCheck::Kind::kTouched) touched = {noted_source(live()), check.now};
+  if (check.kind == FileCheck::Kind::kTouched) touched = {merge_base_file(live()), check.now};
   return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
@@ -130,7 +130,7 @@ void ZoneFileCheck::compare_built(shm::Store& store) {
 
 /// Sets `plan`, `outcome` or `moved`.
 void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& source) {
-  auto state = file_state();
+  auto state = merge_base();
   if (!state) return fail_with({state.error().text});
   if (moved) return;
   if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
@@ -142,7 +142,7 @@ void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& s
         "those of the file that was merged last, that is taken for the work of updates, of which "
         "the journal no longer tells, and the zone stays as it is",
         job.path));
-    touched = {noted_source(live()), source};
+    touched = {merge_base_file(live()), source};
     return unchanged();
   }
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
@@ -160,7 +160,7 @@ void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& s
 /// True if the merge base has no hash (from an earlier build) and size, time and stamp show no edit
 /// since. Included files may have changed.
 bool ZoneFileCheck::is_noted_unhashed(const zone::ZoneFileInfo& source) const {
-  const zone::ZoneFileInfo noted = noted_source(live());
+  const zone::ZoneFileInfo noted = merge_base_file(live());
   const auto now = stat_source(job.path);
   return noted.hash == 0 && noted.file_bytes != 0 && source.hash != 0 && now &&
          now->file_mtime_ns == source.file_mtime_ns &&
@@ -171,14 +171,14 @@ bool ZoneFileCheck::is_noted_unhashed(const zone::ZoneFileInfo& source) const {
 /// Merge base of the zone at the checked version. The journal that was read before is used if its
 /// last record of the zone fits that version; else the journal is read again. If the fresh journal
 /// does not fit either, the journal was compacted meanwhile, or records are missing.
-Result<MergeBase> ZoneFileCheck::file_state() {
+Result<MergeBase> ZoneFileCheck::merge_base() {
   const auto read = [&](const JournalHistory& journal) -> Result<MergeBase> {
     if (!journal.problem().empty())
       return fail(Errc::kIo, "the edited file is not merged, the journal cannot be read: {}",
                   journal.problem());
     in_journal = journal.knows(job.apex);
     if (!in_journal && !may_have_updates(live())) return MergeBase{};
-    return journal.file_state(job.apex, position);
+    return journal.merge_base(job.apex, position);
   };
   const auto fits = [&](const MergeBase& state) { return state.serial == live().serial(); };
   auto state = read(*history->any(position));

@@ -98,7 +98,7 @@ class ZoneFileCheck {
   void compare_built(shm::Store& store);
   void make_plan(const FileZone& fresh, const zone::ZoneFileInfo& source);
   [[nodiscard]] bool is_noted_unhashed(const zone::ZoneFileInfo& source) const;
-  Result<MergeBase> file_state();
+  Result<MergeBase> merge_base();
   void fail_with(std::vector<std::string> lines) {
     outcome = LoadOutcome{LoadOutcome::Kind::kFailed, {}, 0, std::move(lines)};
   }

@@ -357,7 +357,7 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
     const bool loaded = before && before.loaded();
     *moved = (copy && before && !is_secondary(before)) || loaded != expected.has_value() ||
              (loaded && !(before.serial() == *expected)) ||
-             (loaded && !same_source(noted_source(before), beside));
+             (loaded && !same_source(merge_base_file(before), beside));
     return *moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   put.note = [expected, task](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
@@ -476,7 +476,7 @@ void ZoneLoader::renew(const Task& task) {
   committer_.edit(
       [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
         const zone::ZoneView live = draft.snapshot().zone_at(apex);
-        if (!live || !live.loaded() || !(noted_source(live) == touched.before)) return {};
+        if (!live || !live.loaded() || !(merge_base_file(live) == touched.before)) return {};
         return draft.put_zone_source(apex, touched.now);
       },
       [apex = task.job.apex](const Status& status) {

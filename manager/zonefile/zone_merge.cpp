@@ -36,10 +36,10 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneFileInfo& source, MergeBase state) {
   MergePlan plan;
   plan.source = source;
-  plan.beside = noted_source(live);
+  plan.beside = merge_base_file(live);
   if (state.own) {
-    plan.with_noted_file = state.is_noted(soa_serial(fresh.soa.rdata), source);
-    state.become_primary(*plan.with_noted_file);
+    plan.with_base_file = state.is_base_file(soa_serial(fresh.soa.rdata), source);
+    state.become_primary(*plan.with_base_file);
   }
   plan.zone = dns::Name(live.apex());
   plan.compared = live.serial();
@@ -48,7 +48,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   // Without a recorded file serial, the journal would take the zone's serial for the file's.
   plan.note_file_serial = state.file_serial
                               ? !(*state.file_serial == plan.file_serial)
-                              : plan.with_noted_file || !(plan.file_serial == live.serial());
+                              : plan.with_base_file || !(plan.file_serial == live.serial());
   plan.signed_soa = fresh.signed_soa;
   // A replacement would discard updates and needs a serial that secondaries see as newer. A zone
   // signed again under the same serial is replaced, too: another serial would break its signature.
@@ -151,8 +151,8 @@ Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const
 void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone::Applied& applied,
                    const Steps& held) {
   const std::size_t before = stage.journal.size();
-  if (plan.with_noted_file)
-    stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_noted_file));
+  if (plan.with_base_file)
+    stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_base_file));
   if (!applied.effective.empty() || !held.empty() || (plan.note_file_serial && !settles))
     stage.journal.push_back(
         {plan.zone, applied.from, applied.to,
@@ -172,7 +172,7 @@ Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLi
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
   const bool moved = !(live.serial() == plan.compared);
   // An export since the comparison has replaced the merge base of this edit.
-  if (!same_source(noted_source(live), plan.beside)) return fail(Errc::kExists, "zone moved");
+  if (!same_source(merge_base_file(live), plan.beside)) return fail(Errc::kExists, "zone moved");
   if (moved && !plan.overlay_known) return fail(Errc::kExists, "zone moved");
   if (moved && plan.plain) plan.edit.merge(steps_of(*std::exchange(plan.plain, std::nullopt)));
   auto applied = apply_edit(stage, live, *soa, plan, limits);

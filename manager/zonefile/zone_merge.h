@@ -35,7 +35,7 @@ struct MergePlan {
   bool in_journal = false;        ///< the journal has records of the zone
   /// Set for a zone that came from transfers so far: whether its file is the merge base
   /// (MergeBase::become_primary).
-  std::optional<bool> with_noted_file;
+  std::optional<bool> with_base_file;
   zone::ZoneFileInfo source;
   zone::ZoneFileInfo beside;  ///< the merge base at the time of the comparison
   /// Policy for the next serial if the file's serial is not ahead.

@@ -294,7 +294,7 @@ class ExportHost : public Host {
     EXPECT_TRUE(journal.has_value() || !sound);
     if (!journal) return std::nullopt;
     const auto history = JournalHistory::read(disk, journal->files(), quiet);
-    const auto state = history->file_state(name("@"), UINT64_MAX);
+    const auto state = history->merge_base(name("@"), UINT64_MAX);
     if (state && state->source && !sound)
       static_cast<void>(finish_export(disk, path_, *state->source).has_value());
     if (!sound) return std::nullopt;
@@ -366,7 +366,7 @@ class DumpHost : public Host {
     // The journal knows what came by update there.
     Journal journal = must(Journal::open({other_, 64 << 10}, disk, expect_sound));
     const auto state = must(JournalHistory::read(disk, journal.files(), expect_sound)
-                                ->file_state(name("@"), UINT64_MAX));
+                                ->merge_base(name("@"), UINT64_MAX));
     EXPECT_TRUE(state.overlay.known());
     EXPECT_EQ(state.file_serial, dns::Serial{10});
     EXPECT_EQ(state.serial, dns::Serial{15});

@@ -253,7 +253,7 @@ class Host {
     });
     if (opened) journal_.emplace(std::move(*opened));
     if (!opened) crashed_ = true;  // the manager does not start, so somebody resets the host
-    for (const std::string& zone : kZones) noted_[zone] = false;
+    for (const std::string& zone : kZones) recorded_[zone] = false;
   }
 
   // What a manager does ----------------------------------------------------------------------
@@ -307,20 +307,20 @@ class Host {
     full_before_ = false;
   }
 
-  /// A group of differences, as the committer takes it. `lost`: it is synced, and then the store is
+  /// A group of changesets, as the committer takes it. `lost`: it is synced, and then the store is
   /// full.
   void commit(bool lost) {
     shm::Transaction transaction = store().begin();
     zone::Draft draft(transaction, store().current().root, store().current().number + 1);
     std::vector<JournalEntry> group;
-    std::vector<std::string> noted;
+    std::vector<std::string> recorded;
     for (std::uint64_t i = random_() % 4 + 1; i > 0; --i) {
       const std::string& zone = kZones[random_() % kZones.size()];
       const dns::Name apex = name(zone);
       auto applied = must(draft.apply(next_change(draft.snapshot().zone_at(apex), zone), {}));
-      if (!noted_[zone] && std::find(noted.begin(), noted.end(), zone) == noted.end()) {
+      if (!recorded_[zone] && std::find(recorded.begin(), recorded.end(), zone) == recorded.end()) {
         group.push_back(source_entry(apex, applied.from, *stat_source(file_of(zone))));
-        noted.push_back(zone);
+        recorded.push_back(zone);
       }
       group.push_back({apex, applied.from, applied.to, zone::encode(applied.effective)});
     }
@@ -338,7 +338,7 @@ class Host {
     must(store().publish(std::move(transaction), draft.root(), *position));
     acknowledged_.insert(acknowledged_.end(), kept.begin(), kept.end());
     unsure_.clear();  // there is something behind them
-    for (const std::string& zone : noted) noted_[zone] = true;
+    for (const std::string& zone : recorded) recorded_[zone] = true;
   }
 
   Result<std::uint64_t> append(const std::vector<JournalEntry>& group) {
@@ -479,7 +479,7 @@ class Host {
     const zone::StoreView version = memory_->version();
     for (const std::string& zone : kZones) {
       const dns::Name apex = name(zone);
-      EXPECT_TRUE(must(history->file_state(apex, UINT64_MAX)).overlay.known()) << zone;
+      EXPECT_TRUE(must(history->merge_base(apex, UINT64_MAX)).overlay.known()) << zone;
       if (random_() % 4 != 0) continue;  // takes as long as all the rest
       shm::Transaction transaction = store().begin_private();
       const ZoneHistory before{*history, UINT64_MAX, false};
@@ -527,7 +527,7 @@ class Host {
   bool full_before_ = false;   // the start found it so
   bool undurable_ = false;     // the start told that its last segment may be lost again
   bool crashed_ = false;
-  std::map<std::string, bool> noted_;  // the journal has the zone's file, in this life
+  std::map<std::string, bool> recorded_;  // the journal has the zone's file, in this life
   int number_ = 0;
   KeptGroup acknowledged_;         // behind the last snapshot that was seen
   std::vector<KeptGroup> unsure_;  // groups that failed, and nothing was synced since

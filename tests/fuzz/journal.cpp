@@ -52,7 +52,7 @@ void replay(const JournalHistory& history) {
     if (!replayed) continue;
     PANDO_ASSERT(!serial || replayed->serial);
   }
-  static_cast<void>(history.file_state(zone_name(), UINT64_MAX));
+  static_cast<void>(history.merge_base(zone_name(), UINT64_MAX));
   static_cast<void>(
       history.for_each_base_record(zone_name(), [](const zone::Record&) { return Status(); }));
 }

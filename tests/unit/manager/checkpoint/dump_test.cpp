@@ -479,7 +479,7 @@ TEST(CraftedDump, AStampIsThatOfTheFileThatTheZoneNames) {
     must(target.load(crafted.add(zone::DumpNote{9, {10}, {10}, note})
                          .end()
                          .finish({1, 2, with_history ? 1U : 0U})));
-    return noted_source(target.zone("@")).stamp;
+    return merge_base_file(target.zone("@")).stamp;
   };
   for (const bool with_history : {false, true}) {
     EXPECT_EQ(stamp_of(encode_stamped(noted), with_history), 78U);
@@ -577,7 +577,7 @@ TEST_F(DumpFile, BringsWhatCameByUpdateToAnotherJournal) {
   // Behind the position of the dump, so that nothing of the other journal is repeated.
   EXPECT_GT(start.last, written.position);
   EXPECT_EQ(start.target.store().current().journal_position, start.last);
-  const MergeBase state = must(start.history->file_state(name("@"), UINT64_MAX));
+  const MergeBase state = must(start.history->merge_base(name("@"), UINT64_MAX));
   EXPECT_TRUE(state.overlay.known());
   EXPECT_EQ(state.overlay.entries().size(), 3U);  // one out, two in
   EXPECT_EQ(state.serial, dns::Serial{12});
@@ -599,9 +599,9 @@ TEST_F(DumpFile, TellsHowTheNotedFileLay) {
     Start start(journal);
     must(write(PlacedDump::path_in(journal)));
     must(start.run());
-    EXPECT_EQ(noted_source(start.target.zone("@")), noted) << updated;
+    EXPECT_EQ(merge_base_file(start.target.zone("@")), noted) << updated;
     ASSERT_EQ(start.history->knows(name("@")), updated) << "else nobody asks the journal";
-    const MergeBase state = must(start.history->file_state(name("@"), UINT64_MAX));
+    const MergeBase state = must(start.history->merge_base(name("@"), UINT64_MAX));
     if (updated) {
       EXPECT_EQ(state.source, (zone::ZoneFileInfo{12, 34, 56, 0})) << "of another disk";
     }

@@ -65,17 +65,17 @@ TEST_F(Replay, TheStoreLearnsWhichFileTheJournalNames) {
               {name("@"), {10}, {11}, {}, RecordKind::kBase},
               source_entry(name("@"), {11}, {1, 2})});
   restart();
-  EXPECT_TRUE(same_source(noted_source(parts_.zone.zone()), {1, 2}));
+  EXPECT_TRUE(same_source(merge_base_file(parts_.zone.zone()), {1, 2}));
   EXPECT_EQ(position(), 3U);
 }
 
 TEST_F(Replay, TheFileOfAZoneThatWasNeverPutIsNotThatOfTheOneThatIsServed) {
-  const zone::ZoneFileInfo before = noted_source(parts_.zone.zone());
+  const zone::ZoneFileInfo before = merge_base_file(parts_.zone.zone());
   journalled({{name("@"), {77}, {77}, {}, RecordKind::kBase},
               source_entry(name("@"), {77}, {1, 2}),
               source_entry(name("@"), {10}, {3, 4})});
   restart();
-  EXPECT_TRUE(same_source(noted_source(parts_.zone.zone()), before));
+  EXPECT_TRUE(same_source(merge_base_file(parts_.zone.zone()), before));
 }
 
 TEST_F(Replay, AZoneThatLeftIsRemoved) {
@@ -96,7 +96,7 @@ TEST_F(Replay, TheNoteOfAZoneThatWasNeverPutIsVoid) {
     restart();
     ASSERT_TRUE(parts_.journal.append(std::vector{delta(serial)}).has_value());
     restart();
-    const auto state = history()->file_state(name("@"), UINT64_MAX);
+    const auto state = history()->merge_base(name("@"), UINT64_MAX);
     ASSERT_TRUE(state.has_value());
     EXPECT_EQ(state->serial, dns::Serial{serial + 1});
     EXPECT_TRUE(state->overlay.known());
@@ -109,7 +109,7 @@ TEST_F(Replay, TheNoteOfAZoneThatWasNeverPutIsVoid) {
 /// store has not. Workers answer from the old zone; nothing may take it from them.
 TEST_F(Replay, AZoneThatWasToBePutUnderItsOwnSerialStays) {
   const std::vector<std::string> before = parts_.zone.lines();
-  const zone::ZoneFileInfo source = noted_source(parts_.zone.zone());
+  const zone::ZoneFileInfo source = merge_base_file(parts_.zone.zone());
   for (const bool again : {false, true}) {
     journalled({{name("@"), {10}, {10}, {}, RecordKind::kGone},
                 {name("@"), {10}, {10}, {}, RecordKind::kBase},
@@ -118,12 +118,12 @@ TEST_F(Replay, AZoneThatWasToBePutUnderItsOwnSerialStays) {
     if (again) restart();  // killed before anything voids the group
     ASSERT_TRUE(parts_.zone.zone());
     EXPECT_EQ(parts_.zone.lines(), before);
-    EXPECT_TRUE(same_source(noted_source(parts_.zone.zone()), source)) << "not yet merged";
+    EXPECT_TRUE(same_source(merge_base_file(parts_.zone.zone()), source)) << "not yet merged";
   }
   // The group is void once there is something behind it.
   journalled({delta(10)});
   restart();
-  const auto state = history()->file_state(name("@"), UINT64_MAX);
+  const auto state = history()->merge_base(name("@"), UINT64_MAX);
   ASSERT_TRUE(state.has_value());
   EXPECT_TRUE(state->overlay.known());
   EXPECT_FALSE(state->overlay.empty());
@@ -146,7 +146,7 @@ TEST_F(Replay, AZoneThatLeftBesideOneThatWasPutIsRemoved) {
 TEST_F(Replay, ANoteOfTheZoneAsItIsStays) {
   journalled({delta(10), {name("@"), {5}, {11}, {}, RecordKind::kBase}});
   restart();
-  const auto state = history()->file_state(name("@"), position());
+  const auto state = history()->merge_base(name("@"), position());
   ASSERT_TRUE(state.has_value());
   EXPECT_TRUE(state->overlay.empty());
   EXPECT_EQ(state->file_serial, dns::Serial{5});

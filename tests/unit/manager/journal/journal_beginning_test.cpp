@@ -38,7 +38,7 @@ class JournalBeginning : public ::testing::Test {
     const auto history =
         JournalHistory::read(native_files(), journal_->files(),
                              [&](const JournalNote& note) { told_.push_back(note.text); });
-    return must(history->file_state(name("@"), UINT64_MAX));
+    return must(history->merge_base(name("@"), UINT64_MAX));
   }
   void allow_updates() {
     parts_.zone.commit([](zone::Draft& draft) {
@@ -95,7 +95,7 @@ TEST_F(JournalBeginning, HasItsNotesOrHasNotBegun) {
     must(journal.append(entry));
     Journal next = must(Journal::open({folder_, 64 << 10}, disk, [](const JournalNote&) {}));
     const auto history = JournalHistory::read(disk, next.files(), [](const JournalNote&) {});
-    EXPECT_FALSE(must(history->file_state(name("@"), UINT64_MAX)).overlay.known())
+    EXPECT_FALSE(must(history->merge_base(name("@"), UINT64_MAX)).overlay.known())
         << "step " << step << (begun ? ", begun" : ", not begun");
     if (reached) continue;
     EXPECT_GT(step, 4) << "few calls of the disk are enough";

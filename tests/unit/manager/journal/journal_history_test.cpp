@@ -20,7 +20,7 @@ constexpr const char* kFolder = "/journal";
 /// Journal files made record by record.
 class History : public ::testing::Test {
  protected:
-  /// A difference of `zone` that adds "r<to>".
+  /// A changeset of `zone` that adds "r<to>".
   static JournalRecord delta(const char* zone, std::uint32_t from, std::uint32_t to) {
     zone::Changeset changes{name(zone), {}, {record(fmt::format("r{} 60 A 192.0.2.1", to))}};
     return {0, 0, RecordKind::kDelta, name(zone), {from}, {to}, zone::encode(changes)};
@@ -68,7 +68,7 @@ class History : public ::testing::Test {
                                 [this](const JournalNote& note) { notes_.push_back(note.text); });
   }
   MergeBase state(const char* zone, std::uint64_t up_to = UINT64_MAX) {
-    auto state = read()->file_state(name(zone), up_to);
+    auto state = read()->merge_base(name(zone), up_to);
     EXPECT_TRUE(state.has_value());
     return state.value_or(MergeBase{});
   }
@@ -148,7 +148,7 @@ TEST_F(History, ASnapshotSaysWhatCameByUpdate) {
   EXPECT_EQ(state("a").file_serial, dns::Serial{4});
   EXPECT_EQ(state("a", 20).overlay.entries(), overlay.entries());
   snapshot(20, {end, last});
-  EXPECT_FALSE(state("a").overlay.known()) << "version 1";
+  EXPECT_FALSE(state("a").overlay.known()) << "no record says so";
   EXPECT_FALSE(read()->damaged());
   snapshot(20, {end, said});
   EXPECT_TRUE(read()->damaged()) << "its end is missing";
@@ -201,7 +201,7 @@ TEST(HistoryOfAGrowingJournal, EndsWhereTheJournalEndedWhenItsFilesWereAsked) {
   EXPECT_GT(journal->last_position(), position + 2) << "nothing was appended meanwhile";
   EXPECT_THAT(notes, IsEmpty());
   EXPECT_FALSE(history->damaged());
-  const auto state = history->file_state(name("a"), UINT64_MAX);
+  const auto state = history->merge_base(name("a"), UINT64_MAX);
   ASSERT_TRUE(state.has_value());
   EXPECT_EQ(state->serial, dns::Serial{3});
   EXPECT_TRUE(state->overlay.known());

@@ -106,14 +106,14 @@ TEST(JournalRecovery, FindsWhatItCannotSecure) {
     return call == Call::kSync ? fail(Errc::kIo, "EIO") : Status();
   };
   JournalTail tail(disk, kFolder);
-  std::vector<std::string> told;
+  std::vector<std::string> notes;
   const auto found = recover_journal(disk, kFolder, tail,
-                                     [&](const JournalNote& note) { told.push_back(note.text); });
+                                     [&](const JournalNote& note) { notes.push_back(note.text); });
   ASSERT_TRUE(found);
   EXPECT_EQ(found->last, 1U);
   ASSERT_EQ(found->files.segments.size(), 1U);
   EXPECT_TRUE(tail.is_in(found->files.segments.front().path));
-  EXPECT_THAT(told, ElementsAre(HasSubstr("updates are refused until it is")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("updates are refused until it is")));
 }
 
 }  // namespace

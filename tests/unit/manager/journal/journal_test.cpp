@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <random>
 #include <set>
@@ -451,18 +452,55 @@ TEST_F(JournalTest, ASnapshotWithoutItsEndIsDamage) {
   EXPECT_EQ(visited.error().code, Errc::kCorrupt);
 }
 
-TEST_F(JournalTest, AJournalOfAnotherVersionIsRefused) {
+/// A header whose bytes from `at` on are `bytes`, with a right checksum.
+Bytes changed_header(FileKind kind, std::size_t at, const Bytes& bytes) {
+  Bytes header = encode_segment_header({kind, 1, 1, 7});
+  std::copy(bytes.begin(), bytes.end(), header.begin() + static_cast<std::ptrdiff_t>(at));
+  store_be64(header.data() + 56, XXH3_64bits(header.data(), 56));
+  return header;
+}
+
+class AnotherFormat : public JournalTest, public ::testing::WithParamInterface<FileKind> {
+ protected:
+  /// A folder whose only file has the changed header, and records as this build writes them.
+  void expect_refused(const Bytes& header) {
+    disk = FakeDisk();
+    const bool segment = GetParam() == FileKind::kSegment;
+    const std::string path =
+        fmt::format("{}/{:016x}.{}", kFolder, 1, segment ? "journal" : "snapshot");
+    Bytes bytes = header;
+    append_record(bytes, {1, 1, RecordKind::kDelta, name("a."), {}, {}, {}}, 7);
+    ASSERT_TRUE(write_file_atomically(disk, path, bytes).has_value());
+    const auto refused = Journal::open({kFolder, 4096}, disk, sink());
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Errc::kLayout);
+    EXPECT_EQ(refused.error().text, "journal file " + path + ": its format is not the one that " +
+                                        "this build reads, version 1");
+    EXPECT_EQ(disk.contents(path), bytes) << "the file stays as it is";
+    EXPECT_THAT(notes, IsEmpty());
+  }
+};
+
+TEST_P(AnotherFormat, IsRefused) {
+  expect_refused(changed_header(GetParam(), 8, {0, 0, 0, 2}));
+  expect_refused(changed_header(GetParam(), 8, {0, 0, 0, 0}));
+  // Builds before the first release wrote this magic, with versions 1 to 4.
+  for (std::uint8_t version = 1; version <= 4; ++version)
+    expect_refused(
+        changed_header(GetParam(), 0, {'P', 'A', 'N', 'D', 'O', 'J', 'L', '1', 0, 0, 0, version}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, AnotherFormat,
+                         ::testing::Values(FileKind::kSegment, FileKind::kSnapshot));
+
+/// The version field of a damaged header means nothing.
+TEST_F(JournalTest, ADamagedVersionIsDamage) {
   Journal journal = open();
   append(journal, "x");
-  Bytes header = encode_segment_header({FileKind::kSegment, 1, 1, 7});
-  header[11] = 99;
-  store_be64(header.data() + 56, 0);  // the checksum is made right again below
-  Bytes& bytes = disk.contents(last_segment(journal));
-  std::copy(header.begin(), header.end(), bytes.begin());
-  // A wrong checksum is damage, and the file is left out rather than misread.
+  disk.contents(last_segment(journal))[11] = 99;
   const Journal again = open();
   EXPECT_THAT(payloads(again), IsEmpty());
-  EXPECT_FALSE(severe.empty());
+  EXPECT_THAT(severe, ElementsAre(HasSubstr("damaged header")));
 }
 
 /// What it has would be written over by the next one.
@@ -500,7 +538,7 @@ TEST_F(JournalTest, ASegmentWithADamagedHeaderIsKeptAside) {
   severe.clear();
   const auto history = JournalHistory::read(disk, again.files(), sink());
   EXPECT_TRUE(history->damaged());
-  const auto state = history->file_state(name("other.test."), UINT64_MAX);
+  const auto state = history->merge_base(name("other.test."), UINT64_MAX);
   ASSERT_TRUE(state.has_value());
   EXPECT_FALSE(state->overlay.known());
 }

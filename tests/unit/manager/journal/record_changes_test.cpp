@@ -18,7 +18,7 @@ zone::Changeset some_changes() {
            record("same 300 TXT x"), record("new.www 300 AAAA 2001:db8::1")}};
 }
 
-std::vector<std::string> told(const std::vector<zone::Record>& records) {
+std::vector<std::string> lines_of(const std::vector<zone::Record>& records) {
   std::vector<std::string> lines;
   for (const zone::Record& one : records)
     lines.push_back(fmt::format("{} {} {} {}", to_text(one.owner), one.ttl.seconds,
@@ -31,21 +31,21 @@ using Lines = std::vector<std::string>;
 TEST(RecordSteps, WhatStaysIsLeftOut) {
   const Steps steps = steps_of(some_changes());
   const zone::Changeset back = changes_of(name("@"), steps);
-  EXPECT_EQ(told(back.removed), (Lines{"www.example. 300 A 192.0.2.1"}));
-  EXPECT_EQ(told(back.added),
+  EXPECT_EQ(lines_of(back.removed), (Lines{"www.example. 300 A 192.0.2.1"}));
+  EXPECT_EQ(lines_of(back.added),
             (Lines{"www.example. 60 A 192.0.2.1", "new.www.example. 300 AAAA 2001:db8::1"}));
 }
 
 TEST(RecordSteps, WhatIsGivenAwayComesToTheSameAndIsGone) {
-  const zone::Changeset kept = some_changes();
+  const zone::Changeset whole = some_changes();
   zone::Changeset given = some_changes();
   Steps steps = steps_of(std::move(given));
-  EXPECT_EQ(steps, steps_of(kept));
+  EXPECT_EQ(steps, steps_of(whole));
   EXPECT_TRUE(given.empty());  // NOLINT: that is what it promises
   const zone::Changeset expected = changes_of(name("@"), steps);
   const zone::Changeset back = changes_of(name("@"), std::move(steps));
-  EXPECT_EQ(told(back.removed), told(expected.removed));
-  EXPECT_EQ(told(back.added), told(expected.added));
+  EXPECT_EQ(lines_of(back.removed), lines_of(expected.removed));
+  EXPECT_EQ(lines_of(back.added), lines_of(expected.added));
   EXPECT_TRUE(steps.empty());  // NOLINT
 }
 

@@ -255,7 +255,7 @@ class ExportedZone : public Writer {
       paths.push_back(entry.path().string());
     const std::string beside = path_ + ".export";
     const auto written = stat_source(beside);
-    if (written && same_source(*written, noted_source(parts_.zone.zone()))) {
+    if (written && same_source(*written, merge_base_file(parts_.zone.zone()))) {
       EXPECT_FALSE(same_source(*stat_source(path_), *written));
       std::erase(paths, beside);
     }

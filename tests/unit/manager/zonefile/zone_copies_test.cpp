@@ -121,7 +121,7 @@ class NotedCopies : public Copies {
     EXPECT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
     return kinds_of(parts_.journalled(before));
   }
-  bool is_noted() {
+  bool is_base_file() {
     return live().source_mtime_ns() == stat_source(path_)->file_mtime_ns &&
            live().source_bytes() == stat_source(path_)->file_bytes;
   }
@@ -132,13 +132,13 @@ class NotedCopies : public Copies {
 
 TEST_F(NotedCopies, OfAZoneThatTheJournalDoesNotKnowAreNotedInTheStore) {
   EXPECT_THAT(copy(false), IsEmpty());
-  EXPECT_TRUE(is_noted());
+  EXPECT_TRUE(is_base_file());
 }
 
 TEST_F(NotedCopies, OfAZoneThatTheJournalKnowsSayThereThatTheyAreAllOfIt) {
   EXPECT_THAT(copy(true),
               ElementsAre(RecordKind::kBase, RecordKind::kTransfer, RecordKind::kSource));
-  EXPECT_TRUE(is_noted());
+  EXPECT_TRUE(is_base_file());
 }
 
 TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreWhatTheDifferencesStartFrom) {
@@ -146,13 +146,13 @@ TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreWhatTheDifferencesStartFrom) {
                                                   {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
   EXPECT_THAT(copy(true), ElementsAre(RecordKind::kDelta, RecordKind::kSource));
   EXPECT_TRUE(moved->has_value() && (*moved)->has_value());
-  EXPECT_TRUE(is_noted());
+  EXPECT_TRUE(is_base_file());
 }
 
 TEST_F(NotedCopies, AreNotThoseOfAZoneMadePrimaryMeanwhile) {
   put({});
   EXPECT_THAT(copy(true), IsEmpty());
-  EXPECT_FALSE(is_noted());
+  EXPECT_FALSE(is_base_file());
 }
 
 TEST_F(NotedCopies, AreNotedInTheStoreWhenTheJournalCannotBeWritten) {

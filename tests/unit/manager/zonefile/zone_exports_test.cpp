@@ -65,7 +65,7 @@ class Exports : public ::testing::Test {
   }
   MergeBase state() {
     return JournalHistory::read(disk_, parts_.journal.files(), [](const JournalNote&) {})
-        ->file_state(name("@"), UINT64_MAX)
+        ->merge_base(name("@"), UINT64_MAX)
         .value();
   }
   std::string text() {
@@ -73,8 +73,8 @@ class Exports : public ::testing::Test {
     all << std::ifstream(path_).rdbuf();
     return all.str();
   }
-  bool is_noted() {
-    return same_source(noted_source(parts_.zone.zone()), *stat_source(path_)) &&
+  bool is_base_file() {
+    return same_source(merge_base_file(parts_.zone.zone()), *stat_source(path_)) &&
            same_source(*state().source, *stat_source(path_));
   }
 
@@ -102,7 +102,7 @@ TEST_F(Exports, AreNotedAsTheFileThatHasAllOfTheZone) {
   EXPECT_THAT(text(), HasSubstr("zone example. at serial 11\n"));
   EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
   EXPECT_THAT(journal_after(before), ElementsAre(RecordKind::kBase, RecordKind::kSource));
-  EXPECT_TRUE(is_noted());
+  EXPECT_TRUE(is_base_file());
   EXPECT_FALSE(write()->written) << "nothing has changed since";
 }
 
@@ -123,7 +123,7 @@ TEST_F(Exports, HaveUpdatesBesideThemThatCameWhileTheyWereWritten) {
   EXPECT_EQ(now.serial, dns::Serial{12});
   ASSERT_EQ(now.overlay.entries().size(), 1U);
   EXPECT_EQ(now.overlay.entries().begin()->first.owner(), name("later").view());
-  EXPECT_TRUE(is_noted());
+  EXPECT_TRUE(is_base_file());
   EXPECT_TRUE(write()->written);
   EXPECT_TRUE(state().overlay.empty());
 }
@@ -143,7 +143,7 @@ TEST_F(Exports, StayBesideTheFileWhileNobodyKnowsWhetherTheyAreNoted) {
   disk_.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
   ASSERT_TRUE(write());
   EXPECT_FALSE(stat_source(beside_).has_value());
-  EXPECT_TRUE(is_noted());
+  EXPECT_TRUE(is_base_file());
 }
 
 TEST_F(Exports, OfAZoneThatWasLoadedAnewMeanwhileAreThrownAway) {

@@ -85,7 +85,7 @@ TEST_F(Look, PlansWhatWasEdited) {
   EXPECT_EQ(found.plan->kind, MergePlan::Kind::kMerge);
   EXPECT_EQ(found.plan->record_count(), 1U);
   EXPECT_EQ(found.plan->source.hash, read_content(path_).hash);
-  EXPECT_EQ(found.plan->beside, noted_source(parts_.zone.zone()));
+  EXPECT_EQ(found.plan->beside, merge_base_file(parts_.zone.zone()));
   EXPECT_FALSE(found.outcome || found.zone || found.moved);
   EXPECT_EQ(found.scanned, 1U);
 }
@@ -197,7 +197,7 @@ TEST_F(LookWithoutHash, TakesItForTheOneThatWasMergedAndHasItNoted) {
   EXPECT_FALSE(found.plan || found.zone);
   EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("the zone stays as it is")));
   ASSERT_TRUE(found.touched);
-  EXPECT_EQ(found.touched->before, noted_source(parts_.zone.zone()));
+  EXPECT_EQ(found.touched->before, merge_base_file(parts_.zone.zone()));
   EXPECT_EQ(found.touched->now.hash, read_content(path_).hash);
 }
 
@@ -237,9 +237,9 @@ TEST_F(Loader, AFileTouchedButEqualIsReadForItsHashAloneAndNotedAnew) {
   EXPECT_EQ(loader_.counters().hashed, before.hashed + 1);
   EXPECT_EQ(loader_.counters().renewed, before.renewed + 1);
   EXPECT_TRUE(parts_.run_until([&] {
-    return noted_source(parts_.zone.zone()).file_mtime_ns == stat_source(path_)->file_mtime_ns;
+    return merge_base_file(parts_.zone.zone()).file_mtime_ns == stat_source(path_)->file_mtime_ns;
   }));
-  EXPECT_NE(noted_source(parts_.zone.zone()).hash, 0U);
+  EXPECT_NE(merge_base_file(parts_.zone.zone()).hash, 0U);
 }
 
 /// As `cp -p` and rsync --times leave it, or two edits within a tick of the clock.
@@ -352,7 +352,7 @@ TEST_F(LoaderOfIncluded, AnEditIsSeenWhenTheStoreIsLost) {
 /// It knew of no edit of what a file includes.
 TEST_F(LoaderOfIncluded, WhatAnEarlierBuildNotedIsComparedOnce) {
   load();
-  zone::ZoneFileInfo noted = noted_source(parts_.zone.zone());
+  zone::ZoneFileInfo noted = merge_base_file(parts_.zone.zone());
   noted.hash = 0;
   noted.stamp = stat_source(path_)->stamp;
   bool done = false;
@@ -374,14 +374,14 @@ TEST_F(Loader, WhatAnEarlierBuildNotedBesideUnknownUpdatesIsWarnedOfOnce) {
   update({}, {"one 60 A 192.0.2.9"});
   update({}, {"two 60 A 192.0.2.9"});
   damage("\3one");
-  zone::ZoneFileInfo noted = noted_source(parts_.zone.zone());
+  zone::ZoneFileInfo noted = merge_base_file(parts_.zone.zone());
   noted.hash = 0;
   noted.stamp = 0;
   ASSERT_TRUE(
       parts_.edit([&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); }));
   const std::vector<std::string> before = parts_.zone.lines();
   EXPECT_EQ(load().kind, Kind::kUnchanged);
-  ASSERT_TRUE(parts_.run_until([&] { return noted_source(parts_.zone.zone()).hash != 0; }));
+  ASSERT_TRUE(parts_.run_until([&] { return merge_base_file(parts_.zone.zone()).hash != 0; }));
   const auto counted = loader_.counters();
   EXPECT_EQ(load().kind, Kind::kUnchanged);
   EXPECT_EQ(loader_.counters().built, counted.built);
