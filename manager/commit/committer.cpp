@@ -7,6 +7,7 @@
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
+#include "manager/commit/next_version.h"
 #include "manager/journal/journal_end.h"
 #include "manager/journal/journal_payload.h"
 
@@ -32,10 +33,8 @@ Error not_journalled(const Error& error) {
 
 /// A version under construction.
 struct Committer::Group {
-  Group(shm::Transaction&& t, shm::Ref<> root, std::uint64_t version)
-      : transaction(std::move(t)), draft(transaction, root, version) {}
-  shm::Transaction transaction;
-  zone::Draft draft;
+  explicit Group(shm::Store& store) : next(store, NextVersion::Step::kCommit) {}
+  NextVersion next;
   std::vector<CommitRequest> staged;
   std::vector<JournalEntry> entries;
   std::uint64_t first_position = 0;
@@ -49,7 +48,8 @@ Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
       journal_thread_(journal_thread),
       options_(options),
       position_(store.current().journal_position),
-      pending_timer_(io) {}
+      pending_(io, options.retry_pending,
+               [this](CommitRequest request) { submit(std::move(request)); }) {}
 
 Committer::~Committer() = default;
 
@@ -109,16 +109,15 @@ std::vector<CommitRequest> Committer::take_group() {
 
 void Committer::run_next() {
   if (in_flight_ || queue_.empty()) return;
-  const shm::VersionInfo base = store_.current();
-  auto group = std::make_shared<Group>(store_.begin(), base.root, base.number + 1);
+  auto group = std::make_shared<Group>(store_);
   group->staged = take_group();
   in_flight_ = true;
   stage_group(*group);
-  add_owed_notes(*group);
+  pending_.insert_into(group->entries);
   if (group->staged.empty()) {
     in_flight_ = false;
-  } else if (group->draft.root() == base.root && group->entries.empty()) {
-    answer(*group, base.number);  // nothing changed
+  } else if (!group->next.is_changed() && group->entries.empty()) {
+    answer(*group, group->next.base().number);  // nothing changed
   } else if (group->entries.empty()) {
     publish(*group, position_);
   } else if (syncs_here(*group)) {
@@ -158,12 +157,13 @@ void Committer::stage_group(Group& group) {
 
 /// A step that allocated nothing is not refused for a reserve in use.
 Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
-  Stage stage{group.transaction, group.draft, group.entries, alone};
-  const std::uint64_t before = group.transaction.allocated_bytes();
+  const shm::Transaction& transaction = group.next.transaction();
+  Stage stage{group.next.transaction(), group.next.draft(), group.entries, alone};
+  const std::uint64_t before = transaction.allocated_bytes();
   auto staged = request.stage(stage);
   ++counters_.requests;
   crash_point("commit-staged");
-  if (!staged || group.transaction.allocated_bytes() == before) return staged;
+  if (!staged || transaction.allocated_bytes() == before) return staged;
   return leaves_reserve(store_, stage.reserve);
 }
 
@@ -217,8 +217,8 @@ void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint
 
 void Committer::publish(Group& group, std::uint64_t position) {
   crash_point("commit-before-publish");
-  const std::uint64_t fresh = group.transaction.allocated_bytes();
-  auto version = store_.publish(std::move(group.transaction), group.draft.root(), position);
+  const std::uint64_t fresh = group.next.transaction().allocated_bytes();
+  auto version = group.next.publish(position);
   crash_point("commit-published");
   if (!version) {
     if (!group.entries.empty())
@@ -316,8 +316,8 @@ void Committer::note_difference(Stage& stage, const zone::Applied& applied, Reco
 }
 
 void Committer::note_sources(const Group& group) {
+  pending_.drop_written(group.entries);
   for (const JournalEntry& entry : group.entries) {
-    if (!pending_.empty()) pending_.erase(dns::folded_key(entry.zone));
     if (entry.kind == RecordKind::kSource) sources_.insert(dns::folded_key(entry.zone));
     if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
       sources_.erase(dns::folded_key(entry.zone));
@@ -335,61 +335,6 @@ void Committer::tell_changes(const Group& group) const {
   }
 }
 
-void Committer::add_pending(const dns::Name& apex, std::vector<JournalEntry> notes) {
-  pending_[dns::folded_key(apex)] = std::move(notes);
-  if (pending_.size() == 1) flush_pending();
-}
-
-/// Inserts pending records before a zone's first record of the group. Without them the zone's next
-/// changeset would not fit the journal's records.
-void Committer::add_owed_notes(Group& group) const {
-  if (pending_.empty() || group.entries.empty()) return;
-  std::unordered_set<std::string> seen;
-  std::vector<JournalEntry> entries;
-  for (JournalEntry& entry : group.entries) {
-    const std::string key = dns::folded_key(entry.zone);
-    const auto owed = pending_.find(key);
-    // Records of these kinds begin anew, or are the pending ones themselves.
-    const bool needs_none = entry.kind == RecordKind::kBase || entry.kind == RecordKind::kGone ||
-                            entry.kind == RecordKind::kOverlay;
-    if (seen.insert(key).second && owed != pending_.end() && !needs_none)
-      entries.insert(entries.end(), owed->second.begin(), owed->second.end());
-    entries.push_back(std::move(entry));
-  }
-  group.entries = std::move(entries);
-}
-
-void Committer::flush_pending() {
-  pending_timer_.expires_after(options_.note_again);
-  pending_timer_.async_wait([this](asio::error_code error) {
-    if (error || pending_.empty()) return;
-    CommitRequest request;
-    request.stage = [this](Stage& stage) -> Status {
-      stage_owed_notes(stage);
-      return {};
-    };
-    request.done = [this, zones = pending_.size()](const Result<std::uint64_t>& version) {
-      if (version)
-        log::info("zones_noted", "zones", zones);
-      else
-        log::warning("zones_not_noted", "zones", zones, "reason", version.error().text);
-      if (!pending_.empty()) flush_pending();
-    };
-    submit(std::move(request));
-  });
-}
-
-void Committer::stage_owed_notes(Stage& stage) {
-  const zone::StoreView snapshot = stage.draft.snapshot();
-  std::erase_if(pending_, [&](const auto& entry) {
-    const JournalEntry& note = entry.second.front();
-    const zone::ZoneView zone = snapshot.zone_at(note.zone);
-    return !zone || !zone.loaded() || !(zone.serial() == note.to);
-  });
-  for (const auto& [key, notes] : pending_)
-    stage.journal.insert(stage.journal.end(), notes.begin(), notes.end());
-}
-
 void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
                          shm::Transaction&& built_in, const zone::ZoneFileInfo& source,
                          Finished done) {
@@ -401,7 +346,7 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
     if (status) sources_.erase(dns::folded_key(apex));
-    if (status) pending_.erase(dns::folded_key(apex));
+    if (status) pending_.drop(apex);
     if (status && *had_data) note_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });
@@ -410,7 +355,7 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
 void Committer::zone_replaced(const dns::Name& apex) {
   crash_point("zone-replaced");
   sources_.erase(dns::folded_key(apex));
-  pending_.erase(dns::folded_key(apex));
+  pending_.drop(apex);
   note_whole_transfer(apex, current().zone_at(apex).serial());
   if (zone_hook_) zone_hook_(apex, true);
 }

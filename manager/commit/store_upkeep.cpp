@@ -6,7 +6,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
-#include "shm/reserve.h"
+#include "shm/map/reserve.h"
 
 namespace pando::manager {
 

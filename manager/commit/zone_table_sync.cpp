@@ -140,8 +140,8 @@ bool ZoneTableSync::walks_again() {
   return true;
 }
 
-/// A removal needs space before the removal frees any (shm/reserve.h), so fewer removals at once
-/// need less. A journal that cannot be written must not keep removed zones in service.
+/// A removal needs space before the removal frees any (shm/map/reserve.h), so fewer removals at
+/// once need less. A journal that cannot be written must not keep removed zones in service.
 void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
   const bool removes = !slice.gone.empty();
   if (error.code == Errc::kFull && removes) {

@@ -20,10 +20,8 @@ MAX_SENTENCE_WORDS = 40
 # Files of a folder. Tests of real processes and of documents are one flat list on purpose.
 FOLDERS_ABOVE = {"tests/system": 55}
 METHODS_ABOVE = {
-    "pando::manager::Committer": 41,
     "pando::manager::Server": 82,
     "pando::manager::WorkerPool::Impl": 77,
-    "pando::shm::ChunkPool": 62,
     "pando::zone::Draft": 41,
 }
 MEMBERS_ABOVE = {
@@ -34,7 +32,6 @@ MEMBERS_ABOVE = {
     "pando::manager::TransferParser": 23,
     "pando::manager::WorkerPool::Impl": 24,
     "pando::manager::ZoneTableSync": 22,
-    "pando::shm::ChunkPool": 31,
     "pando::worker::Responder": 23,
     "pando::worker::TcpConnection": 22,
 }
