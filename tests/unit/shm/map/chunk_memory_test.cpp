@@ -35,7 +35,7 @@ class Machine final : public ChunkBacking {
   bool refuses = false;
 };
 
-class Memory : public ::testing::Test {
+class FreeMemory : public ::testing::Test {
  protected:
   /// Takes the first `count` chunks, with memory.
   void take(std::uint32_t count) {
@@ -52,7 +52,7 @@ class Memory : public ::testing::Test {
   SpacePolicy space_{kLimit, kLimit};
 };
 
-TEST_F(Memory, IsGivenToTheLowestFreeChunksFirst) {
+TEST_F(FreeMemory, IsGivenToTheLowestFreeChunksFirst) {
   take(3);
   memory_.give(1);
   ASSERT_TRUE(memory_.grow(3, space_));
@@ -60,7 +60,7 @@ TEST_F(Memory, IsGivenToTheLowestFreeChunksFirst) {
   EXPECT_EQ(memory_.spare(), 3U);
 }
 
-TEST_F(Memory, OneChunkWithMemoryComesBeforeALowerOneWithout) {
+TEST_F(FreeMemory, OneChunkWithMemoryComesBeforeALowerOneWithout) {
   for (const std::uint32_t chunk : {0U, 1U, 2U}) memory_.take(chunk);
   memory_.note_memory(2);
   memory_.give_known(0);
@@ -72,7 +72,7 @@ TEST_F(Memory, OneChunkWithMemoryComesBeforeALowerOneWithout) {
   EXPECT_EQ(memory_.find(kLimit), Bitmap::kNone);
 }
 
-TEST_F(Memory, GrowsByOneChunkWhenTheMachineHasNotEnoughForAStep) {
+TEST_F(FreeMemory, GrowsByOneChunkWhenTheMachineHasNotEnoughForAStep) {
   take(64);
   machine_.most = 65;
   EXPECT_EQ(space_.growth(0), 2U);
@@ -83,21 +83,21 @@ TEST_F(Memory, GrowsByOneChunkWhenTheMachineHasNotEnoughForAStep) {
   EXPECT_EQ(more.error().code, Errc::kFull);
 }
 
-TEST_F(Memory, GrowsNoFurtherThanThereAreFreeChunks) {
+TEST_F(FreeMemory, GrowsNoFurtherThanThereAreFreeChunks) {
   take(kLimit);
   memory_.give(5);
   EXPECT_TRUE(memory_.grow(10, space_));
   EXPECT_EQ(memory_.spare(), 1U);
 }
 
-TEST_F(Memory, RangeGetsOnlyTheMemoryThatItLacks) {
+TEST_F(FreeMemory, RangeGetsOnlyTheMemoryThatItLacks) {
   ASSERT_TRUE(memory_.back(2, 2));
   ASSERT_TRUE(memory_.back(0, 6));
   EXPECT_EQ(machine_.calls, 3) << "two gaps";
   EXPECT_EQ(memory_.spare(), 6U);
 }
 
-TEST_F(Memory, OfUnknownChunksIsTakenAway) {
+TEST_F(FreeMemory, OfUnknownChunksIsTakenAway) {
   machine_.backed = {4, 5, 9};  // by the process before
   for (const std::uint32_t chunk : {4U, 5U, 9U}) memory_.take(chunk);
   memory_.give(5);
@@ -111,7 +111,7 @@ TEST_F(Memory, OfUnknownChunksIsTakenAway) {
   EXPECT_EQ(machine_.punches, 2);
 }
 
-TEST_F(Memory, IsTrimmedFromTheHighestFreeChunkDown) {
+TEST_F(FreeMemory, IsTrimmedFromTheHighestFreeChunkDown) {
   take(10);
   for (const std::uint32_t chunk : {1U, 2U, 6U, 7U, 8U}) memory_.give(chunk);
   memory_.trim(3);
@@ -122,7 +122,7 @@ TEST_F(Memory, IsTrimmedFromTheHighestFreeChunkDown) {
   EXPECT_EQ(memory_.spare(), 0U);
 }
 
-TEST_F(Memory, StaysCountedWhenTheKernelRefusesToTakeIt) {
+TEST_F(FreeMemory, StaysCountedWhenTheKernelRefusesToTakeIt) {
   take(4);
   memory_.give(3);
   machine_.refuses = true;
@@ -131,7 +131,7 @@ TEST_F(Memory, StaysCountedWhenTheKernelRefusesToTakeIt) {
   EXPECT_TRUE(memory_.has_memory(3));
 }
 
-TEST_F(Memory, LossEndsTheHugePageOfTheRegion) {
+TEST_F(FreeMemory, LossEndsTheHugePageOfTheRegion) {
   take(2 * kChunksPerRegion);
   EXPECT_EQ(regions_.pick_full(0, kLimit, memory_.free_chunks(), 9).size(), 2U);
   memory_.give(kChunksPerRegion);
