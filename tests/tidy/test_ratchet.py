@@ -28,16 +28,13 @@ MEMBERS_ABOVE = {
     "pando::dns::ZoneScanner": 23,
     "pando::manager::Checkpointer": 26,
     "pando::manager::Server": 68,
-    "pando::manager::StoreUpkeep": 26,
     "pando::manager::TransferParser": 23,
     "pando::manager::WorkerPool::Impl": 24,
-    "pando::manager::ZoneTableSync": 22,
     "pando::worker::Responder": 23,
     "pando::worker::TcpConnection": 22,
 }
 COMPLEXITY_ABOVE = {
     "manager/checkpoint/image.cpp Image::write_once": 21,
-    "manager/checkpoint/store_opening.cpp replay_journal": 21,
     "manager/server/server_control.cpp Server::zone_row": 22,
     "manager/zonefile/zone_loader.cpp ZoneLoader::put": 33,
     "zone/build/comparison.cpp Comparison::walk": 24,
