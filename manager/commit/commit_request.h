@@ -19,8 +19,8 @@ struct Stage {
   std::vector<JournalEntry>& journal;  ///< records that must be durable before the version is
                                        ///< published
   bool alone = false;                  ///< the request is the only one of its group
-  /// Committer::source_noted() of the zone; set for pool threads, which cannot ask the committer.
-  std::optional<bool> source_noted{};
+  /// Committer::has_merge_base() of the zone; set for pool threads, which cannot ask the committer.
+  std::optional<bool> has_merge_base{};
   /// The part of the store's reserve that the finished step may have used; the committer checks.
   shm::Reserve reserve = shm::Reserve::kKept;
 

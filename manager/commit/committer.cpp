@@ -226,14 +226,14 @@ void Committer::publish(Group& group, std::uint64_t position) {
     return fail_group(group, version.error());
   }
   position_ = position;
-  note_sources(group);
+  update_merge_bases(group);
   ++counters_.versions;
   counters_.store_bytes += fresh;
   if (store_.may_reclaim()) store_.reclaim();
   if (journalled_hook_)
     for (const JournalEntry& entry : group.entries) journalled_hook_(entry);
   if (published_hook_) published_hook_(*version);
-  tell_changes(group);
+  report_changes(group);
   answer(group, *version);
 }
 
@@ -267,7 +267,7 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
   auto applied = std::make_shared<zone::Applied>();
   CommitRequest request;
   request.stage = [this, compute = std::move(compute), limits, applied](Stage& stage) -> Status {
-    auto result = stage_difference(stage, compute, limits);
+    auto result = stage_changeset(stage, compute, limits);
     if (!result) return pass(result);
     *applied = std::move(*result);
     return {};
@@ -281,8 +281,8 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
   submit(std::move(request));
 }
 
-Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& compute,
-                                                  const zone::DataLimits& limits) const {
+Result<zone::Applied> Committer::stage_changeset(Stage& stage, const Compute& compute,
+                                                 const zone::DataLimits& limits) const {
   // A no-op update acknowledges existing state, so that state must be durable first: a host crash
   // could still take the state back.
   const auto unchanged = [this](zone::Applied&& applied) -> Result<zone::Applied> {
@@ -297,41 +297,42 @@ Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& c
   if (!result) return result;
   *changes = {};  // the result has its content
   if (result->effective.empty()) return unchanged(std::move(*result));
-  note_difference(stage, *result, RecordKind::kDelta);
+  journal_changeset(stage, *result, RecordKind::kDelta);
   return result;
 }
 
-bool Committer::source_noted(const dns::Name& zone) const {
-  return sources_.contains(dns::folded_key(zone));
+bool Committer::has_merge_base(const dns::Name& zone) const {
+  return merge_bases_.contains(dns::folded_key(zone));
 }
 
-void Committer::note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const {
+void Committer::journal_changeset(Stage& stage, const zone::Applied& applied,
+                                  RecordKind kind) const {
   const dns::Name& name = applied.effective.zone;
   const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
-  const bool noted = (stage.source_noted ? *stage.source_noted : source_noted(name)) ||
-                     (!stage.journal.empty() && stage.journal.back().zone == name);
-  if (zone.source_mtime_ns() != 0 && !noted)
+  const bool has_base = (stage.has_merge_base ? *stage.has_merge_base : has_merge_base(name)) ||
+                        (!stage.journal.empty() && stage.journal.back().zone == name);
+  if (zone.source_mtime_ns() != 0 && !has_base)
     stage.journal.push_back(source_entry(name, applied.from, noted_source(zone)));
   stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
 }
 
-void Committer::note_sources(const Group& group) {
+void Committer::update_merge_bases(const Group& group) {
   pending_.drop_written(group.entries);
   for (const JournalEntry& entry : group.entries) {
-    if (entry.kind == RecordKind::kSource) sources_.insert(dns::folded_key(entry.zone));
+    if (entry.kind == RecordKind::kSource) merge_bases_.insert(dns::folded_key(entry.zone));
     if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
-      sources_.erase(dns::folded_key(entry.zone));
+      merge_bases_.erase(dns::folded_key(entry.zone));
   }
 }
 
 /// Reports changesets alone. Zones that are put whole need no journal record, so put_zone() reports
 /// them.
-void Committer::tell_changes(const Group& group) const {
+void Committer::report_changes(const Group& group) const {
   if (!zone_hook_) return;
   for (const JournalEntry& entry : group.entries) {
-    const bool difference = entry.kind == RecordKind::kDelta || entry.kind == RecordKind::kEdit ||
-                            entry.kind == RecordKind::kTransfer;
-    if (difference && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
+    const bool by_changeset = entry.kind == RecordKind::kDelta || entry.kind == RecordKind::kEdit ||
+                              entry.kind == RecordKind::kTransfer;
+    if (by_changeset && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
   }
 }
 
@@ -345,25 +346,25 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
     return {};
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
-    if (status) sources_.erase(dns::folded_key(apex));
+    if (status) merge_bases_.erase(dns::folded_key(apex));
     if (status) pending_.drop(apex);
-    if (status && *had_data) note_whole_transfer(apex, current().zone_at(apex).serial());
+    if (status && *had_data) journal_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });
 }
 
 void Committer::zone_replaced(const dns::Name& apex) {
   crash_point("zone-replaced");
-  sources_.erase(dns::folded_key(apex));
+  merge_bases_.erase(dns::folded_key(apex));
   pending_.drop(apex);
-  note_whole_transfer(apex, current().zone_at(apex).serial());
+  journal_whole_transfer(apex, current().zone_at(apex).serial());
   if (zone_hook_) zone_hook_(apex, true);
 }
 
 /// Appends the records of a whole transfer in a step of their own. Without them (disk full, process
 /// killed) the next changeset would not follow the last one, and the dynamic changes become
 /// unknown.
-void Committer::note_whole_transfer(const dns::Name& apex, dns::Serial serial) {
+void Committer::journal_whole_transfer(const dns::Name& apex, dns::Serial serial) {
   CommitRequest request;
   request.stage = [apex, serial](Stage& stage) -> Status {
     const zone::ZoneView zone = stage.draft.snapshot().zone_at(apex);

@@ -60,15 +60,15 @@ class Committer {
   void apply(Compute compute, const zone::DataLimits& limits, Applied done);
   /// Stages the changeset of `compute`, for requests other than apply()'s. A step that changes
   /// nothing adds no journal record; kIo while the journal's end is not durable (check_end).
-  Result<zone::Applied> stage_difference(Stage& stage, const Compute& compute,
-                                         const zone::DataLimits& limits) const;
+  Result<zone::Applied> stage_changeset(Stage& stage, const Compute& compute,
+                                        const zone::DataLimits& limits) const;
 
   /// Appends the record of `kind` (kDelta or kTransfer) for an applied changeset. A zone's first
   /// record is preceded by its merge base: from that the next host restart sees whether the file
   /// was edited.
-  void note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
+  void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
   /// Whether the journal has the zone's merge base.
-  [[nodiscard]] bool source_noted(const dns::Name& zone) const;
+  [[nodiscard]] bool has_merge_base(const dns::Name& zone) const;
 
   using Finished = std::function<void(const Status&)>;
   /// Puts a whole zone sent by a primary, built in `built_in`, a pool thread's transaction. When
@@ -147,9 +147,9 @@ class Committer {
   void fail_group(Group& group, const Error& error);
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);
-  void note_sources(const Group& group);
-  void tell_changes(const Group& group) const;
-  void note_whole_transfer(const dns::Name& apex, dns::Serial serial);
+  void update_merge_bases(const Group& group);
+  void report_changes(const Group& group) const;
+  void journal_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;
   shm::Store& store_;
@@ -164,8 +164,8 @@ class Committer {
   unsigned quick_in_a_row_ = 0;  ///< quick syncs; used by the thread that appends
   std::uint64_t position_;
   Counters counters_;
-  std::unordered_set<std::string> sources_;  ///< folded names of zones whose merge base the journal
-                                             ///< has
+  std::unordered_set<std::string> merge_bases_;  ///< folded names of zones whose merge base the
+                                                 ///< journal has
   PendingRecords pending_;
   std::function<void(std::uint64_t)> published_hook_;
   std::function<void(const dns::Name&, bool)> zone_hook_;

@@ -45,15 +45,15 @@ class RefusedZones {
 
 /// Outcome of a ZoneTableSync for the zones that lacked space.
 struct SpaceRefusals {
-  RefusedZones kept;      ///< zones that should have been removed
-  RefusedZones left_out;  ///< zones that should have been added
-  RefusedZones unfit;     ///< zones whose new settings do not fit
-  std::string last_text;  ///< text of the last kFull
+  RefusedZones not_removed;  ///< zones that should have been removed
+  RefusedZones left_out;     ///< zones that should have been added
+  RefusedZones unfit;        ///< zones whose new settings do not fit
+  std::string last_text;     ///< text of the last kFull
 
   /// Empty when no zone lacked space.
   [[nodiscard]] std::string report() const {
     std::string text;
-    kept.append_to(text, "zones not removed");
+    not_removed.append_to(text, "zones not removed");
     left_out.append_to(text, "new zones not added");
     unfit.append_to(text, "zones not brought in line");
     return text;

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostUnfit = 32;
 
 struct ZoneTableSync::Removal {
   std::vector<JournalEntry> gone;  ///< the records of removed zones
-  RefusedZones kept;               ///< zones whose removal lacks space
+  RefusedZones not_removed;        ///< zones whose removal lacks space
   dns::Name after;                 ///< the last zone done
   std::uint64_t loaded = 0;
   bool cut = false;  ///< the slice ended before a zone to remove, left for the next step
@@ -94,7 +94,7 @@ void ZoneTableSync::removed(const Removal& slice) {
   started_ = true;
   counts_.removed += slice.gone.size();
   counts_.loaded += slice.loaded;
-  refused_.kept.add(slice.kept);
+  refused_.not_removed.add(slice.not_removed);
   room_.taken(slice.gone.size());
   if (!slice.cut) room_.next();
   if (!slice.last || walks_again()) return remove_next();
@@ -106,8 +106,8 @@ void ZoneTableSync::removed(const Removal& slice) {
 bool ZoneTableSync::walks_again() {
   room_ = {};
   const bool gained = std::exchange(removed_, counts_.removed) < counts_.removed;
-  if (refused_.kept.zones() == 0 || !gained || ++walks_ == kMostWalks) return false;
-  refused_.kept = {};
+  if (refused_.not_removed.zones() == 0 || !gained || ++walks_ == kMostWalks) return false;
+  refused_.not_removed = {};
   used_.clear();
   counts_.loaded = 0;
   started_ = false;
@@ -162,7 +162,7 @@ bool ZoneTableSync::look_at(const zone::ZoneView& zone, Removal& slice) {
     return true;
   }
   keep(zone, slice);
-  if (goes) slice.kept.add(apex, refused_.last_text);
+  if (goes) slice.not_removed.add(apex, refused_.last_text);
   return !goes || room_.gives_up();
 }
 

@@ -28,7 +28,7 @@ TEST(SpaceRefusals, ReportEachKindThatThereWas) {
   EXPECT_EQ(refusals.report(), "");
   refusals.unfit.add(zone("a."), "x");
   EXPECT_EQ(refusals.report(), "1 zones not brought in line (a. first): x");
-  refusals.kept.add(zone("b."), "y");
+  refusals.not_removed.add(zone("b."), "y");
   EXPECT_EQ(refusals.report(),
             "1 zones not removed (b. first): y; 1 zones not brought in line (a. first): x");
 }
