@@ -138,8 +138,8 @@ Result<zone::Changeset> RollbackTarget::changes(const zone::ZoneView& zone,
                                                 config::SerialPolicy policy,
                                                 std::uint64_t now) const {
   if (label.empty()) return rollback_changes(zone, serial, policy, now);
-  const auto snapshots = zone::saved_versions(zone);
-  const zone::ZoneSnapshot* version = zone::find_saved(snapshots, label);
+  const auto saved = zone::saved_versions(zone);
+  const zone::ZoneSnapshot* version = zone::find_saved(saved, label);
   if (version == nullptr)
     return fail(Errc::kNotFound, "{} has no snapshot '{}'", to_text(zone.apex()), label);
   return rollback_changes(zone, *version, policy, now);
@@ -147,15 +147,15 @@ Result<zone::Changeset> RollbackTarget::changes(const zone::ZoneView& zone,
 
 std::uint64_t RollbackTarget::records(const zone::ZoneView& zone) const {
   if (!zone || !zone.loaded()) return 0;
-  const auto snapshots = zone::saved_versions(zone);
-  const zone::ZoneSnapshot* version = zone::find_saved(snapshots, label);
+  const auto saved = zone::saved_versions(zone);
+  const zone::ZoneSnapshot* version = zone::find_saved(saved, label);
   const zone::ZoneView data = version == nullptr ? zone : zone::data_of(zone, *version);
   if (!data) return 0;
   const dns::Serial from = version == nullptr ? serial : version->serial;
   const auto history = zone::HistoryReader::from(data, from);
-  const bool is_retired = version != nullptr && version->aside != 0;
+  const bool aside = version != nullptr && version->aside != 0;
   return (history ? history->records() : 0) +
-         (is_retired ? zone.record_count() + data.record_count() : 0);
+         (aside ? zone.record_count() + data.record_count() : 0);
 }
 
 Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,
