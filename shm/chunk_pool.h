@@ -1,10 +1,6 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -13,24 +9,21 @@
 #include "shm/ledger.h"
 #include "shm/live_file.h"
 #include "shm/map/bitmap.h"
+#include "shm/map/chunk_memory.h"
+#include "shm/map/chunk_tails.h"
+#include "shm/map/huge_page_regions.h"
+#include "shm/map/space_policy.h"
+#include "shm/map/victim_set.h"
+#include "shm/map/waiting_chunks.h"
 
 namespace pando::shm {
-
-/// Smallest rest of a chunk that is worth remembering: the compactor collects smaller ones.
-inline constexpr std::uint32_t kTailMin = 4096;
-
-/// A chunk that may be written, and the bytes of it in use already. The part before `from` belongs
-/// to published versions; no reader ever saw the part behind.
-struct Span {
-  std::uint32_t chunk = kNoChunk;
-  std::uint32_t from = 0;
-};
 
 /// Writes the counts that a version's root block lists. Idempotent: attaching does it again.
 void apply_counts(const RootBlock& published, std::uint32_t* counts) noexcept;
 
 /// The owner of each chunk at the moment. The pool is memory of the writer's process only: after a
 /// crash the pool is rebuilt from the chunk counts. All functions may be called from any thread.
+/// The pool's parts in shm/map have one purpose each and know nothing of the lock.
 ///
 ///     free ──take──▶ lent ──settle──▶ used ──last block released──▶ waiting ──no reader──▶ free
 ///       ▲              │ give_back (transaction dropped)
@@ -86,25 +79,16 @@ class ChunkPool {
   std::size_t choose_victims(unsigned threshold_percent, std::size_t max_chunks,
                              std::uint32_t open_rest);
   bool narrow_victims(std::uint32_t open_rest);
-  void forget_victims() noexcept;
+  void forget_victims() noexcept { victims_.clear(); }
+  [[nodiscard]] bool is_victim(std::uint32_t chunk) const noexcept { return victims_.has(chunk); }
   [[nodiscard]] bool is_borrowing() const;
   /// Huge-page regions whose chunks are all in use and that were not picked before.
   std::vector<std::uint32_t> pick_full_regions(std::size_t max_regions);
   /// Asks for a huge page under a region, once; false when the kernel gives none.
   bool collapse(std::uint32_t region);
-  [[nodiscard]] bool is_victim(std::uint32_t chunk) const noexcept {
-    return chunk < limit_ &&
-           (victims_[chunk / 64].load(std::memory_order_relaxed) >> (chunk % 64) & 1) != 0;
-  }
 
-  /// Less than a sixteenth of the quota is free, or no more than the reserve.
-  [[nodiscard]] bool low_space() const;
-  /// Low space that would remain if all waiting chunks were free.
-  [[nodiscard]] bool low_space_without_pins() const;
-  /// See Transaction.
-  [[nodiscard]] bool can_afford(std::uint64_t bytes, Reserve use) const;
-  /// See Store.
-  [[nodiscard]] bool leaves_reserve(Reserve use) const;
+  /// The space as it is at this moment.
+  [[nodiscard]] SpacePolicy space() const;
   void fill(StoreStats& stats) const;
   [[nodiscard]] Status check() const;
 
@@ -112,28 +96,18 @@ class ChunkPool {
   /// kBlocked: an empty chunk among an image's chunks, so it must not be written.
   enum class State : std::uint8_t { kFree, kLent, kUsed, kWaiting, kBlocked };
   struct Chunk {
-    std::uint64_t born = 0;      // first version that may refer to the chunk
-    std::uint64_t freed_at = 0;  // first version that does not refer to it
-    std::uint32_t used = 0;      // bytes from its start that published versions may refer to
+    std::uint64_t born = 0;  // first version that may refer to the chunk
+    std::uint32_t used = 0;  // bytes from its start that published versions may refer to
     State state = State::kFree;
-    bool has_tail = false;  // listed in tails_
   };
 
   [[nodiscard]] std::uint64_t version() const noexcept;
   [[nodiscard]] std::uint32_t live(std::uint32_t chunk) const noexcept;
-  [[nodiscard]] std::uint32_t cushion() const noexcept;
-  [[nodiscard]] std::uint32_t growth_step() const noexcept;
   [[nodiscard]] Chunk& info(std::uint32_t chunk);
 
-  bool take_tail(std::uint32_t bytes, Span& span);
-  void drop_tail(std::uint32_t chunk);
-  [[nodiscard]] bool leaves(std::uint32_t more, Reserve use) const noexcept;
   Result<std::uint32_t> take_chunks(std::uint32_t count, Reserve use);
   Result<std::uint32_t> try_take(std::uint32_t count, Reserve use);
-  Status grow(std::uint32_t wanted);
-  Status back_range(std::uint32_t first, std::uint32_t count);
   void lend(std::uint32_t chunk);
-
   void become(Chunk& chunk, State state) noexcept;
   void wait(std::uint32_t chunk, std::uint64_t freed_at);
   void free_chunk(std::uint32_t chunk);
@@ -141,64 +115,29 @@ class ChunkPool {
   bool collect_holds();
   std::size_t reclaim_waiting();
   std::size_t give_up_spared();
-  [[nodiscard]] bool is_fuller_than(std::uint32_t part) const noexcept;
-  [[nodiscard]] bool tight() const noexcept { return is_tight_with(in_use_); }
-  [[nodiscard]] bool tight_for_good() const noexcept {
-    return is_tight_with(in_use_ - waiting_count_);
-  }
-  [[nodiscard]] bool is_tight_with(std::uint32_t in_use) const noexcept;
-  std::size_t release_dropped_holds();
-  std::size_t free_or_hold(std::uint32_t chunk);
-  void punch_unsure();
-  void trim();
-  bool punch(std::uint32_t first, std::uint32_t count);
-  struct Selection;
-  template <class Candidate>
-  [[nodiscard]] Selection select_emptiest(const Candidate& candidate, std::size_t most,
-                                          std::uint64_t room) const noexcept;
-  [[nodiscard]] bool is_worth(const Selection& selection, std::uint64_t room) const noexcept;
-  [[nodiscard]] std::uint64_t room_to_copy(std::uint32_t open_rest) const noexcept;
-  void set_victim(std::uint32_t chunk, bool victim) noexcept;
 
   mutable std::mutex mutex_;
   LiveFile& file_;
-  const std::uint32_t quota_;
-  // Deletes and compaction get more in a store that started without room for them: `beyond_` chunks
-  // above the present use.
-  std::uint32_t ceiling_;
-  std::uint32_t beyond_ = 0;
   std::uint32_t borrowed_;  // number of first chunks that are an image's
-  // Bound of chunk numbers. Above the quota if the quota was lowered, or if empty chunks between
-  // others cannot be used yet.
-  const std::uint32_t limit_;
-  const std::uint32_t reserve_;
+  // The limit of chunk numbers is above the quota if the quota was lowered, or if empty chunks
+  // between others cannot be used yet.
+  SpacePolicy space_;
 
   std::vector<Chunk> chunks_;  // up to the highest chunk ever taken
-  Bitmap free_;
-  Bitmap backed_;     // the chunk certainly has memory
-  Bitmap collapsed_;  // by region: was picked, and not punched since
-  Bitmap written_;    // the chunk was published into since the last capture
-  std::atomic<std::uint64_t> huge_pages_ = 0;
-  std::uint32_t in_use_ = 0;
-  std::uint32_t peak_in_use_ = 0;
   std::uint32_t lent_ = 0;
-  std::uint32_t backed_free_ = 0;
-  std::uint32_t waiting_count_ = 0;
+  HugePageRegions regions_;
+  ChunkMemory memory_;
+  ChunkTails tails_;
+  Bitmap written_;  // the chunk was published into since the last capture
+  VictimSet victims_;
 
-  std::vector<Span> tails_;
-  std::deque<std::uint32_t> waiting_;  // ascending by freed_at
-  std::map<std::uint64_t, std::vector<std::uint32_t>>
-      held_;                           // by the exact version that holds them
-  std::vector<std::uint32_t> unsure_;  // freed just now; their memory is not known
+  WaitingChunks waiting_;
   SlotTable* slots_ = nullptr;
   bool trust_ = true;
   std::uint64_t spared_ = 0;  // version; 0: none
   bool has_spared_ = false;
   Holds holds_;
   std::uint64_t reclaimed_at_ = 0;  // version of the last look at the slots
-
-  std::unique_ptr<std::atomic<std::uint64_t>[]> victims_;
-  std::uint64_t walk_room_ = 0;  // bytes that were free for copying when victims were chosen
 };
 
 }  // namespace pando::shm

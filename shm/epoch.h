@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "base/crash_point.h"
+#include "shm/map/holds.h"
 #include "shm/slots.h"
 
 /// The whole pin protocol: how the writer publishes a version, how a reader holds one, and how the
@@ -83,20 +83,6 @@ inline void hold_lease(Lease& lease, std::uint64_t version) noexcept {
 
 /// Release, for the same reason as in unpin().
 inline void drop_lease(Lease& lease) noexcept { lease.epoch.store(0, std::memory_order_release); }
-
-/// The versions that readers hold at one moment.
-struct Holds {
-  /// Smallest pin of a batch: chunks that were freed later than this version must stay. UINT64_MAX
-  /// = no pin.
-  std::uint64_t oldest_batch = UINT64_MAX;
-  /// Versions held by leases and by the manager's own pins; the collector sorts them.
-  std::vector<std::uint64_t> exact;
-
-  void clear() noexcept {
-    oldest_batch = UINT64_MAX;
-    exact.clear();
-  }
-};
 
 /// Adds the pins of one page that are below `current` (newer pins hold nothing back yet). Returns
 /// true when the page has any. The slot word is loaded before the leases: see hold_lease().

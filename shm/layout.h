@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "shm/epoch.h"
+#include "shm/map/chunk.h"
 #include "shm/map/ref.h"
 #include "shm/slots.h"
 #include "shm/store.h"
@@ -25,9 +26,6 @@ inline constexpr std::uint64_t kStoreMagic = 0x3145524F54534450;  // "PDSTORE1"
 inline constexpr std::uint64_t kSlotMagic = 0x31544F4C53445050;   // "PPDSLOT1"
 
 inline constexpr std::uint64_t kPageBytes = 4096;
-inline constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-inline constexpr std::uint32_t kChunksPerRegion = kHugePage / kChunkBytes;
-inline constexpr std::uint32_t kNoChunk = UINT32_MAX;
 
 /// The side table gets memory in steps of 2,048 entries, for each of which the header has a bit.
 inline constexpr std::uint64_t kSideGranuleBytes = std::uint64_t{64} << 10;

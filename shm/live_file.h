@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "shm/layout.h"
+#include "shm/map/chunk_memory.h"
 #include "shm/map/mapping.h"
 
 namespace pando::shm {
@@ -26,7 +27,7 @@ Result<Fd> open_store_file(const std::string& path, int flags);
 
 /// The writer's side of the file: locking, mapping, growing, punching. This class knows where
 /// chunks lie, not their content.
-class LiveFile {
+class LiveFile final : public ChunkBacking {
  public:
   LiveFile() = default;
   /// Makes a new file, locked, with header and tables, under a temporary name (`path`.new).
@@ -51,9 +52,7 @@ class LiveFile {
   /// Bytes of the machine's memory that the sparse file holds.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
-  /// Gives memory to chunks; kFull when the machine, the mount or the file size limit has none.
-  /// Before this call has returned, touching the chunks would be SIGBUS.
-  Status back(std::uint32_t first, std::uint32_t count);
+  Status back(std::uint32_t first, std::uint32_t count) override;
   /// Extends the file to `chunks` chunks, without memory for those that have none.
   Status reach(std::uint32_t chunks);
   /// Makes the first `chunks` chunks an image's (shm/borrowing.h): they are read from its file.
@@ -66,8 +65,7 @@ class LiveFile {
   Status write_chunk(std::uint32_t chunk, ByteView bytes);
   /// Called when every borrowed chunk has been filled: the chunks are read from this file again.
   Status settle();
-  /// Takes memory away; false when the kernel refused (the chunks then keep it).
-  bool punch(std::uint32_t first, std::uint32_t count) noexcept;
+  bool punch(std::uint32_t first, std::uint32_t count) noexcept override;
   /// Gives memory to one granule of the side table.
   Status back_side(std::uint32_t granule);
 

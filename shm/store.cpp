@@ -425,9 +425,9 @@ std::size_t Store::collapse(std::size_t max_regions) noexcept {
 void Store::forget_victims() noexcept { impl_->pool.forget_victims(); }
 void Store::set_slots(SlotTable* slots) noexcept { impl_->pool.set_slots(slots); }
 
-bool Store::low_space() const { return impl_->pool.low_space(); }
-bool Store::low_space_without_pins() const { return impl_->pool.low_space_without_pins(); }
-bool Store::leaves_reserve(Reserve use) const { return impl_->pool.leaves_reserve(use); }
+bool Store::low_space() const { return impl_->pool.space().low_space(); }
+bool Store::low_space_without_pins() const { return impl_->pool.space().low_space_without_pins(); }
+bool Store::leaves_reserve(Reserve use) const { return impl_->pool.space().leaves(0, use); }
 
 StoreStats Store::stats() const noexcept {
   StoreStats stats;

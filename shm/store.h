@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "shm/map/chunk.h"
 #include "shm/map/ref.h"
+#include "shm/map/reserve.h"
 
 namespace pando::shm {
-
-/// Store format: 64 KiB chunks; a block larger than a chunk takes a run of consecutive chunks.
-inline constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
 /// The identity of the owner of a store's data, for instance of a journal; all zero: no owner.
 using StoreOwner = std::array<std::uint64_t, 2>;
@@ -31,14 +30,6 @@ struct StoreOptions {
   StoreOwner owner{};  ///< attach refuses the store of another owner; all zero: takes any
   /// The error's text for another owner: the fact and the remedy; the path is put before it
   std::string foreign{};
-};
-
-/// How much of the chunks that are kept for deletes and compaction (shm/reserve.h) a step may use.
-enum class Reserve : std::uint8_t {
-  kKept,        ///< none of them: additions
-  kHalf,        ///< all but the part that is compaction's: deletes
-  kAllButLast,  ///< all but the last chunk, which is left to steps that only release: compaction
-  kAll,         ///< all of them: steps that only release, and steps that were promised room
 };
 
 class Store;

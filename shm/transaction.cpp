@@ -184,10 +184,12 @@ bool Transaction::in_victim(Ref<> ref) const noexcept {
 void Transaction::absorb(Transaction&& other) { impl_->absorb(*other.impl_); }
 void Transaction::use_reserve(Reserve use) noexcept { impl_->reserve = use; }
 Reserve Transaction::reserve_use() const noexcept { return impl_->reserve; }
-bool Transaction::low_space() const { return impl_->pool.low_space(); }
-bool Transaction::low_space_without_pins() const { return impl_->pool.low_space_without_pins(); }
+bool Transaction::low_space() const { return impl_->pool.space().low_space(); }
+bool Transaction::low_space_without_pins() const {
+  return impl_->pool.space().low_space_without_pins();
+}
 bool Transaction::can_afford(std::uint64_t bytes) const {
-  return impl_->pool.can_afford(bytes, impl_->reserve);
+  return impl_->pool.space().can_afford(bytes, impl_->reserve);
 }
 std::uint64_t Transaction::allocated_bytes() const noexcept { return impl_->allocated; }
 Window Transaction::window() const noexcept { return impl_->live_file.window(); }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/crash_point.h"
+#include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
 #include "zone/history/history.h"
 
@@ -27,13 +28,13 @@ class DumpLoading {
     zone_ = std::move(head);
     zone::ZoneSettings settings;
     settings.is_secondary = zone_.is_secondary;
-    if (auto put = draft_->put_zone_settings(zone_.name, settings, zones_); !put) return put;
+    if (auto put = next_->draft().put_zone_settings(zone_.name, settings, zones_); !put) return put;
     has_data_ = false;
     return set_timers(zones_++);
   }
 
   Status take(zone::DumpPart&& part) {
-    if (!builder_) builder_.emplace(zone_.name, *transaction_);
+    if (!builder_) builder_.emplace(zone_.name, next_->transaction());
     for (const zone::Record& record : part.records.added)
       if (auto added = builder_->add(record.owner, record.type, record.ttl, record.rdata); !added)
         return added;
@@ -53,12 +54,12 @@ class DumpLoading {
     // The end of a changeset that is too long does not fit either, and ends the history before it.
     too_long_ = false;
     const zone::Changeset whole = std::exchange(difference_, {});
-    return draft_->put_difference(whole, part.from, part.to, limits_);
+    return next_->draft().put_difference(whole, part.from, part.to, limits_);
   }
 
   Status take(zone::DumpSaved&& saved) {
     if (auto put = put_data(); !put) return put;
-    return draft_->put_saved_version(zone_.name, saved.version);
+    return next_->draft().put_saved_version(zone_.name, saved.version);
   }
 
   /// The data put next will retire the present data again.
@@ -82,8 +83,8 @@ class DumpLoading {
   Status take(zone::DumpZoneEnd&&) {
     if (auto put = put_data(); !put) return put;
     if (auto ended = end_zone(); !ended) return ended;
-    const bool full =
-        ++pending_ >= kZonesPerVersion || transaction_->allocated_bytes() >= kBytesPerVersion;
+    const bool full = ++pending_ >= kZonesPerVersion ||
+                      next_->transaction().allocated_bytes() >= kBytesPerVersion;
     return full ? publish() : Status();
   }
 
@@ -101,15 +102,12 @@ class DumpLoading {
   }
 
   void begin() {
-    const shm::VersionInfo base = store_.current();
-    draft_.reset();
-    transaction_.emplace(store_.begin_private());
-    draft_.emplace(*transaction_, base.root, base.number + 1);
+    next_.emplace(store_, NextVersion::Step::kDump);
     pending_ = 0;
   }
 
   Status publish() {
-    auto version = store_.publish(std::move(*transaction_), draft_->root(), position_);
+    auto version = next_->publish(position_);
     if (!version) return pass(version);
     crash_point("dump-zones-loaded");
     begin();
@@ -133,10 +131,12 @@ class DumpLoading {
     builder_.reset();
     if (!built) return pass(built);
     has_data_ = true;
-    return draft_->put_zone(zone_.name, **built, zone_.source);
+    return next_->draft().put_zone(zone_.name, **built, zone_.source);
   }
 
-  [[nodiscard]] zone::ZoneView view() const { return draft_->snapshot().zone_at(zone_.name); }
+  [[nodiscard]] zone::ZoneView view() const {
+    return next_->draft().snapshot().zone_at(zone_.name);
+  }
 
   [[nodiscard]] Status check_serial(dns::Serial serial) const {
     if (view().serial() == serial) return {};
@@ -149,7 +149,7 @@ class DumpLoading {
       return fail(Errc::kCorrupt, "{} has no records", to_text(zone_.name));
     if (zone_.loaded) return check_serial(zone_.serial);
     // The zone has no data of its own now; its earlier records are retired data.
-    return view().loaded() ? draft_->unload_zone(zone_.name) : Status();
+    return view().loaded() ? next_->draft().unload_zone(zone_.name) : Status();
   }
 
   /// Takes the merge base's file again, now with its stamp. The journal needs the record only
@@ -165,14 +165,13 @@ class DumpLoading {
     stamped.stamp = source->stamp;
     if (source->stamp == 0 || !(stamped == *source)) return {};
     zone_.source = stamped;
-    return has_data_ ? draft_->put_zone_source(zone_.name, stamped) : Status();
+    return has_data_ ? next_->draft().put_zone_source(zone_.name, stamped) : Status();
   }
 
   shm::Store& store_;
   std::uint64_t position_;
   zone::DataLimits limits_;
-  std::optional<shm::Transaction> transaction_;
-  std::optional<zone::Draft> draft_;
+  std::optional<NextVersion> next_;
   std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are put
   bool has_data_ = false;                     // the zone's records are put, and not retired
   zone::DumpZone zone_;

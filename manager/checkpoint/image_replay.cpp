@@ -6,6 +6,7 @@
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/commit/compaction_limits.h"
+#include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
 #include "zone/build/draft.h"
 
@@ -46,10 +47,10 @@ class ImageReplay {
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
-    zone::ZoneView zone = draft_->snapshot().zone_at(record.zone);
+    zone::ZoneView zone = next_->draft().snapshot().zone_at(record.zone);
     if (zone && zone.has_saved() && record.kind == RecordKind::kGone) {
-      if (auto gone = draft_->forget_versions(record.zone); !gone) return gone;
-      zone = draft_->snapshot().zone_at(record.zone);
+      if (auto gone = next_->draft().forget_versions(record.zone); !gone) return gone;
+      zone = next_->draft().snapshot().zone_at(record.zone);
     }
     if (!zone || !zone.loaded()) return {};
     if (auto done = apply(zone, record); !done) return done;
@@ -60,15 +61,15 @@ class ImageReplay {
   }
 
   Status lose(const dns::Name& zone) {
-    const zone::ZoneView view = draft_->snapshot().zone_at(zone);
+    const zone::ZoneView view = next_->draft().snapshot().zone_at(zone);
     if (!view || !view.loaded()) return {};
     lost_.push_back(zone.folded());
-    return draft_->unload_zone(zone);
+    return next_->draft().unload_zone(zone);
   }
 
   Status lose_all() {
     std::vector<dns::Name> names;
-    draft_->snapshot().for_each_zone([&](const zone::ZoneView& zone) {
+    next_->draft().snapshot().for_each_zone([&](const zone::ZoneView& zone) {
       if (zone.loaded()) names.emplace_back(zone.apex());
     });
     for (const dns::Name& name : names)
@@ -79,7 +80,7 @@ class ImageReplay {
   void reach(std::uint64_t position) noexcept { last_ = std::max(last_, position); }
 
   Status publish() {
-    auto version = store_.publish(std::move(*transaction_), draft_->root(), last_);
+    auto version = next_->publish(last_);
     if (!version) return pass(version);
     crash_point("image-replayed");
     pending_ = 0;
@@ -96,7 +97,7 @@ class ImageReplay {
   Status make_room() {
     store_.reclaim();
     if (!is_crowded(store_.stats())) return {};
-    Status done = draft_->snapshot().has_retired() ? dismantle() : Status();
+    Status done = next_->draft().snapshot().has_retired() ? dismantle() : Status();
     if (done) done = compact();
     store_.forget_victims();
     store_.reclaim();
@@ -107,7 +108,7 @@ class ImageReplay {
   }
 
   Status dismantle() {
-    return in_steps([this] { return draft_->dismantle_retired(kBlocksPerStep); });
+    return in_steps([this] { return next_->draft().dismantle_retired(kBlocksPerStep); });
   }
 
   /// Runs steps until one reports that it was the last. A step that changed something is published,
@@ -115,10 +116,10 @@ class ImageReplay {
   template <class Step>
   Status in_steps(const Step& step) {
     for (;;) {
-      const shm::Ref<> before = draft_->root();
+      const shm::Ref<> before = next_->draft().root();
       auto finished = step();
       if (!finished) return pass(finished);
-      const bool changed = !(draft_->root() == before);
+      const bool changed = !(next_->draft().root() == before);
       if (changed)
         if (auto published = publish(); !published) return published;
       if (changed) store_.reclaim();
@@ -134,18 +135,14 @@ class ImageReplay {
     zone::Draft::CompactCursor cursor;
     return in_steps([&]() -> Result<bool> {
       if (!store_.narrow_victims()) return true;
-      return draft_->compact(cursor, kNamesPerStep, {});
+      return next_->draft().compact(cursor, kNamesPerStep, {});
     });
   }
 
   void begin() {
-    const shm::VersionInfo base = store_.current();
-    last_ = std::max(last_, base.journal_position);
-    draft_.reset();
-    transaction_.reset();  // first, since it holds the chunk being filled
-    transaction_.emplace(store_.begin());
-    transaction_->use_reserve();
-    draft_.emplace(*transaction_, base.root, base.number + 1);
+    next_.reset();  // first, since it holds the chunk being filled
+    next_.emplace(store_, NextVersion::Step::kRecovery);
+    last_ = std::max(last_, next_->base().journal_position);
   }
 
   Status apply(const zone::ZoneView& zone, const JournalRecord& record) {
@@ -170,7 +167,7 @@ class ImageReplay {
   Status put_source(const JournalRecord& record) {
     auto source = decode_source(record.payload);
     if (!source) return pass(source);
-    return draft_->put_zone_source(record.zone, *source);
+    return next_->draft().put_zone_source(record.zone, *source);
   }
 
   Status apply_difference(const zone::ZoneView& zone, const JournalRecord& record) {
@@ -178,7 +175,7 @@ class ImageReplay {
     if (!(zone.serial() == record.from)) return lose(record.zone);
     auto changes = served_changes(record);
     if (!changes) return pass(changes);
-    auto done = draft_->apply(*changes, limits_);
+    auto done = next_->draft().apply(*changes, limits_);
     if (!done && done.error().code == Errc::kInvalid) return lose(record.zone);
     if (!done) return pass(done);
     ++applied_;
@@ -187,8 +184,7 @@ class ImageReplay {
 
   shm::Store& store_;
   zone::DataLimits limits_ = zone::DataLimits::none();
-  std::optional<shm::Transaction> transaction_;
-  std::optional<zone::Draft> draft_;
+  std::optional<NextVersion> next_;
   std::size_t pending_ = 0;
   std::uint64_t last_ = 0;
   std::uint64_t applied_ = 0;

@@ -6,6 +6,7 @@
 #include "ipc/log.h"
 #include "manager/checkpoint/dump_loading.h"
 #include "manager/checkpoint/image_replay.h"
+#include "manager/commit/next_version.h"
 
 namespace pando::manager {
 
@@ -95,8 +96,7 @@ Status PlacedDump::note_files(shm::Store& store, Journal& journal,
   auto position = journal.append(notes);
   if (!position) return pass(position);
   crash_point("dump-noted");
-  auto version = store.publish(store.begin(), store.current().root, *position);
-  return version ? Status() : Status(pass(version));
+  return recover_position(store, *position);
 }
 
 Status PlacedDump::remove() {

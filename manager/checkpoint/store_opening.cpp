@@ -11,6 +11,7 @@
 #include "base/crash_point.h"
 #include "base/pause_point.h"
 #include "ipc/log.h"
+#include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
 #include "shm/live_file.h"
 
@@ -160,13 +161,11 @@ namespace {
 
 /// Removes a zone that left the configuration, as ZoneTableSync would.
 Status replay_removal(shm::Store& store, const JournalRecord& record) {
-  const shm::VersionInfo base = store.current();
-  shm::Transaction transaction = store.begin();
-  transaction.use_reserve();
-  zone::Draft draft(transaction, base.root, base.number + 1);
+  NextVersion next(store, NextVersion::Step::kRecovery);
+  zone::Draft& draft = next.draft();
   if (!draft.snapshot().zone_at(record.zone)) return {};
   if (auto removed = draft.remove_zone(record.zone); !removed) return removed;
-  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  auto version = next.publish(record.position);
   return version ? Status() : pass(version);
 }
 
@@ -190,10 +189,8 @@ bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord
 
 /// True when the record changed something; its version is published then.
 Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const NoteSink& note) {
-  const shm::VersionInfo base = store.current();
-  shm::Transaction transaction = store.begin();
-  transaction.use_reserve();
-  zone::Draft draft(transaction, base.root, base.number + 1);
+  NextVersion next(store, NextVersion::Step::kRecovery);
+  zone::Draft& draft = next.draft();
   const zone::ZoneView zone = draft.snapshot().zone_at(record.zone);
   if (!zone || !zone.loaded() || !(zone.serial() == record.from)) {
     note({false,
@@ -207,7 +204,7 @@ Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const
   auto applied = draft.apply(*changes, {0, 0, 0});
   if (!applied) return pass(applied);
   crash_point("replay-staged");
-  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  auto version = next.publish(record.position);
   if (!version) return pass(version);
   crash_point("replay-published");
   return true;
@@ -217,14 +214,12 @@ Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const
 Status replay_source(shm::Store& store, const JournalRecord& record) {
   const auto source = decode_source(record.payload);
   if (!source) return fail(source.error().code, "{}", source.error().text);
-  const shm::VersionInfo base = store.current();
-  shm::Transaction transaction = store.begin();
-  transaction.use_reserve();
-  zone::Draft draft(transaction, base.root, base.number + 1);
+  NextVersion next(store, NextVersion::Step::kRecovery);
+  zone::Draft& draft = next.draft();
   const zone::ZoneView zone = draft.snapshot().zone_at(record.zone);
   if (!zone || !zone.loaded() || !(zone.serial() == record.to)) return {};
   if (auto put = draft.put_zone_source(record.zone, *source); !put) return put;
-  auto version = store.publish(std::move(transaction), draft.root(), record.position);
+  auto version = next.publish(record.position);
   return version ? Status() : pass(version);
 }
 
@@ -262,8 +257,7 @@ class JournalReplay {
     if (applied_ > 0) log::info("journal_replayed", "records", applied_);
     if (!walked || never_put_ != 0 || last_ <= store_.current().journal_position) return walked;
     // The store's position must cover all records, also those that changed nothing.
-    auto version = store_.publish(store_.begin(), store_.current().root, last_);
-    return version ? Status() : pass(version);
+    return recover_position(store_, last_);
   }
 
  private:

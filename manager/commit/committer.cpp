@@ -7,6 +7,7 @@
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
+#include "manager/commit/next_version.h"
 #include "manager/journal/journal_end.h"
 #include "manager/journal/journal_payload.h"
 
@@ -32,10 +33,8 @@ Error not_journalled(const Error& error) {
 
 /// A version under construction.
 struct Committer::Group {
-  Group(shm::Transaction&& t, shm::Ref<> root, std::uint64_t version)
-      : transaction(std::move(t)), draft(transaction, root, version) {}
-  shm::Transaction transaction;
-  zone::Draft draft;
+  explicit Group(shm::Store& store) : next(store, NextVersion::Step::kCommit) {}
+  NextVersion next;
   std::vector<CommitRequest> staged;
   std::vector<JournalEntry> entries;
   std::uint64_t first_position = 0;
@@ -49,7 +48,8 @@ Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
       journal_thread_(journal_thread),
       options_(options),
       position_(store.current().journal_position),
-      pending_timer_(io) {}
+      pending_(io, options.retry_pending,
+               [this](CommitRequest request) { submit(std::move(request)); }) {}
 
 Committer::~Committer() = default;
 
@@ -109,16 +109,15 @@ std::vector<CommitRequest> Committer::take_group() {
 
 void Committer::run_next() {
   if (in_flight_ || queue_.empty()) return;
-  const shm::VersionInfo base = store_.current();
-  auto group = std::make_shared<Group>(store_.begin(), base.root, base.number + 1);
+  auto group = std::make_shared<Group>(store_);
   group->staged = take_group();
   in_flight_ = true;
   stage_group(*group);
-  add_owed_notes(*group);
+  pending_.insert_into(group->entries);
   if (group->staged.empty()) {
     in_flight_ = false;
-  } else if (group->draft.root() == base.root && group->entries.empty()) {
-    answer(*group, base.number);  // nothing changed
+  } else if (!group->next.is_changed() && group->entries.empty()) {
+    answer(*group, group->next.base().number);  // nothing changed
   } else if (group->entries.empty()) {
     publish(*group, position_);
   } else if (syncs_here(*group)) {
@@ -158,12 +157,13 @@ void Committer::stage_group(Group& group) {
 
 /// A step that allocated nothing is not refused for a reserve in use.
 Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
-  Stage stage{group.transaction, group.draft, group.entries, alone};
-  const std::uint64_t before = group.transaction.allocated_bytes();
+  const shm::Transaction& transaction = group.next.transaction();
+  Stage stage{group.next.transaction(), group.next.draft(), group.entries, alone};
+  const std::uint64_t before = transaction.allocated_bytes();
   auto staged = request.stage(stage);
   ++counters_.requests;
   crash_point("commit-staged");
-  if (!staged || group.transaction.allocated_bytes() == before) return staged;
+  if (!staged || transaction.allocated_bytes() == before) return staged;
   return leaves_reserve(store_, stage.reserve);
 }
 
@@ -217,8 +217,8 @@ void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint
 
 void Committer::publish(Group& group, std::uint64_t position) {
   crash_point("commit-before-publish");
-  const std::uint64_t fresh = group.transaction.allocated_bytes();
-  auto version = store_.publish(std::move(group.transaction), group.draft.root(), position);
+  const std::uint64_t fresh = group.next.transaction().allocated_bytes();
+  auto version = group.next.publish(position);
   crash_point("commit-published");
   if (!version) {
     if (!group.entries.empty())
@@ -226,14 +226,14 @@ void Committer::publish(Group& group, std::uint64_t position) {
     return fail_group(group, version.error());
   }
   position_ = position;
-  note_sources(group);
+  update_merge_bases(group);
   ++counters_.versions;
   counters_.store_bytes += fresh;
   if (store_.may_reclaim()) store_.reclaim();
   if (journalled_hook_)
     for (const JournalEntry& entry : group.entries) journalled_hook_(entry);
   if (published_hook_) published_hook_(*version);
-  tell_changes(group);
+  report_changes(group);
   answer(group, *version);
 }
 
@@ -267,7 +267,7 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
   auto applied = std::make_shared<zone::Applied>();
   CommitRequest request;
   request.stage = [this, compute = std::move(compute), limits, applied](Stage& stage) -> Status {
-    auto result = stage_difference(stage, compute, limits);
+    auto result = stage_changeset(stage, compute, limits);
     if (!result) return pass(result);
     *applied = std::move(*result);
     return {};
@@ -281,8 +281,8 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
   submit(std::move(request));
 }
 
-Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& compute,
-                                                  const zone::DataLimits& limits) const {
+Result<zone::Applied> Committer::stage_changeset(Stage& stage, const Compute& compute,
+                                                 const zone::DataLimits& limits) const {
   // A no-op update acknowledges existing state, so that state must be durable first: a host crash
   // could still take the state back.
   const auto unchanged = [this](zone::Applied&& applied) -> Result<zone::Applied> {
@@ -297,97 +297,43 @@ Result<zone::Applied> Committer::stage_difference(Stage& stage, const Compute& c
   if (!result) return result;
   *changes = {};  // the result has its content
   if (result->effective.empty()) return unchanged(std::move(*result));
-  note_difference(stage, *result, RecordKind::kDelta);
+  journal_changeset(stage, *result, RecordKind::kDelta);
   return result;
 }
 
-bool Committer::source_noted(const dns::Name& zone) const {
-  return sources_.contains(dns::folded_key(zone));
+bool Committer::has_merge_base(const dns::Name& zone) const {
+  return merge_bases_.contains(dns::folded_key(zone));
 }
 
-void Committer::note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const {
+void Committer::journal_changeset(Stage& stage, const zone::Applied& applied,
+                                  RecordKind kind) const {
   const dns::Name& name = applied.effective.zone;
   const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
-  const bool noted = (stage.source_noted ? *stage.source_noted : source_noted(name)) ||
-                     (!stage.journal.empty() && stage.journal.back().zone == name);
-  if (zone.source_mtime_ns() != 0 && !noted)
+  const bool has_base = (stage.has_merge_base ? *stage.has_merge_base : has_merge_base(name)) ||
+                        (!stage.journal.empty() && stage.journal.back().zone == name);
+  if (zone.source_mtime_ns() != 0 && !has_base)
     stage.journal.push_back(source_entry(name, applied.from, merge_base_file(zone)));
   stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
 }
 
-void Committer::note_sources(const Group& group) {
+void Committer::update_merge_bases(const Group& group) {
+  pending_.drop_written(group.entries);
   for (const JournalEntry& entry : group.entries) {
-    if (!pending_.empty()) pending_.erase(dns::folded_key(entry.zone));
-    if (entry.kind == RecordKind::kSource) sources_.insert(dns::folded_key(entry.zone));
+    if (entry.kind == RecordKind::kSource) merge_bases_.insert(dns::folded_key(entry.zone));
     if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
-      sources_.erase(dns::folded_key(entry.zone));
+      merge_bases_.erase(dns::folded_key(entry.zone));
   }
 }
 
 /// Reports changesets alone. Zones that are put whole need no journal record, so put_zone() reports
 /// them.
-void Committer::tell_changes(const Group& group) const {
+void Committer::report_changes(const Group& group) const {
   if (!zone_hook_) return;
   for (const JournalEntry& entry : group.entries) {
-    const bool difference = entry.kind == RecordKind::kDelta || entry.kind == RecordKind::kEdit ||
-                            entry.kind == RecordKind::kTransfer;
-    if (difference && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
+    const bool by_changeset = entry.kind == RecordKind::kDelta || entry.kind == RecordKind::kEdit ||
+                              entry.kind == RecordKind::kTransfer;
+    if (by_changeset && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
   }
-}
-
-void Committer::add_pending(const dns::Name& apex, std::vector<JournalEntry> notes) {
-  pending_[dns::folded_key(apex)] = std::move(notes);
-  if (pending_.size() == 1) flush_pending();
-}
-
-/// Inserts pending records before a zone's first record of the group. Without them the zone's next
-/// changeset would not fit the journal's records.
-void Committer::add_owed_notes(Group& group) const {
-  if (pending_.empty() || group.entries.empty()) return;
-  std::unordered_set<std::string> seen;
-  std::vector<JournalEntry> entries;
-  for (JournalEntry& entry : group.entries) {
-    const std::string key = dns::folded_key(entry.zone);
-    const auto owed = pending_.find(key);
-    // Records of these kinds begin anew, or are the pending ones themselves.
-    const bool needs_none = entry.kind == RecordKind::kBase || entry.kind == RecordKind::kGone ||
-                            entry.kind == RecordKind::kOverlay;
-    if (seen.insert(key).second && owed != pending_.end() && !needs_none)
-      entries.insert(entries.end(), owed->second.begin(), owed->second.end());
-    entries.push_back(std::move(entry));
-  }
-  group.entries = std::move(entries);
-}
-
-void Committer::flush_pending() {
-  pending_timer_.expires_after(options_.note_again);
-  pending_timer_.async_wait([this](asio::error_code error) {
-    if (error || pending_.empty()) return;
-    CommitRequest request;
-    request.stage = [this](Stage& stage) -> Status {
-      stage_owed_notes(stage);
-      return {};
-    };
-    request.done = [this, zones = pending_.size()](const Result<std::uint64_t>& version) {
-      if (version)
-        log::info("zones_noted", "zones", zones);
-      else
-        log::warning("zones_not_noted", "zones", zones, "reason", version.error().text);
-      if (!pending_.empty()) flush_pending();
-    };
-    submit(std::move(request));
-  });
-}
-
-void Committer::stage_owed_notes(Stage& stage) {
-  const zone::StoreView snapshot = stage.draft.snapshot();
-  std::erase_if(pending_, [&](const auto& entry) {
-    const JournalEntry& note = entry.second.front();
-    const zone::ZoneView zone = snapshot.zone_at(note.zone);
-    return !zone || !zone.loaded() || !(zone.serial() == note.to);
-  });
-  for (const auto& [key, notes] : pending_)
-    stage.journal.insert(stage.journal.end(), notes.begin(), notes.end());
 }
 
 void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
@@ -400,25 +346,25 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
     return {};
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
-    if (status) sources_.erase(dns::folded_key(apex));
-    if (status) pending_.erase(dns::folded_key(apex));
-    if (status && *had_data) note_whole_transfer(apex, current().zone_at(apex).serial());
+    if (status) merge_bases_.erase(dns::folded_key(apex));
+    if (status) pending_.drop(apex);
+    if (status && *had_data) journal_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });
 }
 
 void Committer::zone_replaced(const dns::Name& apex) {
   crash_point("zone-replaced");
-  sources_.erase(dns::folded_key(apex));
-  pending_.erase(dns::folded_key(apex));
-  note_whole_transfer(apex, current().zone_at(apex).serial());
+  merge_bases_.erase(dns::folded_key(apex));
+  pending_.drop(apex);
+  journal_whole_transfer(apex, current().zone_at(apex).serial());
   if (zone_hook_) zone_hook_(apex, true);
 }
 
 /// Appends the records of a whole transfer in a step of their own. Without them (disk full, process
 /// killed) the next changeset would not follow the last one, and the dynamic changes become
 /// unknown.
-void Committer::note_whole_transfer(const dns::Name& apex, dns::Serial serial) {
+void Committer::journal_whole_transfer(const dns::Name& apex, dns::Serial serial) {
   CommitRequest request;
   request.stage = [apex, serial](Stage& stage) -> Status {
     const zone::ZoneView zone = stage.draft.snapshot().zone_at(apex);

@@ -1,17 +1,18 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "manager/commit/commit_request.h"
+#include "manager/commit/pending_records.h"
 #include "manager/journal/journal.h"
 #include "manager/journal/journal_thread.h"
 #include "shm/store.h"
@@ -19,48 +20,7 @@
 
 namespace pando::manager {
 
-/// The transaction, draft and journal records of a group, as a request sees them.
-struct Stage {
-  shm::Transaction& transaction;
-  zone::Draft& draft;
-  std::vector<JournalEntry>& journal;  ///< records that must be durable before the version is
-                                       ///< published
-  bool alone = false;                  ///< the request is the only one of its group
-  /// Committer::source_noted() of the zone; set for pool threads, which cannot ask the committer.
-  std::optional<bool> source_noted{};
-  /// The part of the store's reserve that the finished step may have used; the committer checks.
-  shm::Reserve reserve = shm::Reserve::kKept;
-
-  /// Opens a part of the reserve to the step, if the step is alone in its group. In a shared group
-  /// other requests would take that space, too.
-  void use_reserve(shm::Reserve use) {
-    if (!alone) return;
-    reserve = use;
-    transaction.use_reserve(use);
-  }
-  /// Opens half of the reserve to a step that removes at least as many records as it adds.
-  void use_reserve_for(std::size_t removed, std::size_t added) {
-    if (added <= removed) use_reserve(shm::Reserve::kHalf);
-  }
-};
-
-/// One step towards the next version. `stage` may be called more than once, when a group is staged
-/// again after the store was full.
-///
-/// `done` is called exactly once, on the commit thread: with the version that contains the step, or
-/// with an error. kFull: the store lacks space for the step. kIo: the journal cannot be written,
-/// for this request or another one of its group. Other errors are those of `stage`.
-struct CommitRequest {
-  enum class Kind : std::uint8_t {
-    kGroup,  ///< may share a version with others
-    kAlone,  ///< cannot be staged twice, so the request has a version of its own
-  };
-  std::function<Status(Stage&)> stage;
-  std::function<void(const Result<std::uint64_t>& version)> done;
-  Kind kind = Kind::kGroup;
-};
-
-/// The one door to the store; also keeps additions out of the store's reserve (shm/reserve.h).
+/// The one door to the store; also keeps additions out of the store's reserve (shm/map/reserve.h).
 ///
 /// Requests queue. A group of requests is staged into one draft, and its records are appended to
 /// the journal and synced. Then the version is published, and only then are the requests answered.
@@ -73,7 +33,7 @@ class Committer {
  public:
   struct Options {
     std::size_t max_group = 256;  ///< bounds the time that one group keeps the commit thread busy
-    std::chrono::milliseconds note_again{10'000};  ///< see add_pending()
+    std::chrono::milliseconds retry_pending{10'000};  ///< see PendingRecords
     /// The commit thread syncs itself when the last `quick_syncs` took no longer than this each.
     std::chrono::microseconds quick_sync{2'000};
     unsigned quick_syncs = 4;
@@ -100,15 +60,15 @@ class Committer {
   void apply(Compute compute, const zone::DataLimits& limits, Applied done);
   /// Stages the changeset of `compute`, for requests other than apply()'s. A step that changes
   /// nothing adds no journal record; kIo while the journal's end is not durable (check_end).
-  Result<zone::Applied> stage_difference(Stage& stage, const Compute& compute,
-                                         const zone::DataLimits& limits) const;
+  Result<zone::Applied> stage_changeset(Stage& stage, const Compute& compute,
+                                        const zone::DataLimits& limits) const;
 
   /// Appends the record of `kind` (kDelta or kTransfer) for an applied changeset. A zone's first
   /// record is preceded by its merge base: from that the next host restart sees whether the file
   /// was edited.
-  void note_difference(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
+  void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
   /// Whether the journal has the zone's merge base.
-  [[nodiscard]] bool source_noted(const dns::Name& zone) const;
+  [[nodiscard]] bool has_merge_base(const dns::Name& zone) const;
 
   using Finished = std::function<void(const Status&)>;
   /// Puts a whole zone sent by a primary, built in `built_in`, a pool thread's transaction. When
@@ -142,10 +102,10 @@ class Committer {
   /// To be called after a zone sent whole by a primary was applied as a changeset. As after
   /// put_zone(), a journal record tells that earlier updates are gone.
   void zone_replaced(const dns::Name& apex);
-  /// Keeps journal records of a zone that was just put, when the journal could not be written. The
-  /// records precede the zone's next record, and are also retried every `note_again`. A zone that
-  /// is put anew, or removed, loses its pending records.
-  void add_pending(const dns::Name& apex, std::vector<JournalEntry> notes);
+  /// Keeps journal records of a zone that was just put, when the journal could not be written.
+  void add_pending(const dns::Name& apex, std::vector<JournalEntry> records) {
+    pending_.add(apex, std::move(records));
+  }
   /// Tries again to make the journal's end durable, after a start that failed to
   /// (Journal::is_secured()). To be called periodically. Each update tries again, too; no-op
   /// updates are refused until then.
@@ -187,12 +147,9 @@ class Committer {
   void fail_group(Group& group, const Error& error);
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);
-  void note_sources(const Group& group);
-  void tell_changes(const Group& group) const;
-  void add_owed_notes(Group& group) const;
-  void flush_pending();
-  void stage_owed_notes(Stage& stage);
-  void note_whole_transfer(const dns::Name& apex, dns::Serial serial);
+  void update_merge_bases(const Group& group);
+  void report_changes(const Group& group) const;
+  void journal_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;
   shm::Store& store_;
@@ -207,11 +164,9 @@ class Committer {
   unsigned quick_in_a_row_ = 0;  ///< quick syncs; used by the thread that appends
   std::uint64_t position_;
   Counters counters_;
-  std::unordered_set<std::string> sources_;  ///< folded names of zones whose merge base the journal
-                                             ///< has
-  std::unordered_map<std::string, std::vector<JournalEntry>> pending_;  ///< pending records by
-                                                                        ///< folded zone name
-  asio::steady_timer pending_timer_;
+  std::unordered_set<std::string> merge_bases_;  ///< folded names of zones whose merge base the
+                                                 ///< journal has
+  PendingRecords pending_;
   std::function<void(std::uint64_t)> published_hook_;
   std::function<void(const dns::Name&, bool)> zone_hook_;
   std::function<void(const JournalEntry&)> journalled_hook_;

@@ -13,7 +13,7 @@ namespace pando::manager {
 struct LargeChangesets::Work {
   ZoneChange change;
   int tries = 0;
-  bool source_noted = false;
+  bool has_merge_base = false;
   bool moved = false;  // the zone has changed since the draft began
   // Declared after the pin, so that the draft is destroyed first: the draft reads pinned data.
   shm::SlotTable::OwnPin pin;
@@ -37,7 +37,7 @@ struct LargeChangesets::Work {
 
   /// Pool thread.
   void work_out() {
-    Stage stage{draft->transaction(), draft->draft(), journal, true, source_noted};
+    Stage stage{draft->transaction(), draft->draft(), journal, true, has_merge_base};
     staged = change.stage(stage);
     reserve = stage.reserve;
     crash_point("change-worked-out");
@@ -78,7 +78,7 @@ bool LargeChangesets::at_work_on(dns::NameView zone) const noexcept {
 void LargeChangesets::work_out(const std::shared_ptr<Work>& work) {
   const shm::VersionInfo version = store_.current();
   ++work->tries;
-  work->source_noted = committer_.source_noted(work->change.zone);
+  work->has_merge_base = committer_.has_merge_base(work->change.zone);
   work->pin = slots_.pin_own(version.number);
   work->draft = std::make_unique<zone::DetachedDraft>(store_, version, work->change.zone);
   work->draft->draft().give_up_when(&stopping_);
@@ -105,7 +105,7 @@ Status LargeChangesets::adopt(Work& work, Stage& stage) {
   if (work.change.check)
     if (auto ok = work.change.check(); !ok) return ok;
   work.moved = !work.draft->fits(stage.draft.snapshot()) ||
-               work.source_noted != committer_.source_noted(work.change.zone);
+               work.has_merge_base != committer_.has_merge_base(work.change.zone);
   if (work.moved) return fail(Errc::kExists, "zone moved");
   if (!work.staged) return work.staged;
   // The exchange takes a few more blocks. The committer checks the reserve afterwards, since other

@@ -171,7 +171,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   auto applied = stage.draft.apply(*changes, limits.of_history());
   if (!applied) return pass(applied);
   *changes = {};  // `applied` has its content
-  committer.note_difference(stage, *applied, RecordKind::kDelta);
+  committer.journal_changeset(stage, *applied, RecordKind::kDelta);
   return {};
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
-#include "shm/reserve.h"
 
 namespace pando::manager {
 
@@ -16,17 +15,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLeastPerStep = 32;
 constexpr std::size_t kMostPerStep = 16384;
-/// Zones whose history one step shortens, unless space is too low for so many.
-constexpr std::size_t kHistoriesPerStep = 8;
-/// Small gains of single walks add up in the chunk being filled. Only after this many walks without
-/// a freed chunk has compaction gained nothing.
-constexpr unsigned kWalksInVain = 32;
 /// With low space chunks up to this live share are emptied, too. Scattered deletes leave small
 /// holes everywhere, which together exceed the reserve.
-constexpr unsigned kTightVictimPercent = 98;
-/// A search is a pass over all chunks. With low space another search waits until this part of the
-/// free space beyond the reserve has changed.
-constexpr std::uint64_t kSlackPart = 16;
+constexpr unsigned kLowSpaceVictimPercent = 98;
 /// Garbage of this many percent makes steps longer: updates must not outrun the walk.
 constexpr std::uint64_t kUrgentPercent = 33;
 constexpr int kUrgentFactor = 4;
@@ -78,79 +69,46 @@ void StoreUpkeep::reclaim() {
   if (store_.stats().waiting_chunks > 0) counters_.chunks_reclaimed += store_.reclaim();
 }
 
-/// The garbage in the chunks in use. Chunks that wait for readers cannot be freed yet, and chunks
-/// lent to a zone under construction hold none. Counting either would cause one fruitless walk
-/// after another.
-StoreUpkeep::Garbage StoreUpkeep::garbage() const {
-  const shm::StoreStats stats = store_.stats();
-  const std::uint64_t elsewhere = stats.waiting_chunks + stats.lent_chunks;
-  const std::uint64_t chunks = stats.chunks_in_use - std::min(stats.chunks_in_use, elsewhere);
-  const std::uint64_t bytes = chunks * shm::kChunkBytes;
-  const std::uint64_t limit = stats.limit_bytes / shm::kChunkBytes;
-  const std::uint64_t free = limit - std::min(limit, stats.chunks_in_use);
-  // Inside the reserve a delete may be waiting for any single chunk, so the slack is one chunk
-  // there. Elsewhere the slack is a part of the space before the reserve, so that reaching the
-  // reserve always counts as a change.
-  const std::uint64_t beyond = free - std::min(free, shm::reserve_chunks(limit));
-  const std::uint64_t slack = std::max<std::uint64_t>(beyond / kSlackPart, 1);
-  if (bytes <= stats.live_bytes) return {chunks, 0, 0, 0, free, slack};
-  const std::uint64_t dead = bytes - stats.live_bytes;
-  return {chunks, dead / shm::kChunkBytes, dead * 100 / bytes, dead, free, slack};
-}
-
 bool StoreUpkeep::wants_walk() {
   if (store_.is_borrowing()) return false;  // no chunk can be chosen now; later one can
-  const Garbage now = garbage();
-  const bool tight = store_.low_space();
+  const StoreGarbage now = garbage();
+  const bool low_space = store_.low_space();
   if (now.chunks < options_.least_chunks) return false;
-  if (tight ? rests(now) : now.percent < options_.garbage_percent) return false;
+  if (low_space ? rest_.goes_on(now) : now.percent < options_.garbage_percent) return false;
   ++counters_.searches;
-  const unsigned most = tight ? kTightVictimPercent : options_.victim_percent;
+  const unsigned most = low_space ? kLowSpaceVictimPercent : options_.victim_percent;
   if (store_.choose_victims(most, now.used / 2 + 1) > 0) {
-    before_walk_ = now;
+    rest_.begin_walk(now);
     return true;
   }
-  if (tight)
-    rests_ = now;
+  if (low_space)
+    rest_.begin(now);
   else
     pause_until_ = Clock::now() + kPause;
   return false;
 }
 
-/// Whether nothing has changed since `rests_` that another walk could gain from.
-bool StoreUpkeep::rests(const Garbage& now) const {
-  if (!rests_) return false;
-  const std::uint64_t slack = rests_->slack;
-  const auto same = [](std::uint64_t a, std::uint64_t b, std::uint64_t within) {
-    return std::max(a, b) - std::min(a, b) < within;
-  };
-  return same(now.used, rests_->used, slack) && same(now.free, rests_->free, slack) &&
-         same(now.bytes, rests_->bytes, slack * shm::kChunkBytes);
-}
-
 std::optional<CommitRequest> StoreUpkeep::next_step() {
   if (stopped_ || step_running_ || Clock::now() < pause_until_) return std::nullopt;
   const bool retired = committer_.current().has_retired();
-  if (!shortening_ && wants_shorter_histories()) {
-    shortening_ = true;
-    history_before_ = committer_.current().history_bytes();
-  }
-  if (!walking_ && (starved_ || (!retired && !shortening_))) {
+  if (!histories_.is_walking() && wants_shorter_histories())
+    histories_.begin_walk(committer_.current().history_bytes());
+  if (!walking_ && (starved_ || (!retired && !histories_.is_walking()))) {
     walking_ = wants_walk();
     if (walking_) ++counters_.walks;
   }
-  if (!walking_ && !retired && !shortening_) return std::nullopt;
+  if (!walking_ && !retired && !histories_.is_walking()) return std::nullopt;
   step_running_ = true;
   ++counters_.steps;
   if (walking_) return compact_step();
-  return shortening_ ? shorten_step() : dismantle_step();
+  return histories_.is_walking() ? shorten_step() : dismantle_step();
 }
 
 bool StoreUpkeep::wants_shorter_histories() const {
   const zone::StoreView current = committer_.current();
   const std::uint64_t bytes = current.history_bytes();
   if (store_.low_space_without_pins()) return bytes > 0 || current.zones_aside() > 0;
-  return bytes > std::max(history_total_, history_needed_);
+  return histories_.exceeds(bytes);
 }
 
 void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
@@ -187,28 +145,18 @@ CommitRequest StoreUpkeep::shorten_step() {
   CommitRequest request;
   request.stage = [this, progress](Stage& stage) -> Status {
     stage.reserve = shm::Reserve::kAll;
-    progress->cursor = shortened_;
-    auto done = stage.draft.shorten_histories(progress->cursor, histories_);
+    progress->cursor = histories_.cursor();
+    auto done = stage.draft.shorten_histories(progress->cursor, histories_.zones_per_step());
     if (!done) return pass(done);
     progress->finished = *done;
     return {};
   };
   request.done = [this, progress](const Result<std::uint64_t>& version) {
-    if (version) shortened_ = progress->cursor;
-    if (version && progress->finished) shortened_all();
-    histories_ = version ? std::min(histories_ * 2, kHistoriesPerStep)
-                         : std::max<std::size_t>(histories_ / 2, 1);
+    version ? histories_.step_done(progress->cursor) : histories_.step_failed();
+    if (version && progress->finished) histories_.end_walk(committer_.current().history_bytes());
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;
-}
-
-/// Snapshots keep the histories that they need. After a fruitless walk, another one waits until the
-/// histories have grown by an eighth.
-void StoreUpkeep::shortened_all() {
-  shortening_ = false;
-  const std::uint64_t bytes = committer_.current().history_bytes();
-  history_needed_ = bytes < history_before_ ? 0 : bytes + bytes / 8;
 }
 
 /// The cursor moves on only with the version that holds the moved blocks.
@@ -225,7 +173,7 @@ CommitRequest StoreUpkeep::compact_step() {
     const auto start = processor_time();
     progress->cursor = cursor_;
     auto done = stage.draft.compact(progress->cursor, names_,
-                                    [this](dns::NameView apex) { return is_left_alone(apex); });
+                                    [this](dns::NameView apex) { return is_spared(apex); });
     if (!done) return pass(done);
     progress->finished = *done;
     progress->spent = processor_time() - start;
@@ -250,17 +198,10 @@ void StoreUpkeep::walk_done() {
   store_.forget_victims();
   reclaim();
   crash_point("store-compact-ended");
-  left_walks_ = left_alone_ ? left_walks_ + 1 : 0;
+  spared_.walks = spared_.in_this_walk ? spared_.walks + 1 : 0;
   // The garbage of spared zones is still there, and the next walk might not help either.
-  if (std::exchange(left_alone_, false)) pause_until_ = Clock::now() + kPause;
-  const Garbage now = garbage();
-  const bool gained = now.used < before_walk_.used;
-  walks_in_vain_ = gained ? 0 : walks_in_vain_ + 1;
-  if (gained) starved_ = false;
-  rests_.reset();
-  if (walks_in_vain_ < kWalksInVain) return;
-  walks_in_vain_ = 0;
-  rests_ = now;
+  if (std::exchange(spared_.in_this_walk, false)) pause_until_ = Clock::now() + kPause;
+  if (rest_.end_walk(garbage())) starved_ = false;
 }
 
 /// Moved blocks need space before the old ones are freed, so a shorter step needs less. False when
@@ -273,10 +214,10 @@ bool StoreUpkeep::shrink_steps() {
 }
 
 /// With low space, freeing chunks is worth repeating a computation.
-bool StoreUpkeep::is_left_alone(dns::NameView apex) {
-  if (left_walks_ >= options_.patience || store_.low_space()) return false;
-  if (!leave_alone_ || !leave_alone_(apex)) return false;
-  left_alone_ = true;
+bool StoreUpkeep::is_spared(dns::NameView apex) {
+  if (spared_.walks >= options_.patience || store_.low_space()) return false;
+  if (!spared_.is_at_work || !spared_.is_at_work(apex)) return false;
+  spared_.in_this_walk = true;
   return true;
 }
 

@@ -7,6 +7,8 @@
 
 #include "manager/commit/committer.h"
 #include "manager/commit/compaction_limits.h"
+#include "manager/commit/compaction_rest.h"
+#include "manager/commit/history_shortening.h"
 #include "manager/support/rate_limited_log.h"
 
 namespace pando::manager {
@@ -41,35 +43,32 @@ class StoreUpkeep {
   void start();
   void stop();
   /// Bytes that the histories of all zones may take.
-  void set_history_total(std::uint64_t bytes) { history_total_ = bytes; }
+  void set_history_total(std::uint64_t bytes) { histories_.set_limit(bytes); }
   /// Sets a predicate of zones that compaction spares while work on their pinned data is under way.
   /// After `patience` walks, or with low space, such a zone is moved all the same, and the work
   /// repeated.
-  void leave_alone(zone::Draft::LeaveAlone zones) { leave_alone_ = std::move(zones); }
+  void leave_alone(zone::Draft::LeaveAlone zones) { spared_.is_at_work = std::move(zones); }
   /// Frees chunks that readers have let go.
   void reclaim();
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
  private:
   std::optional<CommitRequest> next_step();
-  struct Garbage {
-    std::uint64_t used = 0;     ///< chunks in use
-    std::uint64_t chunks = 0;   ///< whole chunks' worth of garbage in them
-    std::uint64_t percent = 0;  ///< garbage as a share of `used`
-    std::uint64_t bytes = 0;
-    std::uint64_t free = 0;   ///< chunks below the limit that are not in use
-    std::uint64_t slack = 1;  ///< changes by fewer chunks than this justify no other walk
+  /// Zones that compaction spares while work on their pinned data is under way.
+  struct SparedZones {
+    zone::Draft::LeaveAlone is_at_work;
+    bool in_this_walk = false;
+    unsigned walks = 0;  // in a row that spared a zone
   };
-  [[nodiscard]] Garbage garbage() const;
+  [[nodiscard]] StoreGarbage garbage() const { return StoreGarbage::of(store_.stats()); }
   bool wants_walk();
   [[nodiscard]] bool wants_shorter_histories() const;
   CommitRequest dismantle_step();
   CommitRequest shorten_step();
-  void shortened_all();
   CommitRequest compact_step();
   void walk_done();
-  [[nodiscard]] bool rests(const Garbage& now) const;
   bool shrink_steps();
+  [[nodiscard]] bool is_spared(dns::NameView apex);
   void step_done(const Status& status);
   void tick();
   void adapt(std::size_t& amount, std::chrono::nanoseconds spent);
@@ -81,24 +80,14 @@ class StoreUpkeep {
   bool stopped_ = false;
   bool step_running_ = false;
   bool walking_ = false;
-  bool shortening_ = false;
-  std::uint64_t history_total_ = UINT64_MAX;
-  std::uint64_t history_before_ = 0;  // at the start of the walk that shortens histories
-  std::uint64_t history_needed_ = 0;  // by snapshots, as the last walk left it; or 0
-  std::size_t names_ = 256;
-  std::size_t histories_ = 8;  // zones whose history one step shortens
-  bool starved_ = false;       // the other steps lacked space: a walk goes first
-  Garbage before_walk_;
-  unsigned walks_in_vain_ = 0;    // in a row
-  std::optional<Garbage> rests_;  // state at which a walk, or several, gained nothing
+  bool starved_ = false;  // the other steps lacked space: a walk goes first
+  HistoryShortening histories_;
+  CompactionRest rest_;
+  SparedZones spared_;
+  std::size_t names_ = 256;  // that one step of a walk compacts
   RateLimitedLog failed_{60'000};
-  std::size_t blocks_ = 1024;
+  std::size_t blocks_ = 1024;  // of retired data that one step frees
   zone::Draft::CompactCursor cursor_;
-  zone::Draft::LeaveAlone leave_alone_;
-  [[nodiscard]] bool is_left_alone(dns::NameView apex);
-  bool left_alone_ = false;  // this walk spared a zone
-  unsigned left_walks_ = 0;  // walks in a row that spared a zone
-  dns::Name shortened_;      // histories are shortened up to this zone
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;
 };

@@ -55,7 +55,7 @@ void ZoneSnapshots::forget(const dns::Name& zone, const std::string& label,
       step,
       [this, zone, label, done = std::move(done)](const Status& status) {
         if (status) {
-          told_.erase({to_text(zone.folded()), label});
+          reported_.erase({to_text(zone.folded()), label});
           log::info("zone_snapshot_deleted", "zone", to_text(zone), "snapshot", label);
         }
         done(status);
@@ -114,8 +114,8 @@ void ZoneSnapshots::tell_losses_of(const zone::ZoneView& zone) {
   for (const zone::ZoneSnapshot& one : zone::saved_versions(zone)) {
     std::pair<std::string, std::string> key{to_text(dns::Name(zone.apex()).folded()), one.label};
     if (one.held())
-      told_.erase(key);  // a new snapshot of this label was taken
-    else if (told_.insert(std::move(key)).second)
+      reported_.erase(key);  // a new snapshot of this label was taken
+    else if (reported_.insert(std::move(key)).second)
       log::error("zone_snapshot_lost", "zone", to_text(zone.apex()), "snapshot", one.label,
                  "serial", one.serial.value, "reason", zone::to_text(one.state));
   }

@@ -48,9 +48,9 @@ class ZoneSnapshots {
   Committer& committer_;
   std::uint32_t losses_ = 0;  // count of losses already reported or being searched for
   bool looking_ = false;
-  bool look_again_ = false;                             // more snapshots were lost meanwhile
-  std::optional<dns::Name> looked_;                     // searched up to this zone
-  std::set<std::pair<std::string, std::string>> told_;  // zone and label of reported losses
+  bool look_again_ = false;                                 // more snapshots were lost meanwhile
+  std::optional<dns::Name> looked_;                         // searched up to this zone
+  std::set<std::pair<std::string, std::string>> reported_;  // zone and label of reported losses
 };
 
 }  // namespace pando::manager

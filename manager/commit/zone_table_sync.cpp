@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostUnfit = 32;
 
 struct ZoneTableSync::Removal {
   std::vector<JournalEntry> gone;  ///< the records of removed zones
-  Refused kept;                    ///< zones whose removal lacks space
+  RefusedZones not_removed;        ///< zones whose removal lacks space
   dns::Name after;                 ///< the last zone done
   std::uint64_t loaded = 0;
   bool cut = false;  ///< the slice ended before a zone to remove, left for the next step
@@ -30,30 +30,10 @@ struct ZoneTableSync::Putting {
   std::uint64_t added = 0;  ///< zones tried, counted even when the step fails
   std::uint64_t changed = 0;
   std::uint32_t next_side = 0;
-  Refused passed;                ///< new zones that were not tried
+  RefusedZones passed;           ///< new zones that were not tried
   std::size_t first_passed = 0;  ///< index of the first of them
   bool last = false;
 };
-
-void ZoneTableSync::Refused::add(dns::NameView zone, const std::string& why) {
-  if (zones == 0) {
-    first = dns::Name(zone);
-    reason = why;
-  }
-  ++zones;
-}
-
-void ZoneTableSync::Refused::add(const Refused& more) {
-  if (zones == 0) {
-    first = more.first;
-    reason = more.reason;
-  }
-  zones += more.zones;
-}
-
-std::string ZoneTableSync::Refused::text(std::string_view what) const {
-  return fmt::format("{} {} ({} first): {}", zones, what, to_text(first), reason);
-}
 
 ZoneTableSync::ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done)
     : store_(store), committer_(committer), runtime_(std::move(runtime)), done_(std::move(done)) {}
@@ -86,13 +66,7 @@ bool ZoneTableSync::try_alone(const Error& error) {
 }
 
 void ZoneTableSync::finish(const Status& status) {
-  std::string text;
-  const auto tell = [&text](const Refused& refused, std::string_view what) {
-    if (refused.zones > 0) text += (text.empty() ? "" : "; ") + refused.text(what);
-  };
-  tell(kept_, "zones not removed");
-  tell(left_out_, "new zones not added");
-  tell(unfit_, "zones not brought in line");
+  const std::string text = refused_.report();
   if (!status || text.empty()) return done_(status, counts_);
   counts_.but_for_some = true;
   done_(fail(Errc::kFull, "{}", text), counts_);
@@ -120,7 +94,7 @@ void ZoneTableSync::removed(const Removal& slice) {
   started_ = true;
   counts_.removed += slice.gone.size();
   counts_.loaded += slice.loaded;
-  kept_.add(slice.kept);
+  refused_.not_removed.add(slice.not_removed);
   room_.taken(slice.gone.size());
   if (!slice.cut) room_.next();
   if (!slice.last || walks_again()) return remove_next();
@@ -132,20 +106,20 @@ void ZoneTableSync::removed(const Removal& slice) {
 bool ZoneTableSync::walks_again() {
   room_ = {};
   const bool gained = std::exchange(removed_, counts_.removed) < counts_.removed;
-  if (kept_.zones == 0 || !gained || ++walks_ == kMostWalks) return false;
-  kept_ = {};
+  if (refused_.not_removed.zones() == 0 || !gained || ++walks_ == kMostWalks) return false;
+  refused_.not_removed = {};
   used_.clear();
   counts_.loaded = 0;
   started_ = false;
   return true;
 }
 
-/// A removal needs space before the removal frees any (shm/reserve.h), so fewer removals at once
-/// need less. A journal that cannot be written must not keep removed zones in service.
+/// A removal needs space before the removal frees any (shm/map/reserve.h), so fewer removals at
+/// once need less. A journal that cannot be written must not keep removed zones in service.
 void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
   const bool removes = !slice.gone.empty();
   if (error.code == Errc::kFull && removes) {
-    no_room_ = error.text;
+    refused_.last_text = error.text;
     room_.refused(slice.gone.size());
     return remove_next();
   }
@@ -188,7 +162,7 @@ bool ZoneTableSync::look_at(const zone::ZoneView& zone, Removal& slice) {
     return true;
   }
   keep(zone, slice);
-  if (goes) slice.kept.add(apex, no_room_);
+  if (goes) slice.not_removed.add(apex, refused_.last_text);
   return !goes || room_.gives_up();
 }
 
@@ -235,12 +209,12 @@ void ZoneTableSync::go_on_behind(const Putting& slice) {
   const bool tried = room_.most() > 0;
   room_.taken(slice.added);
   next_zone_ = slice_end_;
-  if (slice.passed.zones > 0 && tried) {
+  if (slice.passed.zones() > 0 && tried) {
     next_zone_ = slice.first_passed;
-  } else if (slice.passed.zones > 0 && room_.gives_up()) {
-    left_out_.add(slice.passed);
-  } else if (slice.passed.zones > 0) {
-    left_out_.add(slice.passed.first, no_room_);
+  } else if (slice.passed.zones() > 0 && room_.gives_up()) {
+    refused_.left_out.add(slice.passed);
+  } else if (slice.passed.zones() > 0) {
+    refused_.left_out.add(slice.passed.first(), refused_.last_text);
     next_zone_ = slice.first_passed + 1;
     room_.next();
   }
@@ -251,13 +225,13 @@ void ZoneTableSync::go_on_behind(const Putting& slice) {
 void ZoneTableSync::not_put(const Putting& slice, const Error& error) {
   const bool full = error.code == Errc::kFull;
   if (full && slice.added > 0) {
-    no_room_ = error.text;
+    refused_.last_text = error.text;
     room_.refused(slice.added);
     return put_next();
   }
   if (try_alone(error)) return put_next();
   const std::size_t zones = slice_end_ - next_zone_;
-  if (!full || zones == 0 || unfit_.zones == kMostUnfit)
+  if (!full || zones == 0 || refused_.unfit.zones() == kMostUnfit)
     return put_server_settings_and_finish(error);
   put_fewer(zones, error);
 }
@@ -269,7 +243,7 @@ void ZoneTableSync::put_fewer(std::size_t zones, const Error& error) {
     slice_end_ = next_zone_ + zones / 2;
     return put_next();
   }
-  unfit_.add(runtime_->settings.zones[next_zone_].name, error.text);
+  refused_.unfit.add(runtime_->settings.zones[next_zone_].name, error.text);
   next_zone_ = slice_end_;
   begin_slice();
   put_next();
@@ -309,12 +283,12 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
     } else if (slice.added < room_.most()) {
       put = put_new(draft, slice, zone);
     } else {
-      if (slice.passed.zones == 0) slice.first_passed = i;
-      slice.passed.add(zone.name, no_room_);
+      if (slice.passed.zones() == 0) slice.first_passed = i;
+      slice.passed.add(zone.name, refused_.last_text);
     }
     if (!put) return put;
   }
-  slice.last = slice_end_ == zones.size() && slice.passed.zones == 0;
+  slice.last = slice_end_ == zones.size() && slice.passed.zones() == 0;
   return slice.last ? put_server_settings(draft) : Status();
 }
 

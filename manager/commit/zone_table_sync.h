@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "manager/commit/committer.h"
+#include "manager/commit/refused_zones.h"
 #include "manager/commit/runtime.h"
 #include "manager/commit/space_search.h"
 
@@ -39,15 +40,6 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   static void run(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done);
 
  private:
-  /// Zones that lacked space.
-  struct Refused {
-    std::uint64_t zones = 0;
-    dns::Name first;
-    std::string reason;
-    void add(dns::NameView zone, const std::string& why);
-    void add(const Refused& more);
-    [[nodiscard]] std::string text(std::string_view what) const;
-  };
   struct Removal;
   struct Putting;
 
@@ -85,12 +77,9 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   RuntimePtr runtime_;
   Done done_;
   Counts counts_;
-  bool alone_ = false;   // requests share no version with others, whose records could fail them
-  SpaceSearch room_;     // for the zones to remove, then for those to add
-  std::string no_room_;  // text of the last kFull
-  Refused kept_;         // zones that should have been removed
-  Refused left_out_;     // zones that should have been added
-  Refused unfit_;        // zones whose new settings do not fit
+  bool alone_ = false;  // requests share no version with others, whose records could fail them
+  SpaceSearch room_;    // for the zones to remove, then for those to add
+  SpaceRefusals refused_;
 
   dns::Name after_;  // removal: the last zone visited
   bool started_ = false;

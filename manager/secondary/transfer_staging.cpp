@@ -35,7 +35,7 @@ Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& diffe
       return fail(Errc::kInvalid, "{} records to add are there already",
                   applied->redundant_additions);
     if (journal == nullptr) continue;
-    journal->note_difference(stage, *applied, RecordKind::kTransfer);
+    journal->journal_changeset(stage, *applied, RecordKind::kTransfer);
     // Checked here, because the journal's own error would look like a full disk.
     if (const std::size_t octets = stage.journal.back().payload.size(); octets > kMostJournalled)
       return fail(Errc::kInvalid, "a difference of {} octets, too many for the journal", octets);

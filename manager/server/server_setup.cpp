@@ -173,7 +173,7 @@ Status Server::open_workers() {
 WorkerPool::Hooks Server::worker_hooks() {
   WorkerPool::Hooks hooks;
   hooks.forward = [this](std::uint32_t, ipc::Forward&& request, ForwardReply reply) {
-    zones_.update_queue->pass(std::move(request), std::move(reply));
+    zones_.update_queue->submit(std::move(request), std::move(reply));
   };
   hooks.keyring = [this] {
     return std::shared_ptr<const dns::TsigKeyring>(configuration_.runtime,

@@ -4,7 +4,8 @@
 
 #include "ipc/log.h"
 #include "manager/checkpoint/image_replay.h"
-#include "manager/journal/journal_beginning.h"
+#include "manager/checkpoint/journal_beginning.h"
+#include "manager/commit/next_version.h"
 #include "manager/journal/journal_identity.h"
 
 namespace pando::manager {
@@ -219,11 +220,7 @@ void Startup::look_at_image(const OpenedStore& opened) {
 /// A store that began empty has applied nothing of the journal. Each zone is loaded together with
 /// its part of the journal, so the store's position is the journal's end from the start.
 Status Startup::publish_first_version() {
-  shm::Store& store = *data_->store;
-  auto version =
-      store.publish(store.begin(), store.current().root, data_->journal->last_position());
-  if (!version) return pass(version);
-  return {};
+  return recover_position(*data_->store, data_->journal->last_position());
 }
 
 }  // namespace pando::manager

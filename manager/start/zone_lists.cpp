@@ -56,7 +56,7 @@ std::string_view ZoneLists::state_text() const noexcept {
 void ZoneLists::read_later(RuntimePtr known) {
   known_ = std::move(known);
   state_ = State::kReading;
-  queue_.hold();
+  queue_.pause();
   timer_.expires_after(kWorkersFirst);
   timer_.async_wait([this](const asio::error_code&) {
     if (!stopping_) read_now();
@@ -89,18 +89,18 @@ void ZoneLists::accept() {
   if (state_ == State::kRead) return;
   state_ = State::kRead;
   problem_.clear();
-  queue_.open();
+  queue_.resume();
   run_waiting();
 }
 
-void ZoneLists::refuse_updates() { queue_.shut("the zone lists could not be read"); }
+void ZoneLists::refuse_updates() { queue_.reject("the zone lists could not be read"); }
 
 void ZoneLists::run_waiting() {
   for (const auto& command : std::exchange(waiting_, {})) command();
 }
 
 void ZoneLists::give_up() {
-  if (state_ == State::kReading) queue_.shut("the server is being stopped");
+  if (state_ == State::kReading) queue_.reject("the server is being stopped");
   run_waiting();
 }
 

@@ -80,7 +80,7 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
     ended(zone);
   };
   change.stage = [&committer = committer_, step = std::move(step)](Stage& stage) -> Status {
-    step->applied = committer.stage_difference(
+    step->applied = committer.stage_changeset(
         stage, [&](const zone::StoreView& snapshot) { return step->compute(snapshot); },
         step->update.rules.limits);
     return step->applied ? Status() : pass(step->applied);

@@ -8,40 +8,40 @@ namespace pando::manager {
 UpdateQueue::UpdateQueue(asio::io_context& io, Take take, Refuse refuse, const Limits& limits)
     : io_(io), take_(std::move(take)), refuse_(std::move(refuse)), limits_(limits) {}
 
-void UpdateQueue::pass(ipc::Forward&& request, ForwardReply reply) {
+void UpdateQueue::submit(ipc::Forward&& request, ForwardReply reply) {
   if (request.kind == ipc::ForwardKind::kSignedQuery)
     return take_(std::move(request), std::move(reply));
-  if (state_ == State::kShut) return refuse_(std::move(request), std::move(reply), why_);
+  if (state_ == State::kRejecting) return refuse_(std::move(request), std::move(reply), why_);
   // Earlier requests still wait, so the new one queues behind them.
-  if (state_ == State::kHolding || !waiting_.empty())
-    return keep(std::move(request), std::move(reply));
+  if (state_ == State::kPaused || !waiting_.empty())
+    return enqueue(std::move(request), std::move(reply));
   take_(std::move(request), std::move(reply));
 }
 
-void UpdateQueue::keep(ipc::Forward&& request, ForwardReply reply) {
-  if (waiting_.size() >= limits_.requests || octets_ >= limits_.octets)
+void UpdateQueue::enqueue(ipc::Forward&& request, ForwardReply reply) {
+  if (waiting_.size() >= limits_.requests || bytes_ >= limits_.bytes)
     return refuse_(std::move(request), std::move(reply), "too many requests wait already");
-  octets_ += request.message.size();
+  bytes_ += request.message.size();
   waiting_.push_back({std::move(request), std::move(reply), Clock::now()});
 }
 
 UpdateQueue::Waiting UpdateQueue::next() {
   Waiting first = std::move(waiting_.front());
   waiting_.pop_front();
-  octets_ -= first.request.message.size();
+  bytes_ -= first.request.message.size();
   return first;
 }
 
-void UpdateQueue::hold() { state_ = State::kHolding; }
+void UpdateQueue::pause() { state_ = State::kPaused; }
 
-void UpdateQueue::open() {
-  state_ = State::kOpen;
+void UpdateQueue::resume() {
+  state_ = State::kRunning;
   take_some();
 }
 
 void UpdateQueue::take_some() {
   for (std::size_t taken = 0; taken < limits_.slice && !waiting_.empty(); ++taken) {
-    if (state_ != State::kOpen) return;
+    if (state_ != State::kRunning) return;
     Waiting first = next();
     if (Clock::now() - first.came > limits_.patience)
       refuse_(std::move(first.request), std::move(first.reply), "it waited for too long");
@@ -51,8 +51,8 @@ void UpdateQueue::take_some() {
   if (!waiting_.empty()) asio::post(io_, [this] { take_some(); });
 }
 
-void UpdateQueue::shut(std::string why) {
-  state_ = State::kShut;
+void UpdateQueue::reject(std::string why) {
+  state_ = State::kRejecting;
   why_ = std::move(why);
   while (!waiting_.empty()) {
     Waiting first = next();

@@ -126,6 +126,31 @@ def test_files_stay_readable():
     assert not long, long
 
 
+# Store::publish() takes a transaction as an rvalue: moved, or begun in the call itself.
+A_PUBLICATION = re.compile(r"\bpublish\(\s*(?:std::move\(|[\w.()>-]*\bbegin\w*\()")
+
+
+def test_one_door_publishes_versions():
+    """Only NextVersion calls Store::publish(), which belongs to shm/; only the committer makes versions of its own."""
+    publishers = {relative(path) for path in SOURCES if A_PUBLICATION.search(path.read_text())}
+    assert publishers == {"shm/store.cpp", "manager/commit/next_version.cpp"}
+    committers = {relative(path) for path in SOURCES if "Step::kCommit" in path.read_text()}
+    assert committers == {"manager/commit/committer.cpp"}
+
+
+@pytest.mark.parametrize("call, publishes", [
+    ("store.publish(std::move(transaction), draft.root(), 0)", True),
+    ("data_->store->publish(\n      std::move(*transaction_), root, last)", True),
+    ("store_.publish(store_.begin_private(), root, 1)", True),
+    ("publish(parts.store().begin(), root, 1)", True),
+    ("next.publish(position)", False),
+    ("publish(*group, position)", False),
+    ("on_published(std::move(hook))", False),
+])
+def test_a_publication_is_recognised(call, publishes):
+    assert bool(A_PUBLICATION.search(call)) == publishes
+
+
 def test_every_fuzz_target_has_seeds():
     for path in (ROOT / "tests/fuzz").glob("*.cpp"):
         corpus = ROOT / "tests/fuzz/corpus" / path.stem

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "shm/reserve.h"
+#include "shm/map/reserve.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {

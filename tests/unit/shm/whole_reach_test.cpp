@@ -8,7 +8,7 @@
 #include "shm/chunk_pool.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
-#include "shm/reserve.h"
+#include "shm/map/reserve.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
@@ -54,7 +54,7 @@ TEST(WholeReach, WhenItIsTakenDeletesLeaveCompactionTheRest) {
   ChunkPool pool(file, kMaxChunks);
   pool.adopt({}, 1);
   ASSERT_EQ(pool.reclaim(), kFree) << "nobody reads";
-  EXPECT_FALSE(pool.leaves_reserve(Reserve::kHalf));
+  EXPECT_FALSE(pool.space().leaves(0, Reserve::kHalf));
   constexpr auto kWhole = static_cast<std::uint32_t>(kChunkBytes);
   const auto deletes = pool.take(kWhole, Reserve::kHalf);
   ASSERT_FALSE(deletes);

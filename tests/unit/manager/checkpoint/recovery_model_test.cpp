@@ -91,7 +91,7 @@ class Life {
       const zone::ZoneView before = stage.draft.snapshot().zone_at(name("@"));
       auto applied = stage.draft.apply(changes(before, removed, added, ttl), {});
       if (!applied) return pass(applied);
-      committer_.note_difference(stage, *applied, RecordKind::kTransfer);
+      committer_.journal_changeset(stage, *applied, RecordKind::kTransfer);
       return {};
     };
     change.done = [&](const Result<std::uint64_t>& version) {

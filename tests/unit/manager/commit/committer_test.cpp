@@ -229,11 +229,11 @@ TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
   }
 }
 
-TEST(Committer, ANoteThatIsOwedGoesBeforeTheZonesNextRecord) {
+TEST(Committer, APendingRecordPrecedesTheZonesNextRecord) {
   FakeDisk disk;
   Parts parts(64 << 20, disk);
-  const JournalEntry note = overlay_entry(name("@"), {5}, parts.zone.zone().serial(), {});
-  parts.committer.add_pending(name("@"), {note});
+  const JournalEntry pending = overlay_entry(name("@"), {5}, parts.zone.zone().serial(), {});
+  parts.committer.add_pending(name("@"), {pending});
   bool full = true;
   disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
     return full && call == FakeDisk::Call::kWrite ? fail(Errc::kFull, "ENOSPC") : Status();
@@ -246,7 +246,7 @@ TEST(Committer, ANoteThatIsOwedGoesBeforeTheZonesNextRecord) {
               ElementsAre(RecordKind::kOverlay, RecordKind::kDelta, RecordKind::kDelta));
 }
 
-TEST(Committer, ANoteThatIsOwedIsTriedAgainUntilItIsWrittenOrOfNoUse) {
+TEST(Committer, APendingRecordIsRetriedUntilItIsWrittenOrOfNoUse) {
   for (const bool of_use : {true, false}) {
     FakeDisk disk;
     Parts parts(64 << 20, disk);

@@ -77,7 +77,7 @@ class LargeChange : public ::testing::Test {
       if (before) before((*tries)++);
       auto applied = stage.draft.apply(changes, limits_);
       if (!applied) return pass(applied);
-      parts_.committer.note_difference(stage, *applied, RecordKind::kTransfer);
+      parts_.committer.journal_changeset(stage, *applied, RecordKind::kTransfer);
       return {};
     };
     return change;

@@ -14,7 +14,7 @@
 #include "shm/borrowing.h"
 #include "shm/image_state.h"
 #include "shm/inspect/inspection.h"
-#include "shm/reserve.h"
+#include "shm/map/reserve.h"
 #include "tests/unit/manager/commit/parts.h"
 
 namespace pando::manager {

@@ -51,7 +51,7 @@ class Lists : public ::testing::Test {
   void send_update() {
     ipc::Forward request;
     request.kind = ipc::ForwardKind::kUpdate;
-    queue_.pass(std::move(request), [](const Bytes&) {});
+    queue_.submit(std::move(request), [](const Bytes&) {});
   }
   bool run_until(const std::function<bool()>& done) { return testing::run_until(io_, done); }
 

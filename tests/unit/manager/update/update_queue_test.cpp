@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 /// Requests are known by their id; `taken` and `refused` are in the order of the calls.
-class Gate : public ::testing::Test {
+class QueuedUpdates : public ::testing::Test {
  protected:
   void send(std::uint64_t id, std::size_t octets = 12,
             ipc::ForwardKind kind = ipc::ForwardKind::kUpdate) {
@@ -22,7 +22,7 @@ class Gate : public ::testing::Test {
     request.id = id;
     request.kind = kind;
     request.message.resize(octets);
-    gate_.pass(std::move(request), [](const Bytes&) {});
+    queue_.submit(std::move(request), [](const Bytes&) {});
   }
   void run() {
     io_.restart();
@@ -33,27 +33,27 @@ class Gate : public ::testing::Test {
   std::vector<std::uint64_t> taken_;
   std::vector<std::string> refused_;
   std::function<void()> on_take_;
-  UpdateQueue gate_{io_,
-                    [this](ipc::Forward&& request, const ForwardReply&) {
-                      taken_.push_back(request.id);
-                      if (on_take_) on_take_();
-                    },
-                    [this](ipc::Forward&& request, const ForwardReply&, std::string_view why) {
-                      refused_.push_back(std::to_string(request.id) + " " + std::string(why));
-                    },
-                    {4, 1000, 2}};
+  UpdateQueue queue_{io_,
+                     [this](ipc::Forward&& request, const ForwardReply&) {
+                       taken_.push_back(request.id);
+                       if (on_take_) on_take_();
+                     },
+                     [this](ipc::Forward&& request, const ForwardReply&, std::string_view why) {
+                       refused_.push_back(std::to_string(request.id) + " " + std::string(why));
+                     },
+                     {4, 1000, 2}};
 };
 
-TEST_F(Gate, IsOpenFromTheStart) {
+TEST_F(QueuedUpdates, AreHandledAtOnceFromTheStart) {
   send(1);
   EXPECT_THAT(taken_, ElementsAre(1));
 }
 
-TEST_F(Gate, KeepsTheOrderOfThoseThatWaitedAndThoseThatComeMeanwhile) {
-  gate_.hold();
+TEST_F(QueuedUpdates, AreHandledInTheOrderOfArrivalAfterAPause) {
+  queue_.pause();
   for (const std::uint64_t id : {1U, 2U, 3U}) send(id);
   EXPECT_THAT(taken_, IsEmpty());
-  gate_.open();
+  queue_.resume();
   EXPECT_THAT(taken_, ElementsAre(1, 2)) << "a slice";
   send(4);
   EXPECT_THAT(taken_, ElementsAre(1, 2));
@@ -63,54 +63,54 @@ TEST_F(Gate, KeepsTheOrderOfThoseThatWaitedAndThoseThatComeMeanwhile) {
   EXPECT_THAT(taken_, ElementsAre(1, 2, 3, 4, 5));
 }
 
-TEST_F(Gate, LetsQueriesThatAreOnlySignedThrough) {
-  gate_.hold();
+TEST_F(QueuedUpdates, DoNotHoldUpSignedQueries) {
+  queue_.pause();
   send(1);
   send(2, 12, ipc::ForwardKind::kSignedQuery);
   send(3, 12, ipc::ForwardKind::kNotify);
   EXPECT_THAT(taken_, ElementsAre(2));
 }
 
-TEST_F(Gate, TurnsAwayWhatIsBeyondItsBounds) {
-  gate_.hold();
+TEST_F(QueuedUpdates, AreRefusedBeyondTheBounds) {
+  queue_.pause();
   for (const std::uint64_t id : {1U, 2U, 3U, 4U, 5U}) send(id);
   EXPECT_THAT(refused_, ElementsAre("5 too many requests wait already"));
-  gate_.open();
+  queue_.resume();
   run();
   EXPECT_THAT(taken_, ElementsAre(1, 2, 3, 4));
-  gate_.hold();
-  send(6, 2000);  // one more is taken while they are below
+  queue_.pause();
+  send(6, 2000);  // the bound of octets is not reached before this request
   send(7);
   EXPECT_THAT(refused_,
               ElementsAre("5 too many requests wait already", "7 too many requests wait already"));
-  gate_.open();
+  queue_.resume();
   send(8);
   EXPECT_THAT(taken_, ElementsAre(1, 2, 3, 4, 6, 8)) << "the octets are free again";
 }
 
-TEST_F(Gate, ThatIsShutTurnsAllAwayUntilItIsOpened) {
-  gate_.hold();
+TEST_F(QueuedUpdates, AreRejectedUntilTheQueueResumes) {
+  queue_.pause();
   send(1);
-  gate_.shut("why");
+  queue_.reject("why");
   send(2);
   EXPECT_THAT(refused_, ElementsAre("1 why", "2 why"));
-  EXPECT_EQ(gate_.waiting(), 0U);
-  gate_.open();
+  EXPECT_EQ(queue_.waiting(), 0U);
+  queue_.resume();
   send(3);
   EXPECT_THAT(taken_, ElementsAre(3));
 }
 
-TEST_F(Gate, ThatIsShutWhileItTakesRefusesTheRest) {
-  gate_.hold();
+TEST_F(QueuedUpdates, AreRejectedWhenTheQueueIsToldSoWhileItHandlesOne) {
+  queue_.pause();
   for (const std::uint64_t id : {1U, 2U, 3U}) send(id);
-  on_take_ = [this] { gate_.shut("ended"); };
-  gate_.open();
+  on_take_ = [this] { queue_.reject("ended"); };
+  queue_.resume();
   run();
   EXPECT_THAT(taken_, ElementsAre(1));
   EXPECT_THAT(refused_, ElementsAre("2 ended", "3 ended"));
 }
 
-TEST_F(Gate, WhoHasWaitedForLongerThanTheWorkerDoesIsTurnedAway) {
+TEST_F(QueuedUpdates, AreRefusedWhenTheWorkerHasGivenUpWaiting) {
   UpdateQueue impatient{
       io_,
       [this](ipc::Forward&& request, const ForwardReply&) { taken_.push_back(request.id); },
@@ -118,9 +118,9 @@ TEST_F(Gate, WhoHasWaitedForLongerThanTheWorkerDoesIsTurnedAway) {
         refused_.emplace_back(why);
       },
       {4, 1000, 2, std::chrono::milliseconds(-1)}};
-  impatient.hold();
-  for (int i = 0; i < 3; ++i) impatient.pass(ipc::Forward{}, [](const Bytes&) {});
-  impatient.open();
+  impatient.pause();
+  for (int i = 0; i < 3; ++i) impatient.submit(ipc::Forward{}, [](const Bytes&) {});
+  impatient.resume();
   run();
   EXPECT_THAT(taken_, IsEmpty());
   EXPECT_THAT(refused_, ElementsAre("it waited for too long", "it waited for too long",

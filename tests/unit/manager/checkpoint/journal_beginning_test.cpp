@@ -1,4 +1,4 @@
-#include "manager/journal/journal_beginning.h"
+#include "manager/checkpoint/journal_beginning.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-#include "manager/journal/journal_beginning.h"
+#include "manager/checkpoint/journal_beginning.h"
 
 #include "ipc/log.h"
+#include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
 
 namespace pando::manager {
@@ -33,8 +34,7 @@ Status begin_journal(shm::Store& store, Journal& journal) {
   log::info("journal_begins", "position", now.journal_position, "zones_without_updates_known",
             notes.size());
   if (notes.empty()) return {};
-  auto version = store.publish(store.begin(), store.current().root, journal.last_position());
-  return version ? Status() : Status(pass(version));
+  return recover_position(store, journal.last_position());
 }
 
 }  // namespace pando::manager

@@ -3,9 +3,17 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "shm/store.h"
+#include "shm/map/chunk.h"
 
 namespace pando::shm {
+
+/// How much of the chunks that are kept for deletes and compaction a step may use.
+enum class Reserve : std::uint8_t {
+  kKept,        ///< none of them: additions
+  kHalf,        ///< all but the part that is compaction's: deletes
+  kAllButLast,  ///< all but the last chunk, which is left to steps that only release: compaction
+  kAll,         ///< all of them: steps that only release, and steps that were promised room
+};
 
 /// Part of the reserve that not even compaction takes. Steps that release blocks without moving
 /// any, and each version's root block, find room there when compaction finds none.

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "manager/journal/journal.h"
+#include "shm/store.h"
+#include "zone/build/draft.h"
+
+namespace pando::manager {
+
+/// The transaction, draft and journal records of a group, as a request sees them.
+struct Stage {
+  shm::Transaction& transaction;
+  zone::Draft& draft;
+  std::vector<JournalEntry>& journal;  ///< records that must be durable before the version is
+                                       ///< published
+  bool alone = false;                  ///< the request is the only one of its group
+  /// Committer::has_merge_base() of the zone; set for pool threads, which cannot ask the committer.
+  std::optional<bool> has_merge_base{};
+  /// The part of the store's reserve that the finished step may have used; the committer checks.
+  shm::Reserve reserve = shm::Reserve::kKept;
+
+  /// Opens a part of the reserve to the step, if the step is alone in its group. In a shared group
+  /// other requests would take that space, too.
+  void use_reserve(shm::Reserve use) {
+    if (!alone) return;
+    reserve = use;
+    transaction.use_reserve(use);
+  }
+  /// Opens half of the reserve to a step that removes at least as many records as it adds.
+  void use_reserve_for(std::size_t removed, std::size_t added) {
+    if (added <= removed) use_reserve(shm::Reserve::kHalf);
+  }
+};
+
+/// One step towards the next version. `stage` may be called more than once, when a group is staged
+/// again after the store was full.
+///
+/// `done` is called exactly once, on the commit thread: with the version that contains the step, or
+/// with an error. kFull: the store lacks space for the step. kIo: the journal cannot be written,
+/// for this request or another one of its group. Other errors are those of `stage`.
+struct CommitRequest {
+  enum class Kind : std::uint8_t {
+    kGroup,  ///< may share a version with others
+    kAlone,  ///< cannot be staged twice, so the request has a version of its own
+  };
+  std::function<Status(Stage&)> stage;
+  std::function<void(const Result<std::uint64_t>& version)> done;
+  Kind kind = Kind::kGroup;
+};
+
+}  // namespace pando::manager
