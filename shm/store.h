@@ -154,9 +154,8 @@ class Store {
   [[nodiscard]] VersionInfo current() const noexcept;
   /// The lineage of the versions: a random number that a new store gets, and that a restored store
   /// has from its image. An image of this lineage holds a version that this store has had; equal
-  /// version numbers of different lineages say nothing. 0: not known, an earlier build made the
-  /// store.
-  [[nodiscard]] std::uint64_t line() const noexcept;
+  /// version numbers of different lineages say nothing.
+  [[nodiscard]] std::uint64_t lineage() const noexcept;
   [[nodiscard]] Window window() const noexcept;
   /// The current version for a checkpoint. The version's chunks stay unchanged as long as it is
   /// pinned (SlotTable::pin_own). Commit thread; a few nanoseconds per chunk.

@@ -40,15 +40,15 @@ class ImageReplay {
     // since.
     limits_.history = limits.history;
     limits_.history_total = limits.history_total;
-    limits_.saved = UINT64_MAX;
+    limits_.snapshots = UINT64_MAX;
     begin();
   }
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
     zone::ZoneView zone = draft_->snapshot().zone_at(record.zone);
-    if (zone && zone.has_saved() && record.kind == RecordKind::kGone) {
-      if (auto gone = draft_->forget_versions(record.zone); !gone) return gone;
+    if (zone && zone.has_snapshots() && record.kind == RecordKind::kGone) {
+      if (auto gone = draft_->drop_snapshots(record.zone); !gone) return gone;
       zone = draft_->snapshot().zone_at(record.zone);
     }
     if (!zone || !zone.loaded()) return {};
@@ -96,7 +96,7 @@ class ImageReplay {
   Status make_room() {
     store_.reclaim();
     if (!is_crowded(store_.stats())) return {};
-    Status done = draft_->snapshot().has_retired() ? dismantle() : Status();
+    Status done = draft_->snapshot().has_discarded() ? dismantle() : Status();
     if (done) done = compact();
     store_.forget_victims();
     store_.reclaim();
@@ -107,7 +107,7 @@ class ImageReplay {
   }
 
   Status dismantle() {
-    return in_steps([this] { return draft_->dismantle_retired(kBlocksPerStep); });
+    return in_steps([this] { return draft_->dismantle_discarded(kBlocksPerStep); });
   }
 
   /// Runs steps until one reports that it was the last. A step that changed something is published,

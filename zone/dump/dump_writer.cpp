@@ -43,21 +43,21 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
   return head;
 }
 
-/// Number of first entries of `saved` that belong to the oldest retired data, snapshots lost before
-/// included. 0: no such data.
-std::size_t of_oldest_aside(std::span<const ZoneSnapshot> saved) noexcept {
-  const auto first = std::find_if(saved.begin(), saved.end(), [](const ZoneSnapshot& one) {
-    return one.held() && one.aside != 0;
+/// Number of first entries of `snapshots` that belong to the oldest archived data, snapshots lost
+/// before included. 0: no such data.
+std::size_t of_oldest_archive(std::span<const ZoneSnapshot> snapshots) noexcept {
+  const auto first = std::find_if(snapshots.begin(), snapshots.end(), [](const ZoneSnapshot& one) {
+    return one.held() && one.archive != 0;
   });
-  if (first == saved.end()) return 0;
-  const auto last = std::find_if(saved.rbegin(), saved.rend(), [&](const ZoneSnapshot& one) {
-    return one.held() && one.aside == first->aside;
-  });
-  return static_cast<std::size_t>(last.base() - saved.begin());
+  if (first == snapshots.end()) return 0;
+  const auto last = std::find_if(
+      snapshots.rbegin(), snapshots.rend(),
+      [&](const ZoneSnapshot& one) { return one.held() && one.archive == first->archive; });
+  return static_cast<std::size_t>(last.base() - snapshots.begin());
 }
 
-Status damaged(const ZoneSnapshot& saved, const dns::Name& apex) {
-  return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", saved.label, to_text(apex));
+Status damaged(const ZoneSnapshot& snapshots, const dns::Name& apex) {
+  return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", snapshots.label, to_text(apex));
 }
 
 }  // namespace
@@ -80,36 +80,36 @@ Status DumpWriter::put_zone(const ZoneView& zone, const shm::Store::SideEntry* s
   return done;
 }
 
-/// Writes the retired data, oldest first, then the zone's own data; each with its snapshots.
+/// Writes the archived data, oldest first, then the zone's own data; each with its snapshots.
 Status DumpWriter::put_all(const ZoneView& zone, const DumpZone& head) {
-  const std::vector<ZoneSnapshot> all = saved_versions(zone);
-  Saved saved(all);
-  while (const std::size_t count = of_oldest_aside(saved)) {
-    const ZoneView data = data_of(zone, saved[count - 1]);
-    if (!data) return damaged(saved[count - 1], head.name);
-    if (auto done = put_data(data, head.name, saved.first(count)); !done) return done;
-    if (auto done = put(DumpAside{data.serial(), data.record_count()}); !done) return done;
-    saved = saved.subspan(count);
+  const std::vector<ZoneSnapshot> all = snapshots_of(zone);
+  Snapshots snapshots(all);
+  while (const std::size_t count = of_oldest_archive(snapshots)) {
+    const ZoneView data = data_of(zone, snapshots[count - 1]);
+    if (!data) return damaged(snapshots[count - 1], head.name);
+    if (auto done = put_data(data, head.name, snapshots.first(count)); !done) return done;
+    if (auto done = put(DumpArchive{data.serial(), data.record_count()}); !done) return done;
+    snapshots = snapshots.subspan(count);
   }
   if (head.loaded) counts_.records += head.records;
-  if (head.loaded) return put_data(zone, head.name, saved);
-  auto done = put_saved(saved, std::nullopt);
-  return done && !saved.empty() ? damaged(saved.front(), head.name) : done;
+  if (head.loaded) return put_data(zone, head.name, snapshots);
+  auto done = put_snapshots(snapshots, std::nullopt);
+  return done && !snapshots.empty() ? damaged(snapshots.front(), head.name) : done;
 }
 
-Status DumpWriter::put_data(const ZoneView& data, const dns::Name& apex, Saved saved) {
+Status DumpWriter::put_data(const ZoneView& data, const dns::Name& apex, Snapshots snapshots) {
   Status done = put_records(data, apex);
-  if (done) done = put_history(data, apex, saved);
-  if (done) done = put_saved(saved, data.serial());
-  return done && !saved.empty() ? damaged(saved.front(), apex) : done;
+  if (done) done = put_history(data, apex, snapshots);
+  if (done) done = put_snapshots(snapshots, data.serial());
+  return done && !snapshots.empty() ? damaged(snapshots.front(), apex) : done;
 }
 
 /// Writes the leading snapshots that are lost or of serial `at`, in their order.
-Status DumpWriter::put_saved(Saved& saved, std::optional<dns::Serial> at) {
-  while (!saved.empty() && (!saved.front().held() || saved.front().serial == at)) {
-    ++counts_.saved;
-    if (auto done = put(DumpSaved{saved.front()}); !done) return done;
-    saved = saved.subspan(1);
+Status DumpWriter::put_snapshots(Snapshots& snapshots, std::optional<dns::Serial> at) {
+  while (!snapshots.empty() && (!snapshots.front().held() || snapshots.front().serial == at)) {
+    ++counts_.snapshots;
+    if (auto done = put(DumpSnapshot{snapshots.front()}); !done) return done;
+    snapshots = snapshots.subspan(1);
   }
   return {};
 }
@@ -141,10 +141,10 @@ Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
 }
 
 /// Each snapshot stands before the changeset that starts from it.
-Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Saved& saved) {
+Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Snapshots& snapshots) {
   auto reader = HistoryReader::from_oldest(data);
   if (!reader) return {};
-  if (auto done = put_saved(saved, reader->from()); !done) return done;
+  if (auto done = put_snapshots(snapshots, reader->from()); !done) return done;
   DumpDifference part{reader->from(), reader->to(), false, {apex, {}, {}}};
   std::size_t octets = 0;
   const auto flush_part = [&](bool last) {
@@ -159,7 +159,7 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Save
   while (const HistoryRecord* record = reader->next()) {
     if (!(reader->from() == part.from)) {
       if (auto done = flush_part(true); !done) return done;
-      if (auto done = put_saved(saved, reader->from()); !done) return done;
+      if (auto done = put_snapshots(snapshots, reader->from()); !done) return done;
       part.from = reader->from();
       part.to = reader->to();
     }

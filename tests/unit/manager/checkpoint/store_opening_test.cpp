@@ -204,7 +204,7 @@ class LargeImage : public ::testing::Test {
       if (borrowed_.size() > errors.size()) return {};
       return fail(errors[borrowed_.size() - 1], "as told");
     };
-    seeds.image_refused = [this](const Error& why) { refused_.push_back(why.code); };
+    seeds.image_not_used = [this](const Error& why) { refused_.push_back(why.code); };
     return open_store(options_, seeds);
   }
 
