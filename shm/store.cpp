@@ -126,7 +126,7 @@ Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::ui
   if (old != nullptr) changes += spanned_chunks(old->bytes);
   std::size_t size = sizeof(RootBlock) + changes * sizeof(CountChange);
   if (size > kChunkBytes) size += spanned_chunks(size) * sizeof(CountChange);
-  bytes = static_cast<std::uint32_t>(block_octets(size));
+  bytes = static_cast<std::uint32_t>(block_bytes(size));
   // Without a root block not even deletes could be published, so a root block may always use the
   // reserve.
   const Reserve reserve = std::exchange(transaction.reserve, Reserve::kAll);

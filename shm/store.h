@@ -57,7 +57,7 @@ class Transaction {
   Transaction& operator=(Transaction&&) noexcept;
   ~Transaction();  ///< an unpublished transaction returns its chunks to the pool
 
-  /// A fresh block of block_octets(bytes), 8-aligned, contents undefined. kFull when the store's
+  /// A fresh block of block_bytes(bytes), 8-aligned, contents undefined. kFull when the store's
   /// limit (less the reserve, unless use_reserve()) or the machine's memory is reached.
   Result<Ref<>> allocate(std::size_t bytes);
   /// Writable address of a fresh block.

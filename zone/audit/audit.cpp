@@ -96,7 +96,7 @@ void Auditor::fault_at(ByteView labels, std::string_view what) {
 
 /// False when the block does not lie in the store, or more blocks were met than the store can have.
 bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
-  const std::size_t size = shm::block_octets(octets);
+  const std::size_t size = shm::block_bytes(octets);
   if (left_ == 0 || window_.at(shm::Ref<>{ref}, size) == nullptr) {
     fault(fmt::format("a reference leads to {}, where no block of {} bytes is", ref, octets));
     return false;

@@ -105,14 +105,14 @@ struct Fields {
   ByteView left;
   bool ok = true;
 
-  const std::uint8_t* take(std::size_t octets) noexcept {
+  const std::uint8_t* take(std::size_t count) noexcept {
     static constexpr std::uint8_t kZeros[8] = {};
-    if (left.size() < octets) {
+    if (left.size() < count) {
       ok = false;
       return kZeros;
     }
     const std::uint8_t* const at = left.data();
-    left = left.subspan(octets);
+    left = left.subspan(count);
     return at;
   }
   std::uint8_t u8() noexcept { return *take(1); }

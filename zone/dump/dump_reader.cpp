@@ -28,10 +28,10 @@ Result<DumpReader> DumpReader::open(Source source, std::string name) {
   return reader;
 }
 
-/// Appends `octets` bytes of the file; kTruncated when the file ends before.
-Status DumpReader::read(Bytes& into, std::size_t octets) {
-  while (octets > 0) {
-    const std::size_t part = std::min(octets, kReadBytes);
+/// Appends `count` bytes of the file; kTruncated when the file ends before.
+Status DumpReader::read(Bytes& into, std::size_t count) {
+  while (count > 0) {
+    const std::size_t part = std::min(count, kReadBytes);
     const std::size_t before = into.size();
     into.resize(before + part);
     auto got = source_(std::span(into).subspan(before));
@@ -39,7 +39,7 @@ Status DumpReader::read(Bytes& into, std::size_t octets) {
     if (!got) return pass(got);
     next_ += *got;
     if (*got < part) return fail(Errc::kTruncated, "the file ends in the middle of a dump");
-    octets -= part;
+    count -= part;
   }
   return {};
 }

@@ -33,7 +33,7 @@ class DumpReader {
  private:
   DumpReader(Source source, std::string name)
       : source_(std::move(source)), name_(std::move(name)) {}
-  Status read(Bytes& into, std::size_t octets);
+  Status read(Bytes& into, std::size_t count);
   Status take(DumpItem& item);
   Status take_zone(DumpZone& zone);
   Status take_part(const DumpPart& part);

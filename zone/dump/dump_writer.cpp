@@ -11,7 +11,7 @@ namespace pando::zone {
 
 namespace {
 
-std::size_t octets_of(const dns::NameView owner, ByteView rdata) noexcept {
+std::size_t bytes_of(const dns::NameView owner, ByteView rdata) noexcept {
   return owner.size() + rdata.size() + 16;
 }
 
@@ -117,10 +117,10 @@ Status DumpWriter::put_snapshots(Snapshots& snapshots, std::optional<dns::Serial
 Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
   DumpPart part{{apex, {}, {}}};
   std::uint64_t records = 0;
-  std::size_t octets = 0;
+  std::size_t bytes = 0;
   const auto flush_part = [&]() -> Status {
     records += part.records.added.size();
-    octets = 0;
+    bytes = 0;
     auto done = part.records.added.empty() ? Status() : put(part);
     part.records.added.clear();
     return done;
@@ -129,8 +129,8 @@ Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
       data, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
         part.records.added.push_back(
             {dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
-        octets += octets_of(owner, rdata);
-        return octets < kDumpPartBytes ? Status() : flush_part();
+        bytes += bytes_of(owner, rdata);
+        return bytes < kDumpPartBytes ? Status() : flush_part();
       });
   if (done) done = flush_part();
   if (!done) return done;
@@ -146,10 +146,10 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Snap
   if (!reader) return {};
   if (auto done = put_snapshots(snapshots, reader->from()); !done) return done;
   DumpDifference part{reader->from(), reader->to(), false, {apex, {}, {}}};
-  std::size_t octets = 0;
+  std::size_t bytes = 0;
   const auto flush_part = [&](bool last) {
     part.last = last;
-    octets = 0;
+    bytes = 0;
     if (last) ++counts_.differences;
     auto done = put(part);
     part.records.removed.clear();
@@ -166,8 +166,8 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Snap
     auto& list = record->added ? part.records.added : part.records.removed;
     list.push_back({dns::Name(record->owner), record->type, record->ttl,
                     Bytes(record->rdata.begin(), record->rdata.end())});
-    octets += octets_of(record->owner, record->rdata);
-    if (octets < kDumpPartBytes) continue;
+    bytes += bytes_of(record->owner, record->rdata);
+    if (bytes < kDumpPartBytes) continue;
     if (auto done = flush_part(false); !done) return done;
   }
   if (reader->damaged())

@@ -48,7 +48,7 @@ class LookedAt : public ::testing::Test {
     EXPECT_TRUE(parts.run_until([&] { return done.has_value(); }));
     return *done;
   }
-  /// What a tick of the manager does, and all that comes of it.
+  /// A tick of the manager, and all work that it begins.
   void tick(bool settled = true) {
     checkpointer_->check(settled);
     EXPECT_TRUE(parts.run_until([&] { return !checkpointer_->running(); }));

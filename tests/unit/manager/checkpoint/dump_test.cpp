@@ -29,7 +29,7 @@ using testing::Parts;
 using testing::record;
 using testing::soa_line;
 
-/// What is read back from bytes.
+/// A store that is read back from bytes.
 zone::DumpReader::Source source_of(const Bytes& bytes) {
   return [&bytes, at = std::size_t{0}](std::span<std::uint8_t> into) mutable {
     const std::size_t got = std::min(into.size(), bytes.size() - at);
@@ -211,7 +211,7 @@ TEST_F(Dump, ADifferenceThatIsTooLongLeavesNoGap) {
   EXPECT_TRUE(kept.front().starts_with("12-13 "));
 }
 
-/// What `zone` has saved, and what each leads to.
+/// The snapshots of `zone`, with the data and history that each leads to.
 std::vector<std::string> snapshots_in(const zone::ZoneView& zone) {
   std::vector<std::string> lines;
   for (const zone::ZoneSnapshot& one : zone::snapshots_of(zone)) {

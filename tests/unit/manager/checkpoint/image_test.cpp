@@ -23,7 +23,7 @@ using testing::FakeDisk;
 
 constexpr const char* kPath = "/disk/zones.image";
 
-/// What a version is to consist of: a block for each number, filled with an byte, and a list of
+/// The expected contents of a version: a block for each number, filled with a byte, and a list of
 /// their references as the root.
 struct Contents {
   std::map<std::uint32_t, std::uint8_t> blocks;

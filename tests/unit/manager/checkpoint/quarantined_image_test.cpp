@@ -1,5 +1,5 @@
-// What becomes of images that a start has no use for: those that may be good are never destroyed,
-// and those that are not of the store are never taken for it.
+// The fate of images that a start does not use. An image that may be good is never destroyed, and
+// an image of another store is never taken for one of this store.
 
 #include "manager/checkpoint/quarantined_image.h"
 

@@ -194,7 +194,7 @@ class LargeImage : public ::testing::Test {
   [[nodiscard]] Image::Options image_options() const {
     return {folder_.path() + "/zones.image", options_.layout, options_.owner};
   }
-  /// What comes behind the image fails with `errors`, one after the other, then succeeds.
+  /// The replay behind the image fails with `errors`, one after the other, then succeeds.
   Result<OpenedStore> open(std::vector<Errc> errors) {
     StoreSeeds seeds;
     seeds.image = &image_;
