@@ -171,7 +171,7 @@ int load_dump(const std::string& path, const std::string& config, Output output)
     output.out << nlohmann::json{{"zones", counts->zones},
                                  {"records", counts->records},
                                  {"differences", counts->differences},
-                                 {"snapshots", counts->saved}}
+                                 {"snapshots", counts->snapshots}}
                       .dump()
                << '\n';
   else

@@ -53,10 +53,11 @@ void print(const ipc::StatusResult& status, std::ostream& out) {
   add_counters(facts, "store ", status.store);
   add_counters(facts, "journal ", status.journal);
   add_counters(facts, "image ", status.image);
-  if (!status.image_refused.empty()) facts.add("image refused", status.image_refused);
-  if (!status.image_kept.empty())
-    facts.add("image kept", status.image_kept + " (remove that file when nobody needs it: its " +
-                                "chunks go with a later start)");
+  if (!status.image_not_used.empty()) facts.add("image not used", status.image_not_used);
+  if (!status.image_quarantined.empty())
+    facts.add("image quarantined", status.image_quarantined +
+                                       " (remove that file when nobody needs it: its " +
+                                       "chunks go with a later start)");
   add_counters(facts, "", status.counters);
   facts.print(out);
 }

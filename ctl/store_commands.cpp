@@ -21,7 +21,7 @@ namespace {
 
 void print_snapshots(const ipc::StoreAudit& audit, std::ostream& out) {
   if (audit.snapshots.empty()) return;
-  Table snapshots({{"OCTETS", true}, {"SNAPSHOT"}, {"ZONE"}});
+  Table snapshots({{"BYTES", true}, {"SNAPSHOT"}, {"ZONE"}});
   for (const ipc::SnapshotUsage& one : audit.snapshots)
     snapshots.add({number(one.bytes), one.label, one.zone});
   snapshots.flush(out);
@@ -95,7 +95,7 @@ void print_usage(const ipc::StoreAudit& audit, std::ostream& out) {
                               : fmt::format("{:.2f}", static_cast<double>(bytes) /
                                                           static_cast<double>(audit.records));
   };
-  Table table({{"OCTETS", true}, {"PER RECORD", true}, {"FOR"}});
+  Table table({{"BYTES", true}, {"PER RECORD", true}, {"FOR"}});
   for (const auto& [bytes, name] : rows)
     if (bytes != 0) table.add({number(bytes), per_record(bytes), name});
   table.add({number(total), per_record(total), "all"});

@@ -24,7 +24,7 @@ template <class Audit>
   result.bytes = audit.usage.by_name();
   result.faults_found = audit.fault_count;
   result.faults = std::move(audit.faults);
-  for (auto& one : audit.saved) {
+  for (auto& one : audit.snapshots) {
     if (result.snapshots.size() >= most_snapshots) break;
     result.snapshots.push_back({std::move(one.zone), std::move(one.label), one.bytes});
   }

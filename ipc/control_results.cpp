@@ -31,8 +31,8 @@ void visit_fields(Visitor& visit, Row& row)
   visit("store", row.store);
   visit("journal", row.journal);
   visit("image", row.image);
-  visit("image_refused", row.image_refused);
-  visit("image_kept", row.image_kept);
+  visit("image_not_used", row.image_not_used);
+  visit("image_quarantined", row.image_quarantined);
   visit("counters", row.counters);
 }
 

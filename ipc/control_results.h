@@ -32,10 +32,10 @@ struct StatusResult {
   Counters store{};    ///< bytes: "file", "live", "limit"; chunks: "in-use", "free", ...
   Counters journal{};  ///< "position", "bytes", ...
   Counters image{};    ///< "version", "position", ...; empty: none is configured, or written
-  /// Path of the image that this start refused, and the reason, while there is no newer one.
-  std::string image_refused{};
-  std::string image_kept{};  ///< path of a quarantined image, and the reason
-  Counters counters{};       ///< all other counters: "updates", "transfers_in", ...
+  /// Path of the image that this start did not use, and the reason, while there is no newer one.
+  std::string image_not_used{};
+  std::string image_quarantined{};  ///< path of a quarantined image, and the reason
+  Counters counters{};              ///< all other counters: "updates", "transfers_in", ...
   bool operator==(const StatusResult&) const = default;
 };
 

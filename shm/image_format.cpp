@@ -18,13 +18,8 @@ void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value));
 }
 
-constexpr std::size_t head_bytes(std::uint32_t version) noexcept {
-  return version == 1 ? kImageHeadBytes - 8 : kImageHeadBytes;
-}
-
-constexpr std::size_t bytes_of(std::uint32_t version, std::size_t chunks,
-                               std::size_t side) noexcept {
-  return head_bytes(version) + chunks * kEntryBytes + side * kSideBytes + kChecksumBytes;
+constexpr std::size_t bytes_of(std::size_t chunks, std::size_t side) noexcept {
+  return kImageHeadBytes + chunks * kEntryBytes + side * kSideBytes + kChecksumBytes;
 }
 
 void decode_chunks(const std::uint8_t* at, std::vector<ImageChunk>& chunks) {
@@ -51,7 +46,7 @@ void decode_side(const std::uint8_t* at, std::vector<ImageSide>& side) {
 Bytes encode_image_index(const ImageIndex& index) {
   const ImageState& state = index.state;
   Bytes out;
-  out.reserve(bytes_of(kImageVersion, state.chunks.size(), state.side.size()));
+  out.reserve(bytes_of(state.chunks.size(), state.side.size()));
   append_be64(out, kImageMagic);
   append_be32(out, kImageVersion);
   append_be32(out, state.root_block);
@@ -64,7 +59,7 @@ Bytes encode_image_index(const ImageIndex& index) {
   append_be32(out, static_cast<std::uint32_t>(state.chunks.size()));
   append_be32(out, static_cast<std::uint32_t>(state.side.size()));
   append_be64(out, index.configuration);
-  append_be64(out, state.line);
+  append_be64(out, state.lineage);
   for (const ImageChunk& chunk : state.chunks) {
     append_be32(out, chunk.count);
     append_be32(out, chunk.used);
@@ -83,15 +78,12 @@ bool looks_like_image_index(ByteView head) noexcept {
 }
 
 Result<ImageIndex> decode_image_head(ByteView bytes) {
-  if (bytes.size() < head_bytes(1) || load_be64(bytes.data()) != kImageMagic)
+  if (bytes.size() < kImageHeadBytes || !looks_like_image_index(bytes))
     return fail(Errc::kCorrupt, "not an image of a zone store");
   const std::uint8_t* at = bytes.data();
-  const std::uint32_t version = load_be32(at + 8);
-  if (version == 0 || version > kImageVersion)
-    return fail(Errc::kLayout, "an image of version {}, this build reads up to {}", version,
+  if (const std::uint32_t version = load_be32(at + 8); version != kImageVersion)
+    return fail(Errc::kLayout, "an image of version {}, this build reads version {}", version,
                 kImageVersion);
-  if (bytes.size() < head_bytes(version))
-    return fail(Errc::kCorrupt, "the image's index is cut off");
   ImageIndex index;
   index.state.root_block = load_be32(at + 12);
   index.layout = load_be64(at + 16);
@@ -101,12 +93,12 @@ Result<ImageIndex> decode_image_head(ByteView bytes) {
   index.state.version = load_be64(at + 56);
   index.state.journal_position = load_be64(at + 64);
   index.configuration = load_be64(at + 80);
-  if (version > 1) index.state.line = load_be64(at + 88);
+  index.state.lineage = load_be64(at + 88);
   return index;
 }
 
 Result<ImageIndex> decode_image_index(ByteView bytes) {
-  if (bytes.size() < bytes_of(1, 0, 0) || load_be64(bytes.data()) != kImageMagic)
+  if (bytes.size() < bytes_of(0, 0) || !looks_like_image_index(bytes))
     return fail(Errc::kCorrupt, "not an image of a zone store");
   const ByteView covered = bytes.first(bytes.size() - kChecksumBytes);
   if (XXH3_64bits(covered.data(), covered.size()) != load_be64(bytes.data() + covered.size()))
@@ -114,15 +106,14 @@ Result<ImageIndex> decode_image_index(ByteView bytes) {
   auto index = decode_image_head(bytes);
   if (!index) return index;
   const std::uint8_t* at = bytes.data();
-  const std::uint32_t version = load_be32(at + 8);
   const std::uint32_t chunks = load_be32(at + 72);
   const std::uint32_t side = load_be32(at + 76);
-  if (bytes_of(version, chunks, side) != bytes.size())
+  if (bytes_of(chunks, side) != bytes.size())
     return fail(Errc::kCorrupt, "the image's index is cut off");
   index->state.chunks.resize(chunks);
   index->state.side.resize(side);
-  decode_chunks(at + head_bytes(version), index->state.chunks);
-  decode_side(at + head_bytes(version) + chunks * kEntryBytes, index->state.side);
+  decode_chunks(at + kImageHeadBytes, index->state.chunks);
+  decode_side(at + kImageHeadBytes + chunks * kEntryBytes, index->state.side);
   return index;
 }
 

@@ -12,8 +12,7 @@
 /// docs/formats/image.md has the picture and the reasons.
 namespace pando::shm {
 
-/// Version 1 had no lineage; it is still read.
-inline constexpr std::uint32_t kImageVersion = 2;
+inline constexpr std::uint32_t kImageVersion = 1;
 
 /// An image: a version, and the number of the file that has its chunks.
 struct ImageIndex {

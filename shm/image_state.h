@@ -32,7 +32,7 @@ struct ImageSide {
 struct ImageState {
   std::uint64_t version = 0;
   std::uint64_t journal_position = 0;
-  std::uint64_t line = 0;          ///< lineage of the store, see Store::line()
+  std::uint64_t lineage = 0;       ///< of the store, see Store::lineage()
   std::uint32_t root_block = 0;    ///< reference to the version's root block
   std::vector<ImageChunk> chunks;  ///< by number
   std::vector<ImageSide> side;

@@ -21,7 +21,7 @@
 namespace pando::shm {
 
 /// Raised by hand when the meaning of a field changes while its size does not.
-inline constexpr std::uint32_t kFormatVersion = 3;
+inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::uint64_t kStoreMagic = 0x3145524F54534450;  // "PDSTORE1"
 inline constexpr std::uint64_t kSlotMagic = 0x31544F4C53445050;   // "PPDSLOT1"
 
@@ -81,9 +81,8 @@ struct Header {
   /// A crash that left another number than 0 costs the store, because its chunks are not in the
   /// file: a new one is made.
   std::atomic<std::uint32_t> borrowed;
-  /// The lineage of the versions (Store::line()). Written once, before the file gets its name; 0 in
-  /// a store of an earlier build, which left zeros here.
-  std::uint64_t line;
+  /// The lineage of the versions (Store::lineage()). Written once, before the file gets its name.
+  std::uint64_t lineage;
   Publication publication;
   /// One bit per granule of the side table that has memory (release after fallocate; acquire). A
   /// reader must not touch a hole: reading a hole allocates memory, or is SIGBUS on a full tmpfs.
@@ -92,7 +91,7 @@ struct Header {
 static_assert(sizeof(Header) == 448 && sizeof(Header) <= kPageBytes,
               "the header's one page is backed first; a field beyond it would be SIGBUS");
 static_assert(offsetof(Header, committed) == 64 && offsetof(Header, owner) == 72 &&
-                  offsetof(Header, borrowed) == 88 && offsetof(Header, line) == 96 &&
+                  offsetof(Header, borrowed) == 88 && offsetof(Header, lineage) == 96 &&
                   offsetof(Header, publication) == 128 && offsetof(Header, side_backed) == 192,
               "a shared line would make each growth of the file a miss in every worker");
 static_assert(std::is_standard_layout_v<Header>, "offsets are read by processes of other builds");

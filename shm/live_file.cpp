@@ -78,7 +78,7 @@ Status fill_header(int fd, Header& header, const StoreOptions& options) {
   header.device = status.st_dev;
   header.inode = status.st_ino;
   header.nonce = random_nonce();
-  header.line = random_nonce();
+  header.lineage = random_nonce();
   header.committed.store(kChunksOffset, std::memory_order_relaxed);
   header.owner = options.owner;
   return {};

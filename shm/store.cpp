@@ -126,7 +126,7 @@ Result<Ref<>> Store::Impl::allocate_root(Transaction::Impl& transaction, std::ui
   if (old != nullptr) changes += spanned_chunks(old->bytes);
   std::size_t size = sizeof(RootBlock) + changes * sizeof(CountChange);
   if (size > kChunkBytes) size += spanned_chunks(size) * sizeof(CountChange);
-  bytes = static_cast<std::uint32_t>(block_octets(size));
+  bytes = static_cast<std::uint32_t>(block_bytes(size));
   // Without a root block not even deletes could be published, so a root block may always use the
   // reserve.
   const Reserve reserve = std::exchange(transaction.reserve, Reserve::kAll);
@@ -260,7 +260,7 @@ Status Store::Impl::fill(const ImageState& image, ImageSource& source) {
   for (std::uint32_t chunk = 0; chunk < image.chunks.size(); ++chunk)
     file.counts()[chunk] = image.chunks[chunk].count;
   if (auto filled = fill_side(image); !filled) return filled;
-  file.header().line = image.line;  // versions continue the image's; 0: an earlier build's
+  file.header().lineage = image.lineage;  // versions continue the image's
   words().root.store(image.root_block, std::memory_order_relaxed);
   words().epoch.store(image.version, std::memory_order_relaxed);
   // Versions continue in the open chunk, which may have no live block.
@@ -386,7 +386,7 @@ VersionInfo Store::current() const noexcept {
   return VersionInfo{block->version, Ref<>{block->root}, block->journal_position};
 }
 
-std::uint64_t Store::line() const noexcept { return impl_->file.header().line; }
+std::uint64_t Store::lineage() const noexcept { return impl_->file.header().lineage; }
 
 Window Store::window() const noexcept { return impl_->file.window(); }
 
@@ -395,7 +395,7 @@ ImageCapture Store::capture() {
   ImageCapture capture;
   capture.state.version = block.version;
   capture.state.journal_position = block.journal_position;
-  capture.state.line = line();
+  capture.state.lineage = lineage();
   capture.state.root_block = impl_->words().root.load(std::memory_order_relaxed);
   impl_->pool.capture(capture);
   return capture;

@@ -48,7 +48,7 @@ class Transaction {
   Transaction& operator=(Transaction&&) noexcept;
   ~Transaction();  ///< an unpublished transaction returns its chunks to the pool
 
-  /// A fresh block of block_octets(bytes), 8-aligned, contents undefined. kFull when the store's
+  /// A fresh block of block_bytes(bytes), 8-aligned, contents undefined. kFull when the store's
   /// limit (less the reserve, unless use_reserve()) or the machine's memory is reached.
   Result<Ref<>> allocate(std::size_t bytes);
   /// Writable address of a fresh block.
@@ -145,9 +145,8 @@ class Store {
   [[nodiscard]] VersionInfo current() const noexcept;
   /// The lineage of the versions: a random number that a new store gets, and that a restored store
   /// has from its image. An image of this lineage holds a version that this store has had; equal
-  /// version numbers of different lineages say nothing. 0: not known, an earlier build made the
-  /// store.
-  [[nodiscard]] std::uint64_t line() const noexcept;
+  /// version numbers of different lineages say nothing.
+  [[nodiscard]] std::uint64_t lineage() const noexcept;
   [[nodiscard]] Window window() const noexcept;
   /// The current version for a checkpoint. The version's chunks stay unchanged as long as it is
   /// pinned (SlotTable::pin_own). Commit thread; a few nanoseconds per chunk.

@@ -58,7 +58,7 @@ void Transaction::Impl::leave_current() {
 
 Result<Ref<>> Transaction::Impl::allocate(std::size_t bytes) {
   if (bytes > kReach) return fail(Errc::kFull, "a block of {} bytes", bytes);
-  const std::size_t size = block_octets(std::max<std::size_t>(bytes, 1));
+  const std::size_t size = block_bytes(std::max<std::size_t>(bytes, 1));
   if (end - position < size) [[unlikely]] {
     if (size > kChunkBytes) return allocate_run(size);
     if (auto room = find_room(size); !room) return pass(room);
@@ -130,7 +130,7 @@ void Transaction::Impl::add_to_chunks(std::uint64_t offset, std::uint64_t bytes,
 
 void Transaction::Impl::release(Ref<> ref, std::size_t bytes) {
   const std::uint64_t offset = ref.offset();
-  const std::uint64_t size = block_octets(std::max<std::size_t>(bytes, 1));
+  const std::uint64_t size = block_bytes(std::max<std::size_t>(bytes, 1));
   if (offset < kChunksOffset || size > live_file.window().limit() ||
       offset + size > live_file.window().limit()) {
     damaged = true;

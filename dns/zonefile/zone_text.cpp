@@ -83,7 +83,7 @@ void append_record_text(std::string& out, std::string_view owner, RRType type, T
 
 ZoneTextWriter::ZoneTextWriter(NameView origin, ZoneTextOptions options, Output output)
     : origin_(origin), options_(options), output_(std::move(output)) {
-  block_.reserve(options_.block_octets + 4096);
+  block_.reserve(options_.block_bytes + 4096);
   if (options_.relative_owners) block_ = "$ORIGIN " + to_text(origin) + "\n";
   write_owner(owner_);
 }
@@ -117,7 +117,7 @@ void ZoneTextWriter::write_owner(NameView owner) {
 }
 
 Status ZoneTextWriter::hand_out_full_block() {
-  if (block_.size() < options_.block_octets) return {};
+  if (block_.size() < options_.block_bytes) return {};
   return finish();
 }
 

@@ -24,7 +24,7 @@ struct ZoneTextOptions {
   /// Owners below the origin are written relative to it, behind a $ORIGIN line; the apex is `@`.
   /// Names in RDATA are always absolute.
   bool relative_owners = false;
-  std::size_t block_octets = 64 * 1024;  ///< approximate size of one output call
+  std::size_t block_bytes = 64 * 1024;  ///< approximate size of one output call
 };
 
 /// Writes a zone as a file that this project's scanner and BIND read back to the same wire data.

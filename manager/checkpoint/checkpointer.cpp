@@ -14,15 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A checkpoint is due when the image holds back this many chunks, or this part of the store if
-/// that is more.
-constexpr std::uint64_t kLeastHeld = (std::uint64_t{32} << 20) / shm::kChunkBytes;
-constexpr std::uint64_t kHeldPart = 8;
-/// Multiple of that limit that is tolerated while checkpoints fail.
-constexpr std::uint64_t kHeldFactor = 2;
-/// Time in which live workers let go of an image.
-constexpr std::chrono::seconds kWorkersLook{5};
-
 template <class Unit>
 std::uint64_t since(Clock::time_point start) {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<Unit>(Clock::now() - start).count());
@@ -47,7 +38,8 @@ Checkpointer::Checkpointer(asio::io_context& io, shm::Store& store, shm::SlotTab
       slots_(slots),
       journal_(journal),
       image_(std::move(image)),
-      options_(options) {
+      bytes_per_second_(options.bytes_per_second),
+      schedule_(options.limits, Clock::now()) {
   note_index();
 }
 
@@ -61,29 +53,16 @@ shm::SlotTable::OwnPin Checkpointer::pin(const Image& image, shm::SlotTable& slo
                                   : slots.pin_own(image.index()->state.version);
 }
 
-void Checkpointer::set_limits(std::chrono::milliseconds interval,
-                              std::uint64_t journal_bytes) noexcept {
-  options_.interval = interval;
-  options_.journal_bytes = journal_bytes;
-}
-
 void Checkpointer::note_index() {
-  journal_mark_ = journal_.total_bytes();
   const ImageIndex* index = image_->index();
   version_ = index == nullptr ? 0 : index->state.version;
   position_ = index == nullptr ? 0 : index->state.journal_position;
   written_at_ = index == nullptr ? 0 : index->written;
-  saved_configuration_ = index == nullptr ? 0 : index->configuration;
+  schedule_.on_image(index == nullptr ? 0 : index->configuration, journal_.total_bytes());
 }
 
 std::uint64_t Checkpointer::held_chunks() const {
   return version_ == 0 ? 0 : store_.chunks_held_by(version_);
-}
-
-/// Bytes since the last checkpoint; a journal that was shortened since counts from its new start.
-std::uint64_t Checkpointer::journalled() const {
-  const std::uint64_t bytes = journal_.total_bytes();
-  return bytes < journal_mark_ ? bytes : bytes - journal_mark_;
 }
 
 /// Whether the image has the store's version, assuming that its index's head is true.
@@ -91,26 +70,20 @@ bool Checkpointer::has_current() const {
   return version_ != 0 && version_ == store_.current().number;
 }
 
-bool Checkpointer::is_due(bool settled) const {
-  // While the store is changed to another configuration, the old one is not worth a checkpoint.
-  const bool reconfigured = configuration_ != 0 && configuration_ != saved_configuration_;
-  if (has_current() && !reconfigured) return settled && image_->unproven();
-  // After an image of an earlier process, blocks freed since then are unknown: all count as held.
-  if (settled && (counters_.checkpoints == 0 || reconfigured)) return true;
-  if (store_.low_space() && held_chunks() > 0) return true;
-  if (Clock::now() - last_ >= options_.interval) return true;
-  if (journalled() >= options_.journal_bytes) return true;
-  return held_chunks() >= held_limit();
+CheckpointSchedule::Facts Checkpointer::facts() const {
+  return {Clock::now(), journal_.total_bytes(), held_chunks(), store_.stats().chunks_in_use,
+          store_.low_space()};
 }
 
-std::uint64_t Checkpointer::held_limit() const {
-  return std::max(kLeastHeld, store_.stats().chunks_in_use / kHeldPart);
+bool Checkpointer::is_due(bool settled) const {
+  if (has_current() && !schedule_.is_reconfigured()) return settled && image_->unproven();
+  return schedule_.is_due(facts(), settled);
 }
 
 /// Not to be called while a checkpoint runs, when the background thread uses `image_`.
 bool Checkpointer::must_wait() const {
-  return held_ || (!hurry_ && Clock::now() < patient_until_ && image_->in_place() &&
-                   is_lent(image_->chunks()));
+  return schedule_.is_held() || (!hurry_ && schedule_.waits_for_workers(Clock::now()) &&
+                                 image_->in_place() && is_lent(image_->chunks()));
 }
 
 void Checkpointer::check(bool settled) {
@@ -118,17 +91,12 @@ void Checkpointer::check(bool settled) {
   if (!waiting_.empty()) return start();
   // An image must not be ahead of the durable journal.
   const Status durable = check_end(journal_);
-  if (!durable || Clock::now() < pause_until_) {
-    if (holds_too_much()) let_go(durable ? problem_ : durable.error().text);
+  if (!durable || schedule_.is_paused(Clock::now())) {
+    if (CheckpointSchedule::holds_too_much(facts()))
+      let_go(durable ? problem_ : durable.error().text);
     return;
   }
   if (is_due(settled)) start();
-}
-
-/// Whether the image's version must be let go, as long as no checkpoint can be made.
-bool Checkpointer::holds_too_much() const {
-  const std::uint64_t held = held_chunks();
-  return held > kHeldFactor * held_limit() || (held > 0 && store_.low_space());
 }
 
 /// A disk that stays full must not fill the store, too. The image is left as it is, and the next
@@ -145,12 +113,6 @@ void Checkpointer::write_now(Done done) {
   if (!running_ && has_current() && !image_->unproven()) return done({});
   waiting_.push_back(std::move(done));
   if (!running_ && !must_wait()) start();
-}
-
-void Checkpointer::go_on() {
-  held_ = false;
-  // Workers turn from the image to the store at their next query, or their next look around.
-  patient_until_ = Clock::now() + kWorkersLook;
 }
 
 void Checkpointer::start() {
@@ -174,7 +136,7 @@ void Checkpointer::end_proof(const Status& proven) {
   running_ = false;
   if (!proven && image_->unproven()) {
     problem_ = proven.error().text;
-    pause_until_ = Clock::now() + options_.again;
+    schedule_.on_unreadable(Clock::now());
     return tell_waiting(proven);
   }
   if (!proven) {
@@ -189,7 +151,7 @@ void Checkpointer::end_proof(const Status& proven) {
 
 void Checkpointer::begin() {
   running_ = true;
-  if (std::exchange(doubtful_, false)) image_->doubt();
+  if (std::exchange(untrusted_, false)) image_->mark_untrusted();
   // A worker may be reading chunks of the file that this checkpoint would overwrite.
   if (image_->in_place() && is_lent(image_->chunks())) let_go("it is mapped by a worker");
   auto run = std::make_shared<Run>();
@@ -197,14 +159,14 @@ void Checkpointer::begin() {
   run->pin = slots_.pin_own(store_.current().number);
   run->capture = store_.capture();
   run->window = store_.window();
-  run->configuration = configuration_;
+  run->configuration = schedule_.configuration();
   counters_.longest_capture_us =
       std::max(counters_.longest_capture_us, since<std::chrono::microseconds>(run->start));
   asio::post(thread_.pool(), [this, run] { write(run); });
 }
 
 void Checkpointer::write(const std::shared_ptr<Run>& run) {
-  WriteRateLimiter pace(options_.bytes_per_second);
+  WriteRateLimiter pace(bytes_per_second_);
   auto written = image_->write(
       run->capture, run->window,
       [&](std::uint64_t bytes) {
@@ -218,16 +180,16 @@ void Checkpointer::write(const std::shared_ptr<Run>& run) {
 
 void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Written>& written) {
   running_ = false;
-  last_ = Clock::now();
   const std::uint64_t ms = since<std::chrono::milliseconds>(run->start);
   if (written) {
+    schedule_.on_written(Clock::now());
     ++counters_.checkpoints;
     counters_.bytes += written->bytes;
     counters_.last_bytes = written->bytes;
     counters_.last_ms = ms;
     durable_ = std::move(run->pin);
     problem_.clear();
-    refused_ = written->refused;
+    has_quarantined_ = written->quarantined;
     note_index();
     log::info("checkpoint", "version", version_, "journal_position", position_, "chunks",
               written->chunks, "bytes", written->bytes, "anew", written->anew, "ms", ms);
@@ -235,7 +197,7 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
     ++counters_.failed;
     problem_ = written.error().text;
     if (!image_->in_place()) durable_ = {};
-    pause_until_ = last_ + options_.again;
+    schedule_.on_failed(Clock::now());
     log::error("checkpoint_failed", "reason", problem_, "image_version", version_);
   }
   for (const Done& done : std::exchange(run->done, {}))

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "manager/checkpoint/checkpoint_schedule.h"
 #include "manager/checkpoint/image.h"
 #include "manager/io/write_rate_limiter.h"
 #include "manager/journal/journal.h"
@@ -17,20 +18,16 @@
 
 namespace pando::manager {
 
-/// Keeps the image close to the store: checkpoints follow by time, by journalled bytes, and by the
-/// memory that the image holds back. The commit thread captures and pins a version. A background
-/// thread writes the changes, paced, while updates go on. The image's version stays pinned, see
-/// Image.
+/// Keeps the image close to the store, by checkpoints when CheckpointSchedule says so. The commit
+/// thread captures and pins a version. A background thread writes the changes, paced, while updates
+/// go on. The image's version stays pinned, see Image.
 ///
 /// All methods on the commit thread.
 class Checkpointer {
  public:
   struct Options {
-    std::chrono::milliseconds interval{300'000};
-    std::uint64_t journal_bytes = std::uint64_t{64} << 20;  ///< journalled since the last
-                                                            ///< checkpoint
+    CheckpointSchedule::Limits limits{};
     std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
-    std::chrono::milliseconds again{60'000};  ///< pause after a failure
   };
   struct Counters {
     std::uint64_t checkpoints = 0;
@@ -51,7 +48,9 @@ class Checkpointer {
   static shm::SlotTable::OwnPin pin(const Image& image, shm::SlotTable& slots);
   void set_pin(shm::SlotTable::OwnPin pin) { durable_ = std::move(pin); }
 
-  void set_limits(std::chrono::milliseconds interval, std::uint64_t journal_bytes) noexcept;
+  void set_limits(std::chrono::milliseconds interval, std::uint64_t journal_bytes) noexcept {
+    schedule_.set_limits(interval, journal_bytes);
+  }
   /// Starts a checkpoint if one is due. `settled`: no zones are being loaded. An image of which
   /// look() read the head alone is then read to its end, and replaced if it is unusable.
   void check(bool settled);
@@ -61,14 +60,16 @@ class Checkpointer {
   /// The store now has all zones and rules of the configuration with this fingerprint. 0: the store
   /// is being changed to another configuration. A checkpoint with the new fingerprint follows once
   /// zones are settled.
-  void set_configuration(std::uint64_t fingerprint) noexcept { configuration_ = fingerprint; }
+  void set_configuration(std::uint64_t fingerprint) noexcept {
+    schedule_.set_configuration(fingerprint);
+  }
   /// The next checkpoint compares all chunks, since a copy captured the store
   /// (manager/checkpoint/store_copy.h).
-  void doubt() noexcept { doubtful_ = true; }
-  /// Makes no checkpoint, and lets requests wait, until go_on(): the store uses the image's own
+  void mark_untrusted() noexcept { untrusted_ = true; }
+  /// Makes no checkpoint, and lets requests wait, until resume(): the store uses the image's own
   /// chunks.
-  void hold() noexcept { held_ = true; }
-  void go_on();
+  void hold() noexcept { schedule_.hold(); }
+  void resume() { schedule_.resume(std::chrono::steady_clock::now()); }
   /// Writes without pauses from now on, since the process is ending.
   void hurry() noexcept { hurry_ = true; }
   /// Cancels the running checkpoint; the image stays as it was.
@@ -85,7 +86,7 @@ class Checkpointer {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   /// Whether a quarantined image existed at the last checkpoint of this process; true before the
   /// first.
-  [[nodiscard]] bool has_refused() const noexcept { return refused_; }
+  [[nodiscard]] bool has_quarantined() const noexcept { return has_quarantined_; }
 
  private:
   struct Run;
@@ -97,38 +98,29 @@ class Checkpointer {
   void end(const std::shared_ptr<Run>& run, const Result<Image::Written>& written);
   [[nodiscard]] bool has_current() const;
   [[nodiscard]] bool is_due(bool settled) const;
-  [[nodiscard]] std::uint64_t held_limit() const;
+  [[nodiscard]] CheckpointSchedule::Facts facts() const;
   [[nodiscard]] bool must_wait() const;
-  [[nodiscard]] bool holds_too_much() const;
   void let_go(std::string_view reason);
   void tell_waiting(const Status& status);
   void note_index();
-  [[nodiscard]] std::uint64_t journalled() const;
 
   asio::io_context& io_;
   shm::Store& store_;
   shm::SlotTable& slots_;
   Journal& journal_;
   std::unique_ptr<Image> image_;  // used by the background thread while a checkpoint runs
-  Options options_;
+  std::uint64_t bytes_per_second_;
+  CheckpointSchedule schedule_;
   shm::SlotTable::OwnPin durable_;
   bool running_ = false;
-  bool doubtful_ = false;
-  bool held_ = false;
-  bool refused_ = true;
-  std::chrono::steady_clock::time_point patient_until_{};  // end of the wait for workers that
-                                                           // mapped the image
-  std::vector<Done> waiting_;                              // for the next checkpoint
+  bool untrusted_ = false;
+  bool has_quarantined_ = true;
+  std::vector<Done> waiting_;  // for the next checkpoint
   std::atomic<bool> hurry_{false};
   std::atomic<bool> aborted_{false};
-  std::uint64_t configuration_ = 0;        // of the store
-  std::uint64_t saved_configuration_ = 0;  // of the image
   std::uint64_t version_ = 0;
   std::uint64_t position_ = 0;
   std::uint64_t written_at_ = 0;
-  std::uint64_t journal_mark_ = 0;  // bytes of the journal at the last checkpoint
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;
   std::string problem_;
   BackgroundThreads thread_{1};

@@ -57,16 +57,16 @@ class DumpLoading {
     return next_->draft().put_difference(whole, part.from, part.to, limits_);
   }
 
-  Status take(zone::DumpSaved&& saved) {
+  Status take(zone::DumpSnapshot&& snapshot) {
     if (auto put = put_data(); !put) return put;
-    return next_->draft().put_saved_version(zone_.name, saved.version);
+    return next_->draft().put_snapshot(zone_.name, snapshot.version);
   }
 
-  /// The data put next will retire the present data again.
-  Status take(zone::DumpAside&& aside) {
+  /// The data put next will archive the present data again.
+  Status take(zone::DumpArchive&& archive) {
     if (auto put = put_data(); !put) return put;
     has_data_ = false;
-    return check_serial(aside.serial);
+    return check_serial(archive.serial);
   }
 
   Status take(zone::DumpNote&& note) {
@@ -124,7 +124,7 @@ class DumpLoading {
     return {};
   }
 
-  /// Puts the collected records, once: the zone's own, or those of retired data.
+  /// Puts the collected records, once: the zone's own, or those of archived data.
   Status put_data() {
     if (!builder_) return {};
     auto built = builder_->finish();
@@ -148,7 +148,7 @@ class DumpLoading {
     if (zone_.loaded && !has_data_)
       return fail(Errc::kCorrupt, "{} has no records", to_text(zone_.name));
     if (zone_.loaded) return check_serial(zone_.serial);
-    // The zone has no data of its own now; its earlier records are retired data.
+    // The zone has no data of its own now; its earlier records are archived data.
     return view().loaded() ? next_->draft().unload_zone(zone_.name) : Status();
   }
 
@@ -173,7 +173,7 @@ class DumpLoading {
   zone::DataLimits limits_;
   std::optional<NextVersion> next_;
   std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are put
-  bool has_data_ = false;                     // the zone's records are put, and not retired
+  bool has_data_ = false;                     // the zone's records are put, and not archived
   zone::DumpZone zone_;
   zone::Changeset difference_;  // the parts so far
   bool too_long_ = false;       // the changeset exceeds the limits

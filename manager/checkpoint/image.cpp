@@ -56,12 +56,41 @@ class Image::Source final : public shm::ImageSource {
 };
 
 /// The chunks of one checkpoint on their way to the file; neighbours become one write.
-class Image::Round {
+class Image::ChunkWriter {
  public:
-  Round(StoreFile& file, const shm::Window& window, const TokenBucket& pace)
-      : file_(file), window_(window), pace_(pace) {}
+  ChunkWriter(StoreFile& file, const shm::Window& window, const OnWritten& on_written)
+      : file_(file), window_(window), on_written_(on_written) {}
 
-  Status add(std::uint32_t chunk, std::uint32_t from, std::uint32_t to) {
+  /// Writes the part of the chunk that the image lacks, and sets the chunk's checksum. `known`: the
+  /// image's chunk. kCorrupt: the image's chunk is no beginning of this one.
+  Status add(std::uint32_t number, shm::ImageChunk& chunk, const shm::ImageChunk& known,
+             bool changed) {
+    const std::uint32_t there = known.count == 0 ? 0 : known.used;
+    if (!changed && there == chunk.used) {
+      chunk.checksum = known.checksum;
+      return {};
+    }
+    const ByteView content = shm::chunk_bytes(window_, number, 0, chunk.used);
+    if (there > chunk.used ||
+        (there > 0 && shm::chunk_checksum(content.first(there)) != known.checksum))
+      return fail(Errc::kCorrupt, "chunk {} is not what the image has", number);
+    chunk.checksum = shm::chunk_checksum(content);
+    return there == chunk.used ? Status() : append(number, there, chunk.used);
+  }
+
+  Status sync() {
+    if (auto written = flush(); !written) return written;
+    unsynced_ = 0;
+    auto synced = file_.sync();
+    // kIo even where the disk is full, since the loss of a failed sync is unknown.
+    return synced ? synced : Status(fail(Errc::kIo, "{}", synced.error().text));
+  }
+
+  std::uint64_t chunks = 0;
+  std::uint64_t bytes = 0;
+
+ private:
+  Status append(std::uint32_t chunk, std::uint32_t from, std::uint32_t to) {
     const ByteView part = shm::chunk_bytes(window_, chunk, from, to);
     ++chunks;
     if (!pending_.empty() && pending_.data() + pending_.size() == part.data() &&
@@ -81,26 +110,14 @@ class Image::Round {
     if (auto written = file_.write_at(offset_, part); !written) return written;
     bytes += part.size();
     crash_point("image-chunks-written");
-    if (!pace_(part.size())) return fail(Errc::kDenied, "the checkpoint was ended");
+    if (!on_written_(part.size())) return fail(Errc::kDenied, "the checkpoint was ended");
     unsynced_ += part.size();
     return unsynced_ < ThrottledFile::kUnsyncedBytes ? Status() : sync();
   }
 
-  Status sync() {
-    if (auto written = flush(); !written) return written;
-    unsynced_ = 0;
-    auto synced = file_.sync();
-    // kIo even where the disk is full, since the loss of a failed sync is unknown.
-    return synced ? synced : Status(fail(Errc::kIo, "{}", synced.error().text));
-  }
-
-  std::uint64_t chunks = 0;
-  std::uint64_t bytes = 0;
-
- private:
   StoreFile& file_;
   const shm::Window& window_;
-  const TokenBucket& pace_;
+  const OnWritten& on_written_;
   ByteView pending_;
   std::uint64_t offset_ = 0;
   std::uint64_t unsynced_ = 0;
@@ -146,7 +163,7 @@ Status Image::read_index() {
   file_name_ = index->file;
   index_ = std::move(*index);
   own_index_ = named_ = true;
-  unsure_ = true;
+  untrusted_ = true;
   return {};
 }
 
@@ -190,17 +207,16 @@ Result<ImageIndex> Image::read_head(const std::string& path) const {
   return index;
 }
 
-Status Image::look(std::uint64_t line) {
+Status Image::look(std::uint64_t lineage) {
   auto index = read_head(options_.path);
   if (!index) return pass(index);
   if (auto ours = check_head(*index); !ours) return ours;
-  // An earlier build's store has no lineage (0), nor has its image, nor a store made from that.
-  if (index->state.line != line)
+  if (index->state.lineage != lineage)
     return fail(Errc::kDenied, "{}: of another store than the live one", options_.path);
   index_ = std::move(*index);
   file_name_ = index_->file;
   own_index_ = named_ = true;
-  looked_at_ = unsure_ = true;
+  looked_at_ = untrusted_ = true;
   return {};
 }
 
@@ -208,7 +224,7 @@ Status Image::look(std::uint64_t line) {
 Status Image::prove() {
   if (!looked_at_) return {};
   const std::uint64_t version = index_->state.version;
-  const std::uint64_t line = index_->state.line;
+  const std::uint64_t lineage = index_->state.lineage;
   auto read = open();
   const bool may_pass =
       !read && (read.error().code == Errc::kIo || read.error().code == Errc::kFull);
@@ -217,7 +233,7 @@ Status Image::prove() {
     return read;
   }
   looked_at_ = false;
-  if (read && (index_->state.version != version || index_->state.line != line))
+  if (read && (index_->state.version != version || index_->state.lineage != lineage))
     read = fail(Errc::kCorrupt, "{}: another index than at the start", options_.path);
   if (read) {
     index_->state.side = {};
@@ -265,17 +281,17 @@ bool Image::may_be_good(Errc why) noexcept {
 
 /// Renames the index alone: an atomic step, undone by one command. The chunks are found by their
 /// file's name, see remove_others().
-Status Image::set_aside() {
+Status Image::quarantine() {
   forget();
-  const std::string aside = refused_path();
+  const std::string to = quarantine_path();
   if (auto index = read_head(options_.path); !index) return pass(index);
-  if (auto there = check_readable(aside); there)
-    return fail(Errc::kExists, "there is {} already", aside);
+  if (auto there = check_readable(to); there)
+    return fail(Errc::kExists, "there is {} already", to);
   else if (there.error().code == Errc::kCorrupt)
-    log::warning("refused_image_replaced", "path", aside, "reason", there.error().text);
+    log::warning("quarantined_image_replaced", "path", to, "reason", there.error().text);
   else if (there.error().code != Errc::kNotFound)
     return there;
-  if (auto renamed = files_.rename(options_.path, aside); !renamed) return renamed;
+  if (auto renamed = files_.rename(options_.path, to); !renamed) return renamed;
   return files_.sync_directory(directory());
 }
 
@@ -287,10 +303,7 @@ Status Image::check_readable(const std::string& path) {
   const auto file = shm::image_file_of(*bytes);
   if (!file) return fail(Errc::kCorrupt, "not an image of a zone store");
   auto index = shm::decode_image_index(*bytes);
-  // The checksum is at the end in all versions, but the longest index of another version is not
-  // known here.
-  const bool whole = bytes->size() <= shm::kMaxIndexBytes;
-  if (!index && index.error().code == Errc::kCorrupt && whole) return pass(index);
+  if (!index && index.error().code == Errc::kCorrupt) return pass(index);
   auto chunks = open_chunks(*file, OpenMode::kRead);
   if (!chunks && chunks.error().code == Errc::kNotFound)
     return fail(Errc::kCorrupt, "{}", chunks.error().text);
@@ -298,8 +311,8 @@ Status Image::check_readable(const std::string& path) {
   return index ? check_length(**chunks, *index) : Status();
 }
 
-bool Image::has_refused() const {
-  const auto head = read_bytes(refused_path(), shm::kImageHeadBytes);
+bool Image::has_quarantined() const {
+  const auto head = read_bytes(quarantine_path(), shm::kImageHeadBytes);
   return head && shm::image_file_of(*head);
 }
 
@@ -320,7 +333,7 @@ void Image::drop_file() {
   looked_at_ = false;
   own_index_ = false;
   named_ = false;
-  unsure_ = true;
+  untrusted_ = true;
 }
 
 Status Image::begin_anew() {
@@ -333,17 +346,17 @@ Status Image::begin_anew() {
 }
 
 Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm::Window& window,
-                                    const TokenBucket& pace, std::uint64_t configuration) {
+                                    const OnWritten& on_written, std::uint64_t configuration) {
   // Without an index the write begins anew.
   if (auto proven = prove(); !proven && looked_at_) return pass(proven);
-  auto written = write_once(capture, window, pace, configuration);
+  auto written = write_once(capture, window, on_written, configuration);
   // The index was made from another store.
   if (!written && written.error().code == Errc::kCorrupt && own_index_) {
     drop_file();
-    written = write_once(capture, window, pace, configuration);
+    written = write_once(capture, window, on_written, configuration);
   }
   if (written) return written;
-  unsure_ = true;
+  untrusted_ = true;
   const Errc why = written.error().code;
   if (!own_index_) {
     const std::string path = chunk_path(file_name_);
@@ -356,7 +369,7 @@ Result<Image::Written> Image::write(const shm::ImageCapture& capture, const shm:
 }
 
 Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
-                                         const shm::Window& window, const TokenBucket& pace,
+                                         const shm::Window& window, const OnWritten& on_written,
                                          std::uint64_t configuration) {
   Written written;
   written.anew = file_ == nullptr;
@@ -365,36 +378,30 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
   ImageIndex next{options_.layout, options_.owner,
                   file_name_,      static_cast<std::uint64_t>(std::time(nullptr)),
                   configuration,   capture.state};
-  Round round(*file_, window, pace);
+  ChunkWriter writer(*file_, window, on_written);
   for (std::uint32_t number = 0; number < next.state.chunks.size(); ++number) {
     shm::ImageChunk& chunk = next.state.chunks[number];
     if (chunk.count == 0) continue;
-    shm::ImageChunk known;
-    if (own_index_ && number < index_->state.chunks.size()) known = index_->state.chunks[number];
-    if (known.count == 0) known.used = 0;
-    const bool changed = unsure_ || number >= capture.written.size() || capture.written[number];
-    if (!changed && known.used == chunk.used) {
-      chunk.checksum = known.checksum;
-      continue;
-    }
-    const ByteView bytes = shm::chunk_bytes(window, number, 0, chunk.used);
-    if (known.used > chunk.used ||
-        (known.used > 0 && shm::chunk_checksum(bytes.first(known.used)) != known.checksum))
-      return fail(Errc::kCorrupt, "chunk {} is not what the image has", number);
-    chunk.checksum = shm::chunk_checksum(bytes);
-    if (known.used == chunk.used) continue;
-    if (auto added = round.add(number, known.used, chunk.used); !added) return pass(added);
+    const bool changed = untrusted_ || number >= capture.written.size() || capture.written[number];
+    if (auto added = writer.add(number, chunk, known_chunk(number), changed); !added)
+      return pass(added);
   }
-  if (auto synced = round.sync(); !synced) return pass(synced);
+  if (auto synced = writer.sync(); !synced) return pass(synced);
   // The file's name is durable before an index names the file.
   if (written.anew)
     if (auto synced = files_.sync_directory(directory()); !synced) return pass(synced);
   crash_point("image-chunks-synced");
   next.state.side = shm::side_table(window);
-  written.chunks = round.chunks;
-  written.bytes = round.bytes;
+  written.chunks = writer.chunks;
+  written.bytes = writer.bytes;
   if (auto put = put_index(std::move(next), written); !put) return pass(put);
   return written;
+}
+
+/// The chunk that the file has, as far as a checkpoint may build on it; else an unused one.
+shm::ImageChunk Image::known_chunk(std::uint32_t number) const {
+  return own_index_ && number < index_->state.chunks.size() ? index_->state.chunks[number]
+                                                            : shm::ImageChunk();
 }
 
 Status Image::put_index(ImageIndex&& index, Written& written) {
@@ -408,17 +415,17 @@ Status Image::put_index(ImageIndex&& index, Written& written) {
   index_ = std::move(index);
   index_->state.side = {};
   own_index_ = true;
-  unsure_ = false;
+  untrusted_ = false;
   if (written.anew) remove_others();
-  written.refused = has_refused();
+  written.quarantined = has_quarantined();
   return {};
 }
 
 /// Removes chunks that no index names any more. A quarantined image keeps its chunks.
 void Image::remove_others() {
-  std::string refused;
-  if (auto head = read_bytes(refused_path(), shm::kImageHeadBytes); head) {
-    if (const auto file = shm::image_file_of(*head)) refused = chunk_path(*file);
+  std::string quarantined;
+  if (auto head = read_bytes(quarantine_path(), shm::kImageHeadBytes); head) {
+    if (const auto file = shm::image_file_of(*head)) quarantined = chunk_path(*file);
   } else if (head.error().code != Errc::kNotFound) {
     return;  // the quarantined image's chunks are unknown
   }
@@ -432,7 +439,7 @@ void Image::remove_others() {
         name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos)
       continue;
     const std::string other = (path.parent_path() / name).string();
-    if (other == refused || (file_ != nullptr && other == chunk_path(file_name_))) continue;
+    if (other == quarantined || (file_ != nullptr && other == chunk_path(file_name_))) continue;
     (void)files_.remove(other);
   }
 }

@@ -36,13 +36,13 @@ class Image {
 
   /// Reads the index. kNotFound: there is none; kLayout: another build's; kDenied: of another
   /// journal; kCorrupt: damaged; kIo, kFull: unreadable. After any error the next write() makes a
-  /// new image in its place; see set_aside().
+  /// new image in its place; see quarantine().
   Status open();
-  /// For a live store of lineage `line` (Store::line()), which needs only the version to pin: reads
-  /// the index's head alone. The rest is left to prove(), or to the first write(), so that a start
-  /// does not wait for it. Errors as those of open(). kDenied also for another lineage, whose image
-  /// may have data that the live store lacks.
-  Status look(std::uint64_t line);
+  /// For a live store of this lineage (Store::lineage()), which needs only the version to pin:
+  /// reads the index's head alone. The rest is left to prove(), or to the first write(), so that a
+  /// start does not wait for it. Errors as those of open(). kDenied also for another lineage, whose
+  /// image may have data that the live store lacks.
+  Status look(std::uint64_t lineage);
   /// True after look(): the image behind the index's head was not read.
   [[nodiscard]] bool unproven() const noexcept { return looked_at_; }
   /// Reads the part that look() left out; no effect otherwise. Errors, as those of open(), are
@@ -69,42 +69,41 @@ class Image {
     std::uint64_t chunks = 0;  ///< written, wholly or partly
     std::uint64_t bytes = 0;   ///< of chunks and index
     bool anew = false;         ///< to a new file
-    bool refused = false;      ///< there is a quarantined image
+    bool quarantined = false;  ///< there is a quarantined image
   };
   /// Makes an image of no journal one of ours, durably.
   Status take_over();
-  /// Called with the number of bytes just written; false ends the checkpoint.
-  using TokenBucket = std::function<bool(std::uint64_t bytes)>;
+  /// Called with the number of bytes just written; may wait. False ends the checkpoint.
+  using OnWritten = std::function<bool(std::uint64_t bytes)>;
   /// A checkpoint: writes the changed chunks, then the index. The caller pins the captured version,
   /// and until success the version of index(). kFull and other errors leave the old image, also one
   /// that cannot be proven now. `configuration`: that of the captured version, for the index.
   Result<Written> write(const shm::ImageCapture& capture, const shm::Window& window,
-                        const TokenBucket& pace, std::uint64_t configuration = 0);
-  /// Whether an image that was refused for this reason may be good: no memory for it, an error of
+                        const OnWritten& on_written, std::uint64_t configuration = 0);
+  /// Whether an image that was not used for this reason may be good: no memory for it, an error of
   /// the disk, another owner.
   [[nodiscard]] static bool may_be_good(Errc why) noexcept;
-  /// Quarantines the image: renames the index to refused_path(). The chunks keep their names as
-  /// long as that index exists, so the next write() destroys nothing. kExists: there is another
-  /// quarantined image; only one that no build can read is replaced. After an error the image must
-  /// not be written.
-  Status set_aside();
+  /// Renames the index to quarantine_path(). The chunks keep their names as long as that index
+  /// exists, so the next write() destroys nothing. kExists: there is another quarantined image;
+  /// only one that no build can read is replaced. After an error the image must not be written.
+  Status quarantine();
   /// Removes the index, durably; then there is no image.
   Status remove();
-  [[nodiscard]] std::string refused_path() const { return options_.path + ".refused"; }
+  [[nodiscard]] std::string quarantine_path() const { return options_.path + ".quarantined"; }
   /// Whether there is a quarantined image, of whatever version; false also when it cannot be read.
-  [[nodiscard]] bool has_refused() const;
+  [[nodiscard]] bool has_quarantined() const;
   /// Drops index(), which cannot be trusted to match the store: the next write() begins anew.
   void forget();
   /// The next write() goes to a file of its own; the image on the disk stays.
   void leave() { drop_file(); }
   /// The changes since the last checkpoint are unknown, since a copy captured the store.
-  void doubt() noexcept { unsure_ = true; }
+  void mark_untrusted() noexcept { untrusted_ = true; }
   /// Whether the next write() goes to the file of index(), whose version has to stay pinned.
   [[nodiscard]] bool in_place() const noexcept { return own_index_; }
 
  private:
   class Source;
-  class Round;
+  class ChunkWriter;
   Status read_index();
   [[nodiscard]] Status check_head(const ImageIndex& index) const;
   [[nodiscard]] Status check_length(StoreFile& chunks, const ImageIndex& index) const;
@@ -115,7 +114,8 @@ class Image {
   Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);
   Status begin_anew();
   Result<Written> write_once(const shm::ImageCapture& capture, const shm::Window& window,
-                             const TokenBucket& pace, std::uint64_t configuration);
+                             const OnWritten& on_written, std::uint64_t configuration);
+  [[nodiscard]] shm::ImageChunk known_chunk(std::uint32_t number) const;
   Status put_index(ImageIndex&& index, Written& written);
   [[nodiscard]] Result<ImageIndex> read_head(const std::string& path) const;
   void remove_others();
@@ -128,7 +128,7 @@ class Image {
   std::uint64_t file_name_ = 0;
   bool own_index_ = false;  // index_ refers to file_
   bool named_ = false;      // an index on the disk may refer to file_
-  bool unsure_ = true;      // the changed chunks are unknown
+  bool untrusted_ = true;   // the changed chunks are unknown
   bool looked_at_ = false;  // only the head of the index was read
   int proofs_failed_ = 0;   // failures of prove() that may pass
 };

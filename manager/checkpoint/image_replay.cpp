@@ -41,15 +41,15 @@ class ImageReplay {
     // since.
     limits_.history = limits.history;
     limits_.history_total = limits.history_total;
-    limits_.saved = UINT64_MAX;
+    limits_.snapshots = UINT64_MAX;
     begin();
   }
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
     zone::ZoneView zone = next_->draft().snapshot().zone_at(record.zone);
-    if (zone && zone.has_saved() && record.kind == RecordKind::kGone) {
-      if (auto gone = next_->draft().forget_versions(record.zone); !gone) return gone;
+    if (zone && zone.has_snapshots() && record.kind == RecordKind::kGone) {
+      if (auto gone = next_->draft().drop_snapshots(record.zone); !gone) return gone;
       zone = next_->draft().snapshot().zone_at(record.zone);
     }
     if (!zone || !zone.loaded()) return {};
@@ -97,7 +97,7 @@ class ImageReplay {
   Status make_room() {
     store_.reclaim();
     if (!is_crowded(store_.stats())) return {};
-    Status done = next_->draft().snapshot().has_retired() ? dismantle() : Status();
+    Status done = next_->draft().snapshot().has_discarded() ? dismantle() : Status();
     if (done) done = compact();
     store_.forget_victims();
     store_.reclaim();
@@ -108,7 +108,7 @@ class ImageReplay {
   }
 
   Status dismantle() {
-    return in_steps([this] { return next_->draft().dismantle_retired(kBlocksPerStep); });
+    return in_steps([this] { return next_->draft().dismantle_discarded(kBlocksPerStep); });
   }
 
   /// Runs steps until one reports that it was the last. A step that changed something is published,

@@ -18,13 +18,13 @@ void tell_loss(const std::string& path, const Error& why) {
 /// the dump has a version from which the dump's version came. The same lineage with another journal
 /// is that of a copy.
 bool is_before(const ImageIndex& image, const zone::DumpHeader& dump) noexcept {
-  return dump.line != 0 && image.state.line == dump.line && image.owner == dump.owner &&
+  return image.state.lineage == dump.lineage && image.owner == dump.owner &&
          image.state.version <= dump.version && image.state.journal_position <= dump.position;
 }
 
 }  // namespace
 
-void QuarantinedImage::refuse(const Error& why) {
+void QuarantinedImage::mark_unused(const Error& why) {
   log::error("image_not_used", "reason", why.text);
   why_ = why;
 }
@@ -37,10 +37,10 @@ void QuarantinedImage::lose(Image& image) {
     if (auto removed = image.remove(); !removed)
       log::error("image_not_removed", "path", image.path(), "reason", removed.error().text);
   }
-  keep(image);
+  quarantine_if_good(image);
 }
 
-Status QuarantinedImage::give_way(Image& image, const zone::DumpHeader& dump) {
+Status QuarantinedImage::clear_for_dump(Image& image, const zone::DumpHeader& dump) {
   if (!why_ && image.index() == nullptr) return {};  // no image
   Status gone;
   if (is_nothing_to_keep(image, dump)) {
@@ -49,13 +49,14 @@ Status QuarantinedImage::give_way(Image& image, const zone::DumpHeader& dump) {
     gone = image.remove();
   } else {
     if (!why_)
-      refuse({Errc::kDenied,
-              fmt::format("{}: the dump of another journal has taken its place", image.path())});
-    gone = set_aside(image, *std::exchange(why_, std::nullopt));
+      mark_unused({Errc::kDenied, fmt::format("{}: the dump of another journal has taken its place",
+                                              image.path())});
+    gone = quarantine(image, *std::exchange(why_, std::nullopt));
   }
   if (gone) return {};
-  return fail(Errc::kDenied, "{}: cannot give way to the dump of another journal: {}", image.path(),
-              gone.error().text);
+  return fail(Errc::kDenied,
+              "{}: cannot be removed or quarantined for the dump of another journal: {}",
+              image.path(), gone.error().text);
 }
 
 bool QuarantinedImage::is_nothing_to_keep(const Image& image, const zone::DumpHeader& dump) const {
@@ -64,33 +65,33 @@ bool QuarantinedImage::is_nothing_to_keep(const Image& image, const zone::DumpHe
   return head && is_before(*head, dump);
 }
 
-Status QuarantinedImage::set_aside(Image& image, const Error& why) {
-  Status kept = image.set_aside();
-  may_write_ = kept.has_value();
-  text_ = fmt::format("{}: {}", may_write_ ? image.refused_path() : image.path(), why.text);
-  if (kept) {
-    kept_ = text_;
-    log::error("image_set_aside", "path", image.refused_path(), "reason", why.text);
+Status QuarantinedImage::quarantine(Image& image, const Error& why) {
+  Status renamed = image.quarantine();
+  may_write_ = renamed.has_value();
+  unused_ = fmt::format("{}: {}", may_write_ ? image.quarantine_path() : image.path(), why.text);
+  if (renamed) {
+    quarantined_ = unused_;
+    log::error("image_quarantined", "path", image.quarantine_path(), "reason", why.text);
   } else {
-    log::error("image_not_written", "path", image.path(), "reason", kept.error().text);
+    log::error("image_not_written", "path", image.path(), "reason", renamed.error().text);
   }
-  return kept;
+  return renamed;
 }
 
-void QuarantinedImage::keep(Image& image) {
+void QuarantinedImage::quarantine_if_good(Image& image) {
   const auto why = std::exchange(why_, std::nullopt);
-  if (why && Image::may_be_good(why->code)) static_cast<void>(set_aside(image, *why).has_value());
-  if (kept_.empty() && image.has_refused())
-    kept_ = fmt::format("{}: by an earlier start", image.refused_path());
+  if (why && Image::may_be_good(why->code)) static_cast<void>(quarantine(image, *why).has_value());
+  if (quarantined_.empty() && image.has_quarantined())
+    quarantined_ = fmt::format("{}: by an earlier start", image.quarantine_path());
 }
 
-Status QuarantinedImage::leave(Files& files, const std::string& path, const Error& why) {
+Status QuarantinedImage::dispose(Files& files, const std::string& path, const Error& why) {
   tell_loss(path, why);
   Image image(files, {.path = path});
   if (!Image::may_be_good(why.code)) return image.remove();
-  auto kept = image.set_aside();
-  if (kept) log::error("image_set_aside", "path", image.refused_path(), "reason", why.text);
-  return kept;
+  auto renamed = image.quarantine();
+  if (renamed) log::error("image_quarantined", "path", image.quarantine_path(), "reason", why.text);
+  return renamed;
 }
 
 }  // namespace pando::manager

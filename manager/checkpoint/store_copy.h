@@ -38,7 +38,7 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
 /// durable: after a host crash this server could give a serial of the copy to other data.
 ///
 /// The copy clears the store's record of chunks written since the last checkpoint
-/// (Checkpointer::doubt()).
+/// (Checkpointer::mark_untrusted()).
 void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
                 asio::io_context& io, asio::thread_pool& pool, Files& files, CopyRequest request,
                 std::function<void(const Status&)> done);

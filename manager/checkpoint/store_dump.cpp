@@ -80,7 +80,7 @@ Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::S
   PacedFile out(file, request);
   zone::DumpWriter writer([&](ByteView bytes) { return out.write(bytes); },
                           {request.owner, static_cast<std::uint64_t>(std::time(nullptr)),
-                           version.version(), position, 0, store.line()});
+                           version.version(), position, 0, store.lineage()});
   Status done;
   zone::ZoneWalk walk(version);
   while (const zone::ZoneView zone = walk.next()) {

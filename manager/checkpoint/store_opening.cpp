@@ -113,7 +113,7 @@ Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& option
   if (!opened && opened.error().code == Errc::kExists) return pass(opened);
   if (!opened) {
     image.forget();
-    if (seeds.image_refused) seeds.image_refused(opened.error());
+    if (seeds.image_not_used) seeds.image_not_used(opened.error());
     return std::nullopt;
   }
   const auto spent = std::chrono::steady_clock::now() - start;

@@ -35,7 +35,7 @@ struct StoreSeeds {
                                            ///< (replay_onto_image())
   bool copy_first = false;  ///< the whole image, whatever its size, before anything is served
   std::function<Status()> not_live{};  ///< called before a store is made; an error ends the opening
-  std::function<void(const Error&)> image_refused{};  ///< the image could not be used
+  std::function<void(const Error&)> image_not_used{};  ///< the image cannot be used
   /// No seed could be used, and the empty store is about to get its name.
   std::function<void()> begins_empty{};
 };

@@ -110,7 +110,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
   if (!version.held())
     return fail(Errc::kNotFound, "snapshot '{}' of {} was lost: {}", version.label, to_text(apex),
                 zone::to_text(version.state));
-  if (version.aside == 0) return rollback_changes(zone, version.serial, policy, now);
+  if (version.archive == 0) return rollback_changes(zone, version.serial, policy, now);
   if (auto fine = check_rollback(zone); !fine) return pass(fine);
   const zone::ZoneView data = zone::data_of(zone, version);
   auto soa = data ? soa_record(data) : std::nullopt;
@@ -138,8 +138,8 @@ Result<zone::Changeset> RollbackTarget::changes(const zone::ZoneView& zone,
                                                 config::SerialPolicy policy,
                                                 std::uint64_t now) const {
   if (label.empty()) return rollback_changes(zone, serial, policy, now);
-  const auto saved = zone::saved_versions(zone);
-  const zone::ZoneSnapshot* version = zone::find_saved(saved, label);
+  const auto snapshots = zone::snapshots_of(zone);
+  const zone::ZoneSnapshot* version = zone::find_snapshot(snapshots, label);
   if (version == nullptr)
     return fail(Errc::kNotFound, "{} has no snapshot '{}'", to_text(zone.apex()), label);
   return rollback_changes(zone, *version, policy, now);
@@ -147,15 +147,15 @@ Result<zone::Changeset> RollbackTarget::changes(const zone::ZoneView& zone,
 
 std::uint64_t RollbackTarget::records(const zone::ZoneView& zone) const {
   if (!zone || !zone.loaded()) return 0;
-  const auto saved = zone::saved_versions(zone);
-  const zone::ZoneSnapshot* version = zone::find_saved(saved, label);
+  const auto snapshots = zone::snapshots_of(zone);
+  const zone::ZoneSnapshot* version = zone::find_snapshot(snapshots, label);
   const zone::ZoneView data = version == nullptr ? zone : zone::data_of(zone, *version);
   if (!data) return 0;
   const dns::Serial from = version == nullptr ? serial : version->serial;
   const auto history = zone::HistoryReader::from(data, from);
-  const bool aside = version != nullptr && version->aside != 0;
+  const bool archived = version != nullptr && version->archive != 0;
   return (history ? history->records() : 0) +
-         (aside ? zone.record_count() + data.record_count() : 0);
+         (archived ? zone.record_count() + data.record_count() : 0);
 }
 
 Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,

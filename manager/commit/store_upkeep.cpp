@@ -90,14 +90,14 @@ bool StoreUpkeep::wants_walk() {
 
 std::optional<CommitRequest> StoreUpkeep::next_step() {
   if (stopped_ || step_running_ || Clock::now() < pause_until_) return std::nullopt;
-  const bool retired = committer_.current().has_retired();
+  const bool discarded = committer_.current().has_discarded();
   if (!histories_.is_walking() && wants_shorter_histories())
     histories_.begin_walk(committer_.current().history_bytes());
-  if (!walking_ && (starved_ || (!retired && !histories_.is_walking()))) {
+  if (!walking_ && (starved_ || (!discarded && !histories_.is_walking()))) {
     walking_ = wants_walk();
     if (walking_) ++counters_.walks;
   }
-  if (!walking_ && !retired && !histories_.is_walking()) return std::nullopt;
+  if (!walking_ && !discarded && !histories_.is_walking()) return std::nullopt;
   step_running_ = true;
   ++counters_.steps;
   if (walking_) return compact_step();
@@ -107,7 +107,7 @@ std::optional<CommitRequest> StoreUpkeep::next_step() {
 bool StoreUpkeep::wants_shorter_histories() const {
   const zone::StoreView current = committer_.current();
   const std::uint64_t bytes = current.history_bytes();
-  if (store_.low_space_without_pins()) return bytes > 0 || current.zones_aside() > 0;
+  if (store_.low_space_without_pins()) return bytes > 0 || current.archives() > 0;
   return histories_.exceeds(bytes);
 }
 
@@ -125,12 +125,12 @@ CommitRequest StoreUpkeep::dismantle_step() {
   request.stage = [this](Stage& stage) -> Status {
     stage.reserve = shm::Reserve::kAll;
     const auto start = processor_time();
-    if (auto done = stage.draft.dismantle_retired(blocks_); !done) return pass(done);
+    if (auto done = stage.draft.dismantle_discarded(blocks_); !done) return pass(done);
     adapt(blocks_, processor_time() - start);
     return {};
   };
   request.done = [this](const Result<std::uint64_t>& version) {
-    crash_point("store-retired-dismantled");
+    crash_point("store-discarded-dismantled");
     step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
   };
   return request;

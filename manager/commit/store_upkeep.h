@@ -86,7 +86,7 @@ class StoreUpkeep {
   SparedZones spared_;
   std::size_t names_ = 256;  // that one step of a walk compacts
   RateLimitedLog failed_{60'000};
-  std::size_t blocks_ = 1024;  // of retired data that one step frees
+  std::size_t blocks_ = 1024;  // of discarded data that one step frees
   zone::Draft::CompactCursor cursor_;
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;

@@ -18,9 +18,9 @@ constexpr std::size_t kZonesPerPage = 10'000;
 constexpr std::size_t kZonesPerSlice = 1000;
 
 void add_rows(const zone::ZoneView& zone, std::vector<ipc::SnapshotRow>& rows) {
-  if (!zone.has_saved()) return;
+  if (!zone.has_snapshots()) return;
   const std::string name = to_text(zone.apex());
-  for (const zone::ZoneSnapshot& one : zone::saved_versions(zone))
+  for (const zone::ZoneSnapshot& one : zone::snapshots_of(zone))
     rows.push_back({name, one.label, one.serial.value, one.taken, one.records,
                     one.held() ? std::string() : std::string(zone::to_text(one.state))});
 }
@@ -37,7 +37,7 @@ void ZoneSnapshots::take(const dns::Name& zone, const std::string& label, std::u
       if (auto fine = check_rollback(view); !fine) return fine;
       *serial = view.serial();
     }
-    return draft.save_version(zone, label, now, limits);
+    return draft.take_snapshot(zone, label, now, limits);
   };
   committer_.edit(step, [zone, label, serial, done = std::move(done)](const Status& status) {
     if (!status) return done(tl::unexpected<Error>(status.error()));
@@ -50,7 +50,7 @@ void ZoneSnapshots::take(const dns::Name& zone, const std::string& label, std::u
 void ZoneSnapshots::forget(const dns::Name& zone, const std::string& label,
                            const zone::DataLimits& limits,
                            std::function<void(const Status&)> done) {
-  const auto step = [=](zone::Draft& draft) { return draft.forget_version(zone, label, limits); };
+  const auto step = [=](zone::Draft& draft) { return draft.drop_snapshot(zone, label, limits); };
   committer_.edit(
       step,
       [this, zone, label, done = std::move(done)](const Status& status) {
@@ -86,7 +86,7 @@ ipc::SnapshotListResult ZoneSnapshots::list_behind(const dns::Name* after, std::
 
 /// The count of losses changes seldom. Then all zones are searched, since any zone may be affected.
 void ZoneSnapshots::tell_losses() {
-  const std::uint32_t losses = committer_.current().saved_losses();
+  const std::uint32_t losses = committer_.current().snapshot_losses();
   if (losses == losses_) return;
   losses_ = losses;
   look_again_ = looking_;
@@ -110,8 +110,8 @@ void ZoneSnapshots::look_for_losses() {
 }
 
 void ZoneSnapshots::tell_losses_of(const zone::ZoneView& zone) {
-  if (!zone.has_saved()) return;
-  for (const zone::ZoneSnapshot& one : zone::saved_versions(zone)) {
+  if (!zone.has_snapshots()) return;
+  for (const zone::ZoneSnapshot& one : zone::snapshots_of(zone)) {
     std::pair<std::string, std::string> key{to_text(dns::Name(zone.apex()).folded()), one.label};
     if (one.held())
       reported_.erase(key);  // a new snapshot of this label was taken

@@ -23,8 +23,8 @@ class ZoneSnapshots {
   ZoneSnapshots(asio::io_context& io, Committer& committer) noexcept
       : io_(io), committer_(committer) {}
 
-  /// `now` is seconds since 1970. Errors are those of zone::Draft::save_version(), and kInvalid for
-  /// a zone that could not be rolled back (check_rollback).
+  /// `now` is seconds since 1970. Errors are those of zone::Draft::take_snapshot(), and kInvalid
+  /// for a zone that could not be rolled back (check_rollback).
   void take(const dns::Name& zone, const std::string& label, std::uint64_t now,
             const zone::DataLimits& limits, std::function<void(Result<dns::Serial>)> done);
   /// kNotFound.

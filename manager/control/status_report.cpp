@@ -71,9 +71,9 @@ void StatusReport::add_image(ipc::StatusResult& result) const {
   // Once a new image is written, the quarantined one is only listed.
   const QuarantinedImage& quarantined = parts_.data.quarantined;
   if (checkpointer == nullptr || checkpointer->version() == 0)
-    result.image_refused = quarantined.text();
-  if (checkpointer == nullptr || checkpointer->has_refused())
-    result.image_kept = quarantined.kept();
+    result.image_not_used = quarantined.unused();
+  if (checkpointer == nullptr || checkpointer->has_quarantined())
+    result.image_quarantined = quarantined.quarantined();
 }
 
 void StatusReport::add_counters(ipc::StatusResult& result) const {

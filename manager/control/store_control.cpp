@@ -59,9 +59,9 @@ void StoreControl::audit(const ipc::ControlRequest& request, const Reply& reply)
 
 void StoreControl::write_checkpoint(const Reply& reply) {
   Checkpointer* checkpointer = parts_.services.checkpointer.get();
-  const std::string& refused = parts_.data.quarantined.text();
-  if (checkpointer == nullptr && !refused.empty())
-    return reply(fail(Errc::kUnsupported, "no image is written: {}", refused));
+  const std::string& unused = parts_.data.quarantined.unused();
+  if (checkpointer == nullptr && !unused.empty())
+    return reply(fail(Errc::kUnsupported, "no image is written: {}", unused));
   if (checkpointer == nullptr)
     return reply(fail(Errc::kUnsupported, "store.image is not configured"));
   checkpointer->write_now([reply](const Status& status) { reply(empty_result(status)); });
@@ -76,7 +76,7 @@ void StoreControl::copy_to(const std::string& path, const Reply& reply) {
   if (auto whole = parts_.services.check_whole(); !whole) return reply(pass(whole));
   if (std::exchange(copying_, true))
     return reply(fail(Errc::kExists, "another copy is being written"));
-  if (parts_.services.checkpointer) parts_.services.checkpointer->doubt();
+  if (parts_.services.checkpointer) parts_.services.checkpointer->mark_untrusted();
   OpenedData& data = parts_.data;
   copy_store(*data.store, *data.slots, *data.journal, io_, writers(), native_files(),
              {path, ending_}, [this, reply](const Status& status) {

@@ -60,7 +60,7 @@ void Server::image_copied(const Status& status) {
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(services_.copying_image))] {});
   workers_.pool->store_settled();
   zones_.loads->release_copies();
-  if (services_.checkpointer) services_.checkpointer->go_on();
+  if (services_.checkpointer) services_.checkpointer->resume();
   if (zones_.loads->settled()) configure_exports(services_, zones_, configuration_.runtime);
 }
 
@@ -70,7 +70,7 @@ void Server::image_copied(const Status& status) {
 void Server::leave_damaged_image(const Error& reason) {
   log::error("image_damaged", "reason", reason.text);
   const LentImage& lent = services_.copying_image->lent();
-  Status left = QuarantinedImage::leave(native_files(), lent.index_path, reason);
+  Status left = QuarantinedImage::dispose(native_files(), lent.index_path, reason);
   crash_point("image-damaged");
   // No start attaches to a store that lacks chunks. But if the image could not be removed, the
   // store stays: it tells the next start to read the whole image before it is served.

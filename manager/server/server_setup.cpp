@@ -67,8 +67,8 @@ void Server::make_store_services() {
   if (data_->image) {
     services_.checkpointer = std::make_unique<Checkpointer>(
         io_, *data_->store, *data_->slots, *data_->journal, std::move(data_->image),
-        Checkpointer::Options{.interval = std::chrono::milliseconds(store.checkpoint.interval),
-                              .journal_bytes = store.checkpoint.journal});
+        Checkpointer::Options{
+            {std::chrono::milliseconds(store.checkpoint.interval), store.checkpoint.journal}});
     services_.checkpointer->set_pin(std::move(data_->image_pin));
     if (services_.copying_image) services_.checkpointer->hold();
   }

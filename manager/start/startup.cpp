@@ -79,11 +79,11 @@ Result<OpenedStore> Startup::open_store_from_seeds(const config::Settings& setti
   dump_ = find_dump(settings.store, options);
   StoreSeeds seeds;
   if (dump_) seeds.dump = [this](shm::Store& empty) { return load_dump_into(empty); };
-  // By then the image has given way to the dump, or cannot, and the operator meant the dump. Beside
-  // the first records of this journal the dump would be of no use any more.
+  // By then the image was removed or quarantined for the dump, or cannot be, and the operator meant
+  // the dump. Beside the first records of this journal the dump would be of no use any more.
   seeds.without_dump = [this] { return dump_failed_; };
   seeds.image = data_->image.get();
-  seeds.image_refused = [this](const Error& why) { data_->quarantined.refuse(why); };
+  seeds.image_not_used = [this](const Error& why) { data_->quarantined.mark_unused(why); };
   // A later start would find a live store, and take the image for an image of that store.
   seeds.begins_empty = [this] {
     if (data_->image) data_->quarantined.lose(*data_->image);
@@ -138,10 +138,10 @@ std::unique_ptr<PlacedDump> Startup::find_dump(const config::StoreSettings& sett
 bool Startup::image_is_in_line() {
   if (!data_->image) return false;
   if (auto opened = data_->image->open(); !opened) {
-    if (opened.error().code != Errc::kNotFound) data_->quarantined.refuse(opened.error());
+    if (opened.error().code != Errc::kNotFound) data_->quarantined.mark_unused(opened.error());
     return false;
   }
-  data_->quarantined.forgive();
+  data_->quarantined.mark_used();
   const std::uint64_t configuration = data_->image->index()->configuration;
   return configuration != 0 && configuration == configuration_.fingerprint;
 }
@@ -162,11 +162,11 @@ Status Startup::load_dump_into(shm::Store& empty) {
   auto done = dump_->bring_up(
       empty, *data_->journal, configuration_.runtime->limits, log_note, [this, &takes_over] {
         takes_over = true;
-        return data_->image ? data_->quarantined.give_way(*data_->image, dump_->header())
+        return data_->image ? data_->quarantined.clear_for_dump(*data_->image, dump_->header())
                             : Status();
       });
   if (!done && takes_over) dump_failed_ = done;
-  if (done && data_->image) data_->quarantined.keep(*data_->image);
+  if (done && data_->image) data_->quarantined.quarantine_if_good(*data_->image);
   return done;
 }
 
@@ -206,11 +206,12 @@ void Startup::look_at_image(const OpenedStore& opened) {
   // An image of another lineage is nothing to go on with.
   if (!live && !from_image) image.forget();
   Status looked;
-  if (live) looked = image.look(data_->store->line());
-  // An earlier try of this start refused the image before the store was there: no reason any more.
-  if (live || from_image) quarantined.forgive();
-  if (!looked && looked.error().code != Errc::kNotFound) quarantined.refuse(looked.error());
-  quarantined.keep(image);
+  if (live) looked = image.look(data_->store->lineage());
+  // An earlier try of this start, before the store was there, could not use the image: no reason
+  // any more.
+  if (live || from_image) quarantined.mark_used();
+  if (!looked && looked.error().code != Errc::kNotFound) quarantined.mark_unused(looked.error());
+  quarantined.quarantine_if_good(image);
   if (!quarantined.may_write()) return data_->image.reset();
   if (!opened.has_image_version) return image.leave();
   // The pin comes before anything is reused that the image refers to.

@@ -17,7 +17,7 @@ namespace pando::shm {
 
 namespace {
 
-constexpr std::string_view kRefused = ".refused";
+constexpr std::string_view kQuarantined = ".quarantined";
 
 Result<Fd> open_for_reading(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -102,8 +102,9 @@ Status ImageInspection::read_index() {
 Status ImageInspection::open_chunks() {
   chunks_path_ = image_chunks_path(path_, index_.file);
   auto opened = open_for_reading(chunks_path_);
-  if (!opened && opened.error().code == Errc::kNotFound && path_.ends_with(kRefused)) {
-    chunks_path_ = image_chunks_path(path_.substr(0, path_.size() - kRefused.size()), index_.file);
+  if (!opened && opened.error().code == Errc::kNotFound && path_.ends_with(kQuarantined)) {
+    chunks_path_ =
+        image_chunks_path(path_.substr(0, path_.size() - kQuarantined.size()), index_.file);
     opened = open_for_reading(chunks_path_);
   }
   if (!opened) return pass(opened);

@@ -36,7 +36,7 @@ std::vector<std::uint32_t> occupancy(const Window& window) {
     if (changes_of(*root)[i].chunk < live.size())
       live[changes_of(*root)[i].chunk] = live_bytes(changes_of(*root)[i].count);
   std::uint64_t offset = header_of(window).publication.root.load(std::memory_order_acquire) * kUnit;
-  for (std::uint64_t rest = block_octets(root->bytes); rest > 0;) {
+  for (std::uint64_t rest = block_bytes(root->bytes); rest > 0;) {
     const std::uint32_t chunk = chunk_at(offset);
     if (chunk >= live.size()) break;
     const std::uint64_t part = std::min(rest, chunk_offset(chunk) + kChunkBytes - offset);

@@ -29,7 +29,7 @@ struct Ref {
 };
 
 /// Size of a block as allocated: rounded up to whole units.
-[[nodiscard]] constexpr std::size_t block_octets(std::size_t bytes) noexcept {
+[[nodiscard]] constexpr std::size_t block_bytes(std::size_t bytes) noexcept {
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 

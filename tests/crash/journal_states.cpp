@@ -150,7 +150,7 @@ class ImageBeside {
   /// The process is started again beside the live store.
   void attach(Memory& memory) {
     begin_anew();
-    if (!image_->look(memory.store().line())) return image_->forget();
+    if (!image_->look(memory.store().lineage())) return image_->forget();
     pin_ = memory.slots().pin_own(image_->index()->state.version);
   }
   /// The store is lost. Null: there is no image.

@@ -129,7 +129,7 @@ class Image {
     const std::byte* end = window.base() + window.limit();
     while (end > first && end[-1] == std::byte{0}) --end;
     octets_.assign(first, end);
-    octets_.resize(shm::block_octets(octets_.size()));
+    octets_.resize(shm::block_bytes(octets_.size()));
   }
   [[nodiscard]] std::size_t size() const noexcept { return octets_.size(); }
   [[nodiscard]] std::byte* at(std::size_t place) noexcept { return octets_.data() + place; }

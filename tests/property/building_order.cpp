@@ -165,7 +165,7 @@ TEST_F(BuildingOrder, MakesNoDifference) {
       ASSERT_TRUE(loaded) << loaded.error().text;
       ASSERT_NO_FATAL_FAILURE(expect_as_model(lines))
           << "round " << round << ": " << stragglers << ", " << swaps;
-      ASSERT_TRUE(commit([](Draft& draft) { return draft.dismantle_retired(100'000); }));
+      ASSERT_TRUE(commit([](Draft& draft) { return draft.dismantle_discarded(100'000); }));
     }
   }
   ASSERT_TRUE(store_->check());

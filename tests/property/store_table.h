@@ -56,12 +56,12 @@ inline std::optional<Found> walk(const Window& window, Ref<> ref) {
   if (!ref) return found;
   const auto* root = window.at(ref.as<TableRoot>());
   if (root == nullptr) return std::nullopt;
-  found.octets = block_octets(sizeof(TableRoot));
+  found.octets = block_bytes(sizeof(TableRoot));
   for (std::uint32_t i = 0; i < kFanout; ++i) {
     if (root->inner[i] == 0) continue;
     const auto* inner = window.at(Ref<TableInner>{root->inner[i]});
     if (inner == nullptr) return std::nullopt;
-    found.octets += block_octets(sizeof(TableInner));
+    found.octets += block_bytes(sizeof(TableInner));
     for (std::uint32_t j = 0; j < kFanout; ++j) {
       if (inner->leaf[j] == 0) continue;
       const Ref<TableLeaf> at{inner->leaf[j]};
@@ -70,7 +70,7 @@ inline std::optional<Found> walk(const Window& window, Ref<> ref) {
           window.at(at, sizeof *leaf + leaf->octets) == nullptr)
         return std::nullopt;
       found.sum += hash_of(leaf->key, reinterpret_cast<const std::byte*>(leaf + 1), leaf->octets);
-      found.octets += block_octets(sizeof *leaf + leaf->octets);
+      found.octets += block_bytes(sizeof *leaf + leaf->octets);
       ++found.values;
     }
   }

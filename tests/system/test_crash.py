@@ -49,7 +49,7 @@ ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_o
 REPLAY = {"replay-staged", "replay-published"}
 # Needs tens of thousands of zones: tests/crash/store_kill.cpp has it.
 LARGE = {"store-grow-side"}
-UPKEEP = {"store-retired-dismantled"}  # when a zone has gone: a test of its own, below
+UPKEEP = {"store-discarded-dismantled"}  # when a zone has gone: a test of its own, below
 # Reached with each update. The others are reached once or twice in a life, or as often as checkpoints have something to write.
 RECURRING = ("commit-", "journal-before-write", "journal-written", "journal-synced", "store-publish-")
 # Where it takes more octets: the journal's limit, or garbage in the store that is worth a walk.
@@ -224,7 +224,7 @@ def test_a_crash_while_a_removed_zone_is_given_back_loses_nothing(crashing, tmp_
     large.write_text(ZONE_FILE + "".join(f"n{number} A 192.0.2.1\n" for number in range(20_000)))
     server.zones = server.zones + [{"name": "large.test", "file": str(large)}]
     server.write_config()
-    crashing.live(f"store-retired-dismantled:{turn}")
+    crashing.live(f"store-discarded-dismantled:{turn}")
     servers.wait_until("it is loaded", lambda: server.serves("large.test"))
     assert not crashing.dead()
     server.zones = server.zones[:-1]

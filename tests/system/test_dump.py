@@ -170,7 +170,7 @@ def test_an_image_that_cannot_give_way_ends_the_start(setting):
     second.control("store", "checkpoint")
     lose_memory(second)
     begin_another_journal(second)
-    image, refused = second.folder / "zones.image", second.folder / "zones.image.refused"
+    image, refused = second.folder / "zones.image", second.folder / "zones.image.quarantined"
     shutil.copy(image, refused)
     kept = image.read_bytes()
     second.control("store", "load", str(setting.dump))
@@ -178,7 +178,7 @@ def test_an_image_that_cannot_give_way_ends_the_start(setting):
         os.truncate(second.log_path, 0)
         with pytest.raises(AssertionError, match="ended with 1"):
             second.start(ZONE)
-        assert re.search(r"start_failed reason=.*zones.image: cannot give way.*zones.image.refused already", second.log())
+        assert re.search(r"start_failed reason=.*zones.image: cannot be removed or quarantined.*zones.image.quarantined already", second.log())
         assert setting.place(second).exists() and image.read_bytes() == kept
         assert not list(pathlib.Path(second.store).glob("zones.store*"))
     refused.unlink()
@@ -228,7 +228,7 @@ def test_a_dump_that_was_taken_over_and_cannot_be_noted_ends_the_start(setting, 
 
 
 @pytest.mark.parametrize("journal", ["kept", "lost"])
-def test_an_image_that_the_dump_has_all_of_is_not_set_aside(setting, journal):
+def test_an_image_that_the_dump_has_all_of_is_not_quarantined(setting, journal):
     server = setting.make(store_extra=IMAGE).start(ZONE)
     update(server, "one")
     server.control("store", "checkpoint")
@@ -241,7 +241,7 @@ def test_an_image_that_the_dump_has_all_of_is_not_set_aside(setting, journal):
     server.control("store", "load", str(setting.dump))
     server.start(ZONE)
     assert server.records(ZONE) == records and "dump_loaded" in server.log()
-    assert "image_set_aside" not in server.log() and not (server.folder / "zones.image.refused").exists()
+    assert "image_quarantined" not in server.log() and not (server.folder / "zones.image.quarantined").exists()
     server.control("store", "checkpoint")
     lose_memory(server)
     server.start(ZONE)

@@ -429,25 +429,25 @@ def test_a_copy_beside_a_journal_with_records_is_kept(host):
     backup = contents(index_and_chunks(host))
     host.start()
     host.checkpoint()
-    assert host.logged("image_set_aside path=.*zones.image.refused") and host.has("later")
+    assert host.logged("image_quarantined path=.*zones.image.quarantined") and host.has("later")
     # There is an image again, so this is nothing to complain of any more.
     status = host.server.control("status")
-    assert status["image_refused"] == "" and "and the journal has records of its own" in status["image_kept"]
-    assert contents(index_and_chunks(host, "zones.image.refused")) == backup
+    assert status["image_not_used"] == "" and "and the journal has records of its own" in status["image_quarantined"]
+    assert contents(index_and_chunks(host, "zones.image.quarantined")) == backup
     # It stays kept, and what the server writes by itself is used.
     host.lose_memory()
     host.start()
     host.checkpoint()
     assert host.logged("image_restored") and host.has("later")
-    assert "by an earlier start" in host.server.control("status")["image_kept"]
-    index, chunks = index_and_chunks(host, "zones.image.refused")
+    assert "by an earlier start" in host.server.control("status")["image_quarantined"]
+    index, chunks = index_and_chunks(host, "zones.image.quarantined")
     assert contents([index, chunks]) == backup
     # Who removes it is rid of it, and of its chunks with the next start.
     index.unlink()
     host.server.kill()
     host.server.start(ZONE)
     host.checkpoint()
-    assert host.server.control("status")["image_kept"] == ""
+    assert host.server.control("status")["image_quarantined"] == ""
     assert host.chunk_file() != chunks
 
 
@@ -458,7 +458,7 @@ def test_a_second_image_that_is_refused_is_not_written_over(host, tmp_path):
         shutil.move(host.server.folder / "journal", tmp_path / journal)
         kept = contents(index_and_chunks(host))
         host.start()
-    assert host.logged("image_not_written .*there is .*zones.image.refused already")
+    assert host.logged("image_not_written .*there is .*zones.image.quarantined already")
     with pytest.raises(AssertionError, match="no image is written: .*belongs to another journal"):
         host.checkpoint()
     assert contents(index_and_chunks(host)) == kept
@@ -511,10 +511,10 @@ def expect_all_back(host, index, chunks):
 def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, tmp_path):
     host = Host(pando, tmp_path, size_limit="64MiB").start()
     kept = outgrow(host)
-    assert host.logged("image_set_aside .*size limit") and len(host.logged("zone_snapshots_lost")) == 1
+    assert host.logged("image_quarantined .*size limit") and len(host.logged("zone_snapshots_lost")) == 1
     assert host.has("behind") and host.server.control("zone", "snapshots")["snapshots"] == []
     host.checkpoint()
-    index, chunks = index_and_chunks(host, "zones.image.refused")
+    index, chunks = index_and_chunks(host, "zones.image.quarantined")
     assert contents([index, chunks]) == kept
     expect_all_back(host, index, chunks)
 
@@ -523,13 +523,13 @@ def test_a_second_one_for_which_there_is_no_room_outlives_restarts_of_the_proces
     """It stays where it is, and is not taken for an image of the store that was made instead of it."""
     host = Host(pando, tmp_path, size_limit="64MiB").start()
     host.lose_memory(clean=True)
-    host.image.rename(host.image.with_name("zones.image.refused"))
+    host.image.rename(host.image.with_name("zones.image.quarantined"))
     host.start()
     kept = outgrow(host)
     for restarts in range(3):
-        assert host.logged("image_not_written .*there is .*zones.image.refused already"), restarts
+        assert host.logged("image_not_written .*there is .*zones.image.quarantined already"), restarts
         status = host.server.control("status")
-        assert str(host.image) + ": " in status["image_refused"] and "by an earlier start" in status["image_kept"]
+        assert str(host.image) + ": " in status["image_not_used"] and "by an earlier start" in status["image_quarantined"]
         with pytest.raises(AssertionError, match="no image is written: "):
             host.checkpoint()
         host.update(f"more{restarts}")
@@ -537,12 +537,12 @@ def test_a_second_one_for_which_there_is_no_room_outlives_restarts_of_the_proces
         host.server.kill()
         os.truncate(host.server.log_path, 0)
         if restarts == 2:
-            host.image.with_name("zones.image.refused").unlink()
+            host.image.with_name("zones.image.quarantined").unlink()
         host.server.start(ZONE)
     # There is room for it now, and then for one of the store that serves.
-    assert host.logged("image_set_aside .*of another store than the live one")
+    assert host.logged("image_quarantined .*of another store than the live one")
     host.checkpoint()
-    index, chunks = index_and_chunks(host, "zones.image.refused")
+    index, chunks = index_and_chunks(host, "zones.image.quarantined")
     assert contents([index, chunks]) == kept
     assert host.has("behind") and host.has("more1")
     expect_all_back(host, index, chunks)
@@ -589,7 +589,7 @@ def differences(host, serial):
     return {str(rrset.name).split(".")[0] for rrset in rrsets if rrset.rdtype == dns.rdatatype.A}
 
 
-def test_a_store_that_was_nearly_full_once_keeps_histories_and_snapshots_over_a_restart(pando, tmp_path):
+def test_a_store_that_was_in_low_space_once_keeps_histories_and_snapshots_over_a_restart(pando, tmp_path):
     """Of what is empty nobody knows then whether the image needs it, so that all chunks seem to be in use."""
     large = tmp_path / "large.zone"
     head = "@ 300 SOA ns1 admin {} 3600 600 86400 300\n@ 300 NS ns1.image.test.\n"

@@ -122,7 +122,7 @@ def test_a_file_tells_what_its_snapshots_hold(server):
     code, text, errors = check_file(path)
     assert (code, errors) == (0, "")
     lines = [line.split() for line in text.splitlines()]
-    assert ["OCTETS", "SNAPSHOT", "ZONE"] in lines
+    assert ["BYTES", "SNAPSHOT", "ZONE"] in lines
     assert all([str(row["bytes"]), row["label"], row["zone"]] in lines for row in told)
     done = subprocess.run([str(servers.build_folder() / "pandoctl"), "--json", "store", "check", "--file", str(path)],
                           capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=True)

@@ -53,14 +53,14 @@ class Auditor {
   void check_key(const std::vector<Step>& path, ByteView labels, TrieKey& before, bool& first);
 
   void walk_settings();
-  void walk_retired();
-  void retire_one(std::uint32_t ref, std::vector<std::uint32_t>& stack);
+  void walk_discarded();
+  void walk_discarded_block(std::uint32_t ref, std::vector<std::uint32_t>& stack);
   void walk_zone(std::uint32_t ref);
   void walk_pages(std::uint32_t page, Kind kind);
-  void walk_saved(const ZoneEntry& entry);
-  void walk_aside(std::uint32_t ref);
-  void check_saved(const ZoneView& zone, const ZoneSnapshot& version);
-  void note_saved(const ZoneView& zone, const std::vector<ZoneSnapshot>& saved);
+  void walk_snapshots(const ZoneEntry& entry);
+  void walk_archive(std::uint32_t ref);
+  void check_snapshot(const ZoneView& zone, const ZoneSnapshot& version);
+  void note_snapshots(const ZoneView& zone, const std::vector<ZoneSnapshot>& snapshots);
   void walk_history(const ZoneEntry& entry);
   void check_counts(const ZoneEntry& entry);
   void check_history(const ZoneView& zone, const ZoneEntry& entry);
@@ -80,7 +80,7 @@ class Auditor {
   Audit audit_;
   dns::Name apex_;  // of the zone that is being walked
   std::uint64_t names_ = 0, records_ = 0;
-  std::map<std::uint32_t, std::uint64_t> asides_;  // bytes of retired data by reference
+  std::map<std::uint32_t, std::uint64_t> archives_;  // bytes of archived data by reference
 };
 
 void Auditor::fault(std::string_view what) {
@@ -96,7 +96,7 @@ void Auditor::fault_at(ByteView labels, std::string_view what) {
 
 /// False when the block does not lie in the store, or more blocks were met than the store can have.
 bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
-  const std::size_t size = shm::block_octets(octets);
+  const std::size_t size = shm::block_bytes(octets);
   if (left_ == 0 || window_.at(shm::Ref<>{ref}, size) == nullptr) {
     fault(fmt::format("a reference leads to {}, where no block of {} bytes is", ref, octets));
     return false;
@@ -187,15 +187,15 @@ void Auditor::walk_all() {
   }
   count(root_ref_.units, sizeof(RootData), &Usage::settings);
   walk_settings();
-  walk_retired();
+  walk_discarded();
   walk_trie(root_->zones, LeafKind::kZone, &Usage::trie,
             [this](std::uint32_t ref) { walk_zone(ref); });
   apex_ = dns::Name();
   if (audit_.zones != root_->zone_count)
     fault(fmt::format("{} zones found, {} counted", audit_.zones, root_->zone_count));
-  if (asides_.size() != root_->zones_aside)
-    fault(fmt::format("data set aside of {} zones found, {} counted", asides_.size(),
-                      root_->zones_aside));
+  if (archives_.size() != root_->archives)
+    fault(fmt::format("archived data of {} zones found, {} counted", archives_.size(),
+                      root_->archives));
 }
 
 void Auditor::walk_zone_at(dns::NameView apex) {
@@ -218,24 +218,25 @@ void Auditor::walk_settings() {
     count(table->entries()[i].block, table->entries()[i].octets, &Usage::settings);
 }
 
-void Auditor::walk_retired() {
-  if (root_->retired == 0) return;
-  const auto* list = window_.at(shm::Ref<RetiredStack>{root_->retired});
-  if (list == nullptr || !count(root_->retired, RetiredStack::octets(list->count), &Usage::retired))
+void Auditor::walk_discarded() {
+  if (root_->discarded == 0) return;
+  const auto* list = window_.at(shm::Ref<DiscardedStack>{root_->discarded});
+  if (list == nullptr ||
+      !count(root_->discarded, DiscardedStack::octets(list->count), &Usage::discarded))
     return fault("the list of replaced zones cannot be read");
   std::vector<std::uint32_t> stack(list->refs(), list->refs() + list->count);
   while (!stack.empty() && left_ > 0) {
     const std::uint32_t ref = stack.back();
     stack.pop_back();
-    retire_one(ref, stack);
+    walk_discarded_block(ref, stack);
   }
 }
 
-void Auditor::retire_one(std::uint32_t ref, std::vector<std::uint32_t>& stack) {
+void Auditor::walk_discarded_block(std::uint32_t ref, std::vector<std::uint32_t>& stack) {
   LeafBlock leaf;
   const Trie trie(window_, ref, LeafKind::kRecord);
   const Branch* branch = trie.branch_at(ref, leaf);
-  constexpr Kind kind = &Usage::retired;
+  constexpr Kind kind = &Usage::discarded;
   if (branch == nullptr) return count_record(ref, kind, kind, kind, kind);
   if (count(ref, Branch::octets(branch->count()), kind))
     stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
@@ -262,7 +263,7 @@ void Auditor::walk_zone(std::uint32_t ref) {
   walk_history(*entry);
   audit_.names += names_;
   audit_.records += records_;
-  walk_saved(*entry);
+  walk_snapshots(*entry);
 }
 
 void Auditor::walk_pages(std::uint32_t page, Kind kind) {
@@ -290,30 +291,31 @@ void Auditor::walk_history(const ZoneEntry& entry) {
   if (entry.history != 0) check_history(StoreView(window_, root_ref_, 0).zone_at(apex_), entry);
 }
 
-/// Walks the list of snapshots, and the retired data, once each.
-void Auditor::walk_saved(const ZoneEntry& entry) {
-  if (entry.saved == 0) return;
-  const std::vector<ZoneSnapshot> saved = read_saved(window_, entry.saved);
-  if (saved.empty() || !count(entry.saved, SnapshotList::octets(saved.size()), &Usage::saved))
-    return fault("its list of saved versions cannot be read");
+/// Walks the list of snapshots, and the archived data, once each.
+void Auditor::walk_snapshots(const ZoneEntry& entry) {
+  if (entry.snapshots == 0) return;
+  const std::vector<ZoneSnapshot> snapshots = read_snapshots(window_, entry.snapshots);
+  if (snapshots.empty() ||
+      !count(entry.snapshots, SnapshotList::octets(snapshots.size()), &Usage::snapshots))
+    return fault("its list of snapshots cannot be read");
   const ZoneView zone = StoreView(window_, root_ref_, 0).zone_at(apex_);
   std::uint32_t before = 0;
-  for (const ZoneSnapshot& one : saved) {
-    if (one.aside != 0 && one.aside != before) walk_aside(one.aside);
-    before = one.aside;
-    check_saved(zone, one);
+  for (const ZoneSnapshot& one : snapshots) {
+    if (one.archive != 0 && one.archive != before) walk_archive(one.archive);
+    before = one.archive;
+    check_snapshot(zone, one);
   }
-  note_saved(zone, saved);
+  note_snapshots(zone, snapshots);
 }
 
-void Auditor::walk_aside(std::uint32_t ref) {
+void Auditor::walk_archive(std::uint32_t ref) {
   const auto* entry = window_.at(shm::Ref<ZoneEntry>{ref});
   if (entry == nullptr || window_.room_after(entry) < entry->octets() ||
-      !count(ref, entry->octets(), &Usage::saved))
-    return fault("data that were set aside cannot be read");
+      !count(ref, entry->octets(), &Usage::snapshots))
+    return fault("archived data cannot be read");
   names_ = records_ = 0;
-  constexpr Kind kind = &Usage::saved;
-  const std::uint64_t before = audit_.usage.saved;
+  constexpr Kind kind = &Usage::snapshots;
+  const std::uint64_t before = audit_.usage.snapshots;
   const auto on_leaf = [this](std::uint32_t leaf) {
     count_record(leaf, kind, kind, kind, kind);
     if (const RecordView record = record_view(window_, leaf, apex_)) check_record(record);
@@ -322,31 +324,33 @@ void Auditor::walk_aside(std::uint32_t ref) {
   for (const std::uint32_t trie : {entry->names, entry->nsec3})
     walk_trie(trie, LeafKind::kRecord, kind, on_leaf);
   walk_pages(entry->shared, kind);
-  asides_[ref] = audit_.usage.saved - before;
+  archives_[ref] = audit_.usage.snapshots - before;
   check_counts(*entry);
   walk_trie(entry->history, LeafKind::kRecord, kind,
             [&](std::uint32_t leaf) { count_record(leaf, kind, kind, kind, kind); });
 }
 
-void Auditor::check_saved(const ZoneView& zone, const ZoneSnapshot& version) {
+void Auditor::check_snapshot(const ZoneView& zone, const ZoneSnapshot& version) {
   if (!version.held()) return;
   const ZoneView data = data_of(zone, version);
   const bool there =
       data && (data.serial() == version.serial || HistoryReader::from(data, version.serial));
-  if (!there) fault(fmt::format("nothing leads to its saved version '{}'", version.label));
+  if (!there) fault(fmt::format("nothing leads to its snapshot '{}'", version.label));
 }
 
-void Auditor::note_saved(const ZoneView& zone, const std::vector<ZoneSnapshot>& saved) {
+void Auditor::note_snapshots(const ZoneView& zone, const std::vector<ZoneSnapshot>& snapshots) {
   const std::string apex = dns::to_text(apex_);
-  for (std::size_t i = 0; i < saved.size(); ++i) {
-    const ZoneView data = data_of(zone, saved[i]);
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    const ZoneView data = data_of(zone, snapshots[i]);
     std::uint64_t octets = 0;
     if (data) {
-      const bool last = i + 1 == saved.size() || saved[i + 1].aside != saved[i].aside;
-      octets = history_bytes(data, saved[i].serial, last ? data.serial() : saved[i + 1].serial);
-      if (last && saved[i].aside != 0) octets += asides_[saved[i].aside];
+      const bool last =
+          i + 1 == snapshots.size() || snapshots[i + 1].archive != snapshots[i].archive;
+      octets =
+          history_bytes(data, snapshots[i].serial, last ? data.serial() : snapshots[i + 1].serial);
+      if (last && snapshots[i].archive != 0) octets += archives_[snapshots[i].archive];
     }
-    audit_.saved.push_back({apex, saved[i].label, octets});
+    audit_.snapshots.push_back({apex, snapshots[i].label, octets});
   }
 }
 
@@ -422,8 +426,8 @@ void Auditor::check_rrset(const RecordView& record, const RRsetView& rrset) {
 }  // namespace
 
 std::uint64_t Usage::total() const noexcept {
-  return trie + entries + owners + headers + rdata + signatures + shared + history + saved +
-         settings + retired + padding;
+  return trie + entries + owners + headers + rdata + signatures + shared + history + snapshots +
+         settings + discarded + padding;
 }
 
 std::map<std::string, std::uint64_t> Usage::by_name() const {
@@ -435,9 +439,9 @@ std::map<std::string, std::uint64_t> Usage::by_name() const {
           {"signatures", signatures},
           {"shared sets", shared},
           {"history", history},
-          {"snapshots", saved},
+          {"snapshots", snapshots},
           {"settings", settings},
-          {"replaced zones", retired},
+          {"replaced zones", discarded},
           {"padding", padding}};
 }
 

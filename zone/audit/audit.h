@@ -25,9 +25,9 @@ struct Usage {
   std::uint64_t signatures = 0;  ///< RRSIGs
   std::uint64_t shared = 0;      ///< pages of name server sets that delegations share
   std::uint64_t history = 0;     ///< changesets, with their trie
-  std::uint64_t saved = 0;       ///< lists of snapshots, and retired data that snapshots keep
+  std::uint64_t snapshots = 0;   ///< lists of snapshots, and archived data that snapshots keep
   std::uint64_t settings = 0;    ///< of server and zones, and the root
-  std::uint64_t retired = 0;     ///< of replaced zones that are still being dismantled
+  std::uint64_t discarded = 0;   ///< of replaced zones that are still being dismantled
   std::uint64_t padding = 0;
 
   [[nodiscard]] std::uint64_t total() const noexcept;
@@ -36,7 +36,7 @@ struct Usage {
 };
 
 /// The bytes that a snapshot holds (zone/history/zone_snapshot.h): the changesets from it to the
-/// next later snapshot of the same data. The last snapshot before the data were retired counts
+/// next later snapshot of the same data. The last snapshot before the data were archived counts
 /// these data, too.
 struct SnapshotUsage {
   std::string zone;
@@ -52,9 +52,9 @@ struct Audit {
   std::uint64_t names = 0;
   std::uint64_t records = 0;
   std::uint64_t fault_count = 0;
-  std::vector<std::string> faults;    ///< the first faults, a line each: the zone, and the fault
-  std::vector<std::uint32_t> chunks;  ///< bytes of blocks in each chunk
-  std::vector<SnapshotUsage> saved;   ///< zones in canonical order, oldest first
+  std::vector<std::string> faults;       ///< the first faults, a line each: the zone, and the fault
+  std::vector<std::uint32_t> chunks;     ///< bytes of blocks in each chunk
+  std::vector<SnapshotUsage> snapshots;  ///< zones in canonical order, oldest first
 
   void add_fault(std::string text);
 };

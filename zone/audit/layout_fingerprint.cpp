@@ -24,7 +24,7 @@ std::uint64_t layout_fingerprint() noexcept {
   std::uint64_t print = kFormatVersion + PANDO_LAYOUT_RAISED_BY;
   for (const std::size_t size :
        {sizeof(Branch), sizeof(RecordHeader), sizeof(ZoneEntry), sizeof(RootData),
-        sizeof(SnapshotEntry), sizeof(SettingsEntry), sizeof(RetiredStack), std::size_t{kSymbols},
+        sizeof(SnapshotEntry), sizeof(SettingsEntry), sizeof(DiscardedStack), std::size_t{kSymbols},
         kInlineDataBytes, kSharedPageBytes, kHistoryPieceBytes, shm::kUnit})
     print = fold(print, size);
   return print;

@@ -35,14 +35,14 @@ bool DetachedDraft::fits(const StoreView& now) const noexcept {
   return began != nullptr && here != nullptr && same_data(*began, *here);
 }
 
-/// A draft puts the blocks that it retires behind those already on the list.
-std::vector<std::uint32_t> DetachedDraft::retired() const {
+/// A draft puts the blocks that it discards behind those already on the list.
+std::vector<std::uint32_t> DetachedDraft::discarded() const {
   const shm::Window window = scratch_.window();
   const auto stack_of = [&](const RootData* root) {
-    return root == nullptr ? nullptr : window.at(shm::Ref<RetiredStack>{root->retired});
+    return root == nullptr ? nullptr : window.at(shm::Ref<DiscardedStack>{root->discarded});
   };
-  const RetiredStack* before = stack_of(base_.root_);
-  const RetiredStack* after = stack_of(draft_.snapshot().root_);
+  const DiscardedStack* before = stack_of(base_.root_);
+  const DiscardedStack* after = stack_of(draft_.snapshot().root_);
   if (after == nullptr || after == before) return {};
   return {after->refs() + (before == nullptr ? 0 : before->count), after->refs() + after->count};
 }
@@ -63,10 +63,10 @@ Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   (*root)->history_bytes = total - std::min(total, began.history_bytes);
   // Modulo 2^n, so that a decrease works, too.
   const RootData& made = *draft_.snapshot().root_;
-  (*root)->saved_losses += made.saved_losses - base_.root_->saved_losses;
-  (*root)->zones_aside += made.zones_aside - base_.root_->zones_aside;
-  if (const auto refs = retired(); !refs.empty())
-    if (auto put = into.retire_blocks(refs); !put) return put;
+  (*root)->snapshot_losses += made.snapshot_losses - base_.root_->snapshot_losses;
+  (*root)->archives += made.archives - base_.root_->archives;
+  if (const auto refs = discarded(); !refs.empty())
+    if (auto put = into.discard_blocks(refs); !put) return put;
   return into.put_entry(entry, apex_);
 }
 

@@ -34,7 +34,7 @@ class DetachedDraft {
   Status adopt(shm::Transaction& transaction, Draft& into);
 
  private:
-  [[nodiscard]] std::vector<std::uint32_t> retired() const;
+  [[nodiscard]] std::vector<std::uint32_t> discarded() const;
 
   dns::Name apex_;
   StoreView base_;

@@ -186,8 +186,8 @@ Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
   ZoneEntry entry = *old;
-  if (auto aside = set_aside(entry, apex); !aside) return aside;
-  if (auto retired = retire(entry); !retired) return retired;
+  if (auto archived = archive_data(entry, apex); !archived) return archived;
+  if (auto discarded = discard(entry); !discarded) return discarded;
   entry.flags = static_cast<std::uint8_t>(ZoneEntry::kLoaded | built.flags);
   entry.apex = built.apex;
   entry.names = built.names;
@@ -213,8 +213,8 @@ Status Draft::unload_zone(dns::NameView apex) {
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
   ZoneEntry entry = *old;
-  if (auto aside = set_aside(entry, apex); !aside) return aside;
-  if (auto retired = retire(entry); !retired) return retired;
+  if (auto archived = archive_data(entry, apex); !archived) return archived;
+  if (auto discarded = discard(entry); !discarded) return discarded;
   entry.flags = 0;
   entry.apex = entry.names = entry.nsec3 = entry.shared = entry.serial = 0;
   entry.record_count = entry.name_count = 0;
@@ -228,8 +228,8 @@ Status Draft::remove_zone(dns::NameView apex) {
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
   ZoneEntry entry = *old;
-  if (auto released = release_saved(entry); !released) return released;
-  if (auto retired = retire(entry); !retired) return retired;
+  if (auto released = release_snapshots(entry); !released) return released;
+  if (auto discarded = discard(entry); !discarded) return discarded;
   if (auto dropped = drop_settings(entry.settings_hash, 1); !dropped) return dropped;
   auto root = writable_root();
   if (!root) return pass(root);

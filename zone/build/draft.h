@@ -29,13 +29,13 @@ struct DataLimits {
   std::uint64_t history_total = UINT64_MAX;
   /// Bytes that a zone's history may have beyond `history`, for snapshots
   /// (zone/history/zone_snapshot.h).
-  std::uint64_t saved = std::uint64_t{64} << 20;
+  std::uint64_t snapshots = std::uint64_t{64} << 20;
 
   static constexpr DataLimits none() noexcept { return {0, 0, 0}; }
   /// The limits of history alone: records from the operator, unlike those from a client, have no
   /// limits.
   [[nodiscard]] constexpr DataLimits of_history() const noexcept {
-    return {0, 0, 0, history, history_total, saved};
+    return {0, 0, 0, history, history_total, snapshots};
   }
 };
 
@@ -106,7 +106,7 @@ class Draft {
   }
   Status put_server_settings(const ServerSettings& settings);
   /// Replaces a zone's data by a built zone (whose transaction was absorbed). The old data's blocks
-  /// go to the retired list: see dismantle_retired().
+  /// go to the discarded list: see dismantle_discarded().
   Status put_zone(dns::NameView apex, const ZoneBuilder::Built& built, const ZoneFileInfo& source);
   /// Records that the zone's data agrees with this state of its file now (the file was merged as a
   /// changeset).
@@ -131,17 +131,17 @@ class Draft {
   /// seconds since 1970. A lost snapshot gives its label up. kInvalid: the label is malformed.
   /// kExists: the zone has the label already. kNotFound: no such zone, or not loaded. kFull: too
   /// many snapshots, `limits` allow none, or low space.
-  Status save_version(dns::NameView apex, std::string_view label, std::uint64_t taken,
-                      const DataLimits& limits);
+  Status take_snapshot(dns::NameView apex, std::string_view label, std::uint64_t taken,
+                       const DataLimits& limits);
   /// Appends a snapshot of a store that is rebuilt: of the serial that put_difference() has
   /// reached, or with the reason why the snapshot was lost. Later changes, through put_difference()
   /// or put_zone(), keep or lose the snapshot as usual. kInvalid, kExists, kNotFound as above;
   /// kFull: too many snapshots.
-  Status put_saved_version(dns::NameView apex, const ZoneSnapshot& version);
+  Status put_snapshot(dns::NameView apex, const ZoneSnapshot& version);
   /// Drops a snapshot, and the data that only this snapshot needed. kNotFound.
-  Status forget_version(dns::NameView apex, std::string_view label, const DataLimits& limits);
+  Status drop_snapshot(dns::NameView apex, std::string_view label, const DataLimits& limits);
   /// Drops all snapshots of a zone.
-  Status forget_versions(dns::NameView apex);
+  Status drop_snapshots(dns::NameView apex);
 
   /// Copies blocks in victim chunks, starting behind `cursor`, at most `names` names. Returns true
   /// when the walk reached the end (cursor is then reset). Zones for which `leave_alone` (may be
@@ -150,18 +150,18 @@ class Draft {
     dns::Name zone;
     dns::Name name;
     std::uint8_t phase = 0;
-    std::uint32_t part = 0;  ///< 0 = the zone's own data, n = the n-th retired data
+    std::uint32_t part = 0;  ///< 0 = the zone's own data, n = the n-th archived data
   };
   using LeaveAlone = std::function<bool(dns::NameView apex)>;
   Result<bool> compact(CompactCursor& cursor, std::size_t names,
                        const LeaveAlone& leave_alone = {});
   /// Halves the change histories of zones behind `cursor`, at most `zones` of them, when all
   /// histories together have grown too large. Returns true when the walk reached the end (cursor is
-  /// then reset). At low space without pinned chunks, snapshots that need changesets or retired
+  /// then reset). At low space without pinned chunks, snapshots that need changesets or archived
   /// data are lost.
   Result<bool> shorten_histories(dns::Name& cursor, std::size_t zones);
   /// Releases up to `blocks` blocks of replaced zones; true when none are left.
-  Result<bool> dismantle_retired(std::size_t blocks);
+  Result<bool> dismantle_discarded(std::size_t blocks);
 
   [[nodiscard]] StoreView snapshot() const noexcept;  ///< shows the draft: for prerequisites
   [[nodiscard]] shm::Ref<> root() const noexcept { return root_; }
@@ -175,20 +175,20 @@ class Draft {
   Result<RootData*> writable_root();
   Status intern_settings(ByteView bytes, std::uint64_t hash);
   Status drop_settings(std::uint64_t hash, std::uint32_t zones);
-  Status retire(ZoneEntry& entry);
-  Status retire_blocks(const std::vector<std::uint32_t>& refs);
+  Status discard(ZoneEntry& entry);
+  Status discard_blocks(const std::vector<std::uint32_t>& refs);
   Status note_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
   Status drop_history(ZoneEntry& entry);
   [[nodiscard]] std::uint64_t largest_difference(const ZoneEntry& entry,
                                                  const DataLimits& limits) const;
   Status trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_t room);
-  Status put_saved(ZoneEntry& entry, const std::vector<ZoneSnapshot>& saved);
-  Status lose_saved(ZoneEntry& entry, const std::function<bool(ZoneSnapshot&)>& lose);
-  Status put_aside(ZoneEntry& entry, dns::NameView apex, ZoneEntry data);
-  Status set_aside(ZoneEntry& entry, dns::NameView apex);
-  Status copy_aside(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
-  Status release_saved(ZoneEntry& entry);
-  Status retire_aside(std::uint32_t ref);
+  Status put_snapshots(ZoneEntry& entry, const std::vector<ZoneSnapshot>& snapshots);
+  Status lose_snapshots(ZoneEntry& entry, const std::function<bool(ZoneSnapshot&)>& lose);
+  Status put_archive(ZoneEntry& entry, dns::NameView apex, ZoneEntry data);
+  Status archive_data(ZoneEntry& entry, dns::NameView apex);
+  Status archive_copy(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
+  Status release_snapshots(ZoneEntry& entry);
+  Status discard_archive(std::uint32_t ref);
   Status put_entry(const ZoneEntry& entry, dns::NameView apex);
   [[nodiscard]] const ZoneEntry* entry_at(dns::NameView apex) const noexcept;
   Status compact_fixed_blocks();

@@ -147,39 +147,39 @@ class ZoneMover {
   static constexpr std::uint8_t kDone = 4;
 
  private:
-  /// Moves the zone's own data, then the retired data of its snapshots.
+  /// Moves the zone's own data, then the archived data of its snapshots.
   Status move_parts(ZoneEntry& entry) {
     if (cursor_.part == 0)
       if (auto moved = move_data(entry); !moved || cursor_.phase != kDone) return moved;
-    if (entry.saved == 0) {  // the snapshots may have gone since the last step
+    if (entry.snapshots == 0) {  // the snapshots may have gone since the last step
       cursor_.phase = kDone;
       return {};
     }
     if (cursor_.part == 0) begin_part();
-    std::vector<ZoneSnapshot> saved = read_saved(transaction_.window(), entry.saved);
-    bool changed = transaction_.in_victim(shm::Ref<>{entry.saved});
-    auto moved = move_asides(saved, changed);
+    std::vector<ZoneSnapshot> snapshots = read_snapshots(transaction_.window(), entry.snapshots);
+    bool changed = transaction_.in_victim(shm::Ref<>{entry.snapshots});
+    auto moved = move_archives(snapshots, changed);
     if (!moved || !changed) return moved;
-    auto list = write_saved(transaction_, saved);
+    auto list = write_snapshots(transaction_, snapshots);
     if (!list) return pass(list);
-    release_saved_list(transaction_, entry.saved);
-    entry.saved = *list;
+    release_snapshot_list(transaction_, entry.snapshots);
+    entry.snapshots = *list;
     return {};
   }
 
   /// Snapshots with the same data are adjacent in the list.
-  Status move_asides(std::vector<ZoneSnapshot>& saved, bool& changed) {
+  Status move_archives(std::vector<ZoneSnapshot>& snapshots, bool& changed) {
     std::uint32_t part = 0;
     std::uint32_t before = 0;
-    for (ZoneSnapshot& one : saved) {
-      if (one.aside == 0 || one.aside == std::exchange(before, one.aside)) continue;
+    for (ZoneSnapshot& one : snapshots) {
+      if (one.archive == 0 || one.archive == std::exchange(before, one.archive)) continue;
       if (++part < cursor_.part) continue;
-      auto moved = move_aside(one.aside);
+      auto moved = move_archive(one.archive);
       if (!moved) return pass(moved);
       if (*moved != before) {
         changed = true;
-        for (ZoneSnapshot& other : saved)
-          if (other.aside == before) other.aside = *moved;
+        for (ZoneSnapshot& other : snapshots)
+          if (other.archive == before) other.archive = *moved;
         before = *moved;
       }
       if (cursor_.phase != kDone) return {};
@@ -189,10 +189,10 @@ class ZoneMover {
     return {};
   }
 
-  Result<std::uint32_t> move_aside(std::uint32_t ref) {
+  Result<std::uint32_t> move_archive(std::uint32_t ref) {
     const auto* old = transaction_.window().at(shm::Ref<ZoneEntry>{ref});
     if (old == nullptr || transaction_.window().room_after(old) < old->octets())
-      return fail(Errc::kCorrupt, "saved version is damaged");
+      return fail(Errc::kCorrupt, "snapshot is damaged");
     ZoneEntry entry = *old;
     if (auto moved = move_data(entry); !moved) return pass(moved);
     return replace(ref, *old, entry);
@@ -291,11 +291,11 @@ Status Draft::compact_fixed_blocks() {
   if (!server) return pass(server);
   data.server_settings = *server;
   if (auto settings = compact_settings(data); !settings) return settings;
-  const auto* retired = transaction_.window().at(shm::Ref<RetiredStack>{data.retired});
-  if (retired != nullptr) {
-    auto moved = move_bytes(transaction_, data.retired, RetiredStack::octets(retired->count));
+  const auto* discarded = transaction_.window().at(shm::Ref<DiscardedStack>{data.discarded});
+  if (discarded != nullptr) {
+    auto moved = move_bytes(transaction_, data.discarded, DiscardedStack::octets(discarded->count));
     if (!moved) return pass(moved);
-    data.retired = *moved;
+    data.discarded = *moved;
   }
   if (std::memcmp(&data, old, sizeof data) == 0 && !transaction_.in_victim(root_)) return {};
   auto root = writable_root();
@@ -360,7 +360,7 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
   return true;
 }
 
-Status Draft::retire(ZoneEntry& entry) {
+Status Draft::discard(ZoneEntry& entry) {
   // Dismantling records later does not follow references into shared sets, so their pages are
   // released here.
   if (auto released = release_shared(transaction_, entry.shared); !released) return released;
@@ -368,37 +368,37 @@ Status Draft::retire(ZoneEntry& entry) {
   std::vector<std::uint32_t> refs;
   for (const std::uint32_t ref : {entry.apex, entry.names, entry.nsec3})
     if (ref != 0) refs.push_back(ref);
-  return refs.empty() ? Status() : retire_blocks(refs);
+  return refs.empty() ? Status() : discard_blocks(refs);
 }
 
-Status Draft::retire_blocks(const std::vector<std::uint32_t>& refs) {
+Status Draft::discard_blocks(const std::vector<std::uint32_t>& refs) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = table_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
+  const auto* old = table_.window().at(shm::Ref<DiscardedStack>{(*root)->discarded});
   const std::size_t had = old == nullptr ? 0 : old->count;
-  auto ref = table_.allocate(RetiredStack::octets(had + refs.size()));
+  auto ref = table_.allocate(DiscardedStack::octets(had + refs.size()));
   if (!ref) return pass(ref);
-  auto* stack = table_.writable(ref->as<RetiredStack>());
+  auto* stack = table_.writable(ref->as<DiscardedStack>());
   *stack = {static_cast<std::uint32_t>(had + refs.size()), 0};
   if (had > 0) std::memcpy(stack->refs(), old->refs(), had * sizeof(std::uint32_t));
   std::copy(refs.begin(), refs.end(), stack->refs() + had);
-  if (old != nullptr) table_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(had));
-  (*root)->retired = ref->units;
+  if (old != nullptr) table_.release(shm::Ref<>{(*root)->discarded}, DiscardedStack::octets(had));
+  (*root)->discarded = ref->units;
   return {};
 }
 
-Result<bool> Draft::dismantle_retired(std::size_t blocks) {
+Result<bool> Draft::dismantle_discarded(std::size_t blocks) {
   if (!root_) return true;
   const auto* before = transaction_.window().at(root_.as<RootData>());
-  if (before == nullptr || before->retired == 0) return true;
+  if (before == nullptr || before->discarded == 0) return true;
   transaction_.use_reserve();
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = transaction_.window().at(shm::Ref<RetiredStack>{(*root)->retired});
-  if (old == nullptr) return fail(Errc::kCorrupt, "list of retired zones is damaged");
+  const auto* old = transaction_.window().at(shm::Ref<DiscardedStack>{(*root)->discarded});
+  if (old == nullptr) return fail(Errc::kCorrupt, "list of discarded data is damaged");
   std::vector<std::uint32_t> stack(old->refs(), old->refs() + old->count);
-  transaction_.release(shm::Ref<>{(*root)->retired}, RetiredStack::octets(old->count));
-  (*root)->retired = 0;
+  transaction_.release(shm::Ref<>{(*root)->discarded}, DiscardedStack::octets(old->count));
+  (*root)->discarded = 0;
   for (; blocks > 0 && !stack.empty(); --blocks) {
     const std::uint32_t ref = stack.back();
     stack.pop_back();
@@ -412,12 +412,12 @@ Result<bool> Draft::dismantle_retired(std::size_t blocks) {
     }
   }
   if (stack.empty()) return true;
-  auto ref = transaction_.allocate(RetiredStack::octets(stack.size()));
+  auto ref = transaction_.allocate(DiscardedStack::octets(stack.size()));
   if (!ref) return pass(ref);
-  auto* left = transaction_.writable(ref->as<RetiredStack>());
+  auto* left = transaction_.writable(ref->as<DiscardedStack>());
   *left = {static_cast<std::uint32_t>(stack.size()), 0};
   std::copy(stack.begin(), stack.end(), left->refs());
-  (*root)->retired = ref->units;
+  (*root)->discarded = ref->units;
   return false;
 }
 

@@ -19,8 +19,8 @@ constexpr std::uint64_t kLargestDifference = std::uint64_t{kHistoryPieceBytes} <
 
 using State = ZoneSnapshot::State;
 
-std::uint64_t with_saved(const DataLimits& limits) noexcept {
-  return limits.history + std::min(limits.saved, UINT64_MAX - limits.history);
+std::uint64_t with_snapshots(const DataLimits& limits) noexcept {
+  return limits.history + std::min(limits.snapshots, UINT64_MAX - limits.history);
 }
 
 bool needs_history(const ZoneSnapshot& version) noexcept { return version.on_history(); }
@@ -36,10 +36,10 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   const bool fits = applied.to.ahead_of(applied.from) && transaction_.can_afford(octets) &&
                     octets < largest_difference(entry, limits) && !history.has(applied.from);
   if (!fits) {
-    // At low space copy_aside() did not make the copy that would have kept the snapshots either.
+    // At low space archive_copy() did not make the copy that would have kept the snapshots either.
     const State why = transaction_.low_space() ? State::kStoreFull : State::kHistoryEnded;
-    auto lost = lose_saved(entry, [&](ZoneSnapshot& one) {
-      if (one.aside == 0) one.state = why;
+    auto lost = lose_snapshots(entry, [&](ZoneSnapshot& one) {
+      if (one.archive == 0) one.state = why;
       return !one.held();
     });
     return lost ? drop_history(entry) : lost;
@@ -52,14 +52,14 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   const std::uint64_t total = (*root)->history_bytes;
   const std::uint64_t excess = total > limits.history_total ? total - limits.history_total : 0;
   const std::uint64_t allowed = newest + (before > excess ? before - excess : 0);
-  return trim_history(entry, std::min(limits.history, allowed), with_saved(limits));
+  return trim_history(entry, std::min(limits.history, allowed), with_snapshots(limits));
 }
 
 /// Bytes of the largest changeset that the zone's limits and the format allow.
 std::uint64_t Draft::largest_difference(const ZoneEntry& entry, const DataLimits& limits) const {
-  const auto saved = read_saved(transaction_.window(), entry.saved);
-  const bool needed = std::any_of(saved.begin(), saved.end(), needs_history);
-  return std::min(needed ? with_saved(limits) : limits.history, kLargestDifference);
+  const auto snapshots = read_snapshots(transaction_.window(), entry.snapshots);
+  const bool needed = std::any_of(snapshots.begin(), snapshots.end(), needs_history);
+  return std::min(needed ? with_snapshots(limits) : limits.history, kLargestDifference);
 }
 
 /// Drops changesets until `allowed` bytes are left, but none that a snapshot needs. Beyond `room`
@@ -68,20 +68,20 @@ Status Draft::trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_
   auto root = writable_root();
   if (!root) return pass(root);
   HistoryEditor history(transaction_, entry, **root);
-  std::vector<ZoneSnapshot> saved = read_saved(transaction_.window(), entry.saved);
+  std::vector<ZoneSnapshot> snapshots = read_snapshots(transaction_.window(), entry.snapshots);
   std::uint32_t losses = 0;
-  for (auto oldest = saved.begin();; ++oldest, ++losses) {
-    oldest = std::find_if(oldest, saved.end(), needs_history);
-    if (oldest == saved.end()) break;
+  for (auto oldest = snapshots.begin();; ++oldest, ++losses) {
+    oldest = std::find_if(oldest, snapshots.end(), needs_history);
+    if (oldest == snapshots.end()) break;
     if (auto done = history.trim(allowed, kDropsAtOnce, oldest->serial); !done) return done;
     if (entry.history_bytes <= room || entry.history_first != oldest->serial.value) break;
     oldest->state = State::kTooLarge;
   }
-  if (std::none_of(saved.begin(), saved.end(), needs_history))
+  if (std::none_of(snapshots.begin(), snapshots.end(), needs_history))
     if (auto done = history.trim(allowed, kDropsAtOnce); !done) return done;
   if (losses == 0) return {};
-  (*root)->saved_losses += losses;
-  return put_saved(entry, saved);
+  (*root)->snapshot_losses += losses;
+  return put_snapshots(entry, snapshots);
 }
 
 Status Draft::put_difference(const Changeset& difference, dns::Serial from, dns::Serial to,
@@ -101,7 +101,7 @@ Status Draft::drop_history(ZoneEntry& entry) {
   const std::uint32_t dropped = std::exchange(entry.history, 0);
   entry.history_first = 0;
   entry.history_bytes = 0;
-  return retire_blocks({dropped});
+  return discard_blocks({dropped});
 }
 
 Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
@@ -115,14 +115,14 @@ Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
     at_end = !zone;
     if (at_end) break;
     cursor = dns::Name(zone.apex());
-    if (zone.history_bytes() > 0 || (tight && zone.has_saved())) chosen.push_back(cursor);
+    if (zone.history_bytes() > 0 || (tight && zone.has_snapshots())) chosen.push_back(cursor);
   }
   transaction_.use_reserve();
   for (const dns::Name& apex : chosen) {
     ZoneEntry entry = *entry_at(apex);
     // A snapshot of the present version needs no changeset yet.
-    auto lost = lose_saved(entry, [&](ZoneSnapshot& one) {
-      if (tight && (one.aside != 0 || one.serial.value != entry.serial))
+    auto lost = lose_snapshots(entry, [&](ZoneSnapshot& one) {
+      if (tight && (one.archive != 0 || one.serial.value != entry.serial))
         one.state = State::kStoreFull;
       return !one.held();
     });

@@ -53,7 +53,7 @@ Result<Applied> ZoneEdit::run() {
       entry_.record_count > zone_.record_count())
     return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
                 dns::to_text(changes_.zone), limits_.zone_records);
-  if (auto copied = draft_.copy_aside(entry_, applied_, limits_); !copied) return pass(copied);
+  if (auto copied = draft_.archive_copy(entry_, applied_, limits_); !copied) return pass(copied);
   // The counters rise whenever a name is computed: restoring them counts each step once.
   const auto missing = applied_.missing_removals;
   const auto redundant = applied_.redundant_additions;

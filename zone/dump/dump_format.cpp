@@ -20,8 +20,8 @@ enum Kind : std::uint8_t {
   kNote,
   kZoneEnd,
   kEnd,
-  kSaved,  // from version 2 on
-  kAside,
+  kSnapshot,
+  kArchive,
 };
 
 constexpr std::uint8_t kLoaded = 1;  // flags of a zone
@@ -80,24 +80,24 @@ Kind put_body(Bytes& out, const DumpCounts& counts) {
   append_be64(out, counts.zones);
   append_be64(out, counts.records);
   append_be64(out, counts.differences);
-  append_be64(out, counts.saved);
+  append_be64(out, counts.snapshots);
   return kEnd;
 }
 
-Kind put_body(Bytes& out, const DumpSaved& saved) {
-  const ZoneSnapshot& version = saved.version;
+Kind put_body(Bytes& out, const DumpSnapshot& snapshot) {
+  const ZoneSnapshot& version = snapshot.version;
   append_be32(out, version.serial.value);
   append_be64(out, version.taken);
   append_be64(out, version.records);
   out.push_back(static_cast<std::uint8_t>(version.state));
   out.insert(out.end(), version.label.begin(), version.label.end());
-  return kSaved;
+  return kSnapshot;
 }
 
-Kind put_body(Bytes& out, const DumpAside& aside) {
-  append_be32(out, aside.serial.value);
-  append_be64(out, aside.records);
-  return kAside;
+Kind put_body(Bytes& out, const DumpArchive& archive) {
+  append_be32(out, archive.serial.value);
+  append_be64(out, archive.records);
+  return kArchive;
 }
 
 /// Takes fields off the front; `ok` turns false at the first field that is cut off.
@@ -105,14 +105,14 @@ struct Fields {
   ByteView left;
   bool ok = true;
 
-  const std::uint8_t* take(std::size_t octets) noexcept {
+  const std::uint8_t* take(std::size_t count) noexcept {
     static constexpr std::uint8_t kZeros[8] = {};
-    if (left.size() < octets) {
+    if (left.size() < count) {
       ok = false;
       return kZeros;
     }
     const std::uint8_t* const at = left.data();
-    left = left.subspan(octets);
+    left = left.subspan(count);
     return at;
   }
   std::uint8_t u8() noexcept { return *take(1); }
@@ -162,7 +162,7 @@ Result<DumpItem> take_zone(ByteView body) {
   zone.expires_at = fields.u64();
   zone.next_refresh = fields.u64();
   zone.last_ok = fields.u64();
-  if (!fields.left.empty()) zone.source.hash = fields.u64();  // version 1 has none
+  zone.source.hash = fields.u64();
   if (!fields.ok || !fields.left.empty()) return cut_off();
   return DumpItem(std::move(zone));
 }
@@ -207,12 +207,12 @@ Result<DumpItem> take_counts(ByteView body) {
   counts.zones = fields.u64();
   counts.records = fields.u64();
   counts.differences = fields.u64();
-  if (!fields.left.empty()) counts.saved = fields.u64();  // version 1 has none
+  counts.snapshots = fields.u64();
   if (!fields.ok || !fields.left.empty()) return cut_off();
   return DumpItem(counts);
 }
 
-Result<DumpItem> take_saved(ByteView body) {
+Result<DumpItem> take_snapshot(ByteView body) {
   Fields fields{body};
   ZoneSnapshot version;
   version.serial = {fields.u32()};
@@ -221,21 +221,21 @@ Result<DumpItem> take_saved(ByteView body) {
   const std::uint8_t state = fields.u8();
   if (!fields.ok) return cut_off();
   if (state > static_cast<std::uint8_t>(ZoneSnapshot::State::kStoreFull))
-    return fail(Errc::kCorrupt, "a saved version in state {}", state);
+    return fail(Errc::kCorrupt, "a snapshot in state {}", state);
   version.state = static_cast<ZoneSnapshot::State>(state);
   version.label.assign(fields.left.begin(), fields.left.end());
   if (auto fine = check_label(version.label); !fine)
     return fail(Errc::kCorrupt, "{}", fine.error().text);
-  return DumpItem(DumpSaved{std::move(version)});
+  return DumpItem(DumpSnapshot{std::move(version)});
 }
 
-Result<DumpItem> take_aside(ByteView body) {
+Result<DumpItem> take_archive(ByteView body) {
   Fields fields{body};
-  DumpAside aside;
-  aside.serial = {fields.u32()};
-  aside.records = fields.u64();
+  DumpArchive archive;
+  archive.serial = {fields.u32()};
+  archive.records = fields.u64();
   if (!fields.ok || !fields.left.empty()) return cut_off();
-  return DumpItem(aside);
+  return DumpItem(archive);
 }
 
 }  // namespace
@@ -258,7 +258,7 @@ Bytes encode(const DumpHeader& header) {
   append_be64(out, header.written);
   append_be64(out, header.version);
   append_be64(out, header.position);
-  append_be64(out, header.line);
+  append_be64(out, header.lineage);
   append_be64(out, XXH3_64bits(out.data(), kHeaderChecksumAt));
   return out;
 }
@@ -268,9 +268,8 @@ Result<DumpHeader> decode_dump_header(ByteView bytes) {
   if (bytes.size() < kDumpHeaderBytes) return fail(Errc::kCorrupt, "cut off in its header");
   if (load_be64(bytes.data() + kHeaderChecksumAt) != XXH3_64bits(bytes.data(), kHeaderChecksumAt))
     return fail(Errc::kCorrupt, "the header has a wrong checksum");
-  if (const std::uint32_t version = load_be32(bytes.data() + 8);
-      version == 0 || version > kDumpVersion)
-    return fail(Errc::kLayout, "a dump of version {}, this build reads up to {}", version,
+  if (const std::uint32_t version = load_be32(bytes.data() + 8); version != kDumpVersion)
+    return fail(Errc::kLayout, "a dump of version {}, this build reads version {}", version,
                 kDumpVersion);
   Fields fields{bytes.subspan(16)};
   DumpHeader header;
@@ -279,7 +278,7 @@ Result<DumpHeader> decode_dump_header(ByteView bytes) {
   header.written = fields.u64();
   header.version = fields.u64();
   header.position = fields.u64();
-  header.line = fields.u64();
+  header.lineage = fields.u64();
   return header;
 }
 
@@ -304,7 +303,7 @@ std::optional<DumpFrame> decode_dump_frame(ByteView bytes) noexcept {
   if (bytes.size() < kDumpFrameBytes || load_be32(bytes.data()) != kRecordMagic)
     return std::nullopt;
   DumpFrame frame{load_be32(bytes.data() + 4), load_be64(bytes.data() + 8), bytes[16]};
-  if (frame.kind < kZone || frame.kind > kAside || frame.body_bytes > kMaxDumpBody)
+  if (frame.kind < kZone || frame.kind > kArchive || frame.body_bytes > kMaxDumpBody)
     return std::nullopt;
   return frame;
 }
@@ -324,10 +323,10 @@ Result<DumpItem> decode_dump_record(ByteView frame, ByteView body, std::uint64_t
       return take_note(body);
     case kZoneEnd:
       return body.empty() ? Result<DumpItem>(DumpZoneEnd{}) : cut_off();
-    case kSaved:
-      return take_saved(body);
-    case kAside:
-      return take_aside(body);
+    case kSnapshot:
+      return take_snapshot(body);
+    case kArchive:
+      return take_archive(body);
     default:
       return take_counts(body);
   }

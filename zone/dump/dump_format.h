@@ -14,11 +14,11 @@
 #include "zone/record/changeset.h"
 
 /// The bytes of a dump: a version of the store as a stream that does not depend on the store's
-/// layout. So a build of another layout can continue from a dump. docs/store-format.md has the
+/// layout. So a build of another layout can continue from a dump. docs/formats/dump.md has the
 /// pictures.
 namespace pando::zone {
 
-inline constexpr std::uint32_t kDumpVersion = 2;
+inline constexpr std::uint32_t kDumpVersion = 1;
 inline constexpr std::size_t kDumpHeaderBytes = 80;
 inline constexpr std::size_t kDumpFrameBytes = 32;
 /// Number of first bytes that tell a dump from any other file.
@@ -38,8 +38,8 @@ struct DumpHeader {
   std::uint64_t version = 0;  ///< the store's version
   /// position in the journal: the version contains all records up to it
   std::uint64_t position = 0;
-  std::uint64_t nonce = 0;  ///< random; seeds the records' checksums
-  std::uint64_t line = 0;   ///< lineage of the store (shm::Store::line()); 0: not known
+  std::uint64_t nonce = 0;    ///< random; seeds the records' checksums
+  std::uint64_t lineage = 0;  ///< of the store (shm::Store::lineage())
   bool operator==(const DumpHeader&) const = default;
 };
 
@@ -56,7 +56,7 @@ struct DumpZone {
   std::uint64_t next_refresh = 0;
   std::uint64_t last_ok = 0;
 };
-/// Some records of the zone, or of retired data; all of them additions.
+/// Some records of the zone, or of archived data; all of them additions.
 struct DumpPart {
   Changeset records;
 };
@@ -76,13 +76,13 @@ struct DumpNote {
   Bytes payload;
 };
 /// A snapshot of the zone: the version that the changesets before have led to, or the reason why
-/// the snapshot was lost. ZoneSnapshot::aside is not used.
-struct DumpSaved {
+/// the snapshot was lost. ZoneSnapshot::archive is not used.
+struct DumpSnapshot {
   ZoneSnapshot version;
 };
-/// The records since the zone began, or since the last DumpAside, are retired data that the
+/// The records since the zone began, or since the last DumpArchive, are archived data that the
 /// snapshots among them need. The data that replaced them follows.
-struct DumpAside {
+struct DumpArchive {
   dns::Serial serial;
   std::uint64_t records = 0;
 };
@@ -91,19 +91,19 @@ struct DumpZoneEnd {};
 /// Ends the dump, which is then whole.
 struct DumpCounts {
   std::uint64_t zones = 0;
-  std::uint64_t records = 0;      ///< without retired data
-  std::uint64_t differences = 0;  ///< changesets, also those of retired data
-  std::uint64_t saved = 0;
+  std::uint64_t records = 0;      ///< without archived data
+  std::uint64_t differences = 0;  ///< changesets, also those of archived data
+  std::uint64_t snapshots = 0;
   bool operator==(const DumpCounts&) const = default;
 };
 using DumpItem = std::variant<DumpZone, DumpPart, DumpDifference, DumpNote, DumpZoneEnd, DumpCounts,
-                              DumpSaved, DumpAside>;
+                              DumpSnapshot, DumpArchive>;
 
 [[nodiscard]] bool looks_like_dump(ByteView head) noexcept;
 
 /// Encodes the header as kDumpHeaderBytes bytes.
 Bytes encode(const DumpHeader& header);
-/// kCorrupt: no dump, or damaged; kLayout: a later version of the format.
+/// kCorrupt: no dump, or damaged; kLayout: of another version of the format.
 Result<DumpHeader> decode_dump_header(ByteView bytes);
 
 /// Appends a whole record: frame and body. `number` counts from 1.

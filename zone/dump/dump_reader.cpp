@@ -28,10 +28,10 @@ Result<DumpReader> DumpReader::open(Source source, std::string name) {
   return reader;
 }
 
-/// Appends `octets` bytes of the file; kTruncated when the file ends before.
-Status DumpReader::read(Bytes& into, std::size_t octets) {
-  while (octets > 0) {
-    const std::size_t part = std::min(octets, kReadBytes);
+/// Appends `count` bytes of the file; kTruncated when the file ends before.
+Status DumpReader::read(Bytes& into, std::size_t count) {
+  while (count > 0) {
+    const std::size_t part = std::min(count, kReadBytes);
     const std::size_t before = into.size();
     into.resize(before + part);
     auto got = source_(std::span(into).subspan(before));
@@ -39,7 +39,7 @@ Status DumpReader::read(Bytes& into, std::size_t octets) {
     if (!got) return pass(got);
     next_ += *got;
     if (*got < part) return fail(Errc::kTruncated, "the file ends in the middle of a dump");
-    octets -= part;
+    count -= part;
   }
   return {};
 }
@@ -72,8 +72,9 @@ Status DumpReader::take(DumpItem& item) {
     return take_difference(*difference);
   if (data_.difference && !data_.difference->last)
     return out_of_place("another record than a difference's");
-  if (const auto* saved = std::get_if<DumpSaved>(&item)) return take_saved(saved->version);
-  if (const auto* aside = std::get_if<DumpAside>(&item)) return take_aside(*aside);
+  if (const auto* snapshot = std::get_if<DumpSnapshot>(&item))
+    return take_snapshot(snapshot->version);
+  if (const auto* archive = std::get_if<DumpArchive>(&item)) return take_archive(*archive);
   if (std::holds_alternative<DumpNote>(item)) {
     stage_ = Stage::kNotes;
     return {};
@@ -93,7 +94,7 @@ Status DumpReader::take_zone(DumpZone& zone) {
   return {};
 }
 
-/// Parts may come for a zone without data of its own: they may be retired data.
+/// Parts may come for a zone without data of its own: they may be archived data.
 Status DumpReader::take_part(const DumpPart& part) {
   if (stage_ != Stage::kRecords) return out_of_place("a part of a zone");
   data_.records += part.records.added.size();
@@ -117,19 +118,18 @@ Status DumpReader::take_difference(const DumpDifference& difference) {
   return {};
 }
 
-Status DumpReader::take_saved(const ZoneSnapshot& version) {
-  if (stage_ > Stage::kHistory) return out_of_place("a saved version");
-  if (labels_.size() >= kMaxSavedVersions)
-    return fail(Errc::kCorrupt, "{} has more saved versions than a zone may have",
-                to_text(zone_.name));
+Status DumpReader::take_snapshot(const ZoneSnapshot& version) {
+  if (stage_ > Stage::kHistory) return out_of_place("a snapshot");
+  if (labels_.size() >= kMaxSnapshots)
+    return fail(Errc::kCorrupt, "{} has more snapshots than a zone may have", to_text(zone_.name));
   if (std::find(labels_.begin(), labels_.end(), version.label) != labels_.end())
-    return fail(Errc::kCorrupt, "{} has two versions '{}'", to_text(zone_.name), version.label);
+    return fail(Errc::kCorrupt, "{} has two snapshots '{}'", to_text(zone_.name), version.label);
   labels_.push_back(version.label);
-  ++counts_.saved;
+  ++counts_.snapshots;
   if (data_.records > 0) stage_ = Stage::kHistory;  // no more records of these data can come
   if (!version.held()) return {};
   stage_ = Stage::kHistory;
-  data_.saved = true;
+  data_.has_snapshot = true;
   if (data_.records > 0 && data_.reached.value_or(version.serial) == version.serial) {
     data_.reached = version.serial;
     return {};
@@ -138,9 +138,9 @@ Status DumpReader::take_saved(const ZoneSnapshot& version) {
               to_text(zone_.name), version.serial.value);
 }
 
-Status DumpReader::take_aside(const DumpAside& aside) {
-  if (stage_ > Stage::kHistory || !data_.saved) return out_of_place("data that were set aside");
-  if (auto fine = check_data(aside.serial, aside.records); !fine) return fine;
+Status DumpReader::take_archive(const DumpArchive& archive) {
+  if (stage_ > Stage::kHistory || !data_.has_snapshot) return out_of_place("archived data");
+  if (auto fine = check_data(archive.serial, archive.records); !fine) return fine;
   data_ = {};
   stage_ = Stage::kRecords;
   return {};

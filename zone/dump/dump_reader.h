@@ -33,13 +33,13 @@ class DumpReader {
  private:
   DumpReader(Source source, std::string name)
       : source_(std::move(source)), name_(std::move(name)) {}
-  Status read(Bytes& into, std::size_t octets);
+  Status read(Bytes& into, std::size_t count);
   Status take(DumpItem& item);
   Status take_zone(DumpZone& zone);
   Status take_part(const DumpPart& part);
   Status take_difference(const DumpDifference& difference);
-  Status take_saved(const ZoneSnapshot& version);
-  Status take_aside(const DumpAside& aside);
+  Status take_snapshot(const ZoneSnapshot& version);
+  Status take_archive(const DumpArchive& archive);
   Status check_data(dns::Serial serial, std::uint64_t records) const;
   Status end_zone();
   Status end(const DumpCounts& counts);
@@ -55,12 +55,12 @@ class DumpReader {
   Stage stage_ = Stage::kBetween;
   DumpZone zone_;                    // the open zone, or the last one
   std::vector<std::string> labels_;  // labels of the zone's snapshots so far
-  /// Of the zone, or of retired data, so far.
+  /// Of the zone, or of archived data, so far.
   struct Data {
     std::uint64_t records = 0;
     std::optional<DumpDifference> difference;  // the last part; without its records
     std::optional<dns::Serial> reached;        // by the changesets, or told by a snapshot
-    bool saved = false;                        // whether a held snapshot came
+    bool has_snapshot = false;                 // whether a held snapshot came
   };
   Data data_;
   DumpCounts counts_;

@@ -11,7 +11,7 @@ namespace pando::zone {
 
 namespace {
 
-std::size_t octets_of(const dns::NameView owner, ByteView rdata) noexcept {
+std::size_t bytes_of(const dns::NameView owner, ByteView rdata) noexcept {
   return owner.size() + rdata.size() + 16;
 }
 
@@ -43,21 +43,21 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
   return head;
 }
 
-/// Number of first entries of `saved` that belong to the oldest retired data, snapshots lost before
-/// included. 0: no such data.
-std::size_t of_oldest_aside(std::span<const ZoneSnapshot> saved) noexcept {
-  const auto first = std::find_if(saved.begin(), saved.end(), [](const ZoneSnapshot& one) {
-    return one.held() && one.aside != 0;
+/// Number of first entries of `snapshots` that belong to the oldest archived data, snapshots lost
+/// before included. 0: no such data.
+std::size_t of_oldest_archive(std::span<const ZoneSnapshot> snapshots) noexcept {
+  const auto first = std::find_if(snapshots.begin(), snapshots.end(), [](const ZoneSnapshot& one) {
+    return one.held() && one.archive != 0;
   });
-  if (first == saved.end()) return 0;
-  const auto last = std::find_if(saved.rbegin(), saved.rend(), [&](const ZoneSnapshot& one) {
-    return one.held() && one.aside == first->aside;
-  });
-  return static_cast<std::size_t>(last.base() - saved.begin());
+  if (first == snapshots.end()) return 0;
+  const auto last = std::find_if(
+      snapshots.rbegin(), snapshots.rend(),
+      [&](const ZoneSnapshot& one) { return one.held() && one.archive == first->archive; });
+  return static_cast<std::size_t>(last.base() - snapshots.begin());
 }
 
-Status damaged(const ZoneSnapshot& saved, const dns::Name& apex) {
-  return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", saved.label, to_text(apex));
+Status damaged(const ZoneSnapshot& snapshots, const dns::Name& apex) {
+  return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", snapshots.label, to_text(apex));
 }
 
 }  // namespace
@@ -80,36 +80,36 @@ Status DumpWriter::put_zone(const ZoneView& zone, const shm::Store::SideEntry* s
   return done;
 }
 
-/// Writes the retired data, oldest first, then the zone's own data; each with its snapshots.
+/// Writes the archived data, oldest first, then the zone's own data; each with its snapshots.
 Status DumpWriter::put_all(const ZoneView& zone, const DumpZone& head) {
-  const std::vector<ZoneSnapshot> all = saved_versions(zone);
-  Saved saved(all);
-  while (const std::size_t count = of_oldest_aside(saved)) {
-    const ZoneView data = data_of(zone, saved[count - 1]);
-    if (!data) return damaged(saved[count - 1], head.name);
-    if (auto done = put_data(data, head.name, saved.first(count)); !done) return done;
-    if (auto done = put(DumpAside{data.serial(), data.record_count()}); !done) return done;
-    saved = saved.subspan(count);
+  const std::vector<ZoneSnapshot> all = snapshots_of(zone);
+  Snapshots snapshots(all);
+  while (const std::size_t count = of_oldest_archive(snapshots)) {
+    const ZoneView data = data_of(zone, snapshots[count - 1]);
+    if (!data) return damaged(snapshots[count - 1], head.name);
+    if (auto done = put_data(data, head.name, snapshots.first(count)); !done) return done;
+    if (auto done = put(DumpArchive{data.serial(), data.record_count()}); !done) return done;
+    snapshots = snapshots.subspan(count);
   }
   if (head.loaded) counts_.records += head.records;
-  if (head.loaded) return put_data(zone, head.name, saved);
-  auto done = put_saved(saved, std::nullopt);
-  return done && !saved.empty() ? damaged(saved.front(), head.name) : done;
+  if (head.loaded) return put_data(zone, head.name, snapshots);
+  auto done = put_snapshots(snapshots, std::nullopt);
+  return done && !snapshots.empty() ? damaged(snapshots.front(), head.name) : done;
 }
 
-Status DumpWriter::put_data(const ZoneView& data, const dns::Name& apex, Saved saved) {
+Status DumpWriter::put_data(const ZoneView& data, const dns::Name& apex, Snapshots snapshots) {
   Status done = put_records(data, apex);
-  if (done) done = put_history(data, apex, saved);
-  if (done) done = put_saved(saved, data.serial());
-  return done && !saved.empty() ? damaged(saved.front(), apex) : done;
+  if (done) done = put_history(data, apex, snapshots);
+  if (done) done = put_snapshots(snapshots, data.serial());
+  return done && !snapshots.empty() ? damaged(snapshots.front(), apex) : done;
 }
 
 /// Writes the leading snapshots that are lost or of serial `at`, in their order.
-Status DumpWriter::put_saved(Saved& saved, std::optional<dns::Serial> at) {
-  while (!saved.empty() && (!saved.front().held() || saved.front().serial == at)) {
-    ++counts_.saved;
-    if (auto done = put(DumpSaved{saved.front()}); !done) return done;
-    saved = saved.subspan(1);
+Status DumpWriter::put_snapshots(Snapshots& snapshots, std::optional<dns::Serial> at) {
+  while (!snapshots.empty() && (!snapshots.front().held() || snapshots.front().serial == at)) {
+    ++counts_.snapshots;
+    if (auto done = put(DumpSnapshot{snapshots.front()}); !done) return done;
+    snapshots = snapshots.subspan(1);
   }
   return {};
 }
@@ -117,10 +117,10 @@ Status DumpWriter::put_saved(Saved& saved, std::optional<dns::Serial> at) {
 Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
   DumpPart part{{apex, {}, {}}};
   std::uint64_t records = 0;
-  std::size_t octets = 0;
+  std::size_t bytes = 0;
   const auto flush_part = [&]() -> Status {
     records += part.records.added.size();
-    octets = 0;
+    bytes = 0;
     auto done = part.records.added.empty() ? Status() : put(part);
     part.records.added.clear();
     return done;
@@ -129,8 +129,8 @@ Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
       data, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
         part.records.added.push_back(
             {dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
-        octets += octets_of(owner, rdata);
-        return octets < kDumpPartBytes ? Status() : flush_part();
+        bytes += bytes_of(owner, rdata);
+        return bytes < kDumpPartBytes ? Status() : flush_part();
       });
   if (done) done = flush_part();
   if (!done) return done;
@@ -141,15 +141,15 @@ Status DumpWriter::put_records(const ZoneView& data, const dns::Name& apex) {
 }
 
 /// Each snapshot stands before the changeset that starts from it.
-Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Saved& saved) {
+Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Snapshots& snapshots) {
   auto reader = HistoryReader::from_oldest(data);
   if (!reader) return {};
-  if (auto done = put_saved(saved, reader->from()); !done) return done;
+  if (auto done = put_snapshots(snapshots, reader->from()); !done) return done;
   DumpDifference part{reader->from(), reader->to(), false, {apex, {}, {}}};
-  std::size_t octets = 0;
+  std::size_t bytes = 0;
   const auto flush_part = [&](bool last) {
     part.last = last;
-    octets = 0;
+    bytes = 0;
     if (last) ++counts_.differences;
     auto done = put(part);
     part.records.removed.clear();
@@ -159,15 +159,15 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Save
   while (const HistoryRecord* record = reader->next()) {
     if (!(reader->from() == part.from)) {
       if (auto done = flush_part(true); !done) return done;
-      if (auto done = put_saved(saved, reader->from()); !done) return done;
+      if (auto done = put_snapshots(snapshots, reader->from()); !done) return done;
       part.from = reader->from();
       part.to = reader->to();
     }
     auto& list = record->added ? part.records.added : part.records.removed;
     list.push_back({dns::Name(record->owner), record->type, record->ttl,
                     Bytes(record->rdata.begin(), record->rdata.end())});
-    octets += octets_of(record->owner, record->rdata);
-    if (octets < kDumpPartBytes) continue;
+    bytes += bytes_of(record->owner, record->rdata);
+    if (bytes < kDumpPartBytes) continue;
     if (auto done = flush_part(false); !done) return done;
   }
   if (reader->damaged())

@@ -30,12 +30,12 @@ class DumpWriter {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  using Saved = std::span<const ZoneSnapshot>;
+  using Snapshots = std::span<const ZoneSnapshot>;
   Status put_all(const ZoneView& zone, const DumpZone& head);
-  Status put_data(const ZoneView& data, const dns::Name& apex, Saved saved);
+  Status put_data(const ZoneView& data, const dns::Name& apex, Snapshots snapshots);
   Status put_records(const ZoneView& data, const dns::Name& apex);
-  Status put_history(const ZoneView& data, const dns::Name& apex, Saved& saved);
-  Status put_saved(Saved& saved, std::optional<dns::Serial> at);
+  Status put_history(const ZoneView& data, const dns::Name& apex, Snapshots& snapshots);
+  Status put_snapshots(Snapshots& snapshots, std::optional<dns::Serial> at);
   Status put(const DumpItem& item);
   Status flush();
 

@@ -9,7 +9,7 @@ namespace pando::zone {
 
 namespace {
 
-static_assert(kMaxSavedLabel == SnapshotEntry::kLabelOctets, "a label fits its entry");
+static_assert(kMaxSnapshotLabel == SnapshotEntry::kLabelOctets, "a label fits its entry");
 
 bool may_be_in_label(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -19,7 +19,7 @@ bool may_be_in_label(char c) noexcept {
 /// Null unless the whole list can be read.
 const SnapshotList* list_at(const shm::Window& window, std::uint32_t ref) noexcept {
   const auto* list = window.at(shm::Ref<SnapshotList>{ref});
-  const bool whole = list != nullptr && list->count <= kMaxSavedVersions &&
+  const bool whole = list != nullptr && list->count <= kMaxSnapshots &&
                      window.room_after(list) >= SnapshotList::octets(list->count);
   return whole ? list : nullptr;
 }
@@ -28,8 +28,8 @@ const SnapshotList* list_at(const shm::Window& window, std::uint32_t ref) noexce
 
 Status check_label(std::string_view label) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (label.empty() || label.size() > kMaxSavedLabel)
-    return fail(Errc::kInvalid, "a label has 1 to {} characters", kMaxSavedLabel);
+  if (label.empty() || label.size() > kMaxSnapshotLabel)
+    return fail(Errc::kInvalid, "a label has 1 to {} characters", kMaxSnapshotLabel);
   if (!std::all_of(label.begin(), label.end(), may_be_in_label))
     return fail(Errc::kInvalid, "a label has letters, digits, '.', '_' and '-'");
   if (std::all_of(label.begin(), label.end(), is_digit))
@@ -46,60 +46,60 @@ std::string_view to_text(ZoneSnapshot::State state) noexcept {
     case ZoneSnapshot::State::kTooLarge:
       return "more has changed since than limits.snapshots allows";
     case ZoneSnapshot::State::kStoreFull:
-      return "the store is nearly full";
+      return "low space in the store";
   }
   return "not known";
 }
 
-std::vector<ZoneSnapshot> saved_versions(const ZoneView& zone) {
+std::vector<ZoneSnapshot> snapshots_of(const ZoneView& zone) {
   if (!zone) return {};
-  return read_saved(zone.window_, zone.entry_->saved);
+  return read_snapshots(zone.window_, zone.entry_->snapshots);
 }
 
-const ZoneSnapshot* find_saved(const std::vector<ZoneSnapshot>& saved,
-                               std::string_view label) noexcept {
-  const auto found = std::find_if(saved.begin(), saved.end(),
+const ZoneSnapshot* find_snapshot(const std::vector<ZoneSnapshot>& snapshots,
+                                  std::string_view label) noexcept {
+  const auto found = std::find_if(snapshots.begin(), snapshots.end(),
                                   [&](const ZoneSnapshot& one) { return one.label == label; });
-  return found == saved.end() ? nullptr : &*found;
+  return found == snapshots.end() ? nullptr : &*found;
 }
 
 ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version) {
   if (!zone || !version.held()) return {};
-  if (version.aside == 0) return zone;
-  const auto* entry = zone.window_.at(shm::Ref<ZoneEntry>{version.aside});
+  if (version.archive == 0) return zone;
+  const auto* entry = zone.window_.at(shm::Ref<ZoneEntry>{version.archive});
   if (entry == nullptr || zone.window_.room_after(entry) < entry->octets()) return {};
   ZoneView view = zone;
   view.entry_ = entry;
   return view.apex() == zone.apex() ? view : ZoneView();
 }
 
-std::vector<ZoneSnapshot> read_saved(const shm::Window& window, std::uint32_t ref) {
-  std::vector<ZoneSnapshot> saved;
+std::vector<ZoneSnapshot> read_snapshots(const shm::Window& window, std::uint32_t ref) {
+  std::vector<ZoneSnapshot> snapshots;
   const SnapshotList* list = ref == 0 ? nullptr : list_at(window, ref);
-  if (list == nullptr) return saved;
+  if (list == nullptr) return snapshots;
   for (const SnapshotEntry* entry = list->entries(); entry < list->entries() + list->count;
        ++entry) {
-    const auto length = std::min<std::size_t>(entry->label_octets, kMaxSavedLabel);
-    saved.push_back({std::string(entry->label, length),
-                     {entry->serial},
-                     entry->taken,
-                     entry->records,
-                     static_cast<ZoneSnapshot::State>(entry->state),
-                     entry->aside});
+    const auto length = std::min<std::size_t>(entry->label_octets, kMaxSnapshotLabel);
+    snapshots.push_back({std::string(entry->label, length),
+                         {entry->serial},
+                         entry->taken,
+                         entry->records,
+                         static_cast<ZoneSnapshot::State>(entry->state),
+                         entry->archive});
   }
-  return saved;
+  return snapshots;
 }
 
-Result<std::uint32_t> write_saved(shm::Transaction& transaction,
-                                  const std::vector<ZoneSnapshot>& saved) {
-  if (saved.empty()) return 0U;
-  auto ref = transaction.allocate(SnapshotList::octets(saved.size()));
+Result<std::uint32_t> write_snapshots(shm::Transaction& transaction,
+                                      const std::vector<ZoneSnapshot>& snapshots) {
+  if (snapshots.empty()) return 0U;
+  auto ref = transaction.allocate(SnapshotList::octets(snapshots.size()));
   if (!ref) return pass(ref);
   auto* list = transaction.writable(ref->as<SnapshotList>());
-  *list = {static_cast<std::uint32_t>(saved.size()), 0};
+  *list = {static_cast<std::uint32_t>(snapshots.size()), 0};
   SnapshotEntry* entry = list->entries();
-  for (const ZoneSnapshot& one : saved) {
-    *entry = {one.aside,
+  for (const ZoneSnapshot& one : snapshots) {
+    *entry = {one.archive,
               one.serial.value,
               one.taken,
               one.records,
@@ -111,7 +111,7 @@ Result<std::uint32_t> write_saved(shm::Transaction& transaction,
   return ref->units;
 }
 
-void release_saved_list(shm::Transaction& transaction, std::uint32_t ref) {
+void release_snapshot_list(shm::Transaction& transaction, std::uint32_t ref) {
   const SnapshotList* list = ref == 0 ? nullptr : list_at(transaction.window(), ref);
   if (list != nullptr) transaction.release(shm::Ref<>{ref}, SnapshotList::octets(list->count));
 }

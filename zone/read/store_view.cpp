@@ -151,7 +151,7 @@ RecordView ZoneView::apex_record() const noexcept {
 std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
 std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
 std::uint64_t ZoneView::history_bytes() const noexcept { return entry_->history_bytes; }
-bool ZoneView::has_saved() const noexcept { return entry_->saved != 0; }
+bool ZoneView::has_snapshots() const noexcept { return entry_->snapshots != 0; }
 std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
 std::uint64_t ZoneView::source_bytes() const noexcept { return entry_->source_bytes; }
 std::uint64_t ZoneView::source_hash() const noexcept { return entry_->source_hash; }
@@ -460,13 +460,13 @@ std::uint64_t StoreView::zone_count() const noexcept {
 std::uint64_t StoreView::history_bytes() const noexcept {
   return root_ == nullptr ? 0 : root_->history_bytes;
 }
-std::uint64_t StoreView::zones_aside() const noexcept {
-  return root_ == nullptr ? 0 : root_->zones_aside;
+std::uint64_t StoreView::archives() const noexcept {
+  return root_ == nullptr ? 0 : root_->archives;
 }
-std::uint32_t StoreView::saved_losses() const noexcept {
-  return root_ == nullptr ? 0 : root_->saved_losses;
+std::uint32_t StoreView::snapshot_losses() const noexcept {
+  return root_ == nullptr ? 0 : root_->snapshot_losses;
 }
-bool StoreView::has_retired() const noexcept { return root_ != nullptr && root_->retired != 0; }
+bool StoreView::has_discarded() const noexcept { return root_ != nullptr && root_->discarded != 0; }
 
 ByteView StoreView::server_settings_bytes() const noexcept {
   if (root_ == nullptr) return {};

@@ -157,7 +157,7 @@ class ZoneView {
   /// Bytes of the changesets in the zone's history (zone/history/history.h).
   [[nodiscard]] std::uint64_t history_bytes() const noexcept;
   /// Whether the zone may have snapshots: see zone/history/zone_snapshot.h.
-  [[nodiscard]] bool has_saved() const noexcept;
+  [[nodiscard]] bool has_snapshots() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
   [[nodiscard]] Match lookup(dns::NameView name) const noexcept;
@@ -211,7 +211,7 @@ class ZoneView {
   friend class ZoneWalk;
   friend class Comparison;
   friend class HistoryReader;
-  friend std::vector<ZoneSnapshot> saved_versions(const ZoneView& zone);
+  friend std::vector<ZoneSnapshot> snapshots_of(const ZoneView& zone);
   friend ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version);
   friend std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to);
   [[nodiscard]] Trie names() const noexcept;
@@ -256,12 +256,12 @@ class StoreView {
   void for_each_zone(Visit&& visit) const;
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
   [[nodiscard]] std::uint64_t history_bytes() const noexcept;  ///< of all zones
-  /// Number of zones' data that are retired but kept for snapshots.
-  [[nodiscard]] std::uint64_t zones_aside() const noexcept;
+  /// Number of archived data (zone/history/zone_snapshot.h), of all zones.
+  [[nodiscard]] std::uint64_t archives() const noexcept;
   /// Changes whenever a snapshot is lost.
-  [[nodiscard]] std::uint32_t saved_losses() const noexcept;
-  /// Whether blocks of replaced zones wait to be released: see Draft::dismantle_retired().
-  [[nodiscard]] bool has_retired() const noexcept;
+  [[nodiscard]] std::uint32_t snapshot_losses() const noexcept;
+  /// Whether blocks of replaced zones wait to be released: see Draft::dismantle_discarded().
+  [[nodiscard]] bool has_discarded() const noexcept;
   [[nodiscard]] ByteView server_settings_bytes() const noexcept;
   [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;
 

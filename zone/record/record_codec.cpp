@@ -377,10 +377,10 @@ std::size_t stored_bytes(shm::Window window, std::uint32_t ref) noexcept {
   const std::uint8_t* after = nullptr;
   std::size_t octets = 0;
   if (!visit_rrsets(window, record, after, [&](const RawRRset& rrset) {
-        if (rrset.external != 0) octets += shm::block_octets(external_bytes(rrset));
+        if (rrset.external != 0) octets += shm::block_bytes(external_bytes(rrset));
       }))
     return 0;
-  return octets + shm::block_octets(static_cast<std::size_t>(after - record.block));
+  return octets + shm::block_bytes(static_cast<std::size_t>(after - record.block));
 }
 
 bool take_apart(shm::Window window, std::uint32_t ref, RecordParts& parts) {

@@ -16,14 +16,14 @@
 ///                                         ├─ names trie ── name records
 ///                                         ├─ NSEC3 trie ── name records
 ///                                         ├─ history trie ── changesets (zone/history/history.h)
-///                                         └─ SnapshotList ── ZoneEntry of retired data
+///                                         └─ SnapshotList ── ZoneEntry of archived data
 ///
 /// A trie reference points at a branch or at a leaf (ZoneEntry or name record). Bit 0 of the
 /// block's first byte tells which, so a reference needs no tag and a child costs four bytes.
 namespace pando::zone {
 
 /// To be raised when any layout or meaning below changes: a part of the store's fingerprint.
-inline constexpr std::uint32_t kFormatVersion = 6;
+inline constexpr std::uint32_t kFormatVersion = 1;
 
 /// Trie branch: 8 bytes, then one 32-bit reference per child, in symbol order.
 ///
@@ -153,8 +153,8 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 ///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
 ///   88 its bytes | 96 snapshots | 100 source stamp | 104 source hash | 112 apex labels …
 ///
-/// Retired data (zone/history/zone_snapshot.h) has such a block, too, to which SnapshotList refers.
-/// That block has no settings and no snapshots, but the history that led to the data.
+/// Archived data (zone/history/zone_snapshot.h) has such a block, too, to which SnapshotList
+/// refers. That block has no settings and no snapshots, but the history that led to the data.
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -175,7 +175,7 @@ struct ZoneEntry {
   std::uint32_t history_first;    // serial from which the oldest changeset starts
   std::uint32_t history_records;  // records ever written to the history, modulo 2^32
   std::uint64_t history_bytes;    // in blocks of changesets, without the trie's branches
-  std::uint32_t saved;            // SnapshotList, 0 = none
+  std::uint32_t snapshots;        // SnapshotList, 0 = none
   std::uint32_t source_stamp;
   std::uint64_t source_hash;
 
@@ -190,12 +190,12 @@ static_assert(sizeof(ZoneEntry) == 112 && std::is_trivially_copyable_v<ZoneEntry
 
 /// One snapshot of a zone (zone/history/zone_snapshot.h).
 ///
-///   0 aside | 4 serial | 8 taken | 16 records | 24 state | 25 octets of the label | 26 label …
+///   0 archive | 4 serial | 8 taken | 16 records | 24 state | 25 octets of the label | 26 label …
 struct SnapshotEntry {
   static constexpr std::size_t kLabelOctets = 46;
 
-  // ZoneEntry of the retired data that the snapshot is of, 0 = the zone's own data
-  std::uint32_t aside;
+  // ZoneEntry of the archived data that the snapshot is of, 0 = the zone's own data
+  std::uint32_t archive;
   std::uint32_t serial;
   std::uint64_t taken;  // seconds since 1970
   std::uint64_t records;
@@ -235,13 +235,13 @@ struct RootData {
   std::uint32_t zones;  // trie of ZoneEntry
   std::uint32_t server_settings;
   std::uint32_t server_settings_bytes;
-  std::uint32_t retired;  // RetiredStack, 0 = nothing to dismantle
+  std::uint32_t discarded;  // DiscardedStack, 0 = nothing to dismantle
   std::uint64_t server_settings_hash;
   std::uint64_t zone_count;
-  std::uint32_t settings_table;  // SettingsTable
-  std::uint32_t saved_losses;    // snapshots that were ever lost, modulo 2^32
-  std::uint64_t history_bytes;   // of all zones, without retired data
-  std::uint64_t zones_aside;     // number of retired data that snapshots keep, of all zones
+  std::uint32_t settings_table;   // SettingsTable
+  std::uint32_t snapshot_losses;  // snapshots that were ever lost, modulo 2^32
+  std::uint64_t history_bytes;    // of all zones, without archived data
+  std::uint64_t archives;         // number of archived data that snapshots keep, of all zones
 };
 static_assert(sizeof(RootData) == 56 && std::is_trivially_copyable_v<RootData>,
               "all processes agree on the root");
@@ -273,11 +273,11 @@ struct SettingsTable {
 static_assert(sizeof(SettingsTable) == 8, "entries start 8-aligned");
 
 /// Subtrees of replaced zones that are still to be released: count, then references.
-struct RetiredStack {
+struct DiscardedStack {
   std::uint32_t count;
   std::uint32_t unused;
   [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
-    return sizeof(RetiredStack) + count * sizeof(std::uint32_t);
+    return sizeof(DiscardedStack) + count * sizeof(std::uint32_t);
   }
   [[nodiscard]] const std::uint32_t* refs() const noexcept {
     return reinterpret_cast<const std::uint32_t*>(this + 1);

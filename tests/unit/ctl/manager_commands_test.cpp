@@ -116,13 +116,13 @@ TEST(StatusCommand, SaysWhereAnImageIsThatWasRefused) {
   const auto text = [](const ipc::StatusResult& status) {
     return run(always(ipc::to_json(status)), [](Session& session) { return session.status(); }).out;
   };
-  EXPECT_THAT(text({}), Not(HasSubstr("image refused")));
-  EXPECT_THAT(text({.image_refused = "/z.image.refused: no room"}),
-              HasSubstr("/z.image.refused: no room"));
-  EXPECT_THAT(text({}), Not(HasSubstr("image kept")));
-  EXPECT_THAT(text({.image_kept = "/z.image.refused: by an earlier start"}),
-              AllOf(HasSubstr("/z.image.refused: by an earlier start (remove that file"),
-                    Not(HasSubstr("image refused"))));
+  EXPECT_THAT(text({}), Not(HasSubstr("image not used")));
+  EXPECT_THAT(text({.image_not_used = "/z.image.quarantined: no room"}),
+              HasSubstr("/z.image.quarantined: no room"));
+  EXPECT_THAT(text({}), Not(HasSubstr("image quarantined")));
+  EXPECT_THAT(text({.image_quarantined = "/z.image.quarantined: by an earlier start"}),
+              AllOf(HasSubstr("/z.image.quarantined: by an earlier start (remove that file"),
+                    Not(HasSubstr("image not used"))));
 }
 
 TEST(StatusCommand, PrintsTheResultAsItIsForPrograms) {

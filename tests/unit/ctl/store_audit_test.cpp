@@ -19,7 +19,8 @@ zone::Audit walk() {
   audit.records = 3;
   audit.fault_count = 200;
   audit.faults = {"one", "two"};
-  audit.saved = {{"a.example.", "old", 10}, {"a.example.", "new", 20}, {"b.example.", "old", 30}};
+  audit.snapshots = {
+      {"a.example.", "old", 10}, {"a.example.", "new", 20}, {"b.example.", "old", 30}};
   return audit;
 }
 

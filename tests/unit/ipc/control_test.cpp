@@ -193,8 +193,8 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                             .store_version = 9,
                             .store = {{"live", 10}},
                             .journal = {{"position", 11}},
-                            .image_refused = "/i: no room",
-                            .image_kept = "/i.refused: by an earlier start",
+                            .image_not_used = "/i: no room",
+                            .image_quarantined = "/i.quarantined: by an earlier start",
                             .counters = {{"updates", 12}}};
   EXPECT_EQ(status_from_json(to_json(status)).value(), status);
   const ZoneRow zone{"a.",

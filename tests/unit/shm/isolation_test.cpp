@@ -1,4 +1,4 @@
-// What a hijacked worker can and cannot do to the store and to the manager.
+// The harm that a hijacked worker can do, and cannot do, to the store and to the manager.
 
 #include <fcntl.h>
 #include <grp.h>

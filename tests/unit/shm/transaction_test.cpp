@@ -28,7 +28,7 @@ TEST_F(Transactions, BlocksAreAlignedAndDoNotOverlap) {
   for (std::size_t bytes = 0; bytes < 3000; bytes += 7) {
     const Ref<> block = must(transaction.allocate(bytes));
     EXPECT_EQ(block.offset() % kUnit, 0U);
-    const std::size_t size = block_octets(std::max<std::size_t>(bytes, 1));
+    const std::size_t size = block_bytes(std::max<std::size_t>(bytes, 1));
     const auto next = starts.lower_bound(block.offset());
     EXPECT_TRUE(next == starts.end() || block.offset() + size <= *next);
     starts.insert(block.offset());

@@ -96,12 +96,12 @@ TEST(ZoneText, CommentsCannotBreakOut) {
 }
 
 TEST(ZoneText, HandsOutBlocksAndStopsAtAnError) {
-  Writing writing({.block_octets = 64});
+  Writing writing({.block_bytes = 64});
   for (int i = 0; i < 100; ++i) writing.add("a.example.", RRType::kA, "192.0.2.1");
   EXPECT_EQ(writing.finish().size(), 100 * std::string("a.example. 300 IN A 192.0.2.1\n").size());
   EXPECT_GT(writing.blocks, 30);
 
-  ZoneTextWriter failing(name("example."), {.block_octets = 1},
+  ZoneTextWriter failing(name("example."), {.block_bytes = 1},
                          [](std::string_view) -> Status { return fail(Errc::kIo, "disk full"); });
   const Status added = failing.add(name("a."), RRType::kA, Ttl{1}, Bytes{192, 0, 2, 1});
   ASSERT_FALSE(added);

@@ -33,12 +33,12 @@ class LookedAt : public ::testing::Test {
   void start() {
     auto image =
         std::make_unique<Image>(disk, Image::Options{kPath, zone::layout_fingerprint(), {1, 2}});
-    const Status looked = image->look(parts.zone.store().line());
+    const Status looked = image->look(parts.zone.store().lineage());
     ASSERT_TRUE(looked || looked.error().code == Errc::kNotFound) << looked.error().text;
     auto pin = Checkpointer::pin(*image, parts.slots);
     checkpointer_.emplace(parts.io, parts.zone.store(), parts.slots, parts.journal,
                           std::move(image),
-                          Checkpointer::Options{.again = std::chrono::milliseconds(0)});
+                          Checkpointer::Options{.limits = {.again = std::chrono::milliseconds(0)}});
     checkpointer_->set_pin(std::move(pin));
   }
   Checkpointer& checkpointer() { return *checkpointer_; }
@@ -48,7 +48,7 @@ class LookedAt : public ::testing::Test {
     EXPECT_TRUE(parts.run_until([&] { return done.has_value(); }));
     return *done;
   }
-  /// What a tick of the manager does, and all that comes of it.
+  /// A tick of the manager, and all work that it begins.
   void tick(bool settled = true) {
     checkpointer_->check(settled);
     EXPECT_TRUE(parts.run_until([&] { return !checkpointer_->running(); }));

@@ -29,7 +29,7 @@ using testing::Parts;
 using testing::record;
 using testing::soa_line;
 
-/// What is read back from bytes.
+/// A store that is read back from bytes.
 zone::DumpReader::Source source_of(const Bytes& bytes) {
   return [&bytes, at = std::size_t{0}](std::span<std::uint8_t> into) mutable {
     const std::size_t got = std::min(into.size(), bytes.size() - at);
@@ -211,12 +211,12 @@ TEST_F(Dump, ADifferenceThatIsTooLongLeavesNoGap) {
   EXPECT_TRUE(kept.front().starts_with("12-13 "));
 }
 
-/// What `zone` has saved, and what each leads to.
-std::vector<std::string> saved_in(const zone::ZoneView& zone) {
+/// The snapshots of `zone`, with the data and history that each leads to.
+std::vector<std::string> snapshots_in(const zone::ZoneView& zone) {
   std::vector<std::string> lines;
-  for (const zone::ZoneSnapshot& one : zone::saved_versions(zone)) {
+  for (const zone::ZoneSnapshot& one : zone::snapshots_of(zone)) {
     lines.push_back(fmt::format("{} {} {} {} {} {}", one.label, one.serial.value, one.taken,
-                                one.records, to_text(one.state), one.aside != 0));
+                                one.records, to_text(one.state), one.archive != 0));
     const zone::ZoneView data = zone::data_of(zone, one);
     if (!data) continue;
     for (const auto& part : {records_of(data), history_of(data)})
@@ -225,13 +225,13 @@ std::vector<std::string> saved_in(const zone::ZoneView& zone) {
   return lines;
 }
 
-class DumpOfSaved : public Dump {
+class DumpOfSnapshots : public Dump {
  protected:
   void save(std::string_view label) {
     parts_.zone.commit(
-        [&](zone::Draft& draft) { return draft.save_version(name("@"), label, 1234, {}); });
+        [&](zone::Draft& draft) { return draft.take_snapshot(name("@"), label, 1234, {}); });
   }
-  /// Two of data that were set aside, one of others that were, two of the zone's own.
+  /// Two of archived data, one of others that were, two of the zone's own.
   void make() {
     save("first");
     update(10, {}, {"a 60 A 192.0.2.1"});
@@ -252,33 +252,33 @@ class DumpOfSaved : public Dump {
   }
 };
 
-TEST_F(DumpOfSaved, HasThemWithAllThatLeadsToThem) {
+TEST_F(DumpOfSnapshots, HasThemWithAllThatLeadsToThem) {
   make();
-  ASSERT_EQ(zone::saved_versions(parts_.zone.zone()).size(), 5U);
+  ASSERT_EQ(zone::snapshots_of(parts_.zone.zone()).size(), 5U);
   Target target;
   const LoadedDump loaded = must(target.load(dump()));
   EXPECT_EQ(loaded.counts, (zone::DumpCounts{1, 5, 4, 5}));
-  EXPECT_EQ(saved_in(target.zone("@")), saved_in(parts_.zone.zone()));
+  EXPECT_EQ(snapshots_in(target.zone("@")), snapshots_in(parts_.zone.zone()));
   EXPECT_EQ(records_of(target.zone("@")), records_of(parts_.zone.zone()));
   EXPECT_EQ(history_of(target.zone("@")), history_of(parts_.zone.zone()));
   expect_sound(target.store());
 }
 
-TEST_F(DumpOfSaved, AZoneWithoutDataKeepsThem) {
+TEST_F(DumpOfSnapshots, AZoneWithoutDataKeepsThem) {
   make();
   parts_.zone.commit([](zone::Draft& draft) { return draft.unload_zone(name("@")); });
   Target target;
   must(target.load(dump()));
   EXPECT_FALSE(target.zone("@").loaded());
-  EXPECT_EQ(saved_in(target.zone("@")), saved_in(parts_.zone.zone()));
-  EXPECT_GT(saved_in(target.zone("@")).size(), 20U);
+  EXPECT_EQ(snapshots_in(target.zone("@")), snapshots_in(parts_.zone.zone()));
+  EXPECT_GT(snapshots_in(target.zone("@")).size(), 20U);
   expect_sound(target.store());
 }
 
-TEST_F(DumpOfSaved, TheLostOnesComeWithTheReason) {
+TEST_F(DumpOfSnapshots, TheLostOnesComeWithTheReason) {
   zone::DataLimits limits;
   limits.history = 300;
-  limits.saved = 300;
+  limits.snapshots = 300;
   save("lost");
   for (std::uint32_t serial = 10; serial < 20; ++serial)
     update(serial, {}, {fmt::format("n{} 60 A 192.0.2.1", serial)});
@@ -286,10 +286,10 @@ TEST_F(DumpOfSaved, TheLostOnesComeWithTheReason) {
   update(20, {}, {"last 60 A 192.0.2.1"});
   Target target;  // which is allowed less
   must(target.load(dump(), limits));
-  const auto saved = zone::saved_versions(target.zone("@"));
-  ASSERT_EQ(saved.size(), 2U);
-  EXPECT_EQ(saved[0].state, zone::ZoneSnapshot::State::kTooLarge);
-  EXPECT_TRUE(saved[1].held());
+  const auto snapshots = zone::snapshots_of(target.zone("@"));
+  ASSERT_EQ(snapshots.size(), 2U);
+  EXPECT_EQ(snapshots[0].state, zone::ZoneSnapshot::State::kTooLarge);
+  EXPECT_TRUE(snapshots[1].held());
   expect_sound(target.store());
   // And on from there: what is lost stays so.
   Bytes again;
@@ -303,35 +303,21 @@ TEST_F(DumpOfSaved, TheLostOnesComeWithTheReason) {
   must(writer.finish());
   Target last;
   must(last.load(again));
-  EXPECT_EQ(saved_in(last.zone("@")), saved_in(target.zone("@")));
+  EXPECT_EQ(snapshots_in(last.zone("@")), snapshots_in(target.zone("@")));
 }
 
-/// As version 1 had it: no hash behind a zone's times, no number of saved versions at the end.
-TEST_F(Dump, OneOfTheFirstVersionIsRead) {
-  update(10, {}, {"new 60 TXT \"one\""});
-  const Bytes now = dump();
-  Bytes old(now.begin(), now.begin() + zone::kDumpHeaderBytes);
-  const std::uint64_t nonce = load_be64(old.data() + 16);
-  store_be32(old.data() + 8, 1);
-  store_be64(old.data() + 72, XXH3_64bits(old.data(), 72));
-  for (std::size_t at = zone::kDumpHeaderBytes; at < now.size();) {
-    Bytes frame(now.begin() + static_cast<std::ptrdiff_t>(at),
-                now.begin() + static_cast<std::ptrdiff_t>(at + zone::kDumpFrameBytes));
-    const std::uint32_t bytes = load_be32(frame.data() + 4);
-    const ByteView body(now.data() + at + zone::kDumpFrameBytes, bytes);
-    const bool longer = frame[16] == 1 || frame[16] == 6;
-    const ByteView before = body.first(longer ? bytes - 8 : bytes);
-    store_be32(frame.data() + 4, static_cast<std::uint32_t>(before.size()));
-    const std::uint64_t head = XXH3_64bits_withSeed(frame.data(), 24, nonce);
-    store_be64(frame.data() + 24, XXH3_64bits_withSeed(before.data(), before.size(), head));
-    append(old, frame);
-    append(old, before);
-    at += zone::kDumpFrameBytes + bytes;
+TEST_F(Dump, OneOfAnotherVersionIsRefused) {
+  for (const std::uint32_t version : {0U, zone::kDumpVersion + 1}) {
+    Bytes other = dump();
+    store_be32(other.data() + 8, version);
+    store_be64(other.data() + 72, XXH3_64bits(other.data(), 72));
+    const auto found = check(other);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, Errc::kLayout);
+    EXPECT_EQ(found.error().text,
+              fmt::format("f: byte 0: a dump of version {}, this build reads version {}", version,
+                          zone::kDumpVersion));
   }
-  Target target;
-  EXPECT_EQ(must(target.load(old)).counts, (zone::DumpCounts{1, 11, 1}));
-  EXPECT_EQ(records_of(target.zone("@")), records_of(parts_.zone.zone()));
-  EXPECT_EQ(history_of(target.zone("@")), history_of(parts_.zone.zone()));
 }
 
 TEST_F(Dump, OneThatIsCutOffAnywhereIsRefused) {
@@ -384,8 +370,8 @@ class Crafted {
     return add(zone::DumpDifference{
         {from}, {to}, last, {name("@"), {record(soa_line(from))}, {record(soa_line(to))}}});
   }
-  Crafted& saved(std::string_view label, std::uint32_t serial) {
-    return add(zone::DumpSaved{{std::string(label), {serial}, 1, 2}});
+  Crafted& snapshot(std::string_view label, std::uint32_t serial) {
+    return add(zone::DumpSnapshot{{std::string(label), {serial}, 1, 2}});
   }
   Crafted& end() { return add(zone::DumpZoneEnd{}); }
   const Bytes& finish(const zone::DumpCounts& counts) { return add(counts).bytes_; }
@@ -419,29 +405,30 @@ TEST(CraftedDump, IsReadInOneOrderOnly) {
   EXPECT_THAT(good().difference(10, 10).error(), HasSubstr("not ahead"));
 }
 
-TEST(CraftedDump, SavedVersionsStandWhereTheyBelong) {
+TEST(CraftedDump, SnapshotsStandWhereTheyBelong) {
   const std::vector<std::string> sound{soa_line(10), "@ 60 NS a"};
   const auto good = [&] { return Crafted().zone("@", 2).part(sound); };
-  const auto aside = zone::DumpAside{{10}, 2};
-  EXPECT_TRUE(
-      check(good().saved("a", 9).difference(9, 10).saved("b", 10).end().finish({1, 2, 1, 2})));
-  EXPECT_TRUE(check(good().saved("a", 10).add(aside).part(sound).end().finish({1, 2, 0, 1})));
-  EXPECT_THAT(good().saved("a", 9).end().error(), HasSubstr("ends at 9"));
-  EXPECT_THAT(good().saved("a", 8).difference(9, 10).error(), HasSubstr("behind serial 8"));
-  EXPECT_THAT(good().difference(8, 9).saved("a", 8).error(), HasSubstr("which is not there"));
-  EXPECT_THAT(good().saved("a", 10).saved("a", 10).error(), HasSubstr("two versions"));
-  EXPECT_THAT(good().saved("a/b", 10).error(), HasSubstr("a label has"));
-  EXPECT_THAT(Crafted().zone("@", 2).saved("a", 10).error(), HasSubstr("which is not there"));
-  EXPECT_THAT(good().add(aside).error(), HasSubstr("where none can be")) << "for nobody";
-  EXPECT_THAT(good().saved("a", 10).add(zone::DumpAside{{10}, 3}).error(),
+  const auto archive = zone::DumpArchive{{10}, 2};
+  EXPECT_TRUE(check(
+      good().snapshot("a", 9).difference(9, 10).snapshot("b", 10).end().finish({1, 2, 1, 2})));
+  EXPECT_TRUE(check(good().snapshot("a", 10).add(archive).part(sound).end().finish({1, 2, 0, 1})));
+  EXPECT_THAT(good().snapshot("a", 9).end().error(), HasSubstr("ends at 9"));
+  EXPECT_THAT(good().snapshot("a", 8).difference(9, 10).error(), HasSubstr("behind serial 8"));
+  EXPECT_THAT(good().difference(8, 9).snapshot("a", 8).error(), HasSubstr("which is not there"));
+  EXPECT_THAT(good().snapshot("a", 10).snapshot("a", 10).error(), HasSubstr("two snapshots"));
+  EXPECT_THAT(good().snapshot("a/b", 10).error(), HasSubstr("a label has"));
+  EXPECT_THAT(Crafted().zone("@", 2).snapshot("a", 10).error(), HasSubstr("which is not there"));
+  EXPECT_THAT(good().add(archive).error(), HasSubstr("where none can be")) << "for nobody";
+  EXPECT_THAT(good().snapshot("a", 10).add(zone::DumpArchive{{10}, 3}).error(),
               HasSubstr("2 records where 3"));
-  EXPECT_THAT(good().saved("a", 10).add(zone::DumpAside{{11}, 2}).error(), HasSubstr("ends at 10"));
-  EXPECT_THAT(good().saved("a", 10).add(aside).end().error(), HasSubstr("0 records where 2"));
-  EXPECT_THAT(good().add(zone::DumpNote{9, {}, {}, Bytes(24)}).saved("a", 10).error(),
+  EXPECT_THAT(good().snapshot("a", 10).add(zone::DumpArchive{{11}, 2}).error(),
+              HasSubstr("ends at 10"));
+  EXPECT_THAT(good().snapshot("a", 10).add(archive).end().error(), HasSubstr("0 records where 2"));
+  EXPECT_THAT(good().add(zone::DumpNote{9, {}, {}, Bytes(24)}).snapshot("a", 10).error(),
               HasSubstr("where none can be"));
   Crafted many = good();
-  for (std::size_t i = 0; i <= zone::kMaxSavedVersions; ++i) many.saved(fmt::format("v{}", i), 10);
-  EXPECT_THAT(many.error(), HasSubstr("more saved versions"));
+  for (std::size_t i = 0; i <= zone::kMaxSnapshots; ++i) many.snapshot(fmt::format("v{}", i), 10);
+  EXPECT_THAT(many.error(), HasSubstr("more snapshots"));
 }
 
 TEST(CraftedDump, WhatNoServerCouldServeIsRefused) {

@@ -131,10 +131,10 @@ TEST_F(Inspected, WhatIsCutOffOrMissingIsNamed) {
   EXPECT_EQ(ImageInspection::open(path_ + ".none", 0).error().code, Errc::kNotFound);
 }
 
-TEST_F(Inspected, OneThatWasSetAsideHasItsChunksUnderTheirOldName) {
-  std::filesystem::rename(path_, path_ + ".refused");
-  must(ImageInspection::open(path_ + ".refused", zone::layout_fingerprint()));
-  std::filesystem::rename(path_ + ".refused", path_ + ".other");
+TEST_F(Inspected, AQuarantinedOneHasItsChunksUnderTheirOldName) {
+  std::filesystem::rename(path_, path_ + ".quarantined");
+  must(ImageInspection::open(path_ + ".quarantined", zone::layout_fingerprint()));
+  std::filesystem::rename(path_ + ".quarantined", path_ + ".other");
   EXPECT_EQ(ImageInspection::open(path_ + ".other", zone::layout_fingerprint()).error().code,
             Errc::kNotFound);
 }

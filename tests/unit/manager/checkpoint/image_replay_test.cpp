@@ -1,4 +1,4 @@
-// What stands in the journal behind an image, on a store that nobody can see yet.
+// The journal's records behind an image, applied to a store that nobody can see yet.
 
 #include "manager/checkpoint/image_replay.h"
 

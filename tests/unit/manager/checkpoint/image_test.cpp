@@ -23,7 +23,7 @@ using testing::FakeDisk;
 
 constexpr const char* kPath = "/disk/zones.image";
 
-/// What a version is to consist of: a block for each number, filled with an byte, and a list of
+/// The expected contents of a version: a block for each number, filled with a byte, and a list of
 /// their references as the root.
 struct Contents {
   std::map<std::uint32_t, std::uint8_t> blocks;
@@ -141,7 +141,7 @@ class Host {
     stop();
     image.emplace(disk, image_options());
     shm::Store store = must(shm::Store::attach(options()));
-    const bool known = image->look(store.line()).has_value();
+    const bool known = image->look(store.lineage()).has_value();
     if (!known) image->forget();
     begin(std::move(store));
   }
@@ -308,63 +308,47 @@ Bytes sealed(Bytes index) {
   return index;
 }
 
-/// An index as version 1 had it, without a line.
-Bytes of_first_version(Bytes index) {
-  store_be32(index.data() + 8, 1);
-  index.erase(index.begin() + 88, index.begin() + 96);
-  return sealed(std::move(index));
+TEST(Image, OfAnotherVersionIsNotUsedAndReplaced) {
+  for (const std::uint32_t version : {0U, shm::kImageVersion + 1}) {
+    Host host(12);
+    (void)host.boot();
+    host.blocks->change(host.random);
+    (void)must(host.checkpoint());
+    Bytes& index = host.disk.contents(kPath);
+    store_be32(index.data() + 8, version);
+    index = sealed(index);
+    Image image(host.disk, host.image_options());
+    for (const Status& found : {image.open(), image.look(host.blocks->store().lineage())}) {
+      ASSERT_FALSE(found);
+      EXPECT_EQ(found.error().code, Errc::kLayout);
+      EXPECT_EQ(found.error().text,
+                fmt::format("{}: an image of version {}, this build reads version {}", kPath,
+                            version, shm::kImageVersion));
+    }
+    host.restart();
+    EXPECT_TRUE(must(host.checkpoint()).anew);
+    must(host.boot());
+  }
 }
 
-TEST(Image, OfTheFirstVersionIsRead) {
-  Host host(12);
-  (void)host.boot();
-  for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
-  (void)must(host.checkpoint());
-  const Contents saved = host.blocks->contents();
-  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
-  must(host.boot());
-  EXPECT_EQ(host.blocks->contents(), saved);
-  EXPECT_EQ(host.image->index()->state.line, 0U);
-  EXPECT_EQ(host.blocks->store().line(), 0U);
-  // Beside a live store, too.
-  host.restart();
-  ASSERT_NE(host.image->index(), nullptr);
-  EXPECT_FALSE(must(host.checkpoint()).anew);
-  EXPECT_EQ(host.image->index()->state.line, 0U);
-}
-
-/// One of an earlier build that a start had no use for, beside the store that was made instead.
-TEST(Image, OfTheFirstVersionIsNoneOfAStoreThatWasMadeSince) {
-  Host host(14);
-  (void)host.boot();
-  host.blocks->change(host.random);
-  (void)must(host.checkpoint());
-  ASSERT_NE(host.blocks->store().line(), 0U);
-  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
-  Image image(host.disk, host.image_options());
-  const Status looked = image.look(host.blocks->store().line());
-  ASSERT_FALSE(looked);
-  EXPECT_TRUE(Image::may_be_good(looked.error().code));
-}
-
-TEST(Image, OfAnotherLineIsNotTakenForOneOfTheLiveStore) {
+TEST(Image, OfAnotherLineageIsNotTakenForOneOfTheLiveStore) {
   Host host(13);
   (void)host.boot();
   for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
   (void)must(host.checkpoint());
-  const std::uint64_t line = host.blocks->store().line();
+  const std::uint64_t lineage = host.blocks->store().lineage();
   Image image(host.disk, host.image_options());
-  must(image.look(line));
+  must(image.look(lineage));
   Image other(host.disk, host.image_options());
   const auto paths = host.disk.paths();
-  const Status looked = other.look(line + 1);
+  const Status looked = other.look(lineage + 1);
   ASSERT_FALSE(looked);
   EXPECT_TRUE(Image::may_be_good(looked.error().code));
   EXPECT_EQ(other.index(), nullptr) << "nothing is pinned for it";
   EXPECT_EQ(host.disk.paths(), paths);
-  // A store that is made from the image goes on with its line.
+  // A store that is made from the image goes on with its lineage.
   must(host.boot());
-  EXPECT_EQ(host.blocks->store().line(), line);
+  EXPECT_EQ(host.blocks->store().lineage(), lineage);
 }
 
 TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
@@ -372,8 +356,6 @@ TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
   (void)host.boot();
   for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
   (void)must(host.checkpoint());
-  // Without lines, which would tell.
-  host.disk.contents(kPath) = of_first_version(host.disk.contents(kPath));
   must(host.boot());
   Host other(5);
   other.disk = host.disk;
@@ -392,7 +374,7 @@ TEST(Image, OfAnotherStoreIsLeftAndReplaced) {
   EXPECT_EQ(host.blocks->contents(), saved);
 }
 
-TEST(Image, ThatWasSetAsideIsLeftAlone) {
+TEST(Image, ThatIsQuarantinedIsLeftAlone) {
   Host host(7);
   (void)host.boot();
   for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
@@ -401,7 +383,7 @@ TEST(Image, ThatWasSetAsideIsLeftAlone) {
   const std::string chunks = host.image->chunks();
   const auto begin_empty = [&host] {
     must(host.image->open());
-    must(host.image->set_aside());
+    must(host.image->quarantine());
     EXPECT_EQ(host.boot().error().code, Errc::kNotFound);
   };
   begin_empty();
@@ -415,32 +397,32 @@ TEST(Image, ThatWasSetAsideIsLeftAlone) {
   EXPECT_NE(host.blocks->contents(), saved);
 
   // There is one already: nothing is changed.
-  EXPECT_EQ(host.image->set_aside().error().code, Errc::kExists);
+  EXPECT_EQ(host.image->quarantine().error().code, Errc::kExists);
   const Contents second = host.blocks->contents();
   must(host.boot());
   EXPECT_EQ(host.blocks->contents(), second);
 
   // One command undoes it, and what is not named any more goes with the next start.
-  must(host.disk.rename(host.image->refused_path(), kPath));
+  must(host.disk.rename(host.image->quarantine_path(), kPath));
   must(host.boot());
   EXPECT_EQ(host.blocks->contents(), saved);
   EXPECT_EQ(host.image->chunks(), chunks);
   EXPECT_EQ(host.disk.paths().size(), 2U);
 }
 
-/// A disk with an image at PATH and another one that was set aside; the paths of the latter's
+/// A disk with an image at PATH and a quarantined one; the paths of the latter's
 /// files.
-std::vector<std::string> set_one_aside(Host& host) {
+std::vector<std::string> quarantine_one(Host& host) {
   (void)host.boot();
   for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
   (void)must(host.checkpoint());
   must(host.image->open());
   const std::string chunks = host.image->chunks();
-  must(host.image->set_aside());
+  must(host.image->quarantine());
   EXPECT_EQ(host.boot().error().code, Errc::kNotFound);
   for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
-  EXPECT_TRUE(must(host.checkpoint()).refused);
-  return {host.image->refused_path(), chunks};
+  EXPECT_TRUE(must(host.checkpoint()).quarantined);
+  return {host.image->quarantine_path(), chunks};
 }
 
 TEST(Image, OneThatNobodyCanReadDoesNotKeepItsPlace) {
@@ -448,7 +430,7 @@ TEST(Image, OneThatNobodyCanReadDoesNotKeepItsPlace) {
   for (const Harm harm :
        {Harm::kBit, Harm::kMagic, Harm::kShort, Harm::kEmpty, Harm::kNoChunks, Harm::kCutChunks}) {
     Host host(14);
-    const auto kept = set_one_aside(host);
+    const auto kept = quarantine_one(host);
     Bytes& index = host.disk.contents(kept[0]);
     switch (harm) {
       case Harm::kBit:
@@ -473,7 +455,7 @@ TEST(Image, OneThatNobodyCanReadDoesNotKeepItsPlace) {
     must(host.image->open());
     const Bytes sound = host.disk.contents(kPath);
     const std::string chunks = host.image->chunks();
-    must(host.image->set_aside());
+    must(host.image->quarantine());
     EXPECT_EQ(host.disk.contents(kept[0]), sound);
     EXPECT_FALSE(host.disk.has(kPath));
     EXPECT_EQ(host.boot().error().code, Errc::kNotFound);
@@ -483,14 +465,14 @@ TEST(Image, OneThatNobodyCanReadDoesNotKeepItsPlace) {
 
 TEST(Image, OneThatCannotBeReadNowKeepsItsPlace) {
   Host host(15);
-  const auto kept = set_one_aside(host);
+  const auto kept = quarantine_one(host);
   for (const std::string& broken : kept) {
     must(host.image->open());
     host.disk.fail = [&](FakeDisk::Call call, const std::string& path) -> Status {
       if (call == FakeDisk::Call::kRead && path == broken) return fail(Errc::kIo, "as told");
       return {};
     };
-    EXPECT_EQ(host.image->set_aside().error().code, Errc::kIo);
+    EXPECT_EQ(host.image->quarantine().error().code, Errc::kIo);
     host.disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
     EXPECT_TRUE(host.disk.has(kPath) && host.disk.has(kept[0]) && host.disk.has(kept[1]));
   }
@@ -499,11 +481,11 @@ TEST(Image, OneThatCannotBeReadNowKeepsItsPlace) {
 /// Which chunks it has is known of any version, so no others are kept because of it.
 TEST(Image, OneOfALaterVersionIsKeptWithItsOwnChunksAlone) {
   Host host(16);
-  const auto kept = set_one_aside(host);
+  const auto kept = quarantine_one(host);
   Bytes& index = host.disk.contents(kept[0]);
   store_be32(index.data() + 8, shm::kImageVersion + 1);
   index = sealed(index);
-  EXPECT_TRUE(host.image->has_refused());
+  EXPECT_TRUE(host.image->has_quarantined());
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 50; ++i) host.blocks->change(host.random);
     host.image->leave();
@@ -511,7 +493,7 @@ TEST(Image, OneOfALaterVersionIsKeptWithItsOwnChunksAlone) {
     EXPECT_EQ(host.disk.paths().size(), 4U) << "two indexes, two files of chunks";
     EXPECT_TRUE(host.disk.has(kept[1]));
   }
-  EXPECT_EQ(host.image->set_aside().error().code, Errc::kExists);
+  EXPECT_EQ(host.image->quarantine().error().code, Errc::kExists);
   must(host.disk.remove(kept[0]));
   must(host.boot());
   EXPECT_EQ(host.disk.paths().size(), 2U);

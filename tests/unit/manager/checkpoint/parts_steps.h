@@ -11,7 +11,7 @@
 #include "manager/journal/journal_history.h"
 #include "tests/unit/manager/commit/parts.h"
 
-/// What several tests do with Parts.
+/// Steps that several tests take with Parts.
 namespace pando::manager::testing {
 
 /// The SOA record of "example." as kBasicZone has it, but for the serial.

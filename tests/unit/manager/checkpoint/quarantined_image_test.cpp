@@ -1,5 +1,5 @@
-// What becomes of images that a start has no use for: those that may be good are never destroyed,
-// and those that are not of the store are never taken for it.
+// The fate of images that a start does not use. An image that may be good is never destroyed, and
+// an image of another store is never taken for one of this store.
 
 #include "manager/checkpoint/quarantined_image.h"
 
@@ -18,12 +18,12 @@ using testing::FakeDisk;
 using ::testing::HasSubstr;
 
 constexpr const char* kPath = "/disk/zones.image";
-constexpr const char* kRefused = "/disk/zones.image.refused";
+constexpr const char* kQuarantined = "/disk/zones.image.quarantined";
 constexpr shm::StoreOwner kOwner{1, 2};
 const Error kNoRoom{Errc::kFull, "no room"};
 const Error kDamaged{Errc::kCorrupt, "a wrong checksum"};
 
-class Refused : public ::testing::Test {
+class UnusedImage : public ::testing::Test {
  protected:
   /// An image of nothing.
   void put(std::uint64_t file, const shm::StoreOwner& owner = kOwner, std::uint64_t position = 7) {
@@ -32,7 +32,7 @@ class Refused : public ::testing::Test {
     index.owner = owner;
     index.file = file;
     index.state.version = 5;
-    index.state.line = file;
+    index.state.lineage = file;
     index.state.journal_position = position;
     write(kPath, shm::encode_image_index(index));
     write(shm::image_chunks_path(kPath, file), shm::encode_image_chunks_head(file));
@@ -48,129 +48,129 @@ class Refused : public ::testing::Test {
 
   FakeDisk disk_;
   std::optional<Image> image_;
-  QuarantinedImage refused_;
+  QuarantinedImage unused_;
 };
 
-TEST_F(Refused, OneThatMayBeGoodIsSetAsideBeforeThereIsAnotherStore) {
+TEST_F(UnusedImage, OneThatMayBeGoodIsQuarantinedBeforeThereIsAnotherStore) {
   put(1);
-  refused_.refuse(kNoRoom);
-  refused_.lose(image());
-  EXPECT_TRUE(refused_.may_write());
-  EXPECT_TRUE(disk_.has(kRefused) && !disk_.has(kPath));
-  EXPECT_THAT(refused_.text(), HasSubstr("zones.image.refused: no room"));
-  EXPECT_EQ(refused_.kept(), refused_.text());
+  unused_.mark_unused(kNoRoom);
+  unused_.lose(image());
+  EXPECT_TRUE(unused_.may_write());
+  EXPECT_TRUE(disk_.has(kQuarantined) && !disk_.has(kPath));
+  EXPECT_THAT(unused_.unused(), HasSubstr("zones.image.quarantined: no room"));
+  EXPECT_EQ(unused_.quarantined(), unused_.unused());
 }
 
-TEST_F(Refused, ADamagedOneIsGoneBeforeThereIsAnotherStore) {
+TEST_F(UnusedImage, ADamagedOneIsGoneBeforeThereIsAnotherStore) {
   put(1);
-  refused_.refuse(kDamaged);
-  refused_.lose(image());
-  EXPECT_TRUE(refused_.may_write());
-  EXPECT_FALSE(disk_.has(kRefused) || disk_.has(kPath));
-  EXPECT_EQ(refused_.text(), "");
+  unused_.mark_unused(kDamaged);
+  unused_.lose(image());
+  EXPECT_TRUE(unused_.may_write());
+  EXPECT_FALSE(disk_.has(kQuarantined) || disk_.has(kPath));
+  EXPECT_EQ(unused_.unused(), "");
 }
 
-TEST_F(Refused, ASecondOneStaysAndNothingIsWritten) {
+TEST_F(UnusedImage, ASecondOneStaysAndNothingIsWritten) {
   put(1);
-  refused_.refuse(kNoRoom);
-  refused_.lose(image());
+  unused_.mark_unused(kNoRoom);
+  unused_.lose(image());
   put(2);
   const Bytes second = disk_.contents(kPath);
   QuarantinedImage next;
-  next.refuse(kNoRoom);
+  next.mark_unused(kNoRoom);
   next.lose(image());
   EXPECT_FALSE(next.may_write());
   EXPECT_EQ(disk_.contents(kPath), second);
-  EXPECT_EQ(next.text(), "/disk/zones.image: no room");
-  EXPECT_THAT(next.kept(), HasSubstr("refused: by an earlier start"));
+  EXPECT_EQ(next.unused(), "/disk/zones.image: no room");
+  EXPECT_THAT(next.quarantined(), HasSubstr("quarantined: by an earlier start"));
   // Nor by a later process, beside the store that was made instead.
   const Status looked = image().look(77);
   ASSERT_FALSE(looked);
   QuarantinedImage later;
-  later.refuse(looked.error());
-  later.keep(*image_);
+  later.mark_unused(looked.error());
+  later.quarantine_if_good(*image_);
   EXPECT_FALSE(later.may_write());
   EXPECT_EQ(disk_.contents(kPath), second);
 }
 
 /// The manager before was dying, say, and another look finds the image or the store sound.
-TEST_F(Refused, OneThatALaterTryCouldUseIsNoneAnyMore) {
+TEST_F(UnusedImage, OneThatALaterTryCouldUseIsNoneAnyMore) {
   put(1);
-  refused_.refuse({Errc::kIo, "too many open files"});
-  refused_.forgive();
-  refused_.keep(image());
-  EXPECT_TRUE(disk_.has(kPath) && !disk_.has(kRefused));
-  EXPECT_EQ(refused_.text() + refused_.kept(), "");
+  unused_.mark_unused({Errc::kIo, "too many open files"});
+  unused_.mark_used();
+  unused_.quarantine_if_good(image());
+  EXPECT_TRUE(disk_.has(kPath) && !disk_.has(kQuarantined));
+  EXPECT_EQ(unused_.unused() + unused_.quarantined(), "");
 }
 
-TEST_F(Refused, OneWithoutUpdatesGivesWayToADumpAndIsGone) {
+TEST_F(UnusedImage, OneWithoutUpdatesIsRemovedForADump) {
   put(1, kOwner, 0);
   must(image().open());
-  must(refused_.give_way(*image_, {}));
-  EXPECT_FALSE(disk_.has(kPath) || disk_.has(kRefused));
+  must(unused_.clear_for_dump(*image_, {}));
+  EXPECT_FALSE(disk_.has(kPath) || disk_.has(kQuarantined));
   EXPECT_EQ(image_->index(), nullptr);
-  must(refused_.give_way(image(), {}));  // there is none
+  must(unused_.clear_for_dump(image(), {}));  // there is none
 }
 
-TEST_F(Refused, OneWithUpdatesAndACopyGiveWayToADumpAndAreKept) {
+TEST_F(UnusedImage, OneWithUpdatesAndACopyAreQuarantinedForADump) {
   for (const bool copy : {false, true}) {
     put(1, copy ? shm::StoreOwner{} : kOwner, 7);
     must(image(true).open());
-    QuarantinedImage refused;
-    must(refused.give_way(*image_, {}));
-    EXPECT_TRUE(disk_.has(kRefused) && !disk_.has(kPath));
-    EXPECT_THAT(refused.text(), HasSubstr("dump"));
-    must(disk_.remove(kRefused));
+    QuarantinedImage unused;
+    must(unused.clear_for_dump(*image_, {}));
+    EXPECT_TRUE(disk_.has(kQuarantined) && !disk_.has(kPath));
+    EXPECT_THAT(unused.unused(), HasSubstr("dump"));
+    must(disk_.remove(kQuarantined));
   }
 }
 
-TEST_F(Refused, OneOfAnotherLayoutGivesWayToADumpAndIsGone) {
+TEST_F(UnusedImage, OneOfAnotherLayoutIsRemovedForADump) {
   put(1);
-  refused_.refuse({Errc::kLayout, "another layout"});
-  must(refused_.give_way(image(), {}));
-  EXPECT_FALSE(disk_.has(kPath) || disk_.has(kRefused));
+  unused_.mark_unused({Errc::kLayout, "another layout"});
+  must(unused_.clear_for_dump(image(), {}));
+  EXPECT_FALSE(disk_.has(kPath) || disk_.has(kQuarantined));
 }
 
 /// So an image of the dump's own server does, when that begins with another journal.
-TEST_F(Refused, OneThatHasNothingBeyondTheDumpGivesWayAndIsGone) {
+TEST_F(UnusedImage, OneThatHasNothingBeyondTheDumpIsRemoved) {
   constexpr shm::StoreOwner kThem{3, 4};
-  // As put() makes it: version 5 of line 1, at position 7.
-  const zone::DumpHeader of_it{.owner = kThem, .version = 5, .position = 7, .line = 1};
-  const auto is_kept = [&](const shm::StoreOwner& owner, const zone::DumpHeader& dump) {
+  // As put() makes it: version 5 of lineage 1, at position 7.
+  const zone::DumpHeader of_it{.owner = kThem, .version = 5, .position = 7, .lineage = 1};
+  const auto is_quarantined = [&](const shm::StoreOwner& owner, const zone::DumpHeader& dump) {
     put(1, owner);
-    QuarantinedImage refused;
-    refused.refuse(image().open().error());
-    must(refused.give_way(*image_, dump));
+    QuarantinedImage unused;
+    unused.mark_unused(image().open().error());
+    must(unused.clear_for_dump(*image_, dump));
     EXPECT_FALSE(disk_.has(kPath));
-    const bool kept = disk_.has(kRefused);
-    if (kept) must(disk_.remove(kRefused));
+    const bool kept = disk_.has(kQuarantined);
+    if (kept) must(disk_.remove(kQuarantined));
     return kept;
   };
-  EXPECT_FALSE(is_kept(kThem, of_it));
+  EXPECT_FALSE(is_quarantined(kThem, of_it));
   const auto but = [&](auto change) {
     zone::DumpHeader dump = of_it;
     change(dump);
     return dump;
   };
-  EXPECT_FALSE(is_kept(kThem, but([](auto& dump) { dump.version = dump.position = 99; })));
-  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.version = 4; }))) << "of before";
-  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.position = 6; })));
-  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.line = 2; }))) << "of another store";
-  EXPECT_TRUE(is_kept(kThem, but([](auto& dump) { dump.line = 0; }))) << "of a build before lines";
-  EXPECT_TRUE(is_kept({3, 5}, of_it)) << "of a server that began with a copy";
+  EXPECT_FALSE(is_quarantined(kThem, but([](auto& dump) { dump.version = dump.position = 99; })));
+  EXPECT_TRUE(is_quarantined(kThem, but([](auto& dump) { dump.version = 4; }))) << "of before";
+  EXPECT_TRUE(is_quarantined(kThem, but([](auto& dump) { dump.position = 6; })));
+  EXPECT_TRUE(is_quarantined(kThem, but([](auto& dump) { dump.lineage = 2; })))
+      << "of another store";
+  EXPECT_TRUE(is_quarantined({3, 5}, of_it)) << "of a server that began with a copy";
 }
 
-TEST_F(Refused, OneThatCannotGiveWayIsSaidSo) {
+TEST_F(UnusedImage, OneThatCannotBeClearedIsReported) {
   put(1);
-  refused_.refuse(kNoRoom);
-  refused_.lose(image());
+  unused_.mark_unused(kNoRoom);
+  unused_.lose(image());
   put(2);
   must(image().open());
   QuarantinedImage next;
-  const Status stays = next.give_way(*image_, {});
+  const Status stays = next.clear_for_dump(*image_, {});
   EXPECT_EQ(stays.error().code, Errc::kDenied) << "kExists says that another manager runs";
-  EXPECT_THAT(stays.error().text,
-              AllOf(HasSubstr("zones.image: cannot give way"), HasSubstr("refused already")));
+  EXPECT_THAT(stays.error().text, AllOf(HasSubstr("zones.image: cannot be removed or quarantined"),
+                                        HasSubstr("quarantined already")));
   EXPECT_TRUE(disk_.has(kPath));
   EXPECT_FALSE(next.may_write());
 }

@@ -210,7 +210,7 @@ class Life {
     return opened;
   }
 
-  /// What the manager does before it begins: the journal's rest, or an empty store.
+  /// The manager's work before it begins: the journal's rest, or an empty store.
   void prepare() {
     pin_ = Checkpointer::pin(*image_, slots_);
     store_.set_slots(&slots_);

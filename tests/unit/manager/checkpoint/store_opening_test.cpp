@@ -194,7 +194,7 @@ class LargeImage : public ::testing::Test {
   [[nodiscard]] Image::Options image_options() const {
     return {folder_.path() + "/zones.image", options_.layout, options_.owner};
   }
-  /// What comes behind the image fails with `errors`, one after the other, then succeeds.
+  /// The replay behind the image fails with `errors`, one after the other, then succeeds.
   Result<OpenedStore> open(std::vector<Errc> errors) {
     StoreSeeds seeds;
     seeds.image = &image_;
@@ -204,7 +204,7 @@ class LargeImage : public ::testing::Test {
       if (borrowed_.size() > errors.size()) return {};
       return fail(errors[borrowed_.size() - 1], "as told");
     };
-    seeds.image_refused = [this](const Error& why) { refused_.push_back(why.code); };
+    seeds.image_not_used = [this](const Error& why) { refused_.push_back(why.code); };
     return open_store(options_, seeds);
   }
 

@@ -41,7 +41,7 @@ class UnsecuredJournal : public ::testing::Test {
   void mend_disk() {
     disk_.fail = [](Call, const std::string&) { return Status(); };
   }
-  /// What ticks of the manager come to.
+  /// The outcome of the manager's ticks.
   void secure() {
     mend_disk();
     EXPECT_TRUE(parts_.run_until([this] {
@@ -135,7 +135,7 @@ TEST_F(UnsecuredJournal, OneTryIsUnderWayAtATime) {
   EXPECT_EQ(disk_.calls[Call::kSync], before + 1);
 }
 
-// What outlives the host -------------------------------------------------------------------------
+// Data that outlive the host ---------------------------------------------------------------------
 
 TEST_F(UnsecuredJournal, NoCheckpointIsMadeOfIt) {
   Checkpointer checkpointer(
@@ -160,7 +160,7 @@ TEST_F(UnsecuredJournal, NoCheckpointIsMadeOfIt) {
   must(*asked);
 }
 
-/// Who cannot write an image must not let the one that is there fill the store.
+/// A checkpoint that fails must not let the image that is there fill the store.
 TEST_F(UnsecuredJournal, AnImageIsLeftWhenTheStoreHasNoRoomForWhatItHolds) {
   secure();
   Checkpointer checkpointer(

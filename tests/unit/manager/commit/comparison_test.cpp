@@ -224,7 +224,7 @@ TEST(Comparison, ComesToTheSameAsBuildingTheZone) {
           << fmt::format("{}", fmt::join(file, "\n"));
     }
     store.commit([](zone::Draft& draft) -> Status {
-      auto done = draft.dismantle_retired(100'000);
+      auto done = draft.dismantle_discarded(100'000);
       return done ? Status() : pass(done);
     });
   }
@@ -283,7 +283,7 @@ TEST(Comparison, CanBeGivenToABuilderAtAnyMoment) {
         << fmt::format("{}", fmt::join(live, "\n")) << "\nfile:\n"
         << fmt::format("{}", fmt::join(file, "\n")) << "\ncompared: " << compared;
     store.commit([](zone::Draft& draft) -> Status {
-      auto done = draft.dismantle_retired(100'000);
+      auto done = draft.dismantle_discarded(100'000);
       return done ? Status() : pass(done);
     });
   }

@@ -411,7 +411,7 @@ TEST_F(LargeChange, WithoutAJournalIsRefusedAndTheNextOneWorks) {
   expect_sound();
 }
 
-TEST_F(LargeChange, ThatEndsTheHistoryRetiresItsBlocks) {
+TEST_F(LargeChange, ThatEndsTheHistoryDiscardsItsBlocks) {
   ASSERT_TRUE(
       parts_.apply({kSoa10, "old1 0 A 10.0.0.1"}, {"@ 3600 SOA ns1 admin 11 3600 600 86400 300"})
           .has_value());
@@ -423,13 +423,13 @@ TEST_F(LargeChange, ThatEndsTheHistoryRetiresItsBlocks) {
   ASSERT_TRUE(run(step(std::move(changes))).has_value());
   EXPECT_EQ(parts_.zone.zone().history_bytes(), 0U);
   EXPECT_EQ(parts_.committer.current().history_bytes(), 0U);
-  EXPECT_TRUE(parts_.committer.current().has_retired());
+  EXPECT_TRUE(parts_.committer.current().has_discarded());
   expect_sound();
   edit([](zone::Draft& draft) -> Status {
-    auto done = draft.dismantle_retired(1000);
+    auto done = draft.dismantle_discarded(1000);
     return done ? Status() : pass(done);
   });
-  EXPECT_FALSE(parts_.committer.current().has_retired());
+  EXPECT_FALSE(parts_.committer.current().has_discarded());
   expect_sound();
 }
 

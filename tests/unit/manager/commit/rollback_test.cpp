@@ -35,12 +35,12 @@ zone::Changeset changes(const Lines& removed, const Lines& added) {
 
 /// Gives the present version a label.
 void save(ZoneStore& store, std::string_view label) {
-  store.commit([&](zone::Draft& draft) { return draft.save_version(name("@"), label, 1, {}); });
+  store.commit([&](zone::Draft& draft) { return draft.take_snapshot(name("@"), label, 1, {}); });
 }
 
 Result<zone::Changeset> back_to(const ZoneStore& store, std::string_view label) {
-  const auto saved = zone::saved_versions(store.zone());
-  const zone::ZoneSnapshot* version = zone::find_saved(saved, label);
+  const auto snapshots = zone::snapshots_of(store.zone());
+  const zone::ZoneSnapshot* version = zone::find_snapshot(snapshots, label);
   if (version == nullptr) return fail(Errc::kNotFound, "no {}", label);
   return rollback_changes(store.zone(), *version, config::SerialPolicy::kIncrement, 0);
 }

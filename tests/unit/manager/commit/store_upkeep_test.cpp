@@ -205,7 +205,7 @@ TEST(StoreUpkeep, WhatASnapshotNeedsIsLeftAndNotTriedAgainAndAgain) {
   for (int number = 0; number < 30; ++number) move_on(parts, number);
   bool saved = false;
   parts.committer.edit(
-      [](zone::Draft& draft) { return draft.save_version(name("@"), "here", 1, {}); },
+      [](zone::Draft& draft) { return draft.take_snapshot(name("@"), "here", 1, {}); },
       [&](const Status& status) { saved = status.has_value(); });
   ASSERT_TRUE(parts.run_until([&] { return saved; }));
   const std::uint64_t before = parts.committer.current().history_bytes();

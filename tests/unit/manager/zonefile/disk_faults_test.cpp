@@ -149,11 +149,11 @@ class Writer : public ::testing::Test {
     const std::uint64_t before = found();
     change();
     std::optional<Call> failed;
-    bool of_refused = false;  // whose chunks lie here is not known then
+    bool of_quarantined = false;  // whose chunks lie here is not known then
     fault() = [&, asked = std::uint64_t{0}](Call call, const std::string& path) mutable -> Status {
       const std::uint64_t at = asked++;
       if (at < nth || (at > nth && !for_ever)) return {};
-      of_refused = of_refused || (!failed && path.ends_with(".refused"));
+      of_quarantined = of_quarantined || (!failed && path.ends_with(".quarantined"));
       if (!failed) failed = call;
       return fail(code, "as told");
     };
@@ -165,7 +165,7 @@ class Writer : public ::testing::Test {
     }
     // A folder that could not be synced may still have the old name: what either needs stays.
     const std::set<Call> leaves = {Call::kSyncDirectory, Call::kRemove, Call::kList};
-    if (!for_ever && !of_refused && !(failed && leaves.contains(*failed))) {
+    if (!for_ever && !of_quarantined && !(failed && leaves.contains(*failed))) {
       EXPECT_THAT(left(), IsEmpty());
     }
     for (int look = 0; look < 2; ++look) {

@@ -95,7 +95,7 @@ TEST_F(AuditTest, FollowsSharedSetsReplacedZonesAndHistories) {
   EXPECT_GT(found().usage.shared, 0U);
   expect_sound();
   ASSERT_TRUE(load("example.", lines, {}, 0));  // the old blocks wait for being dismantled
-  EXPECT_GT(found().usage.retired, 0U);
+  EXPECT_GT(found().usage.discarded, 0U);
   expect_sound();
   ASSERT_TRUE(apply("example.", {kSmallZone[0]},
                     {"example. 3600 SOA ns.example. admin.example. 8 7200 3600 1209600 300",
@@ -103,7 +103,7 @@ TEST_F(AuditTest, FollowsSharedSetsReplacedZonesAndHistories) {
   EXPECT_GT(found().usage.history, 0U);
   expect_sound();
   EXPECT_EQ(audit_zone(store_->window(), store_->current().root, name("example.")).fault_count, 0U);
-  ASSERT_TRUE(commit([](Draft& draft) { return draft.dismantle_retired(50); }));
+  ASSERT_TRUE(commit([](Draft& draft) { return draft.dismantle_discarded(50); }));
   expect_sound();
 }
 

@@ -64,7 +64,7 @@ class ZoneBuilderTest : public testing::ZoneTest {
   std::uint64_t live_without_zone() {
     EXPECT_TRUE(commit([](Draft& draft) { return draft.unload_zone(name("example.")); }));
     for (bool done = false; !done;) {
-      const auto step = commit([](Draft& draft) { return draft.dismantle_retired(1000); });
+      const auto step = commit([](Draft& draft) { return draft.dismantle_discarded(1000); });
       EXPECT_TRUE(step);
       done = !step || *step;
     }

@@ -176,7 +176,7 @@ TEST_F(DraftTest, ReplacedZonesGiveTheirMemoryBack) {
     lines.push_back("host" + std::to_string(i) + ".example. 60 A 192.0.2.1");
   const auto dismantle = [&] {
     for (bool done = false; !done;) {
-      const auto step = commit([](Draft& draft) { return draft.dismantle_retired(1000); });
+      const auto step = commit([](Draft& draft) { return draft.dismantle_discarded(1000); });
       ASSERT_TRUE(step) << step.error().text;
       done = *step;
     }

@@ -142,7 +142,7 @@ TEST_F(History, EndsWhenTheZoneIsPutWholeOrRemoved) {
   ASSERT_TRUE(step(9, 10, {}, {"x.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(name("example.")); }));
   EXPECT_EQ(snapshot().history_bytes(), 0U);
-  while (!commit([&](Draft& draft) { return draft.dismantle_retired(1000); }).value()) continue;
+  while (!commit([&](Draft& draft) { return draft.dismantle_discarded(1000); }).value()) continue;
   EXPECT_TRUE(store_->check());
 }
 

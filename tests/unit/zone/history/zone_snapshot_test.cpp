@@ -31,18 +31,18 @@ Lines lines_of(const ZoneView& zone) {
   return {all.begin(), all.end()};
 }
 
-class SavedVersions : public testing::ZoneTest {
+class Snapshots : public testing::ZoneTest {
  protected:
   void SetUp() override { ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."})); }
 
   [[nodiscard]] ZoneView zone() const { return testing::ZoneTest::zone("example."); }
   Status save(std::string_view label, const DataLimits& limits = {}) {
     return commit(
-        [&](Draft& draft) { return draft.save_version(name("example."), label, 1, limits); });
+        [&](Draft& draft) { return draft.take_snapshot(name("example."), label, 1, limits); });
   }
   Status forget(std::string_view label, const DataLimits& limits = {}) {
     return commit(
-        [&](Draft& draft) { return draft.forget_version(name("example."), label, limits); });
+        [&](Draft& draft) { return draft.drop_snapshot(name("example."), label, limits); });
   }
   Result<Applied> step(std::uint32_t from, std::vector<std::string> removed,
                        std::vector<std::string> added, const DataLimits& limits = {}) {
@@ -58,15 +58,15 @@ class SavedVersions : public testing::ZoneTest {
           step(serial, {}, {"c" + std::to_string(serial) + ".example. 60 A 192.0.2.1"}, limits));
     }
   }
-  [[nodiscard]] ZoneSnapshot saved(std::string_view label) const {
-    const auto all = saved_versions(zone());
-    const ZoneSnapshot* found = find_saved(all, label);
+  [[nodiscard]] ZoneSnapshot labelled(std::string_view label) const {
+    const auto all = snapshots_of(zone());
+    const ZoneSnapshot* found = find_snapshot(all, label);
     EXPECT_NE(found, nullptr) << label;
     return found == nullptr ? ZoneSnapshot() : *found;
   }
-  /// The records of a saved version: the data it is of, led back by their history.
+  /// The records of a snapshot: the data it is of, led back by their history.
   [[nodiscard]] Lines records_of(std::string_view label) const {
-    const ZoneSnapshot version = saved(label);
+    const ZoneSnapshot version = labelled(label);
     const ZoneView data = data_of(zone(), version);
     if (!data) return {"lost"};
     Lines lines = lines_of(data);
@@ -97,13 +97,13 @@ class SavedVersions : public testing::ZoneTest {
   }
   [[nodiscard]] std::uint64_t bytes_of(std::string_view label) const {
     const Audit result = audit(store_->window(), store_->current().root);
-    for (const SnapshotUsage& one : result.saved)
+    for (const SnapshotUsage& one : result.snapshots)
       if (one.label == label) return one.bytes;
     ADD_FAILURE() << label;
     return 0;
   }
   void dismantle() {
-    while (!commit([&](Draft& draft) { return draft.dismantle_retired(1000); }).value()) continue;
+    while (!commit([&](Draft& draft) { return draft.dismantle_discarded(1000); }).value()) continue;
   }
   /// What the bytes of the store are for.
   [[nodiscard]] std::map<std::string, std::uint64_t> usage() const {
@@ -111,11 +111,11 @@ class SavedVersions : public testing::ZoneTest {
   }
 };
 
-TEST_F(SavedVersions, AreListedInTheOrderInWhichTheyWereTaken) {
+TEST_F(Snapshots, AreListedInTheOrderInWhichTheyWereTaken) {
   ASSERT_TRUE(save("before"));
   churn(1);
   ASSERT_TRUE(save("after-1.x_Y"));
-  const auto all = saved_versions(zone());
+  const auto all = snapshots_of(zone());
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].label, "before");
   EXPECT_EQ(all[0].serial, dns::Serial{1});
@@ -123,32 +123,32 @@ TEST_F(SavedVersions, AreListedInTheOrderInWhichTheyWereTaken) {
   EXPECT_EQ(all[0].taken, 1U);
   EXPECT_EQ(all[1].label, "after-1.x_Y");
   EXPECT_EQ(all[1].serial, dns::Serial{2});
-  EXPECT_TRUE(zone().has_saved());
+  EXPECT_TRUE(zone().has_snapshots());
   expect_sound();
 }
 
-TEST_F(SavedVersions, LabelsAreChecked) {
+TEST_F(Snapshots, LabelsAreChecked) {
   for (const std::string label : {"", "2024", "a b", "a/b", "\xc3\xa4", "a\n"})
     EXPECT_EQ(save(label).error().code, Errc::kInvalid) << label;
-  EXPECT_EQ(save(std::string(kMaxSavedLabel + 1, 'x')).error().code, Errc::kInvalid);
-  EXPECT_TRUE(save(std::string(kMaxSavedLabel, 'x')));
-  EXPECT_EQ(saved(std::string(kMaxSavedLabel, 'x')).serial, dns::Serial{1});
-  EXPECT_EQ(save(std::string(kMaxSavedLabel, 'x')).error().code, Errc::kExists);
+  EXPECT_EQ(save(std::string(kMaxSnapshotLabel + 1, 'x')).error().code, Errc::kInvalid);
+  EXPECT_TRUE(save(std::string(kMaxSnapshotLabel, 'x')));
+  EXPECT_EQ(labelled(std::string(kMaxSnapshotLabel, 'x')).serial, dns::Serial{1});
+  EXPECT_EQ(save(std::string(kMaxSnapshotLabel, 'x')).error().code, Errc::kExists);
   EXPECT_EQ(forget("y").error().code, Errc::kNotFound);
 }
 
-TEST_F(SavedVersions, ThereAreSoManyAndNoMore) {
-  for (std::size_t i = 0; i < kMaxSavedVersions; ++i) ASSERT_TRUE(save("v" + std::to_string(i)));
+TEST_F(Snapshots, ThereAreSoManyAndNoMore) {
+  for (std::size_t i = 0; i < kMaxSnapshots; ++i) ASSERT_TRUE(save("v" + std::to_string(i)));
   EXPECT_EQ(save("more").error().code, Errc::kFull);
   ASSERT_TRUE(forget("v7"));
   EXPECT_TRUE(save("more"));
   DataLimits none;
-  none.saved = 0;
+  none.snapshots = 0;
   ASSERT_TRUE(forget("v8"));
   EXPECT_EQ(save("none", none).error().code, Errc::kFull);
 }
 
-TEST_F(SavedVersions, KeepTheirDifferencesWhenTheHistoryIsTrimmed) {
+TEST_F(Snapshots, KeepTheirDifferencesWhenTheHistoryIsTrimmed) {
   DataLimits limits;
   limits.history = 1000;
   churn(20, limits);
@@ -162,12 +162,12 @@ TEST_F(SavedVersions, KeepTheirDifferencesWhenTheHistoryIsTrimmed) {
   expect_sound();
   ASSERT_TRUE(forget("here", limits));
   EXPECT_LE(zone().history_bytes(), 1000U) << "at once";
-  EXPECT_FALSE(zone().has_saved());
+  EXPECT_FALSE(zone().has_snapshots());
   EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
   expect_sound();
 }
 
-TEST_F(SavedVersions, NeedNoHistoryOfTheZoneBeyondTheirOwn) {
+TEST_F(Snapshots, NeedNoHistoryOfTheZoneBeyondTheirOwn) {
   DataLimits limits;
   limits.history = 0;
   ASSERT_TRUE(save("here", limits));
@@ -178,7 +178,7 @@ TEST_F(SavedVersions, NeedNoHistoryOfTheZoneBeyondTheirOwn) {
   EXPECT_EQ(zone().history_bytes(), 0U);
 }
 
-TEST_F(SavedVersions, OctetsGoToTheOneFromWhichTheDifferencesLead) {
+TEST_F(Snapshots, OctetsGoToTheOneFromWhichTheDifferencesLead) {
   ASSERT_TRUE(save("a"));
   churn(3);
   ASSERT_TRUE(save("b"));
@@ -188,45 +188,45 @@ TEST_F(SavedVersions, OctetsGoToTheOneFromWhichTheDifferencesLead) {
   EXPECT_EQ(bytes_of("a") + bytes_of("b"), zone().history_bytes());
 }
 
-TEST_F(SavedVersions, TheOldestIsLostWhenTooMuchHasChanged) {
+TEST_F(Snapshots, TheOldestIsLostWhenTooMuchHasChanged) {
   DataLimits limits;
   limits.history = 1000;
-  limits.saved = 2000;
+  limits.snapshots = 2000;
   ASSERT_TRUE(save("old", limits));
   churn(10, limits);
   ASSERT_TRUE(save("young", limits));
   const Lines before = lines_of(zone());
-  const std::uint32_t losses = snapshot().saved_losses();
-  while (saved("old").held()) {
+  const std::uint32_t losses = snapshot().snapshot_losses();
+  while (labelled("old").held()) {
     churn(1, limits);
     ASSERT_LT(zone().serial().value, 100U);
     ASSERT_LE(zone().history_bytes(), 3000U);
   }
-  EXPECT_EQ(saved("old").state, State::kTooLarge);
-  EXPECT_EQ(snapshot().saved_losses(), losses + 1);
+  EXPECT_EQ(labelled("old").state, State::kTooLarge);
+  EXPECT_EQ(snapshot().snapshot_losses(), losses + 1);
   EXPECT_EQ(records_of("old"), Lines{"lost"});
   EXPECT_EQ(records_of("young"), before);
   expect_sound();
   EXPECT_TRUE(save("old", limits)) << "the label is free";
-  EXPECT_EQ(saved("old").serial, zone().serial());
+  EXPECT_EQ(labelled("old").serial, zone().serial());
 }
 
-TEST_F(SavedVersions, AreLostWithAChangeThatDoesNotMoveTheSerial) {
+TEST_F(Snapshots, AreLostWithAChangeThatDoesNotMoveTheSerial) {
   ASSERT_TRUE(save("here"));
   churn(2);
   ASSERT_TRUE(apply("example.", {}, {"y.example. 60 A 192.0.2.1"}));
-  EXPECT_EQ(saved("here").state, State::kHistoryEnded);
+  EXPECT_EQ(labelled("here").state, State::kHistoryEnded);
   EXPECT_EQ(records_of("here"), Lines{"lost"});
   expect_sound();
 }
 
-TEST_F(SavedVersions, OfTheSerialThatStaysAreLostWithSuchAChangeToo) {
+TEST_F(Snapshots, OfTheSerialThatStaysAreLostWithSuchAChangeToo) {
   ASSERT_TRUE(save("here"));
   ASSERT_TRUE(apply("example.", {}, {"y.example. 60 A 192.0.2.1"}));
   EXPECT_EQ(records_of("here"), Lines{"lost"});
 }
 
-TEST_F(SavedVersions, OutliveTheZoneThatTheyAreOf) {
+TEST_F(Snapshots, OutliveTheZoneThatTheyAreOf) {
   churn(2);
   ASSERT_TRUE(save("first"));
   const Lines first = lines_of(zone());
@@ -238,12 +238,12 @@ TEST_F(SavedVersions, OutliveTheZoneThatTheyAreOf) {
   EXPECT_EQ(records_of("first"), first);
   EXPECT_EQ(records_of("second"), second);
   EXPECT_EQ(snapshot().history_bytes(), 0U);
-  EXPECT_EQ(snapshot().zones_aside(), 1U);
+  EXPECT_EQ(snapshot().archives(), 1U);
   ASSERT_TRUE(save("third"));
   const Lines third = lines_of(zone());
   churn(4);
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.unload_zone(name("example.")); }));
-  EXPECT_EQ(snapshot().zones_aside(), 2U);
+  EXPECT_EQ(snapshot().archives(), 2U);
   dismantle();
   EXPECT_EQ(records_of("first"), first);
   EXPECT_EQ(records_of("second"), second);
@@ -252,7 +252,7 @@ TEST_F(SavedVersions, OutliveTheZoneThatTheyAreOf) {
   expect_sound();
 }
 
-TEST_F(SavedVersions, WhatWasSetAsideGoesWithTheLastOfThem) {
+TEST_F(Snapshots, ArchivedDataGoesWithTheLastOfThem) {
   ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
   dismantle();
   const auto before = usage();
@@ -261,15 +261,15 @@ TEST_F(SavedVersions, WhatWasSetAsideGoesWithTheLastOfThem) {
   ASSERT_TRUE(save("b"));
   ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
   ASSERT_TRUE(forget("a"));
-  EXPECT_EQ(snapshot().zones_aside(), 1U);
+  EXPECT_EQ(snapshot().archives(), 1U);
   ASSERT_TRUE(forget("b"));
-  EXPECT_EQ(snapshot().zones_aside(), 0U);
+  EXPECT_EQ(snapshot().archives(), 0U);
   dismantle();
   EXPECT_EQ(usage(), before);
   expect_sound();
 }
 
-TEST_F(SavedVersions, GoWithTheZone) {
+TEST_F(Snapshots, GoWithTheZone) {
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(name("example.")); }));
   dismantle();
   const auto before = usage();
@@ -282,14 +282,14 @@ TEST_F(SavedVersions, GoWithTheZone) {
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(name("example.")); }));
   dismantle();
   EXPECT_EQ(usage(), before);
-  EXPECT_EQ(snapshot().zones_aside(), 0U);
+  EXPECT_EQ(snapshot().archives(), 0U);
   EXPECT_EQ(snapshot().history_bytes(), 0U);
 }
 
-TEST_F(SavedVersions, GetACopyBeforeADifferenceThatIsTooLarge) {
+TEST_F(Snapshots, GetACopyBeforeADifferenceThatIsTooLarge) {
   DataLimits limits;
   limits.history = 1000;
-  limits.saved = 1000;
+  limits.snapshots = 1000;
   std::vector<std::string> lines{soa(1), "example. 60 NS a."};
   for (int i = 0; i < 100; ++i)
     lines.push_back("d" + std::to_string(i) + ".example. 60 NS ns1.operator.example.net.");
@@ -301,7 +301,7 @@ TEST_F(SavedVersions, GetACopyBeforeADifferenceThatIsTooLarge) {
   std::vector<std::string> removed(lines.begin() + 2, lines.end());
   ASSERT_TRUE(step(zone().serial().value, removed, {"x.example. 60 A 192.0.2.1"}, limits));
   EXPECT_EQ(records_of("here"), before);
-  EXPECT_EQ(snapshot().zones_aside(), 1U);
+  EXPECT_EQ(snapshot().archives(), 1U);
   EXPECT_EQ(zone().history_bytes(), 0U);
   EXPECT_EQ(snapshot().history_bytes(), 0U);
   expect_sound();
@@ -310,13 +310,13 @@ TEST_F(SavedVersions, GetACopyBeforeADifferenceThatIsTooLarge) {
   expect_sound();
 }
 
-TEST_F(SavedVersions, AreThoseOfTheZoneThatWasWorkedOutBeside) {
+TEST_F(Snapshots, AreThoseOfTheZoneThatWasWorkedOutBeside) {
   DataLimits limits;
   limits.history = 300;
-  limits.saved = 300;
+  limits.snapshots = 300;
   ASSERT_TRUE(save("here", limits));
   const Lines before = lines_of(zone());
-  const std::uint32_t losses = snapshot().saved_losses();
+  const std::uint32_t losses = snapshot().snapshot_losses();
   const auto beside = [&](const std::vector<std::string>& added) {
     Changeset changes;
     changes.zone = name("example.");
@@ -335,18 +335,18 @@ TEST_F(SavedVersions, AreThoseOfTheZoneThatWasWorkedOutBeside) {
   std::vector<std::string> many;
   for (int i = 0; i < 50; ++i) many.push_back("m" + std::to_string(i) + ".example. 60 A 192.0.2.1");
   beside(many);
-  EXPECT_EQ(snapshot().zones_aside(), 1U);
+  EXPECT_EQ(snapshot().archives(), 1U);
   EXPECT_EQ(records_of("here"), before);
-  EXPECT_EQ(snapshot().saved_losses(), losses);
+  EXPECT_EQ(snapshot().snapshot_losses(), losses);
   ASSERT_TRUE(save("there", limits));
   for (int i = 0; i < 20; ++i) beside({"n" + std::to_string(i) + ".example. 60 A 192.0.2.1"});
-  EXPECT_FALSE(saved("there").held());
-  EXPECT_EQ(snapshot().saved_losses(), losses + 1);
+  EXPECT_FALSE(labelled("there").held());
+  EXPECT_EQ(snapshot().snapshot_losses(), losses + 1);
   EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
   expect_sound();
 }
 
-TEST_F(SavedVersions, ShorteningLeavesThemWhatTheyNeed) {
+TEST_F(Snapshots, ShorteningLeavesThemWhatTheyNeed) {
   churn(50);
   ASSERT_TRUE(save("here"));
   const Lines before = lines_of(zone());
@@ -358,8 +358,8 @@ TEST_F(SavedVersions, ShorteningLeavesThemWhatTheyNeed) {
   EXPECT_FALSE(HistoryReader::from(zone(), {50}));
 }
 
-TEST_F(SavedVersions, AreLostInAStoreThatIsNearlyFull) {
-  ASSERT_TRUE(save("aside"));
+TEST_F(Snapshots, AreLostInAStoreThatIsNearlyFull) {
+  ASSERT_TRUE(save("archive"));
   ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
   ASSERT_TRUE(save("older"));
   churn(3);
@@ -370,17 +370,17 @@ TEST_F(SavedVersions, AreLostInAStoreThatIsNearlyFull) {
   EXPECT_EQ(save("new").error().code, Errc::kFull);
   dns::Name cursor;
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.shorten_histories(cursor, 10); }));
-  EXPECT_EQ(saved("aside").state, State::kStoreFull);
-  EXPECT_EQ(saved("older").state, State::kStoreFull);
+  EXPECT_EQ(labelled("archive").state, State::kStoreFull);
+  EXPECT_EQ(labelled("older").state, State::kStoreFull);
   EXPECT_EQ(records_of("present"), before) << "which costs nothing yet";
-  EXPECT_EQ(snapshot().zones_aside(), 0U);
+  EXPECT_EQ(snapshot().archives(), 0U);
   churn(1);
-  EXPECT_EQ(saved("present").state, State::kStoreFull);
+  EXPECT_EQ(labelled("present").state, State::kStoreFull);
 }
 
 /// As behind a restart: what an old image holds will be free, and is no reason to lose anything.
-TEST_F(SavedVersions, AreKeptWhereRoomIsShortForWhatAPinHoldsAlone) {
-  ASSERT_TRUE(save("aside"));
+TEST_F(Snapshots, AreKeptWhereRoomIsShortForWhatAPinHoldsAlone) {
+  ASSERT_TRUE(save("archive"));
   churn(3);
   shm::Transaction held = store_->begin();
   std::vector<shm::Ref<>> blocks;
@@ -400,16 +400,16 @@ TEST_F(SavedVersions, AreKeptWhereRoomIsShortForWhatAPinHoldsAlone) {
   EXPECT_TRUE(save("new"));
   dns::Name cursor;
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.shorten_histories(cursor, 10); }));
-  EXPECT_TRUE(saved("aside").held());
-  EXPECT_EQ(records_of("aside").size(), 2U);
+  EXPECT_TRUE(labelled("archive").held());
+  EXPECT_EQ(records_of("archive").size(), 2U);
   churn(1);
-  EXPECT_TRUE(saved("new").held());
+  EXPECT_TRUE(labelled("new").held());
   EXPECT_TRUE(HistoryReader::from(zone(), {1}));
   // Shortly before additions are refused these come first.
   while (filler.allocate(60'000)) continue;
   churn(1);
-  EXPECT_EQ(saved("new").state, State::kStoreFull);
-  EXPECT_TRUE(saved("aside").held()) << "which takes no more room";
+  EXPECT_EQ(labelled("new").state, State::kStoreFull);
+  EXPECT_TRUE(labelled("archive").held()) << "which takes no more room";
   pin = {};
   store_->set_slots(nullptr);
   store_->reclaim();
@@ -417,12 +417,12 @@ TEST_F(SavedVersions, AreKeptWhereRoomIsShortForWhatAPinHoldsAlone) {
   std::filesystem::remove_all(path_ + ".slots");
 }
 
-TEST_F(SavedVersions, ThatAreDamagedAreSeen) {
+TEST_F(Snapshots, ThatAreDamagedAreSeen) {
   ASSERT_TRUE(save("here"));
   churn(2);
   ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
   expect_sound();
-  const std::uint32_t ref = saved("here").aside;
+  const std::uint32_t ref = labelled("here").archive;
   auto* bytes = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(store_->window().base()) +
                                                 shm::Ref<>{ref}.offset());
   for (const std::size_t at : {1U, 8U, 12U, 20U, 32U, 40U, 76U, 113U}) {
@@ -433,16 +433,16 @@ TEST_F(SavedVersions, ThatAreDamagedAreSeen) {
   expect_sound();
 }
 
-/// Whatever happens to the zone and wherever the compactor moves it, a saved version has the
+/// Whatever happens to the zone and wherever the compactor moves it, a snapshot has the
 /// records it had, or is lost and says so.
-TEST_F(SavedVersions, AreWhatTheyWereWhateverHappens) {
+TEST_F(Snapshots, AreWhatTheyWereWhateverHappens) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const auto pick = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
   DataLimits limits;
   limits.history = 3000;
-  limits.saved = 6000;
+  limits.snapshots = 6000;
   std::map<std::string, Lines> model;
   Draft::CompactCursor cursor;
   int held = 0;
@@ -468,10 +468,10 @@ TEST_F(SavedVersions, AreWhatTheyWereWhateverHappens) {
     }
     if (pick(10) == 0) store_->choose_victims(90, 1000);
     ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 1 + pick(30)); }));
-    ASSERT_TRUE(commit([&](Draft& draft) { return draft.dismantle_retired(pick(50)); }));
-    ASSERT_EQ(saved_versions(zone()).size(), model.size());
+    ASSERT_TRUE(commit([&](Draft& draft) { return draft.dismantle_discarded(pick(50)); }));
+    ASSERT_EQ(snapshots_of(zone()).size(), model.size());
     for (const auto& [label, records] : model) {
-      if (!saved(label).held()) continue;
+      if (!labelled(label).held()) continue;
       ++held;
       ASSERT_EQ(records_of(label), records) << label << " in round " << round;
     }

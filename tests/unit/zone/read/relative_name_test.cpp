@@ -216,7 +216,7 @@ TEST_F(RelativeNames, CostWhatStandsBeforeTheOwner) {
     }
     EXPECT_TRUE(load("example.", zone));
     for (bool done = false; !done;)
-      done = commit([](Draft& draft) { return draft.dismantle_retired(1000); }).value_or(true);
+      done = commit([](Draft& draft) { return draft.dismantle_discarded(1000); }).value_or(true);
     store_->reclaim();
     return store_->stats().live_bytes;
   };

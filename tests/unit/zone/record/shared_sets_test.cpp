@@ -35,7 +35,7 @@ class SharedSetsTest : public testing::ZoneTest {
   Status load_registry(std::uint64_t worth) { return load("tld.", registry(), {}, worth); }
   void dismantle() {
     for (bool done = false; !done;) {
-      const auto step = commit([](Draft& draft) { return draft.dismantle_retired(1000); });
+      const auto step = commit([](Draft& draft) { return draft.dismantle_discarded(1000); });
       ASSERT_TRUE(step) << step.error().text;
       done = *step;
     }
