@@ -196,7 +196,7 @@ Status Draft::set_aside(ZoneEntry& entry, dns::NameView apex) {
 /// will be free soon, so no copy is made at low space.
 Status Draft::copy_aside(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
   if (!is_needed(read_saved(transaction_.window(), entry.saved), 0) || transaction_.low_space() ||
-      HistoryEditor::bytes_of(applied.effective) < largest_difference(entry, limits))
+      HistoryEditor::bytes_of(applied.effective) < limits.largest_changeset(true))
     return {};
   const dns::Name& apex = applied.effective.zone;
   if (auto trimmed = trim_history(entry, 0, UINT64_MAX); !trimmed) return trimmed;
