@@ -54,7 +54,7 @@ class DumpLoading {
     // The end of a changeset that is too long does not fit either, and ends the history before it.
     too_long_ = false;
     const zone::Changeset whole = std::exchange(difference_, {});
-    return next_->draft().put_difference(whole, part.from, part.to, limits_);
+    return next_->draft().put_changeset(whole, part.from, part.to, limits_);
   }
 
   Status take(zone::DumpSnapshot&& snapshot) {

@@ -180,7 +180,7 @@ bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
 }
 
 /// Whether the record behind a zone's kGone says that the zone was to be put whole under its old
-/// serial (ZoneLoader::put). The put never took place, and the zone must stay: workers answer from
+/// serial (ZoneReplacement). The put never took place, and the zone must stay: workers answer from
 /// the zone, and its file may be another one by now.
 bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord& record) {
   return gone && record.kind == RecordKind::kBase && record.zone == gone->zone &&

@@ -124,7 +124,7 @@ Result<std::optional<zone::Changeset>> difference_to(const zone::ZoneView& live,
   auto soa = fresh.finish();
   if (!soa) return pass(soa);
   const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostRecords);
-  auto difference = fresh.difference([most](std::uint64_t) { return most; });
+  auto difference = fresh.changeset([most](std::uint64_t) { return most; });
   if (!difference || !*difference) return difference;
   const auto before = soa_record(live);
   if (!before) return std::nullopt;

@@ -60,7 +60,7 @@ void Server::tick() {
   // The store grows while an image is copied, so huge pages are checked when all of it is there.
   if (!services_.copying_image) services_.huge_pages->check();
   check_pinned();
-  zones_.loader->tell_progress(std::chrono::steady_clock::now());
+  zones_.loader->log_progress(std::chrono::steady_clock::now());
   if (zones_.loader->idle()) services_.heap_upkeep->check(std::chrono::steady_clock::now());
   tick_later();
 }

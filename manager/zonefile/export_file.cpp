@@ -95,8 +95,8 @@ bool was_changed_after(const std::string& path, const zone::ZoneFileInfo& writte
   return changed > written.file_mtime_ns;
 }
 
-Status keep_edit(Files& files, const std::string& path, const zone::ZoneFileInfo& noted) {
-  const std::string kept = fmt::format("{}.edited.{}", path, noted.file_mtime_ns);
+Status keep_edit(Files& files, const std::string& path, const zone::ZoneFileInfo& base) {
+  const std::string kept = fmt::format("{}.edited.{}", path, base.file_mtime_ns);
   log::error("edit_kept_aside", "path", path, "kept", kept, "reason",
              "the file was changed in the moment in which it was exported");
   return files.rename(path, kept);
@@ -130,15 +130,15 @@ void drop_export(Files& files, const std::string& path) {
   static_cast<void>(files.remove(file_behind(path) + kExport));
 }
 
-Result<bool> finish_export(Files& files, const std::string& path, const zone::ZoneFileInfo& noted) {
+Result<bool> finish_export(Files& files, const std::string& path, const zone::ZoneFileInfo& base) {
   static std::mutex mutex;  // an export and a reload may both get here at the same time
   const std::lock_guard lock(mutex);
   const std::string target = file_behind(path);
   const std::string beside = target + kExport;
   const auto written = stat_source(beside);
-  if (!written || !same_source(*written, noted)) return false;
-  if (was_changed_after(target, noted))
-    if (auto kept = keep_edit(files, target, noted); !kept) return pass(kept);
+  if (!written || !same_source(*written, base)) return false;
+  if (was_changed_after(target, base))
+    if (auto kept = keep_edit(files, target, base); !kept) return pass(kept);
   if (auto renamed = files.rename(beside, target); !renamed) return pass(renamed);
   crash_point("export-renamed");
   if (auto synced = files.sync_directory(folder_of(target)); !synced) return pass(synced);

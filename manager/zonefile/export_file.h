@@ -22,10 +22,10 @@ Result<zone::ZoneFileInfo> write_export(Files& files, const zone::ZoneView& zone
                                         const std::string& path);
 /// Removes the file that write_export() wrote.
 void drop_export(Files& files, const std::string& path);
-/// Renames `FILE.export` to `path` if `noted` (the merge base) describes `FILE.export`. Returns
+/// Renames `FILE.export` to `path` if `base` (the merge base) describes `FILE.export`. Returns
 /// true after a rename and false when nothing was to do. If `path` was edited after the export was
 /// written, the edit is kept as `FILE.edited.N` and an error is logged.
-Result<bool> finish_export(Files& files, const std::string& path, const zone::ZoneFileInfo& noted);
+Result<bool> finish_export(Files& files, const std::string& path, const zone::ZoneFileInfo& base);
 
 /// Writes `zone` to a file that is not the source of any zone. An existing file is replaced only if
 /// it is an export of the same zone (else kExists). A mistyped name must not destroy other data.

@@ -117,16 +117,16 @@ bool is_signers(RRType type) noexcept {
   return type == RRType::kRRSIG || type == RRType::kNSEC || type == RRType::kNSEC3;
 }
 
-std::size_t drop_stale(DynamicChanges& overlay, const zone::ZoneView& live) {
-  DynamicChanges::Entries entries = overlay.entries();
+std::size_t drop_stale(DynamicChanges& changes, const zone::ZoneView& live) {
+  DynamicChanges::Entries entries = changes.entries();
   const std::size_t stale = std::erase_if(
       entries, [&](const auto& entry) { return ttl_in(live, entry.first) != entry.second.live; });
-  if (stale > 0) overlay.assign(std::move(entries));
+  if (stale > 0) changes.assign(std::move(entries));
   return stale;
 }
 
-Steps file_steps(Steps to_file, const DynamicChanges& overlay) {
-  for (const auto& [key, entry] : overlay.entries()) {
+Steps file_steps(Steps to_file, const DynamicChanges& changes) {
+  for (const auto& [key, entry] : changes.entries()) {
     const auto [at, same] = to_file.try_emplace(key, Step{entry.live, entry.live});
     at->second.before = entry.file;
     if (at->second.before == at->second.after) to_file.erase(at);

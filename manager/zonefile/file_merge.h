@@ -22,11 +22,11 @@ namespace pando::manager {
 
 /// Drops dynamic changes that contradict the served zone, and returns their number. Such entries
 /// mean that the journal lost records.
-std::size_t drop_stale(DynamicChanges& overlay, const zone::ZoneView& live);
+std::size_t drop_stale(DynamicChanges& changes, const zone::ZoneView& live);
 
 /// Changes of the file since the merge base. `to_file` leads from the served zone to the present
 /// file; without dynamic changes `to_file` itself is the result.
-Steps file_steps(Steps to_file, const DynamicChanges& overlay);
+Steps file_steps(Steps to_file, const DynamicChanges& changes);
 
 /// The changeset that brings `edit` (from file_steps) into the present zone. The zone may have
 /// changed since `edit` was computed. SOA records are left to merged_soa().

@@ -23,8 +23,8 @@ class LoadProblems {
   /// Lets callers skip the search for a zone's place.
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] bool has(dns::NameView zone, std::uint32_t place) const;
-  /// The problem in one line for the operator; empty: no problem. Without a kept text, the line
-  /// tells how to get the reason.
+  /// The problem in one line for the operator; empty: no problem. Without a stored text, the line
+  /// names the command that gives the reason.
   [[nodiscard]] std::string text(dns::NameView zone, std::uint32_t place) const;
 
  private:

@@ -86,20 +86,6 @@ bool same_state(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexce
   return a.file_mtime_ns == b.file_mtime_ns && a.file_bytes == b.file_bytes && a.stamp == b.stamp;
 }
 
-/// Checks against a merge base without a hash, from an earlier build. Equal stamps mean the same
-/// file. Earlier builds did not look for $INCLUDE, so the file must be read to find included files.
-FileCheck check_unhashed(const std::string& path, const zone::ZoneFileInfo& found,
-                         const zone::ZoneFileInfo& noted, std::uint64_t most_bytes) {
-  FileCheck check{FileCheck::Kind::kOther, found};
-  if (noted.stamp <= kIncludesOthers || !same_state(found, noted)) return check;
-  if (found.file_bytes > most_bytes) return check;
-  check.hashed = true;
-  const FileContent content = read_content(path, most_bytes);
-  if (content.hash != 0 && !content.has_included) check.kind = FileCheck::Kind::kTouched;
-  note_content(check.now, content);
-  return check;
-}
-
 }  // namespace
 
 zone::ZoneFileInfo source_from(const struct stat& status) {
@@ -132,30 +118,29 @@ FileContent read_content(const std::string& path, std::uint64_t most_bytes) {
   }
 }
 
-void note_content(zone::ZoneFileInfo& source, const FileContent& content) noexcept {
+void add_content(zone::ZoneFileInfo& source, const FileContent& content) noexcept {
   source.hash = content.hash;
   if (content.has_included) source.stamp = kIncludesOthers;
 }
 
-FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& noted,
+FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& base,
                      std::uint64_t most_bytes, const zone::ZoneFileInfo& read_before) {
   using Kind = FileCheck::Kind;
   const auto found = stat_source(path);
   if (!found) return {};
   FileCheck check{Kind::kOther, *found};
-  if (found->file_bytes != noted.file_bytes) return check;
-  if (noted.hash == 0) return check_unhashed(path, *found, noted, most_bytes);
-  if (noted.stamp != 0 && same_state(*found, noted)) return {Kind::kSame, noted};
+  if (found->file_bytes != base.file_bytes) return check;
+  if (base.stamp != 0 && same_state(*found, base)) return {Kind::kSame, base};
   if (read_before.hash != 0 && same_state(*found, read_before)) {
     check.now = read_before;
   } else if (found->file_bytes <= most_bytes) {
     check.hashed = true;
-    note_content(check.now, read_content(path, most_bytes));
+    add_content(check.now, read_content(path, most_bytes));
   }
-  if (check.now.hash != noted.hash) return check;
+  if (check.now.hash == 0 || check.now.hash != base.hash) return check;
   // Nothing to record if the state is the same: the change is too recent for a stamp, or the file
   // includes others.
-  if (same_state(check.now, noted)) return {Kind::kSame, noted, check.hashed};
+  if (same_state(check.now, base)) return {Kind::kSame, base, check.hashed};
   check.kind = Kind::kTouched;
   return check;
 }

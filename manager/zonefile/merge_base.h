@@ -41,7 +41,7 @@ struct FileContent {
 /// included files exceed `most_bytes`.
 FileContent read_content(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
 /// Adds the content to `source`, the result of stat_source() or source_from() before reading.
-void note_content(zone::ZoneFileInfo& source, const FileContent& content) noexcept;
+void add_content(zone::ZoneFileInfo& source, const FileContent& content) noexcept;
 
 /// The file at a path, compared with the merge base.
 struct FileCheck {
@@ -57,12 +57,10 @@ struct FileCheck {
   bool hashed = false;  ///< the file was read
 };
 
-/// Compares the file at `path` with the merge base `noted`. Where the hash would decide, a file
+/// Compares the file at `path` with the merge base `base`. Where the hash would decide, a file
 /// above `most_bytes` (with its included files) is not read and is kOther. A file unchanged since
-/// `read_before`, the `now` of an earlier check, is not read again. A merge base without a hash
-/// (from an earlier build) gives kTouched if the stamps agree and the file includes no others, else
-/// kOther.
-FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& noted,
+/// `read_before`, the `now` of an earlier check, is not read again.
+FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& base,
                      std::uint64_t most_bytes = UINT64_MAX,
                      const zone::ZoneFileInfo& read_before = {});
 

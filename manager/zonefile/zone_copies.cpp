@@ -112,20 +112,20 @@ void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& wr
   if (std::exchange(copy.again, false)) return begin(zone, copy);
   const bool in_journal = copy.in_journal;
   running_.erase(at);
-  if (written && *written) note({zone, serial, **written, in_journal});
+  if (written && *written) record_merge_base({zone, serial, **written, in_journal});
 }
 
 /// Records the copy as merge base in journal and store. If the journal cannot be written, the store
 /// alone records the copy.
-void ZoneCopies::note(const Written& copy) {
+void ZoneCopies::record_merge_base(const Written& copy) {
   CommitRequest request;
   request.stage = [this, copy](Stage& stage) {
     stage.use_reserve(shm::Reserve::kHalf);
-    return stage_note(stage, copy);
+    return stage_merge_base(stage, copy);
   };
   request.done = [this, copy](const Result<std::uint64_t>& version) {
     if (version) return;
-    log::warning("copy_not_noted", "zone", to_text(copy.zone), "reason", version.error().text);
+    log::warning("copy_not_recorded", "zone", to_text(copy.zone), "reason", version.error().text);
     committer_.edit(
         [this, copy](zone::Draft& draft) -> Status {
           if (!is_copied(draft.snapshot().zone_at(copy.zone)) || running_.contains(copy.zone))
@@ -140,7 +140,7 @@ void ZoneCopies::note(const Written& copy) {
 /// Stages the merge base of a finished copy. If the zone has moved on, the copy only serves as a
 /// base for later journal records. If a copy is being written, it belongs to a newer whole zone, so
 /// the finished copy is not recorded.
-Status ZoneCopies::stage_note(Stage& stage, const Written& copy) const {
+Status ZoneCopies::stage_merge_base(Stage& stage, const Written& copy) const {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(copy.zone);
   if (!is_copied(live) || running_.contains(copy.zone)) return {};
   const bool moved = !(live.serial() == copy.serial);

@@ -63,8 +63,8 @@ class ZoneCopies {
   };
   using Copied = Result<std::optional<zone::ZoneFileInfo>>;
   void end(const dns::Name& zone, dns::Serial serial, const Copied& written);
-  void note(const Written& copy);
-  Status stage_note(Stage& stage, const Written& copy) const;
+  void record_merge_base(const Written& copy);
+  Status stage_merge_base(Stage& stage, const Written& copy) const;
 
   asio::io_context& io_;
   asio::thread_pool& pool_;

@@ -109,9 +109,9 @@ struct ZoneExports::Run {
   // The result.
   bool is_current = false;  // the file was already up to date
   zone::ZoneFileInfo written;
-  bool noting = false;  // the new merge base may be in the journal, even after an error
+  bool may_be_recorded = false;  // the new merge base may be in the journal, even after an error
 
-  Status stage_note(Stage& stage);
+  Status stage_merge_base(Stage& stage);
 };
 
 ZoneExports::ZoneExports(asio::io_context& io, asio::thread_pool& pool, Files& files,
@@ -242,7 +242,7 @@ void ZoneExports::begin(const std::string& key, std::vector<Done> done) {
   running_.emplace(run->key, run);
   if (auto ready = prepare(run); !ready)
     return asio::post(io_, [this, run, ready] { end(run, ready); });
-  if (doubtful_.contains(run->key)) return clear_doubt(run);
+  if (unconfirmed_.contains(run->key)) return confirm_merge_base(run);
   write(run);
 }
 
@@ -265,7 +265,7 @@ Status ZoneExports::prepare(const RunPtr& run) const {
 
 /// Appends and syncs a new journal record, which removes the failed merge base record for good.
 /// Until then, a restart could take `FILE.export` for the merge base, so the file must stay.
-void ZoneExports::clear_doubt(const RunPtr& run) {
+void ZoneExports::confirm_merge_base(const RunPtr& run) {
   CommitRequest request;
   request.stage = [run](Stage& stage) -> Status {
     const zone::ZoneView live = stage.draft.snapshot().zone_at(run->zone);
@@ -275,7 +275,7 @@ void ZoneExports::clear_doubt(const RunPtr& run) {
   };
   request.done = [this, run](const Result<std::uint64_t>& version) {
     if (!version) return end(run, tl::unexpected<Error>(version.error()));
-    doubtful_.erase(run->key);
+    unconfirmed_.erase(run->key);
     write(run);
   };
   committer_.submit(std::move(request));
@@ -296,7 +296,7 @@ void ZoneExports::write(const RunPtr& run) {
     asio::post(io_, [this, run, written] {
       run->pin = {};
       if (!written || run->is_current) return end(run, written);
-      note(run);
+      record_merge_base(run);
     });
   });
 }
@@ -337,35 +337,35 @@ bool ZoneExports::is_current(const Run& run) const {
 
 /// Records the export as merge base. If the zone moved on meanwhile, the merge base has `serial`,
 /// and the later changes become the dynamic changes.
-Status ZoneExports::Run::stage_note(Stage& stage) {
+Status ZoneExports::Run::stage_merge_base(Stage& stage) {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(zone);
   if (!live || !live.loaded() || is_secondary(live) || !same_source(merge_base_file(live), before))
     return fail(Errc::kExists, "the zone was loaded anew while it was exported");
-  DynamicChanges beside = since;
+  DynamicChanges changes = since;
   dns::Serial at = reached;
   for (const JournalEntry& entry : stage.journal)
-    if (entry.zone == zone) follow(entry, beside, at);
-  if (!beside.known() || !(at == live.serial()))
+    if (entry.zone == zone) follow(entry, changes, at);
+  if (!changes.known() || !(at == live.serial()))
     return fail(Errc::kExists, "too much of the zone was changed while it was exported");
   stage.journal.push_back(at == serial ? base_entry(live)
-                                       : overlay_entry(zone, serial, at, beside));
+                                       : overlay_entry(zone, serial, at, changes));
   stage.journal.push_back(source_entry(zone, at, written));
   return stage.draft.put_zone_source(zone, written);
 }
 
-void ZoneExports::note(const RunPtr& run) {
+void ZoneExports::record_merge_base(const RunPtr& run) {
   CommitRequest request;
   request.stage = [run](Stage& stage) {
     stage.use_reserve(shm::Reserve::kHalf);
-    Status staged = run->stage_note(stage);
-    run->noting = staged.has_value();
+    Status staged = run->stage_merge_base(stage);
+    run->may_be_recorded = staged.has_value();
     return staged;
   };
   request.done = [this, run](const Result<std::uint64_t>& version) {
-    crash_point("export-noted");
+    crash_point("export-recorded");
     if (version) return take_name(run);
-    if (run->noting)
-      doubtful_.insert(run->key);
+    if (run->may_be_recorded)
+      unconfirmed_.insert(run->key);
     else
       drop_export(files_, run->path);
     end(run, tl::unexpected<Error>(version.error()));
@@ -384,7 +384,7 @@ void ZoneExports::take_name(const RunPtr& run) {
 void ZoneExports::end(const RunPtr& run, const Status& status) {
   running_.erase(run->key);
   if (!status) mark(run->key);  // no effect if the zone is no longer configured
-  tell(*run, status);
+  report(*run, status);
   for (const Done& done : run->done)
     done(status ? Result<Exported>(Exported{run->serial, run->records, run->path, !run->is_current})
                 : Result<Exported>(tl::unexpected<Error>(status.error())));
@@ -393,7 +393,7 @@ void ZoneExports::end(const RunPtr& run, const Status& status) {
 }
 
 /// Logs the result; a repeated problem of a zone is logged only once.
-void ZoneExports::tell(const Run& run, const Status& status) {
+void ZoneExports::report(const Run& run, const Status& status) {
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - run.start);
   if (status) {
@@ -412,7 +412,7 @@ void ZoneExports::tell(const Run& run, const Status& status) {
     return;
   }
   const std::string& text = status.error().text;
-  if (const auto told = problems_.find(run.key); told != problems_.end() && told->second == text)
+  if (const auto known = problems_.find(run.key); known != problems_.end() && known->second == text)
     return;
   if (problems_.size() < kMaxProblems || problems_.contains(run.key)) problems_[run.key] = text;
   log::error("zone_not_exported", "zone", to_text(run.zone), "path", run.path, "reason", text);

@@ -84,15 +84,15 @@ class ZoneExports {
   void run_due();
   void begin(const std::string& key, std::vector<Done> done);
   Status prepare(const RunPtr& run) const;
-  void clear_doubt(const RunPtr& run);
+  void confirm_merge_base(const RunPtr& run);
   void write(const RunPtr& run);
   Status write_in_pool(Run& run) const;
   Status check_file(const Run& run) const;
   [[nodiscard]] bool is_current(const Run& run) const;
-  void note(const RunPtr& run);
+  void record_merge_base(const RunPtr& run);
   void take_name(const RunPtr& run);
   void end(const RunPtr& run, const Status& status);
-  void tell(const Run& run, const Status& status);
+  void report(const Run& run, const Status& status);
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
@@ -112,7 +112,7 @@ class ZoneExports {
   std::unordered_map<std::string, RunPtr> running_;
   /// Zones whose new merge base may or may not be in the journal after a failed write. After a
   /// restart, the failed record may reappear.
-  std::unordered_set<std::string> doubtful_;
+  std::unordered_set<std::string> unconfirmed_;
   std::map<std::string, std::string> problems_;  // bounded
   Counters counters_;
 };

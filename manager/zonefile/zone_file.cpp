@@ -79,7 +79,7 @@ class Builder {
     zone::ZoneFileInfo source = source_from(file.status());
     scanner.scan_rest(path_, file.identity(), file);
     if (auto lines = take(scanner.take_report()); !lines.empty()) return problem(std::move(lines));
-    note_content(source, {scanner.content_hash(file.content_hash()), scanner.has_included()});
+    add_content(source, {scanner.content_hash(file.content_hash()), scanner.has_included()});
     return finish(source);
   }
 
@@ -97,7 +97,7 @@ class Builder {
     } else if (auto lines = add_file(source ? source->file_bytes : 0); !lines.empty()) {
       return problem(std::move(lines));
     }
-    if (source && !replay_.from_snapshot) note_content(*source, content_);
+    if (source && !replay_.from_snapshot) add_content(*source, content_);
     if (recovery_)
       if (auto added = add_updates(source.value_or(zone::ZoneFileInfo{}), history->is_copy); !added)
         return problem({added.error().text});
@@ -119,11 +119,11 @@ class Builder {
     }
     becomes_primary_ = source && state_.own && !history.is_copy;
     // The hash is needed before the scan, because it decides how the file is used.
-    if (becomes_primary_) note_content(*source, read_content(path_));
+    if (becomes_primary_) add_content(*source, read_content(path_));
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     if (becomes_primary_) state_.become_primary(serial && state_.is_base_file(*serial, *source));
-    beside_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
-    if (beside_file_) {
+    merges_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
+    if (merges_file_) {
       recovery_.emplace(state_.overlay.entries());
       return {};
     }
@@ -180,8 +180,9 @@ class Builder {
     zone::Record& soa = *outcome.soa;
     const dns::Serial file = soa_serial(soa.rdata);
     dns::Serial serial = replay_.serial.value_or(file);
-    if (beside_file_) {
-      serial = recovered_serial(state_, file, source, {outcome.overlay.empty(), signed_soa_});
+    if (merges_file_) {
+      serial =
+          recovered_serial(state_, file, source, {outcome.dynamic_changes.empty(), signed_soa_});
       if (signed_soa_ && state_.file_serial && !(file == *state_.file_serial) &&
           !file.ahead_of(*state_.serial))
         warnings_.push_back(fmt::format(
@@ -190,20 +191,19 @@ class Builder {
             file.value, serial.value));
     }
     set_soa_serial(soa.rdata, serial);
-    updated_ = outcome.overlay.entries().size();
-    if (!is_copy && !replay_.from_snapshot) note(file, serial, source, outcome.overlay);
+    updated_ = outcome.dynamic_changes.entries().size();
+    if (!is_copy && !replay_.from_snapshot)
+      add_journal_records(file, serial, source, outcome.dynamic_changes);
     return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
   }
 
   /// Queues the journal records from which later updates continue; none if nothing changed.
-  void note(dns::Serial file, dns::Serial serial, const zone::ZoneFileInfo& source,
-            const DynamicChanges& overlay) {
-    const bool as_before = beside_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
-                           state_.overlay.entries() == overlay.entries();
-    if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, overlay));
-    // Also if the merge base is from an earlier build and lacks the hash.
-    if (!as_before || !state_.source || (state_.source->hash == 0 && source.hash != 0))
-      journal_.push_back(source_entry(apex_, serial, source));
+  void add_journal_records(dns::Serial file, dns::Serial serial, const zone::ZoneFileInfo& source,
+                           const DynamicChanges& changes) {
+    const bool as_before = merges_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
+                           state_.overlay.entries() == changes.entries();
+    if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, changes));
+    if (!as_before || !state_.source) journal_.push_back(source_entry(apex_, serial, source));
   }
 
   /// State of the file that agrees with the zone's data. A zone built from the journal's snapshot
@@ -247,7 +247,7 @@ class Builder {
   zone::ZoneBuilder builder_;
   MergeBase state_;                // only for zones that the journal knows
   JournalHistory::Replay replay_;  // used if the updates are replayed by serials
-  bool beside_file_ = false;
+  bool merges_file_ = false;
   bool becomes_primary_ = false;  // the zone came from transfers until now
   bool signed_soa_ = false;
   FileContent content_;  // the scanned file's hash
@@ -299,7 +299,7 @@ Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneV
   if (is_too_much) return std::nullopt;
   if (!report.errors.empty()) return problem(std::move(report.errors));
   file.warnings = std::move(report.warnings);
-  note_content(file.source, {report.content_hash, report.has_included});
+  add_content(file.source, {report.content_hash, report.has_included});
   auto soa = file.comparison->finish();
   if (!soa && soa.error().code != Errc::kInvalid) return std::nullopt;
   if (!soa) return Problem(problems_of(path, apex, soa.error()));

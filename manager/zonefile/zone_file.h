@@ -7,7 +7,7 @@
 
 #include "dns/zonefile/zone_scanner_source.h"
 #include "manager/journal/journal_history.h"
-#include "manager/zonefile/load_progress.h"
+#include "manager/support/load_progress.h"
 #include "manager/zonefile/merge_base.h"
 #include "shm/store.h"
 #include "zone/build/comparison.h"

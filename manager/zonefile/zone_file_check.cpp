@@ -10,11 +10,18 @@
 
 namespace pando::manager {
 
-void ZoneFileCheck::examine(shm::Store& store) {
+namespace {
+
+/// Largest file for check_simple(). A zone with a larger file gets a thread for itself.
+constexpr std::uint64_t kSimpleBytes = std::uint64_t{256} << 10;
+
+}  // namespace
+
+void ZoneFileCheck::run(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
   const Progress::Scope scope(progress.get());
   progress->begin(Progress::Phase::kLooking, 0);
-  forget_findings();
+  reset_findings();
   served = live() && live().loaded();
   if (!served) return load_new(store, source.has_value());
   // A secondary's data comes from its primary; the file is only a copy.
@@ -30,7 +37,48 @@ void ZoneFileCheck::examine(shm::Store& store) {
   compare(store);
 }
 
-void ZoneFileCheck::forget_findings() {
+/// Opens the file if the file is small and the journal does not know the zone. All other cases, and
+/// the reasons of errors, are left to run().
+bool ZoneFileCheck::opens_small_new_file(dns::FileSource& file) const {
+  if (job.path.empty() || job.file_optional) return false;
+  if (history->any(position)->knows(job.apex)) return false;
+  return file.open(job.path) && file.size_hint() <= kSimpleBytes;
+}
+
+ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Transaction& batch) {
+  if (!live()) return Simple::kNot;
+  served = live().loaded();
+  // A secondary's data comes from its primary; the file is only a copy.
+  if (served && (job.file_optional || (!job.path.empty() && is_merged(kSimpleBytes)))) {
+    unchanged();
+    return Simple::kFound;
+  }
+  dns::FileSource file;
+  if (served || !opens_small_new_file(file)) return Simple::kNot;
+  ++scanned;
+  auto built = build_zone(batch, job.apex, job.path, file);
+  if (!built) return Simple::kFailed;
+  zone.emplace(std::move(*built));
+  return Simple::kFound;
+}
+
+std::optional<LoadOutcome> ZoneFileCheck::stale_outcome(const zone::ZoneView& now) const {
+  using Kind = LoadOutcome::Kind;
+  if (!now) return LoadOutcome{Kind::kAbsent, {}, 0, {}};
+  const bool is_secondary_now = is_secondary(now);
+  // A reload has made the zone primary. The zone's own file decides its data, and has a job of its
+  // own.
+  if (job.file_optional && !is_secondary_now) return LoadOutcome{Kind::kAbsent, {}, 0, {}};
+  const LoadOutcome as_served{Kind::kUnchanged, now.serial(), now.record_count(), {}};
+  const bool failed = outcome && outcome->kind == Kind::kFailed;
+  // The primary has sent the zone meanwhile, so the unreadable copy does not matter.
+  if (job.file_optional && now.loaded() && failed) return as_served;
+  // A secondary's data comes from its primary.
+  if (!job.file_optional && now.loaded() && is_secondary_now && !outcome) return as_served;
+  return std::nullopt;
+}
+
+void ZoneFileCheck::reset_findings() {
   zone.reset();
   transaction.reset();
   plan.reset();
@@ -89,22 +137,22 @@ void ZoneFileCheck::compare(shm::Store& store) {
     ++scanned;
     auto file = compare_file(live(), job.apex, job.path, progress.get());
     if (!file) return fail_with(std::move(file.error().lines));
-    if (*file && plan_difference(**file)) return;
+    if (*file && plan_changeset(**file)) return;
   }
   warnings.clear();
   compare_built(store);
 }
 
 /// Plans the merge from a comparison. False: the file's zone has to be built.
-bool ZoneFileCheck::plan_difference(ComparedFile& file) {
+bool ZoneFileCheck::plan_changeset(ComparedFile& file) {
   warnings = std::move(file.warnings);
   std::optional<Error> broken;
   const FileZone fresh{std::move(file.soa.record), file.soa.is_signed,
                        [&](const FileZone::Most& most) {
-                         auto difference = file.comparison->difference(most);
+                         auto changeset = file.comparison->changeset(most);
                          file.comparison.reset();  // its records are in the changeset now
-                         if (!difference) broken = difference.error();
-                         return difference;
+                         if (!changeset) broken = changeset.error();
+                         return changeset;
                        }};
   make_plan(fresh, file.source);
   const bool is_refused = broken && broken->code == Errc::kInvalid;
@@ -136,15 +184,6 @@ void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& s
   if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
     log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
   auto planned = plan_merge(live(), fresh, source, std::move(*state));
-  if (!planned && planned.error().code == Errc::kNotFound && is_noted_unhashed(source)) {
-    warnings.push_back(fmt::format(
-        "{}: has records that the zone has not, or the other way round; as its size and time are "
-        "those of the file that was merged last, that is taken for the work of updates, of which "
-        "the journal no longer tells, and the zone stays as it is",
-        job.path));
-    touched = {merge_base_file(live()), source};
-    return unchanged();
-  }
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
   plan->serial_policy = job.serial_policy;
@@ -155,17 +194,6 @@ void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& s
         fmt::format("serial {} is the one that was served before: the file takes its place, as its "
                     "SOA is signed, but secondaries do not see what changed",
                     plan->compared.value));
-}
-
-/// True if the merge base has no hash (from an earlier build) and size, time and stamp show no edit
-/// since. Included files may have changed.
-bool ZoneFileCheck::is_noted_unhashed(const zone::ZoneFileInfo& source) const {
-  const zone::ZoneFileInfo noted = merge_base_file(live());
-  const auto now = stat_source(job.path);
-  return noted.hash == 0 && noted.file_bytes != 0 && source.hash != 0 && now &&
-         now->file_mtime_ns == source.file_mtime_ns &&
-         source.file_mtime_ns == noted.file_mtime_ns && source.file_bytes == noted.file_bytes &&
-         (noted.stamp <= kIncludesOthers || now->stamp == noted.stamp);
 }
 
 /// Merge base of the zone at the checked version. The journal that was read before is used if its

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,7 +8,7 @@
 
 #include "config/settings/zone_table.h"
 #include "manager/journal/journal_history.h"
-#include "manager/zonefile/load_progress.h"
+#include "manager/support/load_progress.h"
 #include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 #include "manager/zonefile/zone_merge.h"
@@ -57,7 +58,7 @@ class ZoneFileCheck {
   zone::StoreView version;     ///< compared with the file; pinned during the check
   std::uint64_t position = 0;  ///< journal position of `version`
   bool may_ask_again = false;  ///< the check may ask for a newer version by setting `moved`
-  std::shared_ptr<LoadProgress> progress;  ///< for examine()
+  std::shared_ptr<LoadProgress> progress;  ///< for run()
 
   // Findings, exactly one of: `outcome` (nothing to put), `moved`, `zone` (to put whole), or `plan`
   // (to merge). A `zone` that replaces served data also has a `plan`.
@@ -75,9 +76,21 @@ class ZoneFileCheck {
   std::uint64_t scanned = 0;  ///< number of times the file was scanned
 
   /// Runs the whole check. Findings of an earlier check are reset, except the counters.
-  void examine(shm::Store& store);
+  void run(shm::Store& store);
+  /// Result of check_simple().
+  enum class Simple : std::uint8_t {
+    kFound,   ///< `outcome` or `zone` is set
+    kNot,     ///< the zone needs run()
+    kFailed,  ///< the file is unusable, and so is the transaction; run() finds the reason
+  };
+  /// Checks for the two cheap cases, without run(): a zone without change, or a small new zone,
+  /// which is built in the transaction of the whole batch.
+  Simple check_simple(shm::Transaction& batch);
+  /// The outcome if the zone `now` changed its role or got data during the check. Nullopt: the
+  /// findings are still of use.
+  [[nodiscard]] std::optional<LoadOutcome> stale_outcome(const zone::ZoneView& now) const;
 
- protected:
+ private:
   /// True if the file is the merge base, so that no scan, build or comparison is needed. A file
   /// above `most_bytes` is not read to find out.
   bool is_merged(std::uint64_t most_bytes = UINT64_MAX);
@@ -86,18 +99,16 @@ class ZoneFileCheck {
     outcome =
         LoadOutcome{LoadOutcome::Kind::kUnchanged, live().serial(), live().record_count(), {}};
   }
-
- private:
-  void forget_findings();
+  [[nodiscard]] bool opens_small_new_file(dns::FileSource& file) const;
+  void reset_findings();
   void load_new(shm::Store& store, bool has_file);
   void load_old(shm::Store& store, const ZoneHistory& before, std::vector<std::string> problems);
   Result<BuiltZone, ZoneProblems> build_alone(shm::Store& store, const std::string& path,
                                               const ZoneHistory* before);
   void compare(shm::Store& store);
-  bool plan_difference(ComparedFile& file);
+  bool plan_changeset(ComparedFile& file);
   void compare_built(shm::Store& store);
   void make_plan(const FileZone& fresh, const zone::ZoneFileInfo& source);
-  [[nodiscard]] bool is_noted_unhashed(const zone::ZoneFileInfo& source) const;
   Result<MergeBase> merge_base();
   void fail_with(std::vector<std::string> lines) {
     outcome = LoadOutcome{LoadOutcome::Kind::kFailed, {}, 0, std::move(lines)};

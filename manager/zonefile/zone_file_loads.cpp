@@ -11,10 +11,10 @@ namespace pando::manager {
 /// The load of one configuration.
 struct ZoneFileLoads::Load {
   Counts counts;
-  int lanes_left = 2;
+  int requests_left = 2;
   Done done;
 
-  void add_failure(const Job& job, const Outcome& outcome) {
+  void add_failure(const LoadJob& job, const LoadOutcome& outcome) {
     ++counts.failed;
     if (counts.problems.size() < kMostProblems && !outcome.problems.empty())
       counts.problems.push_back(fmt::format("{}: {}", to_text(job.apex), outcome.problems.front()));
@@ -22,18 +22,18 @@ struct ZoneFileLoads::Load {
 };
 
 ZoneFileLoads::ZoneFileLoads(ZoneLoader& loader, ZoneCopies& copies, const Committer& committer,
-                             CopyLookedAt copy_looked_at)
+                             CopyChecked copy_checked)
     : loader_(loader),
       copies_(copies),
       committer_(committer),
-      copy_looked_at_(std::move(copy_looked_at)) {}
+      copy_checked_(std::move(copy_checked)) {}
 
 void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
                          Done done) {
   auto load = std::make_shared<Load>();
   load->done = std::move(done);
   const auto ended = [this, load] {
-    if (--load->lanes_left == 0) end(*load);
+    if (--load->requests_left == 0) end(*load);
   };
   run_copies(runtime, history, load, ended);
   run_files(runtime, history, load, ended);
@@ -48,42 +48,42 @@ void ZoneFileLoads::load_copies(const RuntimePtr& runtime,
 /// checked.
 void ZoneFileLoads::run_copies(const RuntimePtr& runtime,
                                const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
-                               std::function<void()> ended) {
-  auto source = [this, runtime, next = std::size_t{0}]() mutable -> std::optional<Job> {
+                               std::function<void()> on_end) {
+  auto next_job = [this, runtime, next = std::size_t{0}]() mutable -> std::optional<LoadJob> {
     if (next == runtime->secondaries.size()) return std::nullopt;
     const config::ZoneTable& zones = runtime->settings.zones;
     const std::size_t index = runtime->secondaries[next++];
-    return Job{dns::Name(zones[index].name), copies_.path_of(zones, index), true,
-               zones[index].options->serial_policy};
+    return LoadJob{dns::Name(zones[index].name), copies_.path_of(zones, index), true,
+                   zones[index].options->serial_policy};
   };
-  auto looked_at = [this, load](const Job& job, const Outcome& outcome) {
-    if (outcome.kind == Outcome::Kind::kUnchanged) copy_again(job);
-    this->looked_at(*load, job, outcome);
+  auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
+    if (outcome.kind == LoadOutcome::Kind::kUnchanged) copy_again(job);
+    count(*load, job, outcome);
     // A zone that did not fit into the store would be transferred in vain.
-    if (committer_.current().zone_at(job.apex)) copy_looked_at_(job.apex);
+    if (committer_.current().zone_at(job.apex)) copy_checked_(job.apex);
   };
-  loader_.run(ZoneLoader::Lane::kCopies, std::move(source), history, std::move(looked_at),
-              std::move(ended));
+  loader_.load(
+      {LoadKind::kCopies, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
 }
 
 void ZoneFileLoads::run_files(const RuntimePtr& runtime,
                               const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
-                              std::function<void()> ended) {
-  auto source = [runtime, next = std::size_t{0},
-                 passed = std::size_t{0}]() mutable -> std::optional<Job> {
+                              std::function<void()> on_end) {
+  auto next_job = [runtime, next = std::size_t{0},
+                   passed = std::size_t{0}]() mutable -> std::optional<LoadJob> {
     const config::ZoneTable& zones = runtime->settings.zones;
     const std::vector<std::uint32_t>& secondaries = runtime->secondaries;
     for (; passed < secondaries.size() && secondaries[passed] == next; ++passed) ++next;
     if (next == zones.size()) return std::nullopt;
     const std::size_t index = next++;
-    return Job{dns::Name(zones[index].name), zones.path(index), false,
-               zones[index].options->serial_policy};
+    return LoadJob{dns::Name(zones[index].name), zones.path(index), false,
+                   zones[index].options->serial_policy};
   };
-  auto looked_at = [this, load](const Job& job, const Outcome& outcome) {
-    this->looked_at(*load, job, outcome);
+  auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
+    count(*load, job, outcome);
   };
-  loader_.run(ZoneLoader::Lane::kFiles, std::move(source), history, std::move(looked_at),
-              std::move(ended));
+  loader_.load(
+      {LoadKind::kFiles, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
 }
 
 void ZoneFileLoads::end(Load& load) {
@@ -91,8 +91,8 @@ void ZoneFileLoads::end(Load& load) {
   load.done(load.counts);
 }
 
-void ZoneFileLoads::looked_at(Load& load, const Job& job, const Outcome& outcome) {
-  using Kind = Outcome::Kind;
+void ZoneFileLoads::count(Load& load, const LoadJob& job, const LoadOutcome& outcome) {
+  using Kind = LoadOutcome::Kind;
   if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
       outcome.kind == Kind::kReplaced)
     ++load.counts.changed;
@@ -100,20 +100,20 @@ void ZoneFileLoads::looked_at(Load& load, const Job& job, const Outcome& outcome
   zone_loaded(job, outcome);
 }
 
-void ZoneFileLoads::zone_loaded(const Job& job, const Outcome& outcome) {
+void ZoneFileLoads::zone_loaded(const LoadJob& job, const LoadOutcome& outcome) {
   crash_point("zone-loaded");
   // The copy no longer matters for a zone that a reload has made primary meanwhile.
   if (job.file_optional)
     if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))
       if (!is_secondary(zone)) return;
-  if (outcome.kind == Outcome::Kind::kFailed) {
+  if (outcome.kind == LoadOutcome::Kind::kFailed) {
     if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))
       problems_.put(job.apex, zone.side_index(),
                     outcome.problems.empty() ? "" : outcome.problems.front());
     return;
   }
   forget_problem(job.apex);
-  if (outcome.kind == Outcome::Kind::kLoaded) ++loaded_;
+  if (outcome.kind == LoadOutcome::Kind::kLoaded) ++loaded_;
 }
 
 void ZoneFileLoads::transferred(const dns::Name& zone, bool had_data) {
@@ -129,7 +129,7 @@ void ZoneFileLoads::forget_problem(const dns::Name& name) {
 
 /// Writes the copy of a secondary that has no recorded copy: the process was killed, or the disk
 /// was full, before the copy was recorded.
-void ZoneFileLoads::copy_again(const Job& secondary) {
+void ZoneFileLoads::copy_again(const LoadJob& secondary) {
   const zone::ZoneView zone = committer_.current().zone_at(secondary.apex);
   if (!zone || !zone.loaded() || zone.source_mtime_ns() != 0) return;
   if (!is_secondary(zone)) return;  // a reload has made the zone primary, so its file is no copy
@@ -141,7 +141,7 @@ void ZoneFileLoads::copy_again(const Job& secondary) {
 
 void ZoneFileLoads::release_copies() {
   holds_copies_ = false;
-  for (const Job& secondary : std::exchange(held_copies_, {})) copy_again(secondary);
+  for (const LoadJob& secondary : std::exchange(held_copies_, {})) copy_again(secondary);
 }
 
 }  // namespace pando::manager

@@ -30,12 +30,12 @@ class ZoneFileLoads {
   };
   static constexpr std::size_t kMostProblems = 20;
   using Done = std::function<void(const Counts&)>;
-  using CopyLookedAt = std::function<void(const dns::Name& secondary)>;
+  using CopyChecked = std::function<void(const dns::Name& secondary)>;
 
   /// References outlive the object, which the loader calls for as long as the event loop runs.
-  /// `copy_looked_at` is called when the data of a secondary's copy and journal is in the store.
+  /// `copy_checked` is called when the data of a secondary's copy and journal is in the store.
   ZoneFileLoads(ZoneLoader& loader, ZoneCopies& copies, const Committer& committer,
-                CopyLookedAt copy_looked_at);
+                CopyChecked copy_checked);
   ZoneFileLoads(const ZoneFileLoads&) = delete;
   ZoneFileLoads& operator=(const ZoneFileLoads&) = delete;
 
@@ -43,7 +43,7 @@ class ZoneFileLoads {
   /// replaced.
   void recounted(std::uint64_t count) noexcept { loaded_ = count; }
   /// Brings all zones of `runtime` in line with their files. `done` is called after the last zone,
-  /// and after the ends of loads that began earlier. `history`: see ZoneLoader::run().
+  /// and after the ends of loads that began earlier. `history`: see LoadRequest.
   void load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history, Done done);
   /// Loads only the secondaries' copies once more; the end is not reported.
   void load_copies(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history);
@@ -71,30 +71,28 @@ class ZoneFileLoads {
   }
 
  private:
-  using Job = ZoneLoader::Job;
-  using Outcome = ZoneLoader::Outcome;
   struct Load;
   using LoadPtr = std::shared_ptr<Load>;
 
   void run_copies(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
-                  const LoadPtr& load, std::function<void()> ended);
+                  const LoadPtr& load, std::function<void()> on_end);
   void run_files(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
-                 const LoadPtr& load, std::function<void()> ended);
+                 const LoadPtr& load, std::function<void()> on_end);
   void end(Load& load);
-  void looked_at(Load& load, const Job& job, const Outcome& outcome);
-  void zone_loaded(const Job& job, const Outcome& outcome);
+  void count(Load& load, const LoadJob& job, const LoadOutcome& outcome);
+  void zone_loaded(const LoadJob& job, const LoadOutcome& outcome);
   void forget_problem(const dns::Name& name);
-  void copy_again(const Job& secondary);
+  void copy_again(const LoadJob& secondary);
 
   ZoneLoader& loader_;
   ZoneCopies& copies_;
   const Committer& committer_;
-  CopyLookedAt copy_looked_at_;
+  CopyChecked copy_checked_;
   LoadProblems problems_;
   std::uint64_t loaded_ = 0;
   bool settled_ = false;
   bool holds_copies_ = false;
-  std::vector<Job> held_copies_;
+  std::vector<LoadJob> held_copies_;
 };
 
 }  // namespace pando::manager

@@ -36,7 +36,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneFileInfo& source, MergeBase state) {
   MergePlan plan;
   plan.source = source;
-  plan.beside = merge_base_file(live);
+  plan.base_file = merge_base_file(live);
   if (state.own) {
     plan.with_base_file = state.is_base_file(soa_serial(fresh.soa.rdata), source);
     state.become_primary(*plan.with_base_file);
@@ -44,11 +44,11 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   plan.zone = dns::Name(live.apex());
   plan.compared = live.serial();
   plan.file_serial = soa_serial(fresh.soa.rdata);
-  plan.overlay_known = state.overlay.known();
+  plan.dynamic_changes_known = state.overlay.known();
   // Without a recorded file serial, the journal would take the zone's serial for the file's.
-  plan.note_file_serial = state.file_serial
-                              ? !(*state.file_serial == plan.file_serial)
-                              : plan.with_base_file || !(plan.file_serial == live.serial());
+  plan.record_file_serial = state.file_serial
+                                ? !(*state.file_serial == plan.file_serial)
+                                : plan.with_base_file || !(plan.file_serial == live.serial());
   plan.signed_soa = fresh.signed_soa;
   // A replacement would discard updates and needs a serial that secondaries see as newer. A zone
   // signed again under the same serial is replaced, too: another serial would break its signature.
@@ -57,26 +57,26 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   const bool may_replace = state.overlay.empty() && (ahead || signed_again);
   const auto live_soa = soa_record(live);
   if (!live_soa) return fail(Errc::kCorrupt, "zone without a SOA");
-  auto compared = fresh.difference([may_replace](std::uint64_t records) {
+  auto compared = fresh.changeset([may_replace](std::uint64_t records) {
     return may_replace ? records / 2 + 100 : UINT64_MAX;
   });
   if (!compared) return pass(compared);
-  std::optional<zone::Changeset>& difference = *compared;
-  if (!difference) {
+  std::optional<zone::Changeset>& changeset = *compared;
+  if (!changeset) {
     plan.kind = MergePlan::Kind::kReplace;
     return plan;
   }
   const bool is_plain = state.overlay.empty();
-  if (is_plain && !difference->empty()) {
-    plan.plain = std::exchange(*difference, {plan.zone, {}, {}});
+  if (is_plain && !changeset->empty()) {
+    plan.plain = std::exchange(*changeset, {plan.zone, {}, {}});
     fit(plan.plain->removed);
     fit(plan.plain->added);
   }
-  difference->removed.push_back(*live_soa);
-  difference->added.push_back(fresh.soa);
-  Steps to_file = steps_of(std::move(*difference));
-  plan.settles = to_file.empty() && !state.overlay.empty();
-  if (!plan.overlay_known && !plan.settles)
+  changeset->removed.push_back(*live_soa);
+  changeset->added.push_back(fresh.soa);
+  Steps to_file = steps_of(std::move(*changeset));
+  plan.equals_zone = to_file.empty() && !state.overlay.empty();
+  if (!plan.dynamic_changes_known && !plan.equals_zone)
     return fail(Errc::kNotFound,
                 "the edited file is not merged: the journal no longer tells which of the zone's "
                 "records came by update; save the zone as it is served (AXFR) in the file, reload, "
@@ -148,17 +148,17 @@ Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const
   return nothing;
 }
 
-void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone::Applied& applied,
-                   const Steps& held) {
+void journal_merge(Stage& stage, const MergePlan& plan, bool equals_zone,
+                   const zone::Applied& applied, const Steps& held) {
   const std::size_t before = stage.journal.size();
   if (plan.with_base_file)
     stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_base_file));
-  if (!applied.effective.empty() || !held.empty() || (plan.note_file_serial && !settles))
+  if (!applied.effective.empty() || !held.empty() || (plan.record_file_serial && !equals_zone))
     stage.journal.push_back(
         {plan.zone, applied.from, applied.to,
          encode_file_edit(plan.file_serial, applied.effective, changes_of(plan.zone, held)),
          RecordKind::kEdit});
-  if (settles)
+  if (equals_zone)
     stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
   if (plan.in_journal || stage.journal.size() > before)
     stage.journal.push_back(source_entry(plan.zone, applied.to, plan.source));
@@ -166,21 +166,34 @@ void journal_merge(Stage& stage, const MergePlan& plan, bool settles, const zone
 
 }  // namespace
 
+std::string overridden_text(const Steps& overridden) {
+  constexpr std::size_t kMostNamed = 10;
+  if (overridden.empty()) return {};
+  std::string named;
+  std::size_t count = 0;
+  for (auto at = overridden.begin(); at != overridden.end() && count < kMostNamed; ++at, ++count)
+    named += fmt::format("{}{} {}{}", count == 0 ? "" : ", ", to_text(at->first.owner()),
+                         dns::to_text(at->first.type()), at->second.after ? "" : " (removed)");
+  return fmt::format(
+      "{} records are not served as the file has them, since updates came for them: {}{}",
+      overridden.size(), named, count < overridden.size() ? ", ..." : "");
+}
+
 Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLimits& limits) {
   const zone::ZoneView live = stage.draft.snapshot().zone_at(plan.zone);
   const auto soa = soa_record(live);
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
   const bool moved = !(live.serial() == plan.compared);
   // An export since the comparison has replaced the merge base of this edit.
-  if (!same_source(merge_base_file(live), plan.beside)) return fail(Errc::kExists, "zone moved");
-  if (moved && !plan.overlay_known) return fail(Errc::kExists, "zone moved");
+  if (!same_source(merge_base_file(live), plan.base_file)) return fail(Errc::kExists, "zone moved");
+  if (moved && !plan.dynamic_changes_known) return fail(Errc::kExists, "zone moved");
   if (moved && plan.plain) plan.edit.merge(steps_of(*std::exchange(plan.plain, std::nullopt)));
   auto applied = apply_edit(stage, live, *soa, plan, limits);
   if (!applied) return pass(applied);
-  const bool settles = plan.settles && !moved;
-  const bool follows = settles || plan.plain;  // the zone equals the file
+  const bool equals_zone = plan.equals_zone && !moved;
+  const bool follows = equals_zone || plan.plain;  // the zone equals the file
   const Steps held = follows ? Steps() : held_back(plan.edit, steps_of(applied->effective));
-  journal_merge(stage, plan, settles, *applied, held);
+  journal_merge(stage, plan, equals_zone, *applied, held);
   if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
   const zone::ZoneView now = stage.draft.snapshot().zone_at(plan.zone);
   return MergedFile{std::move(*applied), not_followed(now, held)};

@@ -26,18 +26,18 @@ struct MergePlan {
   /// memory.
   std::optional<zone::Changeset> plain;
   dns::Serial file_serial;
-  dns::Serial compared;  ///< serial of the compared version
-  bool settles = false;  ///< the file equals the compared version
+  dns::Serial compared;      ///< serial of the compared version
+  bool equals_zone = false;  ///< the file equals the compared version
   /// The file's SOA is signed: any other serial would break the signature.
   bool signed_soa = false;
-  bool overlay_known = true;
-  bool note_file_serial = false;  ///< the journal has another file serial
-  bool in_journal = false;        ///< the journal has records of the zone
+  bool dynamic_changes_known = true;
+  bool record_file_serial = false;  ///< the journal has another file serial
+  bool in_journal = false;          ///< the journal has records of the zone
   /// Set for a zone that came from transfers so far: whether its file is the merge base
   /// (MergeBase::become_primary).
   std::optional<bool> with_base_file;
   zone::ZoneFileInfo source;
-  zone::ZoneFileInfo beside;  ///< the merge base at the time of the comparison
+  zone::ZoneFileInfo base_file;  ///< at the time of the comparison
   /// Policy for the next serial if the file's serial is not ahead.
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
   std::uint64_t now = 0;  ///< seconds since 1970
@@ -52,9 +52,9 @@ struct MergePlan {
 struct FileZone {
   zone::Record soa;
   bool signed_soa = false;
-  /// Computes the changeset, as zone::Comparison::difference() does; called once.
+  /// Computes the changeset, as zone::Comparison::changeset() does; called once.
   using Most = std::function<std::uint64_t(std::uint64_t records)>;
-  std::function<Result<std::optional<zone::Changeset>>(const Most& most)> difference;
+  std::function<Result<std::optional<zone::Changeset>>(const Most& most)> changeset;
 };
 
 /// FileZone of a file whose zone was built. Both views outlive the result. kCorrupt: no SOA.
@@ -62,8 +62,8 @@ Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fre
 
 /// Plans the merge of the file `fresh`, in the state `source`, with a served zone. `state` is the
 /// zone's merge base in the journal up to this version. The error kNotFound means that the edit
-/// cannot be told from updates; its text is for the operator. Errors of FileZone::difference are
-/// passed on.
+/// cannot be separated from updates; its text is for the operator. Errors of FileZone::changeset
+/// are passed on.
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneFileInfo& source, MergeBase state);
 
@@ -71,8 +71,12 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
 struct MergedFile {
   zone::Applied applied;
   /// Changes of the file that updates overrode.
-  Steps apart;
+  Steps overridden;
 };
+
+/// Warning for the operator about records that are not served as the file has them; empty if
+/// `overridden` is empty.
+std::string overridden_text(const Steps& overridden);
 
 /// Stages the changeset with its journal record, and the file as the new merge base. kExists: the
 /// zone changed, so a new plan is needed. May be called again with the same plan.

@@ -29,7 +29,7 @@ std::optional<dns::Ttl> ZoneRecovery::ttl_in_file(const RecordKey& key) const {
 void ZoneRecovery::serve(const RecordKey& key, std::optional<dns::Ttl> file,
                          std::optional<dns::Ttl> live) {
   if (live) outcome_.records.push_back(key.record(*live));
-  if (file != live) overlay_.insert_or_assign(key, DynamicChanges::Entry{file, live});
+  if (file != live) changes_.insert_or_assign(key, DynamicChanges::Entry{file, live});
 }
 
 /// A record added by an update stays, and a record removed by an update stays away. A record whose
@@ -74,11 +74,11 @@ void ZoneRecovery::recover_soa(const Updates& set) {
     if (!at->second.live) continue;
     const RecordKey file(soa_->owner, soa_->type, soa_->rdata);
     const dns::Serial serial = soa_serial(soa_->rdata);
-    overlay_.insert_or_assign(file, DynamicChanges::Entry{soa_->ttl, std::nullopt});
+    changes_.insert_or_assign(file, DynamicChanges::Entry{soa_->ttl, std::nullopt});
     const auto [entry, fresh] =
-        overlay_.try_emplace(at->first, DynamicChanges::Entry{std::nullopt, {}});
+        changes_.try_emplace(at->first, DynamicChanges::Entry{std::nullopt, {}});
     entry->second.live = at->second.live;
-    if (entry->second.file == entry->second.live) overlay_.erase(entry);
+    if (entry->second.file == entry->second.live) changes_.erase(entry);
     soa_ = at->first.record(*at->second.live);
     set_soa_serial(soa_->rdata, serial);
     return;
@@ -98,7 +98,7 @@ ZoneRecovery::Outcome ZoneRecovery::result() && {
     at = set.second;
   }
   outcome_.soa = std::move(soa_);
-  outcome_.overlay.assign(std::move(overlay_));
+  outcome_.dynamic_changes.assign(std::move(changes_));
   return std::move(outcome_);
 }
 

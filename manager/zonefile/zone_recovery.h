@@ -26,7 +26,7 @@ class ZoneRecovery {
   struct Outcome {
     std::vector<zone::Record> records;  ///< records to serve, from the sets kept here
     std::optional<zone::Record> soa;    ///< with the file's serial; nullopt when the file has none
-    DynamicChanges overlay;             ///< the zone's dynamic changes over this file
+    DynamicChanges dynamic_changes;     ///< the zone's dynamic changes over this file
   };
   /// Called after the file's last record.
   Outcome result() &&;
@@ -45,7 +45,7 @@ class ZoneRecovery {
   // the file's records of sets that updates touched
   std::map<RecordKey, dns::Ttl, RecordKeyLess> held_;
   std::optional<zone::Record> soa_;  // the file's
-  DynamicChanges::Entries overlay_;
+  DynamicChanges::Entries changes_;
   Outcome outcome_;
 };
 

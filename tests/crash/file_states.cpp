@@ -242,7 +242,7 @@ class ExportHost : public Host {
                                {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
     bool done = false;
     zone::ZoneFileInfo noted = *stat_source(path_);
-    note_content(noted, read_content(path_));
+    add_content(noted, read_content(path_));
     parts->committer.edit(
         [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); },
         [&](const Status& status) { done = status.has_value(); });

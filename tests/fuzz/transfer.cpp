@@ -68,7 +68,7 @@ void compare(fuzz::ServedZone& served, TransferParser& parser) {
   const auto soa = parser.comparison()->finish();
   auto difference = std::optional<zone::Changeset>();
   if (soa) {
-    auto found = parser.comparison()->difference([](std::uint64_t) { return UINT64_MAX; });
+    auto found = parser.comparison()->changeset([](std::uint64_t) { return UINT64_MAX; });
     PANDO_ASSERT(found || found.error().code != Errc::kCorrupt);
     if (found) difference = std::move(*found);
   }

@@ -338,8 +338,8 @@ def test_a_secondary_zone_is_written_elsewhere_only(pando, tmp_path):
 
 # Killed half-way. -------------------------------------------------------------------------------------------------------
 
-NOTED = ["commit-before-publish", "commit-published", "export-noted", "export-renamed"]  # behind the note in the journal
-POINTS = ["export-written", "commit-staged", "commit-journalled", *NOTED]
+RECORDED = ["commit-before-publish", "commit-published", "export-recorded", "export-renamed"]  # after the journal record
+POINTS = ["export-written", "commit-staged", "commit-journalled", *RECORDED]
 
 
 def crash_while_exporting(zone, point):
@@ -394,7 +394,7 @@ def test_a_kill_while_exporting_loses_and_resurrects_nothing(zone, point, host):
         zone.server.start(ZONE)
         zone.settle()
     assert (zone.served(), zone.live_serial()) == (EXPORTED, serial)
-    assert zone.in_file() == (EXPORTED if point in NOTED or point == "commit-journalled" else BEFORE)
+    assert zone.in_file() == (EXPORTED if point in RECORDED or point == "commit-journalled" else BEFORE)
     # "gone" came before the export and goes after it: an export that was cut short must not bring it back.
     zone.later_updates()
     zone.expect(LATER)
@@ -404,7 +404,7 @@ def test_a_kill_while_exporting_loses_and_resurrects_nothing(zone, point, host):
     zone.expect(LATER)
 
 
-@pytest.mark.parametrize("point", ["export-written", "export-noted"])
+@pytest.mark.parametrize("point", ["export-written", "export-recorded"])
 @pytest.mark.parametrize("host", [False, True], ids=["process", "host"])
 def test_an_edit_after_a_kill_is_merged_or_kept(zone, point, host):
     crash_while_exporting(zone, point)

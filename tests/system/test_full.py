@@ -223,7 +223,7 @@ def test_an_edited_zone_comes_back_beside_a_full_journal_disk(pando, zone, small
         file.write("edited A 192.0.2.7\n")
     lose_store(server)
     server.start("example")
-    assert "zone_not_noted" in server.log()
+    assert "zone_not_journaled" in server.log()
     assert missing(server, names) == [] and server.ask("edited.example").answer
     assert add(server, "refused") == dns.rcode.SERVFAIL
     serial = server.serial("example")

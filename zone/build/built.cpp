@@ -19,7 +19,7 @@ std::uint8_t denial_flags(const NameDraft& apex) noexcept {
   return flags;
 }
 
-void ZoneBuilder::Built::note_apex(const NameDraft& name, std::uint32_t ref) {
+void ZoneBuilder::Built::take_apex(const NameDraft& name, std::uint32_t ref) {
   apex = ref;
   flags = denial_flags(name);
   if (const RRsetDraft* soa = name.find(dns::RRType::kSOA))

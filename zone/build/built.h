@@ -17,7 +17,7 @@ struct ZoneBuilder::Built {
   std::uint64_t name_count = 0;
 
   /// Takes the values that the entry repeats from the apex: serial and kind of denial.
-  void note_apex(const NameDraft& name, std::uint32_t ref);
+  void take_apex(const NameDraft& name, std::uint32_t ref);
 };
 
 /// Serial of a SOA's RDATA (RFC 1035 §3.3.13): the five numbers are its last 20 octets.

@@ -105,7 +105,7 @@ std::uint32_t Comparison::find(Stream& stream) {
 }
 
 /// Decodes the record: its sets, and all their RDATAs and RRSIGs in a row.
-void Comparison::look_at(std::uint32_t ref) {
+void Comparison::decode(std::uint32_t ref) {
   sets_.clear();
   rdatas_.clear();
   whole_names_.clear();
@@ -136,7 +136,7 @@ const Comparison::LiveSet* Comparison::set_of(dns::RRType type) const noexcept {
 
 /// Marks the run's records that the served name has, and keeps the others.
 Status Comparison::compare_run(Stream& stream, std::uint32_t ref) {
-  look_at(ref);
+  decode(ref);
   // The first spelling of an owner counts, so a record with another spelling is kept.
   const bool is_spelt_so = record_ && same_octets(record_.relative_owner(), stream.labels);
   matched_.assign(rdatas_.size(), false);
@@ -250,40 +250,64 @@ Status Comparison::sort() {
   return nsec3_.late.sort();
 }
 
+/// The names of a stream that have late records, in canonical order, each with its place in the
+/// trie: the leaf at or before the name. So the keys of all other leaves are not needed.
+class Comparison::LateNames {
+ public:
+  explicit LateNames(Stream& stream) : stream_(stream) { advance(); }
+
+  /// Null at the end.
+  [[nodiscard]] const Group* name() const noexcept { return name_ ? &*name_ : nullptr; }
+  void advance() {
+    name_ = stream_.late.next();
+    place_ = name_ ? stream_.trie.at_or_before(TrieKey(name_->labels)) : LeafBlock{};
+  }
+  [[nodiscard]] bool is_before_all_leaves() const noexcept { return name_ && !place_; }
+  /// Whether the name belongs at the leaf or between it and the next one.
+  [[nodiscard]] bool is_from(const LeafBlock& leaf) const noexcept {
+    return name_ && place_.ref == leaf.ref;
+  }
+  /// The name, if it is the leaf's own; else null.
+  [[nodiscard]] const Group* name_at(const LeafBlock& leaf) const {
+    if (!is_from(leaf)) return nullptr;
+    const TrieKey key(stream_.trie.labels_of(leaf));
+    return same_octets(name_->key, {key.data(), key.length()}) ? name() : nullptr;
+  }
+  [[nodiscard]] const Group* name_at_apex() const noexcept {
+    return name_ && name_->labels.empty() ? name() : nullptr;
+  }
+
+ private:
+  Stream& stream_;
+  std::optional<Group> name_;
+  LeafBlock place_;
+};
+
 /// Calls `visit(ref, late)` for each name of a trie and each new name, in canonical order, until
 /// the changes exceed the bound. ref 0: the name is new. late null: no record of the name was kept.
-/// The leaf at or before each late name is looked up, so that the keys of all other names are not
-/// needed.
 template <class Visit>
 Status Comparison::walk(Stream& stream, ProgressCount& count, Visit&& visit) {
-  std::optional<Group> late;
-  LeafBlock stop;  // the late name's own leaf, or the leaf before it
-  const auto next_late = [&] {
-    late = stream.late.next();
-    stop = late ? stream.trie.at_or_before(TrieKey(late->labels)) : LeafBlock{};
+  LateNames late(stream);
+  const auto visit_name = [&](std::uint32_t ref, const Group* own) {
+    auto visited = visit(ref, own);
+    if (visited && own != nullptr) late.advance();
+    return visited;
   };
-  next_late();
-  if (&stream == &names_) {
-    const bool is_late = late && late->labels.empty();
-    if (auto visited = visit(live_.entry_->apex, is_late ? &*late : nullptr); !visited)
+  const auto visit_new = [&] { return visit_name(0, late.name()); };
+  if (&stream == &names_)
+    if (auto visited = visit_name(live_.entry_->apex, late.name_at_apex()); !visited)
       return visited;
-    if (is_late) next_late();
-  }
-  for (; late && !stop; next_late())
-    if (auto visited = visit(0, &*late); !visited) return visited;
+  while (late.is_before_all_leaves())
+    if (auto visited = visit_new(); !visited) return visited;
   TrieWalk leaves(stream.trie);
   for (LeafBlock leaf = leaves.next(); leaf && !is_above(most_at_all_); leaf = leaves.next()) {
     count.add();
     if (count.is_given_up()) return fail(Errc::kExists, kGivenUp);
-    const bool is_stop = late && stop.ref == leaf.ref;
-    const TrieKey key(is_stop ? stream.trie.labels_of(leaf) : ByteView());
-    const bool is_late = is_stop && same_octets(late->key, {key.data(), key.length()});
-    if (auto visited = visit(leaf.ref.units, is_late ? &*late : nullptr); !visited) return visited;
-    if (is_late) next_late();
-    for (; late && stop.ref == leaf.ref; next_late())
-      if (auto visited = visit(0, &*late); !visited) return visited;
+    if (auto visited = visit_name(leaf.ref.units, late.name_at(leaf)); !visited) return visited;
+    while (late.is_from(leaf))
+      if (auto visited = visit_new(); !visited) return visited;
   }
-  if (late && !is_above(most_at_all_))
+  if (late.name() != nullptr && !is_above(most_at_all_))
     return fail(Errc::kCorrupt, "{}: its trie is damaged", dns::to_text(apex_));
   return {};
 }
@@ -349,10 +373,10 @@ Status Comparison::check(const Pair& name) const {
   return check_sets(name.after);
 }
 
-void Comparison::note(const Pair& name, std::uint32_t ref) {
+void Comparison::add_changes(const Pair& name, std::uint32_t ref) {
   records_ += name.after.record_count() - name.before.record_count();
   const auto owner = dns::Name::join(ref != 0 ? name.before.labels : name.after.labels, apex_);
-  append_difference(owner ? *owner : apex_, name.before, name.after, SoaRecord::kLeftOut, changes_);
+  append_changes(owner ? *owner : apex_, name.before, name.after, SoaRecord::kLeftOut, changes_);
 }
 
 Status Comparison::judge(const Stream& stream, std::uint32_t ref, const Group* late) {
@@ -360,7 +384,7 @@ Status Comparison::judge(const Stream& stream, std::uint32_t ref, const Group* l
   auto name = put_together(stream, ref, late);
   if (!name) return pass(name);
   if (auto ok = check(*name); !ok) return ok;
-  note(*name, ref);
+  add_changes(*name, ref);
   return {};
 }
 
@@ -386,7 +410,7 @@ Result<Comparison::Soa> Comparison::finish() {
              !soa.signatures.empty()};
 }
 
-Result<std::optional<Changeset>> Comparison::difference(const Most& most) {
+Result<std::optional<Changeset>> Comparison::changeset(const Most& most) {
   if (auto sorted = sort(); !sorted) return pass(sorted);
   // No resulting zone has more records, so a changeset above this bound is always too large.
   most_at_all_ = most(live_.record_count() + names_.late.size() + nsec3_.late.size());

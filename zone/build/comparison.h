@@ -52,7 +52,7 @@ class Comparison {
   /// Called after finish(), once: the changeset from the served zone to the other one, without the
   /// SOA pair. Nullopt: more than `most` records. Errors are those of ZoneBuilder::finish(). `most`
   /// must not fall when `records` grows.
-  Result<std::optional<Changeset>> difference(const Most& most);
+  Result<std::optional<Changeset>> changeset(const Most& most);
   /// Gives the records so far to a builder, owners in canonical order; later records may be added
   /// there. No other call is allowed afterwards. Errors are the builder's.
   Status give_to(ZoneBuilder& builder);
@@ -83,6 +83,7 @@ class Comparison {
     std::uint32_t end;
   };
   using Group = LateRecords::Group;
+  class LateNames;
   /// A name in the served zone, and in the other one.
   struct Pair {
     NameDraft before;
@@ -92,7 +93,7 @@ class Comparison {
   Status close(Stream& stream);
   [[nodiscard]] std::uint32_t find(Stream& stream);
   void use_key(Stream& stream);
-  void look_at(std::uint32_t ref);
+  void decode(std::uint32_t ref);
   Status compare_run(Stream& stream, std::uint32_t ref);
   [[nodiscard]] const LiveSet* set_of(dns::RRType type) const noexcept;
   [[nodiscard]] std::optional<std::uint32_t> match(const LiveSet& set, const Placed& placed);
@@ -108,7 +109,7 @@ class Comparison {
   Result<Pair> put_together(const Stream& stream, std::uint32_t ref, const Group* late);
   void add_seen(std::uint32_t ref, Pair& name);
   [[nodiscard]] Status check(const Pair& name) const;
-  void note(const Pair& name, std::uint32_t ref);
+  void add_changes(const Pair& name, std::uint32_t ref);
   Status give(const Pair& name, ZoneBuilder& builder) const;
   [[nodiscard]] bool is_above(std::uint64_t most) const noexcept {
     return changes_.removed.size() + changes_.added.size() > most;

@@ -31,6 +31,9 @@ struct DataLimits {
   /// (zone/history/zone_snapshot.h).
   std::uint64_t snapshots = std::uint64_t{64} << 20;
 
+  /// Bytes of the largest changeset that the history of a zone takes, with or without snapshots
+  /// that need the history.
+  [[nodiscard]] std::uint64_t largest_changeset(bool for_snapshots) const noexcept;
   static constexpr DataLimits none() noexcept { return {0, 0, 0}; }
   /// The limits of history alone: records from the operator, unlike those from a client, have no
   /// limits.
@@ -114,8 +117,8 @@ class Draft {
   /// Appends to a zone's history the changeset that led to its data, or to the next changeset; for
   /// a store that is rebuilt. Oldest first, without gaps; a changeset that does not fit ends the
   /// history so far.
-  Status put_difference(const Changeset& difference, dns::Serial from, dns::Serial to,
-                        const DataLimits& limits);
+  Status put_changeset(const Changeset& changeset, dns::Serial from, dns::Serial to,
+                       const DataLimits& limits);
   Status remove_zone(dns::NameView apex);
   /// Drops a zone's data but keeps its settings: the zone answers SERVFAIL.
   Status unload_zone(dns::NameView apex);
@@ -133,8 +136,8 @@ class Draft {
   /// many snapshots, `limits` allow none, or low space.
   Status take_snapshot(dns::NameView apex, std::string_view label, std::uint64_t taken,
                        const DataLimits& limits);
-  /// Appends a snapshot of a store that is rebuilt: of the serial that put_difference() has
-  /// reached, or with the reason why the snapshot was lost. Later changes, through put_difference()
+  /// Appends a snapshot of a store that is rebuilt: of the serial that put_changeset() has
+  /// reached, or with the reason why the snapshot was lost. Later changes, through put_changeset()
   /// or put_zone(), keep or lose the snapshot as usual. kInvalid, kExists, kNotFound as above;
   /// kFull: too many snapshots.
   Status put_snapshot(dns::NameView apex, const ZoneSnapshot& version);
@@ -177,10 +180,8 @@ class Draft {
   Status drop_settings(std::uint64_t hash, std::uint32_t zones);
   Status discard(ZoneEntry& entry);
   Status discard_blocks(const std::vector<std::uint32_t>& refs);
-  Status note_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
+  Status append_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
   Status drop_history(ZoneEntry& entry);
-  [[nodiscard]] std::uint64_t largest_difference(const ZoneEntry& entry,
-                                                 const DataLimits& limits) const;
   Status trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_t room);
   Status put_snapshots(ZoneEntry& entry, const std::vector<ZoneSnapshot>& snapshots);
   Status lose_snapshots(ZoneEntry& entry, const std::function<bool(ZoneSnapshot&)>& lose);

@@ -15,7 +15,7 @@ namespace {
 /// Bounds the cost of one step: each drop takes a few microseconds.
 constexpr std::size_t kDropsAtOnce = 1024;
 /// Half of the bytes for which a changeset's pieces can be numbered.
-constexpr std::uint64_t kLargestDifference = std::uint64_t{kHistoryPieceBytes} << 15;
+constexpr std::uint64_t kLargestChangeset = std::uint64_t{kHistoryPieceBytes} << 15;
 
 using State = ZoneSnapshot::State;
 
@@ -27,14 +27,20 @@ bool needs_history(const ZoneSnapshot& version) noexcept { return version.on_his
 
 }  // namespace
 
+std::uint64_t DataLimits::largest_changeset(bool for_snapshots) const noexcept {
+  return std::min(for_snapshots ? with_snapshots(*this) : history, kLargestChangeset);
+}
+
 /// Appends the change to the zone's history, or ends the history where appending is impossible.
-Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
+Status Draft::append_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
   auto root = writable_root();
   if (!root) return pass(root);
   HistoryEditor history(transaction_, entry, **root);
+  const auto snapshots = read_snapshots(transaction_.window(), entry.snapshots);
+  const bool is_needed = std::any_of(snapshots.begin(), snapshots.end(), needs_history);
   const std::uint64_t octets = HistoryEditor::bytes_of(applied.effective);
   const bool fits = applied.to.ahead_of(applied.from) && transaction_.can_afford(octets) &&
-                    octets < largest_difference(entry, limits) && !history.has(applied.from);
+                    octets < limits.largest_changeset(is_needed) && !history.has(applied.from);
   if (!fits) {
     // At low space archive_copy() did not make the copy that would have kept the snapshots either.
     const State why = transaction_.low_space() ? State::kStoreFull : State::kHistoryEnded;
@@ -53,13 +59,6 @@ Status Draft::note_history(ZoneEntry& entry, const Applied& applied, const DataL
   const std::uint64_t excess = total > limits.history_total ? total - limits.history_total : 0;
   const std::uint64_t allowed = newest + (before > excess ? before - excess : 0);
   return trim_history(entry, std::min(limits.history, allowed), with_snapshots(limits));
-}
-
-/// Bytes of the largest changeset that the zone's limits and the format allow.
-std::uint64_t Draft::largest_difference(const ZoneEntry& entry, const DataLimits& limits) const {
-  const auto snapshots = read_snapshots(transaction_.window(), entry.snapshots);
-  const bool needed = std::any_of(snapshots.begin(), snapshots.end(), needs_history);
-  return std::min(needed ? with_snapshots(limits) : limits.history, kLargestDifference);
 }
 
 /// Drops changesets until `allowed` bytes are left, but none that a snapshot needs. Beyond `room`
@@ -84,13 +83,13 @@ Status Draft::trim_history(ZoneEntry& entry, std::uint64_t allowed, std::uint64_
   return put_snapshots(entry, snapshots);
 }
 
-Status Draft::put_difference(const Changeset& difference, dns::Serial from, dns::Serial to,
-                             const DataLimits& limits) {
-  const ZoneEntry* old = entry_at(difference.zone);
-  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", to_text(difference.zone));
+Status Draft::put_changeset(const Changeset& changeset, dns::Serial from, dns::Serial to,
+                            const DataLimits& limits) {
+  const ZoneEntry* old = entry_at(changeset.zone);
+  if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", to_text(changeset.zone));
   ZoneEntry entry = *old;
-  if (auto noted = note_history(entry, {from, to, difference, 0, 0}, limits); !noted) return noted;
-  return put_entry(entry, difference.zone);
+  if (auto done = append_history(entry, {from, to, changeset, 0, 0}, limits); !done) return done;
+  return put_entry(entry, changeset.zone);
 }
 
 Status Draft::drop_history(ZoneEntry& entry) {

@@ -196,9 +196,8 @@ Status Draft::archive_data(ZoneEntry& entry, dns::NameView apex) {
 /// zone. The copy costs about as much as the changeset. Its room is needed now, whatever chunks
 /// will be free soon, so no copy is made at low space.
 Status Draft::archive_copy(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
-  if (!is_needed(read_snapshots(transaction_.window(), entry.snapshots), 0) ||
-      transaction_.low_space() ||
-      HistoryEditor::bytes_of(applied.effective) < largest_difference(entry, limits))
+  if (!is_needed(read_snapshots(transaction_.window(), entry.snapshots), 0) || transaction_.low_space() ||
+      HistoryEditor::bytes_of(applied.effective) < limits.largest_changeset(true))
     return {};
   const dns::Name& apex = applied.effective.zone;
   if (auto trimmed = trim_history(entry, 0, UINT64_MAX); !trimmed) return trimmed;

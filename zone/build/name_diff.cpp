@@ -25,9 +25,9 @@ std::vector<ByteView> missing_from(const std::vector<ByteView>& list,
   return result;
 }
 
-class SetDifference {
+class SetChanges {
  public:
-  SetDifference(const dns::Name& owner, SoaRecord soa, Changeset& out)
+  SetChanges(const dns::Name& owner, SoaRecord soa, Changeset& out)
       : owner_(owner), soa_(soa), out_(out) {}
 
   void only(const RRsetDraft& set, std::vector<Record>& to) const {
@@ -83,9 +83,9 @@ class SetDifference {
 
 }  // namespace
 
-void append_difference(const dns::Name& owner, const NameDraft& before, const NameDraft& after,
-                       SoaRecord soa, Changeset& out) {
-  const SetDifference sets(owner, soa, out);
+void append_changes(const dns::Name& owner, const NameDraft& before, const NameDraft& after,
+                    SoaRecord soa, Changeset& out) {
+  const SetChanges sets(owner, soa, out);
   // Both lists are ascending by type, so one joint walk suffices.
   auto old = before.rrsets.begin();
   auto next = after.rrsets.begin();

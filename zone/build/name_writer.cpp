@@ -73,7 +73,7 @@ Result<std::uint32_t> NameWriter::write() {
   if (!ref) return ref;
   built_->record_count += name_.record_count() - old_records_;
   if (old_ref_ == 0) ++built_->name_count;
-  if (name_.labels.empty()) built_->note_apex(name_, *ref);
+  if (name_.labels.empty()) built_->take_apex(name_, *ref);
   if (old_ref_ != 0) release_record(transaction_, old_ref_);
   return ref;
 }

@@ -32,44 +32,69 @@ Result<Applied> ZoneEdit::run() {
   applied_.from = applied_.to = {entry_.serial};
   applied_.effective.zone = changes_.zone;
   if (auto collected = collect_steps(); !collected) return pass(collected);
+  if (auto worked_out = work_out_names(); !worked_out) return pass(worked_out);
+  if (auto allowed = check_size(); !allowed) return pass(allowed);
+  if (auto copied = draft_.archive_copy(entry_, applied_, limits_); !copied) return pass(copied);
+  if (auto written = write_names(); !written) return pass(written);
+  if (auto put = put_entry(); !put) return pass(put);
+  return std::move(applied_);
+}
+
+/// The end of the steps of one name, which start at `first`.
+std::size_t ZoneEdit::end_of_name(std::size_t first) const noexcept {
+  const auto is_other = [name = steps_[first]](const Step& step) {
+    return step.in_nsec3 != name.in_nsec3 || !(step.record->owner == name.record->owner);
+  };
+  const auto begin = steps_.begin() + static_cast<std::ptrdiff_t>(first);
+  return static_cast<std::size_t>(std::find_if(begin, steps_.end(), is_other) - steps_.begin());
+}
+
+/// Computes and checks every name without a write.
+Status ZoneEdit::work_out_names() {
   applied_.effective.removed.reserve(changes_.removed.size());
   applied_.effective.added.reserve(changes_.added.size());
-  for (std::size_t at = 0; at < steps_.size();) {
-    std::size_t end = at + 1;
-    while (end < steps_.size() && steps_[end].in_nsec3 == steps_[at].in_nsec3 &&
-           steps_[end].record->owner == steps_[at].record->owner)
-      ++end;
+  for (std::size_t at = 0, end = 0; at < steps_.size(); at = end) {
+    end = end_of_name(at);
     if (is_given_up()) return given_up();
     auto done = work_out(at, end);
-    if (!done && done.error().code != Errc::kInvalid) return pass(done);
-    if (!done) note_broken(done.error());
-    at = end;
+    if (!done && done.error().code != Errc::kInvalid) return done;
+    if (!done) add_broken(done.error());
   }
   if (broken_names_ > kBrokenNamed)
     broken_ += fmt::format("; and {} more names", broken_names_ - kBrokenNamed);
   if (broken_names_ > 0) return fail(Errc::kInvalid, "{}", broken_);
-  // A zone that is too large already may still shrink.
-  if (limits_.zone_records != 0 && entry_.record_count > limits_.zone_records &&
-      entry_.record_count > zone_.record_count())
-    return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
-                dns::to_text(changes_.zone), limits_.zone_records);
-  if (auto copied = draft_.archive_copy(entry_, applied_, limits_); !copied) return pass(copied);
-  // The counters rise whenever a name is computed: restoring them counts each step once.
+  return {};
+}
+
+/// A zone that is too large already may still shrink.
+Status ZoneEdit::check_size() const {
+  if (limits_.zone_records == 0 || entry_.record_count <= limits_.zone_records ||
+      entry_.record_count <= zone_.record_count())
+    return {};
+  return fail(Errc::kFull, "{}: more than {} records (limits.zone-records)",
+              dns::to_text(changes_.zone), limits_.zone_records);
+}
+
+/// The counters rise whenever a name is computed: restoring them counts each step once.
+Status ZoneEdit::write_names() {
   const auto missing = applied_.missing_removals;
   const auto redundant = applied_.redundant_additions;
   for (std::size_t at = 0; at < names_.size(); ++at) {
     if (is_given_up()) return given_up();
-    if (auto written = write(at); !written) return pass(written);
+    if (auto written = write(at); !written) return written;
   }
   applied_.missing_removals = missing;
   applied_.redundant_additions = redundant;
-  if (!names_.empty()) {
-    applied_.to = {entry_.serial};
-    entry_.data_version = draft_.version_;
-    if (auto noted = draft_.note_history(entry_, applied_, limits_); !noted) return pass(noted);
-    if (auto put = draft_.put_entry(entry_, changes_.zone); !put) return pass(put);
-  }
-  return std::move(applied_);
+  return {};
+}
+
+/// Appends the changeset to the zone's history, and puts the entry of the changed zone.
+Status ZoneEdit::put_entry() {
+  if (names_.empty()) return {};
+  applied_.to = {entry_.serial};
+  entry_.data_version = draft_.version_;
+  if (auto done = draft_.append_history(entry_, applied_, limits_); !done) return done;
+  return draft_.put_entry(entry_, changes_.zone);
 }
 
 /// Relaxed: the flag guards no other memory, and a delay of one name does no harm.
@@ -78,7 +103,7 @@ bool ZoneEdit::is_given_up() const noexcept {
 }
 
 /// The error lists all broken names, so that the author of the changes need not retry for each.
-void ZoneEdit::note_broken(const Error& error) {
+void ZoneEdit::add_broken(const Error& error) {
   if (broken_names_++ >= kBrokenNamed) return;
   broken_ += (broken_.empty() ? "" : "; ") + error.text;
 }
@@ -143,7 +168,7 @@ Status ZoneEdit::work_out(std::size_t first, std::size_t end) {
   const NameEdit& edit = *made;
   const std::size_t removed = applied_.effective.removed.size();
   const std::size_t added = applied_.effective.added.size();
-  note_effect(edit);
+  add_effect(edit);
   if (applied_.effective.removed.size() == removed && applied_.effective.added.size() == added)
     return {};  // no change at this name
   if (auto ok = check_name(edit.after, changes_.zone); !ok) return ok;
@@ -181,10 +206,10 @@ void ZoneEdit::change_record(NameEdit& edit, const Step& step) {
   if (sets_ttl) rrset.ttl = step.record->ttl;
 }
 
-void ZoneEdit::note_effect(const NameEdit& edit) {
+void ZoneEdit::add_effect(const NameEdit& edit) {
   const auto joined = dns::Name::join(edit.labels, changes_.zone);
   const dns::Name owner = joined ? *joined : changes_.zone;
-  append_difference(owner, edit.before, edit.after, SoaRecord::kCompared, applied_.effective);
+  append_changes(owner, edit.before, edit.after, SoaRecord::kCompared, applied_.effective);
 }
 
 Status ZoneEdit::write(std::size_t at) {

@@ -45,13 +45,18 @@ class ZoneEdit {
   static constexpr std::size_t kMostDrafts = 64;
 
   Status collect_steps();
+  [[nodiscard]] std::size_t end_of_name(std::size_t first) const noexcept;
+  Status work_out_names();
+  [[nodiscard]] Status check_size() const;
+  Status write_names();
+  Status put_entry();
   [[nodiscard]] bool is_given_up() const noexcept;
-  void note_broken(const Error& error);
+  void add_broken(const Error& error);
   [[nodiscard]] std::uint32_t find(const Step& step) const;
   Result<NameEdit> put_together(const ChangedName& name);
   Status work_out(std::size_t first, std::size_t end);
   void change_record(NameEdit& edit, const Step& step);
-  void note_effect(const NameEdit& edit);
+  void add_effect(const NameEdit& edit);
   Status write(std::size_t at);
   Status write(const NameEdit& edit);
   Status write_leaf(const NameEdit& edit, std::uint32_t ref);

@@ -65,13 +65,13 @@ PieceHeader read_header(ByteView rdata) noexcept {
 
 /// Calls `visit(record, comes_in)` in the order of RFC 1995 §4. Stops at the first error.
 template <class Visit>
-Status visit_in_order(const Changeset& difference, Visit&& visit) {
+Status visit_in_order(const Changeset& changeset, Visit&& visit) {
   const auto is_soa = [&](const Record& record) {
-    return record.type == dns::RRType::kSOA && record.owner == difference.zone;
+    return record.type == dns::RRType::kSOA && record.owner == changeset.zone;
   };
   for (const bool comes_in : {false, true})
     for (const bool soa : {true, false})
-      for (const Record& record : comes_in ? difference.added : difference.removed)
+      for (const Record& record : comes_in ? changeset.added : changeset.removed)
         if (is_soa(record) == soa)
           if (auto visited = visit(record, comes_in); !visited) return visited;
   return {};
@@ -210,7 +210,7 @@ class HistoryEditor::Pieces {
   }
 
   Status put_piece(bool last) {
-    if (piece_ >= kMaxPieces) return fail(Errc::kFull, "a difference of more than a gibibyte");
+    if (piece_ >= kMaxPieces) return fail(Errc::kFull, "a changeset of more than a gibibyte");
     Bytes header{last ? kLastPiece : std::uint8_t{0}};
     append_be32(header, to_.value);
     append_be32(header, records_before_);
@@ -239,9 +239,9 @@ class HistoryEditor::Pieces {
   ByteView owner_;  // of the last record
 };
 
-std::uint64_t HistoryEditor::bytes_of(const Changeset& difference) noexcept {
+std::uint64_t HistoryEditor::bytes_of(const Changeset& changeset) noexcept {
   std::uint64_t octets = 0;
-  for (const auto* list : {&difference.removed, &difference.added})
+  for (const auto* list : {&changeset.removed, &changeset.added})
     for (const Record& record : *list)
       octets += kRecordHead + record.owner.size() + record.rdata.size();
   return octets;
@@ -251,12 +251,11 @@ bool HistoryEditor::has(dns::Serial from) const {
   return static_cast<bool>(find_piece(transaction_.window(), entry_.history, Key(from, 0)));
 }
 
-Status HistoryEditor::append(const Changeset& difference, dns::Serial from, dns::Serial to) {
+Status HistoryEditor::append(const Changeset& changeset, dns::Serial from, dns::Serial to) {
   if (entry_.history == 0) entry_.history_first = from.value;
-  Pieces pieces(*this, difference.zone, from, to);
-  auto added = visit_in_order(difference, [&](const Record& record, bool comes_in) {
-    return pieces.add(record, comes_in);
-  });
+  Pieces pieces(*this, changeset.zone, from, to);
+  auto added = visit_in_order(
+      changeset, [&](const Record& record, bool comes_in) { return pieces.add(record, comes_in); });
   return added ? pieces.put_piece(true) : added;
 }
 
@@ -270,12 +269,12 @@ Status HistoryEditor::put_piece(std::uint32_t ref, ByteView labels) {
   return {};
 }
 
-Status HistoryEditor::trim(std::uint64_t octets, std::size_t differences,
+Status HistoryEditor::trim(std::uint64_t octets, std::size_t changesets,
                            std::optional<dns::Serial> stop_at) {
   const auto may_go = [&] {
     return entry_.history != 0 && !(stop_at && entry_.history_first == stop_at->value);
   };
-  for (; entry_.history_bytes > octets && may_go() && differences > 0; --differences)
+  for (; entry_.history_bytes > octets && may_go() && changesets > 0; --changesets)
     if (auto dropped = drop_oldest(); !dropped) return dropped;
   return {};
 }

@@ -93,15 +93,15 @@ class HistoryEditor {
       : transaction_(transaction), entry_(entry), root_(root) {}
 
   /// Bytes that the records of a changeset take in pieces.
-  [[nodiscard]] static std::uint64_t bytes_of(const Changeset& difference) noexcept;
+  [[nodiscard]] static std::uint64_t bytes_of(const Changeset& changeset) noexcept;
   /// Appends a changeset of the zone from `from` to `to`, a later serial; both SOA records are in
   /// it. The history must not have a changeset that starts from `from` yet: see has().
-  Status append(const Changeset& difference, dns::Serial from, dns::Serial to);
+  Status append(const Changeset& changeset, dns::Serial from, dns::Serial to);
   /// Whether the history has a changeset that starts from `from`.
   [[nodiscard]] bool has(dns::Serial from) const;
-  /// Drops at most `differences` of the oldest changesets. Stops once at most `octets` bytes are
+  /// Drops at most `changesets` of the oldest changesets. Stops once at most `octets` bytes are
   /// left, or the changeset that starts from `stop_at` is the oldest.
-  Status trim(std::uint64_t octets, std::size_t differences,
+  Status trim(std::uint64_t octets, std::size_t changesets,
               std::optional<dns::Serial> stop_at = {});
 
  private:

@@ -53,17 +53,18 @@ class Life {
 
   void load() {
     bool given = false, done = false;
-    loader_.run(
-        ZoneLoader::Lane::kFiles,
-        [&]() -> std::optional<ZoneLoader::Job> {
+    loader_.load({
+        LoadKind::kFiles,
+        [&]() -> std::optional<LoadJob> {
           if (std::exchange(given, true)) return std::nullopt;
-          return ZoneLoader::Job{name("@"), zone_file_, false};
+          return LoadJob{name("@"), zone_file_, false};
         },
         std::make_shared<HistorySource>(native_files(), journal_, note),
-        [&](const ZoneLoader::Job&, const ZoneLoader::Outcome& outcome) {
+        [&](const LoadJob&, const LoadOutcome& outcome) {
           for (const std::string& problem : outcome.problems) ADD_FAILURE() << problem;
         },
-        [&] { done = true; });
+        [&] { done = true; },
+    });
     run_until(done);
   }
 

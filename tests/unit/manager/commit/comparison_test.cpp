@@ -64,7 +64,7 @@ Outcome compare(ZoneStore& store, const Lines& lines, std::uint64_t most) {
   auto soa = comparison.finish();
   if (!soa) return {soa.error().text, {}, false, 0, {}};
   std::uint64_t records = 0;
-  auto difference = comparison.difference([&](std::uint64_t count) {
+  auto difference = comparison.changeset([&](std::uint64_t count) {
     records = count;
     return most;
   });
@@ -273,7 +273,7 @@ TEST(Comparison, CanBeGivenToABuilderAtAnyMoment) {
     }
     if (compared == file.size()) {
       if (random.pick(2) == 0 && comparison.finish()) {
-        const auto found = comparison.difference([](std::uint64_t) { return 0; });
+        const auto found = comparison.changeset([](std::uint64_t) { return 0; });
         ASSERT_TRUE(found || found.error().code == Errc::kInvalid);
       }
       ASSERT_TRUE(comparison.give_to(builder));
@@ -344,7 +344,7 @@ TEST(Comparison, LimitsHoldForAllNames) {
     const auto soa = comparison.finish();
     const bool is_within = types == 2;
     ASSERT_EQ(built.has_value(), is_within);
-    const auto difference = comparison.difference([](std::uint64_t) { return UINT64_MAX; });
+    const auto difference = comparison.changeset([](std::uint64_t) { return UINT64_MAX; });
     ASSERT_EQ(soa && difference, is_within);
     if (is_within) continue;
     const Error& error = soa ? difference.error() : soa.error();
@@ -378,7 +378,7 @@ TEST(Comparison, TakesLittleMemoryInAnyOrder) {
     }
     EXPECT_LT(comparison.octets(), in_order ? live / 20 : live / 3) << in_order;
     ASSERT_TRUE(comparison.finish());
-    const auto difference = comparison.difference([](std::uint64_t) { return 0; });
+    const auto difference = comparison.changeset([](std::uint64_t) { return 0; });
     ASSERT_TRUE(difference && *difference);
     EXPECT_TRUE((*difference)->empty());
   }
@@ -397,7 +397,7 @@ TEST(Comparison, EndsWhenTheWorkIsGivenUp) {
   Progress progress;
   const Progress::Scope scope(&progress);
   progress.give_up();
-  const auto difference = comparison.difference([](std::uint64_t) { return 0; });
+  const auto difference = comparison.changeset([](std::uint64_t) { return 0; });
   ASSERT_FALSE(difference);
   EXPECT_EQ(difference.error().text, kGivenUp);
   EXPECT_EQ(progress.seen().phase, Progress::Phase::kComparing);

@@ -221,7 +221,7 @@ class ExportedZone : public Writer {
   ExportedZone() {
     std::ofstream(path_) << "; as the operator wrote it\n";
     zone::ZoneFileInfo source = *stat_source(path_);
-    note_content(source, read_content(path_));
+    add_content(source, read_content(path_));
     must(parts_.edit([&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); }));
     config::Settings settings;
     settings.zones = config::ZoneTable(folder_.path());

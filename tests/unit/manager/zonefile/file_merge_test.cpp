@@ -22,9 +22,9 @@ Lines with_apex(Lines lines) {
 }
 
 /// The store was lost before the edit was merged: the same comes out.
-void expect_recovered_alike(const DynamicChanges& overlay, const ZoneStore& edited,
+void expect_recovered_alike(const DynamicChanges& changes, const ZoneStore& edited,
                             const ZoneStore& merged) {
-  ZoneRecovery recovery(overlay.entries());
+  ZoneRecovery recovery(changes.entries());
   Lines rest;
   for (const std::string& line : edited.lines()) {
     const zone::Record one = record(line);
@@ -39,31 +39,31 @@ void expect_recovered_alike(const DynamicChanges& overlay, const ZoneStore& edit
   EXPECT_EQ(recovered.lines(), merged.lines());
   DynamicChanges expected;
   expected.updated(steps_of(*diff_zones(edited.zone(), recovered.zone(), UINT64_MAX)));
-  EXPECT_EQ(outcome.overlay.entries(), expected.entries());
+  EXPECT_EQ(outcome.dynamic_changes.entries(), expected.entries());
 }
 
 /// A zone's life: loaded from a file, changed by an update, its file edited. `merged` is what is
-/// served then, without the apex, and `overlay` what the journal's records fold to.
+/// served then, without the apex, and `changes` what the journal's records fold to.
 struct Life {
   Lines file, updated, edited;
   Lines merged;
-  DynamicChanges overlay;
+  DynamicChanges changes;
 
   void run() {
     const ZoneStore first(with_apex(file)), now(with_apex(edited));
     ZoneStore live(with_apex(updated));
-    overlay.updated(steps_of(*diff_zones(first.zone(), live.zone(), UINT64_MAX)));
+    changes.updated(steps_of(*diff_zones(first.zone(), live.zone(), UINT64_MAX)));
     const Steps edit =
-        file_steps(steps_of(*diff_zones(live.zone(), now.zone(), UINT64_MAX)), overlay);
+        file_steps(steps_of(*diff_zones(live.zone(), now.zone(), UINT64_MAX)), changes);
     EXPECT_EQ(edit, steps_of(*diff_zones(first.zone(), now.zone(), UINT64_MAX)))
         << "how the file changed comes out without the old file";
-    const DynamicChanges before = overlay;
+    const DynamicChanges before = changes;
     const Steps served = steps_of(live.apply(merge_edit(live.zone(), edit)).effective);
-    overlay.edited(served, held_back(edit, served));
+    changes.edited(served, held_back(edit, served));
     DynamicChanges expected;
     expected.updated(steps_of(*diff_zones(now.zone(), live.zone(), UINT64_MAX)));
-    EXPECT_EQ(overlay.entries(), expected.entries())
-        << "served zone = file, changed by the overlay";
+    EXPECT_EQ(changes.entries(), expected.entries())
+        << "served zone = file, changed by the changes";
     expect_recovered_alike(before, now, live);
     for (const std::string& line : live.lines())
       if (!line.starts_with("example. ")) merged.push_back(line);
@@ -165,11 +165,11 @@ TEST(FileMerge, SoaFieldsFollowTheFileUnlessAnUpdateChangedThem) {
 
 TEST(FileMerge, AnOverlayThatTheZoneContradictsIsDropped) {
   const ZoneStore live(with_apex({kOne}));
-  DynamicChanges overlay;
-  overlay.updated(steps_of({name("@"), {}, {record(kOne), record(kTwo)}}));
-  EXPECT_EQ(drop_stale(overlay, live.zone()), 1U);
-  EXPECT_EQ(overlay.entries().size(), 1U);
-  EXPECT_EQ(drop_stale(overlay, live.zone()), 0U);
+  DynamicChanges changes;
+  changes.updated(steps_of({name("@"), {}, {record(kOne), record(kTwo)}}));
+  EXPECT_EQ(drop_stale(changes, live.zone()), 1U);
+  EXPECT_EQ(changes.entries().size(), 1U);
+  EXPECT_EQ(drop_stale(changes, live.zone()), 0U);
 }
 
 }  // namespace

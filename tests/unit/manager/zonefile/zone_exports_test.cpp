@@ -39,7 +39,7 @@ class Exports : public ::testing::Test {
 
   zone::ZoneFileInfo state_of_file() const {
     zone::ZoneFileInfo source = *stat_source(path_);
-    note_content(source, read_content(path_));
+    add_content(source, read_content(path_));
     return source;
   }
   void note(const zone::ZoneFileInfo& source) {

@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/unit/manager/commit/loader_fixture.h"
+#include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
 namespace {
@@ -23,8 +23,8 @@ using testing::name;
 using testing::Parts;
 using ::testing::SizeIs;
 
-/// A look at the file of "example.", which nobody follows up.
-class Look : public ::testing::Test {
+/// Checks of the file of "example.", whose findings are not followed up.
+class Check : public ::testing::Test {
  protected:
   void write(const std::vector<std::string>& lines) {
     std::ofstream out(path_);
@@ -37,7 +37,7 @@ class Look : public ::testing::Test {
   }
   void note_file() {
     zone::ZoneFileInfo source = *stat_source(path_);
-    note_content(source, read_content(path_));
+    add_content(source, read_content(path_));
     parts_.zone.commit(
         [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); });
   }
@@ -47,28 +47,37 @@ class Look : public ::testing::Test {
   void unload() {
     parts_.zone.commit([](zone::Draft& draft) { return draft.unload_zone(name("@")); });
   }
-  ZoneFileCheck& look() {
-    look_.job.apex = name("@");
-    look_.job.path = path_;
-    look_.history = testing::history_of(parts_);
-    look_.version = parts_.zone.snapshot();
-    look_.position = parts_.journal.last_position();
-    look_.progress = std::make_shared<LoadProgress>();
+  void make_secondary() {
+    zone::ZoneSettings settings;
+    settings.is_secondary = true;
+    parts_.zone.commit(
+        [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
+  }
+  void prepare() {
+    check_.job.apex = name("@");
+    check_.job.path = path_;
+    check_.history = testing::history_of(parts_);
+    check_.version = parts_.zone.snapshot();
+    check_.position = parts_.journal.last_position();
+    check_.progress = std::make_shared<LoadProgress>();
+  }
+  ZoneFileCheck& check() {
+    prepare();
     const std::uint64_t before = parts_.zone.store().current().number;
-    look_.examine(parts_.zone.store());
+    check_.run(parts_.zone.store());
     EXPECT_EQ(parts_.zone.store().current().number, before) << "it puts nothing";
-    return look_;
+    return check_;
   }
 
   Parts parts_;
   std::string path_ = parts_.folder.path() + "/example.zone";
-  ZoneFileCheck look_;
+  ZoneFileCheck check_;
 };
 
-TEST_F(Look, FindsTheNotedFileUnchanged) {
+TEST_F(Check, FindsTheNotedFileUnchanged) {
   write(kBasicZone);
   note_file();
-  const ZoneFileCheck& found = look();
+  const ZoneFileCheck& found = check();
   ASSERT_TRUE(found.outcome);
   EXPECT_EQ(found.outcome->kind, Kind::kUnchanged);
   EXPECT_EQ(found.outcome->serial, dns::Serial{10});
@@ -76,32 +85,32 @@ TEST_F(Look, FindsTheNotedFileUnchanged) {
   EXPECT_EQ(found.scanned, 0U);
 }
 
-TEST_F(Look, PlansWhatWasEdited) {
+TEST_F(Check, PlansWhatWasEdited) {
   write(kBasicZone);
   note_file();
   write(with("added 300 A 192.0.2.12"));
-  const ZoneFileCheck& found = look();
+  const ZoneFileCheck& found = check();
   ASSERT_TRUE(found.plan);
   EXPECT_EQ(found.plan->kind, MergePlan::Kind::kMerge);
   EXPECT_EQ(found.plan->record_count(), 1U);
   EXPECT_EQ(found.plan->source.hash, read_content(path_).hash);
-  EXPECT_EQ(found.plan->beside, merge_base_file(parts_.zone.zone()));
+  EXPECT_EQ(found.plan->base_file, merge_base_file(parts_.zone.zone()));
   EXPECT_FALSE(found.outcome || found.zone || found.moved);
   EXPECT_EQ(found.scanned, 1U);
 }
 
 /// Steps would take as much memory again.
-TEST_F(Look, KeepsAnEditAsTheDifferenceThatItIs) {
+TEST_F(Check, KeepsAnEditAsTheDifferenceThatItIs) {
   write(kBasicZone);
   note_file();
   write(with("added 300 A 192.0.2.12"));
-  MergePlan& plan = *look().plan;
+  MergePlan& plan = *check().plan;
   ASSERT_TRUE(plan.plain);
   EXPECT_TRUE(plan.edit.empty());
   const auto put = [&](Stage& stage) -> Status {
     auto merged = stage_merge(stage, plan, zone::DataLimits::none());
     if (!merged) return pass(merged);
-    EXPECT_TRUE(merged->apart.empty());
+    EXPECT_TRUE(merged->overridden.empty());
     EXPECT_EQ(merged->applied.effective.added.size(), 2U) << "with the SOA";
     return {};
   };
@@ -115,11 +124,11 @@ TEST_F(Look, KeepsAnEditAsTheDifferenceThatItIs) {
   EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{11});
 }
 
-TEST_F(Look, MergesAnEditStepByStepIntoAZoneThatHasMovedMeanwhile) {
+TEST_F(Check, MergesAnEditStepByStepIntoAZoneThatHasMovedMeanwhile) {
   write(kBasicZone);
   note_file();
   write(with("www 300 A 192.0.2.12"));
-  MergePlan& plan = *look().plan;
+  MergePlan& plan = *check().plan;
   ASSERT_TRUE(plan.plain);
   ASSERT_TRUE(testing::update(parts_, {"www 300 A 192.0.2.11"}, {"dyn 60 A 192.0.2.9"}));
   ASSERT_TRUE(parts_.commit([&](Stage& stage) -> Status {
@@ -133,21 +142,21 @@ TEST_F(Look, MergesAnEditStepByStepIntoAZoneThatHasMovedMeanwhile) {
   EXPECT_THAT(parts_.zone.at("dyn"), ElementsAre("60 A 192.0.2.9"));
 }
 
-TEST_F(Look, BuildsAZoneWithoutDataInATransactionOfItsOwn) {
+TEST_F(Check, BuildsAZoneWithoutDataInATransactionOfItsOwn) {
   unload();
   write(with("added 300 A 192.0.2.12"));
-  const ZoneFileCheck& found = look();
+  const ZoneFileCheck& found = check();
   EXPECT_FALSE(found.served);
   ASSERT_TRUE(found.zone && found.transaction);
   EXPECT_EQ(found.zone->records, kBasicZone.size() + 1);
   EXPECT_FALSE(found.outcome || found.plan);
 }
 
-TEST_F(Look, TellsWhatIsWrongWithAFile) {
+TEST_F(Check, TellsWhatIsWrongWithAFile) {
   write(with("broken 300 A 192.0.2.999"));
   for (const bool served : {true, false}) {
     if (!served) unload();
-    const ZoneFileCheck& found = look();
+    const ZoneFileCheck& found = check();
     EXPECT_EQ(found.served, served);
     ASSERT_TRUE(found.outcome);
     EXPECT_EQ(found.outcome->kind, Kind::kFailed);
@@ -156,62 +165,84 @@ TEST_F(Look, TellsWhatIsWrongWithAFile) {
   }
 }
 
-TEST_F(Look, ForgetsWhatAnEarlierOneFound) {
+TEST_F(Check, ForgetsWhatAnEarlierOneFound) {
   write(with("added 300 A 192.0.2.12"));
-  ASSERT_TRUE(look().plan);
+  ASSERT_TRUE(check().plan);
   note_file();
-  const ZoneFileCheck& found = look();
+  const ZoneFileCheck& found = check();
   EXPECT_FALSE(found.plan);
   ASSERT_TRUE(found.outcome);
   EXPECT_EQ(found.outcome->kind, Kind::kUnchanged);
   EXPECT_EQ(found.scanned, 1U) << "both together";
 }
 
-/// A file that an earlier build noted by size and time alone, beside updates that nobody knows.
-class LookWithoutHash : public Look {
- protected:
-  LookWithoutHash() {
-    write(with("edited 300 A 192.0.2.12"));  // or a record that an update has removed
-    zone::ZoneFileInfo source = *stat_source(path_);
-    source.stamp = 0;
-    parts_.zone.commit(
-        [&](zone::Draft& draft) { return draft.put_zone_source(name("@"), source); });
-    DynamicChanges lost;
-    lost.lose();
-    const std::vector notes{overlay_entry(name("@"), {10}, {10}, lost)};
-    EXPECT_TRUE(parts_.journal.append(notes).has_value());
-  }
-  void expect_refused() {
-    const ZoneFileCheck& found = look();
-    ASSERT_TRUE(found.outcome);
-    EXPECT_EQ(found.outcome->kind, Kind::kFailed);
-    EXPECT_THAT(found.outcome->problems, ElementsAre(HasSubstr("no longer tells")));
-    EXPECT_FALSE(found.touched);
-  }
-};
-
-TEST_F(LookWithoutHash, TakesItForTheOneThatWasMergedAndHasItNoted) {
-  const ZoneFileCheck& found = look();
-  ASSERT_TRUE(found.outcome);
-  EXPECT_EQ(found.outcome->kind, Kind::kUnchanged);
-  EXPECT_FALSE(found.plan || found.zone);
-  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("the zone stays as it is")));
-  ASSERT_TRUE(found.touched);
-  EXPECT_EQ(found.touched->before, merge_base_file(parts_.zone.zone()));
-  EXPECT_EQ(found.touched->now.hash, read_content(path_).hash);
+TEST_F(Check, BuildsASmallNewZoneInTheTransactionOfItsBatch) {
+  unload();
+  write(kBasicZone);
+  prepare();
+  shm::Transaction batch = parts_.zone.store().begin_private();
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kFound);
+  ASSERT_TRUE(check_.zone);
+  EXPECT_FALSE(check_.transaction);
+  EXPECT_EQ(check_.zone->records, kBasicZone.size());
 }
 
-TEST_F(LookWithoutHash, RefusesAnEditThatShows) {
-  write(with("edited 300 A 192.0.2.120"));
-  expect_refused();
+TEST_F(Check, FindsSimplyThatAFileIsTheMergeBase) {
+  write(kBasicZone);
+  note_file();
+  prepare();
+  shm::Transaction batch = parts_.zone.store().begin_private();
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kFound);
+  ASSERT_TRUE(check_.outcome);
+  EXPECT_EQ(check_.outcome->kind, Kind::kUnchanged);
 }
 
-TEST_F(LookWithoutHash, RefusesOneWithAnotherTime) {
-  std::filesystem::last_write_time(path_, std::filesystem::file_time_type(std::chrono::hours(1)));
-  expect_refused();
+TEST_F(Check, LeavesEditedAndMissingFilesToAWholeCheck) {
+  write(with("added 300 A 192.0.2.12"));
+  prepare();
+  shm::Transaction batch = parts_.zone.store().begin_private();
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kNot) << "edited";
+  unload();
+  std::filesystem::remove(path_);
+  prepare();
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kNot) << "missing";
+  check_.job.apex = name("elsewhere.test.");
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kNot) << "not configured";
+  EXPECT_FALSE(check_.zone || check_.outcome);
 }
 
-// What is noticed, where the loader follows it up.
+TEST_F(Check, SaysSimplyThatAFileIsUnusable) {
+  unload();
+  write(with("broken 300 A 192.0.2.999"));
+  prepare();
+  shm::Transaction batch = parts_.zone.store().begin_private();
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kFailed);
+  EXPECT_FALSE(check_.zone || check_.outcome);
+}
+
+TEST_F(Check, IsStaleOnceTheZoneIsGoneOrHasAnotherRole) {
+  write(with("added 300 A 192.0.2.12"));
+  const ZoneFileCheck& found = check();
+  EXPECT_FALSE(found.stale_outcome(parts_.zone.zone()));
+  EXPECT_EQ(found.stale_outcome({})->kind, Kind::kAbsent);
+  make_secondary();
+  const auto stale = found.stale_outcome(parts_.zone.zone());
+  ASSERT_TRUE(stale);
+  EXPECT_EQ(stale->kind, Kind::kUnchanged);
+  EXPECT_EQ(stale->serial, dns::Serial{10});
+}
+
+TEST_F(Check, OfACopyIsStaleOnceTheZoneIsPrimaryOrItsPrimaryHasSentIt) {
+  check_.job.file_optional = true;
+  check_.outcome = LoadOutcome{Kind::kFailed, {}, 0, {"unreadable"}};
+  EXPECT_EQ(check_.stale_outcome(parts_.zone.zone())->kind, Kind::kAbsent) << "primary";
+  make_secondary();
+  EXPECT_EQ(check_.stale_outcome(parts_.zone.zone())->kind, Kind::kUnchanged);
+  check_.outcome->kind = Kind::kUnchanged;
+  EXPECT_FALSE(check_.stale_outcome(parts_.zone.zone()));
+}
+
+// Findings that the loader follows up.
 // --------------------------------------------------
 
 TEST_F(Loader, AnUnchangedFileIsNotReadAgain) {
@@ -349,50 +380,7 @@ TEST_F(LoaderOfIncluded, AnEditIsSeenWhenTheStoreIsLost) {
   expect_stable();
 }
 
-/// It knew of no edit of what a file includes.
-TEST_F(LoaderOfIncluded, WhatAnEarlierBuildNotedIsComparedOnce) {
-  load();
-  zone::ZoneFileInfo noted = merge_base_file(parts_.zone.zone());
-  noted.hash = 0;
-  noted.stamp = stat_source(path_)->stamp;
-  bool done = false;
-  parts_.committer.edit([&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); },
-                        [&](const Status&) { done = true; });
-  ASSERT_TRUE(parts_.run_until([&] { return done; }));
-  include(31);
-  EXPECT_EQ(load().kind, Kind::kChanged);
-  expect_inner(31);
-  const auto before = loader_.counters();
-  EXPECT_EQ(load().kind, Kind::kUnchanged);
-  EXPECT_EQ(loader_.counters().built, before.built);
-}
-
-/// Else it would be "edited" at each reload for ever: the journal does not tell the updates.
-TEST_F(Loader, WhatAnEarlierBuildNotedBesideUnknownUpdatesIsWarnedOfOnce) {
-  write(kFile);
-  load();
-  update({}, {"one 60 A 192.0.2.9"});
-  update({}, {"two 60 A 192.0.2.9"});
-  damage("\3one");
-  zone::ZoneFileInfo noted = merge_base_file(parts_.zone.zone());
-  noted.hash = 0;
-  noted.stamp = 0;
-  ASSERT_TRUE(
-      parts_.edit([&](zone::Draft& draft) { return draft.put_zone_source(name("@"), noted); }));
-  const std::vector<std::string> before = parts_.zone.lines();
-  EXPECT_EQ(load().kind, Kind::kUnchanged);
-  ASSERT_TRUE(parts_.run_until([&] { return merge_base_file(parts_.zone.zone()).hash != 0; }));
-  const auto counted = loader_.counters();
-  EXPECT_EQ(load().kind, Kind::kUnchanged);
-  EXPECT_EQ(loader_.counters().built, counted.built);
-  EXPECT_EQ(parts_.zone.lines(), before);
-  // What is edited from now on is one.
-  write(std::string(kFile) + "added A 192.0.2.12\n");
-  EXPECT_EQ(load().kind, Kind::kFailed);
-  EXPECT_EQ(parts_.zone.lines(), before);
-}
-
-TEST_F(Look, TellsHowManyRecordsItHasBuilt) {
+TEST_F(Check, TellsHowManyRecordsItHasBuilt) {
   constexpr int kNames = 5000;
   std::vector<std::string> shuffled = kBasicZone;
   for (int i = 0; i < kNames; ++i)
@@ -400,26 +388,26 @@ TEST_F(Look, TellsHowManyRecordsItHasBuilt) {
   std::shuffle(shuffled.begin() + 1, shuffled.end(), std::minstd_rand(1));
   unload();
   write(shuffled);
-  look();
-  const Progress::Seen seen = look_.progress->seen();
-  EXPECT_TRUE(look_.zone);
+  check();
+  const Progress::Seen seen = check_.progress->seen();
+  EXPECT_TRUE(check_.zone);
   EXPECT_EQ(seen.phase, Progress::Phase::kBuilding);
   EXPECT_EQ(seen.total, shuffled.size()) << "none is written before all are known";
   EXPECT_EQ(seen.done, seen.total);
 }
 
-TEST_F(Look, TellsHowManyNamesItHasCompared) {
+TEST_F(Check, TellsHowManyNamesItHasCompared) {
   write(with("added 300 A 192.0.2.12"));
-  look();
-  ASSERT_TRUE(look_.plan);
-  const Progress::Seen seen = look_.progress->seen();
+  check();
+  ASSERT_TRUE(check_.plan);
+  const Progress::Seen seen = check_.progress->seen();
   EXPECT_EQ(seen.phase, Progress::Phase::kComparing);
   EXPECT_GT(seen.done, 0U);
   EXPECT_LE(seen.done, seen.total);
   EXPECT_EQ(seen.total, parts_.zone.zone().name_count());
 }
 
-TEST_F(Look, TellsOctetsAndNoShareOfAFileThatIncludesOthers) {
+TEST_F(Check, TellsOctetsAndNoShareOfAFileThatIncludesOthers) {
   unload();
   std::ofstream more(folder_file("more"));
   for (int i = 0; i < 5000; ++i) more << "p" << 100'000 + i << " 300 A 192.0.2.1\n";
@@ -429,15 +417,15 @@ TEST_F(Look, TellsOctetsAndNoShareOfAFileThatIncludesOthers) {
     lines.push_back("n" + std::to_string(100 + i) + " 300 A 192.0.2.1");
   write(lines);
   const std::uint64_t alone = std::filesystem::file_size(path_);
-  look();
-  EXPECT_EQ(look_.progress->seen().phase, Progress::Phase::kReading);
-  EXPECT_EQ(look_.progress->seen().total, alone);
-  EXPECT_EQ(look_.progress->seen().done, alone);
+  check();
+  EXPECT_EQ(check_.progress->seen().phase, Progress::Phase::kReading);
+  EXPECT_EQ(check_.progress->seen().total, alone);
+  EXPECT_EQ(check_.progress->seen().done, alone);
   lines.push_back("$INCLUDE " + folder_file("more"));
   write(lines);
-  look();
-  ASSERT_TRUE(look_.zone);
-  const Progress::Seen seen = look_.progress->seen();
+  check();
+  ASSERT_TRUE(check_.zone);
+  const Progress::Seen seen = check_.progress->seen();
   EXPECT_EQ(seen.phase, Progress::Phase::kReading);
   EXPECT_EQ(seen.percent(), std::nullopt);
   EXPECT_EQ(seen.done,

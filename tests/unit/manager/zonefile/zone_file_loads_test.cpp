@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "manager/commit/zone_table_sync.h"
-#include "tests/unit/manager/commit/loader_fixture.h"
+#include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
 namespace {
@@ -18,7 +18,7 @@ using testing::Parts;
 
 constexpr const char* kBroken = "@ 300 SOA ns1 admin 10 3600 600 86400 300\n@ 300 A 192.0.2.300\n";
 
-/// Configurations whose zones have files, and what is known when these were looked at. The store
+/// Configurations whose zones have files, and what is known when these were checked. The store
 /// begins with "example.", which has data.
 class Loads : public ::testing::Test {
  protected:
@@ -55,7 +55,7 @@ class Loads : public ::testing::Test {
   ZoneFileLoads::Counts load(const RuntimePtr& runtime) {
     std::optional<ZoneFileLoads::Counts> counts;
     loads_.load(runtime, history_of(parts_), [&](const ZoneFileLoads::Counts& found) {
-      EXPECT_FALSE(counts.has_value()) << "told twice";
+      EXPECT_FALSE(counts.has_value()) << "called twice";
       counts = found;
     });
     EXPECT_TRUE(loads_.under_way());
@@ -82,9 +82,9 @@ class Loads : public ::testing::Test {
                      parts_.slots, parts_.committer, changes_, {}};
   ZoneCopies copies_{parts_.io,        parts_.pool,  native_files(),
                      parts_.committer, parts_.slots, parts_.folder.path()};
-  std::vector<std::string> looked_at_;  // secondaries
+  std::vector<std::string> checked_;  // secondaries
   ZoneFileLoads loads_{loader_, copies_, parts_.committer, [this](const dns::Name& secondary) {
-                         looked_at_.push_back(to_text(secondary));
+                         checked_.push_back(to_text(secondary));
                        }};
   zone::StoreView version_;
 };
@@ -93,7 +93,7 @@ TEST_F(Loads, GoThroughAllZonesAndTellOfSecondariesEach) {
   for (const char* zone : {"one", "two", "three"}) write(zone);
   const RuntimePtr runtime = configure({{"one"}, {"two", true}, {"three"}, {"four", true}});
   EXPECT_FALSE(loads_.settled());
-  EXPECT_TRUE(loads_.under_way()) << "nothing was looked at";
+  EXPECT_TRUE(loads_.under_way()) << "nothing was checked";
   EXPECT_EQ(loads_.loaded(), 0U);
   const ZoneFileLoads::Counts counts = load(runtime);
   EXPECT_TRUE(loads_.settled());
@@ -103,7 +103,7 @@ TEST_F(Loads, GoThroughAllZonesAndTellOfSecondariesEach) {
   EXPECT_EQ(loads_.loaded(), 3U);
   for (const char* zone : {"one", "two", "three"}) EXPECT_TRUE(live(zone).loaded()) << zone;
   EXPECT_FALSE(live("four").loaded());
-  EXPECT_THAT(looked_at_, ::testing::UnorderedElementsAre("two.example.", "four.example."));
+  EXPECT_THAT(checked_, ::testing::UnorderedElementsAre("two.example.", "four.example."));
 }
 
 TEST_F(Loads, AreTheFirstOnce) {
@@ -135,7 +135,7 @@ TEST_F(Loads, OfWrongFilesLeaveAProblemUntilTheFileIsMended) {
   EXPECT_EQ(counts.failed, 1U);
   EXPECT_EQ(counts.changed, 1U);
   EXPECT_THAT(counts.problems, ElementsAre(HasSubstr("two.example.: " + path_of("two") + ":2")));
-  EXPECT_TRUE(loads_.settled()) << "it was looked at";
+  EXPECT_TRUE(loads_.settled()) << "it was checked";
   EXPECT_TRUE(loads_.has_problem(live("two")));
   EXPECT_THAT(problem("two"), HasSubstr(path_of("two") + ":2"));
   EXPECT_EQ(problem("one"), "");
@@ -171,7 +171,7 @@ TEST_F(Loads, OfCopiesAloneAreNoLoadsOfAllZones) {
   const RuntimePtr runtime = configure({{"one"}, {"two", true}});
   loads_.load_copies(runtime, history_of(parts_));
   ASSERT_TRUE(parts_.run_until([&] { return loader_.idle(); }));
-  EXPECT_THAT(looked_at_, ElementsAre("two.example."));
+  EXPECT_THAT(checked_, ElementsAre("two.example."));
   EXPECT_FALSE(loads_.settled());
   EXPECT_FALSE(live("one").loaded());
 }
@@ -196,7 +196,7 @@ TEST_F(Loads, OfAStoreThatMayBeDamagedWriteNoCopyBeforeItIsKnown) {
 }
 
 /// The job of the copy is there still when a reload has made its zone primary; the file of that one
-/// is looked at by a job of its own.
+/// is checked by a job of its own.
 TEST_F(Loads, OfACopySayNothingOfAZoneThatHasBecomePrimary) {
   write("one", kBroken);
   load({{"one"}});
@@ -214,7 +214,7 @@ TEST_F(Loads, OfAZoneThatTheStoreHadNoRoomForAskNoPrimary) {
   const RuntimePtr all = configure({{"one", true}, {"two", true}});
   configure({{"one", true}});
   load(all);
-  EXPECT_THAT(looked_at_, ElementsAre("one.example."));
+  EXPECT_THAT(checked_, ElementsAre("one.example."));
 }
 
 TEST_F(Loads, WriteNoCopyOverTheFileOfAZoneThatHasBecomePrimary) {

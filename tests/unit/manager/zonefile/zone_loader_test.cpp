@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "tests/unit/manager/commit/loader_fixture.h"
+#include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
 namespace {
@@ -39,7 +39,7 @@ TEST_F(Loader, ManyBadFilesFillTheLogWithAThousandLinesAndTheirNumber) {
   std::string text = kFile;
   for (int i = 0; i < 10; ++i) text += "broken A 300.1.2.3\n";
   write(text);
-  std::deque<ZoneLoader::Job> jobs;
+  std::deque<LoadJob> jobs;
   for (int i = 0; i < 110; ++i) jobs.push_back({name(fmt::format("z{}.", i)), path_});
   const auto configure = [&](zone::Draft& draft) -> Status {
     for (std::uint32_t i = 0; i < jobs.size(); ++i)
@@ -129,24 +129,25 @@ TEST_F(Loader, ALoadThatIsGivenUpReadsNoFurtherAndHasNoZone) {
 
 TEST_F(Loader, NothingIsPutOrToldOnceItIsStopped) {
   write(kFile);
-  bool told = false;
+  bool is_reported = false;
   auto jobs = std::make_shared<int>(1);
-  loader_.run(
-      ZoneLoader::Lane::kFiles,
-      [&]() -> std::optional<ZoneLoader::Job> {
+  loader_.load({
+      LoadKind::kFiles,
+      [&]() -> std::optional<LoadJob> {
         if ((*jobs)-- <= 0) return std::nullopt;
-        return ZoneLoader::Job{name("@"), path_};
+        return LoadJob{name("@"), path_};
       },
       testing::history_of(parts_),
-      [&](const ZoneLoader::Job&, const ZoneLoader::Outcome&) { told = true; },
-      [&] { told = true; });
+      [&](const LoadJob&, const LoadOutcome&) { is_reported = true; },
+      [&] { is_reported = true; },
+  });
   ASSERT_TRUE(parts_.run_until([&] { return loader_.progress(name("@")) != nullptr; }));
   loader_.stop();
   EXPECT_TRUE(loader_.progress(name("@"))->is_given_up());
   parts_.pool.join();
   parts_.io.restart();
   parts_.io.poll();
-  EXPECT_FALSE(told);
+  EXPECT_FALSE(is_reported);
   EXPECT_FALSE(parts_.zone.zone().loaded());
 }
 
@@ -482,7 +483,7 @@ TEST_F(Loader, ASnapshotAfterDamageHoldsEverythingThatIsServed) {
   EXPECT_EQ(parts_.zone.lines(), before);
 }
 
-/// What the serials no longer lead to is left out, and the operator is told; from then on it is
+/// What the serials no longer lead to is left out, and a warning is logged; from then on it is
 /// known again what came by update.
 TEST_F(Loader, WithoutKnowledgeOfUpdatesSerialsDecide) {
   write(kFile);
@@ -515,7 +516,7 @@ TEST_F(Loader, ASnapshotServesAZoneWhoseFileIsGone) {
   EXPECT_EQ(parts_.zone.lines(), before);
 }
 
-// Zones that become others while they are looked at.
+// Zones that become others while their files are checked.
 // --------------------------------------------------
 
 TEST_F(Loader, AZoneThatTheStoreHasNoRoomForIsNotBuilt) {

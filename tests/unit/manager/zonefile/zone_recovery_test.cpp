@@ -14,13 +14,13 @@ using Lines = std::vector<std::string>;
 
 constexpr const char* kSoa = "@ 60 SOA ns1 admin 10 3600 600 86400 300";
 
-DynamicChanges overlay_of(const Lines& removed, const Lines& added) {
+DynamicChanges changes_of_update(const Lines& removed, const Lines& added) {
   zone::Changeset changes{name("@"), {}, {}};
   for (const std::string& line : removed) changes.removed.push_back(record(line));
   for (const std::string& line : added) changes.added.push_back(record(line));
-  DynamicChanges overlay;
-  overlay.updated(steps_of(changes));
-  return overlay;
+  DynamicChanges updated;
+  updated.updated(steps_of(changes));
+  return updated;
 }
 
 std::string shown(const zone::Record& one) {
@@ -28,9 +28,9 @@ std::string shown(const zone::Record& one) {
                      dns::rdata_to_text(one.type, one.rdata));
 }
 
-/// The zone that comes of a file with `lines` and an overlay; what was kept back stands first.
-Lines recovered(const DynamicChanges& overlay, const Lines& lines) {
-  ZoneRecovery recovery(overlay.entries());
+/// The zone that comes of a file with `lines` and an changes; what was kept back stands first.
+Lines recovered(const DynamicChanges& changes, const Lines& lines) {
+  ZoneRecovery recovery(changes.entries());
   Lines rest;
   for (const std::string& line : lines) {
     const zone::Record one = record(line);
@@ -49,8 +49,8 @@ Lines recovered(const DynamicChanges& overlay, const Lines& lines) {
 // -----------
 
 TEST(ZoneRecovery, SetsThatNoUpdateTouchedAreNotKept) {
-  const DynamicChanges overlay = overlay_of({}, {"dyn 60 A 192.0.2.1"});
-  ZoneRecovery recovery(overlay.entries());
+  const DynamicChanges changes = changes_of_update({}, {"dyn 60 A 192.0.2.1"});
+  ZoneRecovery recovery(changes.entries());
   const zone::Record other = record("www 60 A 192.0.2.1");
   EXPECT_FALSE(recovery.take(other.owner, other.type, other.ttl, other.rdata));
   const zone::Record type = record("dyn 60 TXT x");
@@ -60,22 +60,23 @@ TEST(ZoneRecovery, SetsThatNoUpdateTouchedAreNotKept) {
 }
 
 TEST(ZoneRecovery, ASetTakesTheFilesFirstTtlUnlessAnUpdateGaveOne) {
-  EXPECT_EQ(recovered(overlay_of({"a 60 A 192.0.2.1"}, {}),
+  EXPECT_EQ(recovered(changes_of_update({"a 60 A 192.0.2.1"}, {}),
                       {"a 70 A 192.0.2.3", "a 90 A 192.0.2.2", "a 60 A 192.0.2.1"}),
             (Lines{"a.example. 70 A 192.0.2.2", "a.example. 70 A 192.0.2.3"}));
-  EXPECT_EQ(recovered(overlay_of({}, {"a 60 A 192.0.2.1"}), {"a 70 A 192.0.2.3"}),
+  EXPECT_EQ(recovered(changes_of_update({}, {"a 60 A 192.0.2.1"}), {"a 70 A 192.0.2.3"}),
             (Lines{"a.example. 60 A 192.0.2.1", "a.example. 60 A 192.0.2.3"}));
 }
 
 TEST(ZoneRecovery, TheSoaIsTheUpdatesWithTheFilesSerial) {
-  const DynamicChanges overlay = overlay_of({kSoa}, {"@ 90 SOA ns2 admin 11 3600 600 86400 300"});
+  const DynamicChanges changes =
+      changes_of_update({kSoa}, {"@ 90 SOA ns2 admin 11 3600 600 86400 300"});
   const Lines expected = {"example. 90 SOA ns2.example. admin.example. 44 3600 600 86400 300"};
-  EXPECT_EQ(recovered(overlay, {"@ 60 SOA ns1 admin 44 3600 600 86400 300"}), expected);
-  EXPECT_EQ(recovered(overlay, {"@ 60 SOA ns9 admin 44 3600 600 86400 300"}), expected);
-  EXPECT_EQ(recovered(overlay, {"@ 90 SOA ns2 admin 44 3600 600 86400 300"}), expected);
+  EXPECT_EQ(recovered(changes, {"@ 60 SOA ns1 admin 44 3600 600 86400 300"}), expected);
+  EXPECT_EQ(recovered(changes, {"@ 60 SOA ns9 admin 44 3600 600 86400 300"}), expected);
+  EXPECT_EQ(recovered(changes, {"@ 90 SOA ns2 admin 44 3600 600 86400 300"}), expected);
   EXPECT_EQ(recovered({}, {kSoa}),
             (Lines{"example. 60 SOA ns1.example. admin.example. 10 3600 600 86400 300"}));
-  EXPECT_EQ(recovered(overlay, {}), Lines());
+  EXPECT_EQ(recovered(changes, {}), Lines());
 }
 
 TEST(ZoneRecovery, ASecondSoaIsLeftToTheBuilder) {
@@ -84,11 +85,11 @@ TEST(ZoneRecovery, ASecondSoaIsLeftToTheBuilder) {
 
 TEST(ZoneRecovery, TheFileDecidesAboutASignersRecordsThatItChanged) {
   const std::string sig = "a 60 RRSIG A 13 2 60 20300101000000 20200101000000 1 example. ";
-  const DynamicChanges overlay = overlay_of({sig + "AAAA"}, {sig + "BBBB"});
-  EXPECT_EQ(recovered(overlay, {sig + "AAAA"}).size(), 1U);
-  EXPECT_EQ(recovered(overlay, {sig + "AAAA"}), recovered(overlay, {}))
+  const DynamicChanges changes = changes_of_update({sig + "AAAA"}, {sig + "BBBB"});
+  EXPECT_EQ(recovered(changes, {sig + "AAAA"}).size(), 1U);
+  EXPECT_EQ(recovered(changes, {sig + "AAAA"}), recovered(changes, {}))
       << "the new one stands in either case, the old one in neither";
-  EXPECT_EQ(recovered(overlay, {sig + "CCCC"}).size(), 2U);
+  EXPECT_EQ(recovered(changes, {sig + "CCCC"}).size(), 2U);
 }
 
 TEST(RecoveredSerial, IsTheLastServedOneWhenTheFileIsAsItWas) {

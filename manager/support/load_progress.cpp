@@ -1,16 +1,16 @@
-#include "manager/zonefile/load_progress.h"
+#include "manager/support/load_progress.h"
 
 namespace pando::manager {
 
 namespace {
-constexpr std::chrono::seconds kTellEvery{10};
+constexpr std::chrono::seconds kLogEvery{10};
 }  // namespace
 
 std::shared_ptr<LoadProgress> LoadsUnderWay::begin(const dns::Name& zone,
                                                    LoadProgress::Clock::time_point now) {
   auto load = std::make_shared<LoadProgress>();
   load->zone = zone;
-  load->start = load->told = now;
+  load->start = load->logged_at = now;
   std::erase_if(loads_, [](const auto& one) { return one.expired(); });
   loads_.push_back(load);
   return load;
@@ -32,8 +32,8 @@ std::vector<std::shared_ptr<const LoadProgress>> LoadsUnderWay::due(
   std::vector<std::shared_ptr<const LoadProgress>> found;
   for (const auto& one : loads_) {
     const auto load = one.lock();
-    if (!load || now - load->told < kTellEvery) continue;
-    load->told = now;
+    if (!load || now - load->logged_at < kLogEvery) continue;
+    load->logged_at = now;
     found.push_back(load);
   }
   return found;

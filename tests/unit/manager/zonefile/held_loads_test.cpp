@@ -1,4 +1,4 @@
-// What happens to zones, and to their loader, while threads of the pool look at files.
+// Changes of zones, and the end of their loader, while threads of the pool check files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "tests/unit/manager/commit/loader_fixture.h"
+#include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using testing::kFile;
 using testing::Loader;
 using testing::name;
-using Jobs = std::deque<ZoneLoader::Job>;
+using Jobs = std::deque<LoadJob>;
 
 class HeldLoads : public Loader {
  protected:
@@ -33,24 +33,22 @@ class HeldLoads : public Loader {
   }
   /// Comes back when the first of the jobs is under way, and nothing was made of it. What becomes
   /// of it goes into the returned place.
-  std::shared_ptr<std::optional<ZoneLoader::Outcome>> begin(ZoneLoader& loader, Jobs jobs) {
-    auto outcome = std::make_shared<std::optional<ZoneLoader::Outcome>>();
-    loader.run(
-        ZoneLoader::Lane::kFiles, source(std::move(jobs)), history_,
-        [outcome](const ZoneLoader::Job&, const ZoneLoader::Outcome& found) { *outcome = found; },
-        {});
+  std::shared_ptr<std::optional<LoadOutcome>> begin(ZoneLoader& loader, Jobs jobs) {
+    auto outcome = std::make_shared<std::optional<LoadOutcome>>();
+    loader.load({LoadKind::kFiles, source(std::move(jobs)), history_,
+                 [outcome](const LoadJob&, const LoadOutcome& found) { *outcome = found; }});
     EXPECT_TRUE(parts_.run_until([&] { return loader.progress(name("@")) != nullptr; }));
     return outcome;
   }
-  static ZoneLoader::Source source(Jobs jobs) {
-    return [jobs = std::move(jobs)]() mutable -> std::optional<ZoneLoader::Job> {
+  static std::function<std::optional<LoadJob>()> source(Jobs jobs) {
+    return [jobs = std::move(jobs)]() mutable -> std::optional<LoadJob> {
       if (jobs.empty()) return std::nullopt;
-      ZoneLoader::Job job = std::move(jobs.front());
+      LoadJob job = std::move(jobs.front());
       jobs.pop_front();
       return job;
     };
   }
-  /// A reload makes the zone a secondary while its file, which has this text, is looked at.
+  /// A reload makes the zone a secondary while its file, which has this text, is checked.
   void expect_no_edit_by(const std::string& text) {
     write(kFile);
     ASSERT_EQ(load().kind, Kind::kLoaded);
@@ -110,18 +108,18 @@ TEST_F(HeldLoads, ALoaderThatGoesLeavesNoneThatWaitForAnotherLoadOfTheirZone) {
   hold();
   begin(*loader, {{name("@"), path_}});
   bool is_drained = false;
-  loader->run(ZoneLoader::Lane::kCopies,
-              [&, next = source({{name("@"), path_}})] {
-                auto job = next();
-                is_drained = !job;
-                return job;
-              },
-              history_, {}, {});
+  loader->load({LoadKind::kCopies,
+                [&, next = source({{name("@"), path_}})] {
+                  auto job = next();
+                  is_drained = !job;
+                  return job;
+                },
+                history_});
   ASSERT_TRUE(parts_.run_until([&] { return is_drained; }));
   expect_end_of(std::move(loader));
 }
 
-TEST_F(HeldLoads, ALoaderThatGoesLeavesNoneThatAreToBeLookedAtAlone) {
+TEST_F(HeldLoads, ALoaderThatGoesLeavesNoneThatAreToBeCheckedAlone) {
   write(kFile);
   auto loader = another_loader();
   begin(*loader, {{name("@"), path_, true}, {name("other."), path_, true}});

@@ -9,13 +9,13 @@
 
 namespace pando::manager {
 
-/// Progress of the thread that loads a zone. The commit thread may tell the thread to give up.
+/// Progress of the thread that loads a zone. The commit thread may make the thread give up.
 struct LoadProgress : Progress {
   using Clock = std::chrono::steady_clock;
 
   dns::Name zone;
   Clock::time_point start;
-  Clock::time_point told;  ///< time of the last log line; commit thread only
+  Clock::time_point logged_at;  ///< time of the last log line; commit thread only
 };
 
 /// Tells a load at each record whether to give up. The shared flag is read only every few thousand
@@ -25,7 +25,7 @@ class GivingUp {
   /// A null `progress` means that the load is never given up.
   explicit GivingUp(const LoadProgress* progress) noexcept : progress_(progress) {}
   [[nodiscard]] bool at_next_record() noexcept {
-    if (++records_ % kRecordsPerLook == 0) given_up_ = now();
+    if (++records_ % kRecordsPerCheck == 0) given_up_ = now();
     return given_up_;
   }
   [[nodiscard]] bool now() const noexcept {
@@ -33,7 +33,7 @@ class GivingUp {
   }
 
  private:
-  static constexpr std::uint64_t kRecordsPerLook = 4096;
+  static constexpr std::uint64_t kRecordsPerCheck = 4096;
   const LoadProgress* progress_;
   std::uint64_t records_ = 0;
   bool given_up_ = false;

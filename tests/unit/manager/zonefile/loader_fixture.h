@@ -27,7 +27,7 @@ inline constexpr const char* kFile =
 /// "example." without data, a file of it, and what the manager does with both.
 class Loader : public ::testing::Test {
  protected:
-  using Kind = ZoneLoader::Outcome::Kind;
+  using Kind = LoadOutcome::Kind;
 
   Loader() { unload(); }
 
@@ -41,17 +41,17 @@ class Loader : public ::testing::Test {
     std::filesystem::last_write_time(
         path_, std::filesystem::file_time_type(std::chrono::seconds(1'000'000 + ++writes_)));
   }
-  ZoneLoader::Outcome load(bool optional = false) {
+  LoadOutcome load(bool optional = false) {
     return load_all({{name("@"), path_, optional, serial_policy_}});
   }
   /// Beside a secondary's copy of a zone that nobody has configured.
-  ZoneLoader::Outcome load_among_others() {
+  LoadOutcome load_among_others() {
     const std::string other = parts_.folder.path() + "/other.zone";
     std::ofstream(other) << kFile;
     return load_all({{name("@"), path_, false, serial_policy_}, {name("other."), other, true}});
   }
   /// `meanwhile` happens when a thread has begun to look, and before anything comes of that.
-  ZoneLoader::Outcome load_while(bool optional, const std::function<void()>& meanwhile) {
+  LoadOutcome load_while(bool optional, const std::function<void()>& meanwhile) {
     return load_all({{name("@"), path_, optional, serial_policy_}}, meanwhile);
   }
   void make_secondary(bool secondary = true) {
@@ -61,25 +61,23 @@ class Loader : public ::testing::Test {
         [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
   }
   /// What became of "example."; outcomes_ has all.
-  ZoneLoader::Outcome load_all(std::deque<ZoneLoader::Job> jobs,
-                               const std::function<void()>& meanwhile = {}) {
+  LoadOutcome load_all(std::deque<LoadJob> jobs, const std::function<void()>& meanwhile = {}) {
     bool done = false;
     auto history = std::make_shared<HistorySource>(
         native_files(), parts_.journal,
         [this](const JournalNote& note) { notes_.push_back(note.text); });
-    loader_.run(
-        ZoneLoader::Lane::kFiles,
-        [&]() -> std::optional<ZoneLoader::Job> {
+    loader_.load({
+        LoadKind::kFiles,
+        [&]() -> std::optional<LoadJob> {
           if (jobs.empty()) return std::nullopt;
-          ZoneLoader::Job job = std::move(jobs.front());
+          LoadJob job = std::move(jobs.front());
           jobs.pop_front();
           return job;
         },
         history,
-        [&](const ZoneLoader::Job& job, const ZoneLoader::Outcome& found) {
-          outcomes_[to_text(job.apex)] = found;
-        },
-        [&] { done = true; });
+        [&](const LoadJob& job, const LoadOutcome& found) { outcomes_[to_text(job.apex)] = found; },
+        [&] { done = true; },
+    });
     if (meanwhile) {
       EXPECT_TRUE(parts_.run_until([&] { return loader_.progress(name("@")) != nullptr; }));
       meanwhile();
@@ -138,7 +136,7 @@ class Loader : public ::testing::Test {
   ZoneLoader loader_{parts_.io,    parts_.pool,      2,        parts_.zone.store(),
                      parts_.slots, parts_.committer, changes_, {}};
   std::vector<std::string> notes_;
-  std::map<std::string, ZoneLoader::Outcome> outcomes_;
+  std::map<std::string, LoadOutcome> outcomes_;
 };
 
 }  // namespace pando::manager::testing

@@ -1,4 +1,4 @@
-#include "manager/zonefile/load_progress.h"
+#include "manager/support/load_progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,155 @@
+#include "manager/zonefile/load_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pando::manager {
+
+namespace {
+
+/// Interval of the progress lines of a request.
+constexpr std::chrono::seconds kLogEvery{10};
+
+}  // namespace
+
+// A batch
+// -----------------------------------------------------------------------------------------
+
+void LoadBatch::pin(const Committer& committer, shm::SlotTable& slots) {
+  for (const auto& task : tasks_) task->use_current(committer);
+  pin_ = slots.pin_own(tasks_.front()->version.version());
+}
+
+void LoadBatch::check(shm::Store& store) {
+  const auto end = std::chrono::steady_clock::now() + kMostTime;
+  transaction_.emplace(store.begin_private());
+  for (const auto& task : tasks_) {
+    const auto found = task->check_simple(*transaction_);
+    task->is_alone = found != ZoneFileCheck::Simple::kFound;
+    is_invalid_ = found == ZoneFileCheck::Simple::kFailed;
+    if (is_invalid_ || std::chrono::steady_clock::now() > end) return;
+  }
+}
+
+bool LoadBatch::has_new_zones() const noexcept {
+  return !is_invalid_ && std::any_of(tasks_.begin(), tasks_.end(),
+                                     [](const auto& task) { return task->zone.has_value(); });
+}
+
+Committer::NewZones LoadBatch::take_new_zones() {
+  Committer::NewZones zones{{}, std::move(*transaction_)};
+  for (const auto& task : tasks_)
+    if (task->zone) zones.zones.push_back({task->job.apex, task->zone->built, task->zone->source});
+  return zones;
+}
+
+void LoadBatch::discard_new_zones(bool check_alone) {
+  for (const auto& task : tasks_) {
+    if (!task->zone) continue;
+    task->zone.reset();
+    task->is_alone = check_alone;
+  }
+  transaction_.reset();
+}
+
+// The queue
+// -----------------------------------------------------------------------------------------
+
+void LoadQueue::add(LoadRequest request) {
+  of(request.kind).requests.push_back(std::make_shared<QueuedRequest>(std::move(request)));
+}
+
+std::array<LoadKind, 2> LoadQueue::kinds() const noexcept {
+  if (kinds_[0].busy <= kinds_[1].busy) return {LoadKind::kCopies, LoadKind::kFiles};
+  return {LoadKind::kFiles, LoadKind::kCopies};
+}
+
+bool LoadQueue::has_free_thread(LoadKind kind) {
+  return kinds_[0].busy + kinds_[1].busy < threads_ || of(kind).busy == 0;
+}
+
+LoadTasks LoadQueue::next(LoadKind kind) {
+  if (!has_free_thread(kind)) return {};
+  LoadTasks tasks = next_tasks(of(kind));
+  if (!tasks.empty()) ++of(kind).busy;
+  return tasks;
+}
+
+/// A single request has each zone only once.
+bool LoadQueue::is_blocked(const LoadTask& task) const {
+  return request_count() > 1 && is_loading_(task.job.apex);
+}
+
+LoadTasks LoadQueue::next_tasks(OfKind& queue) const {
+  const auto free =
+      std::ranges::find_if(queue.blocked, [this](const auto& task) { return !is_blocked(*task); });
+  if (free != queue.blocked.end()) {
+    LoadTasks tasks{std::move(*free)};
+    queue.blocked.erase(free);
+    return tasks;
+  }
+  LoadTasks tasks = take_again(queue.again);
+  if (!tasks.empty() && (tasks.front()->is_alone || !queue.again.empty())) return tasks;
+  for (const auto& request : queue.requests) {
+    take_new(queue, request, tasks);
+    if (!tasks.empty()) return tasks;
+  }
+  return tasks;
+}
+
+/// A task to check alone, or the tasks before the next such task.
+LoadTasks LoadQueue::take_again(std::deque<std::shared_ptr<LoadTask>>& again) {
+  LoadTasks tasks;
+  while (!again.empty() && tasks.size() < kBatchTasks) {
+    const bool is_alone = again.front()->is_alone;
+    if (is_alone && !tasks.empty()) break;
+    tasks.push_back(std::move(again.front()));
+    again.pop_front();
+    if (is_alone) break;
+  }
+  return tasks;
+}
+
+/// Fills `tasks` to a batch with jobs of the request.
+void LoadQueue::take_new(OfKind& queue, const std::shared_ptr<QueuedRequest>& request,
+                         LoadTasks& tasks) const {
+  while (!request->is_drained && tasks.size() < kBatchTasks) {
+    auto job = request->next_job();
+    request->is_drained = !job;
+    if (!job) return;
+    ++request->unfinished;
+    auto task = std::make_shared<LoadTask>();
+    task->job = std::move(*job);
+    task->request = request;
+    task->history = request->history;
+    (is_blocked(*task) ? queue.blocked.emplace_back() : tasks.emplace_back()) = std::move(task);
+  }
+}
+
+void LoadQueue::check_again(std::shared_ptr<LoadTask> task) {
+  auto& again = of(task->request->kind).again;
+  again.push_back(std::move(task));
+}
+
+std::shared_ptr<QueuedRequest> LoadQueue::take_ended(LoadKind kind) {
+  auto& requests = of(kind).requests;
+  if (requests.empty() || !requests.front()->is_drained || requests.front()->unfinished > 0)
+    return nullptr;
+  auto ended = std::move(requests.front());
+  requests.pop_front();
+  return ended;
+}
+
+std::vector<std::shared_ptr<const QueuedRequest>> LoadQueue::due(
+    LoadProgress::Clock::time_point now) {
+  std::vector<std::shared_ptr<const QueuedRequest>> found;
+  for (const OfKind& queue : kinds_)
+    for (const auto& request : queue.requests) {
+      if (now - request->logged_at < kLogEvery) continue;
+      request->logged_at = now;
+      found.push_back(request);
+    }
+  return found;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "manager/commit/committer.h"
+#include "manager/support/log_limit.h"
+#include "manager/zonefile/zone_file_check.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// Copies of secondaries, whose primaries are asked after the check, and all other files. Each kind
+/// may always use one thread, so that large zones of the other kind do not block it.
+enum class LoadKind : std::uint8_t { kCopies, kFiles };
+
+/// A request to bring many zones in line with their files.
+struct LoadRequest {
+  LoadKind kind = LoadKind::kFiles;
+  /// Supplies jobs, nullopt at the end. Called only when a thread is free, so a million zones need
+  /// no list here.
+  std::function<std::optional<LoadJob>()> next_job;
+  std::shared_ptr<HistorySource> history;  ///< for zones without data or with a changed file
+  /// For each job; may be empty.
+  std::function<void(const LoadJob&, const LoadOutcome&)> on_outcome{};
+  std::function<void()> on_end{};  ///< after the last outcome; may be empty
+};
+
+/// A request in the queue.
+struct QueuedRequest : LoadRequest {
+  bool is_drained = false;     ///< `next_job` has no more
+  std::size_t unfinished = 0;  ///< jobs taken from `next_job` and unfinished
+  std::uint64_t finished = 0;
+  std::uint64_t failed = 0;
+  LogLimit loaded{};
+  LogLimit problems{};
+  LogLimit warnings{};
+  LoadProgress::Clock::time_point logged_at = LoadProgress::Clock::now();  ///< last progress line
+};
+
+/// One zone being loaded. One thread at a time uses a task: a pool thread during the check, else
+/// the commit thread.
+struct LoadTask : ZoneFileCheck {
+  std::shared_ptr<QueuedRequest> request;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  int tries = 0;
+  shm::SlotTable::OwnPin pin;    ///< pins the version during the check in the pool
+  bool is_alone = false;         ///< must be checked alone, not in a batch
+  bool journal_pending = false;  ///< the journal failed, so records are added as pending ones
+
+  /// Sets the version and the journal position that the file is compared with.
+  void use_current(const Committer& committer) {
+    version = committer.current();
+    position = committer.position();
+  }
+};
+using LoadTasks = std::vector<std::shared_ptr<LoadTask>>;
+
+/// Tasks that one pool thread checks one by one, and whose new zones are put in one version. A
+/// thread and a version for each zone would cost more than a small zone does.
+class LoadBatch {
+ public:
+  /// Limit of the time of a batch's check. Tasks left over are queued again.
+  static constexpr std::chrono::milliseconds kMostTime{10};
+
+  explicit LoadBatch(LoadTasks tasks) : tasks_(std::move(tasks)) {}
+
+  /// Pins the version that all tasks are compared with.
+  void pin(const Committer& committer, shm::SlotTable& slots);
+  void unpin() { pin_ = {}; }
+  /// Checks the tasks for a zone without change or a small new zone, in a pool thread. Other zones
+  /// get LoadTask::is_alone.
+  void check(shm::Store& store);
+  /// Whether there are zones for take_new_zones().
+  [[nodiscard]] bool has_new_zones() const noexcept;
+  [[nodiscard]] Committer::NewZones take_new_zones();
+  /// Discards the new zones, whose tasks stay without outcome. With `check_alone`, each is checked
+  /// alone.
+  void discard_new_zones(bool check_alone);
+  [[nodiscard]] LoadTasks& tasks() noexcept { return tasks_; }
+
+ private:
+  LoadTasks tasks_;
+  shm::SlotTable::OwnPin pin_;
+  std::optional<shm::Transaction> transaction_;  // holds the new zones of all tasks
+  bool is_invalid_ = false;  // a build failed, so the whole transaction is unusable
+};
+
+/// The queue of zones to load, bounded by threads: a job is taken from its request only when a
+/// thread is free for the job. Lives on the commit thread.
+class LoadQueue {
+ public:
+  /// Number of tasks in a batch.
+  static constexpr std::size_t kBatchTasks = 64;
+  using IsLoading = std::function<bool(dns::NameView zone)>;
+
+  /// At most `threads` threads are busy at once, and one more if its kind has none busy.
+  /// `is_loading`: whether a task that was taken from the queue loads the zone alone.
+  LoadQueue(std::size_t threads, IsLoading is_loading)
+      : threads_(std::max<std::size_t>(threads, 1)), is_loading_(std::move(is_loading)) {}
+
+  /// Requests of a kind are drained, and end, in order.
+  void add(LoadRequest request);
+  /// The kinds, the one with fewer busy threads first.
+  [[nodiscard]] std::array<LoadKind, 2> kinds() const noexcept;
+  /// Work for one free thread, which is busy until release(): a task to check alone, or a batch.
+  /// Empty: no thread is free for this kind, or no task is left to start. A zone that an earlier
+  /// request is still loading is left for later: a second load would find the zone changed by the
+  /// first and would start over.
+  [[nodiscard]] LoadTasks next(LoadKind kind);
+  /// Queues a task again, before new jobs.
+  void check_again(std::shared_ptr<LoadTask> task);
+  void release(LoadKind kind) noexcept { --of(kind).busy; }
+  /// Removes and returns the oldest request of the kind if its last job is finished; else null.
+  [[nodiscard]] std::shared_ptr<QueuedRequest> take_ended(LoadKind kind);
+  [[nodiscard]] bool is_empty() const noexcept { return request_count() == 0; }
+  /// Requests that are due for a progress line: each once in ten seconds.
+  [[nodiscard]] std::vector<std::shared_ptr<const QueuedRequest>> due(
+      LoadProgress::Clock::time_point now);
+
+ private:
+  struct OfKind {
+    std::deque<std::shared_ptr<QueuedRequest>> requests;
+    std::deque<std::shared_ptr<LoadTask>> again;
+    std::deque<std::shared_ptr<LoadTask>> blocked;  // zones that another request is loading
+    std::size_t busy = 0;                           // threads
+  };
+  [[nodiscard]] OfKind& of(LoadKind kind) { return kinds_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] std::size_t request_count() const noexcept {
+    return kinds_[0].requests.size() + kinds_[1].requests.size();
+  }
+  [[nodiscard]] bool has_free_thread(LoadKind kind);
+  [[nodiscard]] bool is_blocked(const LoadTask& task) const;
+  [[nodiscard]] LoadTasks next_tasks(OfKind& queue) const;
+  [[nodiscard]] static LoadTasks take_again(std::deque<std::shared_ptr<LoadTask>>& again);
+  void take_new(OfKind& queue, const std::shared_ptr<QueuedRequest>& request,
+                LoadTasks& tasks) const;
+
+  std::size_t threads_;
+  IsLoading is_loading_;
+  std::array<OfKind, 2> kinds_;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,18 @@
+#include "manager/support/log_limit.h"
+
+#include <gtest/gtest.h>
+
+namespace pando::manager {
+namespace {
+
+TEST(LogLimit, LeavesLinesOutAfterTheFirstThousand) {
+  LogLimit limit;
+  for (std::uint64_t line = 0; line < LogLimit::kMost; ++line)
+    ASSERT_EQ(limit.level_of_next(log::Level::kError), log::Level::kError);
+  EXPECT_EQ(limit.left_out(), 0U);
+  EXPECT_EQ(limit.level_of_next(log::Level::kError), log::Level::kDebug);
+  EXPECT_EQ(limit.left_out(), 1U);
+}
+
+}  // namespace
+}  // namespace pando::manager
