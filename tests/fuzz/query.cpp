@@ -97,7 +97,7 @@ class World {
     responder_.begin(snapshot(), now_, (mode & 4) != 0);
     const auto outcome = responder_.handle(message, client, space_);
     check(outcome, message, tcp);
-    need(pando::worker::make_servfail(message, space_) <= 512, "SERVFAIL above 512 octets");
+    if (outcome.action == pando::worker::Action::kForward) check_failure(outcome.forward, message);
   }
 
  private:
@@ -133,6 +133,12 @@ class World {
   void sign(Bytes& message, const char* with) {
     auto session = pando::dns::TsigSession::for_request(*ring_.find(Name::from_text(with).value()));
     [[maybe_unused]] const auto done = session.sign(message, now_);
+  }
+
+  /// The response for the case that the manager does not answer.
+  void check_failure(pando::ipc::ForwardKind kind, const Bytes& request) {
+    const std::size_t size = responder_.make_failure(kind, space_);
+    check({pando::worker::Action::kRespond, size, kind}, request, true);
   }
 
   void check(const pando::worker::Outcome& outcome, const Bytes& request, bool tcp) {

@@ -18,7 +18,7 @@ using ReplyHandler = std::function<void(Bytes)>;
 
 /// The worker's connection to the manager. The worker never waits for the manager. Requests that
 /// need an absent or silent manager fail with SERVFAIL; a NOTIFY over UDP gets no answer
-/// (make_failure()).
+/// (Responder::make_failure()).
 /// Connecting is tried every 10 ms for 2 s, then every 100 ms, while other work goes on.
 class ManagerLink {
  public:
