@@ -94,7 +94,7 @@ class World {
     client.remote.address =
         pando::IpAddress::from_text((mode & 2) != 0 ? "192.0.2.9" : "2001:db8::9").value();
     now_ += input[1] == 0;  // lets the error limit refill
-    responder_.begin(snapshot(), now_, (mode & 4) != 0);
+    responder_.begin(view(), now_, (mode & 4) != 0);
     const auto outcome = responder_.handle(message, client, space_);
     check(outcome, message, tcp);
     if (outcome.action == pando::worker::Action::kForward) check_failure(outcome.forward, message);
@@ -126,7 +126,7 @@ class World {
     auto built = builder.finish();
     need(built.has_value() && draft.put_zone(apex, **built, {}).has_value(), "zone");
   }
-  [[nodiscard]] pando::zone::StoreView snapshot() const {
+  [[nodiscard]] pando::zone::StoreView view() const {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
   }
@@ -146,7 +146,7 @@ class World {
     if (outcome.action == Action::kTransfer) {
       need(tcp, "a transfer over UDP");
       const auto plan = responder_.take_transfer();
-      need(static_cast<bool>(snapshot().zone_at(plan.apex)), "a transfer of no zone");
+      need(static_cast<bool>(view().zone_at(plan.apex)), "a transfer of no zone");
       return;
     }
     if (outcome.size == 0) return;

@@ -27,7 +27,6 @@ METHODS_ABOVE = {
     "pando::zone::Draft": 41,
 }
 MEMBERS_ABOVE = {
-    "pando::dns::ZoneScanner": 23,
     "pando::manager::Checkpointer": 26,
     "pando::manager::Server": 68,
     "pando::manager::StoreUpkeep": 26,
@@ -35,8 +34,6 @@ MEMBERS_ABOVE = {
     "pando::manager::WorkerPool::Impl": 24,
     "pando::manager::ZoneTableSync": 22,
     "pando::shm::ChunkPool": 31,
-    "pando::worker::Responder": 23,
-    "pando::worker::TcpConnection": 22,
 }
 COMPLEXITY_ABOVE = {
     "manager/checkpoint/image.cpp Image::write_once": 21,
@@ -45,7 +42,6 @@ COMPLEXITY_ABOVE = {
     "manager/zonefile/zone_loader.cpp ZoneLoader::put": 33,
     "zone/build/comparison.cpp Comparison::walk": 24,
     "zone/build/zone_edit.cpp ZoneEdit::run": 24,
-    "zone/trie/trie.cpp Trie::match": 23,
 }
 LINES_ABOVE = {"manager/server/server_control.cpp Server::status": 81}
 SENTENCES_ABOVE = {"docs/explanation/conformance.md": 66, "docs/formats/image.md": 43}

@@ -25,7 +25,7 @@ class HeldVersion {
   HeldVersion& operator=(HeldVersion&&) = delete;
   ~HeldVersion();
   [[nodiscard]] bool revoked() const noexcept { return reader_->lease_revoked(lease_); }
-  [[nodiscard]] zone::StoreView snapshot() const noexcept {
+  [[nodiscard]] zone::StoreView store_view() const noexcept {
     return {view_.window, view_.root, view_.version};
   }
 

@@ -100,7 +100,7 @@ class RequestTest : public ::testing::Test {
   RequestTest() {
     settings_.identity = "ns1.example.net";
     store_ = std::make_unique<pando::testing::ZoneStore>(zones(), settings_);
-    batch_.view = store_->snapshot();
+    batch_.view = store_->view();
     batch_.settings = &settings_;
     batch_.keys = worker_keys();
     batch_.now = kNow;

@@ -17,7 +17,7 @@ class ResponderTest : public ::testing::Test {
   }
 
   Outcome handle(const Bytes& message) {
-    responder_.begin(store_->snapshot(), now_, manager_);
+    responder_.begin(store_->view(), now_, manager_);
     return responder_.handle(message, client_, space_);
   }
   Response ask(const Query& query) { return ask_octets(query.octets()); }
