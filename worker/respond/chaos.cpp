@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "worker/respond/response_builder.h"
+#include "worker/request/response_builder.h"
 
 namespace pando::worker {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "worker/respond/outcome.h"
-#include "worker/respond/request_context.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
 
 namespace pando::worker {
 

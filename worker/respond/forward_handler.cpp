@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "worker/respond/response_builder.h"
-#include "worker/respond/signature_check.h"
+#include "worker/request/response_builder.h"
+#include "worker/request/tsig_check.h"
 #include "zone/settings/acl.h"
 
 namespace pando::worker {
@@ -61,7 +61,7 @@ Outcome ForwardHandler::update(RequestContext& context) {
   if (for_primary)
     context.held_key =
         context.request.tsig && context.batch.keys->holds(context.request.tsig->key_name);
-  else if (auto failed = check_signature(context, verifier(for_manager)))
+  else if (auto failed = check_tsig(context, verifier(for_manager)))
     return *failed;
   // RFC 2136 §3.1.1
   if (context.request.question.type != RRType::kSOA) return respond_error(context, Rcode::kFormErr);
@@ -78,7 +78,7 @@ Outcome ForwardHandler::notify(RequestContext& context) {
   const DecodedZoneSettings* rules = zone ? cache_.zone(zone) : nullptr;
   const bool secondary = rules != nullptr && rules->settings.is_secondary;
   const bool for_manager = secondary && forwardable(context, rules->settings.allow_notify);
-  if (auto failed = check_signature(context, verifier(for_manager))) return *failed;
+  if (auto failed = check_tsig(context, verifier(for_manager))) return *failed;
   if (!zone) return respond_error(context, Rcode::kNotAuth, Ede::kNotAuthoritative);
   if (rules == nullptr) return respond_error(context, Rcode::kServFail);
   if (!secondary)

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "worker/respond/outcome.h"
-#include "worker/respond/request_context.h"
-#include "worker/respond/settings_cache.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
+#include "worker/request/settings_cache.h"
 
 namespace pando::worker {
 

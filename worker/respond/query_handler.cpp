@@ -1,7 +1,7 @@
 #include "worker/respond/query_handler.h"
 
 #include "worker/answer/render.h"
-#include "worker/respond/response_builder.h"
+#include "worker/request/response_builder.h"
 #include "zone/settings/acl.h"
 
 namespace pando::worker {

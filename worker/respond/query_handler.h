@@ -4,11 +4,11 @@
 
 #include "dns/dnssec/nsec3_hash.h"
 #include "worker/answer/resolve.h"
-#include "worker/respond/outcome.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
+#include "worker/request/settings_cache.h"
 #include "worker/respond/rate_limit.h"
 #include "worker/respond/referral_cache.h"
-#include "worker/respond/request_context.h"
-#include "worker/respond/settings_cache.h"
 #include "worker/respond/zone_expiry.h"
 
 namespace pando::worker {

@@ -1,8 +1,8 @@
 #include "worker/respond/responder.h"
 
+#include "worker/request/response_builder.h"
+#include "worker/request/tsig_check.h"
 #include "worker/respond/chaos.h"
-#include "worker/respond/response_builder.h"
-#include "worker/respond/signature_check.h"
 
 namespace pando::worker {
 
@@ -62,7 +62,7 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
 }
 
 Outcome Responder::handle_query() {
-  if (auto failed = check_signature(context_, VerifiedBy::kWorker)) return *failed;
+  if (auto failed = check_tsig(context_, VerifiedBy::kWorker)) return *failed;
   const dns::Question& question = context_.request.question;
   if (question.rr_class == RRClass::kCH) return answer_chaos(context_);
   if (question.rr_class != RRClass::kIN && question.rr_class != RRClass::kANY)

@@ -6,13 +6,13 @@
 #include <span>
 
 #include "dns/message/cookie.h"
-#include "worker/respond/error_limit.h"
+#include "worker/request/error_limit.h"
+#include "worker/request/key_set.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
+#include "worker/request/settings_cache.h"
 #include "worker/respond/forward_handler.h"
-#include "worker/respond/key_set.h"
-#include "worker/respond/outcome.h"
 #include "worker/respond/query_handler.h"
-#include "worker/respond/request_context.h"
-#include "worker/respond/settings_cache.h"
 #include "worker/respond/transfer_handler.h"
 #include "worker/respond/zone_expiry.h"
 #include "zone/read/store_view.h"

@@ -1,6 +1,6 @@
 #include "worker/respond/transfer_handler.h"
 
-#include "worker/respond/response_builder.h"
+#include "worker/request/response_builder.h"
 #include "worker/respond/transfer_out.h"
 #include "zone/settings/acl.h"
 

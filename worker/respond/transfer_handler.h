@@ -1,9 +1,9 @@
 #pragma once
 
-#include "worker/respond/outcome.h"
-#include "worker/respond/request_context.h"
-#include "worker/respond/response_builder.h"
-#include "worker/respond/settings_cache.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
+#include "worker/request/response_builder.h"
+#include "worker/request/settings_cache.h"
 #include "worker/respond/transfer_plan.h"
 #include "worker/respond/zone_expiry.h"
 

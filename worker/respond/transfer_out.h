@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "shm/reader.h"
-#include "worker/respond/request.h"
+#include "worker/request/request.h"
 #include "worker/respond/transfer_plan.h"
 #include "zone/history/history.h"
 #include "zone/read/store_view.h"

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "dns/message/message.h"
 #include "dns/tsig/tsig.h"
-#include "worker/respond/key_set.h"
+#include "worker/request/key_set.h"
 
 namespace pando::worker {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "shm/store.h"
-#include "worker/respond/settings_cache.h"
+#include "worker/request/settings_cache.h"
 #include "zone/read/store_view.h"
 
 namespace pando::worker {

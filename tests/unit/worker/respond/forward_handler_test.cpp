@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/worker/respond/request_fixture.h"
+#include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/unit/worker/respond/request_fixture.h"
+#include "tests/unit/worker/request_fixture.h"
 #include "worker/respond/responder.h"
 
 /// A responder beside a store with zones of every kind, and a client that asks it.

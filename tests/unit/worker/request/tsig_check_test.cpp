@@ -1,8 +1,8 @@
-#include "worker/respond/signature_check.h"
+#include "worker/request/tsig_check.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/worker/respond/request_fixture.h"
+#include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
 namespace {
@@ -14,49 +14,49 @@ using testing::kNow;
 using testing::number;
 using testing::signed_query;
 
-using SignatureCheckTest = testing::RequestTest;
+using TsigCheckTest = testing::RequestTest;
 
-TEST_F(SignatureCheckTest, AnUnsignedRequestPasses) {
+TEST_F(TsigCheckTest, AnUnsignedRequestPasses) {
   RequestContext& context = request(Query{});
-  EXPECT_FALSE(check_signature(context, VerifiedBy::kWorker));
+  EXPECT_FALSE(check_tsig(context, VerifiedBy::kWorker));
   EXPECT_FALSE(context.session || context.held_key);
 }
 
-TEST_F(SignatureCheckTest, AWorkersKeyIsVerifiedAndSignsTheResponse) {
+TEST_F(TsigCheckTest, AWorkersKeyIsVerifiedAndSignsTheResponse) {
   RequestContext& context = request(signed_query({}, key("query.")));
-  EXPECT_FALSE(check_signature(context, VerifiedBy::kWorker));
+  EXPECT_FALSE(check_tsig(context, VerifiedBy::kWorker));
   EXPECT_TRUE(context.session);
   EXPECT_FALSE(context.held_key);
 }
 
-TEST_F(SignatureCheckTest, ASignatureOutOfItsTimeIsNotauth) {
+TEST_F(TsigCheckTest, ASignatureOutOfItsTimeIsNotauth) {
   RequestContext& context = request(signed_query({}, key("query."), kNow - 1000));
-  const auto failed = check_signature(context, VerifiedBy::kWorker);
+  const auto failed = check_tsig(context, VerifiedBy::kWorker);
   ASSERT_TRUE(failed);
   EXPECT_EQ(rcode_of(*failed), number(Rcode::kNotAuth));
 }
 
-TEST_F(SignatureCheckTest, AKnownKeyIsLeftToTheManagerThatGetsTheRequest) {
+TEST_F(TsigCheckTest, AKnownKeyIsLeftToTheManagerThatGetsTheRequest) {
   RequestContext& context = request(signed_query({}, key("query."), kNow - 1000));
-  EXPECT_FALSE(check_signature(context, VerifiedBy::kManager));
+  EXPECT_FALSE(check_tsig(context, VerifiedBy::kManager));
   EXPECT_FALSE(context.session || context.held_key);
 }
 
-TEST_F(SignatureCheckTest, AnUnknownKeyIsNotauthAtOnce) {
+TEST_F(TsigCheckTest, AnUnknownKeyIsNotauthAtOnce) {
   for (const auto verifier : {VerifiedBy::kWorker, VerifiedBy::kManager}) {
-    const auto failed = check_signature(request(signed_query({}, key("unknown."))), verifier);
+    const auto failed = check_tsig(request(signed_query({}, key("unknown."))), verifier);
     ASSERT_TRUE(failed);
     EXPECT_EQ(rcode_of(*failed), number(Rcode::kNotAuth));
   }
 }
 
-TEST_F(SignatureCheckTest, AManagersKeyPassesWhileTheManagerIsConnected) {
+TEST_F(TsigCheckTest, AManagersKeyPassesWhileTheManagerIsConnected) {
   RequestContext& context = request(signed_query({}, key("update.")));
-  EXPECT_FALSE(check_signature(context, VerifiedBy::kWorker));
+  EXPECT_FALSE(check_tsig(context, VerifiedBy::kWorker));
   EXPECT_TRUE(context.held_key);
   EXPECT_FALSE(context.session);
   batch_.manager_connected = false;
-  const auto failed = check_signature(context, VerifiedBy::kWorker);
+  const auto failed = check_tsig(context, VerifiedBy::kWorker);
   ASSERT_TRUE(failed);
   EXPECT_EQ(rcode_of(*failed), number(Rcode::kServFail));
 }

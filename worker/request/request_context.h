@@ -7,10 +7,10 @@
 
 #include "dns/message/cookie.h"
 #include "dns/tsig/tsig.h"
-#include "worker/respond/counting.h"
-#include "worker/respond/error_limit.h"
-#include "worker/respond/key_set.h"
-#include "worker/respond/request.h"
+#include "worker/request/counting.h"
+#include "worker/request/error_limit.h"
+#include "worker/request/key_set.h"
+#include "worker/request/request.h"
 #include "zone/read/store_view.h"
 #include "zone/settings/compiled_settings.h"
 

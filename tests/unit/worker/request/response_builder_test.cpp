@@ -1,8 +1,8 @@
-#include "worker/respond/response_builder.h"
+#include "worker/request/response_builder.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/worker/respond/request_fixture.h"
+#include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "worker/respond/outcome.h"
-#include "worker/respond/request_context.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
 
 namespace pando::worker {
 
@@ -15,6 +15,6 @@ enum class VerifiedBy : std::uint8_t { kWorker, kManager };
 /// request. The manager verifies signatures of the keys that only it has, and no answer is sent
 /// before. With kManager it verifies those of all known keys, as for an UPDATE or a NOTIFY that is
 /// forwarded. A signature with an unknown key is answered at once.
-std::optional<Outcome> check_signature(RequestContext& context, VerifiedBy verifier);
+std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier);
 
 }  // namespace pando::worker

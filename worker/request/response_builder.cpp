@@ -1,4 +1,4 @@
-#include "worker/respond/response_builder.h"
+#include "worker/request/response_builder.h"
 
 #include <algorithm>
 

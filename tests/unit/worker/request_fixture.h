@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "tests/unit/worker/query_builder.h"
-#include "worker/respond/outcome.h"
-#include "worker/respond/request_context.h"
-#include "worker/respond/settings_cache.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
+#include "worker/request/settings_cache.h"
 #include "worker/respond/zone_expiry.h"
 
 /// A store with zones of every kind, and requests to it.

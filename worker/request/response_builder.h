@@ -6,8 +6,8 @@
 #include "dns/message/edns.h"
 #include "dns/message/message_writer.h"
 #include "worker/answer/answer.h"
-#include "worker/respond/outcome.h"
-#include "worker/respond/request_context.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
 
 namespace pando::worker {
 

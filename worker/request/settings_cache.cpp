@@ -1,4 +1,4 @@
-#include "worker/respond/settings_cache.h"
+#include "worker/request/settings_cache.h"
 
 namespace pando::worker {
 

@@ -1,10 +1,10 @@
-#include "worker/respond/signature_check.h"
+#include "worker/request/tsig_check.h"
 
-#include "worker/respond/response_builder.h"
+#include "worker/request/response_builder.h"
 
 namespace pando::worker {
 
-std::optional<Outcome> check_signature(RequestContext& context, VerifiedBy verifier) {
+std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier) {
   const Request& request = context.request;
   if (!request.tsig) return std::nullopt;
   const KeySet& keys = *context.batch.keys;
