@@ -51,14 +51,14 @@ std::vector<Bytes> read_queries(const std::string& path, bool dnssec_ok) {
 
 /// Batches of 64, as a busy worker has them; the octets of all responses.
 [[gnu::noinline]] std::uint64_t answer_all(worker::Responder& responder,
-                                           const zone::StoreView& snapshot,
+                                           const zone::StoreView& view,
                                            const std::vector<Bytes>& queries, Bytes& space) {
   constexpr std::size_t kBatch = 64;
   worker::Client client;
   client.remote.address = IpAddress::from_text("192.0.2.1").value();
   std::uint64_t octets = 0;
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (i % kBatch == 0) responder.begin(snapshot, kNow, true);
+    if (i % kBatch == 0) responder.begin(view, kNow, true);
     octets += responder.handle(queries[i], client, space).size;
   }
   return octets;
@@ -78,12 +78,12 @@ int main(int argc, char** argv) {
   const auto counters = std::make_unique<worker::CounterArray>();
   worker::Responder responder(*counters, [&](std::uint32_t index) { return store.side(index); });
   const auto current = store.current();
-  const zone::StoreView snapshot(store.window(), current.root, current.number);
+  const zone::StoreView view(store.window(), current.root, current.number);
   Bytes space(worker::kUdpSpace);
   const std::clock_t begun = std::clock();
   std::uint64_t octets = 0;
   for (int round = 0; round < rounds; ++round)
-    octets += answer_all(responder, snapshot, queries, space);
+    octets += answer_all(responder, view, queries, space);
   const double seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
   const double asked = static_cast<double>(queries.size()) * rounds;
   std::printf("%zu queries, %d rounds: %.0f ns a query, %.0f octets a response\n", queries.size(),

@@ -18,7 +18,7 @@ void put(Encoder& out, const SocketDescription& socket) {
   out.endpoint(socket.local);
   out.u8(static_cast<std::uint8_t>(socket.transport));
   out.u32(socket.position);
-  out.boolean(socket.orphan);
+  out.boolean(socket.orphaned);
 }
 
 void get(Decoder& in, SocketDescription& socket) {
@@ -26,7 +26,7 @@ void get(Decoder& in, SocketDescription& socket) {
   socket.local = in.endpoint();
   socket.transport = static_cast<Transport>(in.choice(2));
   socket.position = in.u32();
-  socket.orphan = in.boolean();
+  socket.orphaned = in.boolean();
 }
 
 void put(Encoder& out, const std::vector<SocketDescription>& sockets) {

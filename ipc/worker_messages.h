@@ -37,7 +37,7 @@ struct SocketDescription {
   Transport transport = Transport::kUdp;
   std::uint32_t position = 0;
   /// of a dead slot: the worker reads the socket until it is empty, then sends Drained
-  bool orphan = false;
+  bool orphaned = false;
   bool operator==(const SocketDescription&) const = default;
 };
 

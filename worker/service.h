@@ -12,7 +12,7 @@
 #include "worker/net/manager_link.h"
 #include "worker/net/tcp_service.h"
 #include "worker/net/udp_service.h"
-#include "worker/respond/key_set.h"
+#include "worker/request/key_set.h"
 
 namespace pando::worker {
 

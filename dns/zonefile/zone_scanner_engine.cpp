@@ -6,7 +6,6 @@
 #include "base/progress.h"
 #include "dns/text.h"
 #include "dns/ttl_text.h"
-#include "dns/zonefile/zone_scanner_generate.h"
 
 namespace pando::dns {
 
@@ -30,18 +29,6 @@ Result<std::string> unescape(std::string_view text) {
     octets += static_cast<char>(octet);
   }
   return octets;
-}
-
-/// Replaces `\"` by `"`: text from inside quotes becomes independent text.
-void remove_quote_escapes(std::string& text) {
-  std::size_t kept = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool pair = text[at] == '\\' && at + 1 < text.size();
-    if (pair && text[at + 1] == '"') ++at;
-    text[kept++] = text[at];
-    if (pair && text[at] == '\\') text[kept++] = text[++at];
-  }
-  text.resize(kept);
 }
 
 /// The SOA's last field (RFC 1035 §3.3.13).
@@ -93,13 +80,6 @@ void ZoneScanner::scan_file(const std::string& path) {
   scan_source(file, source);
   report_.content_hash = content_hash(source.content_hash());
   report_.has_included = has_included();
-}
-
-std::uint64_t ZoneScanner::content_hash(std::uint64_t file) const {
-  if (!has_included() || file == 0) return file;
-  ContentHash all;
-  for (const std::uint64_t part : {file, included_hashes_.value()}) all.add(&part, sizeof part);
-  return all.value();
 }
 
 void ZoneScanner::scan_text(std::string_view text, std::string_view label) {
@@ -329,11 +309,7 @@ Status ZoneScanner::set_default_ttl(Tokens arguments) {
 
 Status ZoneScanner::include(Tokens arguments) {
   if (Status count = check_count(arguments, 1, 2, "$INCLUDE"); !count) return count;
-  if (!options_.allow_include) return fail(Errc::kDenied, "$INCLUDE is not allowed here");
-  if (depth_ >= options_.max_include_depth)
-    return fail(Errc::kInvalid, "$INCLUDE is nested more than {} deep", options_.max_include_depth);
-  if (included_++ >= options_.max_included)
-    return fail(Errc::kInvalid, "more than {} files are included", options_.max_included);
+  if (Status counted = included_.count(options_); !counted) return counted;
   Result<std::string> path = unescape(arguments[0].text);
   if (!path) return pass(path);
   if (path->empty() || path->find('\0') != std::string::npos)
@@ -360,12 +336,10 @@ Status ZoneScanner::scan_included(const std::string& path, const PaddedName& ori
   // Only the first file's size is known in advance, so the total becomes unknown.
   if (Progress* const progress = Progress::here()) progress->lose_total();
   pause_point("zone-include");
-  ++depth_;
+  included_.enter();
   File file{path, file_, source.identity(), {}};
   scan_source(file, source);
-  const std::uint64_t hash = source.content_hash();
-  included_hashes_.add(&hash, sizeof hash);
-  --depth_;
+  included_.leave(source.content_hash());
   // RFC 1035 §5.1: "a $INCLUDE entry never changes the relative origin of the parent file".
   origin_ = saved_origin;
   if (owner_->view() != saved_owner.view()) directive_behind_owner_ = "$INCLUDE";
@@ -397,35 +371,15 @@ Status ZoneScanner::generate(Tokens arguments) {
 
 Status ZoneScanner::generate_one(const Head& head, std::int64_t value, const Token& owner_side,
                                  const Token& rdata_side) {
-  if (Status made = expand_generate(owner_side.text, value, generated_owner_); !made) return made;
-  const std::size_t owner_size = generated_owner_.size();
-  generated_owner_.append(kLexerPadding, '\0');
+  Result<Token> owner_token = generated_.owner(owner_side, value);
+  if (!owner_token) return pass(owner_token);
   PaddedName owner;  // the last stated owner stays unchanged
-  const Token owner_token{std::string_view(generated_owner_).substr(0, owner_size)};
-  if (Status read = read_name(owner_token, owner); !read) return read;
-
-  Result<Tokens> tokens = cut_generated_rdata(rdata_side, value);
+  if (Status read = read_name(*owner_token, owner); !read) return read;
+  Result<Tokens> tokens = generated_.rdata(rdata_side, value);
   if (!tokens) return pass(tokens);
   Head made = head;
   made.owner = owner.view();
-  return take_rdata(made, *tokens, generated_lexer_.plain());
-}
-
-/// The RDATA side is one word, quoted when it has blanks; its expansion is read like the rest of a
-/// line.
-Result<ZoneScanner::Tokens> ZoneScanner::cut_generated_rdata(const Token& side,
-                                                             std::int64_t value) {
-  if (Status made = expand_generate(side.text, value, generated_rdata_); !made) return pass(made);
-  if (side.quoted) remove_quote_escapes(generated_rdata_);
-  const std::size_t size = generated_rdata_.size();
-  generated_rdata_ += '\n';
-  generated_rdata_.append(kLexerPadding, '\0');
-  generated_lexer_.set_text(std::string_view(generated_rdata_).substr(0, size), true);
-  if (generated_lexer_.next() == RecordLexer::Outcome::kError)
-    return fail(Errc::kInvalid, "$GENERATE: {}", generated_lexer_.error());
-  if (!generated_lexer_.rest().empty())
-    return fail(Errc::kInvalid, "$GENERATE: RDATA is more than a line");
-  return generated_lexer_.tokens();
+  return take_rdata(made, *tokens, generated_.plain());
 }
 
 }  // namespace pando::dns

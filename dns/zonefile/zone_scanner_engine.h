@@ -8,6 +8,8 @@
 
 #include "dns/zonefile/zone_scanner.h"
 #include "dns/zonefile/zone_scanner_fields.h"
+#include "dns/zonefile/zone_scanner_generate.h"
+#include "dns/zonefile/zone_scanner_include.h"
 #include "dns/zonefile/zone_scanner_lexer.h"
 #include "dns/zonefile/zone_scanner_rdata.h"
 #include "dns/zonefile/zone_scanner_source.h"
@@ -29,10 +31,11 @@ class ZoneScanner {
 
   [[nodiscard]] ScanReport take_report() noexcept { return std::move(report_); }
   /// True when the records depend on included files as well.
-  [[nodiscard]] bool has_included() const noexcept { return included_ != 0; }
-  /// Hash of all text behind the records: `file`, the hash of the scanned file's own octets, and
-  /// the included files' hashes, in their order. 0 when `file` is 0.
-  [[nodiscard]] std::uint64_t content_hash(std::uint64_t file) const;
+  [[nodiscard]] bool has_included() const noexcept { return included_.any(); }
+  /// Hash of all text behind the records; `file` is the hash of the scanned file's own octets.
+  [[nodiscard]] std::uint64_t content_hash(std::uint64_t file) const {
+    return included_.hash_with(file);
+  }
   /// The state inherited by text behind the scanned text.
   [[nodiscard]] ScanState state() const;
 
@@ -65,7 +68,6 @@ class ZoneScanner {
   Status generate(Tokens arguments);
   Status generate_one(const Head& head, std::int64_t value, const Token& owner_side,
                       const Token& rdata_side);
-  Result<Tokens> cut_generated_rdata(const Token& side, std::int64_t value);
 
   Status set_owner(const Token& token);
   Status read_head(Tokens tokens, std::size_t& at, Head& head);
@@ -85,9 +87,7 @@ class ZoneScanner {
   const RecordSink& sink_;
   ScanReport report_;
   File* file_ = nullptr;
-  std::uint32_t depth_ = 0;
-  std::uint32_t included_ = 0;
-  ContentHash included_hashes_;  // hash of the included files' hashes
+  IncludedFiles included_;
   bool stopped_ = false;
 
   // ScanState in the forms of the hot path.
@@ -104,11 +104,7 @@ class ZoneScanner {
   bool warned_last_ttl_ = false;
   PlainRdata plain_rdata_;
   Bytes rdata_;
-
-  // Scratch of $GENERATE.
-  RecordLexer generated_lexer_;
-  std::string generated_owner_;
-  std::string generated_rdata_;
+  GeneratedSides generated_;
 };
 
 }  // namespace pando::dns

@@ -114,6 +114,18 @@ Status expand_dollar(std::string_view& rest, std::int64_t value, std::string& ou
   return {};
 }
 
+/// Replaces `\"` by `"`: text from inside quotes becomes independent text.
+void remove_quote_escapes(std::string& text) {
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool pair = text[at] == '\\' && at + 1 < text.size();
+    if (pair && text[at + 1] == '"') ++at;
+    text[kept++] = text[at];
+    if (pair && text[at] == '\\') text[kept++] = text[++at];
+  }
+  text.resize(kept);
+}
+
 }  // namespace
 
 Result<GenerateRange> GenerateRange::from_text(std::string_view text) {
@@ -143,6 +155,26 @@ Status expand_generate(std::string_view side, std::int64_t value, std::string& o
     side.remove_prefix(1);
   }
   return {};
+}
+
+Result<Token> GeneratedSides::owner(const Token& side, std::int64_t value) {
+  if (Status made = expand_generate(side.text, value, owner_); !made) return pass(made);
+  const std::size_t size = owner_.size();
+  owner_.append(kLexerPadding, '\0');
+  return Token{std::string_view(owner_).substr(0, size)};
+}
+
+Result<std::span<const Token>> GeneratedSides::rdata(const Token& side, std::int64_t value) {
+  if (Status made = expand_generate(side.text, value, rdata_); !made) return pass(made);
+  if (side.quoted) remove_quote_escapes(rdata_);
+  const std::size_t size = rdata_.size();
+  rdata_ += '\n';
+  rdata_.append(kLexerPadding, '\0');
+  lexer_.set_text(std::string_view(rdata_).substr(0, size), true);
+  if (lexer_.next() == RecordLexer::Outcome::kError)
+    return fail(Errc::kInvalid, "$GENERATE: {}", lexer_.error());
+  if (!lexer_.rest().empty()) return fail(Errc::kInvalid, "$GENERATE: RDATA is more than a line");
+  return lexer_.tokens();
 }
 
 }  // namespace pando::dns

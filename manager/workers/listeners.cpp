@@ -27,8 +27,8 @@ void close_gaps(std::vector<std::uint32_t>& group) {
   }
 }
 
-/// Numbers of this manager's sockets. A worker may still speak of an orphan that the last manager
-/// gave it: no number of ours should be the same.
+/// Numbers of this manager's sockets. A worker may still name an orphaned socket that the last
+/// manager gave it: no number of ours should be the same.
 std::uint32_t first_id() {
   std::uint16_t series = 0;
   if (::getrandom(&series, sizeof series, 0) != sizeof series)
@@ -119,7 +119,7 @@ Status Listeners::adopt(std::uint32_t slot, const ipc::SocketDescription& descri
 
 void Listeners::add(std::uint32_t slot, Socket socket) {
   const auto key = group_of(socket.description.local, socket.description.transport);
-  socket.description.orphan = false;
+  socket.description.orphaned = false;
   slots_[slot].push_back(std::move(socket));
   refresh_positions(key);
 }

@@ -47,7 +47,7 @@ std::vector<std::uint32_t> SocketHandover::adopt(std::uint32_t number, WorkerLin
   std::vector<std::uint32_t> known;
   std::vector<std::uint32_t> unwanted;  // by the numbers that the worker knows
   for (auto& socket : adopted) {
-    if (socket.description.orphan) continue;
+    if (socket.description.orphaned) continue;
     const auto description = socket.description;
     const auto taken = listeners_.adopt(number, description, std::move(socket.fd));
     if (!taken) {

@@ -170,7 +170,7 @@ void WorkerLink::send_keys(const WorkerKeys& keys) {
 }
 
 void WorkerLink::send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
-                              bool orphans) {
+                              bool orphaned) {
   const auto self = shared_from_this();
   for (std::size_t begin = 0; begin < sockets.size(); begin += ipc::kMaxPacketDescriptors) {
     const std::size_t end = std::min(sockets.size(), begin + ipc::kMaxPacketDescriptors);
@@ -178,7 +178,7 @@ void WorkerLink::send_sockets(const std::vector<Listeners::Socket>& sockets, boo
     std::vector<Fd> descriptors;
     for (std::size_t i = begin; i < end; ++i) {
       message.sockets.push_back(sockets[i].description);
-      message.sockets.back().orphan = orphans;
+      message.sockets.back().orphaned = orphaned;
       if (with_descriptors)
         descriptors.emplace_back(::fcntl(sockets[i].fd.get(), F_DUPFD_CLOEXEC, 0));
     }

@@ -72,7 +72,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
   /// positions.
   void send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
-                    bool orphans = false);
+                    bool orphaned = false);
   void close_sockets(std::vector<std::uint32_t> ids);
   void stop(std::uint32_t grace_ms);
   /// Tells the worker which of its requests were answered without it. That waits until there are

@@ -94,10 +94,10 @@ class World {
     client.remote.address =
         pando::IpAddress::from_text((mode & 2) != 0 ? "192.0.2.9" : "2001:db8::9").value();
     now_ += input[1] == 0;  // lets the error limit refill
-    responder_.begin(snapshot(), now_, (mode & 4) != 0);
+    responder_.begin(view(), now_, (mode & 4) != 0);
     const auto outcome = responder_.handle(message, client, space_);
     check(outcome, message, tcp);
-    need(pando::worker::make_servfail(message, space_) <= 512, "SERVFAIL above 512 octets");
+    if (outcome.action == pando::worker::Action::kForward) check_failure(outcome.forward, message);
   }
 
  private:
@@ -126,7 +126,7 @@ class World {
     auto built = builder.finish();
     need(built.has_value() && draft.put_zone(apex, **built, {}).has_value(), "zone");
   }
-  [[nodiscard]] pando::zone::StoreView snapshot() const {
+  [[nodiscard]] pando::zone::StoreView view() const {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
   }
@@ -135,12 +135,18 @@ class World {
     [[maybe_unused]] const auto done = session.sign(message, now_);
   }
 
+  /// The response for the case that the manager does not answer.
+  void check_failure(pando::ipc::ForwardKind kind, const Bytes& request) {
+    const std::size_t size = responder_.make_failure(kind, space_);
+    check({pando::worker::Action::kRespond, size, kind}, request, true);
+  }
+
   void check(const pando::worker::Outcome& outcome, const Bytes& request, bool tcp) {
     using pando::worker::Action;
     if (outcome.action == Action::kTransfer) {
       need(tcp, "a transfer over UDP");
       const auto plan = responder_.take_transfer();
-      need(static_cast<bool>(snapshot().zone_at(plan.apex)), "a transfer of no zone");
+      need(static_cast<bool>(view().zone_at(plan.apex)), "a transfer of no zone");
       return;
     }
     if (outcome.size == 0) return;

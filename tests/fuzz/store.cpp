@@ -237,7 +237,7 @@ Bytes make_request(const Query& query, bool dnssec_ok) {
 /// Asks a version what workers are asked. All that a worker remembers begins anew with each input.
 class Asking {
  public:
-  Asking(const zone::StoreView& snapshot, worker::Responder::SideTable side)
+  Asking(const zone::StoreView& snapshot, worker::SideTable side)
       : snapshot_(snapshot), responder_(*counters_, std::move(side)) {
     responder_.begin(snapshot, kNow, true);
   }

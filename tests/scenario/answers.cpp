@@ -109,8 +109,8 @@ class Scenario : public ::testing::TestWithParam<Case> {
   }
 
   void resolve() {
-    const auto zone = pando::worker::choose_zone(store_of(*GetParam().file).snapshot(),
-                                                 question_.name, question_.type);
+    const auto zone = pando::worker::choose_zone(store_of(*GetParam().file).view(), question_.name,
+                                                 question_.type);
     pando::worker::resolve(zone, question_, options_, hasher_, answer_);
   }
 

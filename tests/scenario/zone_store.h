@@ -43,7 +43,7 @@ class ZoneStore {
   ZoneStore(const ZoneStore&) = delete;
   ZoneStore& operator=(const ZoneStore&) = delete;
 
-  [[nodiscard]] pando::zone::StoreView snapshot() const {
+  [[nodiscard]] pando::zone::StoreView view() const {
     const auto current = store_.current();
     return {store_.window(), current.root, current.number};
   }

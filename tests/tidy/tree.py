@@ -23,7 +23,7 @@ MAY_INCLUDE = {
 ROOM_ORDER = {
     "manager": ["", "server", "control", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "commit", "journal", "dnssec",
                 "workers", "net", "io", "support"],
-    "worker": ["", "net", "respond", "answer"],
+    "worker": ["", "net", "respond", "request", "answer"],
     "zone": ["audit", "dump", "build", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],

@@ -260,11 +260,11 @@ Step answer_current_name(Walk& walk) noexcept {
 
 }  // namespace
 
-zone::ZoneView choose_zone(const zone::StoreView& snapshot, NameView name, RRType type) noexcept {
-  const zone::ZoneView zone = snapshot.find_zone(name);
+zone::ZoneView choose_zone(const zone::StoreView& view, NameView name, RRType type) noexcept {
+  const zone::ZoneView zone = view.find_zone(name);
   if (type != RRType::kDS || !zone || name.is_root() || zone.apex().size() != name.size())
     return zone;
-  const zone::ZoneView parent = snapshot.find_zone(name.parent());
+  const zone::ZoneView parent = view.find_zone(name.parent());
   if (!parent) return zone;
   if (parent.loaded()) {
     // A cut between them: `parent` is a more distant ancestor, not the parent. Then the child zone

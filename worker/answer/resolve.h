@@ -19,7 +19,7 @@ struct ResolveOptions {
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question, or null. A DS query for an apex goes
 /// to the parent zone when this server has that zone (RFC 4035 §3.1.4.1).
-[[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& snapshot, dns::NameView name,
+[[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& view, dns::NameView name,
                                          dns::RRType type) noexcept;
 
 /// Answers `question` from `zone` (as choose_zone gave it; null refuses). A pure function of its

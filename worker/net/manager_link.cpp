@@ -24,11 +24,11 @@ constexpr std::size_t kMaxQueuedOctets = std::size_t{40} << 20;
 }  // namespace
 
 ManagerLink::ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
-                         std::chrono::milliseconds patience)
+                         std::chrono::milliseconds reply_timeout)
     : io_(io),
       identity_(std::move(identity)),
       handlers_(std::move(handlers)),
-      patience_(patience),
+      reply_timeout_(reply_timeout),
       retry_(io),
       expiry_(io) {}
 
@@ -110,7 +110,7 @@ void ManagerLink::sign(ipc::SignTransfer&& request, ReplyHandler reply) {
 void ManagerLink::ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure,
                       ReplyHandler reply) {
   if (!connected_ || pending_.size() >= kMaxPending) return reply(std::move(failure));
-  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  const auto deadline = std::chrono::steady_clock::now() + reply_timeout_;
   pending_.emplace(id, Pending{std::move(failure), std::move(reply), deadline, false});
   if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
 }
@@ -179,7 +179,7 @@ void ManagerLink::expire_pending() {
                            std::exchange(pending.failure, {}));
   }
   for (auto& [reply, failure] : expired) reply(std::move(failure));
-  expiry_.expires_after(std::min(kExpiryTick, patience_));
+  expiry_.expires_after(std::min(kExpiryTick, reply_timeout_));
   expiry_.async_wait([this](const asio::error_code& error) {
     if (!error) expire_pending();
   });

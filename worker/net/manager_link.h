@@ -18,7 +18,7 @@ using ReplyHandler = std::function<void(Bytes)>;
 
 /// The worker's connection to the manager. The worker never waits for the manager. Requests that
 /// need an absent or silent manager fail with SERVFAIL; a NOTIFY over UDP gets no answer
-/// (make_failure()).
+/// (Responder::make_failure()).
 /// Connecting is tried every 10 ms for 2 s, then every 100 ms, while other work goes on.
 class ManagerLink {
  public:
@@ -32,7 +32,7 @@ class ManagerLink {
   /// Time after which a client gets the failure; the manager keeps the request. The manager may be
   /// stopped in a debugger or syncing to a dying disk. The time is shorter than clients wait before
   /// they give up (nsupdate: twelve seconds).
-  static constexpr std::chrono::milliseconds kPatience{10'000};
+  static constexpr std::chrono::milliseconds kReplyTimeout{10'000};
 
   struct Handlers {
     std::function<std::vector<std::pair<ipc::SocketDescription, int>>()> sockets;  ///< for Hello
@@ -49,7 +49,7 @@ class ManagerLink {
   };
 
   ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
-              std::chrono::milliseconds patience = kPatience);
+              std::chrono::milliseconds reply_timeout = kReplyTimeout);
   void start();
 
   [[nodiscard]] bool connected() const noexcept { return connected_; }
@@ -73,7 +73,7 @@ class ManagerLink {
   /// answer finds its own entry or none.
   struct Pending {
     Bytes failure;
-    ReplyHandler reply;  ///< empty once the client was told of the failure
+    ReplyHandler reply;  ///< empty once the client has the failure
     std::chrono::steady_clock::time_point deadline;
     bool query = false;
   };
@@ -98,7 +98,7 @@ class ManagerLink {
   asio::io_context& io_;
   Identity identity_;
   Handlers handlers_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds reply_timeout_;
   asio::steady_timer retry_;
   std::uint32_t retries_ = 0;  ///< since the last Setup
   asio::steady_timer expiry_;

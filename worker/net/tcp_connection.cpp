@@ -69,7 +69,7 @@ void TcpConnection::watch_progress() {
 // -----------------------------------------------------------------------------------------------
 
 bool TcpConnection::may_take_request() const noexcept {
-  return !transfer_ && output_octets_ < kMaxQueuedOctets && forwards_ < kMaxForwards;
+  return !transfer_ && output_.octets() < kMaxQueuedOctets && forwards_ < kMaxForwards;
 }
 
 void TcpConnection::wait_readable() {
@@ -184,11 +184,11 @@ void TcpConnection::handle(ByteView message) {
   Core& core = host_.core();
   core.begin();
   const Outcome outcome = core.responder().handle(message, client_, host_.space());
-  if (outcome.action == Action::kTransfer) start_transfer(message);
+  if (outcome.action == Action::kTransfer) start_transfer();
   core.end();
   switch (outcome.action) {
     case Action::kRespond:
-      return respond(host_.space().first(outcome.size));
+      return output_.push(host_.space().first(outcome.size));
     case Action::kForward:
       return forward(message, outcome);
     case Action::kTransfer:
@@ -209,7 +209,7 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
   request.message.assign(message.begin(), message.end());
   request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
   Bytes failure(kUdpSpace);
-  failure.resize(make_failure(request, failure));
+  failure.resize(host_.core().responder().make_failure(request.kind, failure));
   ++forwards_;
   host_.core().link().forward(std::move(request), std::move(failure),
                               [weak = weak_from_this()](const Bytes& response) {
@@ -218,7 +218,7 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
                                 --self->forwards_;
                                 if (!self->socket_.is_open()) return;
                                 self->touch();
-                                if (!response.empty()) self->respond(response);
+                                if (!response.empty()) self->output_.push(response);
                                 self->pump_later();
                               });
 }
@@ -227,14 +227,14 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
 // ----------------------------------------------------------------------------------------
 
 /// Call while a version is pinned; the transfer then holds this version.
-void TcpConnection::start_transfer(ByteView message) {
+void TcpConnection::start_transfer() {
   Core& core = host_.core();
   TransferPlan plan = core.responder().take_transfer();
   auto version = HeldVersion::take(core.shared_reader(), core.view());
   if (!version) {  // all leases are in use
     core.counting().add(Counter::kTransfersRefused);
-    const std::size_t size = make_servfail(message, host_.space());
-    return respond(host_.space().first(size));
+    const std::size_t size = core.responder().make_servfail(host_.space());
+    return output_.push(host_.space().first(size));
   }
   const bool wants_differences = plan.since.has_value();
   transfer_ = std::make_unique<TransferOut>(std::move(plan), std::move(*version), client_);
@@ -246,7 +246,7 @@ void TcpConnection::start_transfer(ByteView message) {
 
 /// Sends one message a turn, so that UDP is polled between messages.
 void TcpConnection::continue_transfer() {
-  if (!transfer_ || signing_ || output_octets_ >= kTransferLowWater) return;
+  if (!transfer_ || signing_ || output_.octets() >= kTransferLowWater) return;
   const auto space = host_.space();
   std::size_t size = 0;
   const auto step = transfer_->next(space, size, Core::coarse_now());
@@ -279,7 +279,7 @@ void TcpConnection::sign_elsewhere(TransferOut::Step step, ByteView message) {
 void TcpConnection::transfer_message(TransferOut::Step step, ByteView message) {
   transfer_->count_octets(message.size());
   host_.core().counting().add(Counter::kTransferOctets, message.size());
-  respond(message);
+  output_.push(message);
   if (step == TransferOut::Step::kMessage) return pump_later();
   end_transfer(step == TransferOut::Step::kLastMessage);
   pump_later();
@@ -294,31 +294,11 @@ void TcpConnection::end_transfer(bool complete) {
 // Out
 // ----------------------------------------------------------------------------------------------
 
-void TcpConnection::respond(ByteView message) {
-  Bytes framed;
-  framed.reserve(2 + message.size());
-  append_be16(framed, static_cast<std::uint16_t>(message.size()));
-  append(framed, message);
-  output_octets_ += framed.size();
-  output_.push_back(std::move(framed));
-}
-
 void TcpConnection::flush() {
-  while (!output_.empty()) {
-    const Bytes& front = output_.front();
-    const int more = output_.size() > 1 ? MSG_MORE : 0;
-    const ssize_t sent = ::send(socket_.native_handle(), front.data() + output_sent_,
-                                front.size() - output_sent_, MSG_DONTWAIT | MSG_NOSIGNAL | more);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) return wait_writable();
-    if (sent < 0) return close();
-    touch();
-    output_sent_ += static_cast<std::size_t>(sent);
-    if (output_sent_ < front.size()) continue;
-    output_octets_ -= front.size();
-    output_sent_ = 0;
-    output_.pop_front();
-  }
+  const TcpOutput::Sent sent = output_.send(socket_.native_handle());
+  if (sent.progress) touch();
+  if (sent.state == TcpOutput::State::kFailed) return close();
+  if (sent.state == TcpOutput::State::kBlocked) return wait_writable();
   if (transfer_ && !signing_) pump_later();
 }
 

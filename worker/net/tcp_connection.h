@@ -3,10 +3,10 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
-#include <deque>
 #include <memory>
 
 #include "worker/net/core.h"
+#include "worker/net/tcp_output.h"
 #include "worker/respond/transfer_out.h"
 
 namespace pando::worker {
@@ -58,12 +58,11 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool take_proxy_header();
   void handle(ByteView message);
   void forward(ByteView message, const Outcome& outcome);
-  void start_transfer(ByteView message);
+  void start_transfer();
   void continue_transfer();
   void sign_elsewhere(TransferOut::Step step, ByteView message);
   void transfer_message(TransferOut::Step step, ByteView message);
   void end_transfer(bool complete);
-  void respond(ByteView message);
   void flush();
   void wait_writable();
   [[nodiscard]] bool has_unread() noexcept;
@@ -77,9 +76,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   asio::steady_timer timer_;
   Client client_;
   Bytes input_;  ///< received but not handled: at most one message and one receive
-  std::deque<Bytes> output_;
-  std::size_t output_octets_ = 0;
-  std::size_t output_sent_ = 0;  ///< octets sent of the front of output_
+  TcpOutput output_;
   std::size_t forwards_ = 0;
   std::unique_ptr<TransferOut> transfer_;
   std::uint64_t stream_id_ = 0;

@@ -34,18 +34,18 @@ void TcpService::add(const ipc::SocketDescription& description, Fd fd) {
   auto listener = std::make_shared<Listener>(io_, description);
   asio::error_code error;
   listener->native.assign(listener->protocol(), fd.get(), error);
-  if (error && description.orphan) drained_(description.id);  // no client waits on this socket
+  if (error && description.orphaned) drained_(description.id);  // no client waits on this socket
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   listeners_.push_back(listener);
-  if (description.orphan) return check_orphan(listener, 0);
+  if (description.orphaned) return read_orphaned(listener, 0);
   wait(listener);
 }
 
 bool TcpService::update(const ipc::SocketDescription& description) {
   for (auto& listener : listeners_) {
     const auto& known = listener->description;
-    if (known.orphan || known.local != description.local ||
+    if (known.orphaned || known.local != description.local ||
         known.transport != description.transport)
       continue;
     listener->description = description;
@@ -67,7 +67,7 @@ bool TcpService::close(std::uint32_t id) {
 std::vector<std::pair<ipc::SocketDescription, int>> TcpService::sockets() const {
   std::vector<std::pair<ipc::SocketDescription, int>> list;
   for (const auto& listener : listeners_)
-    if (!listener->description.orphan)
+    if (!listener->description.orphaned)
       list.emplace_back(listener->description, listener->native.native_handle());
   return list;
 }
@@ -165,7 +165,7 @@ void TcpService::close_all() {
   for (const auto& [key, connection] : connections) connection->close();
 }
 
-void TcpService::check_orphan(const std::shared_ptr<Listener>& listener, int empty_looks) {
+void TcpService::read_orphaned(const std::shared_ptr<Listener>& listener, int empty_looks) {
   constexpr int kLooks = 2;
   constexpr auto kPause = std::chrono::milliseconds(20);
   if (!listener->native.is_open()) return;
@@ -178,7 +178,7 @@ void TcpService::check_orphan(const std::shared_ptr<Listener>& listener, int emp
   }
   listener->timer.expires_after(empty ? kPause : std::chrono::milliseconds(0));
   listener->timer.async_wait([this, listener, empty_looks](const asio::error_code& error) {
-    if (!error) check_orphan(listener, empty_looks);
+    if (!error) read_orphaned(listener, empty_looks);
   });
 }
 

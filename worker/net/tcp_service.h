@@ -43,7 +43,7 @@ class TcpService : public TcpHost {
   void wait_later(const std::shared_ptr<Listener>& listener);
   bool accept(const std::shared_ptr<Listener>& listener);
   void take(const Listener& listener, Fd socket);
-  void check_orphan(const std::shared_ptr<Listener>& listener, int empty_looks);
+  void read_orphaned(const std::shared_ptr<Listener>& listener, int empty_looks);
 
   using Space = std::array<std::uint8_t, dns::kMaxMessageOctets>;
   asio::io_context& io_;

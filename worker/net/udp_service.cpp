@@ -35,8 +35,8 @@ UdpService::UdpService(asio::io_context& io, Core& core, std::function<void(std:
 UdpService::~UdpService() = default;
 
 void UdpService::keep_batches(const shm::Reader::Scratch& memory) {
-  const auto kept = batch_->keep_in(memory.file, memory.offset, memory.bytes);
-  if (!kept) log::warning("batches_not_kept", "error", kept.error().text);
+  const auto moved = batch_->keep_in(memory.file, memory.offset, memory.bytes);
+  if (!moved) log::warning("batches_not_kept", "error", moved.error().text);
 }
 
 void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
@@ -44,19 +44,19 @@ void UdpService::add(const ipc::SocketDescription& description, Fd fd) {
   const auto protocol = description.local.address.is_v4() ? udp::v4() : udp::v6();
   asio::error_code error;
   socket->native.assign(protocol, fd.get(), error);
-  if (error && description.orphan) drained_(description.id);  // no client waits on this socket
+  if (error && description.orphaned) drained_(description.id);  // no client waits on this socket
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   sockets_.push_back(socket);
   answer_inherited(socket);
-  if (description.orphan) return check_orphan(socket, 0);
+  if (description.orphaned) return read_orphaned(socket, 0);
   wait(socket);
 }
 
 bool UdpService::update(const ipc::SocketDescription& description) {
   for (auto& socket : sockets_) {
     const auto& known = socket->description;
-    if (known.orphan || known.local != description.local ||
+    if (known.orphaned || known.local != description.local ||
         known.transport != description.transport)
       continue;
     socket->description = description;
@@ -89,7 +89,7 @@ void UdpService::empty(const std::shared_ptr<Socket>& socket) {
 std::vector<std::pair<ipc::SocketDescription, int>> UdpService::sockets() const {
   std::vector<std::pair<ipc::SocketDescription, int>> list;
   for (const auto& socket : sockets_)
-    if (!socket->description.orphan)
+    if (!socket->description.orphaned)
       list.emplace_back(socket->description, socket->native.native_handle());
   return list;
 }
@@ -150,9 +150,9 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
 /// The socket that sends answers to datagrams of `socket`. An orphaned socket may be withdrawn from
 /// the network, so that sending through it fails. The worker's own socket has the same address.
 int UdpService::sender_for(const std::shared_ptr<Socket>& socket) const {
-  if (!socket->description.orphan) return socket->native.native_handle();
+  if (!socket->description.orphaned) return socket->native.native_handle();
   const auto own = std::find_if(sockets_.begin(), sockets_.end(), [&](const auto& other) {
-    return !other->description.orphan && other->description.local == socket->description.local;
+    return !other->description.orphaned && other->description.local == socket->description.local;
   });
   return (own != sockets_.end() ? *own : socket)->native.native_handle();
 }
@@ -193,10 +193,10 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
   std::optional<IpAddress> source;
   if (socket->wildcard) source = batch_->destination(i);
   if (source && request.local == socket->description.local) request.local.address = *source;
-  const bool direct = client.remote == batch_->sender(i) && !socket->description.orphan;
+  const bool direct = client.remote == batch_->sender(i) && !socket->description.orphaned;
   if (direct) request.through = socket->description.id;
   Bytes failure(kUdpSpace);
-  failure.resize(make_failure(request, failure));
+  failure.resize(core_.responder().make_failure(request.kind, failure));
   core_.link().forward(std::move(request), std::move(failure),
                        [this, socket, to = batch_->sender(i), source](const Bytes& response) {
                          const int through = sender_for(socket);
@@ -208,7 +208,7 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
 
 /// Reads an orphaned socket without waiting for it to become readable: it may stay empty for good.
 /// Two empty reads with a pause between them give the socket back.
-void UdpService::check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks) {
+void UdpService::read_orphaned(const std::shared_ptr<Socket>& socket, int empty_looks) {
   constexpr int kLooks = 2;
   constexpr auto kPause = std::chrono::milliseconds(20);
   if (!socket->native.is_open()) return;
@@ -221,7 +221,7 @@ void UdpService::check_orphan(const std::shared_ptr<Socket>& socket, int empty_l
   }
   socket->timer.expires_after(empty ? kPause : std::chrono::milliseconds(0));
   socket->timer.async_wait([this, socket, empty_looks](const asio::error_code& error) {
-    if (!error) check_orphan(socket, empty_looks);
+    if (!error) read_orphaned(socket, empty_looks);
   });
 }
 

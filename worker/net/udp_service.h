@@ -49,7 +49,7 @@ class UdpService {
   void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
                const Client& client, const Outcome& outcome);
   [[nodiscard]] int sender_for(const std::shared_ptr<Socket>& socket) const;
-  void check_orphan(const std::shared_ptr<Socket>& socket, int empty_looks);
+  void read_orphaned(const std::shared_ptr<Socket>& socket, int empty_looks);
 
   asio::io_context& io_;
   Core& core_;

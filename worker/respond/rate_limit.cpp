@@ -15,8 +15,8 @@ namespace {
 IpAddress prefix_of(const IpAddress& address, std::size_t length) noexcept {
   IpAddress prefix = address;
   for (std::size_t i = 0; i < prefix.octets.size(); ++i) {
-    const std::size_t kept = length > 8 * i ? std::min<std::size_t>(length - 8 * i, 8) : 0;
-    prefix.octets[i] &= static_cast<std::uint8_t>(0xFF00U >> kept);
+    const std::size_t bits = length > 8 * i ? std::min<std::size_t>(length - 8 * i, 8) : 0;
+    prefix.octets[i] &= static_cast<std::uint8_t>(0xFF00U >> bits);
   }
   return prefix;
 }

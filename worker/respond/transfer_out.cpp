@@ -202,7 +202,7 @@ TransferOut::TransferOut(TransferPlan plan, HeldVersion version, const Client& c
     : plan_(std::move(plan)),
       version_(std::move(version)),
       client_(client),
-      zone_(version_.snapshot().zone_at(plan_.apex)) {
+      zone_(version_.store_view().zone_at(plan_.apex)) {
   if (!zone_) return;
   auto differences = plan_.since ? DifferenceStream::since(zone_, *plan_.since) : std::nullopt;
   if (differences)

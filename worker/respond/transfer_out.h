@@ -8,7 +8,8 @@
 #include <variant>
 
 #include "shm/reader.h"
-#include "worker/respond/responder.h"
+#include "worker/request/request.h"
+#include "worker/respond/transfer_plan.h"
 #include "zone/history/history.h"
 #include "zone/read/store_view.h"
 
@@ -24,7 +25,7 @@ class HeldVersion {
   HeldVersion& operator=(HeldVersion&&) = delete;
   ~HeldVersion();
   [[nodiscard]] bool revoked() const noexcept { return reader_->lease_revoked(lease_); }
-  [[nodiscard]] zone::StoreView snapshot() const noexcept {
+  [[nodiscard]] zone::StoreView store_view() const noexcept {
     return {view_.window, view_.root, view_.version};
   }
 

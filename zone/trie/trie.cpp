@@ -7,6 +7,47 @@
 
 namespace pando::zone {
 
+namespace {
+
+/// Children that may be ancestors of a key: the key continues behind a label border, and a leaf may
+/// end there.
+struct Candidates {
+  struct Child {
+    std::uint32_t ref;
+    std::uint16_t offset;
+  };
+  Child children[TrieMatch::kMaxAncestors];
+  std::size_t count = 0;
+
+  void add(std::uint32_t ref, std::size_t offset) noexcept {
+    if (count < TrieMatch::kMaxAncestors)
+      children[count++] = {ref, static_cast<std::uint16_t>(offset)};
+  }
+};
+
+/// Compares the key with the descent's leaf, and keeps the candidates that are ancestors of the
+/// key. A part of match(), which is the hot path: inlined, so that the descent's state stays in
+/// registers.
+[[gnu::always_inline]] inline void compare(const Trie& trie, const TrieKey& key, LeafBlock leaf,
+                                           const TrieKey& leaf_key, const Candidates& candidates,
+                                           TrieMatch& out) noexcept {
+  out.common = key.common_prefix(leaf_key);
+  out.exact = out.common == key.length() && out.common == leaf_key.length();
+  out.prefix_of_leaf = !out.exact && out.common == key.length();
+  for (std::size_t i = 0; i < candidates.count; ++i) {
+    const auto [ref, offset] = candidates.children[i];
+    if (offset > out.common) break;
+    LeafBlock ancestor;
+    if (trie.branch_at(ref, ancestor) == nullptr && ancestor && ancestor.ref != leaf.ref)
+      out.ancestors[out.ancestor_count++] = ref;
+  }
+  if (out.common == leaf_key.length() && out.common < key.length() &&
+      out.ancestor_count < TrieMatch::kMaxAncestors)
+    out.ancestors[out.ancestor_count++] = leaf.ref.units;
+}
+
+}  // namespace
+
 const Branch* Trie::branch_at(std::uint32_t ref, LeafBlock& leaf) const noexcept {
   const auto* block = window_.at(shm::Ref<Branch>{ref});
   if (block == nullptr) [[unlikely]]
@@ -35,14 +76,7 @@ void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
   out.ancestor_count = 0;
   if (root_ == 0) return;
 
-  // Possible ancestors: where the key continues at a label border, a leaf may end.
-  struct Candidate {
-    std::uint32_t ref;
-    std::uint16_t offset;
-  };
-  Candidate candidates[TrieMatch::kMaxAncestors];
-  std::size_t candidate_count = 0;
-
+  Candidates candidates;
   std::uint32_t ref = root_;
   std::size_t next_offset = 0;
   bool on_path = true;
@@ -56,9 +90,8 @@ void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
     next_offset = offset + 1;
     const unsigned symbol = key[offset];
     on_path = on_path && branch->has(symbol);
-    if (symbol != kLabelEnd && branch->has(kLabelEnd) && key.is_label_border(offset) &&
-        candidate_count < TrieMatch::kMaxAncestors)
-      candidates[candidate_count++] = {branch->children()[0], static_cast<std::uint16_t>(offset)};
+    if (symbol != kLabelEnd && branch->has(kLabelEnd) && key.is_label_border(offset))
+      candidates.add(branch->children()[0], offset);
     ref = branch->children()[on_path ? branch->index_of(symbol) : 0];
   }
   if (!leaf) {
@@ -71,18 +104,7 @@ void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
     out.damaged = true;
     return;
   }
-  const TrieKey leaf_key(labels);
-  out.common = key.common_prefix(leaf_key);
-  out.exact = out.common == key.length() && out.common == leaf_key.length();
-  out.prefix_of_leaf = !out.exact && out.common == key.length();
-  for (std::size_t i = 0; i < candidate_count && candidates[i].offset <= out.common; ++i) {
-    LeafBlock ancestor;
-    if (branch_at(candidates[i].ref, ancestor) == nullptr && ancestor && ancestor.ref != leaf.ref)
-      out.ancestors[out.ancestor_count++] = candidates[i].ref;
-  }
-  if (out.common == leaf_key.length() && out.common < key.length() &&
-      out.ancestor_count < TrieMatch::kMaxAncestors)
-    out.ancestors[out.ancestor_count++] = leaf.ref.units;
+  compare(*this, key, leaf, TrieKey(labels), candidates, out);
 }
 
 LeafBlock Trie::find(const TrieKey& key, ByteView labels) const noexcept {

@@ -59,8 +59,7 @@ scenario::Response answer_of(const std::string& zone_text, const std::string& qn
   const dns::Question question{name(qname), dns::RRType::kA, dns::RRClass::kIN};
   const auto answer = std::make_unique<Answer>();
   dns::Nsec3Hasher hasher;
-  resolve(choose_zone(store.snapshot(), question.name, question.type), question, {}, hasher,
-          *answer);
+  resolve(choose_zone(store.view(), question.name, question.type), question, {}, hasher, *answer);
   std::vector<std::uint8_t> space(65535);
   dns::MessageWriter writer(space, space.size());
   writer.put_header({});

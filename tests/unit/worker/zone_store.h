@@ -66,7 +66,7 @@ class ZoneStore {
   ZoneStore(const ZoneStore&) = delete;
   ZoneStore& operator=(const ZoneStore&) = delete;
 
-  [[nodiscard]] zone::StoreView snapshot() const {
+  [[nodiscard]] zone::StoreView view() const {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
   }

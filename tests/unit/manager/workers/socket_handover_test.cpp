@@ -43,7 +43,7 @@ class Handover : public ::testing::Test {
     EXPECT_TRUE(run_until(io_, [&] {
       for (const auto& message : second_.take<ipc::Sockets>())
         for (const auto& socket : message.sockets)
-          if (socket.orphan) orphaned.push_back(socket.id);
+          if (socket.orphaned) orphaned.push_back(socket.id);
       return !orphaned.empty();
     }));
     return orphaned;

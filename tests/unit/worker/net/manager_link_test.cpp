@@ -34,10 +34,10 @@ class Link : public ::testing::Test {
   ~Link() override { std::filesystem::remove_all(directory_); }
   [[nodiscard]] std::string path() const { return directory_ + "/workers.sock"; }
 
-  void connect(milliseconds patience) {
+  void connect(milliseconds reply_timeout) {
     ManagerLink::Handlers handlers;
     handlers.sockets = [] { return std::vector<std::pair<ipc::SocketDescription, int>>(); };
-    link_.emplace(io_, ManagerLink::Identity{1, 2, path()}, std::move(handlers), patience);
+    link_.emplace(io_, ManagerLink::Identity{1, 2, path()}, std::move(handlers), reply_timeout);
     link_->start();
     manager_ = ipc::accept_packets(listening_.get()).value();
     ASSERT_TRUE(received<ipc::Hello>().has_value());

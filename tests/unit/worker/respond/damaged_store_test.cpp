@@ -55,14 +55,14 @@ class DamagedStore : public ::testing::Test {
   Response ask(const char* qname, RRType type = RRType::kA) {
     Responder responder(*counters_,
                         [this](std::uint32_t index) { return store_.store().side(index); });
-    responder.begin(store_.snapshot(), 1'700'000'000, true);
+    responder.begin(store_.view(), 1'700'000'000, true);
     const Query query{.qname = qname, .qtype = type, .edns = true};
     const auto outcome = responder.handle(query.octets(), {}, space_);
     EXPECT_EQ(outcome.action, Action::kRespond);
     return pando::testing::read_response({space_.data(), outcome.size});
   }
   ZoneStream::Step transfer() {
-    ZoneStream stream(store_.snapshot().zone_at(name("example.com.")));
+    ZoneStream stream(store_.view().zone_at(name("example.com.")));
     Bytes space(65535);
     dns::MessageWriter writer(space, space.size());
     writer.put_header({});
@@ -134,8 +134,8 @@ TEST_F(DamagedStore, NothingIsDeniedWithoutASoa) {
 
 TEST_F(DamagedStore, AZoneWhoseApexIsNoNameIsNotServed) {
   change("\7example\3com\0"sv, "\7example\100com\0"sv);
-  EXPECT_FALSE(store_.snapshot().zone_at(name("example.com.")));
-  EXPECT_FALSE(store_.snapshot().find_zone(name("www.example.com.")));
+  EXPECT_FALSE(store_.view().zone_at(name("example.com.")));
+  EXPECT_FALSE(store_.view().find_zone(name("www.example.com.")));
   EXPECT_EQ(ask("www.example.com.").rcode, number(Rcode::kRefused));
 }
 

@@ -140,7 +140,7 @@ class LimitedResponderTest : public ::testing::Test {
     client_.local = Endpoint::from_text("192.0.2.1@53").value();
   }
   Outcome ask(const Query& query) {
-    responder_.begin(store_->snapshot(), kNow, true);
+    responder_.begin(store_->view(), kNow, true);
     return responder_.handle(query.octets(), client_, space_);
   }
   /// How many of `count` such questions are answered in full; `make` gets the number of each.

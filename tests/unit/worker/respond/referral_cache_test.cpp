@@ -58,7 +58,7 @@ class ReferralCacheTest : public ::testing::Test {
         std::make_unique<pando::testing::ZoneStore>(std::vector{TestZone{"example.", zone_text}});
   }
   Response ask(const Query& query) {
-    responder_.begin(store_->snapshot(), kNow, true);
+    responder_.begin(store_->view(), kNow, true);
     const Outcome outcome = responder_.handle(query.octets(), client_, space_);
     EXPECT_EQ(outcome.action, Action::kRespond);
     return pando::testing::read_response({space_.data(), outcome.size});
@@ -70,7 +70,7 @@ class ReferralCacheTest : public ::testing::Test {
     options.dnssec_ok = query.dnssec_ok;
     Answer answer;
     dns::Nsec3Hasher hasher;
-    resolve(store_->snapshot().find_zone(question.name), question, options, hasher, answer);
+    resolve(store_->view().find_zone(question.name), question, options, hasher, answer);
     Bytes space(65535);
     const std::size_t limit = client_.is_udp() ? (query.edns ? query.payload : 512U) : 65535U;
     dns::MessageWriter writer(space, limit);

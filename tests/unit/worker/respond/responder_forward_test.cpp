@@ -20,6 +20,7 @@ using testing::kZone;
 using testing::notify;
 using testing::number;
 using testing::ResponderTest;
+using testing::signed_query;
 using testing::update;
 
 TEST_F(ResponderTest, UpdatesThatMayBeAllowedAreForwarded) {
@@ -167,31 +168,69 @@ TEST_F(ResponderTest, WithoutAManagerANotifyOverUdpHasNoAnswer) {
   EXPECT_EQ(ask(notify("secondary.test.")).rcode, number(Rcode::kServFail));
 }
 
-TEST_F(ResponderTest, WhoseForwardingFailedIsToldExceptForANotifyOverUdp) {
-  Bytes space(512);
-  ipc::Forward request;
-  request.message = update("example.com.").octets();
-  for (const auto kind : {ipc::ForwardKind::kUpdate, ipc::ForwardKind::kSignedQuery}) {
-    request.kind = kind;
-    EXPECT_GT(make_failure(request, space), 0U);
-  }
-  request.kind = ipc::ForwardKind::kNotify;
-  request.message = notify("secondary.test.").octets();
-  EXPECT_EQ(make_failure(request, space), 0U);
-  request.transport = ipc::Transport::kTcp;
-  const std::size_t size = make_failure(request, space);
+TEST_F(ResponderTest, AFailedForwardingIsServfailExceptForANotifyOverUdp) {
+  Bytes space(kUdpSpace);
+  handle(update("address.test.").octets());
+  for (const auto kind : {ipc::ForwardKind::kUpdate, ipc::ForwardKind::kSignedQuery})
+    EXPECT_GT(responder_.make_failure(kind, space), 0U);
+  const Bytes from_primary = notify("secondary.test.").octets();
+  handle(from_primary);
+  EXPECT_EQ(responder_.make_failure(ipc::ForwardKind::kNotify, space), 0U);
+  use_tcp();
+  handle(from_primary);
+  const std::size_t size = responder_.make_failure(ipc::ForwardKind::kNotify, space);
   EXPECT_EQ(pando::testing::read_response({space.data(), size}).rcode, number(Rcode::kServFail));
 }
 
-TEST_F(ResponderTest, AServfailCanBeMadeForAnyRequest) {
-  Bytes space(512);
+TEST_F(ResponderTest, AServfailRepeatsIdOpcodeAndQuestion) {
+  Bytes space(kUdpSpace);
   const Bytes request = update("example.com.").octets();
-  const std::size_t size = make_servfail(request, space);
+  handle(request);
+  const std::size_t size = responder_.make_servfail(space);
   const Response response = pando::testing::read_response({space.data(), size});
   EXPECT_EQ(response.rcode, number(Rcode::kServFail));
   EXPECT_EQ(response.header.opcode, dns::Opcode::kUpdate);
   EXPECT_EQ(response.header.id, 0x1234);
-  EXPECT_EQ(make_servfail(Bytes(5), space), 0U);
+  EXPECT_EQ(dns::to_text(response.question->name), "example.com.");
+  EXPECT_FALSE(response.edns);
+}
+
+TEST_F(ResponderTest, AServfailHasTheOptOfAnOrdinaryAnswer) {
+  settings_.udp_payload = 1400;
+  store_ = std::make_unique<pando::testing::ZoneStore>(testing::zones(), settings_);
+  ipc::Keys keys;
+  keys.cookie_secrets = {ipc::CookieSecret{1, 2, 3}};
+  responder_.set_keys(make_key_set(std::move(keys)));
+  Query query = update("address.test.");
+  query.edns = query.dnssec_ok = true;
+  append(query.options, pando::testing::option(dns::kOptionNsid, {}));
+  append(query.options, pando::testing::option(dns::kOptionCookie, Bytes(8, 7)));
+  const Bytes request = query.octets();
+  EXPECT_EQ(handle(request).action, Action::kForward);
+  Bytes space(kUdpSpace);
+  const std::size_t size = responder_.make_failure(ipc::ForwardKind::kUpdate, space);
+  const Response response = pando::testing::read_response({space.data(), size});
+  EXPECT_EQ(response.rcode, number(Rcode::kServFail));
+  ASSERT_TRUE(response.edns);
+  EXPECT_EQ(response.edns->udp_payload, 1400);
+  EXPECT_TRUE(response.edns->dnssec_ok);
+  EXPECT_TRUE(dns::find_option(response.edns->options, dns::kOptionNsid));
+  const auto cookie = dns::find_option(response.edns->options, dns::kOptionCookie);
+  ASSERT_TRUE(cookie);
+  EXPECT_EQ(cookie->size(), 24U);
+}
+
+TEST_F(ResponderTest, AServfailForATransferThatCannotStartIsUnsignedAndAboutNoZone) {
+  use_tcp();
+  Query query{.qname = "example.com.", .qtype = RRType::kAXFR, .edns = true};
+  append(query.options, pando::testing::option(dns::kOptionExpire, {}));
+  const Bytes request = signed_query(query, key("transfer."));
+  EXPECT_EQ(handle(request).action, Action::kTransfer);
+  const std::size_t size = responder_.make_servfail(space_);
+  const Response response = pando::testing::read_response({space_.data(), size});
+  EXPECT_EQ(response.rcode, number(Rcode::kServFail));
+  EXPECT_TRUE(response.additional.empty());
+  EXPECT_FALSE(dns::find_option(response.edns->options, dns::kOptionExpire));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ using testing::key;
 using testing::kNow;
 using testing::number;
 using testing::ResponderTest;
+using testing::signed_query;
 using testing::update;
 
 // Signed queries

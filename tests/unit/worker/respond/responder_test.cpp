@@ -20,6 +20,7 @@ using testing::key;
 using testing::kNow;
 using testing::number;
 using testing::ResponderTest;
+using testing::signed_query;
 using testing::update;
 using testing::zones;
 

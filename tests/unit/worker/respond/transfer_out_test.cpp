@@ -31,7 +31,7 @@ class Stream {
       : store_(one_zone(text)), octets_(message_octets) {}
 
   ZoneStream::Step run() {
-    const auto zone = store_.snapshot().zone_at(name("example.com."));
+    const auto zone = store_.view().zone_at(name("example.com."));
     ZoneStream stream(zone);
     std::vector<std::uint8_t> space(65535);
     for (int guard = 0; guard < 100000; ++guard) {
@@ -158,9 +158,7 @@ class Differences : public ::testing::Test {
     for (int i = 0; i < 150; ++i) text += "h" + std::to_string(i) + " A 192.0.2.1\n";
     return text;
   }
-  [[nodiscard]] zone::ZoneView zone() const {
-    return store_.snapshot().zone_at(name("example.com."));
-  }
+  [[nodiscard]] zone::ZoneView zone() const { return store_.view().zone_at(name("example.com.")); }
   std::vector<std::string> run(unsigned since, std::size_t octets) {
     auto stream = DifferenceStream::since(zone(), {since});
     EXPECT_TRUE(stream);

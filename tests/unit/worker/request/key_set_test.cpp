@@ -1,4 +1,4 @@
-#include "worker/respond/key_set.h"
+#include "worker/request/key_set.h"
 
 #include <gtest/gtest.h>
 

@@ -20,7 +20,7 @@ struct DecodedZoneSettings {
 class SettingsCache {
  public:
   /// Settings of a version's server part; the previous ones when these cannot be read.
-  const zone::ServerSettings& server(const zone::StoreView& snapshot);
+  const zone::ServerSettings& server(const zone::StoreView& view);
   /// Null when the stored form is damaged. Valid until the next call.
   const DecodedZoneSettings* zone(const zone::ZoneView& zone);
 

@@ -1,4 +1,4 @@
-#include "worker/respond/request.h"
+#include "worker/request/request.h"
 
 namespace pando::worker {
 

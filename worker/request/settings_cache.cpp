@@ -1,4 +1,4 @@
-#include "worker/respond/settings_cache.h"
+#include "worker/request/settings_cache.h"
 
 namespace pando::worker {
 
@@ -26,10 +26,10 @@ bool both_families(const zone::Acl& acl) {
 
 }  // namespace
 
-const zone::ServerSettings& SettingsCache::server(const zone::StoreView& snapshot) {
-  const std::uint64_t tag = snapshot.server_settings_tag();
+const zone::ServerSettings& SettingsCache::server(const zone::StoreView& view) {
+  const std::uint64_t tag = view.server_settings_tag();
   if (server_known_ && tag == server_tag_) return server_;
-  if (auto decoded = zone::decode_server_settings(snapshot.server_settings_bytes())) {
+  if (auto decoded = zone::decode_server_settings(view.server_settings_bytes())) {
     server_ = std::move(*decoded);
     server_tag_ = tag;
     server_known_ = true;

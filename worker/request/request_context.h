@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "dns/message/cookie.h"
+#include "dns/tsig/tsig.h"
+#include "worker/request/counting.h"
+#include "worker/request/error_limit.h"
+#include "worker/request/key_set.h"
+#include "worker/request/request.h"
+#include "zone/read/store_view.h"
+#include "zone/settings/compiled_settings.h"
+
+namespace pando::worker {
+
+/// State that the requests of one batch share.
+struct BatchContext {
+  zone::StoreView view;  ///< pinned for the batch
+  const zone::ServerSettings* settings = nullptr;
+  std::shared_ptr<const KeySet> keys = std::make_shared<KeySet>();
+  std::uint64_t now = 0;           ///< seconds since 1970
+  bool manager_connected = false;  ///< requests can be forwarded
+};
+
+/// One request, and the state that its handling collects for the response. Handlers share this
+/// alone, so each handler can be tested with a context made by hand. A worker reuses one context:
+/// a request costs no allocation and no copy.
+struct RequestContext {
+  RequestContext(const BatchContext& of_batch, const Counting& counts, ErrorLimit& limit) noexcept
+      : batch(of_batch), counting(counts), error_limit(limit) {}
+
+  /// Starts with the next request. `of_client` and `for_response` stay in place while this request
+  /// is handled.
+  void begin(const Client& of_client, std::span<std::uint8_t> for_response) noexcept {
+    client = &of_client;
+    cookie.reset();
+    begin_response(for_response);
+  }
+  /// Starts a response that is unsigned and about no zone, so far.
+  void begin_response(std::span<std::uint8_t> for_response) noexcept {
+    space = for_response;
+    session.reset();
+    held_key = false;
+    expire.reset();
+    version_of = {};
+  }
+
+  [[nodiscard]] bool is_udp() const noexcept { return client->is_udp(); }
+  [[nodiscard]] const IpAddress& address() const noexcept { return client->remote.address; }
+  /// True when the request has an OPT record with this option.
+  [[nodiscard]] bool asks(std::uint16_t option) const noexcept {
+    return request.edns && request.edns->has(option);
+  }
+  /// A valid cookie proves the client's address (RFC 7873 §5.2.5).
+  [[nodiscard]] bool has_valid_cookie() const noexcept {
+    return cookie && cookie->state == dns::CookieState::kValid;
+  }
+  /// The name of the request's TSIG key, as claimed; null without TSIG.
+  [[nodiscard]] const dns::Name* key_name() const noexcept {
+    return request.tsig ? &request.tsig->key_name : nullptr;
+  }
+
+  const BatchContext& batch;
+  Counting counting;
+  ErrorLimit& error_limit;
+
+  Request request;
+  const Client* client = nullptr;
+  std::span<std::uint8_t> space;  ///< for the response
+  /// Signs the response: the session of a verified request, or one that reports a TSIG error.
+  std::optional<dns::TsigSession> session;
+  bool held_key = false;  ///< signed with a key that only the manager has
+  std::optional<dns::CookieReply> cookie;
+  std::optional<std::uint32_t> expire;  ///< for the EXPIRE option
+  zone::ZoneView version_of;            ///< zone for the ZONEVERSION option; none: option not sent
+};
+
+}  // namespace pando::worker

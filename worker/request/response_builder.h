@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "dns/message/edns.h"
+#include "dns/message/message_writer.h"
+#include "worker/answer/answer.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
+
+namespace pando::worker {
+
+/// The response's header: copies the fields that RFC 1035 §4.1.1 names, and CD (permitted by RFC
+/// 6840 §5.9).
+[[nodiscard]] dns::Header response_header(const dns::Header& request, bool authoritative);
+
+/// Builds one response in the space of a request: header and question, then the caller's records,
+/// then OPT record and signature. Room for OPT record and signature is reserved from the start, so
+/// the caller's records never displace them.
+class ResponseBuilder {
+ public:
+  /// The OPT record is complete from here on: later changes of `context` do not reach it.
+  ResponseBuilder(RequestContext& context, bool authoritative, dns::Rcode rcode,
+                  std::optional<Ede> detail = std::nullopt);
+
+  [[nodiscard]] dns::MessageWriter& writer() noexcept { return writer_; }
+  /// Replaces the RCODE by one without extended bits (below 16), since the OPT record has none.
+  void set_rcode(dns::Rcode rcode) noexcept { rcode_ = rcode; }
+
+  /// Completes the response and counts it. A response that only the manager can sign is forwarded.
+  Outcome finish();
+  /// Completes the response without signature and count; returns its size.
+  std::size_t finish_unsigned();
+
+ private:
+  void add_options(std::optional<Ede> detail);
+
+  RequestContext& context_;
+  dns::Rcode rcode_;
+  dns::MessageWriter writer_;
+  dns::OptBuilder opt_;
+  std::size_t room_;  ///< reserved octets
+};
+
+/// Responds with an error, which over UDP is subject to the error limit (ErrorLimit).
+Outcome respond_error(RequestContext& context, dns::Rcode rcode,
+                      std::optional<Ede> detail = std::nullopt);
+
+/// True when an error over UDP may be sent, which counts against the error limit. A client with a
+/// valid cookie is not limited: the error cannot flood a victim.
+[[nodiscard]] bool may_send_error(RequestContext& context) noexcept;
+/// Drops a request above the error limit.
+Outcome drop_limited(RequestContext& context) noexcept;
+
+/// Hands the request to the manager, or answers it when the manager is absent.
+Outcome forward_to_manager(RequestContext& context, ipc::ForwardKind kind);
+/// Answers a request that needs an absent manager. RFC 1996 §3.6: any answer to a NOTIFY over UDP
+/// ends its repetition, so such a NOTIFY gets none.
+Outcome respond_not_ready(RequestContext& context);
+
+}  // namespace pando::worker

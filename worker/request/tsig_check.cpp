@@ -1,0 +1,24 @@
+#include "worker/request/tsig_check.h"
+
+#include "worker/request/response_builder.h"
+
+namespace pando::worker {
+
+std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier) {
+  const Request& request = context.request;
+  if (!request.tsig) return std::nullopt;
+  const KeySet& keys = *context.batch.keys;
+  const bool verify_here = verifier == VerifiedBy::kWorker;
+  context.held_key = keys.holds(request.tsig->key_name);
+  if (context.held_key && verify_here && !context.batch.manager_connected)
+    return respond_not_ready(context);
+  const bool known = context.held_key || keys.shared.find(request.tsig->key_name) != nullptr;
+  if (context.held_key || (known && !verify_here)) return std::nullopt;
+  const auto verdict = dns::TsigSession::verify_request(request.message, *request.tsig, keys.shared,
+                                                        context.batch.now);
+  context.session = dns::TsigSession::for_response(verdict);
+  if (verdict.rcode == dns::Rcode::kNoError) return std::nullopt;
+  return respond_error(context, verdict.rcode);
+}
+
+}  // namespace pando::worker

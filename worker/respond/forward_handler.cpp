@@ -1,0 +1,90 @@
+#include "worker/respond/forward_handler.h"
+
+#include <algorithm>
+
+#include "worker/request/response_builder.h"
+#include "worker/request/tsig_check.h"
+#include "zone/settings/acl.h"
+
+namespace pando::worker {
+
+namespace {
+
+using dns::Rcode;
+using dns::RRClass;
+using dns::RRType;
+
+/// The zone that the request names; none for another class.
+zone::ZoneView zone_of(const RequestContext& context) {
+  const dns::Question& question = context.request.question;
+  if (question.rr_class != RRClass::kIN) return {};
+  return context.batch.view.zone_at(question.name);
+}
+
+/// True when some rule could admit this address, whatever the key.
+bool address_may_pass(const zone::Acl& acl, const IpAddress& address) {
+  return std::any_of(acl.begin(), acl.end(), [&](const zone::AclRule& rule) {
+    return !rule.deny && (!rule.address || rule.address->contains(address));
+  });
+}
+
+/// True when the manager may reach another result than "refused", or has to sign the refusal. The
+/// key's name is only claimed here; the manager verifies the signature.
+bool forwardable(const RequestContext& context, const zone::Acl& rules) {
+  if (zone::could_allow(rules, context.address(), context.key_name())) return true;
+  return context.request.tsig && address_may_pass(rules, context.address());
+}
+
+/// True for an update that a secondary may forward to its primary. The check only filters requests
+/// that the manager would refuse; the manager's UpdateService::to_forward() decides.
+bool is_for_primary(const RequestContext& context, const zone::ZoneSettings& rules) {
+  if (!rules.is_secondary || !rules.forward_updates) return false;
+  if (context.request.tsig && rules.allow_update.empty()) return true;
+  return zone::could_allow(rules.allow_update, context.address(), context.key_name());
+}
+
+VerifiedBy verifier(bool for_manager) {
+  return for_manager ? VerifiedBy::kManager : VerifiedBy::kWorker;
+}
+
+}  // namespace
+
+Outcome ForwardHandler::update(RequestContext& context) {
+  const zone::ZoneView zone = zone_of(context);
+  const DecodedZoneSettings* rules = zone ? cache_.zone(zone) : nullptr;
+  const bool secondary = rules != nullptr && rules->settings.is_secondary;
+  const bool for_primary = secondary && is_for_primary(context, rules->settings);
+  const bool for_manager = for_primary || (rules != nullptr && !secondary &&
+                                           forwardable(context, rules->settings.allow_update));
+  // A request forwarded to a primary may be signed with any key: perhaps the primary alone has that
+  // key.
+  if (for_primary)
+    context.held_key =
+        context.request.tsig && context.batch.keys->holds(context.request.tsig->key_name);
+  else if (auto failed = check_tsig(context, verifier(for_manager)))
+    return *failed;
+  // RFC 2136 §3.1.1
+  if (context.request.question.type != RRType::kSOA) return respond_error(context, Rcode::kFormErr);
+  if (!zone) return respond_error(context, Rcode::kNotAuth, Ede::kNotAuthoritative);
+  if (rules == nullptr) return respond_error(context, Rcode::kServFail);
+  // RFC 2136 §6 lets a secondary forward; a secondary that does not forward answers REFUSED, as
+  // BIND does.
+  if (!for_manager) return respond_error(context, Rcode::kRefused, Ede::kProhibited);
+  return forward_to_manager(context, ipc::ForwardKind::kUpdate);
+}
+
+Outcome ForwardHandler::notify(RequestContext& context) {
+  const zone::ZoneView zone = zone_of(context);
+  const DecodedZoneSettings* rules = zone ? cache_.zone(zone) : nullptr;
+  const bool secondary = rules != nullptr && rules->settings.is_secondary;
+  const bool for_manager = secondary && forwardable(context, rules->settings.allow_notify);
+  if (auto failed = check_tsig(context, verifier(for_manager))) return *failed;
+  if (!zone) return respond_error(context, Rcode::kNotAuth, Ede::kNotAuthoritative);
+  if (rules == nullptr) return respond_error(context, Rcode::kServFail);
+  if (!secondary)
+    return respond_error(context, Rcode::kNotAuth);  // this server is the primary; as Knot
+  if (!for_manager) return respond_error(context, Rcode::kRefused, Ede::kProhibited);
+  return forward_to_manager(context, ipc::ForwardKind::kNotify);
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,150 @@
+#include "worker/respond/query_handler.h"
+
+#include "worker/answer/render.h"
+#include "worker/request/response_builder.h"
+#include "zone/settings/acl.h"
+
+namespace pando::worker {
+
+namespace {
+
+using dns::Rcode;
+using dns::RRClass;
+using dns::RRType;
+using ipc::Counter;
+
+struct Refusal {
+  Rcode rcode;
+  Ede detail;
+};
+
+/// Refuses question types that cannot be asked for. FORMERR: types that are never a QTYPE (RFC 9824
+/// §3.2 for NXNAME). NOTIMP: meta queries of other services (RFC 2930 TKEY, RFC 883 MAILA and
+/// MAILB).
+std::optional<Refusal> refuse_type(RRType type) {
+  const auto number = static_cast<std::uint16_t>(type);
+  if (type == RRType::kOPT || type == RRType::kTSIG || type == RRType::kNXNAME || number == 0)
+    return Refusal{Rcode::kFormErr, Ede::kInvalidQueryType};
+  const bool meta = number >= 128 && number <= 255;
+  if (meta && type != RRType::kANY && type != RRType::kAXFR && type != RRType::kIXFR)
+    return Refusal{Rcode::kNotImp, Ede::kNotSupported};
+  return std::nullopt;
+}
+
+/// True when a server's name shares more of its end with QNAME than the cut. Compression makes that
+/// name shorter in this message than in the cached referral, so it may fit here.
+bool names_below_cut_help(dns::NameView qname, const zone::RecordView& cut,
+                          dns::NameView cut_name) {
+  const std::size_t deeper = qname.label_count() - cut_name.label_count();
+  if (deeper == 0) return false;
+  const dns::NameView child = qname.ancestor(deeper - 1);
+  return cut.find(RRType::kNS).has_name_at_or_below(child);
+}
+
+}  // namespace
+
+Outcome QueryHandler::answer(RequestContext& context) {
+  const dns::Question& question = context.request.question;
+  if (const auto refused = refuse_type(question.type))
+    return respond_error(context, refused->rcode, refused->detail);
+  const zone::ZoneView zone = choose_zone(context.batch.view, question.name, question.type);
+  const DecodedZoneSettings* rules = nullptr;
+  if (zone) {
+    rules = cache_.zone(zone);
+    if (rules == nullptr) return respond_error(context, Rcode::kServFail);
+    if (!rules->everybody_may_query &&
+        !zone::allowed(rules->settings.allow_query, context.address(), context.key_name()))
+      return respond_error(context, Rcode::kRefused, Ede::kProhibited);
+  }
+  return answer_from(context, zone, rules);
+}
+
+Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView& zone,
+                                  const DecodedZoneSettings* rules) {
+  const Request& request = context.request;
+  const dns::Question& question = request.question;
+  ResolveOptions options;
+  options.dnssec_ok = request.edns && request.edns->dnssec_ok;
+  options.minimal_responses = context.batch.settings->minimal_responses;
+  options.zone_expired = zone && expiry_.expired(zone, context.batch.now);
+  options.put_off_referrals = true;
+  answer_.clear();
+  resolve(zone, question, options, hasher_, answer_);
+  if (answer_.rcode == Rcode::kRefused && context.is_udp() && !may_send_error(context))
+    return drop_limited(context);
+  if (auto limited = limit_rate(context, zone)) return *limited;
+  if (request.edns && zone) choose_options(context, zone, rules);
+  // RFC 1035 §6.2: an answer to class ANY is never authoritative, since other classes might have
+  // more records.
+  if (question.rr_class == RRClass::kANY) answer_.aa = false;
+  ResponseBuilder response(context, answer_.aa, answer_.rcode, answer_.ede);
+  const bool truncated = answer_.cut ? put_referral(question, zone, options, response.writer())
+                                     : render(answer_, question, response.writer());
+  if (truncated) context.counting.add(Counter::kTruncated);
+  response.set_rcode(answer_.rcode);  // a damaged referral is found while it is completed
+  return response.finish();
+}
+
+/// Chooses the EDNS options that tell of the zone.
+void QueryHandler::choose_options(RequestContext& context, const zone::ZoneView& zone,
+                                  const DecodedZoneSettings* rules) const {
+  const dns::Question& question = context.request.question;
+  if (question.type == RRType::kSOA && context.asks(dns::kOptionExpire) && answer_.aa &&
+      question.name == zone.apex())
+    context.expire = expiry_.remaining(zone, rules->settings, context.batch.now);
+  // RFC 9660 §3.2: also with referrals, name errors and failures, but only for loaded zones.
+  if (context.asks(dns::kOptionZoneVersion) && zone.loaded()) context.version_of = zone;
+}
+
+/// Puts the cached referral, or renders it now; returns true when the referral was truncated.
+bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneView& zone,
+                                const ResolveOptions& options, dns::MessageWriter& writer) {
+  const ReferralCache::Key key{zone.side_index(), zone.data_version(), options.dnssec_ok,
+                               answer_.cut_name};
+  using Put = dns::MessageTemplate::Put;
+  const auto mark = writer.mark();
+  const zone::RecordView cut = answer_.cut;
+  const Put put = referrals_.put(key, writer);
+  if (put == Put::kComplete) return false;
+  if (put == Put::kTruncated && !names_below_cut_help(question.name, cut, key.cut)) {
+    writer.set_tc();
+    return true;
+  }
+  writer.roll_back(mark);
+  complete_referral(zone, question, options, hasher_, answer_);
+  const bool truncated = render(answer_, question, writer);
+  if (answer_.rcode == Rcode::kNoError && referrals_.wants(key)) {
+    answer_.clear();
+    answer_.cut = cut;
+    answer_.cut_name = key.cut;
+    const dns::Question at_cut{dns::Name(key.cut), RRType::kNS, RRClass::kIN};
+    complete_referral(zone, at_cut, options, hasher_, answer_);
+    referrals_.keep(key, answer_, at_cut);
+  }
+  return truncated;
+}
+
+/// Decides on an answer above its client's rate limit. A client that has proven its address (TCP, a
+/// valid cookie, a signature) is not the victim of a forged address.
+std::optional<Outcome> QueryHandler::limit_rate(RequestContext& context,
+                                                const zone::ZoneView& zone) {
+  const zone::RateLimit& rules = context.batch.settings->rate_limit;
+  if (rules.responses == 0 || !context.is_udp()) return std::nullopt;
+  const bool proven = context.request.tsig || context.has_valid_cookie();
+  if (proven || is_exempt(rules, context.address())) return std::nullopt;
+  const auto verdict =
+      rate_limiter_.judge(rules, context.address(), kind_of(zone, answer_), context.batch.now);
+  if (verdict == RateLimiter::Verdict::kSend) return std::nullopt;
+  context.counting.add(Counter::kRateLimited);
+  if (verdict == RateLimiter::Verdict::kDrop) {
+    context.counting.add(Counter::kDropped);
+    return Outcome{};
+  }
+  context.counting.add(Counter::kRateSlipped);
+  context.counting.add(Counter::kTruncated);
+  ResponseBuilder response(context, answer_.aa, answer_.rcode, answer_.ede);
+  response.writer().set_tc();
+  return response.finish();
+}
+
+}  // namespace pando::worker

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+
+#include "dns/dnssec/nsec3_hash.h"
+#include "worker/answer/resolve.h"
+#include "worker/request/outcome.h"
+#include "worker/request/request_context.h"
+#include "worker/request/settings_cache.h"
+#include "worker/respond/rate_limit.h"
+#include "worker/respond/referral_cache.h"
+#include "worker/respond/zone_expiry.h"
+
+namespace pando::worker {
+
+/// Answers questions from the zones: access rules, lookup, rate limit, rendering.
+class QueryHandler {
+ public:
+  QueryHandler(SettingsCache& cache, const ZoneExpiry& expiry) noexcept
+      : cache_(cache), expiry_(expiry) {}
+  QueryHandler(const QueryHandler&) = delete;
+  QueryHandler& operator=(const QueryHandler&) = delete;
+
+  /// For a question of class IN or ANY that asks for no transfer, after the check of its signature.
+  Outcome answer(RequestContext& context);
+
+ private:
+  Outcome answer_from(RequestContext& context, const zone::ZoneView& zone,
+                      const DecodedZoneSettings* rules);
+  void choose_options(RequestContext& context, const zone::ZoneView& zone,
+                      const DecodedZoneSettings* rules) const;
+  bool put_referral(const dns::Question& question, const zone::ZoneView& zone,
+                    const ResolveOptions& options, dns::MessageWriter& writer);
+  std::optional<Outcome> limit_rate(RequestContext& context, const zone::ZoneView& zone);
+
+  SettingsCache& cache_;
+  const ZoneExpiry& expiry_;
+  RateLimiter rate_limiter_;
+  ReferralCache referrals_;
+  dns::Nsec3Hasher hasher_;
+  Answer answer_;
+};
+
+}  // namespace pando::worker
