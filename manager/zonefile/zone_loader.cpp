@@ -387,7 +387,7 @@ void ZoneLoader::put(const std::shared_ptr<Task>& task) {
     log_loaded(*task, live);
     // A secondary's copy may be newer than the changesets, so skipped ones are normal.
     if (task->zone->skipped > 0 && !task->job.file_optional)
-      log::warning("updates_not_applied", "zone", to_text(task->job.apex), "differences",
+      log::warning("updates_not_applied", "zone", to_text(task->job.apex), "changesets",
                    task->zone->skipped, "reason",
                    "the journal no longer tells what came by update, and the serials do not fit");
     const auto kind = task->served ? Outcome::Kind::kReplaced : Outcome::Kind::kLoaded;

@@ -31,7 +31,6 @@ MEMBERS_ABOVE = {
     "pando::manager::Checkpointer": 26,
     "pando::manager::Server": 68,
     "pando::manager::StoreUpkeep": 26,
-    "pando::manager::TransferParser": 23,
     "pando::manager::WorkerPool::Impl": 24,
     "pando::manager::ZoneTableSync": 22,
     "pando::shm::ChunkPool": 31,
