@@ -170,7 +170,7 @@ int load_dump(const std::string& path, const std::string& config, Output output)
   if (output.json)
     output.out << nlohmann::json{{"zones", counts->zones},
                                  {"records", counts->records},
-                                 {"differences", counts->differences},
+                                 {"changesets", counts->differences},
                                  {"snapshots", counts->snapshots}}
                       .dump()
                << '\n';

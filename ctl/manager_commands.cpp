@@ -9,6 +9,7 @@
 
 #include "ctl/store_commands.h"
 #include "dns/name.h"
+#include "ipc/control_json.h"
 
 namespace pando::ctl {
 
@@ -164,12 +165,12 @@ void print(const ipc::SnapshotListResult& list, std::ostream& out) {
   table.flush(out);
 }
 
-/// Prints a result that `parse` understands, unless it was printed as JSON.
-template <class Parse>
-auto shown_by(Parse parse, const Output& output) {
-  return [parse, &output](const json& result) -> Status {
+/// Prints a result, unless it was printed as JSON.
+template <class T>
+auto shown_by(const Output& output) {
+  return [&output](const json& result) -> Status {
     if (output.json) return {};
-    const auto parsed = parse(result);
+    const auto parsed = ipc::read_json<T>(result);
     if (!parsed) return tl::unexpected<Error>(parsed.error());
     print(*parsed, output.out);
     return {};
@@ -240,7 +241,7 @@ int Session::ask(const ControlRequest& request, const Show& show) {
 }
 
 int Session::status() {
-  return ask(request_for(ipc::verb::kStatus), shown_by(ipc::status_from_json, output_));
+  return ask(request_for(ipc::verb::kStatus), shown_by<ipc::StatusResult>(output_));
 }
 
 Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
@@ -249,7 +250,7 @@ Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& vi
   while (true) {
     const auto reply = exchange(request);
     if (!reply) return tl::unexpected<Error>(reply.error());
-    const auto page = ipc::zone_list_from_json(*reply);
+    const auto page = ipc::read_json<ipc::ZoneListResult>(*reply);
     if (!page) return tl::unexpected<Error>(page.error());
     for (const ipc::ZoneRow& row : page->zones) visit(row);
     page_done();
@@ -266,7 +267,7 @@ int Session::print_zones(Table table, const Words& words) {
     if (line.empty()) return;
     ++shown;
     if (output_.json)  // one array, written row by row
-      output_.out << (shown == 1 ? "" : ",\n") << dump(ipc::to_json(row));
+      output_.out << (shown == 1 ? "" : ",\n") << dump(json(row));
     else
       table.add(std::move(line));
   };
@@ -302,7 +303,7 @@ int Session::zone_status(const std::string& name) {
   const auto parsed = dns::Name::from_text(name);
   if (!parsed) return fail(parsed.error());
   request.name = dns::to_text(*parsed);
-  return ask(request, shown_by(ipc::zone_row_from_json, output_));
+  return ask(request, shown_by<ipc::ZoneRow>(output_));
 }
 
 int Session::zone_export(const std::string& name, const std::string& to) {
@@ -311,7 +312,7 @@ int Session::zone_export(const std::string& name, const std::string& to) {
   if (!parsed) return fail(parsed.error());
   request.name = dns::to_text(*parsed);
   if (!to.empty()) request.to = std::filesystem::absolute(to).lexically_normal().string();
-  return ask(request, shown_by(ipc::export_from_json, output_));
+  return ask(request, shown_by<ipc::ExportResult>(output_));
 }
 
 int Session::zone_rollback(const std::string& name, const std::string& target) {
@@ -338,7 +339,7 @@ int Session::zone_snapshot(const std::string& name, const std::string& label) {
   if (!parsed) return fail(parsed.error());
   request.name = dns::to_text(*parsed);
   request.label = label;
-  return ask(request, shown_by(ipc::snapshot_from_json, output_));
+  return ask(request, shown_by<ipc::SnapshotResult>(output_));
 }
 
 int Session::zone_snapshot_delete(const std::string& name, const std::string& label) {
@@ -361,7 +362,7 @@ int Session::zone_snapshots(const std::string& name) {
   while (true) {
     const auto reply = exchange(request);
     if (!reply) return fail(reply.error());
-    auto page = ipc::snapshot_list_from_json(*reply);
+    auto page = ipc::read_json<ipc::SnapshotListResult>(*reply);
     if (!page) return fail(page.error());
     all.snapshots.insert(all.snapshots.end(), page->snapshots.begin(), page->snapshots.end());
     // A page that does not advance would be requested for ever.
@@ -369,7 +370,7 @@ int Session::zone_snapshots(const std::string& name) {
     request.after = page->next;
   }
   if (output_.json)
-    output_.out << dump(ipc::to_json(all)) << '\n';
+    output_.out << dump(json(all)) << '\n';
   else
     print(all, output_.out);
   return kDone;
@@ -385,7 +386,7 @@ Result<ipc::StoreAudit> Session::audit(const std::string& zone) {
   const auto reply = exchange(request);
   if (!reply) return tl::unexpected<Error>(reply.error());
   if (output_.json) output_.out << dump(*reply) << '\n';
-  return ipc::store_audit_from_json(*reply);
+  return ipc::read_json<ipc::StoreAudit>(*reply);
 }
 
 int Session::store_stats(const std::string& zone) {
@@ -418,23 +419,23 @@ int Session::store_dump(const std::string& to) {
   request.to = std::filesystem::absolute(to).lexically_normal().string();
   return ask(request, [&](const json& result) -> Status {
     if (output_.json) return {};
-    const auto written = ipc::dump_from_json(result);
+    const auto written = ipc::read_json<ipc::DumpResult>(result);
     if (!written) return tl::unexpected<Error>(written.error());
     output_.out << fmt::format("{}: {} with {} and {} of history, {} bytes\n", request.to,
                                counted(written->zones, "zone"), counted(written->records, "record"),
-                               counted(written->differences, "difference"), number(written->bytes));
+                               counted(written->changesets, "changeset"), number(written->bytes));
     return {};
   });
 }
 
 int Session::worker_list() {
-  return ask(request_for(ipc::verb::kWorkerList), shown_by(ipc::worker_list_from_json, output_));
+  return ask(request_for(ipc::verb::kWorkerList), shown_by<ipc::WorkerListResult>(output_));
 }
 
 int Session::change_workers(std::string_view verb, std::uint32_t count) {
   ControlRequest request = request_for(verb);
   request.count = count;
-  return ask(request, shown_by(ipc::worker_list_from_json, output_));
+  return ask(request, shown_by<ipc::WorkerListResult>(output_));
 }
 
 int Session::worker_add(std::uint32_t count) {
@@ -448,7 +449,7 @@ int Session::worker_remove(std::uint32_t count) {
 int Session::reload() {
   bool failed = false;
   const int code = ask(request_for(ipc::verb::kReload), [&](const json& result) -> Status {
-    const auto reload = ipc::reload_from_json(result);
+    const auto reload = ipc::read_json<ipc::ReloadResult>(result);
     if (!reload) return tl::unexpected<Error>(reload.error());
     failed = reload->zones_failed > 0;
     if (!output_.json) print(*reload, output_.out);

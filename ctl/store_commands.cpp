@@ -10,6 +10,7 @@
 
 #include "ctl/progress_bar.h"
 #include "ipc/audit_result.h"
+#include "ipc/control_json.h"
 #include "shm/inspect/image_inspection.h"
 #include "shm/inspect/inspection.h"
 #include "zone/audit/audit.h"
@@ -45,7 +46,7 @@ int tell(const Error& error, Output output) {
 int print_audit(zone::Audit&& audit, std::uint64_t version, const std::string& path,
                 Output output) {
   const ipc::StoreAudit result = ipc::store_audit(std::move(audit), version);
-  if (output.json) output.out << ipc::to_json(result).dump() << '\n';
+  if (output.json) output.out << nlohmann::json(result).dump() << '\n';
   const int code = print_verdict(result, path, output);
   if (!output.json) print_snapshots(result, output.out);
   return code;

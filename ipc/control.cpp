@@ -8,10 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "ipc/json_fields.h"
+#include "ipc/control_json.h"
 
 namespace pando::ipc {
 
@@ -30,6 +29,13 @@ Errc code_from_word(std::string_view word) noexcept {
   if (found == kErrorWords.end()) return Errc::kInvalid;
   return static_cast<Errc>(found - kErrorWords.begin());
 }
+
+struct ErrorReply {
+  bool ok = false;
+  std::string code{};
+  std::string error = "the manager gave no reason";
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ErrorReply, ok, code, error)
 
 /// JSON text that cannot throw: bytes that are not UTF-8 are replaced.
 std::string dump(const json& message) {
@@ -93,46 +99,31 @@ Result<sockaddr_un> control_address(const std::string& run_directory) {
 
 }  // namespace
 
-json to_json(const ControlRequest& request) {
-  const ControlRequest defaults;
-  json args = json::object();
-  if (request.name != defaults.name) args["name"] = request.name;
-  if (request.label != defaults.label) args["label"] = request.label;
-  if (request.to != defaults.to) args["to"] = request.to;
-  if (request.after != defaults.after) args["after"] = request.after;
-  if (request.limit != defaults.limit) args["limit"] = request.limit;
-  if (request.count != defaults.count) args["count"] = request.count;
-  if (request.serial != defaults.serial) args["serial"] = request.serial;
-  return {{"verb", request.verb}, {"args", std::move(args)}};
+// The members of "args"; the verb is beside them.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ControlRequest, name, label, to, after, limit,
+                                                count, serial)
+
+json request_to_json(const ControlRequest& request) {
+  return {{"verb", request.verb}, {"args", request}};
 }
 
 Result<ControlRequest> request_from_json(const json& message) {
-  ControlRequest request;
-  FieldReader reader(message);
-  reader("verb", request.verb);
-  if (auto status = reader.status(); !status) return pass(status);
-  if (request.verb.empty()) return fail(Errc::kInvalid, "the request has no 'verb'");
+  const auto verb = message.is_object() ? message.find("verb") : message.end();
+  if (!message.is_object() || verb == message.end() || !verb->is_string() || *verb == "")
+    return fail(Errc::kInvalid, "the request has no 'verb'");
   const auto args = message.find("args");
-  if (args == message.end()) return request;
-  FieldReader arguments(*args);
-  arguments("name", request.name);
-  arguments("label", request.label);
-  arguments("to", request.to);
-  arguments("after", request.after);
-  arguments("limit", request.limit);
-  arguments("count", request.count);
-  arguments("serial", request.serial);
-  if (auto status = arguments.status(); !status) return pass(status);
-  request.limit = std::clamp(request.limit, 1U, kZonePageRows);
+  auto request = read_json<ControlRequest>(args == message.end() ? json::object() : *args);
+  if (!request) return fail(Errc::kInvalid, "arguments of the request: {}", request.error().text);
+  request->verb = verb->get_ref<const std::string&>();
+  request->limit = std::clamp(request->limit, 1U, kZonePageRows);
   return request;
 }
 
 json ok_reply(json result) { return {{"ok", true}, {"result", std::move(result)}}; }
 
 json error_reply(const Error& error) {
-  return {{"ok", false},
-          {"code", kErrorWords[static_cast<std::size_t>(error.code)]},
-          {"error", error.text}};
+  return ErrorReply{false, std::string(kErrorWords[static_cast<std::size_t>(error.code)]),
+                    error.text};
 }
 
 Result<json> take_result(json reply) {
@@ -140,12 +131,9 @@ Result<json> take_result(json reply) {
   if (!reply.is_object() || ok == reply.end() || !ok->is_boolean())
     return fail(Errc::kInvalid, "the manager's reply has no 'ok'");
   if (ok->get<bool>()) return std::move(reply["result"]);
-  std::string code;
-  std::string text = "the manager gave no reason";
-  FieldReader reader(reply);
-  reader("code", code);
-  reader("error", text);
-  return tl::unexpected<Error>(Error{code_from_word(code), std::move(text)});
+  auto error = read_json<ErrorReply>(reply);
+  if (!error) return tl::unexpected<Error>(error.error());
+  return tl::unexpected<Error>(Error{code_from_word(error->code), std::move(error->error)});
 }
 
 std::vector<std::string> to_packets(const json& message) {
@@ -206,7 +194,7 @@ Result<json> receive_json(int fd, std::size_t max_bytes, std::chrono::millisecon
 Result<json> exchange(int fd, const ControlRequest& request, std::chrono::milliseconds timeout,
                       bool* under_way) {
   const auto deadline = Clock::now() + timeout;
-  const auto sent = send_json(fd, to_json(request), timeout);
+  const auto sent = send_json(fd, request_to_json(request), timeout);
   // A refused client gets the reason as a reply, possibly before its request was sent.
   auto reply = receive_json(fd, kMaxReplyBytes, sent ? timeout : std::chrono::milliseconds(0));
   if (under_way != nullptr)

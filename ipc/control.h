@@ -99,8 +99,8 @@ struct ControlRequest {
   bool operator==(const ControlRequest&) const = default;
 };
 
-[[nodiscard]] nlohmann::json to_json(const ControlRequest& request);
-/// kInvalid names the member that is missing or has the wrong type.
+[[nodiscard]] nlohmann::json request_to_json(const ControlRequest& request);
+/// kInvalid without a verb, or for an argument of a wrong type.
 Result<ControlRequest> request_from_json(const nlohmann::json& message);
 
 /// Reply messages; a client takes the result, or the error, out of one.

@@ -2,14 +2,11 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-
-/// The results of control requests. A member's name is its JSON field's name; times are seconds
-/// since 1970, 0 = never. Members that are empty or 0 are left out of the JSON text of rows.
+/// The results of control requests; ipc/control_json.h gives their JSON form. A member's name is
+/// its name in JSON; times are seconds since 1970, 0 = never.
 namespace pando::ipc {
 
 /// Named numbers for people and monitoring, e.g. {"queries": 12}.
@@ -113,7 +110,7 @@ struct ExportResult {
 struct DumpResult {
   std::uint64_t zones = 0;
   std::uint64_t records = 0;
-  std::uint64_t differences = 0;  ///< changesets in the zones' histories
+  std::uint64_t changesets = 0;  ///< in the zones' histories
   std::uint64_t bytes = 0;
   std::uint64_t position = 0;  ///< position in the journal
   bool operator==(const DumpResult&) const = default;
@@ -166,30 +163,5 @@ struct StoreAudit {
   std::vector<SnapshotUsage> snapshots{};
   bool operator==(const StoreAudit&) const = default;
 };
-
-[[nodiscard]] nlohmann::json to_json(const StatusResult& result);
-[[nodiscard]] nlohmann::json to_json(const ZoneRow& row);
-[[nodiscard]] nlohmann::json to_json(const ZoneListResult& result);
-[[nodiscard]] nlohmann::json to_json(const WorkerRow& row);
-[[nodiscard]] nlohmann::json to_json(const WorkerListResult& result);
-[[nodiscard]] nlohmann::json to_json(const ReloadResult& result);
-[[nodiscard]] nlohmann::json to_json(const ExportResult& result);
-[[nodiscard]] nlohmann::json to_json(const DumpResult& result);
-[[nodiscard]] nlohmann::json to_json(const SnapshotResult& result);
-[[nodiscard]] nlohmann::json to_json(const SnapshotListResult& result);
-[[nodiscard]] nlohmann::json to_json(const StoreAudit& result);
-
-/// Parsers of results; kInvalid names the field of the wrong type. Absent fields keep their
-/// defaults.
-Result<StatusResult> status_from_json(const nlohmann::json& json);
-Result<ZoneRow> zone_row_from_json(const nlohmann::json& json);
-Result<ZoneListResult> zone_list_from_json(const nlohmann::json& json);
-Result<WorkerListResult> worker_list_from_json(const nlohmann::json& json);
-Result<ReloadResult> reload_from_json(const nlohmann::json& json);
-Result<ExportResult> export_from_json(const nlohmann::json& json);
-Result<DumpResult> dump_from_json(const nlohmann::json& json);
-Result<SnapshotResult> snapshot_from_json(const nlohmann::json& json);
-Result<SnapshotListResult> snapshot_list_from_json(const nlohmann::json& json);
-Result<StoreAudit> store_audit_from_json(const nlohmann::json& json);
 
 }  // namespace pando::ipc

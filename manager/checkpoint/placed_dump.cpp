@@ -69,7 +69,7 @@ Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::Dat
     if (auto noted = note_files(store, journal, loaded->notes); !noted) return noted;
   const auto spent = std::chrono::steady_clock::now() - start;
   log::info("dump_loaded", "file", path_, "journal_position", reader_.header().position, "zones",
-            loaded->counts.zones, "records", loaded->counts.records, "differences",
+            loaded->counts.zones, "records", loaded->counts.records, "changesets",
             loaded->counts.differences, "ms",
             std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
   return {};

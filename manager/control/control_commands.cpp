@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ipc/control_json.h"
+
 namespace pando::manager {
 
 using nlohmann::json;
@@ -26,7 +28,7 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
   zone_.add_to(table_);
   workers_.add_to(table_);
   table_.add_query(ipc::verb::kStatus,
-                   [this](const Request&) -> Result<json> { return ipc::to_json(status_.make()); });
+                   [this](const Request&) -> Result<json> { return json(status_.make()); });
   table_.add_query(ipc::verb::kZoneList,
                    [this](const Request& request) { return zone_report_.list(request); });
   table_.add_query(ipc::verb::kZoneStatus,
@@ -46,7 +48,7 @@ void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable
 
 void ControlCommands::reload(const CommandTable::Reply& reply) {
   reloader_.reload([reply](Result<ipc::ReloadResult> result) {
-    reply(result ? Result<json>(ipc::to_json(*result))
+    reply(result ? Result<json>(json(*result))
                  : Result<json>(tl::unexpected<Error>(result.error())));
   });
 }

@@ -94,7 +94,7 @@ void StatusReport::add_counters(ipc::StatusResult& result) const {
                      {"updates_repeated", updates.repeated},
                      {"notifies", updates.notifies},
                      {"transfers_in", transfers.transfers},
-                     {"transfers_in_ixfr", transfers.differences},
+                     {"transfers_in_ixfr", transfers.by_ixfr},
                      {"transfers_in_failed", transfers.failures},
                      {"transfers_in_fallbacks", transfers.fallbacks},
                      {"notifies_sent", notifies.sent},

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "ipc/control_results.h"
+#include "ipc/control_json.h"
 #include "manager/checkpoint/placed_dump.h"
 #include "manager/checkpoint/store_copy.h"
 #include "manager/checkpoint/store_dump.h"
@@ -52,7 +52,7 @@ void StoreControl::audit(const ipc::ControlRequest& request, const Reply& reply)
   }
   audit_store(*parts_.data.store, *parts_.data.slots, io_, pool_, zone,
               [reply](Result<ipc::StoreAudit> result) {
-                reply(result ? Result<json>(ipc::to_json(*result))
+                reply(result ? Result<json>(json(*result))
                              : Result<json>(tl::unexpected<Error>(result.error())));
               });
 }
@@ -106,14 +106,14 @@ void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
   auto owner = journal_identity(native_files(), journal);
   if (!owner) return done(pass(owner));
   DumpRequest request{path, *owner, make_history(*data.journal), ending_};
-  dump_store(*data.store, *data.slots, *data.journal, io_, writers(), native_files(),
-             std::move(request), [this, done](const Result<WrittenDump>& written) {
-               dumping_ = false;
-               if (!written) return done(tl::unexpected<Error>(written.error()));
-               done(ipc::to_json(ipc::DumpResult{written->counts.zones, written->counts.records,
-                                                 written->counts.differences, written->bytes,
-                                                 written->position}));
-             });
+  dump_store(
+      *data.store, *data.slots, *data.journal, io_, writers(), native_files(), std::move(request),
+      [this, done](const Result<WrittenDump>& written) {
+        dumping_ = false;
+        if (!written) return done(tl::unexpected<Error>(written.error()));
+        done(json(ipc::DumpResult{written->counts.zones, written->counts.records,
+                                  written->counts.differences, written->bytes, written->position}));
+      });
 }
 
 /// A dump beside the journal is all that the next manager needs; later updates are in the journal.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ipc/control_json.h"
 #include "ipc/counters.h"
 
 namespace pando::manager {
@@ -57,7 +58,7 @@ Result<json> WorkerControl::list() const {
   ipc::WorkerListResult result;
   result.mode = is_external() ? "external" : "managed";
   for (const WorkerStatus& worker : workers_.status()) result.workers.push_back(make_row(worker));
-  return ipc::to_json(result);
+  return json(result);
 }
 
 Result<json> WorkerControl::change(const ipc::ControlRequest& request) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "ipc/control_results.h"
+#include "ipc/control_json.h"
 #include "ipc/log.h"
 #include "manager/commit/rollback.h"
 
@@ -51,8 +51,8 @@ void ZoneControl::export_zone(const ipc::ControlRequest& request, const Reply& r
   if (auto whole = parts_.services.check_whole(); !whole) return reply(pass(whole));
   const auto done = [reply, zone = *name](const Result<ZoneExports::Exported>& exported) {
     if (!exported) return reply(tl::unexpected<Error>(exported.error()));
-    reply(ipc::to_json(ipc::ExportResult{to_text(zone), exported->serial.value, exported->records,
-                                         exported->path, exported->written}));
+    reply(json(ipc::ExportResult{to_text(zone), exported->serial.value, exported->records,
+                                 exported->path, exported->written}));
   };
   if (request.to.empty())
     parts_.zones.exports->write_own(*name, done);
@@ -101,8 +101,7 @@ void ZoneControl::take_snapshot(const ipc::ControlRequest& request, const Reply&
     if (!serial) return reply(tl::unexpected<Error>(serial.error()));
     Checkpointer* checkpointer = parts_.services.checkpointer.get();
     if (checkpointer != nullptr) checkpointer->write_now([](const Status&) {});
-    reply(ipc::to_json(
-        ipc::SnapshotResult{to_text(zone), label, serial->value, checkpointer != nullptr}));
+    reply(json(ipc::SnapshotResult{to_text(zone), label, serial->value, checkpointer != nullptr}));
   };
   parts_.services.snapshots->take(
       *name, request.label, static_cast<std::uint64_t>(std::time(nullptr)), current->limits, done);
@@ -119,13 +118,13 @@ void ZoneControl::delete_snapshot(const ipc::ControlRequest& request, const Repl
 Result<json> ZoneControl::list_snapshots(const ipc::ControlRequest& request) const {
   const ZoneSnapshots& snapshots = *parts_.services.snapshots;
   const std::string& text = request.name.empty() ? request.after : request.name;
-  if (text.empty()) return ipc::to_json(snapshots.list_behind(nullptr, request.limit));
+  if (text.empty()) return json(snapshots.list_behind(nullptr, request.limit));
   auto name = dns::Name::from_text(text);
   if (!name) return pass(name);
-  if (request.name.empty()) return ipc::to_json(snapshots.list_behind(&*name, request.limit));
+  if (request.name.empty()) return json(snapshots.list_behind(&*name, request.limit));
   auto rows = snapshots.list(*name);
   if (!rows) return pass(rows);
-  return ipc::to_json(*rows);
+  return json(*rows);
 }
 
 }  // namespace pando::manager

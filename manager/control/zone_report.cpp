@@ -3,6 +3,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "ipc/control_json.h"
 #include "shm/side_table.h"
 
 namespace pando::manager {
@@ -120,7 +121,7 @@ Result<json> ZoneReport::list(const ipc::ControlRequest& request) const {
     }
     result.zones.push_back(short_row(zone));
   }
-  return ipc::to_json(result);
+  return json(result);
 }
 
 Result<json> ZoneReport::status(const ipc::ControlRequest& request) const {
@@ -128,7 +129,7 @@ Result<json> ZoneReport::status(const ipc::ControlRequest& request) const {
   if (!name) return pass(name);
   const zone::ZoneView zone = parts_.services.committer->current().zone_at(*name);
   if (!zone) return fail(Errc::kNotFound, "no zone {}", to_text(*name));
-  return ipc::to_json(full_row(zone));
+  return json(full_row(zone));
 }
 
 }  // namespace pando::manager

@@ -7,13 +7,13 @@ namespace pando::manager {
 
 std::unique_ptr<MessageStream> ConnectionPool::take(const Endpoint& primary,
                                                     const std::optional<IpAddress>& source) {
-  for (auto at = kept_.rbegin(); at != kept_.rend();) {
+  for (auto at = connections_.rbegin(); at != connections_.rend();) {
     if (!(at->stream->peer() == primary) || at->stream->source() != source) {
       ++at;
       continue;
     }
     std::unique_ptr<MessageStream> stream = std::move(at->stream);
-    at = std::make_reverse_iterator(kept_.erase(std::next(at).base()));
+    at = std::make_reverse_iterator(connections_.erase(std::next(at).base()));
     if (stream->at_rest()) return stream;
   }
   return nullptr;
@@ -21,20 +21,20 @@ std::unique_ptr<MessageStream> ConnectionPool::take(const Endpoint& primary,
 
 void ConnectionPool::put(std::unique_ptr<MessageStream> stream) {
   if (!stream || !wanted(*stream) || !stream->at_rest()) return;
-  const auto of_primary = std::count_if(kept_.begin(), kept_.end(), [&](const Kept& one) {
-    return one.stream->peer() == stream->peer();
-  });
+  const auto of_primary =
+      std::count_if(connections_.begin(), connections_.end(),
+                    [&](const Kept& one) { return one.stream->peer() == stream->peer(); });
   if (static_cast<std::size_t>(of_primary) >= options_.per_primary) return;
-  if (kept_.size() >= options_.most) kept_.pop_front();
+  if (connections_.size() >= options_.most) connections_.pop_front();
   stream->shrink();
-  kept_.push_back({std::move(stream), Clock::now() + options_.idle});
+  connections_.push_back({std::move(stream), Clock::now() + options_.idle});
   if (!watching_) watch();
 }
 
 void ConnectionPool::configure(Primaries primaries, const std::optional<IpAddress>& source) {
   primaries_ = std::move(primaries);
   source_ = source;
-  std::erase_if(kept_, [&](const Kept& one) { return !wanted(*one.stream); });
+  std::erase_if(connections_, [&](const Kept& one) { return !wanted(*one.stream); });
 }
 
 bool ConnectionPool::wanted(const MessageStream& stream) const {
@@ -45,13 +45,13 @@ bool ConnectionPool::wanted(const MessageStream& stream) const {
 /// is rarely set.
 void ConnectionPool::watch() {
   watching_ = true;
-  timer_.expires_at(kept_.front().until);
+  timer_.expires_at(connections_.front().until);
   timer_.async_wait([this](asio::error_code error) {
     if (error) return;
     watching_ = false;
     const Clock::time_point now = Clock::now();
-    while (!kept_.empty() && kept_.front().until <= now) kept_.pop_front();
-    if (!kept_.empty()) watch();
+    while (!connections_.empty() && connections_.front().until <= now) connections_.pop_front();
+    if (!connections_.empty()) watch();
   });
 }
 

@@ -45,7 +45,7 @@ class ConnectionPool {
   /// Sets the configured primaries and the source address. Other connections are closed, and not
   /// kept any more.
   void configure(Primaries primaries, const std::optional<IpAddress>& source);
-  [[nodiscard]] std::size_t count() const noexcept { return kept_.size(); }
+  [[nodiscard]] std::size_t count() const noexcept { return connections_.size(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -60,7 +60,7 @@ class ConnectionPool {
   Options options_;
   Primaries primaries_;
   std::optional<IpAddress> source_;
-  std::deque<Kept> kept_;  // ordered by the time of put(), oldest first
+  std::deque<Kept> connections_;  // ordered by the time of put(), oldest first
   asio::steady_timer timer_;
   bool watching_ = false;
 };

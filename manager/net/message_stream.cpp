@@ -103,7 +103,7 @@ void MessageStream::shrink() {
 }
 
 void MessageStream::begin_step() {
-  due_ = Clock::now() + patience_;
+  due_ = Clock::now() + timeout_;
   in_step_ = true;
   if (!watching_ || due_ < deadline_.expiry()) watch();
 }
@@ -125,7 +125,7 @@ void MessageStream::watch() {
 Status MessageStream::end_step(const asio::error_code& error, const char* step) {
   in_step_ = false;
   failed_ = failed_ || timed_out_ || error;
-  if (timed_out_) return fail(Errc::kIo, "{}: no progress in {} ms", step, patience_.count());
+  if (timed_out_) return fail(Errc::kIo, "{}: no progress in {} ms", step, timeout_.count());
   if (error) return fail(Errc::kIo, "{}: {}", step, error.message());
   return {};
 }

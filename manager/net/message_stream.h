@@ -20,17 +20,17 @@ namespace pando::manager {
 /// destroyed.
 class MessageStream {
  public:
-  /// `source`: see open_towards(). `patience` is the timeout of each step.
+  /// `source`: see open_towards(). `timeout` limits each step.
   MessageStream(asio::any_io_executor executor, const Endpoint& peer,
-                const std::optional<IpAddress>& source, std::chrono::milliseconds patience)
-      : peer_(peer), source_(source), patience_(patience), socket_(executor), deadline_(executor) {}
+                const std::optional<IpAddress>& source, std::chrono::milliseconds timeout)
+      : peer_(peer), source_(source), timeout_(timeout), socket_(executor), deadline_(executor) {}
   ~MessageStream() { deadline_.cancel(); }
   MessageStream(const MessageStream&) = delete;
   MessageStream& operator=(const MessageStream&) = delete;
 
   [[nodiscard]] const Endpoint& peer() const noexcept { return peer_; }
   [[nodiscard]] const std::optional<IpAddress>& source() const noexcept { return source_; }
-  void set_patience(std::chrono::milliseconds patience) noexcept { patience_ = patience; }
+  void set_timeout(std::chrono::milliseconds timeout) noexcept { timeout_ = timeout; }
   asio::awaitable<Status> connect();
   asio::awaitable<Status> send(const Bytes& message);
   /// Receives the next message; the view is valid until the next call.
@@ -54,7 +54,7 @@ class MessageStream {
 
   Endpoint peer_;
   std::optional<IpAddress> source_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds timeout_;
   asio::ip::tcp::socket socket_;
   // The timer is not set for each step: when the timer ends, watch() compares with due_.
   asio::steady_timer deadline_;

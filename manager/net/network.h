@@ -24,7 +24,7 @@ class Network {
   /// Threads for long work that would block the loop: building transferred zones.
   [[nodiscard]] asio::thread_pool& builders() noexcept { return builders_.pool(); }
   /// Pool of connections to primaries; for the loop's thread alone.
-  [[nodiscard]] ConnectionPool& kept() noexcept { return kept_; }
+  [[nodiscard]] ConnectionPool& connections() noexcept { return connections_; }
   /// Ends the threads. Running exchanges are dropped without a result.
   void stop();
 
@@ -32,7 +32,7 @@ class Network {
   asio::io_context loop_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{loop_.get_executor()};
   BackgroundThreads builders_{2};
-  ConnectionPool kept_{loop_, {}};
+  ConnectionPool connections_{loop_, {}};
   std::thread thread_{[this] { loop_.run(); }};
 };
 

@@ -32,7 +32,7 @@ class Attempt {
     asio::error_code error = open_towards(socket_, exchange_.peer, exchange_.source);
     if (!error) socket_.connect(to_asio<udp>(exchange_.peer), error);
     if (error) return fail(Errc::kIo, "{}", error.message());
-    deadline_.expires_after(exchange_.patience);
+    deadline_.expires_after(exchange_.timeout);
     deadline_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code ended) {
       if (ended || alive.expired()) return;
       timed_out_ = true;

@@ -16,7 +16,7 @@ struct UdpExchange {
   Endpoint peer;
   std::optional<IpAddress> source;  ///< see open_towards()
   Bytes message;
-  std::chrono::milliseconds patience{3000};
+  std::chrono::milliseconds timeout{3000};
   /// True if a datagram from the peer is the answer. After false the wait continues, since anybody
   /// can forge the peer's address.
   std::function<bool(ByteView)> accept;

@@ -70,7 +70,7 @@ void Notifier::for_each_target(const config::ZoneOptions& options, Visit&& visit
   }
 }
 
-bool Notifier::is_told(const Target& target, const config::ZoneOptions& options) const {
+bool Notifier::is_notified(const Target& target, const config::ZoneOptions& options) const {
   bool found = false;
   for_each_target(options, [&](const Target& one) { found = found || &one == &target; });
   return found;
@@ -162,7 +162,7 @@ void Notifier::run_due() {
   const std::uint64_t now = now_milliseconds();
   bool more_backlog = false;
   for (const auto& [key, target] : targets_) more_backlog = refill(*target, now) || more_backlog;
-  while (start_round(now)) continue;
+  while (start_some(now)) continue;
   if (more_backlog) run_soon();
   arm_timer(now);
 }
@@ -175,7 +175,7 @@ bool Notifier::refill(Target& target, std::uint64_t now) {
     if (target.queue.waiting() >= kFewWaiting || target.backlog_pace.next_ms() > now) return false;
     if (looked_at == kBacklogSlice) return true;
     const std::size_t index = *target.queue.next_put_off();
-    if (!is_told(target, *zones[index].options)) continue;
+    if (!is_notified(target, *zones[index].options)) continue;
     target.backlog_pace.take(now);
     static_cast<void>(target.queue.add(dns::Name(zones[index].name), now));
   }
@@ -184,7 +184,7 @@ bool Notifier::refill(Target& target, std::uint64_t now) {
 
 /// Starts one NOTIFY per remote, beginning after the last served one. So no remote takes all
 /// sockets or the whole rate per second. False: nothing can start now.
-bool Notifier::start_round(std::uint64_t now) {
+bool Notifier::start_some(std::uint64_t now) {
   bool any = false;
   auto at = targets_.upper_bound(turn_);
   for (std::size_t i = 0; i < targets_.size(); ++i, ++at) {
@@ -212,7 +212,7 @@ void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
   const zone::RRsetView soa = view && view.loaded() ? view.soa() : zone::RRsetView();
   const auto* key = target->key ? runtime_->keys.find(*target->key) : nullptr;
   const bool unsigned_only = target->key && key == nullptr;
-  if (!index || !is_told(*target, *settings.zones[*index].options) || !soa || unsigned_only)
+  if (!index || !is_notified(*target, *settings.zones[*index].options) || !soa || unsigned_only)
     return target->queue.dropped(next.zone);
   auto attempt = std::make_shared<Attempt>();
   attempt->target = target;
@@ -226,7 +226,7 @@ void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
   job.ttl = soa.ttl();
   job.remote = target->endpoint;
   job.source = settings.server.transfer_source;
-  job.patience = options_.patience;
+  job.timeout = options_.timeout;
   job.key = key;
   ++running_;
   ++target->running;

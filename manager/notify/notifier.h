@@ -25,8 +25,8 @@ class Notifier {
  public:
   struct Options {
     NotifyQueue::Options queue{};
-    std::chrono::milliseconds patience{3000};  ///< limit to wait for an answer, per try
-    std::uint32_t max_running = 256;           ///< limit of sockets in use
+    std::chrono::milliseconds timeout{3000};  ///< limit to wait for an answer, per try
+    std::uint32_t max_running = 256;          ///< limit of sockets in use
     std::uint32_t max_running_per_remote = 32;
     std::uint32_t per_second = 1000;
     /// Rate to one address for the backlog: zones after a start, and zones that found the queue
@@ -77,13 +77,13 @@ class Notifier {
 
   template <class Visit>
   void for_each_target(const config::ZoneOptions& options, Visit&& visit) const;
-  bool is_told(const Target& target, const config::ZoneOptions& options) const;
+  bool is_notified(const Target& target, const config::ZoneOptions& options) const;
   bool keep_backlog(Target& target) const;
   void put(Target& target, const dns::Name& zone, std::size_t index, std::uint64_t due) const;
   void run_soon();
   void run_due();
   bool refill(Target& target, std::uint64_t now);
-  bool start_round(std::uint64_t now);
+  bool start_some(std::uint64_t now);
   bool start_one(const TargetPtr& target, std::uint64_t now);
   void start(const TargetPtr& target, const NotifyQueue::Try& next);
   void finished(const std::shared_ptr<Attempt>& attempt, const Result<dns::Rcode>& result);

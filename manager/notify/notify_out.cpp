@@ -29,7 +29,7 @@ asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job) {
   exchange.peer = job.remote;
   exchange.source = job.source;
   exchange.message = notify->octets();
-  exchange.patience = job.patience;
+  exchange.timeout = job.timeout;
   exchange.accept = [&](ByteView message) {
     auto answer = notify->read_answer(message, now_seconds());
     if (answer)

@@ -18,7 +18,7 @@ struct NotifyJob {
   Endpoint remote;
   std::optional<IpAddress> source;                     ///< see open_towards()
   const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
-  std::chrono::milliseconds patience{3000};
+  std::chrono::milliseconds timeout{3000};
 };
 
 /// Sends the NOTIFY over UDP and waits for the answer. Returns the answer's RCODE. kIo: silence, an

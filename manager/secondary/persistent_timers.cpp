@@ -26,7 +26,7 @@ std::uint64_t PersistentTimers::clamped(std::uint64_t seconds) const {
   return within(range_, seconds);
 }
 
-std::uint64_t PersistentTimers::kept_for(const SoaTimers& timers) const {
+std::uint64_t PersistentTimers::time_to_keep_of(const SoaTimers& timers) const {
   return time_to_keep(timers, range_);
 }
 
@@ -35,17 +35,18 @@ std::uint64_t PersistentTimers::first_look(const dns::Name& zone, std::uint64_t 
   auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
   if (side == nullptr) return now;
   const SoaTimers timers = timers_of(view);
-  side->expires_at.store(believed_expiry(side->expires_at.load(), now, kept_for(timers)));
+  side->expires_at.store(believed_expiry(side->expires_at.load(), now, time_to_keep_of(timers)));
   return believed_look(side->next_refresh.load(), now, jittered(clamped(timers.refresh)));
 }
 
-void PersistentTimers::confirm(const dns::Name& zone, std::optional<std::uint32_t> told,
+void PersistentTimers::confirm(const dns::Name& zone, std::optional<std::uint32_t> stated,
                                bool brought, std::uint64_t now) {
   const zone::ZoneView view = view_of(zone);
   auto* side = view ? store_.side(view.side_index()) : nullptr;
   if (side == nullptr) return;
   const std::uint64_t before = brought ? 0 : side->expires_at.load();
-  side->expires_at.store(expiry_after_contact(before, told, now, kept_for(timers_of(view))));
+  side->expires_at.store(
+      expiry_after_contact(before, stated, now, time_to_keep_of(timers_of(view))));
 }
 
 std::uint64_t PersistentTimers::next_look(const dns::Name& zone, bool ok, std::uint64_t now) {
@@ -56,8 +57,9 @@ std::uint64_t PersistentTimers::next_look(const dns::Name& zone, bool ok, std::u
       jittered(!loaded ? clamped(kRetryWithoutData) : clamped(ok ? timers.refresh : timers.retry));
   if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
     if (ok) side->last_ok.store(now);
-    const std::uint64_t kept = side->expires_at.load();
-    const std::uint64_t expires = loaded ? believed_expiry(kept, now, kept_for(timers)) : kept;
+    const std::uint64_t stored = side->expires_at.load();
+    const std::uint64_t expires =
+        loaded ? believed_expiry(stored, now, time_to_keep_of(timers)) : stored;
     side->expires_at.store(expires);
     // A zone that would expire before its next refresh cycle gets an earlier one.
     if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
@@ -72,10 +74,10 @@ bool PersistentTimers::expired(const zone::ZoneView& zone, std::uint64_t now) co
   return at != 0 && at <= now;
 }
 
-PersistentTimers::Kept PersistentTimers::kept(const dns::Name& zone) const {
+PersistentTimers::Stored PersistentTimers::stored(const dns::Name& zone) const {
   const zone::ZoneView view = view_of(zone);
   const auto* side = view ? store_.side(view.side_index()) : nullptr;
-  return side == nullptr ? Kept{} : Kept{side->expires_at.load(), side->last_ok.load()};
+  return side == nullptr ? Stored{} : Stored{side->expires_at.load(), side->last_ok.load()};
 }
 
 }  // namespace pando::manager

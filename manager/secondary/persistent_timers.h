@@ -29,25 +29,25 @@ class PersistentTimers {
   /// plausible. A zone from a copy on disk has no stored timers and counts as confirmed now. A zone
   /// without data is due at once.
   std::uint64_t first_look(const dns::Name& zone, std::uint64_t now);
-  /// Records that a primary has our version. `told` is the primary's own remaining time in seconds
-  /// until expiry (RFC 7314). With `brought`, the primary has just sent the version, so an earlier
-  /// primary's statement is dropped.
-  void confirm(const dns::Name& zone, std::optional<std::uint32_t> told, bool brought,
+  /// Records that a primary has our version. `stated` is the primary's own remaining time in
+  /// seconds until expiry (RFC 7314). With `brought`, the primary has just sent the version, so an
+  /// earlier primary's statement is dropped.
+  void confirm(const dns::Name& zone, std::optional<std::uint32_t> stated, bool brought,
                std::uint64_t now);
   /// Called after a refresh cycle; `ok`: a primary confirmed the zone. Stores and returns the time
   /// of the next refresh cycle.
   std::uint64_t next_look(const dns::Name& zone, bool ok, std::uint64_t now);
 
   [[nodiscard]] bool expired(const zone::ZoneView& zone, std::uint64_t now) const;
-  struct Kept {
+  struct Stored {
     std::uint64_t expires_at = 0;  ///< 0: unknown
     std::uint64_t last_ok = 0;
   };
-  [[nodiscard]] Kept kept(const dns::Name& zone) const;
+  [[nodiscard]] Stored stored(const dns::Name& zone) const;
 
  private:
   [[nodiscard]] std::uint64_t clamped(std::uint64_t seconds) const;  // within the range
-  [[nodiscard]] std::uint64_t kept_for(const SoaTimers& timers) const;
+  [[nodiscard]] std::uint64_t time_to_keep_of(const SoaTimers& timers) const;
   std::uint64_t jittered(std::uint64_t seconds);
   [[nodiscard]] zone::ZoneView view_of(const dns::Name& zone) const;
 

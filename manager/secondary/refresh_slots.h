@@ -19,7 +19,7 @@ namespace pando::manager {
 class RefreshSlots {
  public:
   struct Limits {
-    std::uint32_t visits = 0;  ///< refresh attempts at once
+    std::uint32_t attempts = 0;  ///< refresh attempts at once
     std::uint32_t per_primary = 0;
   };
   /// Sets the limits. Waiting zones see higher limits only after look_at_all().
@@ -27,7 +27,7 @@ class RefreshSlots {
   void look_at_all();
 
   /// True if the total limit is reached.
-  [[nodiscard]] bool full() const noexcept { return running_ >= limits_.visits; }
+  [[nodiscard]] bool full() const noexcept { return running_ >= limits_.attempts; }
   [[nodiscard]] bool has_room(const Endpoint& primary) const;
   void begin(const Endpoint& primary);
   void end(const Endpoint& primary);

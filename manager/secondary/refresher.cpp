@@ -21,11 +21,11 @@ bool due_before(const Due& a, const Due& b) {
 }
 
 /// Limits of an IXFR, whose changesets stay in memory until complete. An IXFR may have kFewRecords
-/// records or twice the zone's, but at most kMostRecords records and kMostKeptOctets bytes. Above a
-/// limit, the whole zone is requested instead.
+/// records or twice the zone's, but at most kMostRecords records and kMostChangesetBytes bytes.
+/// Above a limit, the whole zone is requested instead.
 constexpr std::uint64_t kFewRecords = 100'000;
 constexpr std::uint64_t kMostRecords = 1'000'000;
-constexpr std::uint64_t kMostKeptOctets = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMostChangesetBytes = std::uint64_t{256} << 20;
 
 /// Zones handled per turn of the event loop: after a start all zones may be due.
 constexpr std::size_t kDueSlice = 1000;
@@ -100,7 +100,7 @@ bool Refresher::forget_others(std::optional<dns::Name>& after, std::size_t most,
   return at == zones_.end();
 }
 
-void Refresher::go_on() {
+void Refresher::resume() {
   places_.look_at_all();
   run_due();
 }
@@ -213,15 +213,15 @@ TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
   job.whole_zone = zone.whole_zone;
   job.limits.data = runtime_->limits;
   job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
-  job.limits.difference_octets = kMostKeptOctets;
+  job.limits.changesets.bytes = kMostChangesetBytes;
   job.longest = settings.limits.transfer_time;
   const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
   if (view)
-    job.limits.difference_records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
+    job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
   // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
   if (view && view.loaded() && !timers_.expired(view, now_seconds())) job.current = view.serial();
-  job.told = zone.hint && zone.hint->primary == zone.turn() && job.current &&
-             zone.hint->serial.ahead_of(*job.current);
+  job.notified = zone.hint && zone.hint->primary == zone.turn() && job.current &&
+                 zone.hint->serial.ahead_of(*job.current);
   return job;
 }
 
@@ -253,18 +253,19 @@ void Refresher::start(Zones::iterator at) {
       return;
     }
   }
-  asio::co_spawn(
-      network_.loop(), transfer_in(std::move(job), network_.kept(), store_, network_.builders()),
-      [this, attempt, alive = alive_](const std::exception_ptr& thrown,
-                                      Result<TransferResult, TransferFailure> result) {
-        if (thrown)
-          result = tl::unexpected<TransferFailure>(
-              {{Errc::kIo, "transfer ended by an exception"}, false});
-        auto handed = std::make_shared<Result<TransferResult, TransferFailure>>(std::move(result));
-        asio::post(commit_loop_, [this, attempt, alive, handed] {
-          if (*alive) finished(attempt, std::move(*handed));
-        });
-      });
+  asio::co_spawn(network_.loop(),
+                 transfer_in(std::move(job), network_.connections(), store_, network_.builders()),
+                 [this, attempt, alive = alive_](const std::exception_ptr& thrown,
+                                                 Result<TransferResult, TransferFailure> result) {
+                   if (thrown)
+                     result = tl::unexpected<TransferFailure>(
+                         {{Errc::kIo, "transfer ended by an exception"}, false});
+                   auto handed =
+                       std::make_shared<Result<TransferResult, TransferFailure>>(std::move(result));
+                   asio::post(commit_loop_, [this, attempt, alive, handed] {
+                     if (*alive) finished(attempt, std::move(*handed));
+                   });
+                 });
 }
 
 void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
@@ -282,8 +283,8 @@ void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
     case TransferParser::Content::kUpToDate:
       nothing_new(attempt, result->serial);
       return;
-    case TransferParser::Content::kDifferences:
-      apply_differences(attempt, std::move(*result));
+    case TransferParser::Content::kChangesets:
+      apply_changesets(attempt, std::move(*result));
       return;
     case TransferParser::Content::kZone:
       take_zone(attempt, std::move(*result));
@@ -306,27 +307,26 @@ void Refresher::take_zone(const std::shared_ptr<Attempt>& attempt, TransferResul
   if (!result.compared) return put_zone(attempt, std::move(result));
   const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
   if (zone && zone.loaded() && zone.serial() == *result.compared)
-    return apply_differences(attempt, std::move(result));
+    return apply_changesets(attempt, std::move(result));
   failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
 }
 
 /// Applies an IXFR as one version. After a failure of disk or memory the IXFR is retried later. An
 /// AXFR would need more memory, and would bypass the journal.
-void Refresher::apply_differences(const std::shared_ptr<Attempt>& attempt,
-                                  TransferResult&& result) {
+void Refresher::apply_changesets(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
   ZoneChange change;
   change.zone = attempt->zone;
-  for (const zone::Changeset& changes : result.differences)
+  for (const zone::Changeset& changes : result.changesets)
     change.records += changes.removed.size() + changes.added.size();
   change.check = [this, attempt, alive = alive_]() -> Status {
     if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
     return {};
   };
   change.stage = [&committer = committer_, attempt,
-                  differences = std::move(result.differences)](Stage& stage) {
+                  changesets = std::move(result.changesets)](Stage& stage) {
     // A zone sent whole replaces all earlier data including updates, so no changeset is journalled.
     const Committer* journalled = attempt->whole ? nullptr : &committer;
-    Status staged = stage_differences(stage, differences, attempt->runtime->limits, journalled);
+    Status staged = stage_changesets(stage, changesets, attempt->runtime->limits, journalled);
     attempt->unfit = !staged && is_unfit(staged.error(), stage.transaction);
     return staged;
   };
@@ -334,17 +334,17 @@ void Refresher::apply_differences(const std::shared_ptr<Attempt>& attempt,
                  alive = alive_](const Result<std::uint64_t>& version) {
     if (!*alive) return;
     if (version)
-      differences_applied(attempt, serial);
+      changesets_applied(attempt, serial);
     else
       failed(attempt, version.error(), !attempt->whole && attempt->unfit);
   };
   changes_.submit(std::move(change));
 }
 
-void Refresher::differences_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
+void Refresher::changesets_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
   ++counters_.transfers;
   if (!attempt->whole) {
-    ++counters_.differences;
+    ++counters_.by_ixfr;
     return transferred(attempt, "ixfr", serial);
   }
   committer_.zone_replaced(attempt->zone);
@@ -524,9 +524,9 @@ std::optional<SecondaryStatus> Refresher::status(const dns::Name& name) const {
     status.primaries.push_back(primary.endpoint);
   status.next_refresh = zone->second.due;
   status.problem = zone->second.problem;
-  const PersistentTimers::Kept kept = timers_.kept(name);
-  status.expires_at = kept.expires_at;
-  status.last_ok = kept.last_ok;
+  const PersistentTimers::Stored stored = timers_.stored(name);
+  status.expires_at = stored.expires_at;
+  status.last_ok = stored.last_ok;
   return status;
 }
 

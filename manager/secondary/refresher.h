@@ -49,9 +49,9 @@ struct SecondaryStatus {
 class Refresher {
  public:
   struct Counters {
-    std::uint64_t transfers = 0;    ///< transfers that brought a new version
-    std::uint64_t differences = 0;  ///< transfers by IXFR
-    std::uint64_t refreshes = 0;    ///< successful checks, new version or not
+    std::uint64_t transfers = 0;  ///< transfers that brought a new version
+    std::uint64_t by_ixfr = 0;
+    std::uint64_t refreshes = 0;  ///< successful checks, new version or not
     std::uint64_t failures = 0;
     std::uint64_t fallbacks = 0;  ///< IXFRs given up for an AXFR
     std::uint64_t notifies = 0;
@@ -80,7 +80,7 @@ class Refresher {
   using Stays = std::function<bool(const dns::Name& zone, const Primaries& primaries)>;
   bool forget_others(std::optional<dns::Name>& after, std::size_t most, const Stays& stays);
   /// Starts due zones after put() calls, and applies the present limits to waiting zones.
-  void go_on();
+  void resume();
   /// Posts run_due() to the commit loop, for zones that are put one by one.
   void look_soon();
 
@@ -145,8 +145,8 @@ class Refresher {
   bool wanted(const Attempt& attempt) const;
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
-  void apply_differences(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void differences_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
+  void apply_changesets(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void changesets_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
   void take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);

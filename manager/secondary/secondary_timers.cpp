@@ -40,20 +40,21 @@ std::uint64_t time_to_keep(const SoaTimers& timers, const config::DurationRange&
   return std::max<std::uint64_t>(timers.expire, two_looks);
 }
 
-std::uint64_t expiry_after_contact(std::uint64_t before, std::optional<std::uint32_t> told,
+std::uint64_t expiry_after_contact(std::uint64_t before, std::optional<std::uint32_t> stated,
                                    std::uint64_t now, std::uint64_t keep) noexcept {
   const std::uint64_t latest = now + keep;
-  const std::uint64_t here = told ? now + *told : latest;
+  const std::uint64_t here = stated ? now + *stated : latest;
   return std::min(std::max(before, here), latest);
 }
 
-std::uint64_t believed_look(std::uint64_t kept, std::uint64_t now,
+std::uint64_t believed_look(std::uint64_t stored, std::uint64_t now,
                             std::uint64_t interval) noexcept {
-  return std::clamp(kept, now, now + interval);
+  return std::clamp(stored, now, now + interval);
 }
 
-std::uint64_t believed_expiry(std::uint64_t kept, std::uint64_t now, std::uint64_t keep) noexcept {
-  return kept == 0 ? now + keep : std::min(kept, now + keep);
+std::uint64_t believed_expiry(std::uint64_t stored, std::uint64_t now,
+                              std::uint64_t keep) noexcept {
+  return stored == 0 ? now + keep : std::min(stored, now + keep);
 }
 
 bool went_back(std::uint64_t before, std::uint64_t now) noexcept {

@@ -30,21 +30,21 @@ struct SoaTimers {
                                          const config::DurationRange& range) noexcept;
 
 /// Time of expiry of a zone that a primary has confirmed now. A primary that is itself a secondary
-/// tells its own remaining seconds (`told`, RFC 7314 §4). Otherwise servers that refresh from each
-/// other would keep a zone for ever. `before` is the expiry by another primary's statement, 0 to
-/// ignore it.
+/// tells its own remaining seconds (`stated`, RFC 7314 §4). Otherwise servers that refresh from
+/// each other would keep a zone for ever. `before` is the expiry by another primary's statement, 0
+/// to ignore it.
 [[nodiscard]] std::uint64_t expiry_after_contact(std::uint64_t before,
-                                                 std::optional<std::uint32_t> told,
+                                                 std::optional<std::uint32_t> stated,
                                                  std::uint64_t now, std::uint64_t keep) noexcept;
 
 /// Corrects a stored time of the next refresh cycle. A clock that was ahead may have set the time,
 /// so the result is never further away than `interval`.
-[[nodiscard]] std::uint64_t believed_look(std::uint64_t kept, std::uint64_t now,
+[[nodiscard]] std::uint64_t believed_look(std::uint64_t stored, std::uint64_t now,
                                           std::uint64_t interval) noexcept;
 /// Corrects a stored time of expiry in the same way, with `keep` as the limit. A stored 0 means
 /// that the last contact is unknown. The contact then counts as now, since RFC 1034 §4.3.5 wants
 /// the zone to expire.
-[[nodiscard]] std::uint64_t believed_expiry(std::uint64_t kept, std::uint64_t now,
+[[nodiscard]] std::uint64_t believed_expiry(std::uint64_t stored, std::uint64_t now,
                                             std::uint64_t keep) noexcept;
 
 /// True if the clock was put back since `before`. Less than a minute makes no difference to any

@@ -34,11 +34,11 @@ bool has(const config::Settings& settings, const dns::Name& zone, const Primarie
 
 }  // namespace
 
-SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network, Refresher& visits,
-                               HasData has_data)
+SecondaryZones::SecondaryZones(asio::io_context& commit_loop, Network& network,
+                               Refresher& refresher, HasData has_data)
     : commit_loop_(commit_loop),
       network_(network),
-      visits_(visits),
+      refresher_(refresher),
       has_data_(std::move(has_data)) {}
 
 SecondaryZones::~SecondaryZones() { stop(); }
@@ -47,20 +47,20 @@ void SecondaryZones::stop() { *alive_ = false; }
 
 void SecondaryZones::let_go(const RuntimePtr& next, std::function<void()> done) {
   let_go_ = taking_over_ = true;
-  // The new round ends a takeover in progress, which would add forgotten zones again.
-  forget_slice(++round_, next, std::nullopt, std::move(done));
+  // The new generation ends a takeover in progress, which would add forgotten zones again.
+  forget_slice(++generation_, next, std::nullopt, std::move(done));
 }
 
 void SecondaryZones::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
-  visits_.configure(runtime);
+  refresher_.configure(runtime);
   let_go_ = false;
   taking_over_ = true;
-  take_over_slice(++round_, 0);
+  take_over_slice(++generation_, 0);
 }
 
 void SecondaryZones::put(const config::ZoneRef& zone) {
-  visits_.put(dns::Name(zone.name), primaries_of(runtime_->settings, *zone.options));
+  refresher_.put(dns::Name(zone.name), primaries_of(runtime_->settings, *zone.options));
 }
 
 std::optional<config::ZoneRef> SecondaryZones::secondary(const dns::Name& zone) const {
@@ -76,12 +76,12 @@ void SecondaryZones::looked_at(const dns::Name& zone) {
   if (!found) return;
   put(*found);
   if (taking_over_) return;  // taken_over() does the rest
-  if (early_.erase(zone) > 0) visits_.refresh_now(zone);
-  visits_.look_soon();
+  if (early_.erase(zone) > 0) refresher_.refresh_now(zone);
+  refresher_.look_soon();
 }
 
-void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
-  if (round != round_) return;
+void SecondaryZones::take_over_slice(std::uint64_t generation, std::size_t from) {
+  if (generation != generation_) return;
   const config::ZoneTable& zones = runtime_->settings.zones;
   std::size_t taken = 0;
   std::size_t at = from;
@@ -91,27 +91,27 @@ void SecondaryZones::take_over_slice(std::uint64_t round, std::size_t from) {
     if (has_data_(dns::Name(zones[at].name))) put(zones[at]);
   }
   if (at == zones.size())
-    return forget_slice(round, runtime_, std::nullopt, [this, round] {
-      if (round == round_) taken_over();
+    return forget_slice(generation, runtime_, std::nullopt, [this, generation] {
+      if (generation == generation_) taken_over();
     });
-  asio::post(commit_loop_, [this, round, at, alive = alive_] {
-    if (*alive) take_over_slice(round, at);
+  asio::post(commit_loop_, [this, generation, at, alive = alive_] {
+    if (*alive) take_over_slice(generation, at);
   });
 }
 
 /// Forgets the zones that differ from the configuration. `done` is called in any case, even if
 /// another takeover has started.
-void SecondaryZones::forget_slice(std::uint64_t round, const RuntimePtr& configuration,
+void SecondaryZones::forget_slice(std::uint64_t generation, const RuntimePtr& configuration,
                                   std::optional<dns::Name> after, std::function<void()> done) {
-  if (round != round_) return done();
-  const bool end =
-      visits_.forget_others(after, kSlice, [&](const dns::Name& zone, const Primaries& primaries) {
-        return has(configuration->settings, zone, primaries);
-      });
+  if (generation != generation_) return done();
+  const bool end = refresher_.forget_others(after, kSlice,
+                                            [&](const dns::Name& zone, const Primaries& primaries) {
+                                              return has(configuration->settings, zone, primaries);
+                                            });
   if (end) return done();
-  asio::post(commit_loop_, [this, round, configuration, after = std::move(after),
+  asio::post(commit_loop_, [this, generation, configuration, after = std::move(after),
                             done = std::move(done), alive = alive_]() mutable {
-    if (*alive) forget_slice(round, configuration, std::move(after), std::move(done));
+    if (*alive) forget_slice(generation, configuration, std::move(after), std::move(done));
   });
 }
 
@@ -120,10 +120,10 @@ void SecondaryZones::taken_over() {
   // Zones with a NOTIFY that came before their primaries were known.
   std::erase_if(early_, [this](const dns::Name& name) {
     // zones still to be loaded stay in the list
-    return visits_.refresh_now(name) || !secondary(name);
+    return refresher_.refresh_now(name) || !secondary(name);
   });
   tell_network();
-  visits_.go_on();
+  refresher_.resume();
 }
 
 /// The network's thread closes pooled connections to servers that are no longer primaries.
@@ -132,14 +132,14 @@ void SecondaryZones::tell_network() const {
   for (const config::ZoneOptions& options : runtime_->settings.zones.options())
     for (const Primary& primary : primaries_of(runtime_->settings, options))
       primaries.insert(primary.endpoint);
-  asio::post(network_.loop(), [&kept = network_.kept(), primaries = std::move(primaries),
+  asio::post(network_.loop(), [&pool = network_.connections(), primaries = std::move(primaries),
                                source = runtime_->settings.server.transfer_source]() mutable {
-    kept.configure(std::move(primaries), source);
+    pool.configure(std::move(primaries), source);
   });
 }
 
 void SecondaryZones::notified(const NotifyRequest& request) {
-  const bool known = visits_.notified(request);
+  const bool known = refresher_.notified(request);
   if (known || early_.size() >= kMostEarly) return;
   if (taking_over_ || secondary(request.zone)) early_.insert(request.zone);
 }

@@ -24,7 +24,7 @@ class SecondaryZones final : public NotifyHandler {
   using HasData = std::function<bool(const dns::Name& zone)>;
   /// The references outlive the object; the refresher is not called after stop(). `has_data`: the
   /// store has data of the zone.
-  SecondaryZones(asio::io_context& commit_loop, Network& network, Refresher& visits,
+  SecondaryZones(asio::io_context& commit_loop, Network& network, Refresher& refresher,
                  HasData has_data);
   ~SecondaryZones() override;
   SecondaryZones(const SecondaryZones&) = delete;
@@ -54,18 +54,18 @@ class SecondaryZones final : public NotifyHandler {
   };
   void put(const config::ZoneRef& zone);
   [[nodiscard]] std::optional<config::ZoneRef> secondary(const dns::Name& zone) const;
-  void take_over_slice(std::uint64_t round, std::size_t from);
-  void forget_slice(std::uint64_t round, const RuntimePtr& configuration,
+  void take_over_slice(std::uint64_t generation, std::size_t from);
+  void forget_slice(std::uint64_t generation, const RuntimePtr& configuration,
                     std::optional<dns::Name> after, std::function<void()> done);
   void taken_over();
   void tell_network() const;
 
   asio::io_context& commit_loop_;
   Network& network_;
-  Refresher& visits_;
+  Refresher& refresher_;
   HasData has_data_;
   RuntimePtr runtime_;
-  std::uint64_t round_ = 0;  // counts configure() and let_go(); each ends the earlier ones
+  std::uint64_t generation_ = 0;  // counts configure() and let_go(); each ends the earlier ones
   bool let_go_ = true;       // no configuration: before the first configure(), or after let_go()
   bool taking_over_ = true;  // some configured zones with data are not known yet
   std::set<dns::Name, CanonicalLess> early_;  // zones with a NOTIFY during a takeover

@@ -119,51 +119,51 @@ constexpr std::uint64_t kMostRecords = 100'000;
 
 /// The changeset from `live` to the received zone, SOA records included. Nullopt if the changeset
 /// has more than half of the zone's records, or more than kMostRecords.
-Result<std::optional<zone::Changeset>> difference_to(const zone::ZoneView& live,
-                                                     zone::Comparison& fresh) {
+Result<std::optional<zone::Changeset>> changeset_to(const zone::ZoneView& live,
+                                                    zone::Comparison& fresh) {
   auto soa = fresh.finish();
   if (!soa) return pass(soa);
   const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostRecords);
-  auto difference = fresh.changeset([most](std::uint64_t) { return most; });
-  if (!difference || !*difference) return difference;
+  auto changeset = fresh.changeset([most](std::uint64_t) { return most; });
+  if (!changeset || !*changeset) return changeset;
   const auto before = soa_record(live);
   if (!before) return std::nullopt;
-  (*difference)->removed.push_back(*before);
-  (*difference)->added.push_back(std::move(soa->record));
-  return difference;
+  (*changeset)->removed.push_back(*before);
+  (*changeset)->added.push_back(std::move(soa->record));
+  return changeset;
 }
 
 /// Completes a received zone, as a changeset or a built zone. Runs in the pool, so that the loop
 /// stays free for other zones.
-Status finish_zone(TransferParser& parser, const zone::ZoneView& live, TransferResult& result) {
-  if (zone::Comparison* comparison = parser.comparison()) {
-    auto difference = difference_to(live, *comparison);
-    if (!difference) return pass(difference);
-    if (*difference) {
-      result.differences = {std::move(**difference)};
+Status finish_zone(ReceivedZone& zone, const zone::ZoneView& live, TransferResult& result) {
+  if (zone::Comparison* comparison = zone.comparison()) {
+    auto changeset = changeset_to(live, *comparison);
+    if (!changeset) return pass(changeset);
+    if (*changeset) {
+      result.changesets = {std::move(**changeset)};
       result.compared = live.serial();
-      parser.drop_comparison();
+      zone.drop_comparison();
       return {};
     }
-    if (auto given = parser.build_instead(); !given) return given;
+    if (auto given = zone.build_instead(); !given) return given;
   }
-  auto built = parser.builder().finish();
+  auto built = zone.builder().finish();
   if (!built) return pass(built);
   result.zone = *built;
   return {};
 }
 
 /// One refresh attempt at one primary, over several connections if necessary.
-class Visit {
+class RefreshAttempt {
  public:
   using Executor = asio::any_io_executor;
   using Outcome = Result<TransferResult, TransferFailure>;
-  Visit(const Executor& executor, const TransferJob& job, bool edns, ConnectionPool& kept,
-        shm::Store& store, asio::thread_pool& pool)
+  RefreshAttempt(const Executor& executor, const TransferJob& job, bool edns,
+                 ConnectionPool& connections, shm::Store& store, asio::thread_pool& pool)
       : executor_(executor),
         job_(job),
         edns_(edns),
-        kept_(kept),
+        connections_(connections),
         store_(store),
         pool_(pool),
         deadline_(Clock::now() + job.longest) {}
@@ -182,7 +182,7 @@ class Visit {
   Result<ByteView> check(Query& query, ByteView message);
   asio::awaitable<Result<SoaAnswer>> ask_soa();
   asio::awaitable<Status> run_transfer(Query& query, TransferParser& parser);
-  asio::awaitable<Status> go_on(TransferParser& parser, bool is_last);
+  asio::awaitable<Status> resume(ReceivedZone& zone, bool is_last);
   asio::awaitable<Result<TransferResult>> fetch(dns::RRType type);
   asio::awaitable<Status> fetch_into(TransferResult& result, dns::RRType type);
   asio::awaitable<std::optional<Outcome>> request_ixfr_directly();
@@ -192,11 +192,11 @@ class Visit {
   Executor executor_;
   const TransferJob& job_;
   bool edns_;
-  ConnectionPool& kept_;
+  ConnectionPool& connections_;
   shm::Store& store_;
   asio::thread_pool& pool_;
   std::unique_ptr<MessageStream> connection_;
-  bool was_kept_ = false;  // the connection came from the pool
+  bool was_pooled_ = false;  // the connection came from the pool
   bool unreachable_ = false;
   bool heard_ = false;  // part of an answer has arrived
   Clock::time_point deadline_;
@@ -207,29 +207,28 @@ class Visit {
   bool authoritative_ = false;
 };
 
-Visit::Outcome failure(const Error& error, bool ixfr_asked = false) {
+RefreshAttempt::Outcome failure(const Error& error, bool ixfr_asked = false) {
   return tl::unexpected<TransferFailure>({error, ixfr_asked});
 }
 
 /// Fails after the deadline of the attempt, and limits the next step's timeout to the remaining
 /// time.
-Status Visit::check_time() const {
+Status RefreshAttempt::check_time() const {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
   if (left.count() <= 0)
     return fail(Errc::kFull, "transfer takes more than {} s (limits.transfer-time)",
                 std::chrono::duration<double>(job_.longest).count());
-  if (connection_) connection_->set_patience(std::min(job_.patience, left));
+  if (connection_) connection_->set_timeout(std::min(job_.timeout, left));
   return {};
 }
 
 /// Provides an idle connection: the present one, a pooled one, or a new one.
-asio::awaitable<Status> Visit::open() {
+asio::awaitable<Status> RefreshAttempt::open() {
   if (connection_) co_return check_time();
-  if (!was_kept_) connection_ = kept_.take(job_.primary, job_.source);
-  was_kept_ = connection_ != nullptr;
-  if (was_kept_) co_return check_time();
-  connection_ =
-      std::make_unique<MessageStream>(executor_, job_.primary, job_.source, job_.patience);
+  if (!was_pooled_) connection_ = connections_.take(job_.primary, job_.source);
+  was_pooled_ = connection_ != nullptr;
+  if (was_pooled_) co_return check_time();
+  connection_ = std::make_unique<MessageStream>(executor_, job_.primary, job_.source, job_.timeout);
   if (auto in_time = check_time(); !in_time) co_return in_time;
   Status connected = co_await connection_->connect();
   unreachable_ = !connected;
@@ -237,7 +236,7 @@ asio::awaitable<Status> Visit::open() {
 }
 
 /// Sends `query` and returns the first message of the answer, its signature checked.
-asio::awaitable<Result<ByteView>> Visit::ask(Query& query) {
+asio::awaitable<Result<ByteView>> RefreshAttempt::ask(Query& query) {
   for (;;) {
     if (auto opened = co_await open(); !opened) co_return pass(opened);
     const std::uint64_t before = connection_->received();
@@ -245,23 +244,23 @@ asio::awaitable<Result<ByteView>> Visit::ask(Query& query) {
     const bool silent = connection_->received() == before;
     // A pooled connection may still deliver the rest of an earlier answer first.
     const bool foreign = answer && !answers(*answer, query);
-    if (!was_kept_ || !(silent || foreign)) {
+    if (!was_pooled_ || !(silent || foreign)) {
       heard_ = heard_ || !silent;
       if (auto in_time = check_time(); !in_time) co_return pass(in_time);
       if (!answer) co_return answer;
       co_return check(query, *answer);
     }
-    connection_.reset();  // was_kept_ makes open() create a new connection
+    connection_.reset();  // was_pooled_ makes open() create a new connection
   }
 }
 
-asio::awaitable<Result<ByteView>> Visit::exchange(const Query& query) {
+asio::awaitable<Result<ByteView>> RefreshAttempt::exchange(const Query& query) {
   if (auto sent = co_await connection_->send(query.message); !sent) co_return pass(sent);
   co_return co_await connection_->receive();
 }
 
 /// Receives the next message of the answer to `query`, its signature checked.
-asio::awaitable<Result<ByteView>> Visit::receive(Query& query) {
+asio::awaitable<Result<ByteView>> RefreshAttempt::receive(Query& query) {
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
   auto message = co_await connection_->receive();
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
@@ -269,7 +268,7 @@ asio::awaitable<Result<ByteView>> Visit::receive(Query& query) {
   co_return check(query, *message);
 }
 
-Result<ByteView> Visit::check(Query& query, ByteView message) {
+Result<ByteView> RefreshAttempt::check(Query& query, ByteView message) {
   const auto header = dns::read_header(message);
   rcode_ = header ? static_cast<dns::Rcode>(header->rcode) : dns::Rcode::kNoError;
   authoritative_ = header && header->aa;
@@ -277,7 +276,7 @@ Result<ByteView> Visit::check(Query& query, ByteView message) {
   return message;
 }
 
-asio::awaitable<Result<SoaAnswer>> Visit::ask_soa() {
+asio::awaitable<Result<SoaAnswer>> RefreshAttempt::ask_soa() {
   auto query = make_query(job_, dns::RRType::kSOA, edns_);
   if (!query) co_return pass(query);
   auto answer = co_await ask(*query);
@@ -286,61 +285,62 @@ asio::awaitable<Result<SoaAnswer>> Visit::ask_soa() {
 }
 
 /// Feeds the response messages of one AXFR or IXFR into the parser.
-asio::awaitable<Status> Visit::run_transfer(Query& query, TransferParser& parser) {
+asio::awaitable<Status> RefreshAttempt::run_transfer(Query& query, TransferParser& parser) {
   auto message = co_await ask(query);
   for (;;) {
     if (!message) co_return pass(message);
     auto done = parser.feed(*message);
     if (!done) co_return pass(done);
-    if (auto went_on = co_await go_on(parser, *done); !went_on) co_return went_on;
+    if (auto resumed = co_await resume(parser.received_zone(), *done); !resumed) co_return resumed;
     if (*done) co_return query.tsig ? query.tsig->finish() : Status{};
     message = co_await receive(query);
   }
 }
 
 /// Continues a whole zone: by comparison with the served zone while cheap, else by building.
-asio::awaitable<Status> Visit::go_on(TransferParser& parser, bool is_last) {
-  if (parser.waits()) {
+asio::awaitable<Status> RefreshAttempt::resume(ReceivedZone& zone, bool is_last) {
+  if (zone.waits()) {
     if (job_.served) served_ = co_await job_.served();
     pinned_until_ = Clock::now() + job_.longest_pin;
-    co_return parser.go_on(served_ ? &served_->zone : nullptr);
+    co_return zone.resume(served_ ? &served_->zone : nullptr);
   }
-  const bool builds = parser.comparison() == nullptr;
-  const bool goes_on = !builds && !parser.comparison()->is_too_much() &&
-                       parser.comparison()->kept_count() <= kMostRecords &&
+  const bool builds = zone.comparison() == nullptr;
+  const bool goes_on = !builds && !zone.comparison()->is_too_much() &&
+                       zone.comparison()->kept_count() <= kMostRecords &&
                        Clock::now() < pinned_until_;
   if (is_last || builds || goes_on) co_return Status{};
   const Status built =
-      co_await run_in_pool(pool_, [&]() -> Status { return parser.build_instead(); });
+      co_await run_in_pool(pool_, [&]() -> Status { return zone.build_instead(); });
   served_.reset();
   co_return built;
 }
 
 /// Fills `result`; its transaction holds a whole zone that was built.
-asio::awaitable<Status> Visit::fetch_into(TransferResult& result, dns::RRType type) {
+asio::awaitable<Status> RefreshAttempt::fetch_into(TransferResult& result, dns::RRType type) {
   auto query = make_query(job_, type, edns_);
   if (!query) co_return pass(query);
   TransferParser parser(job_.zone, type, job_.current, query->id, job_.limits, *result.transaction);
-  if (job_.current) parser.wait_with_zone();
+  if (job_.current) parser.received_zone().wait();
   if (auto done = co_await run_transfer(*query, parser); !done) co_return done;
   result.content = parser.content();
   result.serial = parser.serial();
   result.expire = parser.expire();
-  result.differences = std::move(parser.differences());
+  result.changesets = std::move(parser.changesets());
   result.records = parser.records();
   result.octets = parser.octets();
-  result.foreign_records = parser.foreign_records();
+  result.foreign_records = parser.received_zone().foreign_records();
   Status finished;
   if (result.content == TransferParser::Content::kZone)
     finished = co_await run_in_pool(pool_, [&]() -> Status {
-      return finish_zone(parser, served_ ? served_->zone : zone::ZoneView(), result);
+      return finish_zone(parser.received_zone(), served_ ? served_->zone : zone::ZoneView(),
+                         result);
     });
   if (finished && !result.zone) result.transaction.reset();
   co_return finished;
 }
 
 /// The transfer itself; the connection may have been used for the SOA query before.
-asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
+asio::awaitable<Result<TransferResult>> RefreshAttempt::fetch(dns::RRType type) {
   TransferResult result;
   result.transaction.emplace(store_.begin_private());
   auto done = co_await fetch_into(result, type);
@@ -356,7 +356,7 @@ asio::awaitable<Result<TransferResult>> Visit::fetch(dns::RRType type) {
 
 /// RFC 1995 §2: the answer to an IXFR begins with the primary's SOA, so no SOA query is needed.
 /// Nullopt: the answer does not show the primary's state, or whether an AXFR would succeed.
-asio::awaitable<std::optional<Visit::Outcome>> Visit::request_ixfr_directly() {
+asio::awaitable<std::optional<RefreshAttempt::Outcome>> RefreshAttempt::request_ixfr_directly() {
   auto result = co_await fetch(dns::RRType::kIXFR);
   if (result) {
     // As in read_soa_answer(): a non-authoritative server cannot say which serial is current.
@@ -371,7 +371,7 @@ asio::awaitable<std::optional<Visit::Outcome>> Visit::request_ixfr_directly() {
   co_return std::nullopt;
 }
 
-asio::awaitable<Visit::Outcome> Visit::query_soa_first() {
+asio::awaitable<RefreshAttempt::Outcome> RefreshAttempt::query_soa_first() {
   std::optional<std::uint32_t> expire;
   if (job_.current) {
     auto soa = co_await ask_soa();
@@ -392,29 +392,29 @@ asio::awaitable<Visit::Outcome> Visit::query_soa_first() {
   co_return std::move(*result);
 }
 
-asio::awaitable<Visit::Outcome> Visit::run() {
+asio::awaitable<RefreshAttempt::Outcome> RefreshAttempt::run() {
   std::optional<Outcome> outcome;
-  if (job_.told && job_.current && !job_.whole_zone) {
+  if (job_.notified && job_.current && !job_.whole_zone) {
     outcome = co_await request_ixfr_directly();
     if (!outcome && connection_ && !connection_->at_rest()) connection_.reset();
   }
   if (!outcome) outcome = co_await query_soa_first();
-  if (*outcome) kept_.put(std::move(connection_));
+  if (*outcome) connections_.put(std::move(connection_));
   co_return std::move(*outcome);
 }
 
 }  // namespace
 
 asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
-                                                                     ConnectionPool& kept,
+                                                                     ConnectionPool& connections,
                                                                      shm::Store& store,
                                                                      asio::thread_pool& pool) {
   const auto executor = co_await asio::this_coro::executor;
   bool edns = true;
   for (;;) {
-    Visit visit(executor, job, edns, kept, store, pool);
-    auto result = co_await visit.run();
-    if (result || !visit.format_error() || !std::exchange(edns, false)) co_return result;
+    RefreshAttempt attempt(executor, job, edns, connections, store, pool);
+    auto result = co_await attempt.run();
+    if (result || !attempt.format_error() || !std::exchange(edns, false)) co_return result;
   }
 }
 

@@ -30,7 +30,7 @@ struct TransferJob {
   dns::Name zone;
   std::optional<dns::Serial> current;  ///< our serial; absent: no data yet, hence AXFR
   bool whole_zone = false;             ///< request AXFR although there is data
-  bool told = false;                   ///< the primary notified a serial ahead of `current`
+  bool notified = false;               ///< the primary notified a serial ahead of `current`
   Endpoint primary;
   std::optional<IpAddress> source;                     ///< see open_towards()
   const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
@@ -40,7 +40,7 @@ struct TransferJob {
   std::function<asio::awaitable<std::optional<ServedZone>>()> served;
   std::chrono::milliseconds longest_pin{60'000};  ///< limit for pinning the result of `served`
   /// limit to connect, and to receive each whole message
-  std::chrono::milliseconds patience{10'000};
+  std::chrono::milliseconds timeout{10'000};
   std::chrono::milliseconds longest{7'200'000};  ///< limit for the whole attempt
 };
 
@@ -48,10 +48,10 @@ struct TransferJob {
 struct TransferResult {
   TransferParser::Content content = TransferParser::Content::kUpToDate;
   dns::Serial serial;                              ///< the primary's
-  std::vector<zone::Changeset> differences;        ///< kDifferences
+  std::vector<zone::Changeset> changesets;         ///< kChangesets
   std::shared_ptr<zone::ZoneBuilder::Built> zone;  ///< kZone, built in `transaction`
   std::optional<shm::Transaction> transaction;
-  /// Set for kZone nearly equal to ours: `differences` has one changeset, from this serial, and no
+  /// Set for kZone nearly equal to ours: `changesets` has one, from this serial, and no
   /// zone was built.
   std::optional<dns::Serial> compared;
   std::uint64_t records = 0;
@@ -77,11 +77,11 @@ struct TransferFailure {
 /// done in `pool`, not on the loop. Peers' errors never throw. The queries ask for EXPIRE (RFC
 /// 7314); a primary that rejects them as malformed is asked again without EDNS.
 ///
-/// A connection from `kept` is used if available, and returned after success. The primary may close
-/// such a connection, or leave it silent, before the first octet of an answer. Such a failure says
-/// nothing about the primary, so the query is sent again over a new connection.
+/// A connection from `connections` is used if available, and returned after success. The primary
+/// may close such a connection, or leave it silent, before the first octet of an answer. Such a
+/// failure says nothing about the primary, so the query is sent again over a new connection.
 asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob job,
-                                                                     ConnectionPool& kept,
+                                                                     ConnectionPool& connections,
                                                                      shm::Store& store,
                                                                      asio::thread_pool& pool);
 

@@ -16,11 +16,12 @@ TransferParser::TransferParser(const dns::Name& zone, dns::RRType asked,
       current_(current),
       id_(id),
       limits_(limits),
-      builder_(zone.view(), transaction, limits.data) {}
+      sequences_(zone, limits.changesets),
+      received_(zone, limits.data, transaction) {}
 
 TransferParser::Content TransferParser::content() const noexcept {
   if (up_to_date_) return Content::kUpToDate;
-  return differences_.empty() ? Content::kZone : Content::kDifferences;
+  return sequences_.empty() ? Content::kZone : Content::kChangesets;
 }
 
 Result<bool> TransferParser::feed(ByteView message) {
@@ -86,8 +87,12 @@ Status TransferParser::take(zone::Record&& record) {
     case State::kZone:
       return take_zone_record(std::move(record));
     default:
-      return take_difference(std::move(record));
+      break;
   }
+  auto done = sequences_.take(std::move(record));
+  if (!done) return pass(done);
+  if (*done) state_ = State::kDone;
+  return {};
 }
 
 Status TransferParser::take_first(zone::Record&& record) {
@@ -103,107 +108,28 @@ Status TransferParser::take_second(zone::Record&& record) {
   // RFC 1995 §4: a SOA in second place opens a difference sequence; any other record starts a whole
   // zone.
   if (record.type == dns::RRType::kSOA && asked_ == dns::RRType::kIXFR && current_ &&
-      soa_serial(record.rdata) != serial_)
-    return begin_difference(std::move(record), *current_);
+      soa_serial(record.rdata) != serial_) {
+    state_ = State::kSequences;
+    return sequences_.begin(std::move(record), *current_, serial_);
+  }
   // Our own secondaries would never follow a serial that goes back.
   if (current_ && !serial_.ahead_of(*current_))
     return fail(Errc::kInvalid, "transfer brings serial {}, which is not ahead of ours, {}",
                 serial_.value, current_->value);
   state_ = State::kZone;
-  if (auto added = add(std::move(first_soa_)); !added) return added;
+  if (auto added = received_.add(std::move(first_soa_)); !added) return added;
   return take_zone_record(std::move(record));
 }
 
-Status TransferParser::add(zone::Record&& record) {
-  if (limits_.data.zone_records != 0 && zone_records_ >= limits_.data.zone_records)
-    return fail(Errc::kFull, "more than {} records (limits.zone-records)",
-                limits_.data.zone_records);
-  if (!record.owner.view().is_at_or_below(zone_)) {
-    ++foreign_;
-    return {};
-  }
-  ++zone_records_;
-  if (!waits_) return put(record);
-  waiting_.push_back(std::move(record));
-  return {};
-}
-
-Status TransferParser::put(const zone::Record& record) {
-  return comparison_ ? comparison_->add(record.owner, record.type, record.ttl, record.rdata)
-                     : builder_.add(record.owner, record.type, record.ttl, record.rdata);
-}
-
-bool TransferParser::waits() const noexcept { return waits_ && zone_records_ > 0; }
-
-Status TransferParser::go_on(const zone::ZoneView* live) {
-  waits_ = false;
-  if (live != nullptr) comparison_.emplace(*live, limits_.data);
-  for (const zone::Record& record : std::exchange(waiting_, {}))
-    if (auto added = put(record); !added) return added;
-  return {};
-}
-
-Status TransferParser::build_instead() {
-  if (!comparison_) return {};
-  auto given = comparison_->give_to(builder_);
-  comparison_.reset();
-  return given;
-}
-
 Status TransferParser::take_zone_record(zone::Record&& record) {
-  if (record.type != dns::RRType::kSOA || !(record.owner == zone_)) return add(std::move(record));
+  if (record.type != dns::RRType::kSOA || !(record.owner == zone_))
+    return received_.add(std::move(record));
   // RFC 5936 §2.2: the opening SOA also closes the transfer.
   if (soa_serial(record.rdata) != serial_)
     return fail(Errc::kInvalid, "transfer ends with serial {} and began with {}",
                 soa_serial(record.rdata).value, serial_.value);
   state_ = State::kDone;
   return {};
-}
-
-Status TransferParser::begin_difference(zone::Record&& soa, dns::Serial expected) {
-  const dns::Serial from = soa_serial(soa.rdata);
-  if (from != expected)
-    return fail(Errc::kInvalid, "difference from serial {} where {} is needed", from.value,
-                expected.value);
-  zone::Changeset& changes = differences_.emplace_back();
-  changes.zone = zone_;
-  kept_octets_ += sizeof(zone::Changeset);
-  state_ = State::kRemoving;
-  return keep(changes.removed, std::move(soa));
-}
-
-/// Changesets stay in memory until complete. A server whose difference sequences are larger than
-/// the zone should send the zone instead (RFC 1995 §2).
-Status TransferParser::keep(std::vector<zone::Record>& list, zone::Record&& record) {
-  if (records_ > limits_.difference_records)
-    return fail(Errc::kFull, "differences of more than {} records", limits_.difference_records);
-  kept_octets_ += sizeof(zone::Record) + record.owner.size() + record.rdata.size();
-  if (kept_octets_ > limits_.difference_octets)
-    return fail(Errc::kFull, "differences of more than {} octets", limits_.difference_octets);
-  list.push_back(std::move(record));
-  return {};
-}
-
-Status TransferParser::take_difference(zone::Record&& record) {
-  const bool is_soa = record.type == dns::RRType::kSOA && record.owner == zone_;
-  if (state_ == State::kRemoving && is_soa) {
-    to_ = soa_serial(record.rdata);
-    if (!to_.ahead_of(soa_serial(differences_.back().removed.front().rdata)))
-      return fail(Errc::kInvalid, "difference to serial {}, which is not ahead", to_.value);
-    state_ = State::kAdding;
-    return keep(differences_.back().added, std::move(record));
-  }
-  if (state_ == State::kAdding && is_soa) {
-    if (to_ == serial_ && soa_serial(record.rdata) == serial_) {
-      state_ = State::kDone;
-      return {};
-    }
-    return begin_difference(std::move(record), to_);
-  }
-  if (!record.owner.view().is_at_or_below(zone_))
-    return fail(Errc::kInvalid, "{} is outside the zone", dns::to_text(record.owner));
-  zone::Changeset& changes = differences_.back();
-  return keep(state_ == State::kRemoving ? changes.removed : changes.added, std::move(record));
 }
 
 }  // namespace pando::manager

@@ -2,16 +2,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "dns/message/message.h"
 #include "dns/name.h"
 #include "dns/types.h"
-#include "zone/build/comparison.h"
-#include "zone/build/draft.h"
-#include "zone/record/changeset.h"
+#include "manager/secondary/difference_sequences.h"
+#include "manager/secondary/received_zone.h"
 
 namespace pando::manager {
 
@@ -20,8 +18,7 @@ struct TransferLimits {
   zone::DataLimits data =
       zone::DataLimits::none();  ///< for a whole zone; changesets are checked when applied
   std::uint64_t octets = std::uint64_t{64} << 30;  ///< total of all messages on the wire
-  std::uint64_t difference_records = UINT64_MAX;   ///< total of all difference sequences of an IXFR
-  std::uint64_t difference_octets = UINT64_MAX;    ///< approximate memory of these, in bytes
+  DifferenceSequences::Limits changesets{};        ///< for all changesets of an IXFR
 };
 
 /// Parses the messages of one AXFR or IXFR response (RFC 5936 §2.2, RFC 1995 §4). The result is: up
@@ -30,9 +27,9 @@ struct TransferLimits {
 class TransferParser {
  public:
   enum class Content : std::uint8_t {
-    kUpToDate,     ///< a single SOA that is not ahead of ours (RFC 1995 §2)
-    kDifferences,  ///< difference sequences (RFC 1995 §4), oldest first
-    kZone,         ///< all records, given to builder() or to comparison()
+    kUpToDate,    ///< a single SOA that is not ahead of ours (RFC 1995 §2)
+    kChangesets,  ///< of difference sequences (RFC 1995 §4), oldest first
+    kZone,        ///< all records, given to received_zone()
   };
 
   /// `asked` is AXFR or IXFR. `current` is our serial, which an IXFR needs; a whole zone must be
@@ -41,23 +38,6 @@ class TransferParser {
   TransferParser(const dns::Name& zone, dns::RRType asked, std::optional<dns::Serial> current,
                  std::uint16_t id, const TransferLimits& limits, shm::Transaction& transaction);
 
-  /// Keeps the records of a whole zone until go_on() decides about them. Called before the first
-  /// message if the caller may have a zone to compare with.
-  void wait_with_zone() noexcept { waits_ = true; }
-  /// True if a whole zone has begun and go_on() is due.
-  [[nodiscard]] bool waits() const noexcept;
-  /// Compares the records with `live`, or builds the zone if `live` is null. The caller keeps
-  /// `live` pinned while comparison() exists. Errors as those of feed().
-  Status go_on(const zone::ZoneView* live);
-  /// Null while the zone is being built.
-  [[nodiscard]] zone::Comparison* comparison() noexcept {
-    return comparison_ ? &*comparison_ : nullptr;
-  }
-  void drop_comparison() noexcept { comparison_.reset(); }
-  /// Moves the compared records to builder(), which also gets all later records. Takes as long as
-  /// building.
-  Status build_instead();
-
   /// Parses the next whole message; true after the last one. Errors end the transfer: kDenied for
   /// an RCODE of the primary (see rcode()), kInvalid for broken rules, kFull for a limit.
   Result<bool> feed(ByteView message);
@@ -65,28 +45,23 @@ class TransferParser {
   [[nodiscard]] Content content() const noexcept;
   [[nodiscard]] dns::Serial serial() const noexcept { return serial_; }  ///< the primary's
   [[nodiscard]] dns::Rcode rcode() const noexcept { return rcode_; }
-  [[nodiscard]] std::vector<zone::Changeset>& differences() noexcept { return differences_; }
-  [[nodiscard]] zone::ZoneBuilder& builder() noexcept { return builder_; }
+  [[nodiscard]] std::vector<zone::Changeset>& changesets() noexcept {
+    return sequences_.changesets();
+  }
+  [[nodiscard]] ReceivedZone& received_zone() noexcept { return received_; }
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
   [[nodiscard]] std::uint64_t octets() const noexcept { return octets_; }
   /// RFC 7314: seconds until the zone expires at the primary, if the first message states that.
   [[nodiscard]] std::optional<std::uint32_t> expire() const noexcept { return expire_; }
-  /// Number of records outside the zone, which are skipped as in BIND.
-  [[nodiscard]] std::uint64_t foreign_records() const noexcept { return foreign_; }
 
  private:
-  enum class State : std::uint8_t { kFirstSoa, kSecondRecord, kZone, kRemoving, kAdding, kDone };
+  enum class State : std::uint8_t { kFirstSoa, kSecondRecord, kZone, kSequences, kDone };
 
   Status check_message(dns::MessageReader& reader, dns::Header& header);
   Status take(zone::Record&& record);
   Status take_first(zone::Record&& record);
   Status take_second(zone::Record&& record);
   Status take_zone_record(zone::Record&& record);
-  Status take_difference(zone::Record&& record);
-  Status begin_difference(zone::Record&& soa, dns::Serial expected);
-  Status keep(std::vector<zone::Record>& list, zone::Record&& record);
-  Status add(zone::Record&& record);
-  Status put(const zone::Record& record);
 
   dns::Name zone_;
   dns::RRType asked_;
@@ -98,18 +73,11 @@ class TransferParser {
   bool first_message_ = true;
   bool up_to_date_ = false;
   dns::Serial serial_;
-  dns::Serial to_;  // end serial of the current difference sequence
   zone::Record first_soa_;
-  std::vector<zone::Changeset> differences_;
-  bool waits_ = false;
-  std::vector<zone::Record> waiting_;  // records of the first message, until go_on()
-  zone::ZoneBuilder builder_;
-  std::optional<zone::Comparison> comparison_;
-  std::uint64_t zone_records_ = 0;
+  DifferenceSequences sequences_;
+  ReceivedZone received_;
   std::uint64_t records_ = 0;
   std::uint64_t octets_ = 0;
-  std::uint64_t kept_octets_ = 0;  // approximate bytes of the changesets in memory
-  std::uint64_t foreign_ = 0;
   std::optional<std::uint32_t> expire_;
 };
 

@@ -14,16 +14,16 @@ constexpr std::size_t kLargeBlock = 60'000;
 
 }  // namespace
 
-Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& differences,
-                         const zone::DataLimits& limits, const Committer* journal) {
+Status stage_changesets(Stage& stage, const std::vector<zone::Changeset>& changesets,
+                        const zone::DataLimits& limits, const Committer* journal) {
   std::size_t removed = 0;
   std::size_t added = 0;
-  for (const zone::Changeset& changes : differences) {
+  for (const zone::Changeset& changes : changesets) {
     removed += changes.removed.size();
     added += changes.added.size();
   }
   stage.use_reserve_for(removed, added);
-  for (const zone::Changeset& changes : differences) {
+  for (const zone::Changeset& changes : changesets) {
     const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
     if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
     auto applied = stage.draft.apply(changes, limits);
@@ -38,7 +38,7 @@ Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& diffe
     journal->journal_changeset(stage, *applied, RecordKind::kTransfer);
     // Checked here, because the journal's own error would look like a full disk.
     if (const std::size_t octets = stage.journal.back().payload.size(); octets > kMostJournalled)
-      return fail(Errc::kInvalid, "a difference of {} octets, too many for the journal", octets);
+      return fail(Errc::kInvalid, "a changeset of {} octets, too many for the journal", octets);
   }
   return {};
 }

@@ -13,8 +13,8 @@ namespace pando::manager {
 /// Stages a primary's changesets in order. With `journal`, each changeset is noted there as a
 /// transfer. Changesets that add no more than they remove may use the store's reserve for deletes.
 /// The result must be a zone, and every removed record must exist in our zone; else kInvalid.
-Status stage_differences(Stage& stage, const std::vector<zone::Changeset>& differences,
-                         const zone::DataLimits& limits, const Committer* journal);
+Status stage_changesets(Stage& stage, const std::vector<zone::Changeset>& changesets,
+                        const zone::DataLimits& limits, const Committer* journal);
 
 /// True if staging failed because of the changesets: a mismatch with our zone, or a limit. A whole
 /// zone may succeed then, unlike after a failure of disk or memory. kFull means either a limit or a

@@ -26,8 +26,8 @@ void PinnedMemory::check(std::uint64_t limit) {
   const std::uint64_t bytes = held_bytes();
   if (bytes <= limit) return;
   const auto now = std::chrono::steady_clock::now();
-  if (now - told_ >= kBetweenWarnings) {
-    told_ = now;
+  if (now - warned_ >= kBetweenWarnings) {
+    warned_ = now;
     log::warning("memory_pinned", "bytes", bytes, "limit", limit);
   }
   // Readers of the present version hold nothing, however long it has been the present one.

@@ -31,7 +31,7 @@ class PinnedMemory {
   shm::SlotTable& slots_;
   StoreServices& services_;
   WorkerPool& workers_;
-  std::chrono::steady_clock::time_point told_{};  // last warning
+  std::chrono::steady_clock::time_point warned_{};  // last warning
 };
 
 }  // namespace pando::manager

@@ -11,7 +11,7 @@ namespace pando::manager {
 
 namespace {
 /// Writing the largest store to a slow disk.
-constexpr std::chrono::minutes kPatience{60};
+constexpr std::chrono::minutes kTimeout{60};
 }  // namespace
 
 Status take_over(const std::string& run_directory) {
@@ -22,12 +22,12 @@ Status take_over(const std::string& run_directory) {
   }
   ipc::ControlRequest request;
   request.verb = ipc::verb::kHandOver;
-  auto answer = ipc::call(running->get(), request, kPatience);
+  auto answer = ipc::call(running->get(), request, kTimeout);
   if (!answer)
     return fail(answer.error().code, "the manager that runs does not hand over: {}",
                 answer.error().text);
   // It closes the connection by ending.
-  const auto gone = ipc::receive_json(running->get(), ipc::kMaxReplyBytes, kPatience);
+  const auto gone = ipc::receive_json(running->get(), ipc::kMaxReplyBytes, kTimeout);
   char byte;
   if (gone || ::recv(running->get(), &byte, 1, MSG_DONTWAIT) != 0)
     return fail(Errc::kIo, "the manager that runs is still there");

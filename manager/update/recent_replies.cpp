@@ -52,7 +52,7 @@ RecentReplies::Key RecentReplies::key_of(const Endpoint& client, ByteView messag
 
 bool RecentReplies::join(const Key& key, Reply& reply, std::uint64_t now_ms) {
   // If the clock was put back, no entry expires early.
-  while (!kept_.empty() && now_ms >= kept_.front().since_ms + life_ms_) drop_oldest();
+  while (!answered_.empty() && now_ms >= answered_.front().since_ms + life_ms_) drop_oldest();
   const auto found = entries_.find(key);
   if (found == entries_.end()) return false;
   const Entry& entry = found->second;
@@ -76,9 +76,9 @@ void RecentReplies::finish(const Key& key, const Bytes& response, std::uint64_t 
   if (found == entries_.end() || !found->second.waiting) return;
   const auto waiting = std::move(found->second.waiting);
   found->second.response = response;
-  kept_.push_back({key, now_ms});
+  answered_.push_back({key, now_ms});
   octets_ += octets_of(response);
-  while (kept_.size() > max_entries_ || octets_ > max_octets_) drop_oldest();
+  while (answered_.size() > max_entries_ || octets_ > max_octets_) drop_oldest();
   for (const Reply& reply : *waiting) reply(response);
 }
 
@@ -95,10 +95,10 @@ std::size_t RecentReplies::octets_of(const Bytes& response) noexcept {
 }
 
 void RecentReplies::drop_oldest() {
-  const auto oldest = entries_.find(kept_.front().key);
+  const auto oldest = entries_.find(answered_.front().key);
   octets_ -= octets_of(oldest->second.response);
   entries_.erase(oldest);
-  kept_.pop_front();
+  answered_.pop_front();
 }
 
 }  // namespace pando::manager

@@ -64,7 +64,7 @@ class RecentReplies {
     std::unique_ptr<std::vector<Reply>> waiting;  ///< null after the answer
     Bytes response;
   };
-  struct Kept {
+  struct Answered {
     Key key{};
     std::uint64_t since_ms = 0;
   };
@@ -80,7 +80,7 @@ class RecentReplies {
   std::unordered_map<Key, Entry, KeyHash> entries_;
   /// Answered requests in the order of their answers. A long unanswered request (to an absent
   /// primary, say) does not delay the expiry of later requests.
-  std::deque<Kept> kept_;
+  std::deque<Answered> answered_;
   std::size_t octets_ = 0;  ///< bytes of the answered requests
 };
 

@@ -60,8 +60,8 @@ bool is_signed(const zone::ZoneView& zone) noexcept {
   return zone.soa().signature_count() != 0;
 }
 
-Fault check_signed_update(const zone::ZoneView& before, TouchedNames& overlay, std::uint64_t now) {
-  ChangedZone zone(before, overlay);
+Fault check_signed_update(const zone::ZoneView& before, TouchedNames& touched, std::uint64_t now) {
+  ChangedZone zone(before, touched);
   Fault fault = check_serial(zone.at(zone.apex()));
   if (!fault) fault = check_digest(zone.at(zone.apex()));
   if (!fault) fault = check_denial(zone);

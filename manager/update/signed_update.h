@@ -12,12 +12,12 @@ namespace pando::manager {
 /// Checks that an update to a signed zone leaves a zone that validators accept. The update must
 /// bring its serial, signatures and NSEC or NSEC3 records, since this server cannot sign. Only the
 /// changed names and their neighbours are checked; the rest of the zone is trusted to be right.
-/// Pure, except for reading more names into `overlay`. `now` is in seconds since 1970.
+/// Pure, except for reading more names into `touched`. `now` is in seconds since 1970.
 /// SignatureCheck, NsecCheck and Nsec3Check define the checks.
 ///
 /// The kind of denial (NSEC or NSEC3, and the parameters) cannot change, and a signed zone stays
 /// signed.
-[[nodiscard]] Fault check_signed_update(const zone::ZoneView& before, TouchedNames& overlay,
+[[nodiscard]] Fault check_signed_update(const zone::ZoneView& before, TouchedNames& touched,
                                         std::uint64_t now);
 
 }  // namespace pando::manager

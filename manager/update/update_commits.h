@@ -36,7 +36,7 @@ class UpdateCommits {
     std::function<Status()> check;
     /// Called once on the commit thread. `verdict` has the RCODE that the update itself deserves.
     /// With NOERROR and an error in `applied`, the server could not store the update.
-    std::function<void(Refusal& verdict, const Result<zone::Applied>& applied)> done;
+    std::function<void(const Refusal& verdict, const Result<zone::Applied>& applied)> done;
   };
 
   /// `committer` outlives the object.

@@ -43,7 +43,7 @@ asio::awaitable<Result<Bytes>> ask_primary(MessageStream& stream, const Bytes& m
 
 asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
                                               UpdateForwarder::Options options) {
-  const auto deadline = Clock::now() + options.patience;
+  const auto deadline = Clock::now() + options.timeout;
   const std::uint16_t clients_id = load_be16(update.message.data());
   store_be16(update.message.data(), random_id());
   Error last{Errc::kIo, "no time"};
@@ -51,12 +51,12 @@ asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
     const auto left = left_until(deadline);
     if (left.count() <= 0) break;
     MessageStream stream(co_await asio::this_coro::executor, primary, update.source,
-                         std::min(left, options.connect_patience));
+                         std::min(left, options.connect_timeout));
     if (auto connected = co_await stream.connect(); !connected) {
       last = {Errc::kIo, fmt::format("{}: {}", to_text(primary), connected.error().text)};
       continue;
     }
-    stream.set_patience(left_until(deadline));
+    stream.set_timeout(left_until(deadline));
     auto answer = co_await ask_primary(stream, update.message);
     if (!answer) co_return fail(Errc::kIo, "{}: {}", to_text(primary), answer.error().text);
     store_be16(answer->data(), clients_id);

@@ -20,7 +20,6 @@ namespace pando::manager {
 
 /// An UPDATE for a secondary zone, to be forwarded to the primary.
 struct ForwardedUpdate {
-  dns::Name zone;
   Bytes message;                    ///< unchanged from the client
   std::vector<Endpoint> primaries;  ///< in order of preference; not empty
   std::optional<IpAddress> source;  ///< see open_towards()
@@ -40,8 +39,8 @@ class UpdateForwarder {
     std::uint32_t max_running = 128;
     std::uint32_t max_per_primary = 32;  ///< an absent primary leaves room for the others
     /// Limit for the whole exchange; less than workers wait for the manager's answer.
-    std::chrono::milliseconds patience{8000};
-    std::chrono::milliseconds connect_patience{2000};  ///< limit to connect, for each primary
+    std::chrono::milliseconds timeout{8000};
+    std::chrono::milliseconds connect_timeout{2000};  ///< limit to connect, for each primary
   };
   struct Counters {
     std::uint64_t forwarded = 0;  ///< a primary answered

@@ -54,14 +54,15 @@ Result<std::vector<UpdateRecord>, Refusal> read_section(dns::MessageReader& read
 }
 
 /// RFC 2136 §3.1.1: exactly one zone record, of type SOA.
-Result<dns::Question, Refusal> read_zone(dns::MessageReader& reader, const dns::Header& header) {
-  if (header.qdcount != 1)
-    return refuse(Rcode::kFormErr, "{} records in the zone section", header.qdcount);
-  auto zone = reader.question();
-  if (!zone) return form_error(zone.error());
-  if (zone->type != RRType::kSOA)
-    return refuse(Rcode::kFormErr, "zone section of type {}", to_text(zone->type));
-  return *zone;
+Check check_zone(const ParsedRequest& request) {
+  if (!request.question()) return form_error(request.question().error());
+  const dns::Question& zone = *request.question();
+  if (zone.type != RRType::kSOA)
+    return refuse(Rcode::kFormErr, "zone section of type {}", to_text(zone.type));
+  // The server serves class IN only; later steps must not take data of other classes for ours.
+  if (zone.rr_class != RRClass::kIN)
+    return refuse(Rcode::kNotAuth, "zone section of class {}", to_text(zone.rr_class));
+  return {};
 }
 
 /// RFC 2136 §3.2.4, except the parts that depend on the zone's data.
@@ -120,18 +121,12 @@ Check check_sections(const UpdateMessage& update) {
 
 }  // namespace
 
-Result<UpdateMessage, Refusal> parse_update(ByteView message) {
-  dns::MessageReader reader(message);
-  auto header = reader.header();
-  if (!header) return form_error(header.error());
+Result<UpdateMessage, Refusal> parse_update(const ParsedRequest& request) {
+  if (auto checked = check_zone(request); !checked) return tl::unexpected<Refusal>(checked.error());
+  const auto& header = request.header();
+  dns::MessageReader reader = request.records();
   UpdateMessage update;
-  update.id = header->id;
-  auto zone = read_zone(reader, *header);
-  if (!zone) return tl::unexpected<Refusal>(zone.error());
-  update.zone = *zone;
-  // The server serves class IN only; later steps must not take data of other classes for ours.
-  if (zone->rr_class != RRClass::kIN)
-    return refuse(Rcode::kNotAuth, "zone section of class {}", to_text(zone->rr_class));
+  update.zone = *request.question();
   auto prerequisites = read_section(reader, header->ancount);
   if (!prerequisites) return tl::unexpected<Refusal>(prerequisites.error());
   update.prerequisites = std::move(*prerequisites);

@@ -10,6 +10,7 @@
 #include "dns/message/message.h"
 #include "dns/name.h"
 #include "dns/types.h"
+#include "manager/update/parsed_request.h"
 
 namespace pando::manager {
 
@@ -27,7 +28,6 @@ struct UpdateRecord {
 /// A parsed UPDATE message (RFC 2136 §2). The additional section is ignored: wanted glue comes as
 /// updates.
 struct UpdateMessage {
-  std::uint16_t id = 0;
   dns::Question zone;
   std::vector<UpdateRecord> prerequisites;
   std::vector<UpdateRecord> updates;
@@ -41,9 +41,9 @@ struct Refusal {
   std::optional<dns::ExtendedError> code = std::nullopt;
 };
 
-/// Parses the message and makes all checks that do not depend on the zone's data. These are: zone
-/// section (§3.1.1), RDATA, owners in the zone (NOTZONE), forms of prerequisites (§3.2.4) and of
-/// updates (§3.4.1, "prescan").
-Result<UpdateMessage, Refusal> parse_update(ByteView message);
+/// Parses the sections behind the zone section and makes all checks that do not depend on the
+/// zone's data. These are: zone section (§3.1.1), RDATA, owners in the zone (NOTZONE), forms of
+/// prerequisites (§3.2.4) and of updates (§3.4.1, "prescan").
+Result<UpdateMessage, Refusal> parse_update(const ParsedRequest& request);
 
 }  // namespace pando::manager

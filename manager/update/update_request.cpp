@@ -29,7 +29,7 @@ Refusal refusal(Rcode rcode, fmt::format_string<Args...> format, Args&&... args)
 }
 
 /// Adds an extended error (RFC 8914), so the client gets the reason, too.
-Refusal told(dns::ExtendedError code, Refusal refusal) {
+Refusal with_code(dns::ExtendedError code, Refusal refusal) {
   refusal.code = code;
   return refusal;
 }
@@ -40,10 +40,10 @@ Refusal told(dns::ExtendedError code, Refusal refusal) {
 Refused check_zone(const zone::ZoneView& zone) {
   using dns::ExtendedError;
   if (!zone)
-    return told(ExtendedError::kNotAuthoritative,
-                refusal(Rcode::kNotAuth, "not a zone of this server"));
+    return with_code(ExtendedError::kNotAuthoritative,
+                     refusal(Rcode::kNotAuth, "not a zone of this server"));
   if (!zone.loaded())
-    return told(ExtendedError::kNotReady, refusal(Rcode::kServFail, "zone is not loaded"));
+    return with_code(ExtendedError::kNotReady, refusal(Rcode::kServFail, "zone is not loaded"));
   return std::nullopt;
 }
 
@@ -116,15 +116,16 @@ bool may_update(const UpdateRules& rules, const zone::ZoneView& zone, const Upda
 Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
                          const UpdateMessage& message) {
   if (!may_update_something(*rules.allow_update, rules.requester))
-    return told(dns::ExtendedError::kProhibited,
-                refusal(Rcode::kRefused, "no rule of allow-update matches"));
+    return with_code(dns::ExtendedError::kProhibited,
+                     refusal(Rcode::kRefused, "no rule of allow-update matches"));
   const bool has_signer = is_signed(zone);
   for (const UpdateRecord& record : message.updates) {
     if (!may_update(rules, zone, record))
-      return told(dns::ExtendedError::kProhibited,
-                  refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record)));
+      return with_code(
+          dns::ExtendedError::kProhibited,
+          refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record)));
     if (!has_signer && record.rr_class == RRClass::kIN && needs_signer(record, zone.apex()))
-      return told(
+      return with_code(
           dns::ExtendedError::kNotSupported,
           refusal(Rcode::kRefused, "{} in an unsigned zone needs a signer", describe(record)));
   }
@@ -134,8 +135,8 @@ Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
 // Prerequisites ---------------------------------------------------------------------------------
 
 /// RFC 2136 §2.4.1 to §2.4.5, except value-dependent sets, which are collected first.
-Refused check_existence(TouchedNames& overlay, const UpdateRecord& record) {
-  const Node& node = overlay.at(record.owner);
+Refused check_existence(TouchedNames& touched, const UpdateRecord& record) {
+  const Node& node = touched.at(record.owner);
   const bool any_type = record.type == RRType::kANY;
   const bool exists = any_type ? !node.now.empty() : node.find(record.type) != nullptr;
   const bool wanted = record.rr_class == RRClass::kANY;
@@ -163,14 +164,14 @@ Refused compare_sets(const WantedSets& wanted) {
 }
 
 /// RFC 2136 §3.2.5.
-Refused check_prerequisites(TouchedNames& overlay, const UpdateMessage& message) {
+Refused check_prerequisites(TouchedNames& touched, const UpdateMessage& message) {
   WantedSets wanted;
   for (const UpdateRecord& record : message.prerequisites) {
     if (record.rr_class != RRClass::kIN) {
-      if (auto refused = check_existence(overlay, record)) return refused;
+      if (auto refused = check_existence(touched, record)) return refused;
       continue;
     }
-    TouchedNames::insert(wanted[{&overlay.at(record.owner), record.type}], record.type,
+    TouchedNames::insert(wanted[{&touched.at(record.owner), record.type}], record.type,
                          record.rdata);
   }
   return compare_sets(wanted);
@@ -212,10 +213,10 @@ void remove_same_wks(Node& node, ByteView rdata) {
 
 class Updater {
  public:
-  Updater(TouchedNames& overlay, dns::NameView apex) : overlay_(overlay), apex_(apex) {}
+  Updater(TouchedNames& touched, dns::NameView apex) : touched_(touched), apex_(apex) {}
 
   void apply(const UpdateRecord& record) {
-    Node& node = overlay_.at(record.owner);
+    Node& node = touched_.at(record.owner);
     const bool at_apex = record.owner == apex_;
     if (record.rr_class == RRClass::kIN) return add(node, at_apex, record);
     if (record.rr_class == RRClass::kNONE) return delete_record(node, at_apex, record);
@@ -261,7 +262,7 @@ class Updater {
     TouchedNames::remove(node, record.type, record.rdata);
   }
 
-  TouchedNames& overlay_;
+  TouchedNames& touched_;
   dns::NameView apex_;
 };
 
@@ -284,9 +285,9 @@ Refused check_node_limits(const Node& node, const zone::DataLimits& limits) {
   return std::nullopt;
 }
 
-Refused check_limits(const TouchedNames& overlay, const zone::ZoneView& zone,
+Refused check_limits(const TouchedNames& touched, const zone::ZoneView& zone,
                      const zone::Changeset& changes, const zone::DataLimits& limits) {
-  for (const auto& [key, node] : overlay.nodes())
+  for (const auto& [key, node] : touched.nodes())
     if (auto refused = check_node_limits(node, limits)) return refused;
   const std::uint64_t records =
       zone.record_count() + changes.added.size() -
@@ -349,24 +350,24 @@ UpdateOutcome compute_update(const zone::StoreView& snapshot, const UpdateMessag
   if (auto refused = check_zone(zone)) return refused_outcome(std::move(*refused));
   if (auto refused = check_permission(rules, zone, message))
     return refused_outcome(std::move(*refused));
-  TouchedNames overlay(zone);
-  if (auto refused = check_prerequisites(overlay, message))
+  TouchedNames touched(zone);
+  if (auto refused = check_prerequisites(touched, message))
     return refused_outcome(std::move(*refused));
-  Updater updater(overlay, zone.apex());
+  Updater updater(touched, zone.apex());
   for (const UpdateRecord& record : message.updates) updater.apply(record);
-  zone::Changeset changes = overlay.changes();
+  zone::Changeset changes = touched.changes();
   if (changes.empty()) return {Rcode::kNoError, std::move(changes), {}};
-  if (auto refused = check_limits(overlay, zone, changes, rules.limits))
-    return refused_outcome(told(dns::ExtendedError::kProhibited, std::move(*refused)));
-  Node& apex = overlay.at(zone.apex());
+  if (auto refused = check_limits(touched, zone, changes, rules.limits))
+    return refused_outcome(with_code(dns::ExtendedError::kProhibited, std::move(*refused)));
+  Node& apex = touched.at(zone.apex());
   if (apex.find(RRType::kSOA) == nullptr)
     return refused_outcome(refusal(Rcode::kServFail, "zone has no SOA"));
   if (!is_signed(zone)) {
     move_serial(apex, rules);
-    return {Rcode::kNoError, overlay.changes(), {}};
+    return {Rcode::kNoError, touched.changes(), {}};
   }
-  if (auto fault = check_signed_update(zone, overlay, rules.now))
-    return refused_outcome(told(
+  if (auto fault = check_signed_update(zone, touched, rules.now))
+    return refused_outcome(with_code(
         dns::ExtendedError::kNotSupported,
         refusal(Rcode::kRefused, "zone is signed and the update is not consistent: {}", *fault)));
   return {Rcode::kNoError, std::move(changes), {}};

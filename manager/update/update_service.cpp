@@ -10,60 +10,11 @@ namespace {
 
 using dns::Rcode;
 
-std::string key_text(const ForwardedRequest& request) {
-  return request.key() == nullptr ? "-" : to_text(*request.key());
-}
-
-void log_update(const ForwardedRequest& request, const zone::Applied& applied) {
-  log::info("zone_updated", "zone", to_text(applied.effective.zone), "client",
-            to_text(request.client()), "key", key_text(request), "from", applied.from.value,
-            "serial", applied.to.value, "added", applied.effective.added.size(), "removed",
-            applied.effective.removed.size());
-}
-
-/// Over TCP nothing is retransmitted, so two equal messages are two requests.
-std::optional<RecentReplies::Key> recent_key(ipc::Transport transport, const Endpoint& client,
-                                             ByteView message) {
-  if (transport != ipc::Transport::kUdp) return std::nullopt;
-  return RecentReplies::key_of(client, message);
-}
-
-/// The zone of an update, for the log.
-dns::Name zone_of(ByteView update) {
-  dns::MessageReader reader(update);
-  if (!reader.header()) return {};
-  const auto zone = reader.question();
-  return zone ? zone->name : dns::Name();
-}
-
 /// Bytes of an update while waiting. A record has room for the longest name, twenty times the size
 /// of a short name in the message.
 std::size_t octets_of(ByteView request, const UpdateMessage& message) noexcept {
   const std::size_t records = message.prerequisites.size() + message.updates.size();
   return request.size() + records * sizeof(UpdateRecord);
-}
-
-/// True for SERVFAIL. This server's SERVFAIL means that nothing was executed; a primary's SERVFAIL
-/// does not tell that.
-bool is_failure(const Bytes& response) noexcept {
-  return response.size() >= dns::kHeaderOctets &&
-         static_cast<Rcode>(response[3] & 0x0F) == Rcode::kServFail;
-}
-
-/// Checks the opcode again: workers check it, except a worker that was taken over.
-bool is_request(const ipc::Forward& forward) {
-  dns::MessageReader reader(forward.message);
-  const auto header = reader.header();
-  if (!header || header->qr) return false;
-  switch (forward.kind) {
-    case ipc::ForwardKind::kUpdate:
-      return header->opcode == dns::Opcode::kUpdate;
-    case ipc::ForwardKind::kNotify:
-      return header->opcode == dns::Opcode::kNotify;
-    case ipc::ForwardKind::kSignedQuery:
-      return true;  // also for an UPDATE that the worker refuses itself: the refusal is signed here
-  }
-  return false;
 }
 
 }  // namespace
@@ -73,114 +24,72 @@ UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHan
     : commits_(committer),
       runtime_(std::move(runtime)),
       notify_(notify),
-      clock_(std::move(clock)) {}
+      clock_(std::move(clock)),
+      replies_(clock_) {}
 
-void UpdateService::handle(ipc::Forward&& request, ForwardReply reply) {
-  if (!is_request(request)) return reply({});
-  switch (request.kind) {
+UpdateService::Request UpdateService::receive(ipc::Forward&& forward, ForwardReply&& reply) const {
+  return std::make_shared<ClientRequest>(std::move(forward), runtime_, std::move(reply));
+}
+
+void UpdateService::handle(ipc::Forward&& forward, ForwardReply reply) {
+  const Request request = receive(std::move(forward), std::move(reply));
+  if (!request->fits_kind()) return replies_.drop(*request);
+  switch (request->kind()) {
     case ipc::ForwardKind::kUpdate:
-      return update(std::move(request), std::move(reply));
+      return update(request);
     case ipc::ForwardKind::kNotify:
-      return notify(std::move(request), reply);
+      return notify(*request);
     case ipc::ForwardKind::kSignedQuery:
-      return signed_query(std::move(request), reply);
+      return signed_query(*request);
   }
-  reply({});
+  replies_.drop(*request);
 }
 
-/// As in turn_away(), nothing was executed, so the answer is not remembered.
-void UpdateService::refuse(ipc::Forward&& request, const ForwardReply& reply,
-                           std::string_view why) {
-  if (!is_request(request)) return reply({});
-  if (request.kind == ipc::ForwardKind::kNotify && request.transport == ipc::Transport::kUdp)
-    return reply({});
-  if (request.kind == ipc::ForwardKind::kUpdate)
-    failed(zone_of(request.message), {Errc::kExists, std::string(why)});
-  const Request judged =
-      ForwardedRequest::accept(runtime_, request.client, std::move(request.message), seconds());
-  const ReplyDetail detail{dns::ExtendedError::kNotReady, why};
-  // An unknown key may be a primary's, so the answer is SERVFAIL and not BADKEY.
-  reply(judged->verified() ? judged->reply(Rcode::kServFail, false, seconds(), detail)
-                           : make_reply(judged->message(), Rcode::kServFail, false, detail));
+/// Nothing was executed, so the answer is not remembered.
+void UpdateService::refuse(ipc::Forward&& forward, ForwardReply reply, std::string_view why) {
+  const Request request = receive(std::move(forward), std::move(reply));
+  const bool silent = request->kind() == ipc::ForwardKind::kNotify && request->over_udp();
+  if (!request->fits_kind() || silent) return replies_.drop(*request);
+  replies_.not_ready(*request, why);
 }
 
-/// Checks the request's signature. Null: the check failed, and the error was answered.
-UpdateService::Request UpdateService::accept(ipc::Forward& forward, const ForwardReply& reply) {
-  Request request =
-      ForwardedRequest::accept(runtime_, forward.client, std::move(forward.message), seconds());
-  if (request->verified()) return request;
-  not_verified(*request);
-  reply(request->error_reply(seconds()));
-  return nullptr;
-}
-
-void UpdateService::not_verified(const ForwardedRequest& request) {
-  ++counters_.bad_signatures;
-  if (const auto requests = unverified_.one_more(clock_()))
-    log::info("request_not_verified", "client", to_text(request.client()), "error",
-              to_text(request.tsig_error()), "requests", *requests);
+/// False: the check of the signature failed, and the error was answered.
+bool UpdateService::verify(ClientRequest& request) {
+  if (request.verify(seconds())) return true;
+  replies_.not_verified(request);
+  return false;
 }
 
 // UPDATE ----------------------------------------------------------------------------------------
 
-void UpdateService::update(ipc::Forward&& forward, ForwardReply reply) {
-  if (auto update = to_forward(forward)) {
-    const auto key = recent_key(forward.transport, forward.client, forward.message);
-    if (repeated(recent_forwards_, key, reply)) return;
-    ++counters_.updates;
-    remember(recent_forwards_, key, reply);
-    return pass_on(std::move(forward), std::move(*update), reply);
+void UpdateService::update(const Request& request) {
+  using Execution = ReplyPath::Execution;
+  if (auto forwarded = to_forward(*request)) {
+    if (replies_.repeats(*request, Execution::kAtPrimary)) return;
+    ++replies_.counters().updates;
+    replies_.remember(*request, Execution::kAtPrimary);
+    return forward(request, std::move(*forwarded));
   }
   // Verified first: forged requests must not displace remembered answers.
-  const ipc::Transport transport = forward.transport;
-  const Request request = accept(forward, reply);
-  if (!request) return;
-  const auto key = recent_key(transport, request->client(), request->message());
-  if (repeated(recent_, key, reply)) return;
-  ++counters_.updates;
-  if (!has_room()) return turn_away(*request, reply);
-  remember(recent_, key, reply);
-  verified_update(request, reply);
-}
-
-/// True: the request is a repetition and gets the first answer.
-bool UpdateService::repeated(RecentReplies& recent, const RecentKey& key, ForwardReply& reply) {
-  if (!key || !recent.join(*key, reply, clock_())) return false;
-  ++counters_.repeated;
-  return true;
-}
-
-/// Registers a request before its execution, so that `reply` answers all repetitions. A failed
-/// request is forgotten, since a repetition may succeed.
-void UpdateService::remember(RecentReplies& recent, const RecentKey& key, ForwardReply& reply) {
-  if (!key) return;
-  recent.begin(*key, std::move(reply));
-  const bool done_here = &recent == &recent_;
-  reply = [this, &recent, known = *key, done_here](const Bytes& response) {
-    if (done_here && is_failure(response)) return recent.fail(known, response);
-    recent.finish(known, response, clock_());
-  };
+  if (!verify(*request) || replies_.repeats(*request, Execution::kHere)) return;
+  ++replies_.counters().updates;
+  // This answer is not remembered: nothing was executed, so a repetition may succeed. Many such
+  // answers must not displace answers to executed requests.
+  if (!has_room())
+    return replies_.failed(
+        *request, {Errc::kFull, fmt::format("{} updates wait for the disk already", waiting_)},
+        "too many updates wait already");
+  replies_.remember(*request, Execution::kHere);
+  verified_update(request);
 }
 
 bool UpdateService::has_room() const noexcept {
   return waiting_ < limits_.updates && waiting_octets_ < limits_.octets;
 }
 
-/// Answers SERVFAIL at once. The answer is not remembered: nothing was executed, so a repetition
-/// may succeed. Many such answers must not displace answers to executed requests.
-void UpdateService::turn_away(ForwardedRequest& request, const ForwardReply& reply) {
-  failed(zone_of(request.message()),
-         {Errc::kFull, fmt::format("{} updates wait for the disk already", waiting_)});
-  reply(refused(request,
-                {Rcode::kServFail, "too many updates wait already", dns::ExtendedError::kOther}));
-}
-
-void UpdateService::verified_update(const Request& request, const ForwardReply& reply) {
-  auto message = parse_update(request->message());
-  if (!message) {
-    tell_refusal(*request, dns::Name(), message.error());
-    return reply(request->reply(message.error().rcode, false, seconds()));
-  }
+void UpdateService::verified_update(const Request& request) {
+  auto message = parse_update(request->parsed());
+  if (!message) return replies_.refused(*request, dns::Name(), message.error());
   const config::ZoneTable& zones = request->runtime().settings.zones;
   const auto index = zones.find(message->zone.name);
   Refusal refusal;
@@ -198,15 +107,13 @@ void UpdateService::verified_update(const Request& request, const ForwardReply& 
                                  {request->client().address, request->key()}))
     // Refused at once: updates of strangers must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
-  if (refusal.rcode != Rcode::kNoError) {
-    tell_refusal(*request, message->zone.name, refusal);
-    return reply(refused(*request, refusal));
-  }
-  commit(request, std::move(*message), *zones[*index].options, reply);
+  if (refusal.rcode != Rcode::kNoError)
+    return replies_.refused(*request, message->zone.name, refusal);
+  commit(request, std::move(*message), *zones[*index].options);
 }
 
 void UpdateService::commit(const Request& request, UpdateMessage message,
-                           const config::ZoneOptions& options, const ForwardReply& reply) {
+                           const config::ZoneOptions& options) {
   UpdateRules rules;
   rules.allow_update = &options.allow_update;  // lives as long as the request's runtime
   rules.requester = {request->client().address, request->key()};
@@ -214,14 +121,14 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
   rules.now = seconds();
   rules.limits = request->runtime().limits;
   const dns::Name zone = message.zone.name;
-  const std::size_t octets = octets_of(request->message(), message);
+  const std::size_t octets = octets_of(request->parsed().octets(), message);
   ++waiting_;
   waiting_octets_ += octets;
-  auto done = [this, request, reply, zone, octets](Refusal& verdict,
-                                                   const Result<zone::Applied>& applied) {
+  auto done = [this, request, zone, octets](const Refusal& verdict,
+                                            const Result<zone::Applied>& applied) {
     --waiting_;
     waiting_octets_ -= octets;
-    committed(*request, zone, verdict, applied, reply);
+    committed(*request, zone, verdict, applied);
   };
   commits_.submit({request->client(), std::move(message), rules, request,
                    [this, zone] { return takes_updates(zone); }, std::move(done)});
@@ -235,60 +142,36 @@ Status UpdateService::takes_updates(const dns::Name& zone) const {
   return fail(Errc::kNotFound, "the zone takes no updates any more");
 }
 
-void UpdateService::committed(ForwardedRequest& request, const dns::Name& zone, Refusal& refusal,
-                              const Result<zone::Applied>& applied, const ForwardReply& reply) {
-  if (applied) {
-    ++counters_.accepted;
-    reply(request.reply(Rcode::kNoError, false, seconds()));
-    if (!applied->effective.empty()) log_update(request, *applied);
-    return;
-  }
-  if (refusal.rcode == Rcode::kNoError) {  // the update was valid, but could not be stored
-    refusal = {Rcode::kServFail, "the update cannot be stored now", dns::ExtendedError::kOther};
-    failed(zone, applied.error());
-  } else {
-    tell_refusal(request, zone, refusal);
-  }
-  reply(refused(request, refusal));
-}
-
-void UpdateService::tell_refusal(const ForwardedRequest& request, const dns::Name& zone,
-                                 const Refusal& why) {
-  if (const auto updates = refused_.one_more(clock_()))
-    log::info("update_refused", "zone", to_text(zone), "client", to_text(request.client()), "key",
-              key_text(request), "rcode", to_text(why.rcode), "reason", why.reason, "updates",
-              *updates);
-}
-
-Bytes UpdateService::refused(ForwardedRequest& request, const Refusal& refusal) const {
-  std::optional<ReplyDetail> detail;
-  if (refusal.code) detail = ReplyDetail{*refusal.code, refusal.reason};
-  return request.reply(refusal.rcode, false, seconds(), detail);
+void UpdateService::committed(ClientRequest& request, const dns::Name& zone, const Refusal& refusal,
+                              const Result<zone::Applied>& applied) {
+  if (applied)
+    replies_.accepted(request, *applied);
+  else if (refusal.rcode == Rcode::kNoError)  // the update was valid, but could not be stored
+    replies_.failed(request, applied.error(), "the update cannot be stored now");
+  else
+    replies_.refused(request, zone, refusal);
 }
 
 /// The update, if it must be forwarded to the primary. The signature is not checked, since perhaps
 /// only the primary knows the key. Permission depends on the claimed key name. An unsigned update
 /// needs a rule that allows it, because the primary sees this server's address in place of the
 /// client's.
-std::optional<ForwardedUpdate> UpdateService::to_forward(const ipc::Forward& request) const {
-  if (forwarder_ == nullptr) return std::nullopt;
-  dns::MessageReader reader(request.message);
-  const auto header = reader.header();
-  if (!header || header->qdcount != 1) return std::nullopt;
-  const auto zone = reader.question();
-  const auto tsig = dns::find_tsig(request.message);
-  if (!zone || !tsig || zone->type != dns::RRType::kSOA || zone->rr_class != dns::RRClass::kIN)
+std::optional<ForwardedUpdate> UpdateService::to_forward(const ClientRequest& request) const {
+  const auto& zone = request.parsed().question();
+  const auto& tsig = request.parsed().tsig();
+  if (forwarder_ == nullptr || !zone || !tsig || zone->type != dns::RRType::kSOA ||
+      zone->rr_class != dns::RRClass::kIN)
     return std::nullopt;
-  const config::Settings& settings = runtime_->settings;
+  const config::Settings& settings = request.runtime().settings;
   const auto index = settings.zones.find(zone->name);
   if (!index) return std::nullopt;
   const config::ZoneOptions& options = *settings.zones[*index].options;
   if (!options.is_secondary() || !options.forward_updates) return std::nullopt;
-  const Requester requester{request.client.address, *tsig ? &(*tsig)->key_name : nullptr};
+  const Requester requester{request.client().address, *tsig ? &(*tsig)->key_name : nullptr};
   const bool anybody = *tsig && options.allow_update.empty();
   if (!anybody && !may_update_something(options.allow_update, requester)) return std::nullopt;
   ForwardedUpdate update;
-  update.zone = zone->name;
+  update.message = request.parsed().octets();
   update.source = settings.server.transfer_source;
   for (const std::string& name : options.primaries)
     if (const config::Remote* remote = settings.find_remote(name))
@@ -297,39 +180,11 @@ std::optional<ForwardedUpdate> UpdateService::to_forward(const ipc::Forward& req
   return update;
 }
 
-void UpdateService::pass_on(ipc::Forward&& request, ForwardedUpdate update,
-                            const ForwardReply& reply) {
-  auto original = std::make_shared<ipc::Forward>(std::move(request));
-  update.message = original->message;
-  const dns::Name zone = update.zone;
-  forwarder_->forward(std::move(update), [this, original, zone, reply](Result<Bytes> answer) {
-    if (answer) {
-      if (const auto updates = forwarded_.one_more(clock_()))
-        log::info("update_forwarded", "zone", to_text(zone), "client", to_text(original->client),
-                  "rcode", to_text(static_cast<Rcode>((*answer)[3] & 0x0F)), "updates", *updates);
-      return reply(std::move(*answer));
-    }
-    not_passed_on(zone, answer.error());
-    // Signed if this server knows the key, too.
-    const Request judged = ForwardedRequest::accept(runtime_, original->client,
-                                                    std::move(original->message), seconds());
-    reply(judged->verified() ? judged->reply(Rcode::kServFail, false, seconds())
-                             : make_reply(judged->message(), Rcode::kServFail, false));
+void UpdateService::forward(const Request& request, ForwardedUpdate update) {
+  forwarder_->forward(std::move(update), [this, request](Result<Bytes> answer) {
+    if (answer) return replies_.forwarded(*request, std::move(*answer));
+    replies_.not_forwarded(*request, answer.error());
   });
-}
-
-void UpdateService::not_passed_on(const dns::Name& zone, const Error& error) {
-  if (const auto updates = unforwarded_.one_more(clock_()))
-    log::warning("updates_not_forwarded", "zone", to_text(zone), "reason", error.text, "updates",
-                 *updates);
-}
-
-/// Logged as an error, since a full disk or store is the operator's concern; rate-limited, not one
-/// line per update.
-void UpdateService::failed(const dns::Name& zone, const Error& error) {
-  ++counters_.failed;
-  if (const auto updates = failed_.one_more(clock_()))
-    log::error("updates_failed", "zone", to_text(zone), "reason", error.text, "updates", *updates);
 }
 
 // NOTIFY ----------------------------------------------------------------------------------------
@@ -337,10 +192,10 @@ void UpdateService::failed(const dns::Name& zone, const Error& error) {
 namespace {
 
 /// The serial of a SOA in the answer section; an error if that SOA is malformed.
-Result<std::optional<dns::Serial>> serial_hint(dns::MessageReader& reader,
-                                               const dns::Header& header) {
+Result<std::optional<dns::Serial>> serial_hint(const ParsedRequest& notify) {
   std::optional<dns::Serial> serial;
-  for (std::uint16_t i = 0; i < header.ancount; ++i) {
+  dns::MessageReader reader = notify.records();
+  for (std::uint16_t i = 0; i < notify.header()->ancount; ++i) {
     auto record = reader.record();
     if (!record) return pass(record);
     if (record->type != dns::RRType::kSOA) continue;
@@ -357,11 +212,8 @@ Result<std::optional<dns::Serial>> serial_hint(dns::MessageReader& reader,
 
 /// RFC 1996 §3.10: each NOTIFY is answered. A zone that is unknown or primary here gives NOTAUTH,
 /// as in Knot; a sender without permission gets REFUSED, as in BIND.
-dns::Rcode UpdateService::judge_notify(const ForwardedRequest& request) {
-  dns::MessageReader reader(request.message());
-  auto header = reader.header();
-  if (!header || header->qdcount != 1) return Rcode::kFormErr;
-  auto question = reader.question();
+dns::Rcode UpdateService::judge_notify(const ClientRequest& request) {
+  const auto& question = request.parsed().question();
   if (!question) return Rcode::kFormErr;
   if (question->rr_class != dns::RRClass::kIN) return Rcode::kNotAuth;
   if (question->type != dns::RRType::kSOA) return Rcode::kNotImp;
@@ -371,30 +223,28 @@ dns::Rcode UpdateService::judge_notify(const ForwardedRequest& request) {
   const zone::ZoneSettings rules = config::compile(*settings.zones[*index].options, settings);
   if (!zone::allowed(rules.allow_notify, request.client().address, request.key()))
     return Rcode::kRefused;
-  auto serial = serial_hint(reader, *header);
+  auto serial = serial_hint(request.parsed());
   if (!serial) return Rcode::kFormErr;
   if (notify_ != nullptr) notify_->notified({question->name, request.client(), *serial});
   return Rcode::kNoError;
 }
 
-void UpdateService::notify(ipc::Forward&& forward, const ForwardReply& reply) {
-  ++counters_.notifies;
-  const Request request = accept(forward, reply);
-  if (!request) return;
-  const Rcode rcode = judge_notify(*request);
-  log::debug("notify_received", "client", to_text(request->client()), "rcode", to_text(rcode));
-  reply(request->reply(rcode, true, seconds()));
+void UpdateService::notify(ClientRequest& request) {
+  ++replies_.counters().notifies;
+  if (!verify(request)) return;
+  const Rcode rcode = judge_notify(request);
+  log::debug("notify_received", "client", to_text(request.client()), "rcode", to_text(rcode));
+  replies_.answer(request, rcode, true);
 }
 
 // Signed queries --------------------------------------------------------------------------------
 
-void UpdateService::signed_query(ipc::Forward&& forward, const ForwardReply& reply) {
-  ++counters_.signed_queries;
-  const Request request = accept(forward, reply);
-  if (!request) return;
+void UpdateService::signed_query(ClientRequest& request) {
+  ++replies_.counters().signed_queries;
+  if (!verify(request)) return;
   // Workers forward only signed queries, so an unsigned one is invalid.
-  if (request->key() == nullptr) return reply({});
-  reply(request->sign(std::move(forward.response), seconds()));
+  if (request.key() == nullptr) return replies_.drop(request);
+  replies_.sign_response(request);
 }
 
 }  // namespace pando::manager

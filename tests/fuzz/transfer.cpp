@@ -64,16 +64,16 @@ void build(fuzz::ServedZone& served, zone::ZoneBuilder& builder, shm::Transactio
 }
 
 /// What was compared is a difference that can be applied if, and only if, the zone can be built.
-void compare(fuzz::ServedZone& served, TransferParser& parser) {
-  const auto soa = parser.comparison()->finish();
+void compare(fuzz::ServedZone& served, ReceivedZone& received) {
+  const auto soa = received.comparison()->finish();
   auto difference = std::optional<zone::Changeset>();
   if (soa) {
-    auto found = parser.comparison()->changeset([](std::uint64_t) { return UINT64_MAX; });
+    auto found = received.comparison()->changeset([](std::uint64_t) { return UINT64_MAX; });
     PANDO_ASSERT(found || found.error().code != Errc::kCorrupt);
     if (found) difference = std::move(*found);
   }
-  PANDO_ASSERT(parser.build_instead());
-  PANDO_ASSERT(parser.builder().finish().has_value() == difference.has_value());
+  PANDO_ASSERT(received.build_instead());
+  PANDO_ASSERT(received.builder().finish().has_value() == difference.has_value());
   if (difference) apply_in_turn(served, {std::move(*difference)});
 }
 
@@ -94,22 +94,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   TransferParser parser(served->apex(), incremental ? dns::RRType::kIXFR : dns::RRType::kAXFR,
                         dns::Serial{7}, kId, limits, transaction);
   const zone::ZoneView live = served->zone();
-  if ((mode & kCompare) != 0) parser.wait_with_zone();
+  if ((mode & kCompare) != 0) parser.received_zone().wait();
   for (;;) {
     Bytes message = next_message(stream);
     if (message.empty()) return 0;
     if ((mode & kRepairHeader) != 0) repair(message);
     const auto done = parser.feed(message);
     if (!done) return 0;
-    if (parser.waits() && !parser.go_on(&live)) return 0;
+    if (parser.received_zone().waits() && !parser.received_zone().resume(&live)) return 0;
     if (*done) break;
   }
   using Content = TransferParser::Content;
-  if (parser.content() == Content::kDifferences) apply_in_turn(*served, parser.differences());
+  if (parser.content() == Content::kChangesets) apply_in_turn(*served, parser.changesets());
   if (parser.content() != Content::kZone) return 0;
-  if (parser.comparison() != nullptr)
-    compare(*served, parser);
+  if (parser.received_zone().comparison() != nullptr)
+    compare(*served, parser.received_zone());
   else
-    build(*served, parser.builder(), transaction);
+    build(*served, parser.received_zone().builder(), transaction);
   return 0;
 }

@@ -97,7 +97,7 @@ void update(fuzz::ServedZone& served, const UpdateMessage& message) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const auto* const zones = new std::vector(served_zones());
-  const auto message = parse_update({data, size});
+  const auto message = parse_update(ParsedRequest(Bytes(data, data + size)));
   if (!message) {
     PANDO_ASSERT(message.error().rcode != dns::Rcode::kNoError && !message.error().reason.empty());
     return 0;

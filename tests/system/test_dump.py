@@ -89,12 +89,12 @@ def setting(pando, tmp_path):
 
 def test_another_server_starts_on_it_and_gives_the_same(setting):
     written = setting.take()
-    assert written["zones"] == 1 and written["records"] == 47 and written["differences"] == 2
+    assert written["zones"] == 1 and written["records"] == 47 and written["changesets"] == 2
     assert written["bytes"] == setting.dump.stat().st_size
     assert setting.dump.stat().st_mode & 0o777 == 0o600
     assert not list(setting.dump.parent.glob("*.partial"))
     second = setting.make()
-    assert second.control("store", "load", str(setting.dump)) == {"zones": 1, "records": 47, "differences": 2,
+    assert second.control("store", "load", str(setting.dump)) == {"zones": 1, "records": 47, "changesets": 2,
                                                                           "snapshots": 0}
     second.start(ZONE)
     assert "dump_loaded" in second.log() and "zone_loaded" not in second.log()

@@ -325,7 +325,7 @@ def test_an_ixfr_without_an_end_is_given_up_for_an_axfr(secondary):
     primary.serial = 2
     notify(server)
     has_serial(server, 2)
-    assert "differences of more than 100000 records" in server.log()
+    assert "changesets of more than 100000 records" in server.log()
     assert server.control("status")["counters"]["transfers_in_fallbacks"] == 1
 
 

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <thread>
 
+#include "ipc/control_json.h"
+
 namespace pando::ctl {
 namespace {
 
@@ -91,7 +93,7 @@ TEST(StatusCommand, PrintsFactsForPeople) {
                                  .store = {{"live", 1536}},
                                  .counters = {{"updates", 5}}};
   const Outcome outcome =
-      run(always(ipc::to_json(status)), [](Session& session) { return session.status(); });
+      run(always(json(status)), [](Session& session) { return session.status(); });
   EXPECT_EQ(outcome.code, kDone);
   EXPECT_EQ(outcome.requests, std::vector{ControlRequest{.verb = "status"}});
   EXPECT_THAT(outcome.out, HasSubstr("2026-08-04T12:00:00Z"));
@@ -104,7 +106,7 @@ TEST(StatusCommand, PrintsFactsForPeople) {
 
 TEST(StatusCommand, SaysWhenTheZoneListsAreNotRead) {
   const auto text = [](const ipc::StatusResult& status) {
-    return run(always(ipc::to_json(status)), [](Session& session) { return session.status(); }).out;
+    return run(always(json(status)), [](Session& session) { return session.status(); }).out;
   };
   EXPECT_THAT(text({.zone_lists = "read"}), Not(HasSubstr("zone lists")));
   EXPECT_THAT(text({.zone_lists = "reading"}), HasSubstr("being read"));
@@ -114,7 +116,7 @@ TEST(StatusCommand, SaysWhenTheZoneListsAreNotRead) {
 
 TEST(StatusCommand, SaysWhereAnImageIsThatWasRefused) {
   const auto text = [](const ipc::StatusResult& status) {
-    return run(always(ipc::to_json(status)), [](Session& session) { return session.status(); }).out;
+    return run(always(json(status)), [](Session& session) { return session.status(); }).out;
   };
   EXPECT_THAT(text({}), Not(HasSubstr("image not used")));
   EXPECT_THAT(text({.image_not_used = "/z.image.quarantined: no room"}),
@@ -187,7 +189,7 @@ Answer many_zones(std::size_t count) {
     std::size_t i = request.after.empty() ? 0 : std::stoul(request.after.substr(1, 6)) + 1;
     for (; i < count && page.zones.size() < request.limit; ++i) page.zones.push_back(row(i));
     if (i < count) page.next = page.zones.back().name;
-    return ipc::to_json(page);
+    return json(page);
   };
 }
 
@@ -218,7 +220,7 @@ TEST(ZoneListCommand, PrintsOneJsonArrayForPrograms) {
 TEST(ZoneListCommand, EndsWhenTheManagerSendsTheSamePageAgain) {
   const ipc::ZoneListResult page{{row(1)}, row(1).name};
   const Outcome outcome =
-      run(always(ipc::to_json(page)), [](Session& session) { return session.zone_list(); });
+      run(always(json(page)), [](Session& session) { return session.zone_list(); });
   EXPECT_EQ(outcome.requests.size(), 2U);
 }
 
@@ -227,9 +229,8 @@ TEST(ZoneStatusCommand, PrintsOneZone) {
   zone.kind = "secondary";
   zone.primaries = {"192.0.2.1@53", "2001:db8::1@53"};
   zone.problem = "timeout";
-  const Outcome outcome = run(always(ipc::to_json(zone)), [](Session& session) {
-    return session.zone_status("Z000007.example");
-  });
+  const Outcome outcome = run(
+      always(json(zone)), [](Session& session) { return session.zone_status("Z000007.example"); });
   EXPECT_EQ(outcome.code, kDone);
   ASSERT_EQ(outcome.requests.size(), 1U);
   EXPECT_EQ(outcome.requests[0].name, "Z000007.example.") << "absolute";
@@ -248,7 +249,7 @@ TEST(ZoneStatusCommand, RefusesABadNameByItself) {
 TEST(ZoneStatusCommand, WithoutANameShowsTheZonesWithProblems) {
   const ipc::ZoneListResult page{{row(1), row(2, "expired"), row(3)}, ""};
   const Outcome outcome =
-      run(always(ipc::to_json(page)), [](Session& session) { return session.zone_problems(); });
+      run(always(json(page)), [](Session& session) { return session.zone_problems(); });
   EXPECT_EQ(outcome.code, kFailed) << "for scripts";
   EXPECT_THAT(outcome.out, HasSubstr("expired     z000002.example."));
   EXPECT_THAT(outcome.out, Not(HasSubstr("z000001.example.")));
@@ -260,11 +261,11 @@ TEST(ZoneStatusCommand, WithoutANameShowsProblemsOfZonesThatAreServed) {
   broken.problem = "a.zone:3: no such type";
   const ipc::ZoneListResult page{{row(1), broken, row(3, "loading"), row(4, "not-loaded")}, ""};
   const auto command = [](Session& session) { return session.zone_problems(); };
-  const Outcome outcome = run(always(ipc::to_json(page)), command);
+  const Outcome outcome = run(always(json(page)), command);
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_THAT(outcome.out, HasSubstr("ok          z000002.example.  a.zone:3: no such type\n"));
   EXPECT_THAT(outcome.out, HasSubstr("1 of 4 zones ok, 2 with problems, 1 loading\n"));
-  const json rows = json::parse(run(always(ipc::to_json(page)), command, true).out);
+  const json rows = json::parse(run(always(json(page)), command, true).out);
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0]["problem"], "a.zone:3: no such type");
 }
@@ -272,7 +273,7 @@ TEST(ZoneStatusCommand, WithoutANameShowsProblemsOfZonesThatAreServed) {
 TEST(ZoneStatusCommand, WithoutANameIsQuietWhenAllIsWell) {
   const ipc::ZoneListResult page{{row(1)}, ""};
   const Outcome outcome =
-      run(always(ipc::to_json(page)), [](Session& session) { return session.zone_problems(); });
+      run(always(json(page)), [](Session& session) { return session.zone_problems(); });
   EXPECT_EQ(outcome.code, kDone);
   EXPECT_EQ(outcome.out, "1 of 1 zone ok\n");
 }
@@ -294,7 +295,7 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
       {"worker-remove", [](Session& session) { return session.worker_remove(3); }},
   };
   for (const auto& [verb, command] : cases) {
-    const Outcome outcome = run(always(ipc::to_json(list)), command);
+    const Outcome outcome = run(always(json(list)), command);
     EXPECT_EQ(outcome.code, kDone);
     ASSERT_EQ(outcome.requests.size(), 1U);
     EXPECT_EQ(outcome.requests[0].verb, verb);
@@ -310,7 +311,7 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
 TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {
   const ipc::ReloadResult result{1, 2, 3, {"store.path"}, {"careful"}};
   const Outcome outcome =
-      run(always(ipc::to_json(result)), [](Session& session) { return session.reload(); });
+      run(always(json(result)), [](Session& session) { return session.reload(); });
   EXPECT_EQ(outcome.out,
             "reloaded: 1 zone added, 2 removed, 3 changed\n"
             "store.path was changed and waits for a restart of the manager\n"
@@ -321,7 +322,7 @@ TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {
 TEST(ReloadCommand, FailsWhenAFileCouldNotBeLoaded) {
   const ipc::ReloadResult result{0, 0, 1, {}, {}, 2, {"a.: a.zone:3: no such type"}};
   const Outcome outcome =
-      run(always(ipc::to_json(result)), [](Session& session) { return session.reload(); });
+      run(always(json(result)), [](Session& session) { return session.reload(); });
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_EQ(outcome.out,
             "reloaded: 0 zones added, 0 removed, 1 changed\n"
@@ -333,7 +334,7 @@ TEST(ZoneExportCommand, SaysWhereTheZoneIs) {
   const auto command = [](Session& session) { return session.zone_export("A", "/x/../a.zone"); };
   for (const bool written : {true, false}) {
     const ipc::ExportResult result{"a.", 7, 1, "/a.zone", written};
-    const Outcome outcome = run(always(ipc::to_json(result)), command);
+    const Outcome outcome = run(always(json(result)), command);
     EXPECT_EQ(outcome.code, kDone);
     ASSERT_EQ(outcome.requests.size(), 1U);
     EXPECT_EQ(outcome.requests[0],
@@ -371,7 +372,7 @@ TEST(ZoneRollbackCommand, TellsSerialsFromLabels) {
 TEST(ZoneSnapshotCommand, SaysWhetherARestartOfTheHostLosesIt) {
   const auto said = [](bool in_image) {
     const ipc::SnapshotResult result{"example.com.", "before", 7, in_image};
-    return run(always(ipc::to_json(result)),
+    return run(always(json(result)),
                [](Session& session) { return session.zone_snapshot("example.com", "before"); });
   };
   const Outcome outcome = said(true);
@@ -386,10 +387,10 @@ TEST(ZoneSnapshotCommand, SaysWhetherARestartOfTheHostLosesIt) {
 TEST(ZoneSnapshotsCommand, ListsThemPageByPage) {
   const auto page = [](const ControlRequest& request) -> Result<json> {
     if (request.after.empty())
-      return ipc::to_json(ipc::SnapshotListResult{
+      return json(ipc::SnapshotListResult{
           {{"a.test.", "good", 7, 1785844800, 12, ""}, {"a.test.", "old", 3, 1, 9, "no room"}},
           "a.test."});
-    return ipc::to_json(ipc::SnapshotListResult{{{"b.test.", "one", 1, 1, 1, ""}}, ""});
+    return json(ipc::SnapshotListResult{{{"b.test.", "one", 1, 1, 1, ""}}, ""});
   };
   const auto list = [](Session& session) { return session.zone_snapshots(""); };
   const Outcome outcome = run(page, list);
@@ -408,7 +409,7 @@ TEST(StoreStatsCommand, NamesSnapshots) {
   audit.bytes = {{"rdata", 100}};
   audit.snapshots = {{"example.com.", "before", 4711}};
   const Outcome outcome =
-      run(always(ipc::to_json(audit)), [](Session& session) { return session.store_stats(""); });
+      run(always(json(audit)), [](Session& session) { return session.store_stats(""); });
   EXPECT_EQ(outcome.code, kDone);
   EXPECT_THAT(outcome.out, HasSubstr("4711"));
   EXPECT_THAT(outcome.out, HasSubstr("before"));
@@ -438,7 +439,7 @@ TEST(ZoneStatusCommand, TellsHowFarALoadIs) {
     zone.load_phase = phase;
     zone.load_done = done;
     zone.load_total = total;
-    return run(always(ipc::to_json(zone)),
+    return run(always(json(zone)),
                [](Session& session) { return session.zone_status("Z000007.example"); })
         .out;
   };

@@ -30,7 +30,7 @@ struct SocketPair {
 TEST(ControlRequest, SurvivesTheTripThroughJson) {
   const ControlRequest request{
       "zone-list", "example.com.", "before-monday", "/x.zone", "example.net.", 7, 3};
-  const auto again = request_from_json(to_json(request));
+  const auto again = request_from_json(request_to_json(request));
   ASSERT_TRUE(again) << again.error().text;
   EXPECT_EQ(*again, request);
 }
@@ -175,77 +175,6 @@ TEST(ControlSocket, RefusesAPathThatASocketCannotHave) {
   const auto result = connect_control("/" + std::string(120, 'd'));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Errc::kInvalid);
-}
-
-TEST(ControlResults, SurviveTheTripThroughJson) {
-  const StatusResult status{.version = "1",
-                            .pid = 2,
-                            .started = 3,
-                            .configuration = "/c",
-                            .configured = 4,
-                            .zone_lists = "failed",
-                            .problem = "why",
-                            .worker_mode = "managed",
-                            .workers_wanted = 5,
-                            .workers_running = 6,
-                            .zones = 7,
-                            .zones_loaded = 8,
-                            .store_version = 9,
-                            .store = {{"live", 10}},
-                            .journal = {{"position", 11}},
-                            .image_not_used = "/i: no room",
-                            .image_quarantined = "/i.quarantined: by an earlier start",
-                            .counters = {{"updates", 12}}};
-  EXPECT_EQ(status_from_json(to_json(status)).value(), status);
-  const ZoneRow zone{"a.",
-                     "secondary",
-                     "ok",
-                     1,
-                     2,
-                     3,
-                     9,
-                     "/f",
-                     {"192.0.2.1@53"},
-                     {{"192.0.2.2@53", "NOERROR"}},
-                     4,
-                     5,
-                     6,
-                     "timeout",
-                     "reading",
-                     7,
-                     8};
-  EXPECT_EQ(zone_row_from_json(to_json(zone)).value(), zone);
-  const ZoneListResult zones{{zone, ZoneRow{.name = "b."}}, "b."};
-  EXPECT_EQ(zone_list_from_json(to_json(zones)).value(), zones);
-  const WorkerListResult workers{
-      "external", {{0, 0, "absent", 0, 0, 0, {}}, {1, 9, "running", 3, 1, 2, {{"queries", 7}}}}};
-  EXPECT_EQ(worker_list_from_json(to_json(workers)).value(), workers);
-  const ReloadResult reload{1, 2, 3, {"store.path"}, {"careful"}, 1, {"a.: bad"}};
-  EXPECT_EQ(reload_from_json(to_json(reload)).value(), reload);
-  const ExportResult exported{"a.", 7, 3, "/a.zone", true};
-  EXPECT_EQ(export_from_json(to_json(exported)).value(), exported);
-}
-
-TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
-  const json row = to_json(ZoneRow{.name = "a."});
-  for (const char* key :
-       {"name", "kind", "state", "serial", "records", "names", "history", "file", "primaries",
-        "refresh_at", "expires_at", "last_ok", "problem", "load_phase", "load_done", "load_total"})
-    EXPECT_TRUE(row.contains(key)) << key;
-  EXPECT_EQ(row["serial"], 0);
-  EXPECT_EQ(to_json(WorkerRow{})["restarts"], 0);
-}
-
-TEST(ControlResults, OfTheWrongTypeAreErrors) {
-  EXPECT_FALSE(export_from_json(json::parse(R"({"written":1})")));
-  EXPECT_FALSE(status_from_json(json::parse(R"({"pid":"x"})")));
-  EXPECT_FALSE(status_from_json(json::parse(R"({"store":{"live":"x"}})")));
-  EXPECT_FALSE(status_from_json(json::parse("[]")));
-  EXPECT_FALSE(zone_list_from_json(json::parse(R"({"zones":{}})")));
-  EXPECT_FALSE(zone_list_from_json(json::parse(R"({"zones":[7]})")));
-  EXPECT_FALSE(zone_list_from_json(json::parse("{}")));
-  EXPECT_FALSE(worker_list_from_json(json::parse(R"({"workers":[{"slot":-1}]})")));
-  EXPECT_FALSE(reload_from_json(json::parse(R"({"warnings":[1]})")));
 }
 
 }  // namespace

@@ -533,9 +533,8 @@ class FullStoreAtRest : public FullStore {
     upkeep_.stop();
   }
   Status bring(const zone::Changeset& difference) {
-    return parts_.commit([&](Stage& stage) {
-      return stage_differences(stage, {difference}, {}, &parts_.committer);
-    });
+    return parts_.commit(
+        [&](Stage& stage) { return stage_changesets(stage, {difference}, {}, &parts_.committer); });
   }
   Status put_tiny_zone() {
     shm::Transaction transaction = parts_.zone.store().begin_private();

@@ -16,7 +16,7 @@ using Stream = std::unique_ptr<MessageStream>;
 
 class Kept : public ::testing::Test {
  protected:
-  Kept() { kept_.configure({peer_.endpoint(), other_.endpoint()}, std::nullopt); }
+  Kept() { connections_.configure({peer_.endpoint(), other_.endpoint()}, std::nullopt); }
 
   /// Connected; what the peer has of it is the last of `accepted_`.
   Stream connected(TcpPeer& peer, const std::optional<IpAddress>& source = std::nullopt) {
@@ -31,7 +31,7 @@ class Kept : public ::testing::Test {
     accepted_.push_back(peer.accept());
     return stream;
   }
-  Stream take(const TcpPeer& peer) { return kept_.take(peer.endpoint(), std::nullopt); }
+  Stream take(const TcpPeer& peer) { return connections_.take(peer.endpoint(), std::nullopt); }
 
   static ConnectionPool::Options options() {
     ConnectionPool::Options options;
@@ -44,14 +44,14 @@ class Kept : public ::testing::Test {
   TcpPeer peer_, other_, third_;
   asio::io_context io_{1};
   std::vector<Fd> accepted_;
-  ConnectionPool kept_{io_, options()};
+  ConnectionPool connections_{io_, options()};
 };
 
 TEST_F(Kept, GivesTheOneUsedLastToItsPrimaryOnly) {
   Stream first = connected(peer_), second = connected(peer_);
   const MessageStream *one = first.get(), *two = second.get();
-  kept_.put(std::move(first));
-  kept_.put(std::move(second));
+  connections_.put(std::move(first));
+  connections_.put(std::move(second));
   EXPECT_EQ(take(other_), nullptr);
   EXPECT_EQ(take(peer_).get(), two);
   EXPECT_EQ(take(peer_).get(), one);
@@ -60,26 +60,26 @@ TEST_F(Kept, GivesTheOneUsedLastToItsPrimaryOnly) {
 
 TEST_F(Kept, ASourceIsPartOfWhatAConnectionIs) {
   const auto source = *IpAddress::from_text("127.0.0.1");
-  kept_.configure({peer_.endpoint()}, source);
-  kept_.put(connected(peer_));
-  EXPECT_EQ(kept_.count(), 0U) << "leaves from where the route says";
-  kept_.put(connected(peer_, source));
-  EXPECT_EQ(kept_.take(peer_.endpoint(), std::nullopt), nullptr);
-  EXPECT_NE(kept_.take(peer_.endpoint(), source), nullptr);
+  connections_.configure({peer_.endpoint()}, source);
+  connections_.put(connected(peer_));
+  EXPECT_EQ(connections_.count(), 0U) << "leaves from where the route says";
+  connections_.put(connected(peer_, source));
+  EXPECT_EQ(connections_.take(peer_.endpoint(), std::nullopt), nullptr);
+  EXPECT_NE(connections_.take(peer_.endpoint(), source), nullptr);
 }
 
 TEST_F(Kept, DoesNotGiveWhatThePeerHasClosedOrSentInto) {
   Stream closed = connected(peer_), sent_into = connected(peer_);
   MessageStream* streams[] = {closed.get(), sent_into.get()};
-  kept_.put(std::move(closed));
-  kept_.put(std::move(sent_into));
-  ASSERT_EQ(kept_.count(), 2U);
+  connections_.put(std::move(closed));
+  connections_.put(std::move(sent_into));
+  ASSERT_EQ(connections_.count(), 2U);
   accepted_[0] = {};
   TcpPeer::send(accepted_[1], {0});
   for (MessageStream* stream : streams)
     while (stream->at_rest()) std::this_thread::yield();  // loopback takes a moment
   EXPECT_EQ(take(peer_), nullptr);
-  EXPECT_EQ(kept_.count(), 0U);
+  EXPECT_EQ(connections_.count(), 0U);
   EXPECT_TRUE(TcpPeer::closed(accepted_[1]));
 }
 
@@ -87,28 +87,28 @@ TEST_F(Kept, TakesNoConnectionThatIsNotAtRest) {
   Stream stream = connected(peer_);
   TcpPeer::send(accepted_[0], {0});
   while (stream->at_rest()) std::this_thread::yield();
-  kept_.put(std::move(stream));
-  kept_.put(nullptr);
-  EXPECT_EQ(kept_.count(), 0U);
+  connections_.put(std::move(stream));
+  connections_.put(nullptr);
+  EXPECT_EQ(connections_.count(), 0U);
 }
 
 TEST_F(Kept, HasAFewOfEachPrimaryAndOfAll) {
-  for (int i = 0; i < 3; ++i) kept_.put(connected(peer_));
-  EXPECT_EQ(kept_.count(), 2U);
+  for (int i = 0; i < 3; ++i) connections_.put(connected(peer_));
+  EXPECT_EQ(connections_.count(), 2U);
   EXPECT_TRUE(TcpPeer::closed(accepted_[2]));
-  for (int i = 0; i < 2; ++i) kept_.put(connected(other_));
-  EXPECT_EQ(kept_.count(), 3U);
+  for (int i = 0; i < 2; ++i) connections_.put(connected(other_));
+  EXPECT_EQ(connections_.count(), 3U);
   EXPECT_TRUE(TcpPeer::closed(accepted_[0])) << "the one that waited longest makes room";
 }
 
 TEST_F(Kept, ClosesThoseToWhomTheConfigurationHasNotAnyMore) {
-  kept_.put(connected(peer_));
-  kept_.put(connected(other_));
+  connections_.put(connected(peer_));
+  connections_.put(connected(other_));
   Stream under_way = connected(peer_);
-  kept_.configure({other_.endpoint()}, std::nullopt);
+  connections_.configure({other_.endpoint()}, std::nullopt);
   EXPECT_TRUE(TcpPeer::closed(accepted_[0]));
-  kept_.put(std::move(under_way));
-  EXPECT_EQ(kept_.count(), 1U);
+  connections_.put(std::move(under_way));
+  EXPECT_EQ(connections_.count(), 1U);
   EXPECT_EQ(take(peer_), nullptr);
   EXPECT_NE(take(other_), nullptr);
 }

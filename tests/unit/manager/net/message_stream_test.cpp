@@ -125,11 +125,11 @@ TEST_F(Stream, AMessageThatIsCutIsAnError) {
   EXPECT_FALSE(stream_.at_rest());
 }
 
-TEST_F(Stream, PatienceIsForEachStep) {
+TEST_F(Stream, TheTimeoutIsForEachStep) {
   connect();
   TcpPeer::send(connection_, framed({1}));
   EXPECT_EQ(receive(), Bytes{1});
-  stream_.set_patience(std::chrono::milliseconds(20));  // shorter than what the timer was set to
+  stream_.set_timeout(std::chrono::milliseconds(20));  // shorter than what the timer was set to
   const auto message = run(stream_.receive());
   ASSERT_FALSE(message);
   EXPECT_EQ(message.error().text, "receive: no progress in 20 ms");
@@ -137,11 +137,11 @@ TEST_F(Stream, PatienceIsForEachStep) {
 }
 
 TEST_F(Stream, TimeBetweenStepsDoesNotCount) {
-  stream_.set_patience(std::chrono::seconds(1));
+  stream_.set_timeout(std::chrono::seconds(1));
   connect();
   io_.restart();
   io_.run_for(std::chrono::milliseconds(1200));  // the timer runs out
-  stream_.set_patience(std::chrono::seconds(60));
+  stream_.set_timeout(std::chrono::seconds(60));
   TcpPeer::send(connection_, framed({1}));
   EXPECT_EQ(receive(), Bytes{1});
 }

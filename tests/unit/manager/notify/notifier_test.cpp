@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "dns/message/message.h"
-#include "manager/update/forwarded_request.h"
+#include "manager/update/client_request.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/commit/runtime_from.h"
 #include "tests/unit/manager/loopback.h"
@@ -79,13 +79,13 @@ class NotifierTest : public ::testing::Test {
     Notifier::Options options;
     options.queue.tries = 3;
     options.queue.first_pause = 20;
-    options.patience = std::chrono::milliseconds(40);
+    options.timeout = std::chrono::milliseconds(40);
     return options;
   }
   /// Waits where a NOTIFY must not be lost to a slow machine.
   static Notifier::Options patient() {
     Notifier::Options options;
-    options.patience = std::chrono::seconds(60);
+    options.timeout = std::chrono::seconds(60);
     return options;
   }
   Notifier& start(const RuntimePtr& runtime, const Notifier::Options& options) {
@@ -123,7 +123,7 @@ TEST_F(NotifierTest, TellsEachRemoteOfAnUpdate) {
   for (Secondary* secondary : {&one, &two}) {
     const Bytes notify = next(*secondary);
     EXPECT_EQ(serial_of(notify), 11U);
-    secondary->send(make_reply(notify, dns::Rcode::kNoError, true));
+    secondary->send(make_reply(ParsedRequest(notify), dns::Rcode::kNoError, true));
   }
   wait_for([](const Notifier::Counters& counters) { return counters.answered == 2; });
   EXPECT_EQ(notifier_->counters().sent, 2U);
@@ -140,10 +140,10 @@ TEST_F(NotifierTest, ChangesDuringOneAreOneMoreWithTheNewestSerial) {
   EXPECT_EQ(serial_of(first), 11U);
   for (int i = 0; i < 5; ++i) change();
   EXPECT_TRUE(secondary.receive().empty()) << "one at a time";
-  secondary.send(make_reply(first, dns::Rcode::kNoError, true));
+  secondary.send(make_reply(ParsedRequest(first), dns::Rcode::kNoError, true));
   const Bytes second = next(secondary);
   EXPECT_EQ(serial_of(second), 16U);
-  secondary.send(make_reply(second, dns::Rcode::kNoError, true));
+  secondary.send(make_reply(ParsedRequest(second), dns::Rcode::kNoError, true));
   wait_for([](const Notifier::Counters& counters) { return counters.answered == 2; });
   EXPECT_EQ(notifier_->counters().sent, 2U);
 }
@@ -178,10 +178,10 @@ TEST_F(NotifierTest, AnswersOfOthersDoNotCount) {
   start(configuration({secondary.address()}), patient());
   change();
   const Bytes notify = next(secondary);
-  Bytes wrong = make_reply(notify, dns::Rcode::kNoError, true);
+  Bytes wrong = make_reply(ParsedRequest(notify), dns::Rcode::kNoError, true);
   wrong[0] = static_cast<std::uint8_t>(wrong[0] + 1);  // ID
   secondary.send(wrong);
-  secondary.send(make_reply(notify, dns::Rcode::kRefused, true));
+  secondary.send(make_reply(ParsedRequest(notify), dns::Rcode::kRefused, true));
   wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
   EXPECT_EQ(notifier_->counters().failed, 1U);
   EXPECT_THAT(status(secondary), HasSubstr("REFUSED"));
@@ -193,8 +193,8 @@ TEST_F(NotifierTest, ServfailIsTriedAgain) {
   options.queue.first_pause = 1;
   start(configuration({secondary.address()}), options);
   change();
-  secondary.send(make_reply(next(secondary), dns::Rcode::kServFail, true));
-  secondary.send(make_reply(next(secondary), dns::Rcode::kNoError, true));
+  secondary.send(make_reply(ParsedRequest(next(secondary)), dns::Rcode::kServFail, true));
+  secondary.send(make_reply(ParsedRequest(next(secondary)), dns::Rcode::kNoError, true));
   wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
   EXPECT_EQ(notifier_->counters().sent, 2U);
 }
@@ -204,13 +204,15 @@ TEST_F(NotifierTest, SignsWithTheKeyOfTheRemote) {
   start(configuration({secondary.address()}, "", true), patient());
   change();
   const Bytes notify = next(secondary);
-  const auto request = ForwardedRequest::accept(runtime_, Endpoint{}, notify,
-                                                static_cast<std::uint64_t>(std::time(nullptr)));
-  ASSERT_TRUE(request->verified());
-  ASSERT_NE(request->key(), nullptr);
-  secondary.send(make_reply(notify, dns::Rcode::kNoError, true));  // unsigned: anybody's
-  secondary.send(
-      request->reply(dns::Rcode::kNoError, true, static_cast<std::uint64_t>(std::time(nullptr))));
+  const auto now = static_cast<std::uint64_t>(std::time(nullptr));
+  ipc::Forward forward;
+  forward.message = notify;
+  ClientRequest request(std::move(forward), runtime_, nullptr);
+  ASSERT_TRUE(request.verify(now));
+  ASSERT_NE(request.key(), nullptr);
+  const Bytes reply = make_reply(request.parsed(), dns::Rcode::kNoError, true);
+  secondary.send(reply);  // unsigned: anybody's
+  secondary.send(request.sign(reply, now));
   wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
   EXPECT_THAT(status(secondary), HasSubstr("NOERROR"));
 }

@@ -41,7 +41,7 @@ TEST(NotifyQueue, ChangesWithinTheDelayAreOneNotify) {
   EXPECT_EQ(next->zone, name("a"));
   EXPECT_EQ(queue.answered(name("a"), success(), 101), Tell::kNothing);
   EXPECT_FALSE(queue.next_due());
-  EXPECT_EQ(queue.waiting(), 0U) << "nothing is kept of a zone that has been told";
+  EXPECT_EQ(queue.waiting(), 0U) << "nothing is kept of a zone that has been notified";
 }
 
 TEST(NotifyQueue, ChangesWhileOneIsUnderWayAreOneMore) {
@@ -88,11 +88,11 @@ TEST(NotifyQueue, ChangesDoNotHurryARemoteThatIsSilent) {
 
 TEST(NotifyQueue, FailuresAreToldMoreAndMoreRarely) {
   NotifyQueue queue(small());
-  std::vector<int> told;
+  std::vector<int> notified;
   for (int i = 1; i <= 16; ++i)
     if (give_up(queue, name("a"), static_cast<std::uint64_t>(i) * 100'000) == Tell::kFailed)
-      told.push_back(i);
-  EXPECT_EQ(told, (std::vector<int>{1, 2, 4, 8, 16}));
+      notified.push_back(i);
+  EXPECT_EQ(notified, (std::vector<int>{1, 2, 4, 8, 16}));
   queue.add(name("a"), 10'000'000);
   queue.take(10'000'000);
   EXPECT_EQ(queue.answered(name("a"), success(), 10'000'001), Tell::kWorksAgain);

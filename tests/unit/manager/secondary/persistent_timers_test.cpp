@@ -37,21 +37,21 @@ class TimersInTheStore : public ::testing::Test {
 
 TEST_F(TimersInTheStore, AZoneThatHasNoneIsLookedAtAtOnceAndCountsAsConfirmed) {
   EXPECT_EQ(timers_.first_look(zone_, kNow), kNow);
-  EXPECT_EQ(timers_.kept(zone_).expires_at, kNow + kExpire);
+  EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + kExpire);
 }
 
 TEST_F(TimersInTheStore, AZoneIsFirstLookedAtWhenTheyLastSaid) {
   side().next_refresh = kNow + 77;
   side().expires_at = kNow + 99;
   EXPECT_EQ(timers_.first_look(zone_, kNow), kNow + 77);
-  EXPECT_EQ(timers_.kept(zone_).expires_at, kNow + 99);
+  EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + 99);
 }
 
 TEST_F(TimersInTheStore, WhatAClockThatWasAheadHasSetIsNotBelieved) {
   side().next_refresh = kNow + 100 * kRefresh;
   side().expires_at = kNow + 100 * kExpire;
   expect_about(timers_.first_look(zone_, kNow), kNow, kRefresh);
-  EXPECT_EQ(timers_.kept(zone_).expires_at, kNow + kExpire);
+  EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + kExpire);
 }
 
 TEST_F(TimersInTheStore, AZoneWithoutDataIsLookedAtAtOnceAndThenEachMinute) {
@@ -67,16 +67,16 @@ TEST_F(TimersInTheStore, AnUnknownZoneHasNone) {
   EXPECT_EQ(timers_.first_look(unknown, kNow), kNow);
   timers_.confirm(unknown, 10, true, kNow);
   expect_about(timers_.next_look(unknown, true, kNow), kNow, 60);
-  EXPECT_EQ(timers_.kept(unknown).expires_at, 0U);
+  EXPECT_EQ(timers_.stored(unknown).expires_at, 0U);
 }
 
 TEST_F(TimersInTheStore, AConfirmedZoneIsKeptForExpireOrForWhatItsPrimarySays) {
   timers_.confirm(zone_, std::nullopt, false, kNow);
-  EXPECT_EQ(timers_.kept(zone_).expires_at, kNow + kExpire);
+  EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + kExpire);
   timers_.confirm(zone_, 5000, false, kNow);
-  EXPECT_EQ(timers_.kept(zone_).expires_at, kNow + kExpire) << "another one said more";
+  EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + kExpire) << "another one said more";
   timers_.confirm(zone_, 5000, true, kNow);
-  EXPECT_EQ(timers_.kept(zone_).expires_at, kNow + 5000) << "of the version that it brought";
+  EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + 5000) << "of the version that it brought";
 }
 
 TEST_F(TimersInTheStore, TheNextLookIsByRefreshOrAfterAFailureByRetry) {
@@ -84,11 +84,11 @@ TEST_F(TimersInTheStore, TheNextLookIsByRefreshOrAfterAFailureByRetry) {
   const std::uint64_t good = timers_.next_look(zone_, true, kNow);
   expect_about(good, kNow, kRefresh);
   EXPECT_EQ(side().next_refresh.load(), good);
-  EXPECT_EQ(timers_.kept(zone_).last_ok, kNow);
+  EXPECT_EQ(timers_.stored(zone_).last_ok, kNow);
   const std::uint64_t bad = timers_.next_look(zone_, false, kNow + 9);
   expect_about(bad, kNow + 9, kRetry);
   EXPECT_EQ(side().next_refresh.load(), bad);
-  EXPECT_EQ(timers_.kept(zone_).last_ok, kNow);
+  EXPECT_EQ(timers_.stored(zone_).last_ok, kNow);
 }
 
 TEST_F(TimersInTheStore, WhatWouldExpireBeforeItsNextLookIsLookedAtSooner) {

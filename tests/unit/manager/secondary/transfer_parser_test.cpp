@@ -120,15 +120,15 @@ TEST(TransferParser, ReadsDifferencesInOrder) {
                     {"c.example. A 192.0.2.3", soa(8), soa(9)},
                     {"d.example. A 192.0.2.4", soa(9)}}),
       "done");
-  ASSERT_EQ(parser.content(), TransferParser::Content::kDifferences);
-  ASSERT_EQ(parser.differences().size(), 2U);
-  const auto& first = parser.differences()[0];
+  ASSERT_EQ(parser.content(), TransferParser::Content::kChangesets);
+  ASSERT_EQ(parser.changesets().size(), 2U);
+  const auto& first = parser.changesets()[0];
   EXPECT_EQ(first.removed.size(), 2U);
   EXPECT_EQ(first.added.size(), 3U);
   EXPECT_EQ(first.removed[0].type, dns::RRType::kSOA);
   EXPECT_EQ(first.added[2].owner, name("c.example."));
-  EXPECT_EQ(parser.differences()[1].removed.size(), 1U);
-  EXPECT_EQ(parser.differences()[1].added.size(), 2U);
+  EXPECT_EQ(parser.changesets()[1].removed.size(), 1U);
+  EXPECT_EQ(parser.changesets()[1].added.size(), 2U);
   EXPECT_EQ(parser.serial().value, 9U);
 }
 
@@ -136,7 +136,8 @@ TEST(TransferParser, WholeZoneInsteadOfDifferences) {
   auto parser = ixfr(7);
   EXPECT_EQ(feed(parser, {{soa(9), kNs}, {"a.example. A 192.0.2.1"}, {soa(9)}}), "done");
   EXPECT_EQ(parser.content(), TransferParser::Content::kZone);
-  EXPECT_EQ(parser.builder().record_count(), 3U) << "the closing SOA is no second record";
+  EXPECT_EQ(parser.received_zone().builder().record_count(), 3U)
+      << "the closing SOA is no second record";
 }
 
 TEST(TransferParser, AxfrTakesASoaInSecondPlaceAsTheEnd) {
@@ -149,8 +150,8 @@ TEST(TransferParser, ForeignRecordsAreLeftOutOfAZone) {
   auto parser = axfr();
   EXPECT_EQ(feed(parser, {{soa(9), kNs, "www.other. A 192.0.2.1", soa(9)}}, dns::RRType::kAXFR),
             "done");
-  EXPECT_EQ(parser.foreign_records(), 1U);
-  EXPECT_EQ(parser.builder().record_count(), 2U);
+  EXPECT_EQ(parser.received_zone().foreign_records(), 1U);
+  EXPECT_EQ(parser.received_zone().builder().record_count(), 2U);
 }
 
 TEST(TransferParser, RefusesBrokenStreams) {
@@ -200,11 +201,11 @@ TEST(TransferParser, ChecksEachMessagesHeader) {
 
 TEST(TransferParser, DifferencesHaveALimitThatAZoneHasNot) {
   TransferLimits limits;
-  limits.difference_records = 4;
+  limits.changesets.records = 4;
   auto parser = ixfr(7, limits);
   EXPECT_EQ(feed(parser, {{soa(8), soa(7), "a.example. A 192.0.2.1", "b.example. A 192.0.2.1",
                            "c.example. A 192.0.2.1", soa(8), soa(8)}}),
-            "differences of more than 4 records");
+            "changesets of more than 4 records");
   auto whole = ixfr(7, limits);
   EXPECT_EQ(feed(whole, {{soa(8), kNs, "a.example. A 192.0.2.1", "b.example. A 192.0.2.1",
                           "c.example. A 192.0.2.1", soa(8)}}),
@@ -213,18 +214,18 @@ TEST(TransferParser, DifferencesHaveALimitThatAZoneHasNot) {
 
 TEST(TransferParser, DifferencesOfNothingButSerialsHaveTheSameLimit) {
   TransferLimits limits;
-  limits.difference_records = 4;
+  limits.changesets.records = 4;
   auto parser = ixfr(1, limits);
   EXPECT_EQ(feed(parser, {{soa(9), soa(1), soa(2), soa(2), soa(3), soa(3)}}),
-            "differences of more than 4 records");
+            "changesets of more than 4 records");
 }
 
 TEST(TransferParser, DifferencesHaveALimitOfMemory) {
   TransferLimits limits;
   constexpr std::size_t kSoaOctets = 9 + 47;  // owner and RDATA of the records that soa() makes
-  limits.difference_octets = sizeof(zone::Changeset) + 4 * sizeof(zone::Record) + 2 * kSoaOctets;
+  limits.changesets.bytes = sizeof(zone::Changeset) + 4 * sizeof(zone::Record) + 2 * kSoaOctets;
   const std::string too_much =
-      "differences of more than " + std::to_string(limits.difference_octets) + " octets";
+      "changesets of more than " + std::to_string(limits.changesets.bytes) + " bytes";
   auto small = ixfr(7, limits);
   EXPECT_EQ(feed(small, {{soa(8), soa(7), "a.example. A 192.0.2.1", soa(8), soa(8)}}), "done");
   auto many = ixfr(7, limits);
@@ -241,13 +242,13 @@ TEST(TransferParser, DifferencesHaveALimitOfMemory) {
 
 std::vector<std::string> lines_of(const zone::ZoneView& zone) {
   std::vector<std::string> lines;
-  const auto told = zone::for_each_record(
+  const auto walked = zone::for_each_record(
       zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
         lines.push_back(fmt::format("{} {} {} {}", dns::to_text(owner), ttl.seconds,
                                     dns::to_text(type), dns::rdata_to_text(type, rdata)));
         return {};
       });
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(walked);
   return lines;
 }
 
@@ -264,23 +265,23 @@ TEST(TransferParser, AZoneThatIsComparedCanBeBuiltAtAnyMoment) {
     shm::Transaction transaction = served.store().begin_private();
     TransferParser parser(name("example."), dns::RRType::kAXFR, dns::Serial{7}, kId, {},
                           transaction);
-    parser.wait_with_zone();
-    EXPECT_FALSE(parser.waits());
+    parser.received_zone().wait();
+    EXPECT_FALSE(parser.received_zone().waits());
     for (std::size_t at = 0; at < messages.size(); ++at) {
       Message message(messages[at], at == 0, dns::RRType::kAXFR);
       const auto done = parser.feed(message.bytes());
       ASSERT_TRUE(done) << done.error().text;
       EXPECT_EQ(*done, at + 1 == messages.size());
-      ASSERT_EQ(parser.waits(), at == 0);
-      if (parser.waits()) {
-        ASSERT_TRUE(parser.go_on(built_behind == 0 ? nullptr : &live));
+      ASSERT_EQ(parser.received_zone().waits(), at == 0);
+      if (parser.received_zone().waits()) {
+        ASSERT_TRUE(parser.received_zone().resume(built_behind == 0 ? nullptr : &live));
       }
-      EXPECT_EQ(parser.comparison() == nullptr, built_behind <= at);
+      EXPECT_EQ(parser.received_zone().comparison() == nullptr, built_behind <= at);
       if (at + 1 == built_behind) {
-        ASSERT_TRUE(parser.build_instead());
+        ASSERT_TRUE(parser.received_zone().build_instead());
       }
     }
-    const auto built = parser.builder().finish();
+    const auto built = parser.received_zone().builder().finish();
     ASSERT_TRUE(built) << built.error().text;
     const BuiltView view(served.store(), name("example."), **built);
     const std::vector<std::string> lines = lines_of(view.zone().value());

@@ -28,7 +28,7 @@ struct Attempt {
   Stage stage{transaction, draft, journal, true};
 };
 
-class StagedDifferences : public ::testing::Test {
+class StagedChangesets : public ::testing::Test {
  protected:
   Parts parts_{8 << 20};
 
@@ -41,34 +41,34 @@ class StagedDifferences : public ::testing::Test {
   }
 };
 
-TEST_F(StagedDifferences, AreNotedInTheJournalOneByOne) {
+TEST_F(StagedChangesets, AreNotedInTheJournalOneByOne) {
   const std::vector<zone::Changeset> two{
       parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
       parts_.changes({soa(11), "new 60 A 192.0.2.9"}, {soa(12)})};
   Attempt noted(parts_);
-  ASSERT_TRUE(stage_differences(noted.stage, two, {}, &parts_.committer).has_value());
+  ASSERT_TRUE(stage_changesets(noted.stage, two, {}, &parts_.committer).has_value());
   ASSERT_EQ(noted.journal.size(), 2U);
   EXPECT_EQ(noted.journal[0].kind, RecordKind::kTransfer);
   EXPECT_EQ(noted.journal[0].to.value, 11U);
   EXPECT_EQ(noted.journal[1].to.value, 12U);
   EXPECT_EQ(noted.draft.snapshot().zone_at(testing::name("@")).serial().value, 12U);
   Attempt unnoted(parts_);
-  ASSERT_TRUE(stage_differences(unnoted.stage, two, {}, nullptr).has_value());
+  ASSERT_TRUE(stage_changesets(unnoted.stage, two, {}, nullptr).has_value());
   EXPECT_TRUE(unnoted.journal.empty());
 }
 
-TEST_F(StagedDifferences, ThatRemoveWhatIsNotThereAreUnfit) {
+TEST_F(StagedChangesets, ThatRemoveWhatIsNotThereAreUnfit) {
   Attempt attempt(parts_);
-  const auto staged = stage_differences(
+  const auto staged = stage_changesets(
       attempt.stage, {parts_.changes({soa(10), "nobody 60 A 192.0.2.9"}, {soa(11)})}, {}, nullptr);
   ASSERT_FALSE(staged.has_value());
   EXPECT_EQ(staged.error().code, Errc::kInvalid);
   EXPECT_TRUE(is_unfit(staged.error(), attempt.transaction));
 }
 
-TEST_F(StagedDifferences, ThatAddWhatIsThereAreUnfit) {
+TEST_F(StagedChangesets, ThatAddWhatIsThereAreUnfit) {
   Attempt before(parts_);
-  ASSERT_TRUE(stage_differences(before.stage,
+  ASSERT_TRUE(stage_changesets(before.stage,
                                 {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
                                  parts_.changes({soa(11), "new 60 A 192.0.2.9"},
                                                 {soa(12), "new 60 A 192.0.2.9"})},
@@ -78,7 +78,7 @@ TEST_F(StagedDifferences, ThatAddWhatIsThereAreUnfit) {
   for (const char* again : {"new 60 A 192.0.2.9", "NEW 60 A 192.0.2.9"}) {
     Attempt attempt(parts_);
     const auto staged =
-        stage_differences(attempt.stage,
+        stage_changesets(attempt.stage,
                           {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
                            parts_.changes({soa(11)}, {soa(12), again})},
                           {}, nullptr);
@@ -88,11 +88,11 @@ TEST_F(StagedDifferences, ThatAddWhatIsThereAreUnfit) {
   }
 }
 
-TEST_F(StagedDifferences, ThatALimitRefusesAreUnfit) {
+TEST_F(StagedChangesets, ThatALimitRefusesAreUnfit) {
   Attempt attempt(parts_);
   zone::DataLimits limits;
   limits.rrset_records = 1;
-  const auto staged = stage_differences(
+  const auto staged = stage_changesets(
       attempt.stage,
       {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.8", "new 60 A 192.0.2.9"})}, limits,
       nullptr);
@@ -101,23 +101,23 @@ TEST_F(StagedDifferences, ThatALimitRefusesAreUnfit) {
   EXPECT_TRUE(is_unfit(staged.error(), attempt.transaction));
 }
 
-TEST_F(StagedDifferences, ThatAStoreHasNoRoomForAreNot) {
+TEST_F(StagedChangesets, ThatAStoreHasNoRoomForAreNot) {
   std::optional<shm::Transaction> others(parts_.zone.store().begin_private());
   while (others->allocate(60'000).has_value()) {
   }
   {
     Attempt attempt(parts_);
-    const auto staged = stage_differences(attempt.stage, {large()}, {}, nullptr);
+    const auto staged = stage_changesets(attempt.stage, {large()}, {}, nullptr);
     ASSERT_FALSE(staged.has_value());
     EXPECT_EQ(staged.error().code, Errc::kFull);
     EXPECT_FALSE(is_unfit(staged.error(), attempt.transaction));
   }
   others.reset();
   Attempt attempt(parts_);
-  EXPECT_TRUE(stage_differences(attempt.stage, {large()}, {}, nullptr).has_value());
+  EXPECT_TRUE(stage_changesets(attempt.stage, {large()}, {}, nullptr).has_value());
 }
 
-TEST_F(StagedDifferences, ThatADiskFailsAreNot) {
+TEST_F(StagedChangesets, ThatADiskFailsAreNot) {
   Attempt attempt(parts_);
   EXPECT_FALSE(is_unfit({Errc::kIo, "pread: Input/output error"}, attempt.transaction));
 }

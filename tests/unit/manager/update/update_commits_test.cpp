@@ -50,7 +50,7 @@ class Commits : public ::testing::Test {
   Answer submit(const UpdateBuilder& update, std::string_view client = "192.0.2.9@1000") {
     UpdateCommits::Update one;
     one.client = Endpoint::from_text(client).value();
-    one.message = parse_update(update.message()).value();
+    one.message = parse_update(ParsedRequest(update.message())).value();
     one.rules.allow_update = &acl_;
     one.check = [this] { return check_; };
     auto answer = std::make_shared<std::optional<Outcome>>();

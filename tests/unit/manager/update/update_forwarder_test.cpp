@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "manager/update/forwarded_request.h"
+#include "manager/update/parsed_request.h"
 #include "tests/unit/manager/loopback.h"
 #include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/update_builder.h"
@@ -60,14 +60,14 @@ class Forwarder : public ::testing::Test {
   }
   Answer forward(UpdateForwarder& forwarder, const std::vector<Endpoint>& primaries) {
     auto answer = std::make_shared<std::optional<Result<Bytes>>>();
-    forwarder.forward({name("@"), update(), primaries, std::nullopt},
+    forwarder.forward({update(), primaries, std::nullopt},
                       [answer](Result<Bytes> result) { *answer = std::move(result); });
     return answer;
   }
   bool run_until(const std::function<bool()>& done) { return testing::run_until(io_, done); }
   static UpdateForwarder::Options patient() {
     UpdateForwarder::Options options;
-    options.patience = options.connect_patience = std::chrono::seconds(60);
+    options.timeout = options.connect_timeout = std::chrono::seconds(60);
     return options;
   }
 
@@ -81,7 +81,7 @@ TEST_F(Forwarder, ChangesNothingButTheId) {
   const Answer answer = forward(forwarder, {primary.endpoint()});
   Bytes message;
   ASSERT_TRUE(run_until([&] { return primary.receive(message); }));
-  Bytes reply = make_reply(message, dns::Rcode::kNXRRSet, false);
+  Bytes reply = make_reply(ParsedRequest(message), dns::Rcode::kNXRRSet, false);
   const Bytes original = update();
   ASSERT_EQ(message.size(), original.size());
   EXPECT_TRUE(std::equal(message.begin() + 2, message.end(), original.begin() + 2));
@@ -99,7 +99,7 @@ TEST_F(Forwarder, RefusesAnAnswerToSomethingElse) {
   const Answer answer = forward(forwarder, {primary.endpoint()});
   Bytes message;
   ASSERT_TRUE(run_until([&] { return primary.receive(message); }));
-  Bytes reply = make_reply(message, dns::Rcode::kNoError, false);
+  Bytes reply = make_reply(ParsedRequest(message), dns::Rcode::kNoError, false);
   reply[1] = static_cast<std::uint8_t>(reply[1] + 1);
   primary.send(reply);
   ASSERT_TRUE(run_until([&] { return answer->has_value(); }));
@@ -115,7 +115,7 @@ TEST_F(Forwarder, TriesTheNextPrimaryWhenOneCannotBeReached) {
   const Answer answer = forward(forwarder, {closed.endpoint(), primary.endpoint()});
   Bytes message;
   ASSERT_TRUE(run_until([&] { return primary.receive(message); }));
-  primary.send(make_reply(message, dns::Rcode::kNoError, false));
+  primary.send(make_reply(ParsedRequest(message), dns::Rcode::kNoError, false));
   ASSERT_TRUE(run_until([&] { return answer->has_value(); }));
   EXPECT_TRUE((*answer)->has_value());
 }
@@ -123,7 +123,7 @@ TEST_F(Forwarder, TriesTheNextPrimaryWhenOneCannotBeReached) {
 TEST_F(Forwarder, SilenceAfterTheRequestEndsIt) {
   Primary silent, next;
   UpdateForwarder::Options options;
-  options.patience = std::chrono::milliseconds(100);
+  options.timeout = std::chrono::milliseconds(100);
   UpdateForwarder forwarder(io_, network_, options);
   const Answer answer = forward(forwarder, {silent.endpoint(), next.endpoint()});
   ASSERT_TRUE(run_until([&] { return answer->has_value(); }));
@@ -147,7 +147,7 @@ TEST_F(Forwarder, OnePrimaryMayHaveSoManyUnderWay) {
   EXPECT_TRUE(forward(forwarder, {other.endpoint()})->has_value()) << "too many together";
   Bytes message;
   ASSERT_TRUE(run_until([&] { return silent.receive(message); }));
-  silent.send(make_reply(message, dns::Rcode::kNoError, false));
+  silent.send(make_reply(ParsedRequest(message), dns::Rcode::kNoError, false));
   ASSERT_TRUE(run_until([&] { return first->has_value() || second->has_value(); }));
   EXPECT_FALSE(forward(forwarder, {silent.endpoint()})->has_value()) << "room again";
   network_.stop();

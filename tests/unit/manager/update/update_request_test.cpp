@@ -25,7 +25,7 @@ using testing::ZoneStore;
 class Update : public ::testing::Test {
  protected:
   UpdateOutcome compute(const UpdateBuilder& update) {
-    auto message = parse_update(update.message());
+    auto message = parse_update(ParsedRequest(update.message()));
     if (!message) return {message.error().rcode, {}, message.error().reason};
     UpdateRules rules = rules_;
     rules.allow_update = &acl_;
@@ -72,14 +72,15 @@ TEST_F(Update, AMessageWithoutZoneSectionIsFormErr) {
   Bytes message = UpdateBuilder().message();
   message.resize(dns::kHeaderOctets);
   message[5] = 0;
-  EXPECT_EQ(parse_update(message).error().rcode, Rcode::kFormErr);
+  EXPECT_EQ(parse_update(ParsedRequest(message)).error().rcode, Rcode::kFormErr);
 }
 
 TEST_F(Update, EveryTruncationOfAMessageIsFormErr) {
   const Bytes whole =
       UpdateBuilder().yx("www", "A").has("www 0 A 192.0.2.10").add("new 60 A 192.0.2.9").message();
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const auto parsed = parse_update(ByteView(whole).first(size));
+    const auto parsed =
+        parse_update(ParsedRequest(Bytes(whole.begin(), whole.begin() + static_cast<long>(size))));
     ASSERT_FALSE(parsed.has_value()) << size;
     EXPECT_EQ(parsed.error().rcode, Rcode::kFormErr) << size;
   }
@@ -540,7 +541,7 @@ TEST_F(Update, AboveTheRecordsOfAZoneIsRefused) {
 
 TEST_F(Update, ConcernsWhatItNamesAndWhatIsWhereItDeletes) {
   const auto concerned = [&](const UpdateBuilder& update) {
-    const auto message = parse_update(update.message());
+    const auto message = parse_update(ParsedRequest(update.message()));
     std::uint64_t count = 0;
     while (message && concerns_more_than(count, zone_.zone(), *message)) ++count;
     return count;

@@ -137,7 +137,9 @@ TEST_F(Service, AKeyThatIsNotAllowedIsRefusedAndTheAnswerSigned) {
 TEST_F(Service, ABadSignatureIsNotAuth) {
   Bytes message = sign(add().message(), "ours.");
   message[message.size() - 20] ^= 1;
-  EXPECT_EQ(rcode(update(std::move(message))), Rcode::kNotAuth);
+  const Bytes answer = update(std::move(message));
+  EXPECT_EQ(rcode(answer), Rcode::kNotAuth);
+  EXPECT_EQ(dns::find_tsig(answer).value().value().error, 16U);
   EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
 }
 
@@ -165,9 +167,14 @@ TEST_F(Service, ARequestThatCannotBeJudgedNowIsServFailAndNotDone) {
   const Bytes answer = refuse(message);
   EXPECT_EQ(rcode(answer), Rcode::kServFail);
   EXPECT_TRUE(client_->verify_response(answer, kNow).has_value());
-  Bytes unknown = message;
-  unknown[unknown.size() - 20] ^= 1;  // as if its key were a primary's
-  EXPECT_EQ(rcode(refuse(std::move(unknown))), Rcode::kServFail);
+  Bytes forged = message;
+  forged[forged.size() - 20] ^= 1;
+  const Bytes error = refuse(std::move(forged));
+  EXPECT_EQ(rcode(error), Rcode::kNotAuth);
+  const auto tsig = dns::find_tsig(error);
+  ASSERT_TRUE(tsig && *tsig) << "RFC 8945 §5.3.2";
+  EXPECT_EQ((*tsig)->error, 16U) << "BADSIG";
+  EXPECT_THAT((*tsig)->mac, IsEmpty());
   EXPECT_THAT(refuse(answer), IsEmpty()) << "an answer is no request";
   EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
   EXPECT_EQ(rcode(update(message)), Rcode::kNoError) << "the same, later";

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "ipc/control_results.h"
+
+/// The JSON form of the results of control requests: objects that have every member, also the empty
+/// ones, by the member's name.
+namespace pando::ipc {
+
+// Absent members keep their defaults, so that programs of neighbouring versions understand each
+// other. A list without its rows is an error.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, pid, started, configuration,
+                                                configured, zone_lists, problem, worker_mode,
+                                                workers_wanted, workers_running, zones,
+                                                zones_loaded, store_version, store, journal, image,
+                                                image_not_used, image_quarantined, counters)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
+                                                history, file, primaries, notified, refresh_at,
+                                                expires_at, last_ok, problem, load_phase, load_done,
+                                                load_total)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
+                                                leases, counters, page_tables)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerListResult, mode, workers)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ReloadResult, zones_added, zones_removed,
+                                                zones_changed, restart_needed, warnings,
+                                                zones_failed, problems)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExportResult, zone, serial, records, file, written)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DumpResult, zones, records, changesets, bytes,
+                                                position)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotResult, zone, label, serial, in_image)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotRow, zone, label, serial, taken, records,
+                                                lost)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SnapshotListResult, snapshots, next)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotUsage, zone, label, bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StoreAudit, version, zones, names, records, bytes,
+                                                faults_found, faults, snapshots)
+
+/// Compares the members that both sides have, and the elements of lists. The library reads any
+/// number into any type of number, so -1 and 2^32 come out as other numbers of 32 bits.
+[[nodiscard]] bool same_where_given(const nlohmann::json& read, const nlohmann::json& given);
+/// kInvalid with the library's reason, on one line.
+[[nodiscard]] Error json_error(const nlohmann::json::exception& thrown);
+
+/// Reads one of the types above, or another with a `from_json`. The only door for JSON of other
+/// processes: kInvalid for a wrong type or a number out of range; never throws.
+template <class T>
+Result<T> read_json(const nlohmann::json& given) {
+  try {
+    T value = given.get<T>();
+    if (same_where_given(value, given)) return value;
+    return fail(Errc::kInvalid, "a member is no number of its range");
+  } catch (const nlohmann::json::exception& thrown) {
+    return tl::unexpected<Error>(json_error(thrown));
+  }
+}
+
+}  // namespace pando::ipc
