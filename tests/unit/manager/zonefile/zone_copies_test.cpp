@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <latch>
+
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"
@@ -92,9 +94,15 @@ TEST_F(Copies, StayAsTheyWereWhenTheDiskIsFull) {
 
 TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch all_asked(1);
+  disk_.fail = [&](FakeDisk::Call, const std::string&) {
+    all_asked.wait();  // holds the first copy until all are asked for
+    return Status();
+  };
   copies.write(name("@"), kPath, false);
   change();
   for (int i = 0; i < 5; ++i) copies.write(name("@"), kPath, false);
+  all_asked.count_down();
   ASSERT_TRUE(parts_.run_until([&] { return copies.written() == 2; }));
   EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
 }
