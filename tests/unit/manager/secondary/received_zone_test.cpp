@@ -63,7 +63,7 @@ TEST_F(Received, IsComparedWithTheServedZone) {
   ASSERT_TRUE(add({kFresh[1], kFresh[2]}));
   ASSERT_NE(zone.comparison(), nullptr);
   ASSERT_TRUE(zone.comparison()->finish());
-  const auto changes = zone.comparison()->difference([](std::uint64_t) { return 100; });
+  const auto changes = zone.comparison()->changeset([](std::uint64_t) { return 100; });
   ASSERT_TRUE(changes && *changes);
   EXPECT_EQ((*changes)->removed.size(), 1U);
   EXPECT_EQ((*changes)->added.size(), 1U);
