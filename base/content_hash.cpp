@@ -14,13 +14,13 @@ ContentHash::ContentHash(ContentHash&&) noexcept = default;
 ContentHash& ContentHash::operator=(ContentHash&&) noexcept = default;
 ContentHash::~ContentHash() = default;
 
-void ContentHash::add(const void* data, std::size_t octets) {
-  if (octets == 0) return;
+void ContentHash::add(const void* data, std::size_t bytes) {
+  if (bytes == 0) return;
   if (state_ == nullptr) {
     state_ = std::make_unique<State>();
     XXH3_64bits_reset(&state_->xxh);
   }
-  XXH3_64bits_update(&state_->xxh, data, octets);
+  XXH3_64bits_update(&state_->xxh, data, bytes);
 }
 
 std::uint64_t ContentHash::value() const noexcept {

@@ -15,7 +15,7 @@ class ContentHash {
   ContentHash& operator=(ContentHash&&) noexcept;
   ~ContentHash();
 
-  void add(const void* data, std::size_t octets);
+  void add(const void* data, std::size_t bytes);
   /// The hash of all added bytes; never 0, which stands for "not known" wherever hashes are kept.
   [[nodiscard]] std::uint64_t value() const noexcept;
 

@@ -39,7 +39,7 @@ Progress::Scope::~Scope() { progress_here = before_; }
 
 std::string_view to_text(Progress::Phase phase) noexcept {
   constexpr std::array<std::string_view, 7> kWords = {
-      "looking", "reading", "sorting", "building", "comparing", "checking", "putting"};
+      "preparing", "reading", "sorting", "building", "comparing", "checking", "putting"};
   return kWords[static_cast<std::size_t>(phase)];
 }
 

@@ -15,7 +15,7 @@ class Progress {
   /// The units counted: bytes of files when reading, records when sorting and building, names when
   /// comparing and checking. The other phases count nothing.
   enum class Phase : std::uint8_t {
-    kLooking,  ///< finds out whether there is work to do
+    kPreparing,  ///< finds out whether there is work to do
     kReading,
     kSorting,
     kBuilding,
@@ -24,7 +24,7 @@ class Progress {
     kPutting,  ///< puts the zone into the store's next version
   };
   struct Seen {
-    Phase phase = Phase::kLooking;
+    Phase phase = Phase::kPreparing;
     std::uint64_t done = 0;
     std::uint64_t total = 0;  ///< 0 = not known
     /// 0 to 100; nullopt: not known.
@@ -64,7 +64,7 @@ class Progress {
 
  private:
   // Relaxed: these words guard no other memory.
-  std::atomic<Phase> phase_{Phase::kLooking};
+  std::atomic<Phase> phase_{Phase::kPreparing};
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::uint64_t> total_{0};
   std::atomic<bool> given_up_{false};

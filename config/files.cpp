@@ -29,11 +29,11 @@ Result<std::string> read_open_file(const Fd& fd, const std::string& path) {
   std::size_t size = 0;
   while (true) {
     text.resize(size + kReadBytes);
-    const auto octets = ::read(fd.get(), text.data() + size, kReadBytes);
-    if (octets < 0 && errno == EINTR) continue;
-    if (octets < 0) return fail_errno("cannot read " + path);
-    size += static_cast<std::size_t>(octets);
-    if (octets == 0) break;
+    const auto bytes = ::read(fd.get(), text.data() + size, kReadBytes);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return fail_errno("cannot read " + path);
+    size += static_cast<std::size_t>(bytes);
+    if (bytes == 0) break;
   }
   text.resize(size);
   return text;

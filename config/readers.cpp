@@ -20,12 +20,12 @@ bool has_control(std::string_view text) {
 }
 
 /// A scalar that is not empty, not too long and without control characters.
-std::optional<std::string> printable(const Value& value, std::size_t max_octets) {
+std::optional<std::string> printable(const Value& value, std::size_t max_bytes) {
   auto text = value.scalar();
   if (!text) return std::nullopt;
-  if (!text->empty() && text->size() <= max_octets && !has_control(*text)) return text;
+  if (!text->empty() && text->size() <= max_bytes && !has_control(*text)) return text;
   value.fail(text->empty() ? "is empty"
-                           : fmt::format("is not printable text of at most {} bytes", max_octets));
+                           : fmt::format("is not printable text of at most {} bytes", max_bytes));
   return std::nullopt;
 }
 
@@ -76,10 +76,10 @@ void read_relative_path(const Value& value, std::string& out) {
 
 void read_size(const Value& value, std::uint64_t min, std::uint64_t max, std::uint64_t& out) {
   const auto text = value.scalar();
-  std::uint64_t octets = 0;
-  if (!text || !value.assign(parse_size(*text), octets)) return;
-  if (octets >= min && octets <= max)
-    out = octets;
+  std::uint64_t bytes = 0;
+  if (!text || !value.assign(parse_size(*text), bytes)) return;
+  if (bytes >= min && bytes <= max)
+    out = bytes;
   else
     value.fail(fmt::format("{} is not between {} and {} bytes", *text, min, max));
 }

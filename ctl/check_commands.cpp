@@ -46,14 +46,14 @@ struct ZoneFacts {
 };
 
 /// Finishes the zone as the manager would, and reads it as a worker would.
-Result<ZoneFacts> look_at(const dns::Name& apex, zone::ZoneBuilder& builder,
-                          shm::Transaction& transaction) {
+Result<ZoneFacts> facts_of(const dns::Name& apex, zone::ZoneBuilder& builder,
+                           shm::Transaction& transaction) {
   auto built = builder.finish();
   if (!built) return pass(built);
   zone::Draft draft(transaction, {}, 1);
   if (auto put = draft.put_zone_settings(apex, {}, 0); !put) return pass(put);
   if (auto put = draft.put_zone(apex, **built, {}); !put) return pass(put);
-  const zone::StoreView snapshot = draft.snapshot();
+  const zone::StoreView snapshot = draft.view();
   const zone::ZoneView zone = snapshot.zone_at(apex);
   return ZoneFacts{zone.serial().value, zone.record_count(), zone.name_count(), lint_zone(zone)};
 }
@@ -138,7 +138,7 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
   ZoneCheck checked{read_file(path, options, builder, progress), {}};
   dns::ScanReport& scan = checked.scan;
   if (!scan.ok()) return checked;  // half a zone would only give consequential errors
-  auto built = look_at(apex, builder, transaction);
+  auto built = facts_of(apex, builder, transaction);
   if (built) {
     checked.facts = std::move(*built);
     return checked;

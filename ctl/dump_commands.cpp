@@ -170,7 +170,7 @@ int load_dump(const std::string& path, const std::string& config, Output output)
   if (output.json)
     output.out << nlohmann::json{{"zones", counts->zones},
                                  {"records", counts->records},
-                                 {"changesets", counts->differences},
+                                 {"changesets", counts->changesets},
                                  {"snapshots", counts->snapshots}}
                       .dump()
                << '\n';

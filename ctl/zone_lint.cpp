@@ -29,7 +29,7 @@ class Linter {
       const RecordView record = cursor.next();
       if (!record) break;
       count.add();
-      look_at(record);
+      check(record);
     }
     return std::move(lines_);
   }
@@ -41,12 +41,12 @@ class Linter {
       lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  void look_at(const RecordView& record) {
+  void check(const RecordView& record) {
     const dns::Name owner = zone_.owner_of(record);
     const Match place = zone_.lookup(owner);
     if (place.barrier) return look_below(place, owner, record);
     record.for_each_rrset([&](const RRsetView& set) {
-      set.for_each_rdata([&](ByteView rdata) { look_at(owner, set.type(), rdata); });
+      set.for_each_rdata([&](ByteView rdata) { check(owner, set.type(), rdata); });
     });
   }
 
@@ -63,7 +63,7 @@ class Linter {
     });
   }
 
-  void look_at(const dns::Name& owner, RRType type, ByteView rdata) {
+  void check(const dns::Name& owner, RRType type, ByteView rdata) {
     dns::NameView target;
     if (type == RRType::kCNAME) {
       // RFC 1035 §3.3.1: the RDATA is just a name

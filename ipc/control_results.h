@@ -53,7 +53,7 @@ struct ZoneRow {
   std::uint64_t expires_at = 0;
   std::uint64_t last_ok = 0;  ///< last successful check with a primary
   std::string problem{};      ///< why the last load, transfer or export failed
-  /// While a large file is loaded: "looking", "reading" (counts bytes), "sorting", "building"
+  /// While a large file is loaded: "preparing", "reading" (counts bytes), "sorting", "building"
   /// (records), "comparing" (names), "checking", "putting".
   std::string load_phase{};
   std::uint64_t load_done = 0;   ///< amount done in that phase

@@ -23,12 +23,12 @@ Borrowing::Borrowing(LiveFile& file, ChunkPool& pool, std::vector<ImageChunk> ch
     if (chunk.count != 0) bytes_ += kChunkBytes;
 }
 
-Status Borrowing::copy(ImageSource& source, const std::function<bool()>& go_on) {
+Status Borrowing::copy(ImageSource& source, const std::function<bool()>& may_continue) {
   const auto room = std::make_unique<std::array<std::uint8_t, kChunkBytes>>();
   for (; next_ < chunks_.size(); ++next_) {
     const ImageChunk& chunk = chunks_[next_];
     if (chunk.count == 0) continue;
-    if (!go_on()) return fail(Errc::kDenied, "the copy was ended");
+    if (!may_continue()) return fail(Errc::kDenied, "the copy was ended");
     if (auto copied = copy_chunk(file_, source, next_, chunk, *room); !copied) return copied;
     copied_.fetch_add(kChunkBytes, std::memory_order_relaxed);
     crash_point("borrowed-chunk-copied");

@@ -32,9 +32,9 @@ class Borrowing {
   Borrowing(LiveFile& file, ChunkPool& pool, std::vector<ImageChunk> chunks);
 
   /// Copies the image's chunks to their places and compares each checksum. Any one thread; ends
-  /// with kDenied once `go_on` returns false. kFull: no memory; the next call continues from there.
-  /// kCorrupt, kIo: the image is damaged, and answers so far may have been wrong.
-  Status copy(ImageSource& source, const std::function<bool()>& go_on);
+  /// with kDenied once `may_continue` returns false. kFull: no memory; the next call continues from
+  /// there. kCorrupt, kIo: the image is damaged, and answers so far may have been wrong.
+  Status copy(ImageSource& source, const std::function<bool()>& may_continue);
   /// Called on the commit thread after copy() has succeeded. From their next pin on, readers read
   /// the store itself, and all chunks are like those of any other store.
   Status settle();

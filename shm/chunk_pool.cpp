@@ -147,8 +147,8 @@ void apply_counts(const RootBlock& published, std::uint32_t* counts) noexcept {
   }
 }
 
-void ChunkPool::settle(const RootBlock& published, const std::vector<LedgerEntry>& entries,
-                       std::uint32_t open) {
+void ChunkPool::commit_counts(const RootBlock& published, const std::vector<LedgerEntry>& entries,
+                              std::uint32_t open) {
   const std::scoped_lock lock(mutex_);
   apply_counts(published, file_.counts());
   for (const LedgerEntry& entry : entries) {

@@ -25,7 +25,8 @@ void apply_counts(const RootBlock& published, std::uint32_t* counts) noexcept;
 /// crash the pool is rebuilt from the chunk counts. All functions may be called from any thread.
 /// The pool's parts in shm/map have one purpose each and know nothing of the lock.
 ///
-///     free ──take──▶ lent ──settle──▶ used ──last block released──▶ waiting ──no reader──▶ free
+///     free ──take──▶ lent ──commit_counts──▶ used ──last block released──▶ waiting ──no reader──▶
+///     free
 ///       ▲              │ give_back (transaction dropped)
 ///       └──────────────┘
 class ChunkPool {
@@ -51,8 +52,8 @@ class ChunkPool {
 
   /// After a publication: applies its counts. The lent chunks of `entries` become used (`open`
   /// stays lent); chunks without live blocks wait for readers of versions before the published one.
-  void settle(const RootBlock& published, const std::vector<LedgerEntry>& entries,
-              std::uint32_t open);
+  void commit_counts(const RootBlock& published, const std::vector<LedgerEntry>& entries,
+                     std::uint32_t open);
   /// Remembers the room at the end of used chunks, for later transactions.
   void keep_tails(const std::vector<Span>& tails);
 

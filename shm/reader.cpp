@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/unix_time.h"
 #include "shm/epoch.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
@@ -150,7 +151,7 @@ Status Reader::Impl::declare_alive(std::uint32_t slot) {
     lease.revoke.store(0, std::memory_order_relaxed);
   }
   page().pid = static_cast<std::uint32_t>(::getpid());
-  page().started = static_cast<std::uint64_t>(::time(nullptr));
+  page().started = unix_seconds();
   auto locked = try_lock(store_file.get(), LockKind::kShared, kSlotLockBase + slot);
   if (!locked) return pass(locked);
   if (!*locked) return fail(Errc::kExists, "the slot's lock on the store is taken");

@@ -192,7 +192,7 @@ void Store::Impl::finish(Transaction::Impl& transaction, const RootBlock& block)
   std::int64_t grown = 0;
   for (const LedgerEntry& entry : transaction.ledger.entries()) grown += entry.delta;
   live_total.fetch_add(static_cast<std::uint64_t>(grown), std::memory_order_relaxed);
-  pool.settle(block, transaction.ledger.entries(), block.open_chunk);
+  pool.commit_counts(block, transaction.ledger.entries(), block.open_chunk);
   crash_point("store-publish-settled");
   if (last.chunk != kNoChunk && last.chunk != block.open_chunk) transaction.tails.push_back(last);
   pool.keep_tails(transaction.tails);

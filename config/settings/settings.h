@@ -108,10 +108,10 @@ struct StoreSettings {
 
 /// Bytes, or a share of the store's size limit ("10%").
 struct SizeOrShare {
-  std::uint64_t octets = 0;
-  std::uint32_t percent = 0;  ///< replaces `octets` when not 0
+  std::uint64_t bytes = 0;
+  std::uint32_t percent = 0;  ///< replaces `bytes` when not 0
   [[nodiscard]] std::uint64_t of(std::uint64_t total) const noexcept {
-    return percent != 0 ? total / 100 * percent : octets;
+    return percent != 0 ? total / 100 * percent : bytes;
   }
   bool operator==(const SizeOrShare&) const = default;
 };

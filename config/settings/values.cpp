@@ -117,17 +117,17 @@ Result<double> parse_share(std::string_view text) {
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {
-  std::uint64_t octets = 0;
-  if (!parse_quantity(text, kSizeUnits, octets))
+  std::uint64_t bytes = 0;
+  if (!parse_quantity(text, kSizeUnits, bytes))
     return fail(Errc::kInvalid, "'{}' is not a size such as 4096, 16MiB or 1GiB", text);
-  return octets;
+  return bytes;
 }
 
 Result<SizeOrShare> parse_size_or_share(std::string_view text) {
   if (text.empty() || text.back() != '%') {
-    auto octets = parse_size(text);
-    if (!octets) return pass(octets);
-    return SizeOrShare{*octets, 0};
+    auto bytes = parse_size(text);
+    if (!bytes) return pass(bytes);
+    return SizeOrShare{*bytes, 0};
   }
   auto percent = parse_number(text.substr(0, text.size() - 1), 1, 100);
   if (!percent) return fail(Errc::kInvalid, "'{}' is not a share from 1% to 100%", text);

@@ -42,18 +42,18 @@ class DumpLoading {
   }
 
   /// Joins the parts of a changeset until the last has come.
-  Status take(zone::DumpDifference&& part) {
+  Status take(zone::DumpChangeset&& part) {
     if (auto put = put_data(); !put) return put;
-    if (difference_.empty()) difference_.zone = zone_.name;
+    if (changeset_.empty()) changeset_.zone = zone_.name;
     if (!too_long_) {
-      append(difference_.removed, std::move(part.records.removed));
-      append(difference_.added, std::move(part.records.added));
-      too_long_ = zone::HistoryEditor::bytes_of(difference_) > limits_.history;
+      append(changeset_.removed, std::move(part.records.removed));
+      append(changeset_.added, std::move(part.records.added));
+      too_long_ = zone::HistoryEditor::bytes_of(changeset_) > limits_.history;
     }
     if (!part.last) return {};
     // The end of a changeset that is too long does not fit either, and ends the history before it.
     too_long_ = false;
-    const zone::Changeset whole = std::exchange(difference_, {});
+    const zone::Changeset whole = std::exchange(changeset_, {});
     return next_->draft().put_changeset(whole, part.from, part.to, limits_);
   }
 
@@ -71,13 +71,13 @@ class DumpLoading {
 
   Status take(zone::DumpNote&& note) {
     const auto kind = static_cast<RecordKind>(note.kind);
-    if (kind != RecordKind::kOverlay && kind != RecordKind::kSource)
+    if (kind != RecordKind::kDynamicChanges && kind != RecordKind::kSource)
       return fail(Errc::kCorrupt, "a note of kind {}", note.kind);
     JournalEntry entry{zone_.name, note.from, note.to, std::move(note.payload), kind};
     if (kind == RecordKind::kSource) return take_source(std::move(entry));
     notes_.push_back(std::move(entry));
-    DynamicChanges overlay;
-    return decode_overlay(notes_.back().payload, overlay);
+    DynamicChanges dynamic_changes;
+    return decode_dynamic_changes(notes_.back().payload, dynamic_changes);
   }
 
   Status take(zone::DumpZoneEnd&&) {
@@ -134,9 +134,7 @@ class DumpLoading {
     return next_->draft().put_zone(zone_.name, **built, zone_.source);
   }
 
-  [[nodiscard]] zone::ZoneView view() const {
-    return next_->draft().snapshot().zone_at(zone_.name);
-  }
+  [[nodiscard]] zone::ZoneView view() const { return next_->draft().view().zone_at(zone_.name); }
 
   [[nodiscard]] Status check_serial(dns::Serial serial) const {
     if (view().serial() == serial) return {};
@@ -175,8 +173,8 @@ class DumpLoading {
   std::optional<zone::ZoneBuilder> builder_;  // of the open zone, until its records are put
   bool has_data_ = false;                     // the zone's records are put, and not archived
   zone::DumpZone zone_;
-  zone::Changeset difference_;  // the parts so far
-  bool too_long_ = false;       // the changeset exceeds the limits
+  zone::Changeset changeset_;  // the parts so far
+  bool too_long_ = false;      // the changeset exceeds the limits
   std::uint32_t zones_ = 0;
   std::size_t pending_ = 0;
   zone::DumpCounts counts_;

@@ -3,11 +3,11 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/io/throttled_file.h"
 
@@ -375,9 +375,8 @@ Result<Image::Written> Image::write_once(const shm::ImageCapture& capture,
   written.anew = file_ == nullptr;
   if (written.anew)
     if (auto begun = begin_anew(); !begun) return pass(begun);
-  ImageIndex next{options_.layout, options_.owner,
-                  file_name_,      static_cast<std::uint64_t>(std::time(nullptr)),
-                  configuration,   capture.state};
+  ImageIndex next{options_.layout, options_.owner, file_name_,
+                  unix_seconds(),  configuration,  capture.state};
   ChunkWriter writer(*file_, window, on_written);
   for (std::uint32_t number = 0; number < next.state.chunks.size(); ++number) {
     shm::ImageChunk& chunk = next.state.chunks[number];

@@ -47,10 +47,10 @@ class ImageReplay {
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
-    zone::ZoneView zone = next_->draft().snapshot().zone_at(record.zone);
+    zone::ZoneView zone = next_->draft().view().zone_at(record.zone);
     if (zone && zone.has_snapshots() && record.kind == RecordKind::kGone) {
       if (auto gone = next_->draft().drop_snapshots(record.zone); !gone) return gone;
-      zone = next_->draft().snapshot().zone_at(record.zone);
+      zone = next_->draft().view().zone_at(record.zone);
     }
     if (!zone || !zone.loaded()) return {};
     if (auto done = apply(zone, record); !done) return done;
@@ -61,7 +61,7 @@ class ImageReplay {
   }
 
   Status lose(const dns::Name& zone) {
-    const zone::ZoneView view = next_->draft().snapshot().zone_at(zone);
+    const zone::ZoneView view = next_->draft().view().zone_at(zone);
     if (!view || !view.loaded()) return {};
     lost_.push_back(zone.folded());
     return next_->draft().unload_zone(zone);
@@ -69,7 +69,7 @@ class ImageReplay {
 
   Status lose_all() {
     std::vector<dns::Name> names;
-    next_->draft().snapshot().for_each_zone([&](const zone::ZoneView& zone) {
+    next_->draft().view().for_each_zone([&](const zone::ZoneView& zone) {
       if (zone.loaded()) names.emplace_back(zone.apex());
     });
     for (const dns::Name& name : names)
@@ -97,7 +97,7 @@ class ImageReplay {
   Status make_room() {
     store_.reclaim();
     if (!is_crowded(store_.stats())) return {};
-    Status done = next_->draft().snapshot().has_discarded() ? dismantle() : Status();
+    Status done = next_->draft().view().has_discarded() ? dismantle() : Status();
     if (done) done = compact();
     store_.forget_victims();
     store_.reclaim();
@@ -152,7 +152,7 @@ class ImageReplay {
       case RecordKind::kPrimary:
         return {};
       case RecordKind::kBase:
-      case RecordKind::kOverlay:
+      case RecordKind::kDynamicChanges:
         return zone.serial() == record.to ? Status() : lose(record.zone);
       case RecordKind::kSource:
         return zone.serial() == record.to ? put_source(record) : lose(record.zone);

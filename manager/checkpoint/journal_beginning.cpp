@@ -19,7 +19,8 @@ std::vector<JournalEntry> notes_of(const zone::StoreView& version) {
   std::vector<JournalEntry> notes;
   version.for_each_zone([&](const zone::ZoneView& zone) {
     if (!zone.loaded() || is_secondary(zone) || !may_have_updates(zone)) return;
-    notes.push_back(overlay_entry(dns::Name(zone.apex()), zone.serial(), zone.serial(), not_known));
+    notes.push_back(
+        dynamic_changes_entry(dns::Name(zone.apex()), zone.serial(), zone.serial(), not_known));
   });
   return notes;
 }

@@ -70,7 +70,7 @@ Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::Dat
   const auto spent = std::chrono::steady_clock::now() - start;
   log::info("dump_loaded", "file", path_, "journal_position", reader_.header().position, "zones",
             loaded->counts.zones, "records", loaded->counts.records, "changesets",
-            loaded->counts.differences, "ms",
+            loaded->counts.changesets, "ms",
             std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
   return {};
 }

@@ -1,10 +1,10 @@
 #include "manager/checkpoint/store_dump.h"
 
 #include <asio/post.hpp>
-#include <ctime>
 #include <filesystem>
 
 #include "base/crash_point.h"
+#include "base/unix_time.h"
 #include "manager/io/throttled_file.h"
 #include "manager/journal/journal_end.h"
 #include "manager/journal/journal_snapshot.h"
@@ -58,15 +58,15 @@ std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::
   if (!zone.loaded()) return notes;
   const MergeBase state = served_merge_base(history, zone, position);
   const zone::ZoneFileInfo noted = merge_base_file(zone);
-  if (!history.knows(zone.apex()) && state.overlay.known()) {
+  if (!history.knows(zone.apex()) && state.dynamic_changes.known()) {
     if (noted.stamp != 0) notes.push_back(file_note(zone, noted));
     return notes;
   }
   const dns::Name name(zone.apex());
   const dns::Serial file = state.file_serial.value_or(zone.serial());
-  notes.push_back(note_of(overlay_entry(name, file, zone.serial(), state.overlay)));
+  notes.push_back(note_of(dynamic_changes_entry(name, file, zone.serial(), state.dynamic_changes)));
   if (state.own)
-    notes.push_back(note_of(overlay_entry(name, file, zone.serial(), *state.own, true)));
+    notes.push_back(note_of(dynamic_changes_entry(name, file, zone.serial(), *state.own, true)));
   auto source = state.source;
   if (zone.source_mtime_ns() != 0) source = noted;
   if (source) notes.push_back(file_note(zone, *source));
@@ -78,9 +78,9 @@ Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::S
   const auto history = request.history->get(position);
   if (!history->problem().empty()) return fail(Errc::kIo, "{}", history->problem());
   PacedFile out(file, request);
-  zone::DumpWriter writer([&](ByteView bytes) { return out.write(bytes); },
-                          {request.owner, static_cast<std::uint64_t>(std::time(nullptr)),
-                           version.version(), position, 0, store.lineage()});
+  zone::DumpWriter writer(
+      [&](ByteView bytes) { return out.write(bytes); },
+      {request.owner, unix_seconds(), version.version(), position, 0, store.lineage()});
   Status done;
   zone::ZoneWalk walk(version);
   while (const zone::ZoneView zone = walk.next()) {

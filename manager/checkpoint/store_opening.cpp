@@ -143,7 +143,7 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
     if (made) return OpenedStore{std::move(*made), OpenedStore::From::kDump};
     if (made.error().code == Errc::kExists) return pass(made);
     if (seeds.without_dump)
-      if (auto go_on = seeds.without_dump(); !go_on) return pass(go_on);
+      if (auto done = seeds.without_dump(); !done) return pass(done);
     log::error("dump_not_used", "reason", made.error().text);
   }
   auto restored = restore_image(options, seeds, copy_first);
@@ -163,7 +163,7 @@ namespace {
 Status replay_removal(shm::Store& store, const JournalRecord& record) {
   NextVersion next(store, NextVersion::Step::kRecovery);
   zone::Draft& draft = next.draft();
-  if (!draft.snapshot().zone_at(record.zone)) return {};
+  if (!draft.view().zone_at(record.zone)) return {};
   if (auto removed = draft.remove_zone(record.zone); !removed) return removed;
   auto version = next.publish(record.position);
   return version ? Status() : pass(version);
@@ -172,7 +172,7 @@ Status replay_removal(shm::Store& store, const JournalRecord& record) {
 /// Whether the record compares zone and file at a serial that the served zone does not have. The
 /// zone was to be put whole under that serial, and that never took place.
 bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
-  if (record.kind != RecordKind::kBase && record.kind != RecordKind::kOverlay) return false;
+  if (record.kind != RecordKind::kBase && record.kind != RecordKind::kDynamicChanges) return false;
   const shm::VersionInfo version = store.current();
   const zone::ZoneView zone =
       zone::StoreView(store.window(), version.root, version.number).zone_at(record.zone);
@@ -191,7 +191,7 @@ bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord
 Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const NoteSink& note) {
   NextVersion next(store, NextVersion::Step::kRecovery);
   zone::Draft& draft = next.draft();
-  const zone::ZoneView zone = draft.snapshot().zone_at(record.zone);
+  const zone::ZoneView zone = draft.view().zone_at(record.zone);
   if (!zone || !zone.loaded() || !(zone.serial() == record.from)) {
     note({false,
           fmt::format("journal record {} of {} ({} to {}) does not fit and was skipped",
@@ -216,7 +216,7 @@ Status replay_source(shm::Store& store, const JournalRecord& record) {
   if (!source) return fail(source.error().code, "{}", source.error().text);
   NextVersion next(store, NextVersion::Step::kRecovery);
   zone::Draft& draft = next.draft();
-  const zone::ZoneView zone = draft.snapshot().zone_at(record.zone);
+  const zone::ZoneView zone = draft.view().zone_at(record.zone);
   if (!zone || !zone.loaded() || !(zone.serial() == record.to)) return {};
   if (auto put = draft.put_zone_source(record.zone, *source); !put) return put;
   auto version = next.publish(record.position);

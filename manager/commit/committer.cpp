@@ -289,7 +289,7 @@ Result<zone::Applied> Committer::stage_changeset(Stage& stage, const Compute& co
     if (auto durable = check_end(journal_); !durable) return pass(durable);
     return std::move(applied);
   };
-  auto changes = compute(stage.draft.snapshot());
+  auto changes = compute(stage.draft.view());
   if (!changes) return pass(changes);
   if (changes->empty()) return unchanged({});
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
@@ -297,7 +297,7 @@ Result<zone::Applied> Committer::stage_changeset(Stage& stage, const Compute& co
   if (!result) return result;
   *changes = {};  // the result has its content
   if (result->effective.empty()) return unchanged(std::move(*result));
-  journal_changeset(stage, *result, RecordKind::kDelta);
+  journal_changeset(stage, *result, RecordKind::kChangeset);
   return result;
 }
 
@@ -308,7 +308,7 @@ bool Committer::has_merge_base(const dns::Name& zone) const {
 void Committer::journal_changeset(Stage& stage, const zone::Applied& applied,
                                   RecordKind kind) const {
   const dns::Name& name = applied.effective.zone;
-  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
+  const zone::ZoneView zone = stage.draft.view().zone_at(name);
   const bool has_base = (stage.has_merge_base ? *stage.has_merge_base : has_merge_base(name)) ||
                         (!stage.journal.empty() && stage.journal.back().zone == name);
   if (zone.source_mtime_ns() != 0 && !has_base)
@@ -330,7 +330,8 @@ void Committer::update_merge_bases(const Group& group) {
 void Committer::report_changes(const Group& group) const {
   if (!zone_hook_) return;
   for (const JournalEntry& entry : group.entries) {
-    const bool by_changeset = entry.kind == RecordKind::kDelta || entry.kind == RecordKind::kEdit ||
+    const bool by_changeset = entry.kind == RecordKind::kChangeset ||
+                              entry.kind == RecordKind::kFileEdit ||
                               entry.kind == RecordKind::kTransfer;
     if (by_changeset && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
   }
@@ -367,7 +368,7 @@ void Committer::zone_replaced(const dns::Name& apex) {
 void Committer::journal_whole_transfer(const dns::Name& apex, dns::Serial serial) {
   CommitRequest request;
   request.stage = [apex, serial](Stage& stage) -> Status {
-    const zone::ZoneView zone = stage.draft.snapshot().zone_at(apex);
+    const zone::ZoneView zone = stage.draft.view().zone_at(apex);
     if (!zone || !zone.loaded() || !(zone.serial() == serial)) return {};
     stage.journal.push_back(base_entry(zone));
     stage.journal.push_back(transfer_entry(zone));
@@ -383,12 +384,12 @@ void Committer::put_zone(ZonePut put, Finished done) {
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [zone](Stage& stage) -> Status {
     if (zone->check)
-      if (auto ok = zone->check(stage.draft.snapshot().zone_at(zone->apex)); !ok) return ok;
+      if (auto ok = zone->check(stage.draft.view().zone_at(zone->apex)); !ok) return ok;
     stage.use_reserve(zone->built_in.reserve_use());
     stage.transaction.absorb(std::move(zone->built_in));
     if (auto placed = stage.draft.put_zone(zone->apex, *zone->built, zone->source); !placed)
       return placed;
-    if (zone->note) zone->note(stage.journal, stage.draft.snapshot().zone_at(zone->apex));
+    if (zone->note) zone->note(stage.journal, stage.draft.view().zone_at(zone->apex));
     return {};
   };
   request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
@@ -404,7 +405,7 @@ void Committer::put_new_zones(NewZones zones, Finished done) {
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [together](Stage& stage) -> Status {
     for (const NewZones::Zone& zone : together->zones) {
-      const zone::ZoneView before = stage.draft.snapshot().zone_at(zone.apex);
+      const zone::ZoneView before = stage.draft.view().zone_at(zone.apex);
       if (!before || before.loaded())
         return fail(Errc::kExists, "{} is not a zone without data", to_text(zone.apex));
     }

@@ -63,9 +63,9 @@ class Committer {
   Result<zone::Applied> stage_changeset(Stage& stage, const Compute& compute,
                                         const zone::DataLimits& limits) const;
 
-  /// Appends the record of `kind` (kDelta or kTransfer) for an applied changeset. A zone's first
-  /// record is preceded by its merge base: from that the next host restart sees whether the file
-  /// was edited.
+  /// Appends the record of `kind` (kChangeset or kTransfer) for an applied changeset. A zone's
+  /// first record is preceded by its merge base: from that the next host restart sees whether the
+  /// file was edited.
   void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
   /// Whether the journal has the zone's merge base.
   [[nodiscard]] bool has_merge_base(const dns::Name& zone) const;

@@ -26,7 +26,7 @@ class JournalUpkeep {
   void check(bool blocked);
   /// `hook` is called on the commit thread after a snapshot is written. The journal's old files are
   /// dropped when the hook calls its argument.
-  void before_dropping(std::function<void(std::function<void()> go_on)> hook) {
+  void before_dropping(std::function<void(std::function<void()> resume)> hook) {
     before_dropping_ = std::move(hook);
   }
   [[nodiscard]] bool running() const noexcept { return running_; }

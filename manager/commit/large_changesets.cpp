@@ -104,7 +104,7 @@ void LargeChangesets::end(const std::shared_ptr<Work>& work) {
 Status LargeChangesets::adopt(Work& work, Stage& stage) {
   if (work.change.check)
     if (auto ok = work.change.check(); !ok) return ok;
-  work.moved = !work.draft->fits(stage.draft.snapshot()) ||
+  work.moved = !work.draft->fits(stage.draft.view()) ||
                work.has_merge_base != committer_.has_merge_base(work.change.zone);
   if (work.moved) return fail(Errc::kExists, "zone moved");
   if (!work.staged) return work.staged;

@@ -12,7 +12,8 @@ namespace {
 
 /// Records of these kinds begin the zone's records anew, or are the pending ones themselves.
 bool needs_no_other(RecordKind kind) noexcept {
-  return kind == RecordKind::kBase || kind == RecordKind::kGone || kind == RecordKind::kOverlay;
+  return kind == RecordKind::kBase || kind == RecordKind::kGone ||
+         kind == RecordKind::kDynamicChanges;
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ void PendingRecords::retry_later() {
 
 /// Records at a serial that the zone no longer has are of no use.
 void PendingRecords::stage(Stage& stage) {
-  const zone::StoreView view = stage.draft.snapshot();
+  const zone::StoreView view = stage.draft.view();
   std::erase_if(records_, [&](const auto& pending) {
     const JournalEntry& first = pending.second.front();
     const zone::ZoneView zone = view.zone_at(first.zone);

@@ -57,7 +57,7 @@ Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
 }
 
 /// Appends the steps of `then` to `steps`.
-void go_on(Steps& steps, Steps&& then) {
+void append(Steps& steps, Steps&& then) {
   while (!then.empty()) {
     const auto moved = steps.insert(then.extract(then.begin()));
     if (moved.inserted) continue;
@@ -123,7 +123,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
     soa = way.soa();
     Steps steps = steps_of(std::move(changes));
-    go_on(steps, std::move(way).steps());
+    append(steps, std::move(way).steps());
     changes = changes_of(apex, std::move(steps));
   }
   Bytes same = soa->rdata;
@@ -162,7 +162,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
                       const dns::Name& name, const RollbackTarget& target,
                       config::SerialPolicy policy, std::uint64_t now,
                       const zone::DataLimits& limits) {
-  const zone::ZoneView zone = stage.draft.snapshot().zone_at(name);
+  const zone::ZoneView zone = stage.draft.view().zone_at(name);
   if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
   auto changes = target.changes(zone, policy, now);
   if (!changes) return pass(changes);
@@ -171,7 +171,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   auto applied = stage.draft.apply(*changes, limits.of_history());
   if (!applied) return pass(applied);
   *changes = {};  // `applied` has its content
-  committer.journal_changeset(stage, *applied, RecordKind::kDelta);
+  committer.journal_changeset(stage, *applied, RecordKind::kChangeset);
   return {};
 }
 

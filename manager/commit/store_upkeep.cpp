@@ -215,7 +215,7 @@ bool StoreUpkeep::shrink_steps() {
 
 /// With low space, freeing chunks is worth repeating a computation.
 bool StoreUpkeep::is_spared(dns::NameView apex) {
-  if (spared_.walks >= options_.patience || store_.low_space()) return false;
+  if (spared_.walks >= options_.sparing_walks || store_.low_space()) return false;
   if (!spared_.is_at_work || !spared_.is_at_work(apex)) return false;
   spared_.in_this_walk = true;
   return true;

@@ -29,7 +29,7 @@ class StoreUpkeep {
     std::uint64_t least_chunks = 2;              ///< less garbage than this is left alone
     std::chrono::microseconds slice{1000};  ///< time for which one step may keep the commit thread
     std::chrono::milliseconds interval{100};
-    unsigned patience = 30;  ///< consecutive walks, a second apart, that spare zones at work
+    unsigned sparing_walks = 30;  ///< consecutive walks, a second apart, that spare zones at work
   };
   struct Counters {
     std::uint64_t searches = 0;  ///< for chunks to empty, each a pass over all of them
@@ -45,8 +45,8 @@ class StoreUpkeep {
   /// Bytes that the histories of all zones may take.
   void set_history_total(std::uint64_t bytes) { histories_.set_limit(bytes); }
   /// Sets a predicate of zones that compaction spares while work on their pinned data is under way.
-  /// After `patience` walks, or with low space, such a zone is moved all the same, and the work
-  /// repeated.
+  /// After `sparing_walks` walks, or with low space, such a zone is moved all the same, and the
+  /// work repeated.
   void leave_alone(zone::Draft::LeaveAlone zones) { spared_.is_at_work = std::move(zones); }
   /// Frees chunks that readers have let go.
   void reclaim();

@@ -175,7 +175,7 @@ BuiltView::BuiltView(shm::Store& store, const dns::Name& apex,
 
 Result<zone::ZoneView> BuiltView::zone() const {
   if (!made_) return tl::unexpected<Error>(made_.error());
-  return draft_.snapshot().zone_at(apex_);
+  return draft_.view().zone_at(apex_);
 }
 
 std::optional<zone::Record> soa_record(const zone::ZoneView& zone) {

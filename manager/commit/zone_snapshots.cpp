@@ -32,7 +32,7 @@ void ZoneSnapshots::take(const dns::Name& zone, const std::string& label, std::u
                          std::function<void(Result<dns::Serial>)> done) {
   auto serial = std::make_shared<dns::Serial>();
   const auto step = [=](zone::Draft& draft) -> Status {
-    const zone::ZoneView view = draft.snapshot().zone_at(zone);
+    const zone::ZoneView view = draft.view().zone_at(zone);
     if (view && view.loaded()) {
       if (auto fine = check_rollback(view); !fine) return fine;
       *serial = view.serial();

@@ -134,14 +134,14 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Removal& slice) {
   slice = {};
   slice.after = after_;
   {
-    const zone::StoreView snapshot = draft.snapshot();
-    zone::ZoneWalk walk(snapshot);
+    const zone::StoreView view = draft.view();
+    zone::ZoneWalk walk(view);
     if (started_) walk.seek_after(after_);
     bool goes_on = true;
     for (std::size_t i = 0; i < kSlice && goes_on; ++i) {
       const zone::ZoneView zone = walk.next();
       slice.last = !zone;
-      goes_on = !slice.last && look_at(zone, slice);
+      goes_on = !slice.last && add_to_slice(zone, slice);
     }
   }
   for (const JournalEntry& gone : slice.gone)
@@ -150,7 +150,7 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Removal& slice) {
 }
 
 /// False ends the slice.
-bool ZoneTableSync::look_at(const zone::ZoneView& zone, Removal& slice) {
+bool ZoneTableSync::add_to_slice(const zone::ZoneView& zone, Removal& slice) {
   const dns::Name apex(zone.apex());
   const std::size_t most = room_.most();
   const bool goes = !runtime_->settings.zones.find(zone.apex());
@@ -276,7 +276,7 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
   const config::ZoneTable& zones = runtime_->settings.zones;
   for (std::size_t i = next_zone_; i < slice_end_; ++i) {
     const config::ZoneRef zone = zones[i];
-    const zone::ZoneView live = draft.snapshot().zone_at(zone.name);
+    const zone::ZoneView live = draft.view().zone_at(zone.name);
     Status put;
     if (live) {
       put = put_known(draft, slice, zone, live);

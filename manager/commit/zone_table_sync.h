@@ -52,7 +52,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   void removed(const Removal& slice);
   void not_removed(const Removal& slice, const Error& error);
   Status remove_slice(zone::Draft& draft, Removal& slice);
-  bool look_at(const zone::ZoneView& zone, Removal& slice);
+  bool add_to_slice(const zone::ZoneView& zone, Removal& slice);
   void keep(const zone::ZoneView& zone, Removal& slice);
   bool walks_again();
   void put_fewer(std::size_t zones, const Error& error);

@@ -8,8 +8,8 @@
 #include "manager/checkpoint/placed_dump.h"
 #include "manager/checkpoint/store_copy.h"
 #include "manager/checkpoint/store_dump.h"
-#include "manager/journal/journal_identity.h"
 #include "manager/control/store_audit.h"
+#include "manager/journal/journal_identity.h"
 
 namespace pando::manager {
 
@@ -112,7 +112,7 @@ void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
         dumping_ = false;
         if (!written) return done(tl::unexpected<Error>(written.error()));
         done(json(ipc::DumpResult{written->counts.zones, written->counts.records,
-                                  written->counts.differences, written->bytes, written->position}));
+                                  written->counts.changesets, written->bytes, written->position}));
       });
 }
 

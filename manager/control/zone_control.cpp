@@ -1,9 +1,9 @@
 #include "manager/control/zone_control.h"
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "ipc/control_json.h"
 #include "ipc/log.h"
 #include "manager/commit/rollback.h"
@@ -75,7 +75,7 @@ void ZoneControl::roll_back(const ipc::ControlRequest& request, const Reply& rep
   change.records = target.records(committer.current().zone_at(*name));
   change.stage = [&committer, &journal = *parts_.data.journal, zone = *name, target,
                   runtime = current, policy = (*options)->serial_policy,
-                  now = static_cast<std::uint64_t>(std::time(nullptr))](Stage& stage) {
+                  now = unix_seconds()](Stage& stage) {
     return stage_rollback(committer, journal, stage, zone, target, policy, now, runtime->limits);
   };
   change.done = [&committer, reply, zone = *name](const Result<std::uint64_t>& version) {
@@ -103,8 +103,7 @@ void ZoneControl::take_snapshot(const ipc::ControlRequest& request, const Reply&
     if (checkpointer != nullptr) checkpointer->write_now([](const Status&) {});
     reply(json(ipc::SnapshotResult{to_text(zone), label, serial->value, checkpointer != nullptr}));
   };
-  parts_.services.snapshots->take(
-      *name, request.label, static_cast<std::uint64_t>(std::time(nullptr)), current->limits, done);
+  parts_.services.snapshots->take(*name, request.label, unix_seconds(), current->limits, done);
 }
 
 void ZoneControl::delete_snapshot(const ipc::ControlRequest& request, const Reply& reply) {

@@ -1,8 +1,8 @@
 #include "manager/control/zone_report.h"
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/unix_time.h"
 #include "ipc/control_json.h"
 #include "shm/side_table.h"
 
@@ -38,7 +38,7 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
   const bool secondary = is_secondary_zone(zone);
   row.kind = secondary ? "secondary" : "primary";
   const std::uint64_t expires = expiry(shm::known_side(parts_.store.window(), zone.side_index()));
-  const bool expired = expires != 0 && expires <= static_cast<std::uint64_t>(std::time(nullptr));
+  const bool expired = expires != 0 && expires <= unix_seconds();
   if (!zone.loaded())
     row.state = !zones.loader->idle() && !zones.loads->has_problem(zone) ? "loading" : "not-loaded";
   else

@@ -44,9 +44,9 @@ std::optional<dns::Name> later_of(std::optional<dns::Name> name, const NameSet& 
 
 }  // namespace
 
-ChangedZone::ChangedZone(const zone::ZoneView& before, TouchedNames& overlay, std::size_t looks)
-    : before_(before), overlay_(overlay), looks_(looks) {
-  for (const auto& [key, node] : overlay.nodes())
+ChangedZone::ChangedZone(const zone::ZoneView& before, TouchedNames& touched, std::size_t looks)
+    : before_(before), touched_(touched), looks_(looks) {
+  for (const auto& [key, node] : touched.nodes())
     if (differs(node)) changed_.emplace(node.owner, &node);
   for (const auto& [name, node] : changed_)
     for (const Tree tree : {Tree::kNames, Tree::kNsec3})
@@ -63,7 +63,7 @@ bool ChangedZone::look(std::size_t looks) noexcept {
 
 const Node& ChangedZone::at(dns::NameView name) {
   look();
-  return overlay_.at(name);
+  return touched_.at(name);
 }
 
 const TouchedNames::RRset* ChangedZone::find(const RRsets& rrsets, RRType type) noexcept {

@@ -69,8 +69,8 @@ class ChangedZone {
   /// signatures.
   static constexpr std::size_t kMaxLooks = 150'000;
 
-  /// `overlay` must outlive the object, and must not change except by reads of this object.
-  ChangedZone(const zone::ZoneView& before, TouchedNames& overlay, std::size_t looks = kMaxLooks);
+  /// `touched` must outlive the object, and must not change except by reads of this object.
+  ChangedZone(const zone::ZoneView& before, TouchedNames& touched, std::size_t looks = kMaxLooks);
 
   [[nodiscard]] dns::NameView apex() const noexcept { return before_.apex(); }
   [[nodiscard]] const zone::ZoneView& before() const noexcept { return before_; }
@@ -113,7 +113,7 @@ class ChangedZone {
   }
 
   zone::ZoneView before_;
-  TouchedNames& overlay_;
+  TouchedNames& touched_;
   ChangedNodes changed_;
   std::array<NameSet, 2> present_;      // changed names by tree
   std::array<Shortcuts, 4> unchanged_;  // by tree and direction

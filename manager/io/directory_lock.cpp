@@ -60,8 +60,8 @@ Result<Fd> try_to_lock(const std::string& directory, const std::string& name) {
 Result<DirectoryLock> DirectoryLock::take(const std::string& what, const std::string& directory,
                                           const std::string& name,
                                           std::optional<std::uint32_t> owner,
-                                          std::chrono::milliseconds patience) {
-  auto file = retry_while_held(patience, [&] { return try_to_lock(directory, name); });
+                                          std::chrono::milliseconds timeout) {
+  auto file = retry_while_held(timeout, [&] { return try_to_lock(directory, name); });
   if (!file) return fail(file.error().code, "{}: {}", what, file.error().text);
   if (owner && ::fchown(file->get(), *owner, static_cast<gid_t>(-1)) != 0)
     return fail_errno(fmt::format("chown {}/{}", directory, name));

@@ -21,10 +21,10 @@ class DirectoryLock {
   DirectoryLock() = default;
   /// Locks `directory`/`file`. A missing file is made and given to `owner`, the user that this
   /// process is going to become. kExists, with the folder and the other process, when the lock is
-  /// still held after `patience`. `what` names the folder in errors: "store.journal".
+  /// still held after `timeout`. `what` names the folder in errors: "store.journal".
   static Result<DirectoryLock> take(const std::string& what, const std::string& directory,
                                     const std::string& file, std::optional<std::uint32_t> owner,
-                                    std::chrono::milliseconds patience = kKilledProcessTimeout);
+                                    std::chrono::milliseconds timeout = kKilledProcessTimeout);
 
  private:
   explicit DirectoryLock(Fd file) noexcept : file_(std::move(file)) {}

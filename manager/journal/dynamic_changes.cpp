@@ -50,7 +50,7 @@ void DynamicChanges::edited(const Steps& live, const Steps& held) {
   check_limits();
 }
 
-void DynamicChanges::settle() {
+void DynamicChanges::reset() {
   lose();
   known_ = true;
 }
@@ -62,7 +62,7 @@ void DynamicChanges::lose() {
 }
 
 void DynamicChanges::assign(Entries entries) {
-  settle();
+  reset();
   entries_ = std::move(entries);
   for (const auto& [key, entry] : entries_) bytes_ += key.bytes();
   check_limits();

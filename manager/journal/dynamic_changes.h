@@ -41,7 +41,7 @@ class DynamicChanges {
   /// that the served zone did not follow.
   void edited(const Steps& live, const Steps& held);
   /// The file and the served zone are the same now.
-  void settle();
+  void reset();
   /// Marks the dynamic changes as unknown.
   void lose();
   /// Takes over entries from a journal snapshot or a restart.

@@ -31,7 +31,7 @@ struct JournalEntry {
   dns::Serial from;
   dns::Serial to;
   Bytes payload;
-  RecordKind kind = RecordKind::kDelta;
+  RecordKind kind = RecordKind::kChangeset;
 };
 
 /// The journal's files at one moment, for readers in other threads.

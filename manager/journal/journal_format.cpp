@@ -89,7 +89,7 @@ std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
   frame.position = load_be64(header.data() + 8);
   frame.group_first = load_be64(header.data() + 16);
   frame.kind = static_cast<RecordKind>(header[24]);
-  const bool known = frame.kind >= RecordKind::kDelta && frame.kind <= RecordKind::kPrimary;
+  const bool known = frame.kind >= RecordKind::kChangeset && frame.kind <= RecordKind::kPrimary;
   if (!known || frame.body_bytes > kMaxRecordBody || frame.group_first > frame.position)
     return std::nullopt;
   return frame;

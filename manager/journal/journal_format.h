@@ -30,24 +30,24 @@ struct SegmentHeader {
 };
 
 enum class RecordKind : std::uint8_t {
-  kDelta = 1,  ///< an update: zone::encode(Changeset) from one serial to the next
+  kChangeset = 1,  ///< an update: zone::encode(Changeset) from one serial to the next
   kZonePart =
       2,  ///< payload: zone::encode(Changeset) with some of a whole zone's records as additions
   kZoneEnd = 3,  ///< payload: u64 number of records in the parts before it; `to` is the serial
   kFileEnd = 4,  ///< snapshots only: payload u64 number of whole zones; without it the file is torn
-  kEdit = 5,     ///< an edited zone file was merged: FileEdit
-  kBase = 6,     ///< the file, with serial `from`, holds exactly version `to`; no payload
-  kGone = 7,     ///< the zone left the configuration: its earlier records are obsolete; no payload
-  kOverlay = 8,  ///< the zone's dynamic changes at `to`, over a file with serial `from`
-  kSource = 9,   ///< the merge base's time, size and hash, when the zone had serial `to`
-  kTransfer = 10,  ///< a transfer: zone::encode(Changeset), empty for a zone sent whole
-  kPrimary = 11,   ///< a zone fed by transfers is a primary zone now: u8, 1 = with its merge base
+  kFileEdit = 5,  ///< an edited zone file was merged: FileEdit
+  kBase = 6,      ///< the file, with serial `from`, holds exactly version `to`; no payload
+  kGone = 7,      ///< the zone left the configuration: its earlier records are obsolete; no payload
+  kDynamicChanges = 8,  ///< the zone's dynamic changes at `to`, over a file with serial `from`
+  kSource = 9,          ///< the merge base's time, size and hash, when the zone had serial `to`
+  kTransfer = 10,       ///< a transfer: zone::encode(Changeset), empty for a zone sent whole
+  kPrimary = 11,  ///< a zone fed by transfers is a primary zone now: u8, 1 = with its merge base
 };
 
 struct JournalRecord {
   std::uint64_t position = 0;
   std::uint64_t group_first = 0;  ///< first position of the group that was synced as one
-  RecordKind kind = RecordKind::kDelta;
+  RecordKind kind = RecordKind::kChangeset;
   dns::Name zone;
   dns::Serial from;
   dns::Serial to;
@@ -68,7 +68,7 @@ struct RecordFrame {
   std::uint32_t body_bytes = 0;
   std::uint64_t position = 0;
   std::uint64_t group_first = 0;
-  RecordKind kind = RecordKind::kDelta;
+  RecordKind kind = RecordKind::kChangeset;
   [[nodiscard]] std::uint64_t padded_bytes() const noexcept {
     return (kRecordHeaderBytes + std::uint64_t{body_bytes} + 7) / 8 * 8;
   }

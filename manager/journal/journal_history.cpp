@@ -14,10 +14,10 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
       places.whole = record.to;
       places.records.push_back(place);
       break;
-    case RecordKind::kDelta:
-    case RecordKind::kEdit:
+    case RecordKind::kChangeset:
+    case RecordKind::kFileEdit:
     case RecordKind::kBase:
-    case RecordKind::kOverlay:
+    case RecordKind::kDynamicChanges:
     case RecordKind::kSource:
     case RecordKind::kTransfer:
     case RecordKind::kPrimary:

@@ -48,13 +48,13 @@ Result<FileEdit> decode_file_edit(ByteView bytes) {
 }
 
 bool changes_zone(const JournalRecord& record) noexcept {
-  if (record.kind == RecordKind::kDelta) return true;
-  const bool may = record.kind == RecordKind::kEdit || record.kind == RecordKind::kTransfer;
+  if (record.kind == RecordKind::kChangeset) return true;
+  const bool may = record.kind == RecordKind::kFileEdit || record.kind == RecordKind::kTransfer;
   return may && !(record.from == record.to);
 }
 
 Result<zone::Changeset> served_changes(const JournalRecord& record) {
-  if (record.kind != RecordKind::kEdit) return zone::decode_changes(record.payload);
+  if (record.kind != RecordKind::kFileEdit) return zone::decode_changes(record.payload);
   auto edit = decode_file_edit(record.payload);
   if (!edit) return pass(edit);
   return std::move(edit->live);
@@ -62,24 +62,25 @@ Result<zone::Changeset> served_changes(const JournalRecord& record) {
 
 //  0       1
 //  | flags | records as in the file (removed) and as served (added)
-Bytes encode(const dns::Name& zone, const DynamicChanges& overlay, bool own) {
+Bytes encode(const dns::Name& zone, const DynamicChanges& dynamic_changes, bool own) {
   Steps steps;
-  for (const auto& [key, entry] : overlay.entries())
+  for (const auto& [key, entry] : dynamic_changes.entries())
     steps.emplace(key, Step{entry.file, entry.live});
   Bytes out;
-  out.push_back(static_cast<std::uint8_t>((overlay.known() ? 0 : kLost) | (own ? kOwn : 0)));
+  out.push_back(
+      static_cast<std::uint8_t>((dynamic_changes.known() ? 0 : kLost) | (own ? kOwn : 0)));
   append(out, zone::encode(changes_of(zone, std::move(steps))));
   return out;
 }
 
-Status decode_overlay(ByteView bytes, DynamicChanges& overlay) {
-  if (bytes.empty()) return fail(Errc::kCorrupt, "stored overlay is cut off");
+Status decode_dynamic_changes(ByteView bytes, DynamicChanges& dynamic_changes) {
+  if (bytes.empty()) return fail(Errc::kCorrupt, "stored dynamic changes are cut off");
   auto changes = zone::decode_changes(bytes.subspan(1));
   if (!changes) return pass(changes);
   if ((bytes[0] & kLost) != 0)
-    overlay.lose();
+    dynamic_changes.lose();
   else
-    overlay.assign(entries_of(steps_of(std::move(*changes))));
+    dynamic_changes.assign(entries_of(steps_of(std::move(*changes))));
   return {};
 }
 
@@ -146,9 +147,9 @@ JournalEntry source_entry(const dns::Name& zone, dns::Serial serial,
   return {zone, serial, serial, encode(source), RecordKind::kSource};
 }
 
-JournalEntry overlay_entry(const dns::Name& zone, dns::Serial file, dns::Serial serial,
-                           const DynamicChanges& overlay, bool own) {
-  return {zone, file, serial, encode(zone, overlay, own), RecordKind::kOverlay};
+JournalEntry dynamic_changes_entry(const dns::Name& zone, dns::Serial file, dns::Serial serial,
+                                   const DynamicChanges& dynamic_changes, bool own) {
+  return {zone, file, serial, encode(zone, dynamic_changes, own), RecordKind::kDynamicChanges};
 }
 
 bool MergeBase::is_merged(dns::Serial file, const zone::ZoneFileInfo& other) const noexcept {
@@ -160,13 +161,13 @@ bool MergeBase::is_base_file(dns::Serial file, const zone::ZoneFileInfo& other) 
 }
 
 void MergeBase::lose() {
-  overlay.lose();
+  dynamic_changes.lose();
   if (own) own->lose();
 }
 
 void MergeBase::become_primary(bool with_base_file) {
   if (own && !with_base_file) {
-    overlay = std::move(*own);
+    dynamic_changes = std::move(*own);
     file_serial.reset();
     source.reset();
   }
@@ -174,18 +175,18 @@ void MergeBase::become_primary(bool with_base_file) {
 }
 
 /// The merge base is a file with serial `file`; earlier knowledge of its file ends.
-void MergeBase::settle(dns::Serial file) {
+void MergeBase::set_base_serial(dns::Serial file) {
   file_serial = file;
   source.reset();
   own.reset();
 }
 
-Status MergeBase::take_delta(const JournalRecord& record, bool follows) {
+Status MergeBase::take_changeset(const JournalRecord& record, bool follows) {
   auto changes = zone::decode_changes(record.payload);
   if (!changes) return pass(changes);
   const Steps steps = steps_of(std::move(*changes));
   if (!follows) lose();
-  overlay.updated(steps);
+  dynamic_changes.updated(steps);
   if (own) own->updated(steps);
   return {};
 }
@@ -196,28 +197,28 @@ Status MergeBase::take_transfer(const JournalRecord& record, bool follows) {
   auto changes = zone::decode_changes(record.payload);
   if (!changes) return pass(changes);
   if (!follows) {
-    overlay.lose();
+    dynamic_changes.lose();
     source.reset();
   }
-  overlay.updated(steps_of(std::move(*changes)));
+  dynamic_changes.updated(steps_of(std::move(*changes)));
   own.emplace();
   return {};
 }
 
-Status MergeBase::take_edit(const JournalRecord& record, bool follows) {
+Status MergeBase::take_file_edit(const JournalRecord& record, bool follows) {
   auto edit = decode_file_edit(record.payload);
   if (!edit) return pass(edit);
-  settle(edit->file_serial);
-  if (!follows) overlay.lose();
-  overlay.edited(steps_of(std::move(edit->live)), steps_of(std::move(edit->held)));
+  set_base_serial(edit->file_serial);
+  if (!follows) dynamic_changes.lose();
+  dynamic_changes.edited(steps_of(std::move(edit->live)), steps_of(std::move(edit->held)));
   return {};
 }
 
-Status MergeBase::take_overlay(const JournalRecord& record) {
+Status MergeBase::take_dynamic_changes(const JournalRecord& record) {
   if (!record.payload.empty() && (record.payload[0] & kOwn) != 0)
-    return decode_overlay(record.payload, own.emplace());
-  settle(record.from);
-  return decode_overlay(record.payload, overlay);
+    return decode_dynamic_changes(record.payload, own.emplace());
+  set_base_serial(record.from);
+  return decode_dynamic_changes(record.payload, dynamic_changes);
 }
 
 Status MergeBase::take(const JournalRecord& record) {
@@ -225,18 +226,18 @@ Status MergeBase::take(const JournalRecord& record) {
   const bool follows = !serial || *serial == record.from;
   if (record.kind != RecordKind::kSource || !serial) serial = record.to;
   switch (record.kind) {
-    case RecordKind::kDelta:
-      return take_delta(record, follows);
+    case RecordKind::kChangeset:
+      return take_changeset(record, follows);
     case RecordKind::kTransfer:
       return take_transfer(record, follows);
-    case RecordKind::kEdit:
-      return take_edit(record, follows);
+    case RecordKind::kFileEdit:
+      return take_file_edit(record, follows);
     case RecordKind::kBase:
-      settle(record.from);
-      overlay.settle();
+      set_base_serial(record.from);
+      dynamic_changes.reset();
       return {};
-    case RecordKind::kOverlay:
-      return take_overlay(record);
+    case RecordKind::kDynamicChanges:
+      return take_dynamic_changes(record);
     case RecordKind::kSource: {
       auto merged = decode_source(record.payload);
       if (!merged) return pass(merged);
@@ -248,10 +249,10 @@ Status MergeBase::take(const JournalRecord& record) {
       become_primary(record.payload[0] != 0);
       return {};
     case RecordKind::kZoneEnd:
-      // The merge base is unknown until a kOverlay follows.
-      settle({});
+      // The merge base is unknown until a kDynamicChanges follows.
+      set_base_serial({});
       file_serial.reset();
-      overlay.lose();
+      dynamic_changes.lose();
       return {};
     case RecordKind::kGone:
       *this = {};

@@ -9,7 +9,7 @@
 /// pictures.
 namespace pando::manager {
 
-/// An edited zone file that was merged (RecordKind::kEdit).
+/// An edited zone file that was merged (RecordKind::kFileEdit).
 struct FileEdit {
   dns::Serial file_serial;  ///< serial of the file's SOA
   zone::Changeset live;     ///< changes of the served zone; may be empty
@@ -29,7 +29,8 @@ Result<zone::Changeset> served_changes(const JournalRecord& record);
 /// A zone's merge base: the file from which the journal leads to the served zone, and the dynamic
 /// changes since. The file is the one merged last, or a secondary's copy.
 struct MergeBase {
-  DynamicChanges overlay;  ///< since the merge base's file: by updates, and by IXFR after the copy
+  DynamicChanges
+      dynamic_changes;  ///< since the merge base's file: by updates, and by IXFR after the copy
   std::optional<dns::Serial> file_serial;    ///< of the file merged last
   std::optional<zone::ZoneFileInfo> source;  ///< time, size and hash of that file
   std::optional<dns::Serial> serial;         ///< after the last record
@@ -54,16 +55,16 @@ struct MergeBase {
   [[nodiscard]] bool is_merged(dns::Serial serial, const zone::ZoneFileInfo& other) const noexcept;
 
  private:
-  Status take_delta(const JournalRecord& record, bool follows);
+  Status take_changeset(const JournalRecord& record, bool follows);
   Status take_transfer(const JournalRecord& record, bool follows);
-  Status take_edit(const JournalRecord& record, bool follows);
-  Status take_overlay(const JournalRecord& record);
-  void settle(dns::Serial file);
+  Status take_file_edit(const JournalRecord& record, bool follows);
+  Status take_dynamic_changes(const JournalRecord& record);
+  void set_base_serial(dns::Serial file);
 };
-/// Payload of RecordKind::kOverlay; the serials are in the record itself. `own`: the changes are
-/// those of MergeBase::own.
-Bytes encode(const dns::Name& zone, const DynamicChanges& overlay, bool own = false);
-Status decode_overlay(ByteView bytes, DynamicChanges& overlay);
+/// Payload of RecordKind::kDynamicChanges; the serials are in the record itself. `own`: the changes
+/// are those of MergeBase::own.
+Bytes encode(const dns::Name& zone, const DynamicChanges& dynamic_changes, bool own = false);
+Status decode_dynamic_changes(ByteView bytes, DynamicChanges& dynamic_changes);
 /// Payload of RecordKind::kSource.
 Bytes encode(const zone::ZoneFileInfo& source);
 /// The same with the file's stamp, for dumps. A journal has no use for the stamp, which is
@@ -92,8 +93,9 @@ Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
 [[nodiscard]] JournalEntry source_entry(const dns::Name& zone, dns::Serial serial,
                                         const zone::ZoneFileInfo& source);
 /// The record of the zone's dynamic changes at `serial`, over a file with serial `file`.
-[[nodiscard]] JournalEntry overlay_entry(const dns::Name& zone, dns::Serial file,
-                                         dns::Serial serial, const DynamicChanges& overlay,
-                                         bool own = false);
+[[nodiscard]] JournalEntry dynamic_changes_entry(const dns::Name& zone, dns::Serial file,
+                                                 dns::Serial serial,
+                                                 const DynamicChanges& dynamic_changes,
+                                                 bool own = false);
 
 }  // namespace pando::manager

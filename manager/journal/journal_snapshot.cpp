@@ -50,8 +50,8 @@ class SnapshotWriter {
     auto added = zone::for_each_record(
         zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
           part.added.push_back({dns::Name(owner), type, ttl, Bytes(rdata.begin(), rdata.end())});
-          part_octets_ += owner.size() + rdata.size() + 16;
-          if (part_octets_ < kPartBytes) return {};
+          part_bytes_ += owner.size() + rdata.size() + 16;
+          if (part_bytes_ < kPartBytes) return {};
           records += part.added.size();
           return flush_part(part);
         });
@@ -75,9 +75,9 @@ class SnapshotWriter {
 
   Status put_overlay(const dns::Name& zone, dns::Serial serial, const MergeBase& state) {
     const dns::Serial file = state.file_serial.value_or(serial);
-    auto put = put_entry(overlay_entry(zone, file, serial, state.overlay));
+    auto put = put_entry(dynamic_changes_entry(zone, file, serial, state.dynamic_changes));
     if (!put || !state.own) return put;
-    return put_entry(overlay_entry(zone, file, serial, *state.own, true));
+    return put_entry(dynamic_changes_entry(zone, file, serial, *state.own, true));
   }
 
   Status put_old_record(JournalRecord&& record) {
@@ -107,7 +107,7 @@ class SnapshotWriter {
     if (part.added.empty()) return {};
     auto put = put_record(RecordKind::kZonePart, part.zone, {}, {}, zone::encode(part));
     part.added.clear();
-    part_octets_ = 0;
+    part_bytes_ = 0;
     return put;
   }
 
@@ -129,7 +129,7 @@ class SnapshotWriter {
   std::uint64_t next_ = 1;
   std::uint64_t offset_ = 0;
   std::uint64_t zones_ = 0;
-  std::size_t part_octets_ = 0;
+  std::size_t part_bytes_ = 0;
   Bytes buffer_;
 };
 

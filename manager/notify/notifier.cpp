@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/notify/notify_out.h"
 #include "manager/support/soa.h"
@@ -20,8 +21,6 @@ constexpr std::size_t kBacklogSlice = 4096;
 /// The backlog is taken up only when the queue is nearly empty, so that new changes find room in
 /// the queue.
 constexpr std::size_t kFewWaiting = 64;
-
-std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
 std::uint64_t now_milliseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -248,7 +247,7 @@ void Notifier::finished(const std::shared_ptr<Attempt>& attempt, const Result<dn
   const std::uint64_t now = now_milliseconds();
   const bool final = result && !asks_to_come_again(*result);
   const bool good = result && *result == dns::Rcode::kNoError;
-  NotifyQueue::Outcome outcome{attempt->serial, now_seconds(),
+  NotifyQueue::Outcome outcome{attempt->serial, unix_seconds(),
                                result ? to_text(*result) : result.error().text, good, 0};
   const auto tell = final ? queue.answered(attempt->zone, outcome, now)
                           : queue.unanswered(attempt->zone, outcome, now);

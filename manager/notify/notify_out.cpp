@@ -1,16 +1,14 @@
 #include "manager/notify/notify_out.h"
 
-#include <ctime>
 #include <random>
 
+#include "base/unix_time.h"
 #include "manager/net/udp_exchange.h"
 #include "manager/notify/notify_message.h"
 
 namespace pando::manager {
 
 namespace {
-
-std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
 std::uint16_t random_id() {
   static thread_local std::random_device device;
@@ -21,7 +19,7 @@ std::uint16_t random_id() {
 
 asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job) {
   auto notify =
-      NotifyMessage::make(job.zone, job.soa, job.ttl, random_id(), job.key, now_seconds());
+      NotifyMessage::make(job.zone, job.soa, job.ttl, random_id(), job.key, unix_seconds());
   if (!notify) co_return pass(notify);
   std::optional<dns::Rcode> rcode;
   std::string refused;  // why the last datagram was rejected
@@ -31,7 +29,7 @@ asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job) {
   exchange.message = notify->octets();
   exchange.timeout = job.timeout;
   exchange.accept = [&](ByteView message) {
-    auto answer = notify->read_answer(message, now_seconds());
+    auto answer = notify->read_answer(message, unix_seconds());
     if (answer)
       rcode = *answer;
     else

@@ -4,16 +4,14 @@
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
-#include <ctime>
 
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/secondary/transfer_staging.h"
 
 namespace pando::manager {
 
 namespace {
-
-std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
 using Due = std::pair<std::uint64_t, dns::Name>;
 bool due_before(const Due& a, const Due& b) {
@@ -57,7 +55,7 @@ Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store
       timers_(store, committer),
       due_(&due_before),
       timer_(commit_loop),
-      last_look_(now_seconds()) {}
+      last_look_(unix_seconds()) {}
 
 Refresher::~Refresher() { stop(); }
 
@@ -81,7 +79,7 @@ void Refresher::put(const dns::Name& name, Primaries primaries) {
   zone = {};
   zone.primaries = std::move(primaries);
   zone.generation = ++generations_;
-  zone.due = fresh ? timers_.first_look(at->first, now_seconds()) : now_seconds();
+  zone.due = fresh ? timers_.first_look(at->first, unix_seconds()) : unix_seconds();
   due_.emplace(zone.due, at->first);
 }
 
@@ -131,7 +129,7 @@ void Refresher::arm_timer() {
     timer_set_ = false;
     return;
   }
-  const std::uint64_t now = now_seconds();
+  const std::uint64_t now = unix_seconds();
   const std::uint64_t due = due_.begin()->first;
   if (due <= now) return look_soon();
   // The wall clock may jump, so due zones are checked at least once a minute. The timer itself runs
@@ -181,7 +179,7 @@ void Refresher::start_waiting() {
 }
 
 void Refresher::run_due() {
-  const std::uint64_t now = now_seconds();
+  const std::uint64_t now = unix_seconds();
   const std::uint64_t before = std::exchange(last_look_, now);
   if (went_back(before, now)) doubt_timers(before, now);
   start_waiting();
@@ -200,7 +198,7 @@ void Refresher::run_due() {
 /// attempt, unless our zone has expired.
 bool Refresher::is_news(const dns::Name& zone, dns::Serial serial) const {
   const zone::ZoneView view = committer_.current().zone_at(zone);
-  return !view || !view.loaded() || timers_.expired(view, now_seconds()) ||
+  return !view || !view.loaded() || timers_.expired(view, unix_seconds()) ||
          serial.ahead_of(view.serial());
 }
 
@@ -219,7 +217,7 @@ TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
   if (view)
     job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
   // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
-  if (view && view.loaded() && !timers_.expired(view, now_seconds())) job.current = view.serial();
+  if (view && view.loaded() && !timers_.expired(view, unix_seconds())) job.current = view.serial();
   job.notified = zone.hint && zone.hint->primary == zone.turn() && job.current &&
                  zone.hint->serial.ahead_of(*job.current);
   return job;
@@ -299,7 +297,7 @@ asio::awaitable<std::optional<ServedZone>> Refresher::served(dns::Name name,
   if (!*alive) co_return std::nullopt;
   const zone::StoreView version = committer_.current();
   const zone::ZoneView zone = version.zone_at(name);
-  if (!zone || !zone.loaded() || timers_.expired(zone, now_seconds())) co_return std::nullopt;
+  if (!zone || !zone.loaded() || timers_.expired(zone, unix_seconds())) co_return std::nullopt;
   co_return ServedZone{zone, slots_.pin_own(version.version())};
 }
 
@@ -408,7 +406,7 @@ void Refresher::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial
   } else {
     ++counters_.refreshes;
     at->second.confirmed = true;
-    timers_.confirm(attempt->zone, attempt->expire, false, now_seconds());
+    timers_.confirm(attempt->zone, attempt->expire, false, unix_seconds());
     log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
                to_text(attempt->primary.endpoint), "serial", serial.value);
   }
@@ -424,7 +422,7 @@ void Refresher::transferred(const std::shared_ptr<Attempt>& attempt, const char*
             attempt->records, "octets", attempt->octets);
   if (at == zones_.end()) return run_due();
   at->second.damaged = false;
-  timers_.confirm(attempt->zone, attempt->expire, true, now_seconds());
+  timers_.confirm(attempt->zone, attempt->expire, true, unix_seconds());
   end_round(at, true);
 }
 
@@ -441,7 +439,7 @@ void Refresher::failed(const std::shared_ptr<Attempt>& attempt, const Error& err
   if (!broken_ixfr || zone.whole_zone) return next_primary(at);
   ++counters_.fallbacks;
   zone.whole_zone = true;
-  schedule(at, now_seconds());
+  schedule(at, unix_seconds());
   run_due();
 }
 
@@ -449,7 +447,7 @@ void Refresher::next_primary(Zones::iterator at) {
   Zone& zone = at->second;
   zone.whole_zone = false;
   if (++zone.visited >= zone.primaries.size()) return end_round(at, zone.confirmed);
-  schedule(at, now_seconds());
+  schedule(at, unix_seconds());
   run_due();
 }
 
@@ -461,12 +459,12 @@ void Refresher::end_round(Zones::iterator at, bool ok) {
   zone.visited = 0;
   zone.confirmed = false;
   zone.whole_zone = false;
-  schedule(at, timers_.next_look(at->first, ok, now_seconds()));
+  schedule(at, timers_.next_look(at->first, ok, unix_seconds()));
   const std::optional<Hint> hint =
       zone.hint && is_news(at->first, zone.hint->serial) ? zone.hint : std::nullopt;
   zone.hint = hint;
   if (hint) zone.first_primary = hint->primary;
-  if (std::exchange(zone.again, false) || hint) schedule(at, now_seconds());
+  if (std::exchange(zone.again, false) || hint) schedule(at, unix_seconds());
   run_due();
 }
 
@@ -476,7 +474,7 @@ bool Refresher::refresh_now(const dns::Name& name) {
   if (zone->second.running || zone->second.visited > 0)
     zone->second.again = true;
   else
-    schedule(zone, now_seconds());
+    schedule(zone, unix_seconds());
   return true;
 }
 
@@ -508,7 +506,7 @@ void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
   }
   if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
     zone.hint = Hint{*request.serial, place};
-  if (between_rounds) schedule(at, now_seconds());
+  if (between_rounds) schedule(at, unix_seconds());
 }
 
 std::string Refresher::problem(const dns::Name& name) const {

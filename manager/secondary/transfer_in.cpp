@@ -2,10 +2,10 @@
 
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
-#include <ctime>
 #include <random>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "dns/message/edns.h"
 #include "dns/rdata/rdata.h"
 #include "manager/commit/zone_diff.h"
@@ -17,8 +17,6 @@
 namespace pando::manager {
 
 namespace {
-
-std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
 std::uint16_t random_id() {
   static thread_local std::random_device device;
@@ -67,13 +65,13 @@ Result<Query> make_query(const TransferJob& job, dns::RRType type, bool edns) {
   query.message.assign(message.begin(), message.end());
   if (job.key != nullptr) {
     query.tsig = dns::TsigSession::for_request(*job.key);
-    if (auto done = query.tsig->sign(query.message, now_seconds()); !done) return pass(done);
+    if (auto done = query.tsig->sign(query.message, unix_seconds()); !done) return pass(done);
   }
   return query;
 }
 
 Status check_signature(Query& query, ByteView message) {
-  return query.tsig ? query.tsig->verify_response(message, now_seconds()) : Status{};
+  return query.tsig ? query.tsig->verify_response(message, unix_seconds()) : Status{};
 }
 
 bool answers(ByteView message, const Query& query) {

@@ -24,7 +24,7 @@ Status stage_changesets(Stage& stage, const std::vector<zone::Changeset>& change
   }
   stage.use_reserve_for(removed, added);
   for (const zone::Changeset& changes : changesets) {
-    const zone::ZoneView zone = stage.draft.snapshot().zone_at(changes.zone);
+    const zone::ZoneView zone = stage.draft.view().zone_at(changes.zone);
     if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
     auto applied = stage.draft.apply(changes, limits);
     if (!applied) return pass(applied);
@@ -37,8 +37,8 @@ Status stage_changesets(Stage& stage, const std::vector<zone::Changeset>& change
     if (journal == nullptr) continue;
     journal->journal_changeset(stage, *applied, RecordKind::kTransfer);
     // Checked here, because the journal's own error would look like a full disk.
-    if (const std::size_t octets = stage.journal.back().payload.size(); octets > kMostJournalled)
-      return fail(Errc::kInvalid, "a changeset of {} octets, too many for the journal", octets);
+    if (const std::size_t bytes = stage.journal.back().payload.size(); bytes > kMostJournalled)
+      return fail(Errc::kInvalid, "a changeset of {} bytes, too many for the journal", bytes);
   }
   return {};
 }

@@ -1,7 +1,7 @@
 #include <asio/post.hpp>
-#include <ctime>
 
 #include "base/crash_point.h"
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/commit/zone_table_sync.h"
 #include "manager/server/server.h"
@@ -16,7 +16,7 @@ void note_gone(Committer& committer, std::vector<dns::Name> names) {
   CommitRequest request;
   request.stage = [names = std::move(names)](Stage& stage) -> Status {
     for (const dns::Name& name : names)
-      if (!stage.draft.snapshot().zone_at(name))
+      if (!stage.draft.view().zone_at(name))
         stage.journal.push_back({name, {}, {}, {}, RecordKind::kGone});
     return {};
   };
@@ -86,7 +86,7 @@ void Server::leave_damaged_image(const Error& reason) {
 
 void Server::lists_read(const RuntimePtr& complete) {
   configuration_.runtime = complete;
-  configuration_.read_at = static_cast<std::uint64_t>(std::time(nullptr));
+  configuration_.read_at = unix_seconds();
   zones_.updates->set_runtime(complete);
   lists_->accept();
   bring_in_line();

@@ -1,6 +1,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/server/server.h"
 #include "shm/slot_guard.h"
@@ -8,8 +9,6 @@
 namespace pando::manager {
 
 namespace {
-
-std::uint64_t now_seconds() { return static_cast<std::uint64_t>(std::time(nullptr)); }
 
 std::uint64_t now_milliseconds() {
   timespec now{};
@@ -22,7 +21,7 @@ std::uint64_t now_milliseconds() {
 
 Server::Server(Options options, RuntimePtr runtime, Host host)
     : configuration_{std::move(options.config_path), std::move(runtime), options.configuration,
-                     now_seconds()},
+                     unix_seconds()},
       host_(std::move(host)),
       background_(usable_processors() + 1) {  // the loader asks for one more than processors
   workers_.binary = std::move(options.worker_binary);
@@ -84,8 +83,8 @@ void Server::make_store_services() {
       io_, background_.pool(), journal_thread_, native_files(), *data_->journal,
       *services_.committer, *data_->slots, store.journal_limit);
   if (services_.checkpointer)
-    services_.journal_upkeep->before_dropping([this](std::function<void()> go_on) {
-      services_.checkpointer->write_now([go_on = std::move(go_on)](const Status&) { go_on(); });
+    services_.journal_upkeep->before_dropping([this](std::function<void()> resume) {
+      services_.checkpointer->write_now([resume = std::move(resume)](const Status&) { resume(); });
     });
   services_.changes =
       std::make_unique<LargeChangesets>(io_, network_->builders(), *data_->store, *data_->slots,

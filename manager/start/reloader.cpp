@@ -1,10 +1,10 @@
 #include "manager/start/reloader.h"
 
 #include <asio/post.hpp>
-#include <ctime>
 #include <utility>
 
 #include "base/pause_point.h"
+#include "base/unix_time.h"
 #include "config/load.h"
 #include "ipc/log.h"
 #include "manager/start/log_options.h"
@@ -120,7 +120,7 @@ void Reloader::take_new(const ReloadPtr& reload, const Status& status,
   configuration.fingerprint = status ? reload->fingerprint : 0;
   note_configuration(configuration.fingerprint);
   configuration.runtime = reload->runtime;
-  configuration.read_at = static_cast<std::uint64_t>(std::time(nullptr));
+  configuration.read_at = unix_seconds();
   log::start(log_options(configuration.runtime->settings.server.log));
   configure_parts();
   configure_workers(*reload);

@@ -12,11 +12,11 @@ namespace pando::manager {
 inline constexpr std::chrono::milliseconds kKilledProcessTimeout{3000};
 
 /// Repeats `attempt` while the result is kExists (another process has the lock), at most for
-/// `patience`. Blocks: for the start of the process only.
+/// `timeout`. Blocks: for the start of the process only.
 template <class Attempt>
-auto retry_while_held(std::chrono::milliseconds patience, Attempt attempt) {
+auto retry_while_held(std::chrono::milliseconds timeout, Attempt attempt) {
   constexpr std::chrono::milliseconds kStep{10};
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     auto result = attempt();
     const bool held = !result && result.error().code == Errc::kExists;

@@ -43,7 +43,7 @@ void UpdateQueue::take_some() {
   for (std::size_t taken = 0; taken < limits_.slice && !waiting_.empty(); ++taken) {
     if (state_ != State::kRunning) return;
     Waiting first = next();
-    if (Clock::now() - first.came > limits_.patience)
+    if (Clock::now() - first.came > limits_.timeout)
       refuse_(std::move(first.request), std::move(first.reply), "it waited for too long");
     else
       take_(std::move(first.request), std::move(first.reply));

@@ -22,7 +22,7 @@ class UpdateQueue {
     std::size_t slice = 64;  ///< waiting requests handled per turn of the event loop
     /// Requests that waited longer are refused: the worker has given its client SERVFAIL by then
     /// (worker/net/manager_link). A late execution would be done beside the client's next request.
-    std::chrono::milliseconds patience{9'000};
+    std::chrono::milliseconds timeout{9'000};
   };
   using Take = std::function<void(ipc::Forward&&, ForwardReply)>;
   using Refuse = std::function<void(ipc::Forward&&, ForwardReply, std::string_view why)>;

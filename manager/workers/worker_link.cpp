@@ -1,9 +1,9 @@
 #include "manager/workers/worker_link.h"
+#include "base/unix_time.h"
 
 #include <fcntl.h>
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 namespace pando::manager {
@@ -140,7 +140,7 @@ void WorkerLink::tell_finished() {
 void WorkerLink::take(ipc::SignTransfer&& sign, ipc::Packet&) {
   if (!ready_) return broken({Errc::kInvalid, "a transfer before Hello was complete"});
   const std::uint64_t id = sign.id;
-  const auto now = static_cast<std::uint64_t>(::time(nullptr));
+  const auto now = unix_seconds();
   send(ipc::Reply{id, signer_.sign(std::move(sign), now)});
 }
 

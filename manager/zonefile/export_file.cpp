@@ -97,7 +97,7 @@ bool was_changed_after(const std::string& path, const zone::ZoneFileInfo& writte
 
 Status keep_edit(Files& files, const std::string& path, const zone::ZoneFileInfo& base) {
   const std::string kept = fmt::format("{}.edited.{}", path, base.file_mtime_ns);
-  log::error("edit_kept_aside", "path", path, "kept", kept, "reason",
+  log::error("file_edit_kept", "path", path, "kept", kept, "reason",
              "the file was changed in the moment in which it was exported");
   return files.rename(path, kept);
 }

@@ -128,7 +128,7 @@ void ZoneCopies::record_merge_base(const Written& copy) {
     log::warning("copy_not_recorded", "zone", to_text(copy.zone), "reason", version.error().text);
     committer_.edit(
         [this, copy](zone::Draft& draft) -> Status {
-          if (!is_copied(draft.snapshot().zone_at(copy.zone)) || running_.contains(copy.zone))
+          if (!is_copied(draft.view().zone_at(copy.zone)) || running_.contains(copy.zone))
             return {};
           return draft.put_zone_source(copy.zone, copy.source);
         },
@@ -141,7 +141,7 @@ void ZoneCopies::record_merge_base(const Written& copy) {
 /// base for later journal records. If a copy is being written, it belongs to a newer whole zone, so
 /// the finished copy is not recorded.
 Status ZoneCopies::stage_merge_base(Stage& stage, const Written& copy) const {
-  const zone::ZoneView live = stage.draft.snapshot().zone_at(copy.zone);
+  const zone::ZoneView live = stage.draft.view().zone_at(copy.zone);
   if (!is_copied(live) || running_.contains(copy.zone)) return {};
   const bool moved = !(live.serial() == copy.serial);
   if (copy.in_journal && !moved) {

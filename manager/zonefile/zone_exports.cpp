@@ -37,8 +37,8 @@ bool has_intervals(const RuntimePtr& runtime) {
 /// True if the record makes the zone differ from its file. A merged edit is in the file already,
 /// unless the serials differ or part of the edit was held back.
 bool leaves_file_behind(const JournalEntry& entry) {
-  if (entry.kind == RecordKind::kDelta) return true;
-  if (entry.kind != RecordKind::kEdit) return false;
+  if (entry.kind == RecordKind::kChangeset) return true;
+  if (entry.kind != RecordKind::kFileEdit) return false;
   const auto edit = decode_file_edit(entry.payload);
   return !edit || !(edit->file_serial == entry.to) || !edit->held.empty();
 }
@@ -56,8 +56,8 @@ void follow(const JournalEntry& entry, DynamicChanges& since, dns::Serial& reach
 }
 
 bool is_as_file(const MergeBase& state) {
-  if (!state.serial) return state.overlay.empty();
-  return state.overlay.empty() && state.file_serial == state.serial;
+  if (!state.serial) return state.dynamic_changes.empty();
+  return state.dynamic_changes.empty() && state.file_serial == state.serial;
 }
 
 }  // namespace
@@ -268,7 +268,7 @@ Status ZoneExports::prepare(const RunPtr& run) const {
 void ZoneExports::confirm_merge_base(const RunPtr& run) {
   CommitRequest request;
   request.stage = [run](Stage& stage) -> Status {
-    const zone::ZoneView live = stage.draft.snapshot().zone_at(run->zone);
+    const zone::ZoneView live = stage.draft.view().zone_at(run->zone);
     if (!live || !live.loaded()) return fail(Errc::kNotFound, "the zone has gone");
     stage.journal.push_back(source_entry(run->zone, live.serial(), merge_base_file(live)));
     return {};
@@ -338,7 +338,7 @@ bool ZoneExports::is_current(const Run& run) const {
 /// Records the export as merge base. If the zone moved on meanwhile, the merge base has `serial`,
 /// and the later changes become the dynamic changes.
 Status ZoneExports::Run::stage_merge_base(Stage& stage) {
-  const zone::ZoneView live = stage.draft.snapshot().zone_at(zone);
+  const zone::ZoneView live = stage.draft.view().zone_at(zone);
   if (!live || !live.loaded() || is_secondary(live) || !same_source(merge_base_file(live), before))
     return fail(Errc::kExists, "the zone was loaded anew while it was exported");
   DynamicChanges changes = since;
@@ -348,7 +348,7 @@ Status ZoneExports::Run::stage_merge_base(Stage& stage) {
   if (!changes.known() || !(at == live.serial()))
     return fail(Errc::kExists, "too much of the zone was changed while it was exported");
   stage.journal.push_back(at == serial ? base_entry(live)
-                                       : overlay_entry(zone, serial, at, changes));
+                                       : dynamic_changes_entry(zone, serial, at, changes));
   stage.journal.push_back(source_entry(zone, at, written));
   return stage.draft.put_zone_source(zone, written);
 }

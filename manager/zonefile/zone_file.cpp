@@ -122,9 +122,9 @@ class Builder {
     if (becomes_primary_) add_content(*source, read_content(path_));
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     if (becomes_primary_) state_.become_primary(serial && state_.is_base_file(*serial, *source));
-    merges_file_ = source && state_.serial && state_.overlay.known() && !history.is_copy;
+    merges_file_ = source && state_.serial && state_.dynamic_changes.known() && !history.is_copy;
     if (merges_file_) {
-      recovery_.emplace(state_.overlay.entries());
+      recovery_.emplace(state_.dynamic_changes.entries());
       return {};
     }
     auto found = history.journal.replay(apex_, serial, history.up_to);
@@ -201,8 +201,8 @@ class Builder {
   void add_journal_records(dns::Serial file, dns::Serial serial, const zone::ZoneFileInfo& source,
                            const DynamicChanges& changes) {
     const bool as_before = merges_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
-                           state_.overlay.entries() == changes.entries();
-    if (!as_before) journal_.push_back(overlay_entry(apex_, file, serial, changes));
+                           state_.dynamic_changes.entries() == changes.entries();
+    if (!as_before) journal_.push_back(dynamic_changes_entry(apex_, file, serial, changes));
     if (!as_before || !state_.source) journal_.push_back(source_entry(apex_, serial, source));
   }
 

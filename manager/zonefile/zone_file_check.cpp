@@ -1,8 +1,7 @@
 #include "manager/zonefile/zone_file_check.h"
 
-#include <ctime>
-
 #include "base/pause_point.h"
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/zonefile/export_file.h"
@@ -20,7 +19,7 @@ constexpr std::uint64_t kSimpleBytes = std::uint64_t{256} << 10;
 void ZoneFileCheck::run(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
   const Progress::Scope scope(progress.get());
-  progress->begin(Progress::Phase::kLooking, 0);
+  progress->begin(Progress::Phase::kPreparing, 0);
   reset_findings();
   served = live() && live().loaded();
   if (!served) return load_new(store, source.has_value());
@@ -181,13 +180,13 @@ void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& s
   auto state = merge_base();
   if (!state) return fail_with({state.error().text});
   if (moved) return;
-  if (const std::size_t stale = drop_stale(state->overlay, live()); stale > 0)
+  if (const std::size_t stale = drop_stale(state->dynamic_changes, live()); stale > 0)
     log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
   auto planned = plan_merge(live(), fresh, source, std::move(*state));
   if (!planned) return fail_with({fmt::format("{}: {}", job.path, planned.error().text)});
   plan.emplace(std::move(*planned));
   plan->serial_policy = job.serial_policy;
-  plan->now = static_cast<std::uint64_t>(std::time(nullptr));
+  plan->now = unix_seconds();
   plan->in_journal = in_journal;
   if (plan->kind == MergePlan::Kind::kReplace && plan->file_serial == plan->compared)
     warnings.push_back(

@@ -271,7 +271,7 @@ void ZoneLoader::merged(const Task& task, const Merged& result,
 void ZoneLoader::record_merge_base(const LoadTask& task) {
   committer_.edit(
       [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
-        const zone::ZoneView live = draft.snapshot().zone_at(apex);
+        const zone::ZoneView live = draft.view().zone_at(apex);
         if (!live || !live.loaded() || !(merge_base_file(live) == touched.before)) return {};
         return draft.put_zone_source(apex, touched.now);
       },

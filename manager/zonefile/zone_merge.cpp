@@ -44,7 +44,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   plan.zone = dns::Name(live.apex());
   plan.compared = live.serial();
   plan.file_serial = soa_serial(fresh.soa.rdata);
-  plan.dynamic_changes_known = state.overlay.known();
+  plan.dynamic_changes_known = state.dynamic_changes.known();
   // Without a recorded file serial, the journal would take the zone's serial for the file's.
   plan.record_file_serial = state.file_serial
                                 ? !(*state.file_serial == plan.file_serial)
@@ -54,7 +54,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   // signed again under the same serial is replaced, too: another serial would break its signature.
   const bool ahead = plan.file_serial.ahead_of(live.serial());
   const bool signed_again = plan.signed_soa && plan.file_serial == live.serial();
-  const bool may_replace = state.overlay.empty() && (ahead || signed_again);
+  const bool may_replace = state.dynamic_changes.empty() && (ahead || signed_again);
   const auto live_soa = soa_record(live);
   if (!live_soa) return fail(Errc::kCorrupt, "zone without a SOA");
   auto compared = fresh.changeset([may_replace](std::uint64_t records) {
@@ -66,7 +66,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
     plan.kind = MergePlan::Kind::kReplace;
     return plan;
   }
-  const bool is_plain = state.overlay.empty();
+  const bool is_plain = state.dynamic_changes.empty();
   if (is_plain && !changeset->empty()) {
     plan.plain = std::exchange(*changeset, {plan.zone, {}, {}});
     fit(plan.plain->removed);
@@ -75,13 +75,13 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   changeset->removed.push_back(*live_soa);
   changeset->added.push_back(fresh.soa);
   Steps to_file = steps_of(std::move(*changeset));
-  plan.equals_zone = to_file.empty() && !state.overlay.empty();
+  plan.equals_zone = to_file.empty() && !state.dynamic_changes.empty();
   if (!plan.dynamic_changes_known && !plan.equals_zone)
     return fail(Errc::kNotFound,
                 "the edited file is not merged: the journal no longer tells which of the zone's "
                 "records came by update; save the zone as it is served (AXFR) in the file, reload, "
                 "and edit then");
-  plan.edit = file_steps(std::move(to_file), state.overlay);
+  plan.edit = file_steps(std::move(to_file), state.dynamic_changes);
   if (may_replace && signed_again && plan.record_count() > 0) {
     plan.kind = MergePlan::Kind::kReplace;
     plan.plain.reset();
@@ -157,7 +157,7 @@ void journal_merge(Stage& stage, const MergePlan& plan, bool equals_zone,
     stage.journal.push_back(
         {plan.zone, applied.from, applied.to,
          encode_file_edit(plan.file_serial, applied.effective, changes_of(plan.zone, held)),
-         RecordKind::kEdit});
+         RecordKind::kFileEdit});
   if (equals_zone)
     stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
   if (plan.in_journal || stage.journal.size() > before)
@@ -180,7 +180,7 @@ std::string overridden_text(const Steps& overridden) {
 }
 
 Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLimits& limits) {
-  const zone::ZoneView live = stage.draft.snapshot().zone_at(plan.zone);
+  const zone::ZoneView live = stage.draft.view().zone_at(plan.zone);
   const auto soa = soa_record(live);
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
   const bool moved = !(live.serial() == plan.compared);
@@ -195,7 +195,7 @@ Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLi
   const Steps held = follows ? Steps() : held_back(plan.edit, steps_of(applied->effective));
   journal_merge(stage, plan, equals_zone, *applied, held);
   if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
-  const zone::ZoneView now = stage.draft.snapshot().zone_at(plan.zone);
+  const zone::ZoneView now = stage.draft.view().zone_at(plan.zone);
   return MergedFile{std::move(*applied), not_followed(now, held)};
 }
 

@@ -298,7 +298,7 @@ class ExportHost : public Host {
     if (state && state->source && !sound)
       static_cast<void>(finish_export(disk, path_, *state->source).has_value());
     if (!sound) return std::nullopt;
-    EXPECT_TRUE(state->overlay.known());
+    EXPECT_TRUE(state->dynamic_changes.known());
     shm::Transaction transaction = parts->zone.store().begin_private();
     const ZoneHistory before{*history, UINT64_MAX, false};
     const auto built = build_zone(transaction, name("@"), path_, &before);
@@ -367,7 +367,7 @@ class DumpHost : public Host {
     Journal journal = must(Journal::open({other_, 64 << 10}, disk, expect_sound));
     const auto state = must(JournalHistory::read(disk, journal.files(), expect_sound)
                                 ->merge_base(name("@"), UINT64_MAX));
-    EXPECT_TRUE(state.overlay.known());
+    EXPECT_TRUE(state.dynamic_changes.known());
     EXPECT_EQ(state.file_serial, dns::Serial{10});
     EXPECT_EQ(state.serial, dns::Serial{15});
   }

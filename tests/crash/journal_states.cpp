@@ -56,7 +56,7 @@ Lines lines_of(const zone::ZoneView& zone) {
 /// What a record of the journal is, for comparing.
 struct Kept {
   std::uint64_t position = 0;
-  RecordKind kind = RecordKind::kDelta;
+  RecordKind kind = RecordKind::kChangeset;
   std::string zone;
   std::uint32_t to = 0;
   Bytes payload;
@@ -317,7 +317,7 @@ class Host {
     for (std::uint64_t i = random_() % 4 + 1; i > 0; --i) {
       const std::string& zone = kZones[random_() % kZones.size()];
       const dns::Name apex = name(zone);
-      auto applied = must(draft.apply(next_change(draft.snapshot().zone_at(apex), zone), {}));
+      auto applied = must(draft.apply(next_change(draft.view().zone_at(apex), zone), {}));
       if (!recorded_[zone] && std::find(recorded.begin(), recorded.end(), zone) == recorded.end()) {
         group.push_back(source_entry(apex, applied.from, *stat_source(file_of(zone))));
         recorded.push_back(zone);
@@ -479,7 +479,7 @@ class Host {
     const zone::StoreView version = memory_->version();
     for (const std::string& zone : kZones) {
       const dns::Name apex = name(zone);
-      EXPECT_TRUE(must(history->merge_base(apex, UINT64_MAX)).overlay.known()) << zone;
+      EXPECT_TRUE(must(history->merge_base(apex, UINT64_MAX)).dynamic_changes.known()) << zone;
       if (random_() % 4 != 0) continue;  // takes as long as all the rest
       shm::Transaction transaction = store().begin_private();
       const ZoneHistory before{*history, UINT64_MAX, false};

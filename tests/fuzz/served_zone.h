@@ -33,11 +33,11 @@ class ServedZone {
   [[nodiscard]] const dns::Name& apex() const noexcept { return apex_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] shm::Store& store() noexcept { return *store_; }
-  [[nodiscard]] zone::StoreView snapshot() const noexcept {
+  [[nodiscard]] zone::StoreView view() const noexcept {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
   }
-  [[nodiscard]] zone::ZoneView zone() const noexcept { return snapshot().zone_at(apex_); }
+  [[nodiscard]] zone::ZoneView zone() const noexcept { return view().zone_at(apex_); }
 
  private:
   void put(const std::string& zone_text) {

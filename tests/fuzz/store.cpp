@@ -134,7 +134,7 @@ class Image {
   [[nodiscard]] std::size_t size() const noexcept { return octets_.size(); }
   [[nodiscard]] std::byte* at(std::size_t place) noexcept { return octets_.data() + place; }
   /// As shm::Reader::pin() has it.
-  [[nodiscard]] zone::StoreView snapshot() const noexcept {
+  [[nodiscard]] zone::StoreView view() const noexcept {
     const auto start = reinterpret_cast<std::uintptr_t>(octets_.data()) - shm::kFirstBlock;
     const shm::Window window(reinterpret_cast<const std::byte*>(start),
                              shm::kFirstBlock + octets_.size());
@@ -298,7 +298,7 @@ class World {
     if ((input[0] & kHeader) != 0) return damage_header(changes, part);
     Image& image = (input[0] & kNsec3) != 0 ? nsec3_ : nsec_;
     const Damage damage(changes, image.at(0), image.size());
-    Asking asking(image.snapshot(),
+    Asking asking(image.view(),
                   [](std::uint32_t) -> const shm::Store::SideEntry* { return nullptr; });
     asking.ask(part);
   }

@@ -50,7 +50,7 @@ void apply_in_turn(fuzz::ServedZone& served, const std::vector<zone::Changeset>&
     PANDO_ASSERT(applied || applied.error().code != Errc::kCorrupt);
     if (!applied) return;
   }
-  PANDO_ASSERT(draft.snapshot().zone_at(served.apex()).soa().count() == 1);
+  PANDO_ASSERT(draft.view().zone_at(served.apex()).soa().count() == 1);
 }
 
 void build(fuzz::ServedZone& served, zone::ZoneBuilder& builder, shm::Transaction& transaction) {
@@ -60,7 +60,7 @@ void build(fuzz::ServedZone& served, zone::ZoneBuilder& builder, shm::Transactio
   const auto current = served.store().current();
   zone::Draft draft(transaction, current.root, current.number + 1);
   PANDO_ASSERT(draft.put_zone(served.apex(), **built, {}));
-  PANDO_ASSERT(draft.snapshot().zone_at(served.apex()).soa().count() == 1);
+  PANDO_ASSERT(draft.view().zone_at(served.apex()).soa().count() == 1);
 }
 
 /// What was compared is a difference that can be applied if, and only if, the zone can be built.

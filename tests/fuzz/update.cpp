@@ -66,7 +66,7 @@ void apply(fuzz::ServedZone& served, const UpdateOutcome& outcome) {
   const dns::Serial before = served.zone().serial();
   const auto applied = draft.apply(outcome.changes, zone::DataLimits{});
   PANDO_ASSERT(applied);
-  const zone::ZoneView after = draft.snapshot().zone_at(served.apex());
+  const zone::ZoneView after = draft.view().zone_at(served.apex());
   PANDO_ASSERT(after.soa() && after.soa().count() == 1);
   PANDO_ASSERT(after.apex_record().has_ns());
   PANDO_ASSERT(applied->effective.empty() || after.serial().ahead_of(before));
@@ -86,7 +86,7 @@ void update(fuzz::ServedZone& served, const UpdateMessage& message) {
   UpdateRules rules;
   rules.allow_update = &everybody;
   rules.now = 1'700'000'000;
-  const UpdateOutcome outcome = compute_update(served.snapshot(), message, rules);
+  const UpdateOutcome outcome = compute_update(served.view(), message, rules);
   if (outcome.rcode != dns::Rcode::kNoError)
     PANDO_ASSERT(outcome.changes.empty());
   else if (!outcome.changes.empty())

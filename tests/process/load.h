@@ -36,8 +36,8 @@ class TcpClient {
     sockaddr_storage address;
     const socklen_t length = server.to_sockaddr(address);
     socket_ = Fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const timeval patience{10, 0};
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const timeval timeout{10, 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     connected_ = ::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), length) == 0;
   }
   [[nodiscard]] bool connected() const { return connected_; }

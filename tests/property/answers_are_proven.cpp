@@ -95,9 +95,9 @@ class Served {
 
   Response ask(const Name& name, RRType type) {
     const auto current = store_.current();
-    const pando::zone::StoreView snapshot(store_.window(), current.root, current.number);
+    const pando::zone::StoreView view(store_.window(), current.root, current.number);
     const pando::dns::Question question{name, type, pando::dns::RRClass::kIN};
-    pando::worker::resolve(pando::worker::choose_zone(snapshot, name, type), question,
+    pando::worker::resolve(pando::worker::choose_zone(view, name, type), question,
                            {.dnssec_ok = true}, hasher_, *answer_);
     pando::dns::MessageWriter writer(space_, space_.size());
     writer.put_header({});

@@ -168,7 +168,7 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModelWhenItIsWorkedOutBeside) {
         return draft.put_zone_settings(name("example."), {}, static_cast<std::uint32_t>(round));
       }));
     }
-    const bool fits = beside.fits(snapshot());
+    const bool fits = beside.fits(view());
     shm::Transaction transaction = store_->begin();
     Draft draft(transaction, store_->current().root, store_->current().number + 1);
     const Status done = beside.adopt(transaction, draft);

@@ -421,7 +421,7 @@ def test_an_edit_after_a_kill_is_merged_or_kept(zone, point, host):
     else:
         kept, = zone.path.parent.glob("edit.zone.edited.*")
         assert kept.read_text() == mine and zone.served() == zone.in_file() == EXPORTED
-        assert zone.server.log().count("edit_kept_aside") == 1
+        assert zone.server.log().count("file_edit_kept") == 1
     zone.expect(zone.served())
 
 

@@ -644,12 +644,12 @@ def test_a_secondary_made_primary_does_not_expire(secondary, tmp_path):
 
 def test_a_transfer_under_way_does_not_replace_a_zone_made_primary(secondary, tmp_path):
     server, (primary,) = secondary()
-    asked, go_on = threading.Event(), threading.Event()
+    asked, resume = threading.Event(), threading.Event()
 
     def answer(query, rdtype):
         if rdtype == "AXFR":
             asked.set()
-            go_on.wait(60)
+            resume.wait(60)
         return primary.honest(query, rdtype)
 
     primary.answer = answer
@@ -660,7 +660,7 @@ def test_a_transfer_under_way_does_not_replace_a_zone_made_primary(secondary, tm
     update = dns.update.UpdateMessage("example")
     update.add("new", 60, "A", "192.0.2.77")
     assert dns.query.udp(update, "127.0.0.1", port=server.port, timeout=10).rcode() == dns.rcode.NOERROR
-    go_on.set()
+    resume.set()
     servers.wait_until("the transfer has ended", lambda: "transfer_dropped" in server.log(), 60)
     assert address(server) == "203.0.113.1" and server.serial("example") == 101
     assert server.ask("new.example").answer

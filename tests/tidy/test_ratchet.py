@@ -41,8 +41,10 @@ OLD_WORDS = {
     r"\bsaved[_ ]versions?\b|\b(?:find|read|write|put|has)_saved\b": "snapshot",
     r"\bset_aside\b|\bimage_(?:set_aside|refused|kept)\b|\brefused[_ ]image": "quarantined, image_not_used",
     r"\bretired_(?:zones|data)\b|\bRetiredStack\b": "archived data, discarded data; retired in shm alone",
-    r"\bzone::Snapshot\b": "StoreView",
-    r"\bzone::Changes\b": "Changeset",
+    r"\bzone::Snapshot\b|[.>]snapshot\(\)": "StoreView, view()",
+    r"\bzone::Changes\b|\bk?(?:Delta|DumpDifference)\b": "Changeset",
+    r"\bkOverlay\b|\boverlay_entry\b|[.>]overlay\b": "dynamic changes",
+    r"\bnow_seconds\b": "unix_seconds",
 }
 
 

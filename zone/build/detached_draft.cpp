@@ -42,13 +42,13 @@ std::vector<std::uint32_t> DetachedDraft::discarded() const {
     return root == nullptr ? nullptr : window.at(shm::Ref<DiscardedStack>{root->discarded});
   };
   const DiscardedStack* before = stack_of(base_.root_);
-  const DiscardedStack* after = stack_of(draft_.snapshot().root_);
+  const DiscardedStack* after = stack_of(draft_.view().root_);
   if (after == nullptr || after == before) return {};
   return {after->refs() + (before == nullptr ? 0 : before->count), after->refs() + after->count};
 }
 
 Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
-  if (!fits(into.snapshot())) return fail(Errc::kExists, "zone moved");
+  if (!fits(into.view())) return fail(Errc::kExists, "zone moved");
   const ZoneEntry& began = *base_.zone_at(apex_).entry_;
   const ZoneEntry& here = *into.entry_at(apex_);
   ZoneEntry entry = *draft_.entry_at(apex_);
@@ -62,7 +62,7 @@ Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   const std::uint64_t total = (*root)->history_bytes + entry.history_bytes;
   (*root)->history_bytes = total - std::min(total, began.history_bytes);
   // Modulo 2^n, so that a decrease works, too.
-  const RootData& made = *draft_.snapshot().root_;
+  const RootData& made = *draft_.view().root_;
   (*root)->snapshot_losses += made.snapshot_losses - base_.root_->snapshot_losses;
   (*root)->archives += made.archives - base_.root_->archives;
   if (const auto refs = discarded(); !refs.empty())

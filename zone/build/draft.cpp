@@ -42,10 +42,10 @@ Draft::Draft(shm::Transaction& transaction, shm::Transaction& table, shm::Ref<> 
              std::uint64_t version)
     : transaction_(transaction), table_(table), root_(root), version_(version) {}
 
-StoreView Draft::snapshot() const noexcept { return StoreView(table_.window(), root_, version_); }
+StoreView Draft::view() const noexcept { return StoreView(table_.window(), root_, version_); }
 
 const ZoneEntry* Draft::entry_at(dns::NameView apex) const noexcept {
-  return snapshot().zone_at(apex).entry_;
+  return view().zone_at(apex).entry_;
 }
 
 Result<RootData*> Draft::writable_root() {
@@ -67,7 +67,7 @@ Result<RootData*> Draft::writable_root() {
 Status Draft::put_server_settings(const ServerSettings& settings) {
   const Bytes bytes = encode(settings);
   const std::uint64_t hash = tag_of(bytes);
-  if (snapshot().server_settings_tag() == hash) return {};
+  if (view().server_settings_tag() == hash) return {};
   auto root = writable_root();
   if (!root) return pass(root);
   auto block = write_bytes(table_, bytes);
@@ -138,7 +138,7 @@ Status Draft::drop_settings(std::uint64_t hash, std::uint32_t zones) {
 }
 
 Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex) {
-  const LeafBlock old = snapshot().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
+  const LeafBlock old = view().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
   if (old && table_.is_fresh(old.ref)) {
     *table_.writable(old.ref.as<ZoneEntry>()) = entry;
     return {};
@@ -224,7 +224,7 @@ Status Draft::unload_zone(dns::NameView apex) {
 }
 
 Status Draft::remove_zone(dns::NameView apex) {
-  const LeafBlock leaf = snapshot().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
+  const LeafBlock leaf = view().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
   const ZoneEntry* old = entry_at(apex);
   if (old == nullptr) return fail(Errc::kNotFound, "{}: no such zone", dns::to_text(apex));
   ZoneEntry entry = *old;

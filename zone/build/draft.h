@@ -97,7 +97,7 @@ struct Applied {
 /// dropped. Publish with Store::publish(transaction, root(), ...).
 class Draft {
  public:
-  /// `root` null: start from an empty store. `version` is the version number that snapshot() shows.
+  /// `root` null: start from an empty store. `version` is the version number that view() shows.
   Draft(shm::Transaction& transaction, shm::Ref<> root, std::uint64_t version);
 
   /// Adds or replaces settings; a new zone starts unloaded with side table index `side_index`.
@@ -166,7 +166,7 @@ class Draft {
   /// Releases up to `blocks` blocks of replaced zones; true when none are left.
   Result<bool> dismantle_discarded(std::size_t blocks);
 
-  [[nodiscard]] StoreView snapshot() const noexcept;  ///< shows the draft: for prerequisites
+  [[nodiscard]] StoreView view() const noexcept;  ///< shows the draft: for prerequisites
   [[nodiscard]] shm::Ref<> root() const noexcept { return root_; }
 
  private:

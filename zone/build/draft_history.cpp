@@ -105,7 +105,7 @@ Status Draft::drop_history(ZoneEntry& entry) {
 
 Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
   const bool tight = transaction_.low_space_without_pins();
-  ZoneWalk walk(snapshot());
+  ZoneWalk walk(view());
   if (!(cursor == dns::Name())) walk.seek_after(cursor);
   std::vector<dns::Name> chosen;
   bool at_end = false;

@@ -52,7 +52,7 @@ Result<std::uint32_t> copy_trie(shm::Transaction& transaction, dns::NameView ape
 Status Draft::take_snapshot(dns::NameView apex, std::string_view label, std::uint64_t taken,
                             const DataLimits& limits) {
   if (auto fine = check_label(label); !fine) return fine;
-  const ZoneView zone = snapshot().zone_at(apex);
+  const ZoneView zone = view().zone_at(apex);
   if (!zone || !zone.loaded())
     return fail(Errc::kNotFound, "{}: no such zone, or not loaded", dns::to_text(apex));
   std::vector<ZoneSnapshot> snapshots = snapshots_of(zone);
@@ -75,7 +75,7 @@ Status Draft::take_snapshot(dns::NameView apex, std::string_view label, std::uin
 
 Status Draft::put_snapshot(dns::NameView apex, const ZoneSnapshot& version) {
   if (auto fine = check_label(version.label); !fine) return fine;
-  const ZoneView zone = snapshot().zone_at(apex);
+  const ZoneView zone = view().zone_at(apex);
   if (!zone || (version.held() && !zone.loaded()))
     return fail(Errc::kNotFound, "{}: no such zone, or not loaded", dns::to_text(apex));
   std::vector<ZoneSnapshot> snapshots = snapshots_of(zone);
@@ -92,7 +92,7 @@ Status Draft::put_snapshot(dns::NameView apex, const ZoneSnapshot& version) {
 }
 
 Status Draft::drop_snapshot(dns::NameView apex, std::string_view label, const DataLimits& limits) {
-  const ZoneView zone = snapshot().zone_at(apex);
+  const ZoneView zone = view().zone_at(apex);
   std::vector<ZoneSnapshot> snapshots = snapshots_of(zone);
   const ZoneSnapshot* found = find_snapshot(snapshots, label);
   if (found == nullptr)
@@ -196,7 +196,8 @@ Status Draft::archive_data(ZoneEntry& entry, dns::NameView apex) {
 /// zone. The copy costs about as much as the changeset. Its room is needed now, whatever chunks
 /// will be free soon, so no copy is made at low space.
 Status Draft::archive_copy(ZoneEntry& entry, const Applied& applied, const DataLimits& limits) {
-  if (!is_needed(read_snapshots(transaction_.window(), entry.snapshots), 0) || transaction_.low_space() ||
+  if (!is_needed(read_snapshots(transaction_.window(), entry.snapshots), 0) ||
+      transaction_.low_space() ||
       HistoryEditor::bytes_of(applied.effective) < limits.largest_changeset(true))
     return {};
   const dns::Name& apex = applied.effective.zone;

@@ -25,7 +25,7 @@ ZoneEdit::ZoneEdit(Draft& draft, const Changeset& changes, const DataLimits& lim
     : draft_(draft), changes_(changes), limits_(limits) {}
 
 Result<Applied> ZoneEdit::run() {
-  zone_ = draft_.snapshot().zone_at(changes_.zone);
+  zone_ = draft_.view().zone_at(changes_.zone);
   if (!zone_ || !zone_.loaded())
     return fail(Errc::kNotFound, "{}: no such zone, or not loaded", dns::to_text(changes_.zone));
   entry_ = *draft_.entry_at(changes_.zone);

@@ -16,7 +16,7 @@ constexpr std::size_t kFrameChecksumAt = kDumpFrameBytes - 8;
 enum Kind : std::uint8_t {
   kZone = 1,
   kPart,
-  kDifference,
+  kChangeset,
   kNote,
   kZoneEnd,
   kEnd,
@@ -58,12 +58,12 @@ Kind put_body(Bytes& out, const DumpPart& part) {
   return kPart;
 }
 
-Kind put_body(Bytes& out, const DumpDifference& difference) {
-  append_be32(out, difference.from.value);
-  append_be32(out, difference.to.value);
-  out.push_back(difference.last ? kLast : std::uint8_t{0});
-  append(out, encode(difference.records));
-  return kDifference;
+Kind put_body(Bytes& out, const DumpChangeset& changeset) {
+  append_be32(out, changeset.from.value);
+  append_be32(out, changeset.to.value);
+  out.push_back(changeset.last ? kLast : std::uint8_t{0});
+  append(out, encode(changeset.records));
+  return kChangeset;
 }
 
 Kind put_body(Bytes& out, const DumpNote& note) {
@@ -79,7 +79,7 @@ Kind put_body(Bytes&, const DumpZoneEnd&) { return kZoneEnd; }
 Kind put_body(Bytes& out, const DumpCounts& counts) {
   append_be64(out, counts.zones);
   append_be64(out, counts.records);
-  append_be64(out, counts.differences);
+  append_be64(out, counts.changesets);
   append_be64(out, counts.snapshots);
   return kEnd;
 }
@@ -174,20 +174,20 @@ Result<DumpItem> take_part(ByteView body, const dns::Name& zone) {
   return DumpItem(DumpPart{std::move(*records)});
 }
 
-Result<DumpItem> take_difference(ByteView body, const dns::Name& zone) {
+Result<DumpItem> take_changeset(ByteView body, const dns::Name& zone) {
   Fields fields{body};
-  DumpDifference difference;
-  difference.from = {fields.u32()};
-  difference.to = {fields.u32()};
-  difference.last = (fields.u8() & kLast) != 0;
+  DumpChangeset changeset;
+  changeset.from = {fields.u32()};
+  changeset.to = {fields.u32()};
+  changeset.last = (fields.u8() & kLast) != 0;
   if (!fields.ok) return cut_off();
-  if (!difference.to.ahead_of(difference.from))
-    return fail(Errc::kCorrupt, "serial {} is not ahead of {}", difference.to.value,
-                difference.from.value);
+  if (!changeset.to.ahead_of(changeset.from))
+    return fail(Errc::kCorrupt, "serial {} is not ahead of {}", changeset.to.value,
+                changeset.from.value);
   auto records = take_records(fields.left, zone);
   if (!records) return pass(records);
-  difference.records = std::move(*records);
-  return DumpItem(std::move(difference));
+  changeset.records = std::move(*records);
+  return DumpItem(std::move(changeset));
 }
 
 Result<DumpItem> take_note(ByteView body) {
@@ -206,7 +206,7 @@ Result<DumpItem> take_counts(ByteView body) {
   DumpCounts counts;
   counts.zones = fields.u64();
   counts.records = fields.u64();
-  counts.differences = fields.u64();
+  counts.changesets = fields.u64();
   counts.snapshots = fields.u64();
   if (!fields.ok || !fields.left.empty()) return cut_off();
   return DumpItem(counts);
@@ -317,8 +317,8 @@ Result<DumpItem> decode_dump_record(ByteView frame, ByteView body, std::uint64_t
       return take_zone(body);
     case kPart:
       return take_part(body, zone);
-    case kDifference:
-      return take_difference(body, zone);
+    case kChangeset:
+      return take_changeset(body, zone);
     case kNote:
       return take_note(body);
     case kZoneEnd:

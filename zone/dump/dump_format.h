@@ -61,7 +61,7 @@ struct DumpPart {
   Changeset records;
 };
 /// Part of a changeset from one serial to a later one. Changesets come oldest first.
-struct DumpDifference {
+struct DumpChangeset {
   dns::Serial from;
   dns::Serial to;
   bool last = false;  ///< whether this is the changeset's last part
@@ -91,12 +91,12 @@ struct DumpZoneEnd {};
 /// Ends the dump, which is then whole.
 struct DumpCounts {
   std::uint64_t zones = 0;
-  std::uint64_t records = 0;      ///< without archived data
-  std::uint64_t differences = 0;  ///< changesets, also those of archived data
+  std::uint64_t records = 0;     ///< without archived data
+  std::uint64_t changesets = 0;  ///< changesets, also those of archived data
   std::uint64_t snapshots = 0;
   bool operator==(const DumpCounts&) const = default;
 };
-using DumpItem = std::variant<DumpZone, DumpPart, DumpDifference, DumpNote, DumpZoneEnd, DumpCounts,
+using DumpItem = std::variant<DumpZone, DumpPart, DumpChangeset, DumpNote, DumpZoneEnd, DumpCounts,
                               DumpSnapshot, DumpArchive>;
 
 [[nodiscard]] bool looks_like_dump(ByteView head) noexcept;

@@ -68,10 +68,9 @@ Status DumpReader::take(DumpItem& item) {
   if (const auto* counts = std::get_if<DumpCounts>(&item)) return end(*counts);
   if (stage_ == Stage::kBetween || stage_ == Stage::kEnd) return out_of_place("a zone's record");
   if (const auto* part = std::get_if<DumpPart>(&item)) return take_part(*part);
-  if (const auto* difference = std::get_if<DumpDifference>(&item))
-    return take_difference(*difference);
-  if (data_.difference && !data_.difference->last)
-    return out_of_place("another record than a difference's");
+  if (const auto* changeset = std::get_if<DumpChangeset>(&item)) return take_changeset(*changeset);
+  if (data_.changeset && !data_.changeset->last)
+    return out_of_place("another record than a changeset's");
   if (const auto* snapshot = std::get_if<DumpSnapshot>(&item))
     return take_snapshot(snapshot->version);
   if (const auto* archive = std::get_if<DumpArchive>(&item)) return take_archive(*archive);
@@ -101,20 +100,20 @@ Status DumpReader::take_part(const DumpPart& part) {
   return {};
 }
 
-Status DumpReader::take_difference(const DumpDifference& difference) {
-  if (stage_ > Stage::kHistory || data_.records == 0) return out_of_place("a difference");
+Status DumpReader::take_changeset(const DumpChangeset& changeset) {
+  if (stage_ > Stage::kHistory || data_.records == 0) return out_of_place("a changeset");
   stage_ = Stage::kHistory;
-  if (const auto& before = data_.difference; before && !before->last) {
-    if (!(difference.from == before->from) || !(difference.to == before->to))
-      return fail(Errc::kCorrupt, "a difference from {} to {} behind a part of one from {} to {}",
-                  difference.from.value, difference.to.value, before->from.value, before->to.value);
-  } else if (data_.reached && !(difference.from == *data_.reached)) {
-    return fail(Errc::kCorrupt, "a difference from {} to {} behind serial {}",
-                difference.from.value, difference.to.value, data_.reached->value);
+  if (const auto& before = data_.changeset; before && !before->last) {
+    if (!(changeset.from == before->from) || !(changeset.to == before->to))
+      return fail(Errc::kCorrupt, "a changeset from {} to {} behind a part of one from {} to {}",
+                  changeset.from.value, changeset.to.value, before->from.value, before->to.value);
+  } else if (data_.reached && !(changeset.from == *data_.reached)) {
+    return fail(Errc::kCorrupt, "a changeset from {} to {} behind serial {}", changeset.from.value,
+                changeset.to.value, data_.reached->value);
   }
-  if (difference.last) ++counts_.differences;
-  data_.reached = difference.to;
-  data_.difference = DumpDifference{difference.from, difference.to, difference.last, {}};
+  if (changeset.last) ++counts_.changesets;
+  data_.reached = changeset.to;
+  data_.changeset = DumpChangeset{changeset.from, changeset.to, changeset.last, {}};
   return {};
 }
 

@@ -37,7 +37,7 @@ class DumpReader {
   Status take(DumpItem& item);
   Status take_zone(DumpZone& zone);
   Status take_part(const DumpPart& part);
-  Status take_difference(const DumpDifference& difference);
+  Status take_changeset(const DumpChangeset& changeset);
   Status take_snapshot(const ZoneSnapshot& version);
   Status take_archive(const DumpArchive& archive);
   Status check_data(dns::Serial serial, std::uint64_t records) const;
@@ -58,9 +58,9 @@ class DumpReader {
   /// Of the zone, or of archived data, so far.
   struct Data {
     std::uint64_t records = 0;
-    std::optional<DumpDifference> difference;  // the last part; without its records
-    std::optional<dns::Serial> reached;        // by the changesets, or told by a snapshot
-    bool has_snapshot = false;                 // whether a held snapshot came
+    std::optional<DumpChangeset> changeset;  // the last part; without its records
+    std::optional<dns::Serial> reached;      // by the changesets, or told by a snapshot
+    bool has_snapshot = false;               // whether a held snapshot came
   };
   Data data_;
   DumpCounts counts_;

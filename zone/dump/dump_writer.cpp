@@ -145,12 +145,12 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Snap
   auto reader = HistoryReader::from_oldest(data);
   if (!reader) return {};
   if (auto done = put_snapshots(snapshots, reader->from()); !done) return done;
-  DumpDifference part{reader->from(), reader->to(), false, {apex, {}, {}}};
+  DumpChangeset part{reader->from(), reader->to(), false, {apex, {}, {}}};
   std::size_t bytes = 0;
   const auto flush_part = [&](bool last) {
     part.last = last;
     bytes = 0;
-    if (last) ++counts_.differences;
+    if (last) ++counts_.changesets;
     auto done = put(part);
     part.records.removed.clear();
     part.records.added.clear();

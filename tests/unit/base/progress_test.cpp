@@ -22,7 +22,7 @@ TEST(Progress, IsAShareOfWhatIsKnown) {
   progress.lose_total();
   EXPECT_EQ(progress.seen().percent(), std::nullopt);
   EXPECT_EQ(progress.seen().done, UINT64_MAX / 2);
-  EXPECT_EQ(to_text(Phase::kLooking), "looking");
+  EXPECT_EQ(to_text(Phase::kPreparing), "preparing");
   EXPECT_EQ(to_text(progress.seen().phase), "sorting");
   EXPECT_EQ(to_text(Phase::kPutting), "putting");
 }

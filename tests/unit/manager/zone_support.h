@@ -53,11 +53,11 @@ class ZoneStore {
 
   [[nodiscard]] shm::Store& store() { return store_; }
   [[nodiscard]] std::string path() const { return folder_.store(); }
-  [[nodiscard]] zone::StoreView snapshot() const {
+  [[nodiscard]] zone::StoreView view() const {
     const shm::VersionInfo version = store_.current();
     return {store_.window(), version.root, version.number};
   }
-  [[nodiscard]] zone::ZoneView zone() const { return snapshot().zone_at(name("@")); }
+  [[nodiscard]] zone::ZoneView zone() const { return view().zone_at(name("@")); }
 
   zone::Applied apply(const zone::Changeset& changes) {
     shm::Transaction transaction = store_.begin();

@@ -113,7 +113,7 @@ class Dump : public ::testing::Test {
           return {};
         },
         {{7, 8}, 1700000000, 3, 42, 0});
-    const zone::StoreView version = parts_.zone.snapshot();
+    const zone::StoreView version = parts_.zone.view();
     version.for_each_zone([&](const zone::ZoneView& zone) {
       must(writer.put_zone(zone, parts_.zone.store().side(zone.side_index()), notes));
     });
@@ -366,8 +366,8 @@ class Crafted {
     for (const std::string& line : lines) part.records.added.push_back(record(line));
     return add(part);
   }
-  Crafted& difference(std::uint32_t from, std::uint32_t to, bool last = true) {
-    return add(zone::DumpDifference{
+  Crafted& changeset(std::uint32_t from, std::uint32_t to, bool last = true) {
+    return add(zone::DumpChangeset{
         {from}, {to}, last, {name("@"), {record(soa_line(from))}, {record(soa_line(to))}}});
   }
   Crafted& snapshot(std::string_view label, std::uint32_t serial) {
@@ -398,23 +398,23 @@ TEST(CraftedDump, IsReadInOneOrderOnly) {
   EXPECT_THAT(good().add(zone::DumpCounts{1, 2, 0}).error(), HasSubstr("where none can be"));
   EXPECT_THAT(good().end().zone("@", 0).error(), HasSubstr("behind"));
   EXPECT_THAT(Crafted().zone("@", 3).part(sound).end().error(), HasSubstr("2 records where 3"));
-  EXPECT_THAT(good().difference(9, 10).part(sound).error(), HasSubstr("where none can be"));
-  EXPECT_THAT(good().difference(8, 9).end().error(), HasSubstr("ends at 9"));
-  EXPECT_THAT(good().difference(7, 8).difference(9, 10).error(), HasSubstr("behind serial 8"));
-  EXPECT_THAT(good().difference(9, 10, false).end().error(), HasSubstr("a difference's"));
-  EXPECT_THAT(good().difference(10, 10).error(), HasSubstr("not ahead"));
+  EXPECT_THAT(good().changeset(9, 10).part(sound).error(), HasSubstr("where none can be"));
+  EXPECT_THAT(good().changeset(8, 9).end().error(), HasSubstr("ends at 9"));
+  EXPECT_THAT(good().changeset(7, 8).changeset(9, 10).error(), HasSubstr("behind serial 8"));
+  EXPECT_THAT(good().changeset(9, 10, false).end().error(), HasSubstr("a changeset's"));
+  EXPECT_THAT(good().changeset(10, 10).error(), HasSubstr("not ahead"));
 }
 
 TEST(CraftedDump, SnapshotsStandWhereTheyBelong) {
   const std::vector<std::string> sound{soa_line(10), "@ 60 NS a"};
   const auto good = [&] { return Crafted().zone("@", 2).part(sound); };
   const auto archive = zone::DumpArchive{{10}, 2};
-  EXPECT_TRUE(check(
-      good().snapshot("a", 9).difference(9, 10).snapshot("b", 10).end().finish({1, 2, 1, 2})));
+  EXPECT_TRUE(
+      check(good().snapshot("a", 9).changeset(9, 10).snapshot("b", 10).end().finish({1, 2, 1, 2})));
   EXPECT_TRUE(check(good().snapshot("a", 10).add(archive).part(sound).end().finish({1, 2, 0, 1})));
   EXPECT_THAT(good().snapshot("a", 9).end().error(), HasSubstr("ends at 9"));
-  EXPECT_THAT(good().snapshot("a", 8).difference(9, 10).error(), HasSubstr("behind serial 8"));
-  EXPECT_THAT(good().difference(8, 9).snapshot("a", 8).error(), HasSubstr("which is not there"));
+  EXPECT_THAT(good().snapshot("a", 8).changeset(9, 10).error(), HasSubstr("behind serial 8"));
+  EXPECT_THAT(good().changeset(8, 9).snapshot("a", 8).error(), HasSubstr("which is not there"));
   EXPECT_THAT(good().snapshot("a", 10).snapshot("a", 10).error(), HasSubstr("two snapshots"));
   EXPECT_THAT(good().snapshot("a/b", 10).error(), HasSubstr("a label has"));
   EXPECT_THAT(Crafted().zone("@", 2).snapshot("a", 10).error(), HasSubstr("which is not there"));
@@ -461,7 +461,7 @@ TEST(CraftedDump, AStampIsThatOfTheFileThatTheZoneNames) {
     head.source = noted;
     Crafted crafted;
     crafted.add(head).part(sound);
-    if (with_history) crafted.difference(9, 10);
+    if (with_history) crafted.changeset(9, 10);
     Target target;
     must(target.load(crafted.add(zone::DumpNote{9, {10}, {10}, note})
                          .end()
@@ -565,8 +565,8 @@ TEST_F(DumpFile, BringsWhatCameByUpdateToAnotherJournal) {
   EXPECT_GT(start.last, written.position);
   EXPECT_EQ(start.target.store().current().journal_position, start.last);
   const MergeBase state = must(start.history->merge_base(name("@"), UINT64_MAX));
-  EXPECT_TRUE(state.overlay.known());
-  EXPECT_EQ(state.overlay.entries().size(), 3U);  // one out, two in
+  EXPECT_TRUE(state.dynamic_changes.known());
+  EXPECT_EQ(state.dynamic_changes.entries().size(), 3U);  // one out, two in
   EXPECT_EQ(state.serial, dns::Serial{12});
   EXPECT_EQ(state.file_serial, dns::Serial{10});
   EXPECT_TRUE(must(start.find())->is_own());

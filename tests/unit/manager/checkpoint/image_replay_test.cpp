@@ -133,8 +133,8 @@ class ReplayInLittleRoom : public ReplayOntoImage {
     is_whole_ = source.is_whole;
     must(made.check());
     const shm::VersionInfo version = made.current();
-    const zone::StoreView snapshot(made.window(), version.root, version.number);
-    EXPECT_EQ(snapshot.zone_at(name("@")).serial(), dns::Serial{serial_});
+    const zone::StoreView view(made.window(), version.root, version.number);
+    EXPECT_EQ(view.zone_at(name("@")).serial(), dns::Serial{serial_});
     return made;
   }
 

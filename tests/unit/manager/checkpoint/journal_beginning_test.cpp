@@ -60,7 +60,7 @@ TEST_F(JournalBeginning, MissesNothingThatWasBefore) {
   reopen();  // before anything was written
   append();
   reopen();
-  EXPECT_TRUE(state().overlay.known()) << "there can have been no updates before";
+  EXPECT_TRUE(state().dynamic_changes.known()) << "there can have been no updates before";
   EXPECT_TRUE(told_.empty()) << told_.front();
   EXPECT_EQ(journal_->last_position(), 501U);
 }
@@ -71,7 +71,7 @@ TEST_F(JournalBeginning, KnowsThatItDoesNotKnowWhatCameByUpdate) {
   EXPECT_EQ(store().current().journal_position, 501U);
   append();
   reopen();
-  EXPECT_FALSE(state().overlay.known());
+  EXPECT_FALSE(state().dynamic_changes.known());
   EXPECT_TRUE(told_.empty()) << told_.front();
 }
 
@@ -95,7 +95,7 @@ TEST_F(JournalBeginning, HasItsNotesOrHasNotBegun) {
     must(journal.append(entry));
     Journal next = must(Journal::open({folder_, 64 << 10}, disk, [](const JournalNote&) {}));
     const auto history = JournalHistory::read(disk, next.files(), [](const JournalNote&) {});
-    EXPECT_FALSE(must(history->merge_base(name("@"), UINT64_MAX)).overlay.known())
+    EXPECT_FALSE(must(history->merge_base(name("@"), UINT64_MAX)).dynamic_changes.known())
         << "step " << step << (begun ? ", begun" : ", not begun");
     if (reached) continue;
     EXPECT_GT(step, 4) << "few calls of the disk are enough";

@@ -89,7 +89,7 @@ class Life {
     change.zone = name("@");
     change.records = removed.size() + added.size();
     change.stage = [&](Stage& stage) -> Status {
-      const zone::ZoneView before = stage.draft.snapshot().zone_at(name("@"));
+      const zone::ZoneView before = stage.draft.view().zone_at(name("@"));
       auto applied = stage.draft.apply(changes(before, removed, added, ttl), {});
       if (!applied) return pass(applied);
       committer_.journal_changeset(stage, *applied, RecordKind::kTransfer);
@@ -137,10 +137,10 @@ class Life {
     JournalUpkeep upkeep(io_, pool_, journal_thread_, native_files(), journal_, committer_, slots_,
                          1);
     if (image_first)
-      upkeep.before_dropping([this](std::function<void()> go_on) {
-        checkpointer_.write_now([go_on = std::move(go_on)](const Status& status) {
+      upkeep.before_dropping([this](std::function<void()> resume) {
+        checkpointer_.write_now([resume = std::move(resume)](const Status& status) {
           EXPECT_TRUE(status.has_value());
-          go_on();
+          resume();
         });
       });
     upkeep.check(false);

@@ -88,7 +88,7 @@ TEST_F(Replay, AZoneThatLeftIsRemoved) {
 
 /// Else the journal would say of what is served that it is as the file was.
 TEST_F(Replay, TheNoteOfAZoneThatWasNeverPutIsVoid) {
-  for (const RecordKind kind : {RecordKind::kBase, RecordKind::kOverlay}) {
+  for (const RecordKind kind : {RecordKind::kBase, RecordKind::kDynamicChanges}) {
     const std::uint32_t serial = parts_.zone.zone().serial().value;
     const DynamicChanges none;
     const Bytes payload = kind == RecordKind::kBase ? Bytes() : encode(name("@"), none);
@@ -99,7 +99,7 @@ TEST_F(Replay, TheNoteOfAZoneThatWasNeverPutIsVoid) {
     const auto state = history()->merge_base(name("@"), UINT64_MAX);
     ASSERT_TRUE(state.has_value());
     EXPECT_EQ(state->serial, dns::Serial{serial + 1});
-    EXPECT_TRUE(state->overlay.known());
+    EXPECT_TRUE(state->dynamic_changes.known());
     EXPECT_FALSE(history()->damaged());
     EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{serial + 1});
   }
@@ -125,8 +125,8 @@ TEST_F(Replay, AZoneThatWasToBePutUnderItsOwnSerialStays) {
   restart();
   const auto state = history()->merge_base(name("@"), UINT64_MAX);
   ASSERT_TRUE(state.has_value());
-  EXPECT_TRUE(state->overlay.known());
-  EXPECT_FALSE(state->overlay.empty());
+  EXPECT_TRUE(state->dynamic_changes.known());
+  EXPECT_FALSE(state->dynamic_changes.empty());
   EXPECT_FALSE(state->source.has_value());
   EXPECT_THAT(notes_, IsEmpty());
 }
@@ -148,7 +148,7 @@ TEST_F(Replay, ANoteOfTheZoneAsItIsStays) {
   restart();
   const auto state = history()->merge_base(name("@"), position());
   ASSERT_TRUE(state.has_value());
-  EXPECT_TRUE(state->overlay.empty());
+  EXPECT_TRUE(state->dynamic_changes.empty());
   EXPECT_EQ(state->file_serial, dns::Serial{5});
 }
 

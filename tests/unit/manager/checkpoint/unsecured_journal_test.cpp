@@ -126,11 +126,11 @@ TEST_F(UnsecuredJournal, ItIsTriedAgainUntilItIsDurable) {
 
 /// A disk that hangs must not have a try waiting for each second.
 TEST_F(UnsecuredJournal, OneTryIsUnderWayAtATime) {
-  std::promise<void> go_on;
-  parts_.journal_thread.post([&] { go_on.get_future().wait(); });
+  std::promise<void> resume;
+  parts_.journal_thread.post([&] { resume.get_future().wait(); });
   const int before = disk_.calls[Call::kSync];
   for (int tick = 0; tick < 3; ++tick) parts_.committer.secure_journal();
-  go_on.set_value();
+  resume.set_value();
   wait_for_journal_thread();
   EXPECT_EQ(disk_.calls[Call::kSync], before + 1);
 }

@@ -98,17 +98,17 @@ TEST(Committer, ASlowDiskIsLeftToTheJournalsThread) {
 
 TEST(Committer, WhatTheJournalsThreadHasToDoComesFirst) {
   Parts parts(64 << 20, native_files(), quick_after(0));
-  std::promise<void> go_on;
+  std::promise<void> resume;
   bool done = false;
   parts.journal_thread.post([&] {
-    go_on.get_future().wait();
+    resume.get_future().wait();
     EXPECT_EQ(parts.journal.last_position(), 0U);
     done = true;
   });
   const auto result = parts.submit(parts.changes({}, {"a 60 A 192.0.2.1"}));
   parts.io.poll();
   EXPECT_FALSE(result->has_value());
-  go_on.set_value();
+  resume.set_value();
   ASSERT_TRUE(parts.run_until([&] { return result->has_value(); }));
   EXPECT_TRUE(done);
   EXPECT_TRUE(**result);
@@ -223,16 +223,18 @@ TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
     const std::vector<JournalRecord> records = parts.journalled();
     const std::vector<RecordKind> kinds = kinds_of(records);
     if (broken)
-      EXPECT_THAT(kinds, ElementsAre(RecordKind::kDelta));
+      EXPECT_THAT(kinds, ElementsAre(RecordKind::kChangeset));
     else
-      EXPECT_THAT(kinds, ElementsAre(RecordKind::kDelta, RecordKind::kBase, RecordKind::kTransfer));
+      EXPECT_THAT(kinds,
+                  ElementsAre(RecordKind::kChangeset, RecordKind::kBase, RecordKind::kTransfer));
   }
 }
 
 TEST(Committer, APendingRecordPrecedesTheZonesNextRecord) {
   FakeDisk disk;
   Parts parts(64 << 20, disk);
-  const JournalEntry pending = overlay_entry(name("@"), {5}, parts.zone.zone().serial(), {});
+  const JournalEntry pending =
+      dynamic_changes_entry(name("@"), {5}, parts.zone.zone().serial(), {});
   parts.committer.add_pending(name("@"), {pending});
   bool full = true;
   disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
@@ -242,8 +244,9 @@ TEST(Committer, APendingRecordPrecedesTheZonesNextRecord) {
   full = false;
   for (const char* record : {"b 60 A 192.0.2.9", "c 60 A 192.0.2.9"})
     EXPECT_TRUE(parts.apply({}, {record}).has_value());
-  EXPECT_THAT(kinds_of(parts.journalled()),
-              ElementsAre(RecordKind::kOverlay, RecordKind::kDelta, RecordKind::kDelta));
+  EXPECT_THAT(
+      kinds_of(parts.journalled()),
+      ElementsAre(RecordKind::kDynamicChanges, RecordKind::kChangeset, RecordKind::kChangeset));
 }
 
 TEST(Committer, APendingRecordIsRetriedUntilItIsWrittenOrOfNoUse) {
@@ -258,12 +261,12 @@ TEST(Committer, APendingRecordIsRetriedUntilItIsWrittenOrOfNoUse) {
                                                               : Status();
     };
     const dns::Serial serial = parts.zone.zone().serial();
-    committer.add_pending(name("@"),
-                          {overlay_entry(name("@"), {5}, of_use ? serial : serial.next(), {})});
+    committer.add_pending(
+        name("@"), {dynamic_changes_entry(name("@"), {5}, of_use ? serial : serial.next(), {})});
     if (of_use) {
       ASSERT_TRUE(parts.run_until([&] { return parts.journal.last_position() > 0; }));
       ASSERT_TRUE(parts.run_until([&] { return !committer.busy(); }));
-      EXPECT_THAT(kinds_of(parts.journalled()), ElementsAre(RecordKind::kOverlay));
+      EXPECT_THAT(kinds_of(parts.journalled()), ElementsAre(RecordKind::kDynamicChanges));
     } else {
       ASSERT_TRUE(parts.run_until([&] { return committer.counters().requests == 1; }));
       EXPECT_THAT(parts.journalled(), IsEmpty());

@@ -38,12 +38,12 @@ class Upkeep : public ::testing::Test {
     const auto step = [](zone::Draft& draft) { return draft.unload_zone(name("@")); };
     ASSERT_TRUE(parts_.edit(step).has_value());
   }
-  /// Of kDelta.
+  /// Of kChangeset.
   int in_snapshot() {
     int found = 0;
     EXPECT_TRUE(for_each_snapshot_record(native_files(), parts_.journal.files(),
                                          [&](JournalRecord&& record) -> Status {
-                                           if (record.kind == RecordKind::kDelta) ++found;
+                                           if (record.kind == RecordKind::kChangeset) ++found;
                                            return {};
                                          })
                     .has_value());
@@ -55,7 +55,7 @@ class Upkeep : public ::testing::Test {
     EXPECT_TRUE(for_each_record(
                     native_files(), files, files.snapshot_position,
                     [&](JournalRecord&& record) -> Status {
-                      if (record.kind == RecordKind::kDelta) ++found;
+                      if (record.kind == RecordKind::kChangeset) ++found;
                       return {};
                     },
                     [](const JournalNote& note) { ADD_FAILURE() << note.text; })
@@ -80,7 +80,7 @@ TEST_F(Upkeep, AnEmptySegmentsSuccessorIsNotFolded) {
                        parts_.journal, parts_.committer, parts_.slots, 1);
   upkeep.check(false);
   const zone::Changeset change = parts_.changes({}, {"later 60 A 192.0.2.1"});
-  append({name("@"), {11}, {12}, zone::encode(change), RecordKind::kDelta});
+  append({name("@"), {11}, {12}, zone::encode(change), RecordKind::kChangeset});
   free.count_down();
   ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
   ASSERT_EQ(upkeep.snapshots(), 1U);

@@ -286,7 +286,7 @@ TEST_F(LargeChange, IsLeftAloneByUpkeep) {
 
 TEST_F(LargeChange, IsNotLeftAloneForEver) {
   StoreUpkeep upkeep(parts_.io, parts_.zone.store(), parts_.committer,
-                     {.least_chunks = 0, .patience = 0});
+                     {.least_chunks = 0, .sparing_walks = 0});
   upkeep.leave_alone([&](dns::NameView apex) { return changes_.at_work_on(apex); });
   leave_garbage();
   ASSERT_TRUE(run_with([&] {

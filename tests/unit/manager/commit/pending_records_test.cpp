@@ -60,35 +60,37 @@ class Pending : public ::testing::Test {
 };
 
 TEST_F(Pending, RecordsPrecedeTheZonesFirstRecordOfAGroup) {
-  pending_.add(name("@"), {entry(name("@"), RecordKind::kOverlay)});
-  EXPECT_THAT(with_pending({RecordKind::kDelta, RecordKind::kDelta}),
-              ElementsAre(RecordKind::kOverlay, RecordKind::kDelta, RecordKind::kDelta));
+  pending_.add(name("@"), {entry(name("@"), RecordKind::kDynamicChanges)});
+  EXPECT_THAT(
+      with_pending({RecordKind::kChangeset, RecordKind::kChangeset}),
+      ElementsAre(RecordKind::kDynamicChanges, RecordKind::kChangeset, RecordKind::kChangeset));
   EXPECT_EQ(pending_.zones(), 1U) << "the group may still fail";
 }
 
 TEST_F(Pending, RecordsAreLeftOutBeforeOnesThatBeginAnew) {
-  pending_.add(name("@"), {entry(name("@"), RecordKind::kOverlay)});
-  for (const RecordKind kind : {RecordKind::kBase, RecordKind::kGone, RecordKind::kOverlay})
-    EXPECT_THAT(with_pending({kind, RecordKind::kDelta}), ElementsAre(kind, RecordKind::kDelta));
+  pending_.add(name("@"), {entry(name("@"), RecordKind::kDynamicChanges)});
+  for (const RecordKind kind : {RecordKind::kBase, RecordKind::kGone, RecordKind::kDynamicChanges})
+    EXPECT_THAT(with_pending({kind, RecordKind::kChangeset}),
+                ElementsAre(kind, RecordKind::kChangeset));
 }
 
 TEST_F(Pending, RecordsOfOtherZonesStayOut) {
-  pending_.add(zone_named("other."), {entry(zone_named("other."), RecordKind::kOverlay)});
-  EXPECT_THAT(with_pending({RecordKind::kDelta}), ElementsAre(RecordKind::kDelta));
+  pending_.add(zone_named("other."), {entry(zone_named("other."), RecordKind::kDynamicChanges)});
+  EXPECT_THAT(with_pending({RecordKind::kChangeset}), ElementsAre(RecordKind::kChangeset));
   EXPECT_THAT(with_pending({}), IsEmpty());
 }
 
 TEST_F(Pending, RecordsOfTheZoneInAnyCaseAreDropped) {
-  pending_.add(zone_named("Other."), {entry(zone_named("other."), RecordKind::kOverlay)});
-  pending_.add(name("@"), {entry(name("@"), RecordKind::kOverlay)});
-  pending_.drop_written({entry(zone_named("oTHER."), RecordKind::kDelta)});
+  pending_.add(zone_named("Other."), {entry(zone_named("other."), RecordKind::kDynamicChanges)});
+  pending_.add(name("@"), {entry(name("@"), RecordKind::kDynamicChanges)});
+  pending_.drop_written({entry(zone_named("oTHER."), RecordKind::kChangeset)});
   EXPECT_EQ(pending_.zones(), 1U);
   pending_.drop(name("@"));
   EXPECT_EQ(pending_.zones(), 0U);
 }
 
 TEST_F(Pending, RecordsAreRetriedUntilTheyAreWritten) {
-  pending_.add(name("@"), {entry(name("@"), RecordKind::kOverlay, serial().value)});
+  pending_.add(name("@"), {entry(name("@"), RecordKind::kDynamicChanges, serial().value)});
   for (int attempt = 0; attempt < 3; ++attempt) {
     EXPECT_EQ(retry().size(), 1U);
     answer(fail(Errc::kIo, "no journal"));
@@ -103,14 +105,14 @@ TEST_F(Pending, RecordsAreRetriedUntilTheyAreWritten) {
 }
 
 TEST_F(Pending, RecordsOfAZoneThatMovedOnAreOfNoUse) {
-  pending_.add(name("@"), {entry(name("@"), RecordKind::kOverlay, serial().next().value)});
-  pending_.add(zone_named("gone."), {entry(zone_named("gone."), RecordKind::kOverlay)});
+  pending_.add(name("@"), {entry(name("@"), RecordKind::kDynamicChanges, serial().next().value)});
+  pending_.add(zone_named("gone."), {entry(zone_named("gone."), RecordKind::kDynamicChanges)});
   EXPECT_THAT(retry(), IsEmpty());
   EXPECT_EQ(pending_.zones(), 0U);
 }
 
 TEST_F(Pending, RecordsThatWereDroppedMeanwhileAreNotRetried) {
-  pending_.add(name("@"), {entry(name("@"), RecordKind::kOverlay)});
+  pending_.add(name("@"), {entry(name("@"), RecordKind::kDynamicChanges)});
   pending_.drop(name("@"));
   io_.run();
   EXPECT_THAT(submitted_, IsEmpty());

@@ -114,7 +114,7 @@ class TableSync : public ::testing::Test {
     ASSERT_LT(next, 500);
   }
   [[nodiscard]] zone::ZoneView zone(const std::string& zone) const {
-    return parts_.zone.snapshot().zone_at(name(zone));
+    return parts_.zone.view().zone_at(name(zone));
   }
   /// How many of PREFIX0. and so on are there.
   int there(const std::string& prefix, int zones) const {
@@ -125,8 +125,8 @@ class TableSync : public ::testing::Test {
   /// Each zone has a place of its own in the side table, and none of these is left empty.
   void expect_dense_places() {
     std::set<std::uint32_t> places;
-    const zone::StoreView snapshot = parts_.zone.snapshot();
-    zone::ZoneWalk walk(snapshot);
+    const zone::StoreView view = parts_.zone.view();
+    zone::ZoneWalk walk(view);
     while (const zone::ZoneView found = walk.next())
       EXPECT_TRUE(places.insert(found.side_index()).second) << to_text(found.apex());
     ASSERT_FALSE(places.empty());
@@ -240,7 +240,7 @@ TEST_F(TableSync, TheServersSettingsFollowWhateverFits) {
   Configuration configuration;
   configuration.add("b", 2000, configuration.options({}));
   ASSERT_FALSE(sync(configuration).has_value());
-  EXPECT_FALSE(parts_.zone.snapshot().server_settings_bytes().empty());
+  EXPECT_FALSE(parts_.zone.view().server_settings_bytes().empty());
 }
 
 /// Deletes that find no room are told as that, leave no update behind that the journal does not

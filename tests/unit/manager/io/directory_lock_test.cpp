@@ -22,8 +22,8 @@ class DirectoryLockTest : public testing::Test {
   }
   ~DirectoryLockTest() override { std::filesystem::remove_all(directory); }
 
-  Result<DirectoryLock> take(milliseconds patience = milliseconds(0)) const {
-    return DirectoryLock::take("the.key", directory, "lock", std::nullopt, patience);
+  Result<DirectoryLock> take(milliseconds timeout = milliseconds(0)) const {
+    return DirectoryLock::take("the.key", directory, "lock", std::nullopt, timeout);
   }
 
   std::string directory;

@@ -21,12 +21,12 @@ zone::Changeset changes(const Lines& removed, const Lines& added) {
 Steps steps(const Lines& removed, const Lines& added) { return steps_of(changes(removed, added)); }
 
 /// Entries as "owner TYPE rdata: file → live".
-Lines shown(const DynamicChanges& overlay) {
+Lines shown(const DynamicChanges& dynamic_changes) {
   const auto ttl = [](std::optional<dns::Ttl> value) {
     return value ? std::to_string(value->seconds) : std::string("-");
   };
   Lines all;
-  for (const auto& [key, entry] : overlay.entries())
+  for (const auto& [key, entry] : dynamic_changes.entries())
     all.push_back(fmt::format("{} {} {}: {} {}", to_text(key.owner()), to_text(key.type()),
                               dns::rdata_to_text(key.type(), key.rdata()), ttl(entry.file),
                               ttl(entry.live)));
@@ -34,111 +34,125 @@ Lines shown(const DynamicChanges& overlay) {
 }
 
 TEST(DynamicChanges, AnUpdateThatAddsRemovesOrRetimesIsAnEntry) {
-  DynamicChanges overlay;
-  overlay.updated(steps({"old 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
-                        {"new 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
-  EXPECT_EQ(shown(overlay),
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({"old 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                                {"new 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  EXPECT_EQ(shown(dynamic_changes),
             (Lines{"new.example. A 192.0.2.1: - 60", "old.example. A 192.0.2.1: 60 -",
                    "slow.example. A 192.0.2.1: 60 90"}));
-  EXPECT_FALSE(overlay.empty());
+  EXPECT_FALSE(dynamic_changes.empty());
 }
 
 TEST(DynamicChanges, WhatIsTakenBackLeavesNoEntry) {
-  DynamicChanges overlay;
-  overlay.updated(steps({"old 60 A 192.0.2.1"}, {"new 60 A 192.0.2.1"}));
-  overlay.updated(steps({"NEW 60 A 192.0.2.1"}, {"OLD 60 A 192.0.2.1"}));
-  EXPECT_TRUE(overlay.empty()) << "names are compared without case";
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({"old 60 A 192.0.2.1"}, {"new 60 A 192.0.2.1"}));
+  dynamic_changes.updated(steps({"NEW 60 A 192.0.2.1"}, {"OLD 60 A 192.0.2.1"}));
+  EXPECT_TRUE(dynamic_changes.empty()) << "names are compared without case";
 }
 
 TEST(DynamicChanges, ADeletedRecordThatReturnsWithAnotherTtlIsRetimed) {
-  DynamicChanges overlay;
-  overlay.updated(steps({"old 60 A 192.0.2.1"}, {}));
-  overlay.updated(steps({}, {"old 90 A 192.0.2.1"}));
-  EXPECT_EQ(shown(overlay), (Lines{"old.example. A 192.0.2.1: 60 90"}));
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({"old 60 A 192.0.2.1"}, {}));
+  dynamic_changes.updated(steps({}, {"old 90 A 192.0.2.1"}));
+  EXPECT_EQ(shown(dynamic_changes), (Lines{"old.example. A 192.0.2.1: 60 90"}));
 }
 
 TEST(DynamicChanges, SerialsAreNoUpdateButOtherFieldsOfTheSoaAre) {
-  DynamicChanges overlay;
-  overlay.updated(steps({"@ 60 SOA ns1 admin 10 3600 600 86400 300"},
-                        {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
-  EXPECT_TRUE(overlay.empty());
-  overlay.updated(steps({"@ 60 SOA ns1 admin 11 3600 600 86400 300"},
-                        {"@ 60 SOA ns1 admin 12 7200 600 86400 300"}));
-  EXPECT_EQ(overlay.entries().size(), 2U);
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({"@ 60 SOA ns1 admin 10 3600 600 86400 300"},
+                                {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
+  EXPECT_TRUE(dynamic_changes.empty());
+  dynamic_changes.updated(steps({"@ 60 SOA ns1 admin 11 3600 600 86400 300"},
+                                {"@ 60 SOA ns1 admin 12 7200 600 86400 300"}));
+  EXPECT_EQ(dynamic_changes.entries().size(), 2U);
 }
 
 TEST(DynamicChanges, AnEditThatTheZoneFollowedLeavesNoEntry) {
-  DynamicChanges overlay;
-  overlay.edited(steps({"out 60 A 192.0.2.1"}, {"in 60 A 192.0.2.1"}), {});
-  EXPECT_TRUE(overlay.empty());
+  DynamicChanges dynamic_changes;
+  dynamic_changes.edited(steps({"out 60 A 192.0.2.1"}, {"in 60 A 192.0.2.1"}), {});
+  EXPECT_TRUE(dynamic_changes.empty());
 }
 
 TEST(DynamicChanges, AnEditThatTheZoneDidNotFollowMovesTheFileAlone) {
-  DynamicChanges overlay;
-  overlay.updated(steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
-  overlay.edited({}, steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
-  EXPECT_TRUE(overlay.empty()) << "the file agrees with the updates now";
-  overlay.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
-  EXPECT_EQ(shown(overlay), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  dynamic_changes.edited({}, steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  EXPECT_TRUE(dynamic_changes.empty()) << "the file agrees with the updates now";
+  dynamic_changes.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  EXPECT_EQ(shown(dynamic_changes), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
 }
 
 /// An update came between the comparison and the commit: the order in the journal is what counts.
 TEST(DynamicChanges, AnUpdateBetweenComparisonAndMergeIsNotLost) {
-  DynamicChanges overlay;
-  overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
-  overlay.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
-  overlay.edited({}, steps({}, {"dyn 60 A 192.0.2.1"}));  // the file had taken it over meanwhile
-  EXPECT_EQ(shown(overlay), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  dynamic_changes.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  dynamic_changes.edited(
+      {}, steps({}, {"dyn 60 A 192.0.2.1"}));  // the file had taken it over meanwhile
+  EXPECT_EQ(shown(dynamic_changes), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
 }
 
 TEST(DynamicChanges, AnAdditionThatTookTheSetsTtlKeepsBothTtls) {
-  DynamicChanges overlay;
-  overlay.edited(steps({}, {"set 90 A 192.0.2.1"}), steps({}, {"set 60 A 192.0.2.1"}));
-  EXPECT_EQ(shown(overlay), (Lines{"set.example. A 192.0.2.1: 60 90"}));
+  DynamicChanges dynamic_changes;
+  dynamic_changes.edited(steps({}, {"set 90 A 192.0.2.1"}), steps({}, {"set 60 A 192.0.2.1"}));
+  EXPECT_EQ(shown(dynamic_changes), (Lines{"set.example. A 192.0.2.1: 60 90"}));
 }
 
 TEST(DynamicChanges, BeyondItsLimitsItIsNotKnownUntilTheFileIsTheZone) {
   for (const DynamicChanges::Limits limits :
        {DynamicChanges::Limits{2, 1000}, DynamicChanges::Limits{1000, 30}}) {
-    DynamicChanges overlay(limits);
-    overlay.updated(steps({}, {"a 60 A 192.0.2.1"}));
-    EXPECT_TRUE(overlay.known());
-    overlay.updated(steps({}, {"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}));
-    EXPECT_FALSE(overlay.known());
-    EXPECT_FALSE(overlay.empty());
-    overlay.updated(steps({"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}, {}));
-    EXPECT_FALSE(overlay.known()) << "what was forgotten does not come back";
-    overlay.settle();
-    EXPECT_TRUE(overlay.empty());
+    DynamicChanges dynamic_changes(limits);
+    dynamic_changes.updated(steps({}, {"a 60 A 192.0.2.1"}));
+    EXPECT_TRUE(dynamic_changes.known());
+    dynamic_changes.updated(steps({}, {"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}));
+    EXPECT_FALSE(dynamic_changes.known());
+    EXPECT_FALSE(dynamic_changes.empty());
+    dynamic_changes.updated(steps({"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}, {}));
+    EXPECT_FALSE(dynamic_changes.known()) << "what was forgotten does not come back";
+    dynamic_changes.reset();
+    EXPECT_TRUE(dynamic_changes.empty());
   }
 }
 
 TEST(MergeBase, IsStoredAndReadBack) {
-  DynamicChanges overlay;
-  overlay.updated(steps({"gone 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
-                        {"dyn 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({"gone 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                                {"dyn 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
   MergeBase state;
-  ASSERT_TRUE(
-      state.take({1, 1, RecordKind::kOverlay, name("@"), {5}, {9}, encode(name("@"), overlay)})
-          .has_value());
-  EXPECT_EQ(shown(state.overlay), shown(overlay));
+  ASSERT_TRUE(state
+                  .take({1,
+                         1,
+                         RecordKind::kDynamicChanges,
+                         name("@"),
+                         {5},
+                         {9},
+                         encode(name("@"), dynamic_changes)})
+                  .has_value());
+  EXPECT_EQ(shown(state.dynamic_changes), shown(dynamic_changes));
   EXPECT_EQ(state.file_serial, dns::Serial{5});
   EXPECT_EQ(state.serial, dns::Serial{9});
-  overlay.lose();
-  ASSERT_TRUE(
-      state.take({1, 1, RecordKind::kOverlay, name("@"), {5}, {9}, encode(name("@"), overlay)})
-          .has_value());
-  EXPECT_FALSE(state.overlay.known());
+  dynamic_changes.lose();
+  ASSERT_TRUE(state
+                  .take({1,
+                         1,
+                         RecordKind::kDynamicChanges,
+                         name("@"),
+                         {5},
+                         {9},
+                         encode(name("@"), dynamic_changes)})
+                  .has_value());
+  EXPECT_FALSE(state.dynamic_changes.known());
 }
 
 TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
   MergeBase state;
   const Bytes payload = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
-  ASSERT_TRUE(state.take({7, 7, RecordKind::kDelta, name("@"), {10}, {11}, payload}).has_value());
+  ASSERT_TRUE(
+      state.take({7, 7, RecordKind::kChangeset, name("@"), {10}, {11}, payload}).has_value());
   ASSERT_TRUE(state
                   .take({8,
                          8,
-                         RecordKind::kDelta,
+                         RecordKind::kChangeset,
                          name("@"),
                          {11},
                          {12},
@@ -148,26 +162,28 @@ TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
   EXPECT_EQ(state.serial, dns::Serial{12});
   const FileEdit edit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {"two 60 A 192.0.2.1"})};
   ASSERT_TRUE(
-      state.take({9, 9, RecordKind::kEdit, name("@"), {12}, {50}, encode(edit)}).has_value());
+      state.take({9, 9, RecordKind::kFileEdit, name("@"), {12}, {50}, encode(edit)}).has_value());
   EXPECT_EQ(state.file_serial, dns::Serial{50});
-  EXPECT_EQ(shown(state.overlay), (Lines{"dyn.example. A 192.0.2.1: - 60"}));
+  EXPECT_EQ(shown(state.dynamic_changes), (Lines{"dyn.example. A 192.0.2.1: - 60"}));
   ASSERT_TRUE(state.take({10, 10, RecordKind::kBase, name("@"), {51}, {52}, {}}).has_value());
   EXPECT_EQ(state.file_serial, dns::Serial{51});
-  EXPECT_TRUE(state.overlay.empty());
+  EXPECT_TRUE(state.dynamic_changes.empty());
 }
 
 TEST(MergeBase, ADifferenceThatIsMissingMakesTheOverlayUnknown) {
   const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
   const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
   for (const auto& [kind, payload] :
-       {std::pair(RecordKind::kDelta, delta), {RecordKind::kEdit, edit}}) {
+       {std::pair(RecordKind::kChangeset, delta), {RecordKind::kFileEdit, edit}}) {
     MergeBase state;
-    ASSERT_TRUE(state.take({1, 1, RecordKind::kDelta, name("@"), {10}, {11}, delta}).has_value());
+    ASSERT_TRUE(
+        state.take({1, 1, RecordKind::kChangeset, name("@"), {10}, {11}, delta}).has_value());
     ASSERT_TRUE(state.take({3, 3, kind, name("@"), {12}, {13}, payload}).has_value());
-    EXPECT_FALSE(state.overlay.known());
+    EXPECT_FALSE(state.dynamic_changes.known());
     EXPECT_EQ(state.serial, dns::Serial{13});
     ASSERT_TRUE(state.take({4, 4, RecordKind::kBase, name("@"), {20}, {20}, {}}).has_value());
-    EXPECT_TRUE(state.overlay.empty()) << "the file's serial is that of the zone from there on";
+    EXPECT_TRUE(state.dynamic_changes.empty())
+        << "the file's serial is that of the zone from there on";
   }
 }
 
@@ -183,11 +199,11 @@ TEST(MergeBase, KnowsWhichFileWasMergedUntilAnotherIs) {
   EXPECT_FALSE(state.is_merged({10}, {-4, 123}));
   EXPECT_FALSE(state.is_merged({10}, {-5, 124}));
   const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
-  ASSERT_TRUE(state.take({2, 2, RecordKind::kDelta, name("@"), {10}, {11}, delta}).has_value());
+  ASSERT_TRUE(state.take({2, 2, RecordKind::kChangeset, name("@"), {10}, {11}, delta}).has_value());
   EXPECT_TRUE(state.is_merged({10}, source));
-  ASSERT_TRUE(state.take({3, 3, RecordKind::kEdit, name("@"), {11}, {50}, edit}).has_value());
+  ASSERT_TRUE(state.take({3, 3, RecordKind::kFileEdit, name("@"), {11}, {50}, edit}).has_value());
   EXPECT_FALSE(state.source.has_value());
-  EXPECT_TRUE(state.overlay.known());
+  EXPECT_TRUE(state.dynamic_changes.known());
 }
 
 TEST(MergeBase, KnowsTheMergedFileByItsHashWhateverItsTime) {
@@ -219,14 +235,15 @@ TEST(MergeBase, AfterATransferAnotherFileIsBesideLaterUpdatesOnly) {
   const zone::ZoneFileInfo copy{5, 6};
   for (const bool with_base_file : {false, true}) {
     MergeBase state;
-    ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "before", 10)).has_value());
+    ASSERT_TRUE(state.take(adding(RecordKind::kChangeset, "before", 10)).has_value());
     ASSERT_TRUE(
         state.take({1, 1, RecordKind::kSource, name("@"), {11}, {11}, encode(copy)}).has_value());
     EXPECT_FALSE(state.own.has_value());
     ASSERT_TRUE(state.take(adding(RecordKind::kTransfer, "sent", 11)).has_value());
-    ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "after", 12)).has_value());
+    ASSERT_TRUE(state.take(adding(RecordKind::kChangeset, "after", 12)).has_value());
     EXPECT_TRUE(state.is_base_file({10}, copy));
-    EXPECT_FALSE(state.is_base_file({11}, copy)) << "the overlay begins before what that copy has";
+    EXPECT_FALSE(state.is_base_file({11}, copy))
+        << "the dynamic changes begin before what that copy has";
     EXPECT_FALSE(state.is_base_file({10}, {5, 7}));
     ASSERT_TRUE(state.own.has_value());
     const JournalEntry entry = primary_entry(name("@"), {13}, with_base_file);
@@ -237,13 +254,13 @@ TEST(MergeBase, AfterATransferAnotherFileIsBesideLaterUpdatesOnly) {
     EXPECT_EQ(state.is_merged({10}, copy), with_base_file);
     const Lines all{"after.example. A 192.0.2.1: - 60", "before.example. A 192.0.2.1: - 60",
                     "sent.example. A 192.0.2.1: - 60"};
-    EXPECT_EQ(shown(state.overlay), with_base_file ? all : Lines{all.front()});
+    EXPECT_EQ(shown(state.dynamic_changes), with_base_file ? all : Lines{all.front()});
   }
 }
 
 TEST(MergeBase, ATransferThatFollowsNothingLeavesNoNotedFile) {
   MergeBase state;
-  ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "before", 10)).has_value());
+  ASSERT_TRUE(state.take(adding(RecordKind::kChangeset, "before", 10)).has_value());
   ASSERT_TRUE(
       state
           .take(
@@ -251,47 +268,49 @@ TEST(MergeBase, ATransferThatFollowsNothingLeavesNoNotedFile) {
           .has_value());
   ASSERT_TRUE(state.take(adding(RecordKind::kTransfer, "sent", 20)).has_value());
   EXPECT_FALSE(state.source.has_value());
-  EXPECT_FALSE(state.overlay.known());
+  EXPECT_FALSE(state.dynamic_changes.known());
   ASSERT_TRUE(state.own.has_value());
   EXPECT_TRUE(state.own->empty()) << "the primary's word is whole without what is missing";
-  ASSERT_TRUE(state.take(adding(RecordKind::kDelta, "after", 30)).has_value());
+  ASSERT_TRUE(state.take(adding(RecordKind::kChangeset, "after", 30)).has_value());
   EXPECT_FALSE(state.own->known()) << "an update may be missing";
 }
 
 TEST(MergeBase, WhatIsTheZonesOwnAfterATransferIsStoredAndReadBack) {
-  DynamicChanges overlay, own;
-  overlay.updated(steps({}, {"sent 60 A 192.0.2.1", "dyn 60 A 192.0.2.1"}));
+  DynamicChanges dynamic_changes, own;
+  dynamic_changes.updated(steps({}, {"sent 60 A 192.0.2.1", "dyn 60 A 192.0.2.1"}));
   own.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
   MergeBase state;
   for (const bool is_own : {false, true}) {
-    const JournalEntry entry = overlay_entry(name("@"), {5}, {9}, is_own ? own : overlay, is_own);
+    const JournalEntry entry =
+        dynamic_changes_entry(name("@"), {5}, {9}, is_own ? own : dynamic_changes, is_own);
     ASSERT_TRUE(state.take({1, 1, entry.kind, entry.zone, entry.from, entry.to, entry.payload})
                     .has_value());
     EXPECT_EQ(state.own.has_value(), is_own);
-    EXPECT_EQ(shown(state.overlay), shown(overlay));
+    EXPECT_EQ(shown(state.dynamic_changes), shown(dynamic_changes));
   }
   EXPECT_EQ(shown(*state.own), shown(own));
   state.lose();
-  EXPECT_FALSE(state.overlay.known() || state.own->known());
+  EXPECT_FALSE(state.dynamic_changes.known() || state.own->known());
 }
 
 TEST(MergeBase, ASnapshotsZoneAloneSaysNothingOfUpdates) {
   MergeBase state;
   ASSERT_TRUE(state.take({1, 1, RecordKind::kZoneEnd, name("@"), {}, {9}, Bytes(8)}).has_value());
-  EXPECT_FALSE(state.overlay.known());
+  EXPECT_FALSE(state.dynamic_changes.known());
 }
 
 TEST(MergeBase, DamagedPayloadsAreErrors) {
   MergeBase state;
-  DynamicChanges overlay;
-  overlay.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
   const zone::Changeset edits_zone = changes({}, {"f 60 A 192.0.2.1"});
   const Bytes edit = encode(FileEdit{{50}, edits_zone, changes({}, {})});
-  for (const auto& [kind, whole] : {std::pair(RecordKind::kOverlay, encode(name("@"), overlay)),
-                                    {RecordKind::kEdit, edit},
-                                    {RecordKind::kTransfer, zone::encode(edits_zone)},
-                                    {RecordKind::kPrimary, Bytes{1}},
-                                    {RecordKind::kSource, encode(zone::ZoneFileInfo{1, 2})}})
+  for (const auto& [kind, whole] :
+       {std::pair(RecordKind::kDynamicChanges, encode(name("@"), dynamic_changes)),
+        {RecordKind::kFileEdit, edit},
+        {RecordKind::kTransfer, zone::encode(edits_zone)},
+        {RecordKind::kPrimary, Bytes{1}},
+        {RecordKind::kSource, encode(zone::ZoneFileInfo{1, 2})}})
     for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
       const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
       EXPECT_FALSE(state.take({1, 1, kind, name("@"), {5}, {9}, part}).has_value()) << bytes;

@@ -23,7 +23,7 @@ class History : public ::testing::Test {
   /// A changeset of `zone` that adds "r<to>".
   static JournalRecord delta(const char* zone, std::uint32_t from, std::uint32_t to) {
     zone::Changeset changes{name(zone), {}, {record(fmt::format("r{} 60 A 192.0.2.1", to))}};
-    return {0, 0, RecordKind::kDelta, name(zone), {from}, {to}, zone::encode(changes)};
+    return {0, 0, RecordKind::kChangeset, name(zone), {from}, {to}, zone::encode(changes)};
   }
   static JournalRecord note(RecordKind kind, const char* zone, std::uint32_t from, std::uint32_t to,
                             Bytes payload = {}) {
@@ -81,11 +81,11 @@ class History : public ::testing::Test {
 
 TEST_F(History, FoldsTheRecordsOfEachZoneUpToAPosition) {
   segment(1, {delta("a", 1, 2), delta("b", 5, 6), delta("a", 2, 3)});
-  EXPECT_EQ(state("a").overlay.entries().size(), 2U);
+  EXPECT_EQ(state("a").dynamic_changes.entries().size(), 2U);
   EXPECT_EQ(state("a").serial, dns::Serial{3});
   EXPECT_EQ(state("a", 2).serial, dns::Serial{2});
   EXPECT_EQ(state("A").file_serial, dns::Serial{1}) << "names have no case";
-  EXPECT_TRUE(state("c").overlay.empty());
+  EXPECT_TRUE(state("c").dynamic_changes.empty());
   EXPECT_FALSE(state("c").serial.has_value());
   EXPECT_THAT(read()->zone_names(), ElementsAre(name("a"), name("b")));
   EXPECT_FALSE(read()->damaged());
@@ -97,16 +97,16 @@ TEST_F(History, AZoneThatLeftIsForgotten) {
   EXPECT_THAT(read()->zone_names(), ElementsAre(name("b")));
   segment(4, {delta("a", 100, 101)});
   EXPECT_EQ(state("a").file_serial, dns::Serial{100});
-  EXPECT_TRUE(state("a").overlay.known());
-  EXPECT_EQ(state("a").overlay.entries().size(), 1U);
+  EXPECT_TRUE(state("a").dynamic_changes.known());
+  EXPECT_EQ(state("a").dynamic_changes.entries().size(), 1U);
 }
 
 TEST_F(History, DamageMakesOverlaysUnknownOfWhateverItMayHaveHit) {
   segment(1, {delta("a", 1, 2), delta("hit", 1, 2), delta("b", 1, 2)});
   damage_record(1);
-  EXPECT_FALSE(state("a").overlay.known()) << "its next record may be what is missing";
-  EXPECT_FALSE(state("b").overlay.known()) << "the record before may be";
-  EXPECT_FALSE(state("hit").overlay.known());
+  EXPECT_FALSE(state("a").dynamic_changes.known()) << "its next record may be what is missing";
+  EXPECT_FALSE(state("b").dynamic_changes.known()) << "the record before may be";
+  EXPECT_FALSE(state("hit").dynamic_changes.known());
   EXPECT_TRUE(read()->damaged());
   EXPECT_EQ(notes_.size(), 1U);
 }
@@ -115,8 +115,8 @@ TEST_F(History, AfterDamageAnOverlayIsKnownFromWhereItIsSaid) {
   segment(1, {delta("a", 1, 2), delta("hit", 1, 2), note(RecordKind::kBase, "a", 2, 2),
               delta("a", 2, 3)});
   damage_record(1);
-  EXPECT_TRUE(state("a").overlay.known());
-  EXPECT_EQ(state("a").overlay.entries().size(), 1U);
+  EXPECT_TRUE(state("a").dynamic_changes.known());
+  EXPECT_EQ(state("a").dynamic_changes.entries().size(), 1U);
 }
 
 TEST_F(History, AMissingSegmentIsDamageAndAVoidStretchIsNot) {
@@ -124,35 +124,36 @@ TEST_F(History, AMissingSegmentIsDamageAndAVoidStretchIsNot) {
   segment(5, {delta("b", 1, 2)}, 2);
   EXPECT_FALSE(read()->damaged());
   EXPECT_THAT(notes_, IsEmpty());
-  EXPECT_TRUE(state("a").overlay.known());
+  EXPECT_TRUE(state("a").dynamic_changes.known());
   segment(9, {delta("c", 1, 2)});
   EXPECT_TRUE(read()->damaged());
   EXPECT_THAT(notes_, ElementsAre("journal records 6 to 8 are missing"));
-  EXPECT_FALSE(state("a").overlay.known());
+  EXPECT_FALSE(state("a").dynamic_changes.known());
 }
 
 TEST_F(History, TheFirstSegmentsMissingIsDamageToo) {
   segment(3, {delta("a", 1, 2)});
-  EXPECT_FALSE(state("a").overlay.known());
+  EXPECT_FALSE(state("a").dynamic_changes.known());
 }
 
 TEST_F(History, ASnapshotSaysWhatCameByUpdate) {
-  DynamicChanges overlay;
-  overlay.updated(steps_of({name("a"), {}, {record("dyn 60 A 192.0.2.1")}}));
+  DynamicChanges dynamic_changes;
+  dynamic_changes.updated(steps_of({name("a"), {}, {record("dyn 60 A 192.0.2.1")}}));
   const JournalRecord end = note(RecordKind::kZoneEnd, "a", 0, 9, Bytes(8));
-  const JournalRecord said = note(RecordKind::kOverlay, "a", 4, 9, encode(name("a"), overlay));
+  const JournalRecord said =
+      note(RecordKind::kDynamicChanges, "a", 4, 9, encode(name("a"), dynamic_changes));
   const JournalRecord last = note(RecordKind::kFileEnd, "a", 0, 0, Bytes(8));
   snapshot(20, {end, said, last});
   segment(21, {delta("a", 9, 10)});
-  EXPECT_EQ(state("a").overlay.entries().size(), 2U);
+  EXPECT_EQ(state("a").dynamic_changes.entries().size(), 2U);
   EXPECT_EQ(state("a").file_serial, dns::Serial{4});
-  EXPECT_EQ(state("a", 20).overlay.entries(), overlay.entries());
+  EXPECT_EQ(state("a", 20).dynamic_changes.entries(), dynamic_changes.entries());
   snapshot(20, {end, last});
-  EXPECT_FALSE(state("a").overlay.known()) << "no record says so";
+  EXPECT_FALSE(state("a").dynamic_changes.known()) << "no record says so";
   EXPECT_FALSE(read()->damaged());
   snapshot(20, {end, said});
   EXPECT_TRUE(read()->damaged()) << "its end is missing";
-  EXPECT_FALSE(state("a").overlay.known());
+  EXPECT_FALSE(state("a").dynamic_changes.known());
 }
 
 TEST_F(History, ReplayBySerialsTakesWhatFits) {
@@ -178,7 +179,7 @@ TEST(HistoryOfAGrowingJournal, EndsWhereTheJournalEndedWhenItsFilesWereAsked) {
   const auto append = [&] {
     zone::Changeset changes{name("a"), {}, {record(fmt::format("r{} 60 A 192.0.2.1", serial))}};
     const JournalEntry entry{
-        name("a"), {serial}, {serial + 1}, zone::encode(changes), RecordKind::kDelta};
+        name("a"), {serial}, {serial + 1}, zone::encode(changes), RecordKind::kChangeset};
     ++serial;
     ASSERT_TRUE(journal->append({&entry, 1}).has_value());
   };
@@ -204,7 +205,7 @@ TEST(HistoryOfAGrowingJournal, EndsWhereTheJournalEndedWhenItsFilesWereAsked) {
   const auto state = history->merge_base(name("a"), UINT64_MAX);
   ASSERT_TRUE(state.has_value());
   EXPECT_EQ(state->serial, dns::Serial{3});
-  EXPECT_TRUE(state->overlay.known());
+  EXPECT_TRUE(state->dynamic_changes.known());
 }
 
 }  // namespace

@@ -469,7 +469,7 @@ class AnotherFormat : public JournalTest, public ::testing::WithParamInterface<F
     const std::string path =
         fmt::format("{}/{:016x}.{}", kFolder, 1, segment ? "journal" : "snapshot");
     Bytes bytes = header;
-    append_record(bytes, {1, 1, RecordKind::kDelta, name("a."), {}, {}, {}}, 7);
+    append_record(bytes, {1, 1, RecordKind::kChangeset, name("a."), {}, {}, {}}, 7);
     ASSERT_TRUE(write_file_atomically(disk, path, bytes).has_value());
     const auto refused = Journal::open({kFolder, 4096}, disk, sink());
     ASSERT_FALSE(refused.has_value());
@@ -540,7 +540,7 @@ TEST_F(JournalTest, ASegmentWithADamagedHeaderIsKeptAside) {
   EXPECT_TRUE(history->damaged());
   const auto state = history->merge_base(name("other.test."), UINT64_MAX);
   ASSERT_TRUE(state.has_value());
-  EXPECT_FALSE(state->overlay.known());
+  EXPECT_FALSE(state->dynamic_changes.known());
 }
 
 /// The first one may be all that is left of what it had.

@@ -51,7 +51,7 @@ TEST_F(StagedChangesets, AreNotedInTheJournalOneByOne) {
   EXPECT_EQ(noted.journal[0].kind, RecordKind::kTransfer);
   EXPECT_EQ(noted.journal[0].to.value, 11U);
   EXPECT_EQ(noted.journal[1].to.value, 12U);
-  EXPECT_EQ(noted.draft.snapshot().zone_at(testing::name("@")).serial().value, 12U);
+  EXPECT_EQ(noted.draft.view().zone_at(testing::name("@")).serial().value, 12U);
   Attempt unnoted(parts_);
   ASSERT_TRUE(stage_changesets(unnoted.stage, two, {}, nullptr).has_value());
   EXPECT_TRUE(unnoted.journal.empty());
@@ -69,19 +69,19 @@ TEST_F(StagedChangesets, ThatRemoveWhatIsNotThereAreUnfit) {
 TEST_F(StagedChangesets, ThatAddWhatIsThereAreUnfit) {
   Attempt before(parts_);
   ASSERT_TRUE(stage_changesets(before.stage,
-                                {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
-                                 parts_.changes({soa(11), "new 60 A 192.0.2.9"},
-                                                {soa(12), "new 60 A 192.0.2.9"})},
-                                {}, nullptr)
+                               {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
+                                parts_.changes({soa(11), "new 60 A 192.0.2.9"},
+                                               {soa(12), "new 60 A 192.0.2.9"})},
+                               {}, nullptr)
                   .has_value())
       << "what the same difference removes is not there any more";
   for (const char* again : {"new 60 A 192.0.2.9", "NEW 60 A 192.0.2.9"}) {
     Attempt attempt(parts_);
     const auto staged =
         stage_changesets(attempt.stage,
-                          {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
-                           parts_.changes({soa(11)}, {soa(12), again})},
-                          {}, nullptr);
+                         {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
+                          parts_.changes({soa(11)}, {soa(12), again})},
+                         {}, nullptr);
     ASSERT_FALSE(staged.has_value()) << again;
     EXPECT_EQ(staged.error().code, Errc::kInvalid);
     EXPECT_TRUE(is_unfit(staged.error(), attempt.transaction));

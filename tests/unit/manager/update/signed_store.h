@@ -60,7 +60,7 @@ class SignedStore {
     UpdateRules rules;
     rules.allow_update = &acl;
     rules.now = now;
-    return compute_update(store_.snapshot(), message, rules);
+    return compute_update(store_.view(), message, rules);
   }
   dns::Rcode run(const UpdateMessage& message) {
     const UpdateOutcome outcome = compute(message);

@@ -304,10 +304,11 @@ TEST(ChangedZone, LooksAtNoMoreThanItMay) {
   Lines lines = {"@ 3600 SOA ns1 admin 10 3600 600 86400 300", "@ 3600 NS ns1"};
   for (int i = 0; i < 100; ++i) lines.push_back(fmt::format("n{}.many 300 A 192.0.2.1", i));
   ZoneStore store(lines);
-  TouchedNames overlay(store.zone());
-  TouchedNames::add(overlay.at(name("many")), RRType::kNS, {300}, name("ns1").view().bytes());
-  EXPECT_FALSE(ChangedZone(store.zone(), overlay, 1000).exhausted());
-  const ChangedZone limited(store.zone(), overlay, 50);
+  TouchedNames touched(store.zone());
+  TouchedNames::add(touched.at(name("many")), RRType::kNS, {300},
+                    name("ns1").view().bytes());
+  EXPECT_FALSE(ChangedZone(store.zone(), touched, 1000).exhausted());
+  const ChangedZone limited(store.zone(), touched, 50);
   EXPECT_TRUE(limited.exhausted());
   EXPECT_LE(limited.affected().size(), 51U);
 }

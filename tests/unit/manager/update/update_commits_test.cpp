@@ -77,10 +77,10 @@ class Commits : public ::testing::Test {
 
   /// Both threads of the pool do nothing of what comes next until the promise is kept.
   std::shared_ptr<std::promise<void>> stop_pool() {
-    auto go_on = std::make_shared<std::promise<void>>();
-    const std::shared_future<void> held = go_on->get_future().share();
+    auto resume = std::make_shared<std::promise<void>>();
+    const std::shared_future<void> held = resume->get_future().share();
     for (int i = 0; i < 2; ++i) asio::post(parts_.pool, [held] { held.wait(); });
-    return go_on;
+    return resume;
   }
   /// What the pool was given before is done, and what it posted to the loop as well.
   void finish_pool() {
@@ -107,18 +107,18 @@ class Commits : public ::testing::Test {
 };
 
 TEST_F(Commits, WhatWaitedIsNotDoneInAZoneThatTakesNoUpdatesAnyMore) {
-  const auto go_on = stop_pool();
+  const auto resume = stop_pool();
   const Answer big = submit(large());
   const Answer held = submit(add("held"));
   check_ = fail(Errc::kNotFound, "a secondary now");
-  go_on->set_value();
+  resume->set_value();
   EXPECT_FALSE(wait(big).stored);
   EXPECT_FALSE(wait(held).stored);
   EXPECT_THAT(parts_.zone.at("held"), IsEmpty());
 }
 
 TEST_F(Commits, WhatComesWhileTheServerEndsIsDoneOnTheCommitThread) {
-  const auto go_on = stop_pool();
+  const auto resume = stop_pool();
   const Answer lost = submit(large());
   changes_.stop();
   const Answer big = submit(UpdateBuilder().remove_name("big3").remove_name("big4"));
@@ -126,7 +126,7 @@ TEST_F(Commits, WhatComesWhileTheServerEndsIsDoneOnTheCommitThread) {
   EXPECT_TRUE(wait(big).stored);
   EXPECT_TRUE(wait(next).stored);
   EXPECT_FALSE(lost->has_value());
-  go_on->set_value();
+  resume->set_value();
 }
 
 TEST_F(Commits, ASmallUpdateIsDoneOnTheCommitThread) {
@@ -138,13 +138,13 @@ TEST_F(Commits, ASmallUpdateIsDoneOnTheCommitThread) {
 }
 
 TEST_F(Commits, ALargeUpdateHoldsNobodyElseUp) {
-  const auto go_on = stop_pool();
+  const auto resume = stop_pool();
   const Answer big = submit(large(), "192.0.2.9@1000");
   const Outcome small = wait(submit(add("new"), "192.0.2.9@1001"));
   EXPECT_TRUE(small.stored);
   EXPECT_FALSE(big->has_value());
   EXPECT_EQ(changes_.counters().beside, 1U);
-  go_on->set_value();
+  resume->set_value();
   const Outcome done = wait(big);
   EXPECT_EQ(done.rcode, Rcode::kNoError);
   EXPECT_EQ(done.removed, 151U) << "with the SOA";
@@ -156,7 +156,7 @@ TEST_F(Commits, ALargeUpdateHoldsNobodyElseUp) {
 }
 
 TEST_F(Commits, AClientsUpdatesOfAZoneAreDoneInTheirOrder) {
-  const auto go_on = stop_pool();
+  const auto resume = stop_pool();
   const Answer big = submit(large());
   UpdateBuilder after, last;
   const Answer second = submit(after.nx("big0", "ANY").add("second 60 A 192.0.2.9"));
@@ -164,7 +164,7 @@ TEST_F(Commits, AClientsUpdatesOfAZoneAreDoneInTheirOrder) {
   EXPECT_EQ(commits_.held(), 2U);
   EXPECT_TRUE(wait(submit(add("new"), "192.0.2.9@1001")).stored);
   EXPECT_FALSE(second->has_value() || third->has_value());
-  go_on->set_value();
+  resume->set_value();
   for (const Answer& answer : {big, second, third}) EXPECT_EQ(wait(answer).rcode, Rcode::kNoError);
   EXPECT_EQ((*big)->place, 2);
   EXPECT_EQ((*second)->place, 3);
@@ -242,7 +242,7 @@ TEST_F(Commits, ALargeUpdateIsInTheJournalOnce) {
   EXPECT_TRUE(wait(submit(large())).stored);
   const std::vector<JournalRecord> records = parts_.journalled(1);
   ASSERT_THAT(records, SizeIs(1));  // behind what filled the zone
-  EXPECT_EQ(records[0].kind, RecordKind::kDelta);
+  EXPECT_EQ(records[0].kind, RecordKind::kChangeset);
   EXPECT_EQ(zone::decode_changes(records[0].payload).value().removed.size(), 151U);
 }
 

@@ -29,7 +29,7 @@ class Update : public ::testing::Test {
     if (!message) return {message.error().rcode, {}, message.error().reason};
     UpdateRules rules = rules_;
     rules.allow_update = &acl_;
-    return compute_update(zone_.snapshot(), *message, rules);
+    return compute_update(zone_.view(), *message, rules);
   }
   /// Computes and, when it is NOERROR with changes, applies.
   Rcode run(const UpdateBuilder& update) {

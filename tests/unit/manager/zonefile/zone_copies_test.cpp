@@ -152,7 +152,7 @@ TEST_F(NotedCopies, OfAZoneThatTheJournalKnowsSayThereThatTheyAreAllOfIt) {
 TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreWhatTheDifferencesStartFrom) {
   const auto moved = parts_.submit(parts_.changes({"@ 0 SOA ns1 admin 10 3600 600 86400 300"},
                                                   {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
-  EXPECT_THAT(copy(true), ElementsAre(RecordKind::kDelta, RecordKind::kSource));
+  EXPECT_THAT(copy(true), ElementsAre(RecordKind::kChangeset, RecordKind::kSource));
   EXPECT_TRUE(moved->has_value() && (*moved)->has_value());
   EXPECT_TRUE(is_base_file());
 }

@@ -116,16 +116,16 @@ TEST_F(Exports, HaveUpdatesBesideThemThatCameWhileTheyWereWritten) {
   ASSERT_TRUE(parts_.run_until([&] { return outcome->has_value(); }));
   ASSERT_TRUE(**outcome) << (*outcome)->error().text;
   EXPECT_THAT(text(), HasSubstr("at serial 11\n"));
-  EXPECT_THAT(journal_after(before),
-              ElementsAre(RecordKind::kDelta, RecordKind::kOverlay, RecordKind::kSource));
+  EXPECT_THAT(journal_after(before), ElementsAre(RecordKind::kChangeset,
+                                                 RecordKind::kDynamicChanges, RecordKind::kSource));
   const MergeBase now = state();
   EXPECT_EQ(now.file_serial, dns::Serial{11});
   EXPECT_EQ(now.serial, dns::Serial{12});
-  ASSERT_EQ(now.overlay.entries().size(), 1U);
-  EXPECT_EQ(now.overlay.entries().begin()->first.owner(), name("later").view());
+  ASSERT_EQ(now.dynamic_changes.entries().size(), 1U);
+  EXPECT_EQ(now.dynamic_changes.entries().begin()->first.owner(), name("later").view());
   EXPECT_TRUE(is_base_file());
   EXPECT_TRUE(write()->written);
-  EXPECT_TRUE(state().overlay.empty());
+  EXPECT_TRUE(state().dynamic_changes.empty());
 }
 
 /// The note may still be on the disk: until another record is synced, a restart could find it.

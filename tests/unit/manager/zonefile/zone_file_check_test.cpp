@@ -57,7 +57,7 @@ class Check : public ::testing::Test {
     check_.job.apex = name("@");
     check_.job.path = path_;
     check_.history = testing::history_of(parts_);
-    check_.version = parts_.zone.snapshot();
+    check_.version = parts_.zone.view();
     check_.position = parts_.journal.last_position();
     check_.progress = std::make_shared<LoadProgress>();
   }

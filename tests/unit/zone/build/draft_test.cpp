@@ -25,7 +25,7 @@ class DraftTest : public testing::ZoneTest {
 };
 
 TEST_F(DraftTest, ADifferenceIsWholeOrNotThere) {
-  const auto before = snapshot();
+  const auto before = view();
   const auto applied = apply("example.", {kSoa7, "www.example. 300 A 192.0.2.10"},
                              {kSoa8, "new.example. 60 AAAA 2001:db8::1"});
   ASSERT_TRUE(applied) << applied.error().text;
@@ -115,7 +115,7 @@ TEST_F(DraftTest, LimitsRefuseGrowthOnly) {
 }
 
 TEST_F(DraftTest, OneTransactionMayHoldSeveralDifferences) {
-  const auto root_before = snapshot();
+  const auto root_before = view();
   const auto done = commit([&](Draft& draft) -> Status {
     for (int i = 0; i < 20; ++i) {
       Changeset changes;
@@ -123,7 +123,7 @@ TEST_F(DraftTest, OneTransactionMayHoldSeveralDifferences) {
       changes.added.push_back(record("n" + std::to_string(i) + ".example. 60 A 192.0.2.1"));
       auto applied = draft.apply(changes, {});
       if (!applied) return pass(applied);
-      EXPECT_TRUE(draft.snapshot().zone_at(name("example.")).record_at(changes.added[0].owner));
+      EXPECT_TRUE(draft.view().zone_at(name("example.")).record_at(changes.added[0].owner));
       EXPECT_FALSE(root_before.zone_at(name("example.")).record_at(changes.added[0].owner));
     }
     return {};
@@ -150,14 +150,14 @@ TEST_F(DraftTest, SettingsAreSharedAndReplaced) {
   EXPECT_EQ(*decoded, open);
   ASSERT_TRUE(commit([](Draft& draft) { return draft.remove_zone(name("two.")); }));
   EXPECT_FALSE(zone("two."));
-  EXPECT_EQ(snapshot().zone_count(), 2U);
+  EXPECT_EQ(view().zone_count(), 2U);
 }
 
 TEST_F(DraftTest, ServerSettingsArePartOfAVersion) {
   ServerSettings settings;
   settings.identity = "ns1";
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.put_server_settings(settings); }));
-  const auto decoded = decode_server_settings(snapshot().server_settings_bytes());
+  const auto decoded = decode_server_settings(view().server_settings_bytes());
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->identity, "ns1");
 }

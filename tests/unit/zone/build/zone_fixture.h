@@ -85,13 +85,11 @@ class ZoneTest : public ::testing::Test {
     ::unlink(path_.c_str());
   }
 
-  [[nodiscard]] StoreView snapshot() const {
+  [[nodiscard]] StoreView view() const {
     const auto current = store_->current();
     return StoreView(store_->window(), current.root, current.number);
   }
-  [[nodiscard]] ZoneView zone(std::string_view apex) const {
-    return snapshot().zone_at(name(apex));
-  }
+  [[nodiscard]] ZoneView zone(std::string_view apex) const { return view().zone_at(name(apex)); }
 
   /// Runs `work(Draft&)` in a transaction and publishes it when that succeeded.
   template <class Work>

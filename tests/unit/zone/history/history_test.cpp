@@ -63,7 +63,7 @@ TEST_F(History, GivesDifferencesInTheOrderOfIncrementalTransfers) {
   EXPECT_EQ(history_of(zone(), 1), both);
   for (const std::uint32_t other : {0U, 3U, 4U, 5U, 6U})
     EXPECT_EQ(history_of(zone(), other), std::vector<std::string>{"none"}) << other;
-  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
+  EXPECT_EQ(view().history_bytes(), zone().history_bytes());
 }
 
 TEST_F(History, FollowsSerialsThatWrapAround) {
@@ -106,7 +106,7 @@ TEST_F(History, DropsTheOldestAboveItsLimit) {
     ASSERT_TRUE(step(serial, serial + 1, {},
                      {"x" + std::to_string(serial) + ".example. 60 A 192.0.2.1"}, limits));
     ASSERT_LE(zone().history_bytes(), limits.history);
-    ASSERT_EQ(snapshot().history_bytes(), zone().history_bytes());
+    ASSERT_EQ(view().history_bytes(), zone().history_bytes());
     ASSERT_EQ(history_of(zone(), serial).size(), 3U);
   }
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
@@ -120,7 +120,7 @@ TEST_F(History, EndsWhereADifferenceDoesNotFit) {
   ASSERT_TRUE(step(2, 3, {}, {"x.example. 60 A 192.0.2.2"}, none));
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
   EXPECT_EQ(history_of(zone(), 2), std::vector<std::string>{"none"});
-  EXPECT_EQ(snapshot().history_bytes(), 0U);
+  EXPECT_EQ(view().history_bytes(), 0U);
   ASSERT_TRUE(step(3, 4, {}, {"x.example. 60 A 192.0.2.3"}));
   EXPECT_EQ(history_of(zone(), 3).size(), 3U) << "and begins anew";
 }
@@ -138,10 +138,10 @@ TEST_F(History, EndsWhenTheZoneIsPutWholeOrRemoved) {
   ASSERT_TRUE(step(1, 2, {}, {"x.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(load("example.", {soa(9), "example. 60 NS a."}));
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
-  EXPECT_EQ(snapshot().history_bytes(), 0U);
+  EXPECT_EQ(view().history_bytes(), 0U);
   ASSERT_TRUE(step(9, 10, {}, {"x.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(name("example.")); }));
-  EXPECT_EQ(snapshot().history_bytes(), 0U);
+  EXPECT_EQ(view().history_bytes(), 0U);
   while (!commit([&](Draft& draft) { return draft.dismantle_discarded(1000); }).value()) continue;
   EXPECT_TRUE(store_->check());
 }
@@ -159,7 +159,7 @@ TEST_F(History, TheZoneThatGrowsPaysForTheTotalAndKeepsItsNewestDifference) {
   EXPECT_EQ(zone().history_bytes(), before);
   const ZoneView other = testing::ZoneTest::zone("other.");
   EXPECT_EQ(history_of(other, 1).size(), 3U);
-  EXPECT_EQ(snapshot().history_bytes(), before + other.history_bytes());
+  EXPECT_EQ(view().history_bytes(), before + other.history_bytes());
 }
 
 TEST_F(History, ShorteningHalvesEachZonesHistory) {
@@ -180,7 +180,7 @@ TEST_F(History, ShorteningHalvesEachZonesHistory) {
   EXPECT_GT(zone().history_bytes(), before / 3);
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
   EXPECT_EQ(history_of(zone(), 100).size(), 3U);
-  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
+  EXPECT_EQ(view().history_bytes(), zone().history_bytes());
 }
 
 /// What a secondary would make of the differences.

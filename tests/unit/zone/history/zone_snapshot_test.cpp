@@ -163,7 +163,7 @@ TEST_F(Snapshots, KeepTheirDifferencesWhenTheHistoryIsTrimmed) {
   ASSERT_TRUE(forget("here", limits));
   EXPECT_LE(zone().history_bytes(), 1000U) << "at once";
   EXPECT_FALSE(zone().has_snapshots());
-  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
+  EXPECT_EQ(view().history_bytes(), zone().history_bytes());
   expect_sound();
 }
 
@@ -196,14 +196,14 @@ TEST_F(Snapshots, TheOldestIsLostWhenTooMuchHasChanged) {
   churn(10, limits);
   ASSERT_TRUE(save("young", limits));
   const Lines before = lines_of(zone());
-  const std::uint32_t losses = snapshot().snapshot_losses();
+  const std::uint32_t losses = view().snapshot_losses();
   while (labelled("old").held()) {
     churn(1, limits);
     ASSERT_LT(zone().serial().value, 100U);
     ASSERT_LE(zone().history_bytes(), 3000U);
   }
   EXPECT_EQ(labelled("old").state, State::kTooLarge);
-  EXPECT_EQ(snapshot().snapshot_losses(), losses + 1);
+  EXPECT_EQ(view().snapshot_losses(), losses + 1);
   EXPECT_EQ(records_of("old"), Lines{"lost"});
   EXPECT_EQ(records_of("young"), before);
   expect_sound();
@@ -237,13 +237,13 @@ TEST_F(Snapshots, OutliveTheZoneThatTheyAreOf) {
   ASSERT_TRUE(load("example.", {soa(3), "example. 60 NS other."})) << "a serial once more";
   EXPECT_EQ(records_of("first"), first);
   EXPECT_EQ(records_of("second"), second);
-  EXPECT_EQ(snapshot().history_bytes(), 0U);
-  EXPECT_EQ(snapshot().archives(), 1U);
+  EXPECT_EQ(view().history_bytes(), 0U);
+  EXPECT_EQ(view().archives(), 1U);
   ASSERT_TRUE(save("third"));
   const Lines third = lines_of(zone());
   churn(4);
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.unload_zone(name("example.")); }));
-  EXPECT_EQ(snapshot().archives(), 2U);
+  EXPECT_EQ(view().archives(), 2U);
   dismantle();
   EXPECT_EQ(records_of("first"), first);
   EXPECT_EQ(records_of("second"), second);
@@ -261,9 +261,9 @@ TEST_F(Snapshots, ArchivedDataGoesWithTheLastOfThem) {
   ASSERT_TRUE(save("b"));
   ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
   ASSERT_TRUE(forget("a"));
-  EXPECT_EQ(snapshot().archives(), 1U);
+  EXPECT_EQ(view().archives(), 1U);
   ASSERT_TRUE(forget("b"));
-  EXPECT_EQ(snapshot().archives(), 0U);
+  EXPECT_EQ(view().archives(), 0U);
   dismantle();
   EXPECT_EQ(usage(), before);
   expect_sound();
@@ -282,8 +282,8 @@ TEST_F(Snapshots, GoWithTheZone) {
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(name("example.")); }));
   dismantle();
   EXPECT_EQ(usage(), before);
-  EXPECT_EQ(snapshot().archives(), 0U);
-  EXPECT_EQ(snapshot().history_bytes(), 0U);
+  EXPECT_EQ(view().archives(), 0U);
+  EXPECT_EQ(view().history_bytes(), 0U);
 }
 
 TEST_F(Snapshots, GetACopyBeforeADifferenceThatIsTooLarge) {
@@ -301,9 +301,9 @@ TEST_F(Snapshots, GetACopyBeforeADifferenceThatIsTooLarge) {
   std::vector<std::string> removed(lines.begin() + 2, lines.end());
   ASSERT_TRUE(step(zone().serial().value, removed, {"x.example. 60 A 192.0.2.1"}, limits));
   EXPECT_EQ(records_of("here"), before);
-  EXPECT_EQ(snapshot().archives(), 1U);
+  EXPECT_EQ(view().archives(), 1U);
   EXPECT_EQ(zone().history_bytes(), 0U);
-  EXPECT_EQ(snapshot().history_bytes(), 0U);
+  EXPECT_EQ(view().history_bytes(), 0U);
   expect_sound();
   ASSERT_TRUE(forget("here", limits));
   dismantle();
@@ -316,7 +316,7 @@ TEST_F(Snapshots, AreThoseOfTheZoneThatWasWorkedOutBeside) {
   limits.snapshots = 300;
   ASSERT_TRUE(save("here", limits));
   const Lines before = lines_of(zone());
-  const std::uint32_t losses = snapshot().snapshot_losses();
+  const std::uint32_t losses = view().snapshot_losses();
   const auto beside = [&](const std::vector<std::string>& added) {
     Changeset changes;
     changes.zone = name("example.");
@@ -335,14 +335,14 @@ TEST_F(Snapshots, AreThoseOfTheZoneThatWasWorkedOutBeside) {
   std::vector<std::string> many;
   for (int i = 0; i < 50; ++i) many.push_back("m" + std::to_string(i) + ".example. 60 A 192.0.2.1");
   beside(many);
-  EXPECT_EQ(snapshot().archives(), 1U);
+  EXPECT_EQ(view().archives(), 1U);
   EXPECT_EQ(records_of("here"), before);
-  EXPECT_EQ(snapshot().snapshot_losses(), losses);
+  EXPECT_EQ(view().snapshot_losses(), losses);
   ASSERT_TRUE(save("there", limits));
   for (int i = 0; i < 20; ++i) beside({"n" + std::to_string(i) + ".example. 60 A 192.0.2.1"});
   EXPECT_FALSE(labelled("there").held());
-  EXPECT_EQ(snapshot().snapshot_losses(), losses + 1);
-  EXPECT_EQ(snapshot().history_bytes(), zone().history_bytes());
+  EXPECT_EQ(view().snapshot_losses(), losses + 1);
+  EXPECT_EQ(view().history_bytes(), zone().history_bytes());
   expect_sound();
 }
 
@@ -373,7 +373,7 @@ TEST_F(Snapshots, AreLostInAStoreThatIsNearlyFull) {
   EXPECT_EQ(labelled("archive").state, State::kStoreFull);
   EXPECT_EQ(labelled("older").state, State::kStoreFull);
   EXPECT_EQ(records_of("present"), before) << "which costs nothing yet";
-  EXPECT_EQ(snapshot().archives(), 0U);
+  EXPECT_EQ(view().archives(), 0U);
   churn(1);
   EXPECT_EQ(labelled("present").state, State::kStoreFull);
 }

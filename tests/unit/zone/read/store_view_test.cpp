@@ -23,18 +23,18 @@ class SnapshotTest : public testing::ZoneTest {
 TEST_F(SnapshotTest, FindsTheZoneWithTheLongestApex) {
   ASSERT_TRUE(
       load("sub.example.", {"sub.example. 60 SOA a. b. 1 2 3 4 5", "sub.example. 60 NS a."}));
-  EXPECT_EQ(snapshot().find_zone(name("x.y.SUB.example.")).apex(), name("sub.example."));
-  EXPECT_EQ(snapshot().find_zone(name("sub2.example.")).apex(), name("example."));
-  EXPECT_EQ(snapshot().find_zone(name("example.")).apex(), name("example."));
-  EXPECT_FALSE(snapshot().find_zone(name("com.")));
-  EXPECT_FALSE(snapshot().find_zone(name(".")));
-  EXPECT_EQ(snapshot().zone_count(), 2U);
+  EXPECT_EQ(view().find_zone(name("x.y.SUB.example.")).apex(), name("sub.example."));
+  EXPECT_EQ(view().find_zone(name("sub2.example.")).apex(), name("example."));
+  EXPECT_EQ(view().find_zone(name("example.")).apex(), name("example."));
+  EXPECT_FALSE(view().find_zone(name("com.")));
+  EXPECT_FALSE(view().find_zone(name(".")));
+  EXPECT_EQ(view().zone_count(), 2U);
 }
 
 TEST_F(SnapshotTest, TheRootZoneTakesWhatNoOtherZoneHas) {
   ASSERT_TRUE(load(".", {". 60 SOA a. b. 1 2 3 4 5", ". 60 NS a.", "com. 60 NS ns.com."}));
-  EXPECT_EQ(snapshot().find_zone(name("a.com.")).apex(), name("."));
-  EXPECT_EQ(snapshot().find_zone(name("a.example.")).apex(), name("example."));
+  EXPECT_EQ(view().find_zone(name("a.com.")).apex(), name("."));
+  EXPECT_EQ(view().find_zone(name("a.example.")).apex(), name("example."));
   const Match match = zone(".").lookup(name("a.com."));
   EXPECT_TRUE(match.barrier.has_ns());
   EXPECT_EQ(match.barrier_labels, 1);
