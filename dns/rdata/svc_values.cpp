@@ -231,7 +231,7 @@ struct SvcKeyRow {
 };
 
 // IANA "Service Parameter Keys (SvcParamKeys)", by number
-constexpr SvcKeyRow kRows[] = {
+constexpr SvcKeyRow kSvcKeys[] = {
     {"mandatory", {read_mandatory, check_mandatory, print_mandatory}},
     {"alpn", {read_alpn, check_alpn, print_alpn}},
     {"no-default-alpn", {read_nothing, check_nothing, print_nothing}},
@@ -250,7 +250,7 @@ constexpr SvcKeyRow kRows[] = {
 const SvcCodec kSvcOctets{read_octets, check_anything, print_quoted};
 
 const SvcCodec& svc_codec(std::uint16_t key) noexcept {
-  return key < std::size(kRows) ? kRows[key].codec : kSvcOctets;
+  return key < std::size(kSvcKeys) ? kSvcKeys[key].codec : kSvcOctets;
 }
 
 std::optional<std::uint16_t> parse_numbered_svc_key(std::string_view text) noexcept {
@@ -261,13 +261,13 @@ std::optional<std::uint16_t> parse_numbered_svc_key(std::string_view text) noexc
 }
 
 std::optional<std::uint16_t> parse_svc_key(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < std::size(kRows); ++i)
-    if (text == kRows[i].name) return static_cast<std::uint16_t>(i);
+  for (std::size_t i = 0; i < std::size(kSvcKeys); ++i)
+    if (text == kSvcKeys[i].name) return static_cast<std::uint16_t>(i);
   return parse_numbered_svc_key(text);
 }
 
 std::string svc_key_name(std::uint16_t key) {
-  return key < std::size(kRows) ? std::string(kRows[key].name) : fmt::format("key{}", key);
+  return key < std::size(kSvcKeys) ? std::string(kSvcKeys[key].name) : fmt::format("key{}", key);
 }
 
 }  // namespace pando::dns
