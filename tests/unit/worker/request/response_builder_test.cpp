@@ -41,7 +41,7 @@ class ResponseBuilderTest : public testing::RequestTest {
 };
 
 TEST_F(ResponseBuilderTest, TheHeaderRepeatsIdOpcodeRdAndCd) {
-  ResponseBuilder response(request({.id = 0xBEEF, .opcode = 4, .rd = true, .cd = true}), true,
+  ResponseBuilder response(request(Query{.id = 0xBEEF, .opcode = 4, .rd = true, .cd = true}), true,
                            Rcode::kNoError);
   const Response made = read(response.finish());
   EXPECT_EQ(made.header.id, 0xBEEF);
@@ -96,7 +96,7 @@ TEST_F(ResponseBuilderTest, RecordsNeverDisplaceOptAndSignature) {
 }
 
 TEST_F(ResponseBuilderTest, OptionsComeFromTheContext) {
-  RequestContext& context = request({.edns = true});
+  RequestContext& context = request(Query{.edns = true});
   context.expire = 77;
   context.version_of = batch_.view.zone_at(testing::name("example.com."));
   context.cookie.emplace();
