@@ -111,8 +111,15 @@ Result<ControlRequest> request_from_json(const json& message) {
   const auto verb = message.is_object() ? message.find("verb") : message.end();
   if (!message.is_object() || verb == message.end() || !verb->is_string() || *verb == "")
     return fail(Errc::kInvalid, "the request has no 'verb'");
-  const auto args = message.find("args");
-  auto request = read_json<ControlRequest>(args == message.end() ? json::object() : *args);
+  static const json kNoArguments = json::object();
+  const auto found = message.find("args");
+  // No copy: copying recurses, and a client may nest arrays as deep as a message is long.
+  const json& args = found == message.end() ? kNoArguments : *found;
+  // The library converts fractions to whole numbers before anybody can compare them.
+  if (args.is_object() && std::any_of(args.begin(), args.end(),
+                                      [](const json& one) { return one.is_number_float(); }))
+    return fail(Errc::kInvalid, "arguments of the request: a member is no whole number");
+  auto request = read_json<ControlRequest>(args);
   if (!request) return fail(Errc::kInvalid, "arguments of the request: {}", request.error().text);
   request->verb = verb->get_ref<const std::string&>();
   request->limit = std::clamp(request->limit, 1U, kZonePageRows);

@@ -109,8 +109,9 @@ Status TransferParser::take_second(zone::Record&& record) {
   // zone.
   if (record.type == dns::RRType::kSOA && asked_ == dns::RRType::kIXFR && current_ &&
       soa_serial(record.rdata) != serial_) {
-    state_ = State::kSequences;
-    return sequences_.begin(std::move(record), *current_, serial_);
+    auto begun = sequences_.begin(std::move(record), *current_, serial_);
+    if (begun) state_ = State::kSequences;
+    return begun;
   }
   // Our own secondaries would never follow a serial that goes back.
   if (current_ && !serial_.ahead_of(*current_))

@@ -112,10 +112,12 @@ void ReplyPath::not_forwarded(ClientRequest& request, const Error& why) {
   answer_failure(request, std::nullopt);
 }
 
-/// False: the signature is wrong under a key of this server, or malformed. A key that is unknown
-/// here may be a primary's, and says nothing (RFC 8945 §5.5).
+/// False: the signature is wrong under a key of this server, or malformed. Two errors prove nothing
+/// here: an unknown key may be a primary's (RFC 8945 §5.5), and the time may have passed while the
+/// request waited.
 bool ReplyPath::judge_key(ClientRequest& request) {
-  return request.verify(seconds()) || request.tsig_error() == Rcode::kBadKey;
+  if (request.verify(seconds())) return true;
+  return request.tsig_error() == Rcode::kBadKey || request.tsig_error() == Rcode::kBadTime;
 }
 
 /// SERVFAIL, signed if the key is known: an answer of BADKEY would be wrong about a primary's key.

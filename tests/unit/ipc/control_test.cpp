@@ -45,8 +45,16 @@ TEST(ControlRequest, IsRefusedWithoutVerbOrWithWrongTypes) {
   for (const char* text :
        {"{}", "[]", "7", R"({"verb":7})", R"({"verb":"status","args":[]})",
         R"({"verb":"x","args":{"count":-1}})", R"({"verb":"x","args":{"count":4294967296}})",
-        R"({"verb":"x","args":{"name":null}})"})
+        R"({"verb":"x","args":{"name":null}})", R"({"verb":"x","args":{"limit":1e300}})",
+        R"({"verb":"x","args":{"limit":1.5}})"})
     EXPECT_FALSE(request_from_json(json::parse(text))) << text;
+}
+
+TEST(ControlRequest, MayBeNestedAsDeepAsAMessageIsLong) {
+  const std::string open(30'000, '['), close(30'000, ']');
+  const auto request =
+      request_from_json(json::parse(R"({"verb":"x","args":)" + open + close + "}"));
+  EXPECT_FALSE(request);
 }
 
 TEST(ControlRequest, HasItsPageLimitClamped) {

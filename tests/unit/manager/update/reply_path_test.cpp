@@ -143,6 +143,14 @@ TEST_F(Path, BeforeItIsReadyAMalformedTsigIsFormErr) {
   EXPECT_EQ(rcode(answers_[0]), Rcode::kFormErr);
 }
 
+/// The time was right when the request came, and passed while the primary was asked.
+TEST_F(Path, ARequestThatGrewOldWhileItWaitedGetsServFail) {
+  path_.not_forwarded(*arrive(signed_update(kNow - 301)), {Errc::kIo, "timeout"});
+  ASSERT_THAT(answers_, SizeIs(1));
+  EXPECT_EQ(rcode(answers_[0]), Rcode::kServFail);
+  EXPECT_EQ(path_.counters().bad_signatures, 0U);
+}
+
 TEST_F(Path, WithoutAPrimaryTheAnswerIsSignedIfTheKeyIsKnown) {
   path_.not_forwarded(*arrive(signed_update()), {Errc::kIo, "timeout"});
   path_.not_forwarded(*arrive(forged_update()), {Errc::kIo, "timeout"});
