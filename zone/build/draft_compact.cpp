@@ -6,6 +6,7 @@
 #include "zone/history/zone_snapshot.h"
 #include "zone/record/record_codec.h"
 #include "zone/record/shared_sets.h"
+#include "zone/trie/stored_settings.h"
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
 
@@ -267,6 +268,26 @@ class ZoneMover {
   const Draft::LeaveAlone& leave_alone_;
 };
 
+/// Moves settings behind the cursor's, until the budget is used up or all are done.
+Status move_settings(shm::Transaction& transaction, std::uint32_t& root,
+                     Draft::CompactCursor& cursor, Budget& budget) {
+  if (cursor.settings_done) return {};
+  const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
+    const SettingsEntry* entry = settings_entry(transaction.window(), ref);
+    if (entry == nullptr) return fail(Errc::kCorrupt, "settings of zones are damaged");
+    cursor.settings = settings_tag(*entry);
+    return relocate_settings(transaction, ref);
+  };
+  TrieMover<decltype(move)> mover(transaction, LeafKind::kRecord, budget, move);
+  const SettingsKey key(cursor.settings);
+  const TrieKey from(key.labels());
+  auto moved = mover.run(root, cursor.settings == 0 ? nullptr : &from, false);
+  if (!moved) return pass(moved);
+  root = *moved;
+  cursor.settings_done = !mover.stopped();
+  return {};
+}
+
 Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t ref,
                                  std::size_t octets) {
   if (ref == 0 || !transaction.in_victim(shm::Ref<>{ref})) return ref;
@@ -290,7 +311,6 @@ Status Draft::compact_fixed_blocks() {
   auto server = move_bytes(transaction_, data.server_settings, data.server_settings_bytes);
   if (!server) return pass(server);
   data.server_settings = *server;
-  if (auto settings = compact_settings(data); !settings) return settings;
   const auto* discarded = transaction_.window().at(shm::Ref<DiscardedStack>{data.discarded});
   if (discarded != nullptr) {
     auto moved = move_bytes(transaction_, data.discarded, DiscardedStack::octets(discarded->count));
@@ -304,38 +324,25 @@ Status Draft::compact_fixed_blocks() {
   return {};
 }
 
-Status Draft::compact_settings(RootData& root) {
-  const auto* old = transaction_.window().at(shm::Ref<SettingsTable>{root.settings_table});
-  if (old == nullptr) return {};
-  bool moves = transaction_.in_victim(shm::Ref<>{root.settings_table});
-  for (std::uint32_t i = 0; i < old->count; ++i)
-    moves = moves || transaction_.in_victim(shm::Ref<>{old->entries()[i].block});
-  if (!moves) return {};
-  const std::size_t octets = SettingsTable::octets(old->count);
-  auto copy = transaction_.allocate(octets);
-  if (!copy) return pass(copy);
-  auto* table = transaction_.writable(copy->as<SettingsTable>());
-  std::memcpy(table, old, octets);
-  for (std::uint32_t i = 0; i < old->count; ++i) {
-    SettingsEntry& entry = table->entries()[i];
-    auto block = move_bytes(transaction_, entry.block, entry.octets);
-    if (!block) return pass(block);
-    entry.block = *block;
-  }
-  transaction_.release(shm::Ref<>{root.settings_table}, octets);
-  root.settings_table = copy->units;
-  return {};
-}
-
 Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
                             const LeaveAlone& leave_alone) {
   if (!root_) return true;
   transaction_.use_reserve(shm::Reserve::kAllButLast);
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
-  const std::uint32_t before = transaction_.window().at(root_.as<RootData>())->zones;
   // a zone and a name: the least that makes progress
   Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};
   if (transaction_.low_space()) budget.octets = transaction_.allocated_bytes() + kTightStepBytes;
+  RootData data = *transaction_.window().at(root_.as<RootData>());
+  const std::uint32_t settings = data.settings;
+  if (auto moved = move_settings(transaction_, data.settings, cursor, budget); !moved)
+    return pass(moved);
+  if (data.settings != settings) {
+    auto root = writable_root();
+    if (!root) return pass(root);
+    (*root)->settings = data.settings;
+  }
+  if (!cursor.settings_done) return false;
+  const std::uint32_t before = data.zones;
   ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
   const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
   const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));
