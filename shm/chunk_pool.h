@@ -57,6 +57,8 @@ class ChunkPool {
   /// Remembers the room at the end of used chunks, for later transactions.
   void keep_tails(const std::vector<Span>& tails);
 
+  /// Compares the quota with the memory that the machine has; see SpacePolicy.
+  void look_at_machine();
   /// Frees waiting chunks that no reader can see any more. Returns their number.
   std::size_t reclaim();
   /// Whether chunks wait for which the last check found no single version that holds them.
@@ -108,6 +110,7 @@ class ChunkPool {
 
   Result<std::uint32_t> take_chunks(std::uint32_t count, Reserve use);
   Result<std::uint32_t> try_take(std::uint32_t count, Reserve use);
+  void look_at_machine_locked();
   void lend(std::uint32_t chunk);
   void become(Chunk& chunk, State state) noexcept;
   void wait(std::uint32_t chunk, std::uint64_t freed_at);

@@ -25,6 +25,8 @@ class ChunkBacking {
   virtual Status back(std::uint32_t first, std::uint32_t count) = 0;
   /// Takes memory away; false when the kernel refused (the chunks then keep it).
   virtual bool punch(std::uint32_t first, std::uint32_t count) noexcept = 0;
+  /// Number of further chunks for which the file system says that it has memory.
+  [[nodiscard]] virtual std::uint32_t room() const noexcept = 0;
 };
 
 /// The free chunks, and the chunks that have memory: free chunks get memory before they are

@@ -36,6 +36,23 @@ TEST(SpacePolicy, SpaceIsLowWhenLessThanASixteenthIsFree) {
   EXPECT_TRUE(with_in_use(kQuota - kQuota / 8).is_crowded());
 }
 
+TEST(SpacePolicy, TheMachinesMemoryBoundsTheQuota) {
+  SpacePolicy space = with_in_use(90);
+  EXPECT_FALSE(space.low_space());
+  space.machine_has(100);
+  EXPECT_EQ(space.quota(), 100U);
+  EXPECT_TRUE(space.is_bound_by_machine());
+  EXPECT_TRUE(space.low_space());
+  EXPECT_FALSE(space.leaves(10, Reserve::kKept));
+  EXPECT_TRUE(space.leaves(1, Reserve::kHalf));
+  space.machine_has(50);
+  EXPECT_EQ(space.quota(), 90U) << "chunks in use have their memory";
+  space.machine_has(UINT32_MAX);
+  EXPECT_EQ(space.quota(), kQuota) << "the configured limit holds";
+  EXPECT_FALSE(space.is_bound_by_machine());
+  EXPECT_FALSE(space.low_space());
+}
+
 TEST(SpacePolicy, WaitingChunksAreInUseButComeBackByThemselves) {
   SpacePolicy space = with_in_use(kQuota - 10);
   for (int i = 0; i < 200; ++i) space.count_waiting();
