@@ -67,6 +67,7 @@ void ChunkPool::look_at_machine() {
 /// known before settle_borrowed().
 void ChunkPool::look_at_machine_locked() {
   if (borrowed_ != 0) return;
+  memory_.trim(space_.most_spare());
   const std::uint32_t room = file_.room();
   // A limit of the process or of its group refuses what the file system has: only an allocation
   // tells.

@@ -161,7 +161,8 @@ class Store {
   /// chunks freed. publish() calls reclaim() now and then and when memory is short; a timer calls
   /// it, too.
   std::size_t reclaim() noexcept;
-  /// Compares the limit with the memory that the machine has. A timer calls it.
+  /// Compares the limit with the memory that the machine has, and gives a part of unused memory
+  /// back. A timer calls it.
   void look_at_machine();
   /// False when reclaim() could free nothing beyond the chunks that the last check found held.
   /// Cheap.

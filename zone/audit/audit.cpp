@@ -240,12 +240,14 @@ void Auditor::check_settings_zones() {
 }
 
 void Auditor::walk_discarded() {
-  if (root_->discarded == 0) return;
-  const auto* list = window_.at(shm::Ref<DiscardedStack>{root_->discarded});
-  if (list == nullptr ||
-      !count(root_->discarded, DiscardedStack::octets(list->count), &Usage::discarded))
-    return fault("the list of replaced zones cannot be read");
-  std::vector<std::uint32_t> stack(list->refs(), list->refs() + list->count);
+  std::vector<std::uint32_t> stack;
+  for (std::uint32_t ref = root_->discarded; ref != 0;) {
+    const auto* list = window_.at(shm::Ref<DiscardedStack>{ref});
+    if (list == nullptr || !count(ref, DiscardedStack::octets(list->count), &Usage::discarded))
+      return fault("the list of replaced zones cannot be read");
+    stack.insert(stack.end(), list->refs(), list->refs() + list->count);
+    ref = list->older;
+  }
   while (!stack.empty() && left_ > 0) {
     const std::uint32_t ref = stack.back();
     stack.pop_back();

@@ -301,9 +301,50 @@ Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t re
   return copy->units;
 }
 
+/// A list of discarded data in front of `older`.
+Result<std::uint32_t> write_discarded(shm::Transaction& transaction,
+                                      const std::vector<std::uint32_t>& refs, std::uint32_t older) {
+  auto ref = transaction.allocate(DiscardedStack::octets(refs.size()));
+  if (!ref) return pass(ref);
+  auto* list = transaction.writable(ref->as<DiscardedStack>());
+  *list = {static_cast<std::uint32_t>(refs.size()), older};
+  std::copy(refs.begin(), refs.end(), list->refs());
+  return ref->units;
+}
+
+/// Moves the references of the first list to `stack`, and releases the list.
+Status take_discarded(shm::Transaction& transaction, std::uint32_t& lists,
+                      std::vector<std::uint32_t>& stack) {
+  const auto* list = transaction.window().at(shm::Ref<DiscardedStack>{lists});
+  const std::size_t octets = list == nullptr ? 0 : DiscardedStack::octets(list->count);
+  if (list == nullptr || transaction.window().room_after(list) < octets)
+    return fail(Errc::kCorrupt, "list of discarded data is damaged");
+  stack.assign(list->refs(), list->refs() + list->count);
+  const std::uint32_t older = list->older;
+  transaction.release(shm::Ref<>{lists}, octets);
+  lists = older;
+  return {};
+}
+
+/// Releases the topmost block, and puts the blocks below it on the stack.
+Status dismantle_block(shm::Transaction& transaction, std::vector<std::uint32_t>& stack) {
+  const std::uint32_t ref = stack.back();
+  stack.pop_back();
+  LeafBlock leaf;
+  const Trie trie(transaction.window(), ref, LeafKind::kRecord);
+  if (const Branch* branch = trie.branch_at(ref, leaf)) {
+    stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
+    transaction.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
+  } else if (leaf) {
+    release_record(transaction, ref);
+  }
+  return {};
+}
+
 }  // namespace
 
-/// When all these blocks can stay, the function writes nothing, and no version is needed.
+/// When all these blocks can stay, the function writes nothing, and no version is needed. Lists of
+/// discarded data stay: they are released before the walk, or soon after.
 Status Draft::compact_fixed_blocks() {
   const auto* old = transaction_.window().at(root_.as<RootData>());
   if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
@@ -311,12 +352,6 @@ Status Draft::compact_fixed_blocks() {
   auto server = move_bytes(transaction_, data.server_settings, data.server_settings_bytes);
   if (!server) return pass(server);
   data.server_settings = *server;
-  const auto* discarded = transaction_.window().at(shm::Ref<DiscardedStack>{data.discarded});
-  if (discarded != nullptr) {
-    auto moved = move_bytes(transaction_, data.discarded, DiscardedStack::octets(discarded->count));
-    if (!moved) return pass(moved);
-    data.discarded = *moved;
-  }
   if (std::memcmp(&data, old, sizeof data) == 0 && !transaction_.in_victim(root_)) return {};
   auto root = writable_root();
   if (!root) return pass(root);
@@ -381,16 +416,9 @@ Status Draft::discard(ZoneEntry& entry) {
 Status Draft::discard_blocks(const std::vector<std::uint32_t>& refs) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = table_.window().at(shm::Ref<DiscardedStack>{(*root)->discarded});
-  const std::size_t had = old == nullptr ? 0 : old->count;
-  auto ref = table_.allocate(DiscardedStack::octets(had + refs.size()));
-  if (!ref) return pass(ref);
-  auto* stack = table_.writable(ref->as<DiscardedStack>());
-  *stack = {static_cast<std::uint32_t>(had + refs.size()), 0};
-  if (had > 0) std::memcpy(stack->refs(), old->refs(), had * sizeof(std::uint32_t));
-  std::copy(refs.begin(), refs.end(), stack->refs() + had);
-  if (old != nullptr) table_.release(shm::Ref<>{(*root)->discarded}, DiscardedStack::octets(had));
-  (*root)->discarded = ref->units;
+  auto list = write_discarded(table_, refs, (*root)->discarded);
+  if (!list) return pass(list);
+  (*root)->discarded = *list;
   return {};
 }
 
@@ -401,31 +429,20 @@ Result<bool> Draft::dismantle_discarded(std::size_t blocks) {
   transaction_.use_reserve();
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = transaction_.window().at(shm::Ref<DiscardedStack>{(*root)->discarded});
-  if (old == nullptr) return fail(Errc::kCorrupt, "list of discarded data is damaged");
-  std::vector<std::uint32_t> stack(old->refs(), old->refs() + old->count);
-  transaction_.release(shm::Ref<>{(*root)->discarded}, DiscardedStack::octets(old->count));
-  (*root)->discarded = 0;
-  for (; blocks > 0 && !stack.empty(); --blocks) {
-    const std::uint32_t ref = stack.back();
-    stack.pop_back();
-    LeafBlock leaf;
-    const Trie trie(transaction_.window(), ref, LeafKind::kRecord);
-    if (const Branch* branch = trie.branch_at(ref, leaf)) {
-      stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
-      transaction_.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
-    } else if (leaf) {
-      release_record(transaction_, ref);
-    }
+  std::vector<std::uint32_t> stack;
+  std::uint32_t lists = (*root)->discarded;
+  for (; blocks > 0 && (!stack.empty() || lists != 0); --blocks) {
+    auto status = stack.empty() ? take_discarded(transaction_, lists, stack)
+                                : dismantle_block(transaction_, stack);
+    if (!status) return pass(status);
   }
-  if (stack.empty()) return true;
-  auto ref = transaction_.allocate(DiscardedStack::octets(stack.size()));
-  if (!ref) return pass(ref);
-  auto* left = transaction_.writable(ref->as<DiscardedStack>());
-  *left = {static_cast<std::uint32_t>(stack.size()), 0};
-  std::copy(stack.begin(), stack.end(), left->refs());
-  (*root)->discarded = ref->units;
-  return false;
+  if (!stack.empty()) {
+    auto list = write_discarded(transaction_, stack, lists);
+    if (!list) return pass(list);
+    lists = *list;
+  }
+  (*root)->discarded = lists;
+  return lists == 0;
 }
 
 }  // namespace pando::zone

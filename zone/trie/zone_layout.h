@@ -263,10 +263,11 @@ struct SettingsEntry {
 static_assert(sizeof(SettingsEntry) == 32 && offsetof(SettingsEntry, key) == sizeof(RecordHeader),
               "the trie reads the key where a name record has its owner");
 
-/// Subtrees of replaced zones that are still to be released: count, then references.
+/// Subtrees of replaced zones that are still to be released: count, then references. Lists form a
+/// chain, so that one more removed zone costs the same beside many.
 struct DiscardedStack {
   std::uint32_t count;
-  std::uint32_t unused;
+  std::uint32_t older;  // the next list, 0 = none
   [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
     return sizeof(DiscardedStack) + count * sizeof(std::uint32_t);
   }

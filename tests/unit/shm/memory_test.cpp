@@ -243,6 +243,22 @@ TEST(Memory, EmptiedChunksGoBackToTheMachine) {
   EXPECT_GT(fill_up(store, reason).size(), 1500U);  // and they are backed again when needed
 }
 
+TEST(Memory, ADroppedTransactionGivesItsMemoryBackInParts) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 1024 * kMiB)));
+  {
+    Transaction transaction = store.begin_private();
+    for (int i = 0; i < 3200; ++i) must(transaction.allocate(kChunkBytes));
+  }
+  const std::uint64_t before = memory_of(folder);
+  ASSERT_GT(before, 200 * kMiB);
+  store.look_at_machine();
+  EXPECT_GE(memory_of(folder) + 64 * kMiB, before) << "no long pause";
+  for (int i = 0; i < 4; ++i) store.look_at_machine();
+  EXPECT_LT(memory_of(folder), 8 * kMiB);
+  must(store.check());
+}
+
 TEST(Memory, FullRegionsBecomeHugePagesAndKeepTheirContents) {
   const Folder folder;
   Store store = must(Store::create(options(folder, 64 * kMiB)));

@@ -150,6 +150,20 @@ TEST_F(FreeMemory, IsTrimmedFromTheHighestFreeChunkDown) {
   EXPECT_EQ(memory_.spare(), 0U);
 }
 
+TEST(MuchFreeMemory, IsTrimmedInParts) {
+  constexpr std::uint32_t kMany = 3 * ChunkMemory::kMostTrimmed;
+  Machine machine;
+  HugePageRegions regions{kMany};
+  ChunkMemory memory{machine, regions, kMany};
+  ASSERT_TRUE(memory.back(0, kMany));
+  memory.trim(100);
+  EXPECT_EQ(memory.spare(), kMany - ChunkMemory::kMostTrimmed);
+  memory.trim(100);
+  memory.trim(100);
+  EXPECT_EQ(memory.spare(), 100U);
+  EXPECT_EQ(machine.backed.size(), 100U);
+}
+
 TEST_F(FreeMemory, StaysCountedWhenTheKernelRefusesToTakeIt) {
   take(4);
   memory_.give(3);
