@@ -54,18 +54,14 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     become(info(chunk), State::kUsed);
     if (!used) wait(chunk, version);
   }
-  look_at_machine_locked();
+  if (borrowed_ == 0) space_.machine_has(space_.in_use() + file_.room());
   space_.admit(filled);
-}
-
-void ChunkPool::look_at_machine() {
-  const std::scoped_lock lock(mutex_);
-  look_at_machine_locked();
 }
 
 /// Chunks that are an image's get memory of this file later, so their share of the room is not
 /// known before settle_borrowed().
-void ChunkPool::look_at_machine_locked() {
+void ChunkPool::look_at_machine() {
+  const std::scoped_lock lock(mutex_);
   if (borrowed_ != 0) return;
   memory_.trim(space_.most_spare());
   const std::uint32_t room = file_.room();

@@ -111,7 +111,6 @@ class ChunkPool {
 
   Result<std::uint32_t> take_chunks(std::uint32_t count, Reserve use);
   Result<std::uint32_t> try_take(std::uint32_t count, Reserve use);
-  void look_at_machine_locked();
   void lend(std::uint32_t chunk);
   void become(Chunk& chunk, State state) noexcept;
   void wait(std::uint32_t chunk, std::uint64_t freed_at);
