@@ -65,9 +65,23 @@ void refuse_second_document(Context& context, const std::string& text) {
                          "text behind the end of the first document: only one is read");
 }
 
+/// Only a line with a marker ends a block mapping whose keys stand at the start of their lines. So
+/// a configuration of many zones is mostly parsed once.
+bool may_end_early(const YAML::Node& document, const std::string& text) {
+  const bool whole_lines = document.IsMap() && document.Style() == YAML::EmitterStyle::Block &&
+                           document.Mark().column == 0;
+  if (!whole_lines) return true;
+  for (const std::string_view marker : {"---", "...", "%"})
+    if (text.starts_with(marker) || text.find(fmt::format("\n{}", marker)) != std::string::npos ||
+        text.find(fmt::format("\r{}", marker)) != std::string::npos)
+      return true;
+  return false;
+}
+
 void read_document(Context& context, const std::string& text) {
-  refuse_second_document(context, text);
-  read_root(context, YAML::Load(text));
+  const YAML::Node document = YAML::Load(text);
+  if (may_end_early(document, text)) refuse_second_document(context, text);
+  read_root(context, document);
 }
 
 LoadResult load_into(Context& context, const std::string& text) {

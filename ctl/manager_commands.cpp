@@ -30,7 +30,7 @@ std::string dump(const json& value) {
 
 /// Counters that are bytes; all others are plain numbers.
 bool counts_bytes(std::string_view name) {
-  return name == "memory" || name == "live" || name == "limit" || name.ends_with("bytes");
+  return name == "memory" || name == "live" || name.ends_with("limit") || name.ends_with("bytes");
 }
 
 void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& counters) {

@@ -54,7 +54,23 @@ void ChunkPool::adopt(Span open, std::uint64_t version) {
     become(info(chunk), State::kUsed);
     if (!used) wait(chunk, version);
   }
+  if (borrowed_ == 0) space_.machine_has(space_.in_use() + file_.room());
   space_.admit(filled);
+}
+
+/// Chunks that are an image's get memory of this file later, so their share of the room is not
+/// known before settle_borrowed().
+void ChunkPool::look_at_machine() {
+  const std::scoped_lock lock(mutex_);
+  if (borrowed_ != 0) return;
+  memory_.trim(space_.most_spare());
+  const std::uint32_t room = file_.room();
+  // A limit of the process or of its group refuses what the file system has: only an allocation
+  // tells.
+  if (space_.is_refused() && (room == 0 || !memory_.grow(memory_.spare() + 1, space_)))
+    return space_.machine_refused(memory_.spare());
+  space_.machine_gave();
+  space_.machine_has(space_.in_use() + memory_.spare() + file_.room());
 }
 
 void ChunkPool::settle_borrowed() {
@@ -109,10 +125,16 @@ Result<std::uint32_t> ChunkPool::take_chunks(std::uint32_t count, Reserve use) {
 }
 
 Result<std::uint32_t> ChunkPool::try_take(std::uint32_t count, Reserve use) {
-  if (!space_.leaves(count, use)) return fail(Errc::kFull, "the store has reached its size limit");
+  if (!space_.leaves(count, use))
+    return fail(Errc::kFull, "{}",
+                space_.is_bound_by_machine() ? "the machine has no more memory for the store"
+                                             : "the store has reached its size limit");
   const bool keeps = use == Reserve::kKept;
   const std::uint32_t wanted = (count == 1 ? 1 : 0) + (keeps ? space_.cushion() : 0);
-  if (auto grown = memory_.grow(wanted, space_); !grown && keeps) return pass(grown);
+  if (auto grown = memory_.grow(wanted, space_); !grown) {
+    if (grown.error().code == Errc::kFull) space_.machine_refused(memory_.spare());
+    if (keeps) return pass(grown);
+  }
   const std::uint32_t first = memory_.find(count);
   if (first == Bitmap::kNone)
     return fail(Errc::kFull, "the store has no {} chunks in a row", count);
@@ -365,6 +387,8 @@ void ChunkPool::fill(StoreStats& stats) const {
   stats.spare_chunks = memory_.spare();
   stats.free_chunks = chunks_.size() - space_.in_use();
   stats.huge_pages = regions_.given();
+  stats.limit_bytes = std::uint64_t{space_.quota()} * kChunkBytes;
+  stats.memory_refused = space_.is_refused();
 }
 
 Status ChunkPool::check() const {

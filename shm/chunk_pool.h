@@ -57,6 +57,9 @@ class ChunkPool {
   /// Remembers the room at the end of used chunks, for later transactions.
   void keep_tails(const std::vector<Span>& tails);
 
+  /// Compares the quota with the memory that the machine has (see SpacePolicy), and gives back what
+  /// free chunks have too much: a dropped transaction leaves its memory to this call.
+  void look_at_machine();
   /// Frees waiting chunks that no reader can see any more. Returns their number.
   std::size_t reclaim();
   /// Whether chunks wait for which the last check found no single version that holds them.

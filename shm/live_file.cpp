@@ -373,6 +373,16 @@ bool LiveFile::punch(std::uint32_t first, std::uint32_t count) noexcept {
   return done;
 }
 
+std::uint32_t LiveFile::room() const noexcept {
+  struct statfs filesystem{};
+  // Blocks without a total: a tmpfs without a limit.
+  if (::fstatfs(fd(), &filesystem) != 0 || filesystem.f_blocks == 0) return kMaxChunks;
+  const std::uint64_t bytes =
+      std::uint64_t{filesystem.f_bavail} * static_cast<std::uint64_t>(filesystem.f_bsize);
+  const std::uint64_t chunks = bytes / (kChunkBytes + sizeof(std::uint32_t));  // and its count
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(chunks, kMaxChunks));
+}
+
 Status LiveFile::back_side(std::uint32_t granule) {
   auto backed = back_bytes(kSideOffset + granule * kSideGranuleBytes, kSideGranuleBytes);
   if (!backed) return backed;

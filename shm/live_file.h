@@ -66,6 +66,7 @@ class LiveFile final : public ChunkBacking {
   /// Called when every borrowed chunk has been filled: the chunks are read from this file again.
   Status settle();
   bool punch(std::uint32_t first, std::uint32_t count) noexcept override;
+  [[nodiscard]] std::uint32_t room() const noexcept override;
   /// Gives memory to one granule of the side table.
   Status back_side(std::uint32_t granule);
 

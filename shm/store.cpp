@@ -322,6 +322,7 @@ Result<Store> Store::create(const StoreOptions& options, const Complete& complet
   auto file = LiveFile::create(options);
   if (!file) return pass(file);
   Store store(std::make_unique<Impl>(std::move(*file), *quota));
+  store.look_at_machine();
   auto first = store.publish(store.begin(), Ref<>{}, 0);
   if (!first) return pass(first);
   Status done = complete ? complete(store) : Status();
@@ -406,6 +407,7 @@ std::uint64_t Store::chunks_held_by(std::uint64_t version) const {
 }
 
 std::size_t Store::reclaim() noexcept { return impl_->pool.reclaim(); }
+void Store::look_at_machine() { impl_->pool.look_at_machine(); }
 bool Store::may_reclaim() const { return impl_->pool.has_unsorted(); }
 
 std::size_t Store::choose_victims(unsigned threshold_percent, std::size_t max_chunks) noexcept {
@@ -434,7 +436,7 @@ StoreStats Store::stats() const noexcept {
   const Header& header = impl_->file.header();
   stats.memory_bytes = impl_->file.memory_bytes();
   stats.live_bytes = impl_->live_total.load(std::memory_order_relaxed);
-  stats.limit_bytes = header.size_limit.load(std::memory_order_relaxed);
+  stats.size_limit = header.size_limit.load(std::memory_order_relaxed);
   impl_->pool.fill(stats);
   return stats;
 }

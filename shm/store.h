@@ -104,7 +104,10 @@ struct StoreStats {
   std::uint64_t held_chunks = 0;     ///< of waiting_chunks: known to be held by one old version
   std::uint64_t free_chunks = 0;     ///< below the high-water mark
   std::uint64_t spare_chunks = 0;    ///< of free_chunks: have memory
+  /// Bytes that chunks may take now: the size limit, or less where the machine has less memory.
   std::uint64_t limit_bytes = 0;
+  std::uint64_t size_limit = 0;  ///< as configured
+  bool memory_refused = false;   ///< the machine refused memory, and has not given any since
   std::uint64_t huge_pages = 0;  ///< given by the kernel since this process has the store
 };
 
@@ -158,6 +161,9 @@ class Store {
   /// chunks freed. publish() calls reclaim() now and then and when memory is short; a timer calls
   /// it, too.
   std::size_t reclaim() noexcept;
+  /// Compares the limit with the memory that the machine has, and gives a part of unused memory
+  /// back. A timer calls it.
+  void look_at_machine();
   /// False when reclaim() could free nothing beyond the chunks that the last check found held.
   /// Cheap.
   [[nodiscard]] bool may_reclaim() const;

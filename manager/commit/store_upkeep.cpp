@@ -57,12 +57,23 @@ void StoreUpkeep::stop() {
 void StoreUpkeep::tick() {
   if (stopped_) return;
   reclaim();
+  look_at_machine();
   if (!committer_.busy())
     if (auto step = next_step()) committer_.submit(std::move(*step));
   timer_.expires_after(options_.interval);
   timer_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();
   });
+}
+
+void StoreUpkeep::look_at_machine() {
+  store_.look_at_machine();
+  const shm::StoreStats stats = store_.stats();
+  const bool before = std::exchange(memory_refused_, stats.memory_refused);
+  if (before || !memory_refused_) return;
+  if (auto times = refused_.one_more(milliseconds_now()))
+    log::warning("store_memory_refused", "effective_limit", stats.limit_bytes, "limit",
+                 stats.size_limit, "times", *times);
 }
 
 void StoreUpkeep::reclaim() {

@@ -68,6 +68,7 @@ class StoreUpkeep {
   CommitRequest compact_step();
   void walk_done();
   bool shrink_steps();
+  void look_at_machine();
   [[nodiscard]] bool is_spared(dns::NameView apex);
   void step_done(const Status& status);
   void tick();
@@ -86,7 +87,9 @@ class StoreUpkeep {
   SparedZones spared_;
   std::size_t names_ = 256;  // that one step of a walk compacts
   RateLimitedLog failed_{60'000};
-  std::size_t blocks_ = 1024;  // of discarded data that one step frees
+  RateLimitedLog refused_{60'000};
+  bool memory_refused_ = false;  // at the last look
+  std::size_t blocks_ = 1024;    // of discarded data that one step frees
   zone::Draft::CompactCursor cursor_;
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;

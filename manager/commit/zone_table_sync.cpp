@@ -11,6 +11,9 @@ namespace {
 constexpr std::size_t kSlice = 256;
 /// Limit of walks over all zones, when some removals lack space.
 constexpr unsigned kMostWalks = 8;
+/// Limit of settings that are kept encoded. Templates are few, and settings of one zone alone are
+/// not needed again.
+constexpr std::size_t kMostKept = 1024;
 /// Limit of zones whose settings are found not to fit, one by one.
 constexpr std::uint64_t kMostUnfit = 32;
 }  // namespace
@@ -266,8 +269,9 @@ Status ZoneTableSync::put_server_settings(zone::Draft& draft) const {
 const zone::EncodedSettings& ZoneTableSync::settings_of(const config::ZoneOptions* options) {
   const auto found = compiled_.find(options);
   if (found != compiled_.end()) return found->second;
-  const zone::EncodedSettings encoded(config::compile(*options, runtime_->settings));
-  return compiled_.emplace(options, encoded).first->second;
+  if (compiled_.size() >= kMostKept) compiled_.clear();
+  return compiled_.try_emplace(options, config::compile(*options, runtime_->settings))
+      .first->second;
 }
 
 Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
@@ -321,6 +325,7 @@ Status ZoneTableSync::put_new(zone::Draft& draft, Putting& slice, const config::
 }
 
 bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {
+  if (secondary_.size() >= kMostKept) secondary_.clear();
   const auto [known, fresh] = secondary_.try_emplace(zone.settings_tag());
   if (fresh) known->second = is_secondary(zone);
   return known->second;

@@ -33,6 +33,14 @@ bool knows_zones(const shm::Store& store) {
               .empty();
 }
 
+/// A store that cannot reach its limit looks far from full to the operator until it is full.
+void warn_of_small_machine(const shm::Store& store, const std::string& path) {
+  const shm::StoreStats stats = store.stats();
+  if (stats.limit_bytes < stats.size_limit)
+    log::warning("store_limited_by_machine", "path", path, "effective_limit", stats.limit_bytes,
+                 "limit", stats.size_limit);
+}
+
 }  // namespace
 
 Startup::Startup(const Host& host, CurrentConfiguration& configuration, UnreadLists& lists)
@@ -50,6 +58,7 @@ Result<std::unique_ptr<OpenedData>> Startup::open() {
   auto store = open_store_from_seeds(settings, options);
   if (!store) return pass(store);
   data_->store.emplace(std::move(store->store));
+  warn_of_small_machine(*data_->store, settings.store.path);
   data_->zones_missing = store->from != OpenedStore::From::kLive || !knows_zones(*data_->store);
   if (store->from != OpenedStore::From::kImage) data_->serves_first = !data_->zones_missing;
   // The store is live without a whole list of zones, or the image was of no use.

@@ -25,6 +25,8 @@ class ChunkBacking {
   virtual Status back(std::uint32_t first, std::uint32_t count) = 0;
   /// Takes memory away; false when the kernel refused (the chunks then keep it).
   virtual bool punch(std::uint32_t first, std::uint32_t count) noexcept = 0;
+  /// Number of further chunks for which the file system says that it has memory.
+  [[nodiscard]] virtual std::uint32_t room() const noexcept = 0;
 };
 
 /// The free chunks, and the chunks that have memory: free chunks get memory before they are
@@ -60,7 +62,10 @@ class ChunkMemory {
   /// Takes the memory of chunks that were given back with unknown memory. After attaching, the
   /// writer does not know which empty chunks have memory.
   void punch_unknown();
-  /// Gives memory of free chunks beyond `keep` back to the machine, highest first.
+  /// The most chunks that one trim() punches: 64 MiB, less than a millisecond of the commit thread.
+  static constexpr std::uint32_t kMostTrimmed = 1024;
+  /// Gives memory of free chunks beyond `keep` back to the machine, highest first. Of many chunks
+  /// only a part goes; the next call continues.
   void trim(std::uint32_t keep);
 
  private:

@@ -23,7 +23,8 @@ constexpr std::uint32_t kLeastAllowance = 16;
 }  // namespace
 
 SpacePolicy::SpacePolicy(std::uint32_t quota, std::uint32_t limit) noexcept
-    : quota_(quota),
+    : configured_(quota),
+      quota_(quota),
       limit_(limit),
       reserve_(static_cast<std::uint32_t>(reserve_chunks(quota))),
       ceiling_(quota) {}
@@ -36,6 +37,17 @@ void SpacePolicy::admit(std::uint32_t filled) noexcept {
   if (filled + compaction_chunks(quota_) > quota_) beyond_ = allowance(quota_);
   // Where no more chunk numbers exist, deletes must still leave compaction its part.
   ceiling_ = std::max(quota_, std::min(in_use_ + beyond_, limit_));
+}
+
+void SpacePolicy::machine_has(std::uint32_t chunks) noexcept {
+  quota_ = std::min(configured_, std::max(chunks, in_use_));
+  reserve_ = static_cast<std::uint32_t>(reserve_chunks(quota_));
+  ceiling_ = std::max(quota_, std::min(in_use_ + beyond_, limit_));
+}
+
+void SpacePolicy::machine_refused(std::uint32_t spare) noexcept {
+  refused_ = true;
+  machine_has(in_use_ + spare);
 }
 
 void SpacePolicy::count_taken() noexcept {
@@ -79,7 +91,9 @@ bool SpacePolicy::can_afford(std::uint64_t bytes, Reserve use) const noexcept {
          leaves(static_cast<std::uint32_t>(chunks) + reserve_ / 4, use);
 }
 
-std::uint32_t SpacePolicy::cushion() const noexcept { return std::min(reserve_, in_use_ / 32); }
+std::uint32_t SpacePolicy::cushion() const noexcept {
+  return std::min(reserve_, static_cast<std::uint32_t>(reserve_chunks(in_use_)));
+}
 
 std::uint32_t SpacePolicy::growth_step() const noexcept {
   return std::clamp(in_use_ / kGrowthShare, 1U, kGrowthMax);

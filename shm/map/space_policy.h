@@ -8,6 +8,9 @@ namespace pando::shm {
 
 /// Counts the chunks in use, and decides which steps may take more. Pure arithmetic: the pool calls
 /// it under its lock, and gives out copies.
+///
+/// The quota is the configured one, or less where the machine has less memory. So a full machine is
+/// a full store: reserve, low space and compaction begin before the last chunk is gone.
 class SpacePolicy {
  public:
   /// `quota`: chunks that may be in use. `limit`: bound of the chunk numbers, which may be above
@@ -20,6 +23,18 @@ class SpacePolicy {
   [[nodiscard]] static std::uint32_t allowance(std::uint32_t quota) noexcept;
   /// To be called when all chunks of an attached store are counted; `filled` of them have content.
   void admit(std::uint32_t filled) noexcept;
+
+  /// The machine has memory for `chunks` chunks, those in use included.
+  void machine_has(std::uint32_t chunks) noexcept;
+  /// The machine refused memory for one more chunk; `spare` free chunks have some.
+  void machine_refused(std::uint32_t spare) noexcept;
+  /// The machine gave memory again.
+  void machine_gave() noexcept { refused_ = false; }
+  [[nodiscard]] bool is_refused() const noexcept { return refused_; }
+  /// Chunks that may be in use now.
+  [[nodiscard]] std::uint32_t quota() const noexcept { return quota_; }
+  /// Whether the machine has less than the configured quota.
+  [[nodiscard]] bool is_bound_by_machine() const noexcept { return quota_ < configured_; }
 
   void count_taken() noexcept;
   void count_freed() noexcept;
@@ -47,8 +62,8 @@ class SpacePolicy {
   /// See Transaction::can_afford().
   [[nodiscard]] bool can_afford(std::uint64_t bytes, Reserve use) const noexcept;
 
-  /// Number of free chunks that keep memory of their own, so that deletes work when the machine has
-  /// none left.
+  /// Number of free chunks that keep memory of their own, so that deletes and compaction work when
+  /// the machine has none left: the reserve of a store that is full with the present use.
   [[nodiscard]] std::uint32_t cushion() const noexcept;
   /// Number of chunks that get memory at once, when `spare` free chunks have memory already.
   [[nodiscard]] std::uint32_t growth(std::uint32_t spare) const noexcept;
@@ -65,6 +80,7 @@ class SpacePolicy {
   [[nodiscard]] bool is_low_with(std::uint32_t in_use) const noexcept;
   [[nodiscard]] std::uint32_t growth_step() const noexcept;
 
+  std::uint32_t configured_;
   std::uint32_t quota_;
   std::uint32_t limit_;
   std::uint32_t reserve_;
@@ -75,6 +91,7 @@ class SpacePolicy {
   std::uint32_t in_use_ = 0;
   std::uint32_t peak_in_use_ = 0;
   std::uint32_t waiting_ = 0;
+  bool refused_ = false;
 };
 
 }  // namespace pando::shm

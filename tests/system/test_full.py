@@ -174,6 +174,54 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.fixture
+def small_machine(pando, zone, small_disk):
+    """A server with the default limit on a tmpfs of 6 MiB."""
+    server = pando([zone], size_limit="32GiB", limits="{history: 0}")
+    server.store = small_disk / "store"
+    server.write_config()
+    return server.start("example")
+
+
+def delete(server, name):
+    servers.wait_until(f"{name} is deleted", lambda: send(server, lambda update: update.delete(name)) == dns.rcode.NOERROR)
+
+
+def test_a_full_machine_is_a_full_store(small_machine):
+    server = small_machine
+    assert "store_limited_by_machine" in server.log()
+    store = server.control("status")["store"]
+    assert store["effective_limit"] < 6 << 20 < store["limit"]
+    names = fill(server)
+    assert len(names) > 50
+    assert missing(server, names) == []
+    for name in names[::2]:
+        delete(server, name)
+    servers.wait_until("updates are taken again", lambda: add(server, "later") == dns.rcode.NOERROR)
+    server.control("reload")
+    assert missing(server, names[1::2] + ["later"]) == []
+
+
+def test_a_full_machine_takes_deletes_after_a_restart(small_machine):
+    server = small_machine
+    names = fill(server)
+    server.kill()
+    server.start("example")
+    assert missing(server, names) == []
+    for name in names[::2]:
+        delete(server, name)
+    servers.wait_until("updates are taken again", lambda: add(server, "later") == dns.rcode.NOERROR)
+
+
+def test_a_full_machine_that_gets_memory_takes_additions(small_machine, small_disk):
+    server = small_machine
+    names = fill(server)
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    servers.wait_until("updates are taken again", lambda: add(server, "later") == dns.rcode.NOERROR)
+    assert missing(server, names + ["later"]) == []
+    assert server.control("status")["store"]["effective_limit"] > 16 << 20
+
+
 def test_a_full_journal_disk_refuses_updates_until_there_is_room(pando, zone, small_disk):
     server = pando([zone], journal=str(small_disk / "journal")).start("example")
     names = fill(server)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 #include "dns/rdata/rdata.h"
 #include "dns/zonefile/zone_text.h"
@@ -11,6 +12,7 @@
 #include "zone/read/store_view_inl.h"
 #include "zone/record/record_codec.h"
 #include "zone/record/shared_sets.h"
+#include "zone/trie/stored_settings.h"
 #include "zone/trie/trie.h"
 #include "zone/trie/zone_layout.h"
 
@@ -53,6 +55,8 @@ class Auditor {
   void check_key(const std::vector<Step>& path, ByteView labels, TrieKey& before, bool& first);
 
   void walk_settings();
+  void walk_settings_entry(std::uint32_t ref);
+  void check_settings_zones();
   void walk_discarded();
   void walk_discarded_block(std::uint32_t ref, std::vector<std::uint32_t>& stack);
   void walk_zone(std::uint32_t ref);
@@ -81,6 +85,8 @@ class Auditor {
   dns::Name apex_;  // of the zone that is being walked
   std::uint64_t names_ = 0, records_ = 0;
   std::map<std::uint32_t, std::uint64_t> archives_;  // bytes of archived data by reference
+  // by tag: zones found less zones counted
+  std::unordered_map<std::uint64_t, std::int64_t> settings_zones_;
 };
 
 void Auditor::fault(std::string_view what) {
@@ -191,6 +197,7 @@ void Auditor::walk_all() {
   walk_trie(root_->zones, LeafKind::kZone, &Usage::trie,
             [this](std::uint32_t ref) { walk_zone(ref); });
   apex_ = dns::Name();
+  check_settings_zones();
   if (audit_.zones != root_->zone_count)
     fault(fmt::format("{} zones found, {} counted", audit_.zones, root_->zone_count));
   if (archives_.size() != root_->archives)
@@ -209,22 +216,38 @@ void Auditor::walk_zone_at(dns::NameView apex) {
 void Auditor::walk_settings() {
   if (root_->server_settings != 0)
     count(root_->server_settings, root_->server_settings_bytes, &Usage::settings);
-  if (root_->settings_table == 0) return;
-  const auto* table = window_.at(shm::Ref<SettingsTable>{root_->settings_table});
-  if (table == nullptr ||
-      !count(root_->settings_table, SettingsTable::octets(table->count), &Usage::settings))
-    return fault("the table of settings cannot be read");
-  for (std::uint32_t i = 0; i < table->count; ++i)
-    count(table->entries()[i].block, table->entries()[i].octets, &Usage::settings);
+  walk_trie(root_->settings, LeafKind::kRecord, &Usage::settings,
+            [this](std::uint32_t ref) { walk_settings_entry(ref); });
+}
+
+void Auditor::walk_settings_entry(std::uint32_t ref) {
+  const SettingsEntry* entry = settings_entry(window_, ref);
+  if (entry == nullptr || !count(ref, sizeof *entry, &Usage::settings) ||
+      !count(entry->block, entry->octets, &Usage::settings))
+    return fault("settings of zones cannot be read");
+  const std::uint64_t tag = settings_tag(*entry);
+  const auto* octets =
+      reinterpret_cast<const std::uint8_t*>(window_.at(shm::Ref<>{entry->block}, entry->octets));
+  if (tag_of({octets, entry->octets}) != tag) fault("settings of zones do not have their tag");
+  settings_zones_[tag] -= entry->zones;
+}
+
+/// Each zone was added to the count of its settings, from which the stored count was taken away.
+void Auditor::check_settings_zones() {
+  const auto wrong = std::count_if(settings_zones_.begin(), settings_zones_.end(),
+                                   [](const auto& one) { return one.second != 0; });
+  if (wrong > 0) fault(fmt::format("{} sets of settings have another number of zones", wrong));
 }
 
 void Auditor::walk_discarded() {
-  if (root_->discarded == 0) return;
-  const auto* list = window_.at(shm::Ref<DiscardedStack>{root_->discarded});
-  if (list == nullptr ||
-      !count(root_->discarded, DiscardedStack::octets(list->count), &Usage::discarded))
-    return fault("the list of replaced zones cannot be read");
-  std::vector<std::uint32_t> stack(list->refs(), list->refs() + list->count);
+  std::vector<std::uint32_t> stack;
+  for (std::uint32_t ref = root_->discarded; ref != 0;) {
+    const auto* list = window_.at(shm::Ref<DiscardedStack>{ref});
+    if (list == nullptr || !count(ref, DiscardedStack::octets(list->count), &Usage::discarded))
+      return fault("the list of replaced zones cannot be read");
+    stack.insert(stack.end(), list->refs(), list->refs() + list->count);
+    ref = list->older;
+  }
   while (!stack.empty() && left_ > 0) {
     const std::uint32_t ref = stack.back();
     stack.pop_back();
@@ -253,6 +276,7 @@ void Auditor::walk_zone(std::uint32_t ref) {
   else
     fault("an entry of the table of zones has no name");
   ++audit_.zones;
+  ++settings_zones_[entry->settings_hash];
   names_ = records_ = 0;
   if (entry->apex != 0) walk_record(entry->apex);
   for (const std::uint32_t trie : {entry->names, entry->nsec3})

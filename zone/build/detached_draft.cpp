@@ -35,16 +35,18 @@ bool DetachedDraft::fits(const StoreView& now) const noexcept {
   return began != nullptr && here != nullptr && same_data(*began, *here);
 }
 
-/// A draft puts the blocks that it discards behind those already on the list.
+/// A draft puts the lists of blocks that it discards before those already there.
 std::vector<std::uint32_t> DetachedDraft::discarded() const {
   const shm::Window window = scratch_.window();
-  const auto stack_of = [&](const RootData* root) {
-    return root == nullptr ? nullptr : window.at(shm::Ref<DiscardedStack>{root->discarded});
-  };
-  const DiscardedStack* before = stack_of(base_.root_);
-  const DiscardedStack* after = stack_of(draft_.view().root_);
-  if (after == nullptr || after == before) return {};
-  return {after->refs() + (before == nullptr ? 0 : before->count), after->refs() + after->count};
+  const std::uint32_t before = base_.root_ == nullptr ? 0 : base_.root_->discarded;
+  std::vector<std::uint32_t> refs;
+  for (std::uint32_t at = draft_.view().root_->discarded; at != before;) {
+    const auto* list = window.at(shm::Ref<DiscardedStack>{at});
+    if (list == nullptr) break;
+    refs.insert(refs.end(), list->refs(), list->refs() + list->count);
+    at = list->older;
+  }
+  return refs;
 }
 
 Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {

@@ -6,6 +6,7 @@
 #include "zone/build/built.h"
 #include "zone/history/history.h"
 #include "zone/record/shared_sets.h"
+#include "zone/trie/stored_settings.h"
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
 
@@ -80,60 +81,23 @@ Status Draft::put_server_settings(const ServerSettings& settings) {
 }
 
 // Settings are shared: one block for all zones whose settings are equal (mostly a template's).
-Status Draft::intern_settings(ByteView bytes, std::uint64_t hash) {
+Status Draft::share_settings(const EncodedSettings& settings, std::uint64_t before) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = table_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
-  const std::uint32_t count = old == nullptr ? 0 : old->count;
-  const auto* entries = old == nullptr ? nullptr : old->entries();
-  const auto* place = std::find_if(entries, entries + count,
-                                   [&](const SettingsEntry& e) { return e.hash == hash; });
-  const auto index = static_cast<std::uint32_t>(place - entries);
-  const bool is_new = index == count;
-  const bool in_place = !is_new && table_.is_fresh(shm::Ref<>{(*root)->settings_table});
-  SettingsTable* table;
-  if (in_place) {
-    table = table_.writable(shm::Ref<SettingsTable>{(*root)->settings_table});
-  } else {
-    auto ref = table_.allocate(SettingsTable::octets(count + (is_new ? 1U : 0U)));
-    if (!ref) return pass(ref);
-    table = table_.writable(ref->as<SettingsTable>());
-    *table = {count + (is_new ? 1U : 0U), 0};
-    if (count > 0) std::memcpy(table->entries(), entries, count * sizeof(SettingsEntry));
-    if (old != nullptr)
-      table_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(count));
-    (*root)->settings_table = ref->units;
-  }
-  if (is_new) {
-    auto block = write_bytes(table_, bytes);
-    if (!block) return pass(block);
-    table->entries()[index] = {hash, *block, static_cast<std::uint32_t>(bytes.size()), 0, 0};
-  }
-  ++table->entries()[index].zones;
+  SettingsEditor editor(table_, (*root)->settings);
+  if (auto added = editor.add_zone(settings.octets, settings.tag); !added) return added;
+  if (before != 0)
+    if (auto dropped = editor.drop_zone(before); !dropped) return dropped;
+  (*root)->settings = editor.root();
   return {};
 }
 
-Status Draft::drop_settings(std::uint64_t hash, std::uint32_t zones) {
+Status Draft::drop_settings(std::uint64_t tag) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = table_.window().at(shm::Ref<SettingsTable>{(*root)->settings_table});
-  if (old == nullptr) return fail(Errc::kCorrupt, "settings table is damaged");
-  std::vector<SettingsEntry> kept(old->entries(), old->entries() + old->count);
-  for (SettingsEntry& entry : kept) {
-    if (entry.hash != hash) continue;
-    entry.zones -= std::min(entry.zones, zones);
-    if (entry.zones == 0) release_bytes(table_, entry.block, entry.octets);
-  }
-  std::erase_if(kept, [](const SettingsEntry& entry) { return entry.zones == 0; });
-  table_.release(shm::Ref<>{(*root)->settings_table}, SettingsTable::octets(old->count));
-  (*root)->settings_table = 0;
-  if (kept.empty()) return {};
-  auto ref = table_.allocate(SettingsTable::octets(kept.size()));
-  if (!ref) return pass(ref);
-  auto* table = table_.writable(ref->as<SettingsTable>());
-  *table = {static_cast<std::uint32_t>(kept.size()), 0};
-  std::memcpy(table->entries(), kept.data(), kept.size() * sizeof(SettingsEntry));
-  (*root)->settings_table = ref->units;
+  SettingsEditor editor(table_, (*root)->settings);
+  if (auto dropped = editor.drop_zone(tag); !dropped) return dropped;
+  (*root)->settings = editor.root();
   return {};
 }
 
@@ -173,9 +137,7 @@ Status Draft::put_zone_settings(dns::NameView apex, const EncodedSettings& setti
   entry.name_octets = static_cast<std::uint8_t>(apex.size() - 1);
   entry.side_index = side_index;
   if (entry.settings_hash != hash) {
-    if (auto interned = intern_settings(settings.octets, hash); !interned) return interned;
-    if (old != nullptr)
-      if (auto dropped = drop_settings(old->settings_hash, 1); !dropped) return dropped;
+    if (auto shared = share_settings(settings, entry.settings_hash); !shared) return shared;
     entry.settings_hash = hash;
   }
   return put_entry(entry, apex);
@@ -230,7 +192,7 @@ Status Draft::remove_zone(dns::NameView apex) {
   ZoneEntry entry = *old;
   if (auto released = release_snapshots(entry); !released) return released;
   if (auto discarded = discard(entry); !discarded) return discarded;
-  if (auto dropped = drop_settings(entry.settings_hash, 1); !dropped) return dropped;
+  if (auto dropped = drop_settings(entry.settings_hash); !dropped) return dropped;
   auto root = writable_root();
   if (!root) return pass(root);
   auto zones = trie_remove(table_, (*root)->zones, LeafKind::kZone, TrieKey(apex_labels(apex)));

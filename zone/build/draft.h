@@ -153,7 +153,9 @@ class Draft {
     dns::Name zone;
     dns::Name name;
     std::uint8_t phase = 0;
-    std::uint32_t part = 0;  ///< 0 = the zone's own data, n = the n-th archived data
+    std::uint32_t part = 0;      ///< 0 = the zone's own data, n = the n-th archived data
+    std::uint64_t settings = 0;  ///< tag of the last settings moved; they come before all zones
+    bool settings_done = false;
   };
   using LeaveAlone = std::function<bool(dns::NameView apex)>;
   Result<bool> compact(CompactCursor& cursor, std::size_t names,
@@ -176,8 +178,9 @@ class Draft {
   Draft(shm::Transaction& transaction, shm::Transaction& table, shm::Ref<> root,
         std::uint64_t version);
   Result<RootData*> writable_root();
-  Status intern_settings(ByteView bytes, std::uint64_t hash);
-  Status drop_settings(std::uint64_t hash, std::uint32_t zones);
+  /// `before`: tag of the settings that the zone had, 0 = none.
+  Status share_settings(const EncodedSettings& settings, std::uint64_t before);
+  Status drop_settings(std::uint64_t tag);
   Status discard(ZoneEntry& entry);
   Status discard_blocks(const std::vector<std::uint32_t>& refs);
   Status append_history(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
@@ -193,7 +196,6 @@ class Draft {
   Status put_entry(const ZoneEntry& entry, dns::NameView apex);
   [[nodiscard]] const ZoneEntry* entry_at(dns::NameView apex) const noexcept;
   Status compact_fixed_blocks();
-  Status compact_settings(RootData& root);
 
   shm::Transaction& transaction_;
   shm::Transaction& table_;

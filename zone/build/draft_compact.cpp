@@ -6,6 +6,7 @@
 #include "zone/history/zone_snapshot.h"
 #include "zone/record/record_codec.h"
 #include "zone/record/shared_sets.h"
+#include "zone/trie/stored_settings.h"
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
 
@@ -267,6 +268,26 @@ class ZoneMover {
   const Draft::LeaveAlone& leave_alone_;
 };
 
+/// Moves settings behind the cursor's, until the budget is used up or all are done.
+Status move_settings(shm::Transaction& transaction, std::uint32_t& root,
+                     Draft::CompactCursor& cursor, Budget& budget) {
+  if (cursor.settings_done) return {};
+  const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
+    const SettingsEntry* entry = settings_entry(transaction.window(), ref);
+    if (entry == nullptr) return fail(Errc::kCorrupt, "settings of zones are damaged");
+    cursor.settings = settings_tag(*entry);
+    return relocate_settings(transaction, ref);
+  };
+  TrieMover<decltype(move)> mover(transaction, LeafKind::kRecord, budget, move);
+  const SettingsKey key(cursor.settings);
+  const TrieKey from(key.labels());
+  auto moved = mover.run(root, cursor.settings == 0 ? nullptr : &from, false);
+  if (!moved) return pass(moved);
+  root = *moved;
+  cursor.settings_done = !mover.stopped();
+  return {};
+}
+
 Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t ref,
                                  std::size_t octets) {
   if (ref == 0 || !transaction.in_victim(shm::Ref<>{ref})) return ref;
@@ -280,9 +301,50 @@ Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t re
   return copy->units;
 }
 
+/// A list of discarded data in front of `older`.
+Result<std::uint32_t> write_discarded(shm::Transaction& transaction,
+                                      const std::vector<std::uint32_t>& refs, std::uint32_t older) {
+  auto ref = transaction.allocate(DiscardedStack::octets(refs.size()));
+  if (!ref) return pass(ref);
+  auto* list = transaction.writable(ref->as<DiscardedStack>());
+  *list = {static_cast<std::uint32_t>(refs.size()), older};
+  std::copy(refs.begin(), refs.end(), list->refs());
+  return ref->units;
+}
+
+/// Moves the references of the first list to `stack`, and releases the list.
+Status take_discarded(shm::Transaction& transaction, std::uint32_t& lists,
+                      std::vector<std::uint32_t>& stack) {
+  const auto* list = transaction.window().at(shm::Ref<DiscardedStack>{lists});
+  const std::size_t octets = list == nullptr ? 0 : DiscardedStack::octets(list->count);
+  if (list == nullptr || transaction.window().room_after(list) < octets)
+    return fail(Errc::kCorrupt, "list of discarded data is damaged");
+  stack.assign(list->refs(), list->refs() + list->count);
+  const std::uint32_t older = list->older;
+  transaction.release(shm::Ref<>{lists}, octets);
+  lists = older;
+  return {};
+}
+
+/// Releases the topmost block, and puts the blocks below it on the stack.
+Status dismantle_block(shm::Transaction& transaction, std::vector<std::uint32_t>& stack) {
+  const std::uint32_t ref = stack.back();
+  stack.pop_back();
+  LeafBlock leaf;
+  const Trie trie(transaction.window(), ref, LeafKind::kRecord);
+  if (const Branch* branch = trie.branch_at(ref, leaf)) {
+    stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
+    transaction.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
+  } else if (leaf) {
+    release_record(transaction, ref);
+  }
+  return {};
+}
+
 }  // namespace
 
-/// When all these blocks can stay, the function writes nothing, and no version is needed.
+/// When all these blocks can stay, the function writes nothing, and no version is needed. Lists of
+/// discarded data stay: they are released before the walk, or soon after.
 Status Draft::compact_fixed_blocks() {
   const auto* old = transaction_.window().at(root_.as<RootData>());
   if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
@@ -290,40 +352,10 @@ Status Draft::compact_fixed_blocks() {
   auto server = move_bytes(transaction_, data.server_settings, data.server_settings_bytes);
   if (!server) return pass(server);
   data.server_settings = *server;
-  if (auto settings = compact_settings(data); !settings) return settings;
-  const auto* discarded = transaction_.window().at(shm::Ref<DiscardedStack>{data.discarded});
-  if (discarded != nullptr) {
-    auto moved = move_bytes(transaction_, data.discarded, DiscardedStack::octets(discarded->count));
-    if (!moved) return pass(moved);
-    data.discarded = *moved;
-  }
   if (std::memcmp(&data, old, sizeof data) == 0 && !transaction_.in_victim(root_)) return {};
   auto root = writable_root();
   if (!root) return pass(root);
   **root = data;
-  return {};
-}
-
-Status Draft::compact_settings(RootData& root) {
-  const auto* old = transaction_.window().at(shm::Ref<SettingsTable>{root.settings_table});
-  if (old == nullptr) return {};
-  bool moves = transaction_.in_victim(shm::Ref<>{root.settings_table});
-  for (std::uint32_t i = 0; i < old->count; ++i)
-    moves = moves || transaction_.in_victim(shm::Ref<>{old->entries()[i].block});
-  if (!moves) return {};
-  const std::size_t octets = SettingsTable::octets(old->count);
-  auto copy = transaction_.allocate(octets);
-  if (!copy) return pass(copy);
-  auto* table = transaction_.writable(copy->as<SettingsTable>());
-  std::memcpy(table, old, octets);
-  for (std::uint32_t i = 0; i < old->count; ++i) {
-    SettingsEntry& entry = table->entries()[i];
-    auto block = move_bytes(transaction_, entry.block, entry.octets);
-    if (!block) return pass(block);
-    entry.block = *block;
-  }
-  transaction_.release(shm::Ref<>{root.settings_table}, octets);
-  root.settings_table = copy->units;
   return {};
 }
 
@@ -332,10 +364,20 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
   if (!root_) return true;
   transaction_.use_reserve(shm::Reserve::kAllButLast);
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
-  const std::uint32_t before = transaction_.window().at(root_.as<RootData>())->zones;
   // a zone and a name: the least that makes progress
   Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};
   if (transaction_.low_space()) budget.octets = transaction_.allocated_bytes() + kTightStepBytes;
+  RootData data = *transaction_.window().at(root_.as<RootData>());
+  const std::uint32_t settings = data.settings;
+  if (auto moved = move_settings(transaction_, data.settings, cursor, budget); !moved)
+    return pass(moved);
+  if (data.settings != settings) {
+    auto root = writable_root();
+    if (!root) return pass(root);
+    (*root)->settings = data.settings;
+  }
+  if (!cursor.settings_done) return false;
+  const std::uint32_t before = data.zones;
   ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
   const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
   const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));
@@ -374,16 +416,9 @@ Status Draft::discard(ZoneEntry& entry) {
 Status Draft::discard_blocks(const std::vector<std::uint32_t>& refs) {
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = table_.window().at(shm::Ref<DiscardedStack>{(*root)->discarded});
-  const std::size_t had = old == nullptr ? 0 : old->count;
-  auto ref = table_.allocate(DiscardedStack::octets(had + refs.size()));
-  if (!ref) return pass(ref);
-  auto* stack = table_.writable(ref->as<DiscardedStack>());
-  *stack = {static_cast<std::uint32_t>(had + refs.size()), 0};
-  if (had > 0) std::memcpy(stack->refs(), old->refs(), had * sizeof(std::uint32_t));
-  std::copy(refs.begin(), refs.end(), stack->refs() + had);
-  if (old != nullptr) table_.release(shm::Ref<>{(*root)->discarded}, DiscardedStack::octets(had));
-  (*root)->discarded = ref->units;
+  auto list = write_discarded(table_, refs, (*root)->discarded);
+  if (!list) return pass(list);
+  (*root)->discarded = *list;
   return {};
 }
 
@@ -394,31 +429,20 @@ Result<bool> Draft::dismantle_discarded(std::size_t blocks) {
   transaction_.use_reserve();
   auto root = writable_root();
   if (!root) return pass(root);
-  const auto* old = transaction_.window().at(shm::Ref<DiscardedStack>{(*root)->discarded});
-  if (old == nullptr) return fail(Errc::kCorrupt, "list of discarded data is damaged");
-  std::vector<std::uint32_t> stack(old->refs(), old->refs() + old->count);
-  transaction_.release(shm::Ref<>{(*root)->discarded}, DiscardedStack::octets(old->count));
-  (*root)->discarded = 0;
-  for (; blocks > 0 && !stack.empty(); --blocks) {
-    const std::uint32_t ref = stack.back();
-    stack.pop_back();
-    LeafBlock leaf;
-    const Trie trie(transaction_.window(), ref, LeafKind::kRecord);
-    if (const Branch* branch = trie.branch_at(ref, leaf)) {
-      stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
-      transaction_.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
-    } else if (leaf) {
-      release_record(transaction_, ref);
-    }
+  std::vector<std::uint32_t> stack;
+  std::uint32_t lists = (*root)->discarded;
+  for (; blocks > 0 && (!stack.empty() || lists != 0); --blocks) {
+    auto status = stack.empty() ? take_discarded(transaction_, lists, stack)
+                                : dismantle_block(transaction_, stack);
+    if (!status) return pass(status);
   }
-  if (stack.empty()) return true;
-  auto ref = transaction_.allocate(DiscardedStack::octets(stack.size()));
-  if (!ref) return pass(ref);
-  auto* left = transaction_.writable(ref->as<DiscardedStack>());
-  *left = {static_cast<std::uint32_t>(stack.size()), 0};
-  std::copy(stack.begin(), stack.end(), left->refs());
-  (*root)->discarded = ref->units;
-  return false;
+  if (!stack.empty()) {
+    auto list = write_discarded(transaction_, stack, lists);
+    if (!list) return pass(list);
+    lists = *list;
+  }
+  (*root)->discarded = lists;
+  return lists == 0;
 }
 
 }  // namespace pando::zone

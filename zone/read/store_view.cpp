@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "zone/read/record_scan.h"
+#include "zone/trie/stored_settings.h"
 #include "zone/trie/trie.h"
 
 namespace pando::zone {
@@ -159,17 +160,7 @@ std::uint32_t ZoneView::source_stamp() const noexcept { return entry_->source_st
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
 
 ByteView ZoneView::settings_bytes() const noexcept {
-  const auto* table = window_.at(shm::Ref<SettingsTable>{root_->settings_table});
-  if (table == nullptr || window_.room_after(table) < SettingsTable::octets(table->count))
-    return {};
-  const SettingsEntry* const end = table->entries() + table->count;
-  const auto* found = std::find_if(table->entries(), end, [&](const SettingsEntry& entry) {
-    return entry.hash == entry_->settings_hash;
-  });
-  if (found == end) return {};
-  const auto* block = window_.at(shm::Ref<>{found->block}, found->octets);
-  if (block == nullptr) return {};
-  return {reinterpret_cast<const std::uint8_t*>(block), found->octets};
+  return find_settings(window_, root_->settings, entry_->settings_hash);
 }
 
 Denial ZoneView::denial() const noexcept {

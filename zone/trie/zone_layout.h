@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -164,7 +165,7 @@ struct ZoneEntry {
   std::uint32_t names;
   std::uint32_t nsec3;
   std::uint32_t serial;
-  std::uint64_t settings_hash;  // finds the settings in RootData's table
+  std::uint64_t settings_hash;  // finds the settings in RootData's trie of settings
   std::uint64_t record_count;
   std::uint64_t name_count;
   std::int64_t source_mtime_ns;
@@ -238,7 +239,7 @@ struct RootData {
   std::uint32_t discarded;  // DiscardedStack, 0 = nothing to dismantle
   std::uint64_t server_settings_hash;
   std::uint64_t zone_count;
-  std::uint32_t settings_table;   // SettingsTable
+  std::uint32_t settings;         // trie of SettingsEntry
   std::uint32_t snapshot_losses;  // snapshots that were ever lost, modulo 2^32
   std::uint64_t history_bytes;    // of all zones, without archived data
   std::uint64_t archives;         // number of archived data that snapshots keep, of all zones
@@ -246,36 +247,27 @@ struct RootData {
 static_assert(sizeof(RootData) == 56 && std::is_trivially_copyable_v<RootData>,
               "all processes agree on the root");
 
-/// Settings that zones share, each once: count, then entries.
+/// One set of settings, for all zones that have it (zone/trie/stored_settings.h). The first octets
+/// are those of a name record, so that the trie finds the key.
+///
+///   0 flags | 1 octets of the key | 2 – | 3 key | 20 zones | 24 block | 28 its octets
 struct SettingsEntry {
-  std::uint64_t hash;
-  std::uint32_t block;
+  std::uint8_t flags;  // 0: no branch
+  std::uint8_t key_octets;
+  std::uint8_t unused;
+  std::uint8_t key[17];  // SettingsKey
+  std::uint32_t zones;   // number of zone entries that refer to the settings
+  std::uint32_t block;   // the flat form
   std::uint32_t octets;
-  std::uint32_t zones;  // number of zone entries that refer to the settings
-  std::uint32_t unused;
 };
-static_assert(sizeof(SettingsEntry) == 24, "entries are an array behind a count");
+static_assert(sizeof(SettingsEntry) == 32 && offsetof(SettingsEntry, key) == sizeof(RecordHeader),
+              "the trie reads the key where a name record has its owner");
 
-struct SettingsTable {
-  std::uint32_t count;
-  std::uint32_t unused;
-
-  [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
-    return sizeof(SettingsTable) + count * sizeof(SettingsEntry);
-  }
-  [[nodiscard]] const SettingsEntry* entries() const noexcept {
-    return reinterpret_cast<const SettingsEntry*>(this + 1);
-  }
-  [[nodiscard]] SettingsEntry* entries() noexcept {
-    return reinterpret_cast<SettingsEntry*>(this + 1);
-  }
-};
-static_assert(sizeof(SettingsTable) == 8, "entries start 8-aligned");
-
-/// Subtrees of replaced zones that are still to be released: count, then references.
+/// Subtrees of replaced zones that are still to be released: count, then references. Lists form a
+/// chain, so that one more removed zone costs the same beside many.
 struct DiscardedStack {
   std::uint32_t count;
-  std::uint32_t unused;
+  std::uint32_t older;  // the next list, 0 = none
   [[nodiscard]] static std::size_t octets(std::size_t count) noexcept {
     return sizeof(DiscardedStack) + count * sizeof(std::uint32_t);
   }

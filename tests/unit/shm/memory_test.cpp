@@ -1,6 +1,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "shm/layout.h"
@@ -136,6 +138,55 @@ TEST(Memory, FullMachineIsAnErrorAndNeverABusError) {
   EXPECT_EQ(status, 0);
 }
 
+/// Deletes leave compaction its part of the reserve there, as in a store that is at its limit.
+bool delete_one(Store& store, Ref<> block, Ref<> root) {
+  Transaction transaction = store.begin();
+  transaction.use_reserve(Reserve::kHalf);
+  if (!transaction.allocate(2000)) return false;
+  transaction.release(block, kBlock);
+  return store.publish(std::move(transaction), root, 0).has_value();
+}
+
+TEST(Memory, FullMachineIsAFullStore) {
+  const Folder folder;
+  const int status = with_small_tmpfs(folder, "size=4m", [&] {
+    Store store = must(Store::create(options(folder, 1024 * kMiB)));
+    if (store.stats().limit_bytes > 4 * kMiB || store.stats().size_limit != 1024 * kMiB) return 1;
+    Errc reason{};
+    const auto blocks = fill_up(store, reason);
+    if (reason != Errc::kFull || blocks.size() < 80) return 2;
+    if (!store.low_space()) return 3;
+    for (std::size_t i = 0; i < 20; ++i)
+      if (!delete_one(store, blocks[i], blocks.back())) return 4;
+    store.reclaim();
+    store.look_at_machine();
+    return fill_up(store, reason).size() >= 10 && store.check() ? 0 : 5;
+  });
+  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Memory, TheLimitFollowsTheRoomOfTheFileSystem) {
+  const Folder folder;
+  const int status = with_small_tmpfs(folder, "size=8m", [&] {
+    Store store = must(Store::create(options(folder, 1024 * kMiB)));
+    const std::string other = folder.path() + "/other";
+    const std::uint64_t before = store.stats().limit_bytes;
+    std::ofstream(other) << std::string(4 * kMiB, 'x');
+    store.look_at_machine();
+    const std::uint64_t less = store.stats().limit_bytes;
+    if (less > before - 4 * kMiB) return 1;
+    Errc reason{};
+    fill_up(store, reason);
+    std::filesystem::remove(other);
+    store.look_at_machine();
+    if (store.stats().limit_bytes + kChunkBytes < before || store.stats().memory_refused) return 2;
+    return fill_up(store, reason).size() > 80 ? 0 : 3;
+  });
+  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  EXPECT_EQ(status, 0);
+}
+
 TEST(Memory, FullMachineRefusesSideEntries) {
   const Folder folder;
   const int status = with_small_tmpfs(folder, "size=1m", [&] {
@@ -190,6 +241,22 @@ TEST(Memory, EmptiedChunksGoBackToTheMachine) {
   must(store.check());
   Errc reason{};
   EXPECT_GT(fill_up(store, reason).size(), 1500U);  // and they are backed again when needed
+}
+
+TEST(Memory, ADroppedTransactionGivesItsMemoryBackInParts) {
+  const Folder folder;
+  Store store = must(Store::create(options(folder, 1024 * kMiB)));
+  {
+    Transaction transaction = store.begin_private();
+    for (int i = 0; i < 3200; ++i) must(transaction.allocate(kChunkBytes));
+  }
+  const std::uint64_t before = memory_of(folder);
+  ASSERT_GT(before, 200 * kMiB);
+  store.look_at_machine();
+  EXPECT_GE(memory_of(folder) + 64 * kMiB, before) << "no long pause";
+  for (int i = 0; i < 4; ++i) store.look_at_machine();
+  EXPECT_LT(memory_of(folder), 8 * kMiB);
+  must(store.check());
 }
 
 TEST(Memory, FullRegionsBecomeHugePagesAndKeepTheirContents) {

@@ -28,6 +28,10 @@ class Machine final : public ChunkBacking {
     return true;
   }
 
+  [[nodiscard]] std::uint32_t room() const noexcept override {
+    return static_cast<std::uint32_t>(most - backed.size());
+  }
+
   std::set<std::uint32_t> backed;
   std::size_t most = SIZE_MAX;
   int calls = 0;
@@ -51,6 +55,30 @@ class FreeMemory : public ::testing::Test {
   ChunkMemory memory_{machine_, regions_, kLimit};
   SpacePolicy space_{kLimit, kLimit};
 };
+
+/// Whatever the machine has, additions end early enough for deletes and compaction.
+TEST(RefusedMemory, LeavesTheReserveToDeletesAndCompaction) {
+  constexpr std::uint32_t kQuota = 10'000;
+  for (const std::size_t most : {10U, 40U, 64U, 100U, 1000U, 5000U}) {
+    Machine machine;
+    machine.most = most;
+    HugePageRegions regions{kQuota};
+    ChunkMemory memory{machine, regions, kQuota};
+    SpacePolicy space{kQuota, kQuota};
+    while (memory.grow(1 + space.cushion(), space)) {
+      memory.take(memory.find(1));
+      space.count_taken();
+    }
+    space.machine_refused(memory.spare());
+    EXPECT_TRUE(space.is_refused());
+    EXPECT_EQ(space.quota(), most);
+    EXPECT_FALSE(space.leaves(1, Reserve::kKept)) << most;
+    EXPECT_TRUE(space.leaves(1, Reserve::kHalf)) << most;
+    EXPECT_TRUE(space.low_space()) << most;
+    EXPECT_GT(space.room_to_copy(0), 0U) << most;
+    EXPECT_GT(space.in_use() * 4, most) << "the reserve is a small part";
+  }
+}
 
 TEST_F(FreeMemory, IsGivenToTheLowestFreeChunksFirst) {
   take(3);
@@ -120,6 +148,20 @@ TEST_F(FreeMemory, IsTrimmedFromTheHighestFreeChunkDown) {
   memory_.trim(0);
   EXPECT_EQ(machine_.backed, (std::set<std::uint32_t>{0, 3, 4, 5, 9}));
   EXPECT_EQ(memory_.spare(), 0U);
+}
+
+TEST(MuchFreeMemory, IsTrimmedInParts) {
+  constexpr std::uint32_t kMany = 3 * ChunkMemory::kMostTrimmed;
+  Machine machine;
+  HugePageRegions regions{kMany};
+  ChunkMemory memory{machine, regions, kMany};
+  ASSERT_TRUE(memory.back(0, kMany));
+  memory.trim(100);
+  EXPECT_EQ(memory.spare(), kMany - ChunkMemory::kMostTrimmed);
+  memory.trim(100);
+  memory.trim(100);
+  EXPECT_EQ(memory.spare(), 100U);
+  EXPECT_EQ(machine.backed.size(), 100U);
 }
 
 TEST_F(FreeMemory, StaysCountedWhenTheKernelRefusesToTakeIt) {

@@ -36,6 +36,23 @@ TEST(SpacePolicy, SpaceIsLowWhenLessThanASixteenthIsFree) {
   EXPECT_TRUE(with_in_use(kQuota - kQuota / 8).is_crowded());
 }
 
+TEST(SpacePolicy, TheMachinesMemoryBoundsTheQuota) {
+  SpacePolicy space = with_in_use(94);
+  EXPECT_FALSE(space.low_space());
+  space.machine_has(100);
+  EXPECT_EQ(space.quota(), 100U);
+  EXPECT_TRUE(space.is_bound_by_machine());
+  EXPECT_TRUE(space.low_space());
+  EXPECT_FALSE(space.leaves(10, Reserve::kKept));
+  EXPECT_TRUE(space.leaves(1, Reserve::kHalf));
+  space.machine_has(50);
+  EXPECT_EQ(space.quota(), 94U) << "chunks in use have their memory";
+  space.machine_has(UINT32_MAX);
+  EXPECT_EQ(space.quota(), kQuota) << "the configured limit holds";
+  EXPECT_FALSE(space.is_bound_by_machine());
+  EXPECT_FALSE(space.low_space());
+}
+
 TEST(SpacePolicy, WaitingChunksAreInUseButComeBackByThemselves) {
   SpacePolicy space = with_in_use(kQuota - 10);
   for (int i = 0; i < 200; ++i) space.count_waiting();
@@ -90,9 +107,10 @@ TEST(SpacePolicy, MemoryGrowsInStepsThatKeepToTheCeiling) {
   EXPECT_EQ(with_in_use(kQuota - 3).growth(0), 3U);
   EXPECT_EQ(with_in_use(kQuota - 3).growth(2), 1U);
   EXPECT_EQ(with_in_use(kQuota - 3).growth(9), 0U);
-  EXPECT_EQ(with_in_use(320).cushion(), 10U);
+  EXPECT_EQ(with_in_use(320).cushion(), reserve_chunks(320))
+      << "deletes and compaction work when the machine has no more";
   EXPECT_EQ(with_in_use(kQuota).cushion(), reserve_chunks(kQuota));
-  EXPECT_EQ(with_in_use(320).most_spare(), 10U + 2 * 10U + 8U);
+  EXPECT_EQ(with_in_use(320).most_spare(), reserve_chunks(320) + 2 * 10U + 8U);
 }
 
 TEST(SpacePolicy, CopiesTakeNeitherTheLastChunkNorItsRest) {

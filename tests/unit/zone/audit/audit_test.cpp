@@ -167,7 +167,7 @@ TEST_F(AuditTest, SeesWrongCountsSerialsAndSettings) {
   expect_seen(entry()->shared);
   expect_seen(entry()->history);
   expect_seen(block<RootData>(store_->current().root.units)->zone_count);
-  expect_seen(block<RootData>(store_->current().root.units)->settings_table);
+  expect_seen(block<RootData>(store_->current().root.units)->settings);
   expect_sound();
 }
 

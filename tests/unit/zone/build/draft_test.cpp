@@ -170,6 +170,29 @@ TEST_F(DraftTest, UnloadedZonesKeepTheirPlace) {
   EXPECT_FALSE(apply("example.", {}, {"x.example. 1 A 192.0.2.1"}));
 }
 
+TEST_F(DraftTest, OneRemovedZoneCostsTheSameBesideMany) {
+  constexpr int kZones = 600;
+  const auto apex = [](int number) { return "z" + std::to_string(number) + "."; };
+  for (int i = 0; i < kZones; ++i) {
+    ASSERT_TRUE(load(apex(i), {apex(i) + " 60 SOA a. b. 1 2 3 4 5", apex(i) + " 60 NS a.",
+                               "www." + apex(i) + " 60 A 192.0.2.1"}));
+  }
+  std::uint64_t least = UINT64_MAX;
+  std::uint64_t most = 0;
+  for (int i = 0; i < kZones; ++i) {
+    shm::Transaction transaction = store_->begin();
+    const auto current = store_->current();
+    Draft draft(transaction, current.root, current.number + 1);
+    ASSERT_TRUE(draft.remove_zone(name(apex(i))));
+    least = std::min(least, transaction.allocated_bytes());
+    most = std::max(most, transaction.allocated_bytes());
+    ASSERT_TRUE(store_->publish(std::move(transaction), draft.root(), 0));
+  }
+  EXPECT_LT(most, least + 1024);
+  while (!commit([](Draft& draft) { return draft.dismantle_discarded(7); }).value()) continue;
+  EXPECT_LT(store_->stats().live_bytes, 4096U);
+}
+
 TEST_F(DraftTest, ReplacedZonesGiveTheirMemoryBack) {
   std::vector<std::string> lines = kSmallZone;
   for (int i = 0; i < 20'000; ++i)
