@@ -77,13 +77,15 @@ struct Forward {
 /// One message of a transfer out whose request was signed with a key that only the manager has. The
 /// first message carries the request: the manager verifies it and keeps the signing state under
 /// `stream` until `last` (RFC 8945 §5.3.1). The Reply has the signed message, or an error response
-/// in place of the first message. An empty Reply ends the transfer.
+/// in place of the first message. An empty Reply ends the transfer. A packet with `last` and no
+/// message ends an aborted stream and gets no Reply.
 struct SignTransfer {
   std::uint64_t id = 0;
   std::uint64_t stream = 0;
   bool last = false;
   Bytes request;
   Bytes message;
+  [[nodiscard]] bool aborts() const noexcept { return last && message.empty(); }
   bool operator==(const SignTransfer&) const = default;
 };
 /// An orphaned socket was empty, and the worker has closed it.

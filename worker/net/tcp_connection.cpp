@@ -288,6 +288,7 @@ void TcpConnection::transfer_message(TransferOut::Step step, ByteView message) {
 void TcpConnection::end_transfer(bool complete) {
   const auto transfer = std::move(transfer_);
   if (!complete) host_.core().counting().add(Counter::kTransfersFailed);
+  if (!complete && transfer->held_key()) host_.core().link().abort_stream(stream_id_);
   host_.core().link().tell(transfer->report(complete));
 }
 
