@@ -77,13 +77,15 @@ struct Forward {
 /// One message of a transfer out whose request was signed with a key that only the manager has. The
 /// first message carries the request: the manager verifies it and keeps the signing state under
 /// `stream` until `last` (RFC 8945 §5.3.1). The Reply has the signed message, or an error response
-/// in place of the first message. An empty Reply ends the transfer.
+/// in place of the first message. An empty Reply ends the transfer. A packet with `last` and no
+/// message ends an aborted stream and gets no Reply.
 struct SignTransfer {
   std::uint64_t id = 0;
   std::uint64_t stream = 0;
   bool last = false;
   Bytes request;
   Bytes message;
+  [[nodiscard]] bool aborts() const noexcept { return last && message.empty(); }
   bool operator==(const SignTransfer&) const = default;
 };
 /// An orphaned socket was empty, and the worker has closed it.
@@ -91,12 +93,29 @@ struct Drained {
   std::uint32_t socket = 0;
   bool operator==(const Drained&) const = default;
 };
+/// The end of a transfer out. On the wire the first two values are those of "complete, or not" of
+/// builds that knew no reason.
+enum class TransferEnd : std::uint8_t {
+  kUnknown = 0,
+  kComplete,
+  kClientLeft,      ///< closed or reset the connection
+  kClientStalled,   ///< took no octet for limits.tcp-idle
+  kWorkerStopped,   ///< the worker closed its connections
+  kRecordTooLarge,  ///< no message can hold the record
+  kDataDamaged,
+  kVersionGone,  ///< the store needed the space of the version that was being sent
+  kZoneGone,
+  kSignatureRefused,  ///< the client got an error in place of the first message
+  kNotSigned,         ///< the manager did not sign a message
+};
+[[nodiscard]] const char* to_text(TransferEnd end) noexcept;
+
 /// One transfer out has ended, for the manager's log.
 struct TransferFinished {
   dns::Name zone;
   Endpoint client;
   bool incremental = false;
-  bool complete = false;
+  TransferEnd end = TransferEnd::kUnknown;
   std::uint32_t serial = 0;
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;

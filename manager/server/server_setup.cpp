@@ -3,6 +3,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "shm/slot_guard.h"
 
@@ -118,7 +119,10 @@ void Server::make_zone_services() {
         return zone && zone.loaded();
       });
   zones_.notifier =
-      std::make_unique<Notifier>(io_, *network_, *services_.committer, Notifier::Options{});
+      std::make_unique<Notifier>(io_, *network_, *services_.committer, Notifier::Options{},
+                                 [&slots = *data_->slots](const IpAddress& address) {
+                                   return seen_by_workers(slots, address);
+                                 });
 }
 
 void Server::make_update_services() {
@@ -180,7 +184,8 @@ WorkerPool::Hooks Server::worker_hooks() {
   };
   hooks.transfer_finished = [](std::uint32_t slot, const ipc::TransferFinished& transfer) {
     log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
-              "kind", transfer.incremental ? "ixfr" : "axfr", "complete", transfer.complete,
+              "kind", transfer.incremental ? "ixfr" : "axfr", "complete",
+              transfer.end == ipc::TransferEnd::kComplete, "reason", to_text(transfer.end),
               "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
               transfer.milliseconds, "slot", slot);
   };

@@ -24,6 +24,8 @@ class TransferSigner {
   /// The signed message; an error response in place of the first when the request's signature is
   /// wrong; nothing when the stream is unknown or there are too many. `now`: seconds since 1970.
   Bytes sign(ipc::SignTransfer&& request, std::uint64_t now);
+  /// Gives back the place of a stream that ends before its last message.
+  void abort(std::uint64_t stream) { streams_.erase(stream); }
   [[nodiscard]] std::size_t streams() const noexcept { return streams_.size(); }
 
  private:

@@ -139,6 +139,7 @@ void WorkerLink::tell_finished() {
 
 void WorkerLink::take(ipc::SignTransfer&& sign, ipc::Packet&) {
   if (!ready_) return broken({Errc::kInvalid, "a transfer before Hello was complete"});
+  if (sign.aborts()) return signer_.abort(sign.stream);
   const std::uint64_t id = sign.id;
   const auto now = unix_seconds();
   send(ipc::Reply{id, signer_.sign(std::move(sign), now)});

@@ -3,11 +3,13 @@
 import shutil
 import subprocess
 
+import dns.message
 import dns.tsigkeyring
 import dns.update
 import pytest
 
 import servers
+from streams import Stream, framed
 
 KEY = {"name": "transfer-key", "algorithm": "hmac-sha256", "secret": "c2VjcmV0IG9mIHRoZSB0ZXN0cyBvZiB0cmFuc2ZlcnM="}
 KEYRING = dns.tsigkeyring.from_text({KEY["name"]: KEY["secret"]})
@@ -170,3 +172,19 @@ def test_a_copy_on_disk_and_the_journal_bring_a_zone_back_without_its_primary(tm
     secondary.start("example")
     assert secondary.records("example") == records
     assert secondary.ask("late.example").rcode() == 0
+
+
+def test_aborted_transfers_give_their_places_at_the_signer_back(tmp_path, zone_file, pando):
+    """The manager signs for keys that may update; it keeps the signing state of at most 128 streams per worker."""
+    text = " ".join(["x" * 200] * 100)
+    zone_file.write_text(zone_file.read_text() + "".join(f"big{n} TXT {text}\n" for n in range(300)))
+    primary = pando([{"name": "example", "file": str(zone_file), "allow-update": [{"key": KEY["name"]}],
+                      "allow-transfer": [{"key": KEY["name"]}]}], keys=[KEY], workers=1)
+    primary.start("example")
+    for _ in range(130):
+        request = dns.message.make_query("example", "AXFR")
+        request.use_tsig(KEYRING, KEY["name"])
+        with Stream(primary.port, 60, receive_buffer=4096) as client:
+            client.send(framed(request.to_wire()))
+            assert client.receive() is not None, "a transfer that begins"
+    assert len(primary.records("example", KEYRING)) == 306

@@ -107,6 +107,13 @@ void ManagerLink::sign(ipc::SignTransfer&& request, ReplyHandler reply) {
   ask(id, ipc::FromWorker(std::move(request)), {}, std::move(reply));
 }
 
+void ManagerLink::abort_stream(std::uint64_t stream) {
+  ipc::SignTransfer aborted;
+  aborted.stream = stream;
+  aborted.last = true;
+  tell(ipc::FromWorker(std::move(aborted)));
+}
+
 void ManagerLink::ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure,
                       ReplyHandler reply) {
   if (!connected_ || pending_.size() >= kMaxPending) return reply(std::move(failure));

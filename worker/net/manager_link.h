@@ -63,6 +63,8 @@ class ManagerLink {
   void forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply);
   /// Asks for the signature on one message of a transfer; an empty answer means failure.
   void sign(ipc::SignTransfer&& request, ReplyHandler reply);
+  /// Tells the manager that a stream ends before its last message: its place there is free again.
+  void abort_stream(std::uint64_t stream);
   /// Sends a message that needs no answer; without a connection the message is lost.
   void tell(const ipc::FromWorker& message);
   [[nodiscard]] std::uint64_t next_id() noexcept { return ++last_id_; }

@@ -76,5 +76,15 @@ TEST_F(TransferSignerTest, StreamsAreBounded) {
   EXPECT_TRUE(sign(9999, true, false).empty());
 }
 
+TEST_F(TransferSignerTest, AnAbortGivesTheStreamsPlaceBack) {
+  for (std::uint64_t i = 0; i < TransferSigner::kMaxStreams; ++i)
+    EXPECT_FALSE(sign(i, true, false).empty());
+  signer_.abort(5);
+  EXPECT_FALSE(sign(9999, true, false).empty());
+  EXPECT_TRUE(sign(5, false, false).empty());
+  signer_.abort(5);  // of a stream that is gone
+  EXPECT_EQ(signer_.streams(), TransferSigner::kMaxStreams);
+}
+
 }  // namespace
 }  // namespace pando::manager
