@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/pause_point.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
 #include "shm/slots.h"
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
   app.add_option("--log-format", arguments.log_format, "text or json");
   CLI11_PARSE(app, argc, argv);
 
+  pando::pause_point("worker-started");
   // Rights go first: no later step needs root.
   const auto rights = give_up_rights(arguments);
   pando::log::start({arguments.log_level, arguments.log_format, "worker"});

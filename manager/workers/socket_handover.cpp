@@ -121,6 +121,11 @@ void SocketHandover::await_worker(WorkerSlot& slot) {
   }));
 }
 
+bool SocketHandover::is_ending(std::uint32_t number) const {
+  const auto record = records_.find(number);
+  return record != records_.end() && (record->second.drain_worker || record->second.withdrawn);
+}
+
 void SocketHandover::cancel(std::uint32_t number) { record_of(number).absence.cancel(); }
 
 /// Nobody is in `slot`: another worker reads its sockets to the end.

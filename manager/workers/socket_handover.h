@@ -63,6 +63,8 @@ class SocketHandover {
   void worker_lost(std::uint32_t number);
   /// The queue waits for the slot's next worker, and goes to another one after a second.
   void await_worker(WorkerSlot& slot);
+  /// The slot's queue is being read, or its sockets are about to be closed.
+  [[nodiscard]] bool is_ending(std::uint32_t number) const;
   /// The slot needs no hand-over now; a later call may begin one again.
   void cancel(std::uint32_t number);
   /// The worker of slot `drain_worker` has read an orphaned socket to its end.

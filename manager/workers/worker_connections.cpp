@@ -136,6 +136,7 @@ void WorkerConnections::link_closed(WorkerLink* link, const Error& error) {
     // The process may live on and come back; its pidfd tells of its end.
     slot->link.reset();
     log::info("worker_connection_closed", "slot", slot->number, "reason", error.text);
+    supervisor_.connection_lost(*slot);
     return handover_.worker_lost(slot->number);
   }
   if (succession_.connection_lost(link)) return;

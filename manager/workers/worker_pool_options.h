@@ -22,6 +22,12 @@ struct WorkerPoolOptions {
   bool external = false;      ///< `workers: external`: never start a process
   bool cpu_affinity = false;  ///< pin worker N to the N-th processor
   std::chrono::milliseconds pin_time{600'000};
+  /// A started process that says no Hello for this long never will: attaching takes milliseconds.
+  std::chrono::milliseconds hello_time{20'000};
+  /// Workers without a connection try every 100 ms at least.
+  std::chrono::milliseconds adopted_time{3'000};
+  /// A killed process ends within this time, or its slot is given up.
+  std::chrono::milliseconds kill_time{2'000};
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
   std::uint32_t worker_uid = 0;  ///< the user who may say Hello beside root and the manager's own
 };

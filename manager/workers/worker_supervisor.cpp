@@ -11,6 +11,7 @@
 #include <asio/post.hpp>
 #include <utility>
 
+#include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/workers/adopted_worker.h"
 
@@ -25,10 +26,6 @@ using std::chrono::seconds;
 constexpr auto kHealthyAfter = seconds(10);
 constexpr milliseconds kFirstBackoff{100};
 constexpr milliseconds kLongestBackoff{5000};
-/// Attaching takes milliseconds; a process that says nothing for this long never will.
-constexpr auto kHelloDeadline = seconds(20);
-/// Adopted workers try every 100 ms at least.
-constexpr auto kAdoptedDeadline = seconds(3);
 constexpr auto kTick = seconds(1);
 constexpr std::uint32_t kStopMarginMs = 1000;
 
@@ -98,6 +95,32 @@ void WorkerSupervisor::settle_if_complete() {
     if (slot.link) calls_.serve(slot);
     succession_.succeed(slot);
   }
+  fill_vacant_slots();
+}
+
+/// Nothing is in the slot, and nothing is under way that would bring a worker or end the slot.
+bool WorkerSupervisor::is_vacant(const WorkerSlot& slot) const {
+  return !slot.process && !slot.link && !slot.awaited && !slot.lost &&
+         !succession_.serves(slot.number) &&
+         slot.step.expiry() <= std::chrono::steady_clock::now() &&
+         !(slot.state == WorkerSlot::State::kDraining && handover_.is_ending(slot.number));
+}
+
+/// The rule that no order of events may break: a wanted slot without a process gets one, a leaving
+/// slot without a process ends.
+void WorkerSupervisor::fill_vacant_slots() {
+  if (!table_.phase.settled || table_.phase.stopping) return;
+  std::vector<std::uint32_t> vacant;
+  for (const auto& [number, slot] : table_.slots())
+    if (is_vacant(slot)) vacant.push_back(number);
+  for (const auto number : vacant) {
+    WorkerSlot* slot = table_.find(number);
+    if (slot == nullptr) continue;
+    if (slot->state == WorkerSlot::State::kDraining)
+      tell_to_stop(*slot);
+    else if (!options_.external)
+      launch(*slot);
+  }
 }
 
 void WorkerSupervisor::set_count(std::uint32_t count) {
@@ -142,20 +165,25 @@ void WorkerSupervisor::launch(WorkerSlot& slot) {
   // A connection that was opened before now is not the new process's, even if that process gets the
   // pid of an old one.
   calls_.accept_waiting();
+  // A reader that nobody knows would share the slot's page with the new worker.
+  if (slots_.alive(slot.number)) return give_up(slot);
   auto page = slots_.add(slot.number);
+  crash_point("worker-page-made");
   auto child = page ? spawn(slot.number) : Result<Child>(pass(page));
   if (!child) {
     log::error("worker_start_failed", "slot", slot.number, "error", child.error().text);
     return retry_later(slot);
   }
+  crash_point("worker-started");
   log::info("worker_started", "slot", slot.number, "pid", child->pid);
   watch(slot, std::move(*child));
-  slot.step.expires_after(kHelloDeadline);
+  crash_point("worker-recorded");
+  slot.step.expires_after(options_.hello_time);
   slot.step.async_wait(table_.guarded([this, number = slot.number] {
     WorkerSlot& late = table_.at(number);
     if (late.greeted) return;
     log::error("worker_silent", "slot", number, "pid", late.pid);
-    kill(late);
+    end_process(late);
   }));
 }
 
@@ -199,12 +227,25 @@ void WorkerSupervisor::worker_came(WorkerSlot& slot, const std::shared_ptr<Worke
   slot.step.cancel();
 }
 
+/// The worker serves on without a manager, but gets no keys and no sockets.
+void WorkerSupervisor::connection_lost(WorkerSlot& slot) {
+  if (!slot.process || slot.state == WorkerSlot::State::kDraining || table_.phase.stopping) return;
+  slot.step.expires_after(options_.hello_time);
+  slot.step.async_wait(table_.guarded([this, number = slot.number, pid = slot.pid] {
+    WorkerSlot* late = table_.find(number);
+    if (late == nullptr || late->link || !late->process || late->pid != pid) return;
+    log::error("worker_silent", "slot", number, "pid", pid);
+    end_process(*late);
+  }));
+}
+
 /// The process in `slot` has ended: the kernel has dropped its locks and closed its descriptors.
 void WorkerSupervisor::ended(WorkerSlot& slot) {
   const std::string how = reap(slot.process->native_handle());
   log::info("worker_ended", "slot", slot.number, "pid", slot.pid, "how", how);
   slot.process.reset();
-  slot.step.cancel();
+  slot.lost = false;
+  slot.step.expires_at(std::chrono::steady_clock::time_point::min());
   if (slot.link) slot.link->close();
   slot.link.reset();
   clear_page(slot.number);
@@ -258,7 +299,7 @@ void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
     if (!slot.process) forget(slot.number);
     return finish_stop_if_empty();
   }
-  if (!table_.phase.settled) return settle_if_complete();
+  if (!table_.phase.settled) return settle_if_complete();  // fills the slot
   if (slot.process || slot.link) return;
   if (slot.state == WorkerSlot::State::kDraining) return tell_to_stop(slot);
   // As after the end of any worker: its queue waits for the next one, but not for long.
@@ -291,7 +332,7 @@ void WorkerSupervisor::await_adopted_workers() {
 void WorkerSupervisor::await_adopted_worker(WorkerSlot& slot) {
   slot.state = WorkerSlot::State::kStarting;
   slot.awaited = true;
-  slot.step.expires_after(kAdoptedDeadline);
+  slot.step.expires_after(options_.adopted_time);
   slot.step.async_wait(
       table_.guarded([this, number = slot.number] { end_silent_adopted_worker(number); }));
 }
@@ -311,20 +352,59 @@ void WorkerSupervisor::adopted_worker_gone(WorkerSlot& slot) {
 
 /// The worker has not said Hello in time.
 void WorkerSupervisor::end_silent_adopted_worker(std::uint32_t number) {
-  WorkerSlot& slot = table_.at(number);
-  if (slot.greeted) return;
+  WorkerSlot* found = table_.find(number);
+  if (found == nullptr || found->greeted) return;
+  WorkerSlot& slot = *found;
   if (!slot.process)
     if (auto process = recorded_worker(number)) watch(slot, std::move(*process));
   if (slot.process) {
     log::warning("worker_silent", "slot", number, "pid", slot.pid);
-    return kill(slot);
+    return end_process(slot);
   }
   if (!slots_.alive(number)) return adopted_worker_gone(slot);
-  // A process that cannot be found holds the slot: the other workers go on without this slot.
-  log::error("slot_taken", "slot", number, "pid", slots_.page(number)->pid);
-  await_adopted_worker(slot);
+  give_up(slot);
+}
+
+/// Kills the slot's process. A process may outlive even that, in a call that waits for a disk.
+void WorkerSupervisor::end_process(WorkerSlot& slot) {
+  kill(slot);
+  slot.step.expires_after(options_.kill_time);
+  slot.step.async_wait(table_.guarded([this, number = slot.number, pid = slot.pid] {
+    WorkerSlot* late = table_.find(number);
+    if (late != nullptr && late->process && late->pid == pid) give_up(*late);
+  }));
+}
+
+/// A process that cannot be found or ended holds the slot. The slot leaves when the process does,
+/// and a worker in another slot takes its place.
+void WorkerSupervisor::give_up(WorkerSlot& slot) {
+  const std::uint32_t number = slot.number;
+  const auto* page = slots_.page(number);
+  log::error("slot_taken", "slot", number, "pid",
+             slot.process || page == nullptr ? slot.pid : static_cast<pid_t>(page->pid));
+  const bool leaving = slot.state == WorkerSlot::State::kDraining;
+  slot.state = WorkerSlot::State::kDraining;
   slot.awaited = false;
+  slot.lost = true;
+  slot.step.expires_after(options_.adopted_time);
+  slot.step.async_wait(table_.guarded([this, number] { look_at_lost_slot(number); }));
+  succession_.stop(slot);
+  if (!leaving && !options_.external)
+    if (auto added = add(); !added) log::error("worker_not_added", "error", added.error().text);
+  handover_.steer();
   settle_if_complete();
+}
+
+void WorkerSupervisor::look_at_lost_slot(std::uint32_t number) {
+  WorkerSlot* slot = table_.find(number);
+  if (slot == nullptr || !slot->lost) return;
+  if (!slot->process && !slots_.alive(number)) {
+    slot->lost = false;
+    return handover_.retire(*slot);
+  }
+  kill(*slot);
+  slot->step.expires_after(options_.adopted_time);
+  slot->step.async_wait(table_.guarded([this, number] { look_at_lost_slot(number); }));
 }
 
 // Leaving
@@ -356,7 +436,7 @@ void WorkerSupervisor::tell_to_stop(WorkerSlot& slot) {
   slot.step.async_wait(table_.guarded([this, number = slot.number] {
     WorkerSlot* late = table_.find(number);
     if (late == nullptr) return;
-    if (late->process) return kill(*late);
+    if (late->process) return end_process(*late);
     end_silent_adopted_worker(number);
   }));
 }
@@ -437,6 +517,7 @@ void WorkerSupervisor::tick() {
     check_pins(slot);
     if (slot.link) slot.link->tell_finished();
   }
+  fill_vacant_slots();
   handover_.retry_openings();
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait(table_.guarded([this] { tick(); }));

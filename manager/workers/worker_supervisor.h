@@ -53,6 +53,8 @@ class WorkerSupervisor {
   WorkerAdmission::Place place_of(std::uint32_t number);
   /// The process behind `link` was admitted to the slot.
   void worker_came(WorkerSlot& slot, const std::shared_ptr<WorkerLink>& link);
+  /// The connection of the slot's worker has broken: the process must come back soon.
+  void connection_lost(WorkerSlot& slot);
   /// Lets all workers serve once no worker of the last manager is waited for.
   void settle_if_complete();
   void launch(WorkerSlot& slot);
@@ -76,6 +78,11 @@ class WorkerSupervisor {
   void await_adopted_worker(WorkerSlot& slot);
   void adopted_worker_gone(WorkerSlot& slot);
   void end_silent_adopted_worker(std::uint32_t number);
+  void end_process(WorkerSlot& slot);
+  void give_up(WorkerSlot& slot);
+  void look_at_lost_slot(std::uint32_t number);
+  [[nodiscard]] bool is_vacant(const WorkerSlot& slot) const;
+  void fill_vacant_slots();
   void tell_to_stop(WorkerSlot& slot);
   void tick();
   void check_page(WorkerSlot& slot);

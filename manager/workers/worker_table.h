@@ -44,6 +44,8 @@ struct WorkerSlot {
   bool adopted = false;
   bool greeted = false;  ///< this process has said Hello
   bool awaited = false;  ///< a worker of the last manager that has not said Hello yet
+  /// A process that cannot be found or ended holds the slot; another slot has its work.
+  bool lost = false;
   bool told_to_stop = false;
   std::uint32_t restarts = 0;
   std::chrono::milliseconds backoff{0};

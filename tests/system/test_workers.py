@@ -207,3 +207,34 @@ def test_a_worker_that_cuts_its_slot_file_off_is_replaced_and_the_manager_goes_o
     assert update(server, "after") == dns.rcode.NOERROR
     for _ in range(50):
         assert server.ask(f"after.{ZONE}").answer
+
+
+# A manager that is killed while it starts a worker -------------------------------------------------------------------
+
+START_ZONE = """$TTL 300
+@ SOA ns admin 1 3600 600 86400 300
+@ NS ns
+ns A 192.0.2.1
+"""
+
+
+@pytest.mark.parametrize("worker", ["runs", "is held before its Hello", "runs on"])
+@pytest.mark.parametrize("point", ["worker-page-made", "worker-started", "worker-recorded"])
+def test_the_next_manager_has_a_worker(pando, tmp_path, point, worker):
+    path, held = tmp_path / "example.zone", tmp_path / "held"
+    path.write_text(START_ZONE)
+    server = pando([{"name": "example", "file": str(path)}], workers=1)
+    if worker != "runs":
+        held.touch()
+        server.pause_at = ("worker-started", held)
+    server.crash_at = point
+    with pytest.raises(AssertionError):
+        server.start("example")
+    assert server.process.wait(60) == -signal.SIGKILL
+    server.crash_at = server.pause_at = None
+    if worker == "runs on":  # comes while the next manager starts
+        held.unlink()
+    server.start("example", seconds=60)
+    rows = server.workers().values()
+    assert [row["state"] for row in rows] == ["serving"]
+    assert server.ask("ns.example").answer

@@ -1,7 +1,11 @@
 #include "manager/workers/worker_supervisor.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include "shm/map/locks.h"
 #include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/workers/worker_parts.h"
 
@@ -14,6 +18,7 @@ using testing::PoolDirectory;
 using testing::run_until;
 using testing::WorkerProcess;
 using State = WorkerSlot::State;
+using std::chrono::milliseconds;
 
 /// A supervisor whose workers are /bin/false: each ends at once and says no Hello.
 class Supervisor : public ::testing::Test {
@@ -32,6 +37,9 @@ class Supervisor : public ::testing::Test {
   LayoutSuccession::Calls succession_calls() {
     LayoutSuccession::Calls calls;
     calls.settle = [this] { supervisor_.settle_if_complete(); };
+    calls.launch = [this](WorkerSlot& slot) { supervisor_.launch(slot); };
+    calls.drain = [this](WorkerSlot& slot) { supervisor_.drain(slot); };
+    calls.ended = [this](WorkerSlot& slot) { supervisor_.previous_layout_worker_ended(slot); };
     calls.kill = [this](const WorkerSlot& slot, asio::posix::stream_descriptor& process) {
       supervisor_.kill_process(slot, process);
     };
@@ -125,6 +133,78 @@ TEST_F(Supervisor, AWorkerOfTheLastManagerThatStaysSilentIsReplaced) {
   ASSERT_TRUE(supervisor_.start(1));
   ASSERT_TRUE(run_until(io_, [&] { return table_.phase.settled && table_.at(0).restarts > 0; }));
   EXPECT_FALSE(table_.at(0).awaited);
+}
+
+// A process that no page names: its manager was killed between its start and the record of it.
+
+TEST_F(Supervisor, AnUnidentifiedWorkerThatEndsAtOnceIsReplaced) {
+  WorkerProcess process(directory_.path(), 0);
+  EXPECT_TRUE(succession_.has_workers());
+  ASSERT_TRUE(supervisor_.start(1));
+  EXPECT_FALSE(table_.phase.settled);
+  process.end();
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+  EXPECT_TRUE(table_.phase.settled);
+}
+
+TEST_F(Supervisor, AnUnidentifiedWorkerThatStaysSilentIsReplaced) {
+  const WorkerProcess process(directory_.path(), 0);
+  EXPECT_TRUE(succession_.has_workers());
+  ASSERT_TRUE(supervisor_.start(1));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+}
+
+TEST_F(Supervisor, AnUnidentifiedWorkerInAnUnwantedSlotLeavesNoSlot) {
+  WorkerProcess process(directory_.path(), 3);
+  EXPECT_TRUE(succession_.has_workers());
+  ASSERT_TRUE(supervisor_.start(1));
+  process.end();
+  ASSERT_TRUE(run_until(io_, [&] { return table_.find(3) == nullptr; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+}
+
+TEST_F(Supervisor, APageThatNamesAForeignProcessDoesNotHoldTheSlot) {
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(::getpid());
+  ASSERT_TRUE(supervisor_.start(1));
+  EXPECT_TRUE(table_.phase.settled);
+  EXPECT_TRUE(table_.at(0).process);
+}
+
+TEST_F(Supervisor, ASlotThatAnUnknownProcessHoldsIsReplacedByAnother) {
+  ASSERT_TRUE(directory_.slots().add(0));
+  Fd holder(::open(directory_.options().store_path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(shm::try_lock(holder.get(), shm::LockKind::kShared, shm::kSlotLockBase).value());
+  ASSERT_TRUE(supervisor_.start(1));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.find(1) != nullptr; }));
+  EXPECT_TRUE(table_.phase.settled);
+  EXPECT_EQ(table_.count(), 1U);
+  holder = Fd();
+  ASSERT_TRUE(run_until(io_, [&] { return table_.find(0) == nullptr; }));
+}
+
+TEST_F(Supervisor, AProcessThatOutlivesItsKillIsReplacedInAnotherSlot) {
+  directory_.options().adopted_time = directory_.options().kill_time = milliseconds(50);
+  const WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  ASSERT_TRUE(supervisor_.start(1));
+  table_.at(0).process.emplace(io_, ::eventfd(0, EFD_CLOEXEC));  // takes no signal, never ends
+  ASSERT_TRUE(run_until(io_, [&] { return table_.find(1) != nullptr; }));
+  EXPECT_TRUE(table_.phase.settled);
+  EXPECT_TRUE(table_.at(0).lost);
+  EXPECT_EQ(table_.count(), 1U);
+}
+
+TEST_F(Supervisor, AWorkerWhoseConnectionBreaksHasToComeBack) {
+  directory_.options().hello_time = milliseconds(50);
+  const WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  ASSERT_TRUE(supervisor_.start(1));
+  Connection connection(io_, process.child());
+  supervisor_.worker_came(table_.at(0), connection.link);
+  supervisor_.settle_if_complete();
+  table_.at(0).link.reset();
+  supervisor_.connection_lost(table_.at(0));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
 }
 
 TEST_F(Supervisor, StopIsOverWhenAllWorkersHaveEnded) {
