@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/progress.h"
+#include "dns/dnssec/denial_fields.h"
 #include "dns/rdata/rdata.h"
 
 namespace pando::ctl {
@@ -43,10 +44,25 @@ class Linter {
 
   void check(const RecordView& record) {
     const dns::Name owner = zone_.owner_of(record);
+    look_at_chain(owner, record);
     const Match place = zone_.lookup(owner);
     if (place.barrier) return look_below(place, owner, record);
     record.for_each_rrset([&](const RRsetView& set) {
       set.for_each_rdata([&](ByteView rdata) { check(owner, set.type(), rdata); });
+    });
+  }
+
+  /// RFC 5155 §3.1.7: the next hash has the length of the hash.
+  void look_at_chain(const dns::Name& owner, const RecordView& record) {
+    if (owner == zone_.apex() && zone_.denial() == zone::Denial::kNsec3)
+      if (const auto doubt = dns::doubt_about_iterations(zone_.nsec3_parameters().iterations);
+          !doubt.empty())
+        say("{} {}", dns::to_text(owner), doubt);
+    record.find(RRType::kNSEC3).for_each_rdata([&](ByteView rdata) {
+      const auto fields = dns::parse_nsec3(rdata);
+      if (fields && !fields->has_next())
+        say("{} NSEC3 has a next hash of {} octets instead of {}: no proof can use the record",
+            dns::to_text(owner), fields->next.size(), dns::kNsec3HashOctets);
     });
   }
 

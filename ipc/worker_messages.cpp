@@ -106,7 +106,7 @@ void put(Encoder& out, const TransferFinished& transfer) {
   out.name(transfer.zone);
   out.endpoint(transfer.client);
   out.boolean(transfer.incremental);
-  out.boolean(transfer.complete);
+  out.u8(static_cast<std::uint8_t>(transfer.end));
   out.u32(transfer.serial);
   out.u64(transfer.messages);
   out.u64(transfer.bytes);
@@ -118,7 +118,8 @@ void get(Decoder& in, TransferFinished& transfer) {
   transfer.zone = in.name();
   transfer.client = in.endpoint();
   transfer.incremental = in.boolean();
-  transfer.complete = in.boolean();
+  transfer.end =
+      static_cast<TransferEnd>(in.choice(static_cast<std::uint8_t>(TransferEnd::kNotSigned)));
   transfer.serial = in.u32();
   transfer.messages = in.u64();
   transfer.bytes = in.u64();
@@ -260,6 +261,34 @@ Result<Variant> decode_any(ByteView packet) {
 }
 
 }  // namespace
+
+const char* to_text(TransferEnd end) noexcept {
+  switch (end) {
+    case TransferEnd::kUnknown:
+      return "not told by the worker";
+    case TransferEnd::kComplete:
+      return "all sent";
+    case TransferEnd::kClientLeft:
+      return "the client closed the connection";
+    case TransferEnd::kClientStalled:
+      return "the client took nothing for limits.tcp-idle";
+    case TransferEnd::kWorkerStopped:
+      return "the worker stopped";
+    case TransferEnd::kRecordTooLarge:
+      return "a record fits no message";
+    case TransferEnd::kDataDamaged:
+      return "the zone's data in the store are damaged";
+    case TransferEnd::kVersionGone:
+      return "the store needed the space of the version";
+    case TransferEnd::kZoneGone:
+      return "the zone was removed";
+    case TransferEnd::kSignatureRefused:
+      return "the request's signature was refused";
+    case TransferEnd::kNotSigned:
+      return "the manager did not sign a message";
+  }
+  return "?";
+}
 
 Bytes encode(const FromWorker& message) { return encode_any(message); }
 Bytes encode(const ToWorker& message) { return encode_any(message); }

@@ -93,12 +93,29 @@ struct Drained {
   std::uint32_t socket = 0;
   bool operator==(const Drained&) const = default;
 };
+/// The end of a transfer out. On the wire the first two values are those of "complete, or not" of
+/// builds that knew no reason.
+enum class TransferEnd : std::uint8_t {
+  kUnknown = 0,
+  kComplete,
+  kClientLeft,      ///< closed or reset the connection
+  kClientStalled,   ///< took no octet for limits.tcp-idle
+  kWorkerStopped,   ///< the worker closed its connections
+  kRecordTooLarge,  ///< no message can hold the record
+  kDataDamaged,
+  kVersionGone,  ///< the store needed the space of the version that was being sent
+  kZoneGone,
+  kSignatureRefused,  ///< the client got an error in place of the first message
+  kNotSigned,         ///< the manager did not sign a message
+};
+[[nodiscard]] const char* to_text(TransferEnd end) noexcept;
+
 /// One transfer out has ended, for the manager's log.
 struct TransferFinished {
   dns::Name zone;
   Endpoint client;
   bool incremental = false;
-  bool complete = false;
+  TransferEnd end = TransferEnd::kUnknown;
   std::uint32_t serial = 0;
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;

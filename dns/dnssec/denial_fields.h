@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "dns/dnssec/nsec3_hash.h"
 #include "dns/name.h"
 #include "dns/types.h"
 
@@ -28,6 +29,8 @@ struct Nsec3Fields {
   [[nodiscard]] bool is_opt_out() const noexcept { return (flags & 1U) != 0; }
   /// RFC 5155 §7.2: NSEC3 records with the same hash, iterations and salt form one chain.
   [[nodiscard]] bool same_chain(const Nsec3Fields& other) const noexcept;
+  /// False for a next hash that no hash function gives: the record is part of no chain.
+  [[nodiscard]] bool has_next() const noexcept { return next.size() == kNsec3HashOctets; }
 };
 
 /// Nullopt for RDATA cut short.

@@ -4,6 +4,7 @@
 
 #include "dns/dnssec/nsec3_hash.h"
 
+#include <fmt/format.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
@@ -62,6 +63,17 @@ bool Nsec3Hasher::hash_and_remember(NameView name, std::uint16_t iterations, Byt
   }
   out = memo.hash;
   return true;
+}
+
+std::string doubt_about_iterations(std::uint16_t iterations) {
+  constexpr std::uint16_t kInsecureAbove = 100;  // RFC 9276 §3.2; resolvers use 50, 100 or 150
+  if (iterations == 0) return {};
+  const char* effect = "each costs time in every negative answer";
+  if (iterations > kMaxNsec3Iterations)
+    effect = "negative answers have no proofs here";
+  else if (iterations > kInsecureAbove)
+    effect = "resolvers treat the zone as unsigned, or fail";
+  return fmt::format("NSEC3PARAM has {} iterations, RFC 9276 wants 0: {}", iterations, effect);
 }
 
 }  // namespace pando::dns

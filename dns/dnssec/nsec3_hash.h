@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "base/bytes.h"
 #include "dns/name.h"
@@ -16,6 +17,9 @@ using Nsec3Hash = std::array<std::uint8_t, kNsec3HashOctets>;
 /// needs its NSEC3 records to treat the zone as insecure (RFC 9276 §3.2). Above 2500 no signer may
 /// go, and hashing would only waste time.
 inline constexpr std::uint16_t kMaxNsec3Iterations = 2500;
+
+/// Text of a warning about the iterations of a zone's chain (RFC 9276 §3.1); empty for none.
+[[nodiscard]] std::string doubt_about_iterations(std::uint16_t iterations);
 
 /// Most octets of a salt; the length field is one octet (RFC 5155 §3.2).
 inline constexpr std::size_t kMaxSaltOctets = 255;

@@ -214,6 +214,14 @@ Status check_rdata(RRType type, ByteView rdata) {
   return descriptor == nullptr ? Status() : check_fields(*descriptor, rdata);
 }
 
+Status check_record_size(NameView owner, RRType type, ByteView rdata) {
+  constexpr std::size_t kFieldsOctets = 10;  // type, class, TTL, length (RFC 1035 §4.1.3)
+  const std::size_t octets = owner.size() + kFieldsOctets + rdata.size();
+  if (octets <= kMaxRecordOctets) return {};
+  return fail(Errc::kInvalid, "{} {}: record of {} octets, a message has room for {}",
+              to_text(owner), to_text(type), octets, kMaxRecordOctets);
+}
+
 Status decompress_rdata(RRType type, ByteView message, std::size_t offset, std::size_t length,
                         Bytes& out) {
   if (offset > message.size() || length > message.size() - offset)

@@ -17,6 +17,16 @@ namespace pando::dns {
 /// Longest RDATA on the wire (RFC 1035 §3.2.1: RDLENGTH is 16 bits).
 inline constexpr std::size_t kMaxRdataOctets = 65535;
 
+/// Octets that a message may need beside one record: header 12, question 259, TSIG 377 (RFC 8945
+/// §4.2), and the rest for an OPT record with its options.
+inline constexpr std::size_t kBesideRecordOctets = 1024;
+/// Most octets of a record's owner, fixed fields and RDATA. A message holds any such record,
+/// whether signed or not: in an answer as well as in a transfer.
+inline constexpr std::size_t kMaxRecordOctets = 65535 - kBesideRecordOctets;
+
+/// kInvalid for a record that no zone can have, because some message could not hold the record.
+Status check_record_size(NameView owner, RRType type, ByteView rdata);
+
 /// RDATA length in octets for types whose RDATA always has one length (A 4, AAAA 16, EUI48 6 ...),
 /// else 0. The store leaves out lengths for these types.
 [[nodiscard]] constexpr std::size_t fixed_rdata_length(RRType type) noexcept {

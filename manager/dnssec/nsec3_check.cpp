@@ -216,7 +216,8 @@ std::optional<Nsec3Check::Hashed> Nsec3Check::hash(dns::NameView name) {
 std::optional<Nsec3Fields> Nsec3Check::record_of(const RRsets& rrsets) const {
   if (const RRset* set = ChangedZone::find(rrsets, RRType::kNSEC3))
     for (const Bytes& rdata : set->rdatas)
-      if (const auto fields = dns::parse_nsec3(rdata); fields && fields->same_chain(parameters_))
+      if (const auto fields = dns::parse_nsec3(rdata);
+          fields && fields->has_next() && fields->same_chain(parameters_))
         return fields;
   return std::nullopt;
 }

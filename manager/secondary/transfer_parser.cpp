@@ -42,6 +42,8 @@ Result<bool> TransferParser::feed(ByteView message) {
     if (!rdata)
       return fail(Errc::kInvalid, "{} {}: {}", dns::to_text(raw->owner), dns::to_text(raw->type),
                   rdata.error().text);
+    if (auto fits = dns::check_record_size(raw->owner, raw->type, record.rdata); !fits)
+      return pass(fits);
     if (state_ == State::kDone) return fail(Errc::kInvalid, "records behind the last SOA");
     if (auto taken = take(std::move(record)); !taken) return pass(taken);
   }

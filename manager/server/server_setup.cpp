@@ -180,7 +180,8 @@ WorkerPool::Hooks Server::worker_hooks() {
   };
   hooks.transfer_finished = [](std::uint32_t slot, const ipc::TransferFinished& transfer) {
     log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
-              "kind", transfer.incremental ? "ixfr" : "axfr", "complete", transfer.complete,
+              "kind", transfer.incremental ? "ixfr" : "axfr", "complete",
+              transfer.end == ipc::TransferEnd::kComplete, "reason", to_text(transfer.end),
               "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
               transfer.milliseconds, "slot", slot);
   };

@@ -21,7 +21,7 @@ tl::unexpected<Refusal> form_error(const Error& error) {
   return refuse(Rcode::kFormErr, "{}", error.text);
 }
 
-std::string describe(const UpdateRecord& record) {
+std::string name_and_type(const UpdateRecord& record) {
   return fmt::format("{} {} {}", to_text(record.owner), to_text(record.rr_class),
                      to_text(record.type));
 }
@@ -37,7 +37,8 @@ Result<UpdateRecord, Refusal> read_record(dns::MessageReader& reader) {
   if (found->rr_class == RRClass::kNONE && !record.had_rdata) return record;
   const auto decoded = dns::decompress_rdata(found->type, reader.message(), found->rdata_offset,
                                              found->rdata_length, record.rdata);
-  if (!decoded) return refuse(Rcode::kFormErr, "{}: {}", describe(record), decoded.error().text);
+  if (!decoded)
+    return refuse(Rcode::kFormErr, "{}: {}", name_and_type(record), decoded.error().text);
   return record;
 }
 
@@ -68,16 +69,16 @@ Check check_zone(const ParsedRequest& request) {
 /// RFC 2136 §3.2.4, except the parts that depend on the zone's data.
 Check check_prerequisite(const UpdateRecord& record, dns::NameView zone) {
   if (record.ttl != 0)
-    return refuse(Rcode::kFormErr, "prerequisite with a TTL: {}", describe(record));
+    return refuse(Rcode::kFormErr, "prerequisite with a TTL: {}", name_and_type(record));
   if (!record.owner.view().is_at_or_below(zone))
-    return refuse(Rcode::kNotZone, "prerequisite outside the zone: {}", describe(record));
+    return refuse(Rcode::kNotZone, "prerequisite outside the zone: {}", name_and_type(record));
   const bool valueless = record.rr_class == RRClass::kANY || record.rr_class == RRClass::kNONE;
   if (valueless && record.had_rdata)
-    return refuse(Rcode::kFormErr, "prerequisite with RDATA: {}", describe(record));
+    return refuse(Rcode::kFormErr, "prerequisite with RDATA: {}", name_and_type(record));
   if (!valueless && record.rr_class != RRClass::kIN)
-    return refuse(Rcode::kFormErr, "prerequisite of a wrong class: {}", describe(record));
+    return refuse(Rcode::kFormErr, "prerequisite of a wrong class: {}", name_and_type(record));
   if (!valueless && dns::is_meta_type(record.type))
-    return refuse(Rcode::kFormErr, "prerequisite of a meta type: {}", describe(record));
+    return refuse(Rcode::kFormErr, "prerequisite of a meta type: {}", name_and_type(record));
   return {};
 }
 
@@ -91,7 +92,7 @@ bool may_be_empty(RRType type) {
 /// RFC 2136 §3.4.1.2 and §3.4.1.3.
 Check check_update(const UpdateRecord& record, dns::NameView zone) {
   if (!record.owner.view().is_at_or_below(zone))
-    return refuse(Rcode::kNotZone, "update outside the zone: {}", describe(record));
+    return refuse(Rcode::kNotZone, "update outside the zone: {}", name_and_type(record));
   const bool any_type = record.type == RRType::kANY;
   const bool meta = dns::is_meta_type(record.type);
   switch (record.rr_class) {
@@ -108,7 +109,7 @@ Check check_update(const UpdateRecord& record, dns::NameView zone) {
     default:
       break;
   }
-  return refuse(Rcode::kFormErr, "malformed update: {}", describe(record));
+  return refuse(Rcode::kFormErr, "malformed update: {}", name_and_type(record));
 }
 
 Check check_sections(const UpdateMessage& update) {

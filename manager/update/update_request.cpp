@@ -112,6 +112,15 @@ bool may_update(const UpdateRules& rules, const zone::ZoneView& zone, const Upda
   return may_update(rules, record.owner, record.type);
 }
 
+/// A request has room for larger records than a signed transfer of the zone.
+Refused check_size(const UpdateRecord& record) {
+  if (record.rr_class != RRClass::kIN) return std::nullopt;
+  const Status fits = dns::check_record_size(record.owner, record.type, record.rdata);
+  if (fits) return std::nullopt;
+  return with_code(dns::ExtendedError::kNotSupported,
+                   refusal(Rcode::kRefused, "{}", fits.error().text));
+}
+
 /// RFC 2136 §3.3.
 Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
                          const UpdateMessage& message) {
@@ -124,6 +133,7 @@ Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
       return with_code(
           dns::ExtendedError::kProhibited,
           refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record)));
+    if (auto refused = check_size(record)) return refused;
     if (!has_signer && record.rr_class == RRClass::kIN && needs_signer(record, zone.apex()))
       return with_code(
           dns::ExtendedError::kNotSupported,

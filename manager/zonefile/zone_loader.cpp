@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "dns/dnssec/nsec3_hash.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -210,6 +211,10 @@ void ZoneLoader::serve(const Task& task) {
   if (task->journal_pending && !task->zone->journal.empty())
     committer_.add_pending(task->job.apex, std::move(task->zone->journal));
   const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
+  if (live.denial() == zone::Denial::kNsec3)
+    if (auto doubt = dns::doubt_about_iterations(live.nsec3_parameters().iterations);
+        !doubt.empty())
+      task->zone->warnings.push_back(std::move(doubt));
   log_loaded(*task, live);
   // A secondary's copy may be newer than the changesets, so skipped ones are normal.
   if (task->zone->skipped > 0 && !task->job.file_optional)

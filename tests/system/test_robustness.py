@@ -108,25 +108,39 @@ QUERY, NOTIFY, UPDATE = 0, 4, 5
 # ------------------------------------------------------------------------------------
 
 
+LARGEST_RECORD = 65535 - 1024  # beside header, question, EDNS and a signature
+
+
 def unknown(octets):
     return f"TYPE65280 \\# {octets} {'5a' * octets}"
 
 
 def test_a_record_that_fills_a_message_goes_out(serve):
-    room = 65535 - 12 - (len(name("big.hard.test")) + 10)
+    room = LARGEST_RECORD - (len(name("big.hard.test")) + 10)
     server = serve(f"big {unknown(room)}\n")
     found = [line for line in server.records("hard.test") if line.startswith("big.")]
     assert len(found) == 1 and found[0].split(None, 5)[5].count("5a") == room
 
 
-def test_a_record_that_fits_no_message_ends_the_transfer(serve):
-    server = serve(f"a A 192.0.2.7\nbig {unknown(65535)}\n")
-    before = pids(server)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client, client.makefile("rb") as stream:
-        request = dns.message.make_query("hard.test", "AXFR").to_wire()
-        client.sendall(struct.pack(">H", len(request)) + request)
-        assert len(stream.read()) < 1 << 20, "the transfer ends"
-    assert server.ask("a.hard.test").answer and same_workers(server, before)
+def test_a_record_that_fits_no_message_keeps_its_file_out(serve, tmp_path):
+    server = serve("a A 192.0.2.7\n")
+    room = LARGEST_RECORD - (len(name("big.hard.test")) + 10)
+    zone_file = tmp_path / "zone"
+    lines = zone_file.read_text().count("\n")
+    zone_file.write_text(zone_file.read_text() + f"big {unknown(room + 1)}\n")
+    assert server.control("reload")["zones_failed"]
+    reason = server.control("zone", "status", "hard.test")["problem"]
+    assert reason.startswith(f"{zone_file}:{lines + 1}:") and f"record of {LARGEST_RECORD + 1} octets" in reason
+    assert server.ask("a.hard.test").answer and len(server.records("hard.test")) == 4
+
+
+def test_a_record_that_fits_no_message_is_refused_in_an_update(serve):
+    server = serve()
+    rdata = bytes(LARGEST_RECORD - (len(name("big.hard.test")) + 10) + 1)
+    for size, code in ((len(rdata), 5), (len(rdata) - 1, 0)):
+        response = exchange(server, message(UPDATE, ("hard.test", SOA, IN), [], [record("big.hard.test", 65280, IN, 60, rdata[:size])]),
+                            tcp=True)
+        assert rcode(response) == code, size
 
 
 def test_ixfr_queries_with_odd_soas_are_answered(serve):

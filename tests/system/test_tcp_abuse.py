@@ -408,6 +408,9 @@ def test_transfers_that_nobody_reads_end_and_hold_nobody_back(abused):
         client.socket.recv(1)  # it has begun
     server.others_are_served()
     assert len(server.server.records("tcp.test")) == 1004
+    log = server.server.log_path.read_text
+    servers.wait_until("the log tells why each of them ended",
+                       lambda: log().count('complete=false reason="the client took nothing') == 30, 60)
     server.memory_is_bounded()
     server.nobody_is_connected()
     update = dns.update.UpdateMessage("tcp.test")

@@ -12,6 +12,7 @@ namespace pando::worker {
 
 using asio::ip::tcp;
 using ipc::Counter;
+using End = ipc::TransferEnd;
 
 TcpConnection::TcpConnection(TcpHost& host, tcp::socket socket, const Client& client)
     : host_(host),
@@ -27,9 +28,9 @@ void TcpConnection::start() {
   wait_readable();
 }
 
-void TcpConnection::close() noexcept {
+void TcpConnection::close(End end) noexcept {
   if (!socket_.is_open()) return;
-  if (transfer_) end_transfer(false);
+  if (transfer_) end_transfer(end);
   asio::error_code ignored;
   socket_.close(ignored);
   timer_.cancel();
@@ -58,7 +59,7 @@ void TcpConnection::watch_progress() {
     const bool waits_for_us = self->forwards_ > 0 || self->signing_;
     if (!waits_for_us && std::chrono::steady_clock::now() - self->last_activity_ >= limit) {
       self->host_.core().counting().add(Counter::kTcpTimeouts);
-      return self->close();
+      return self->close(End::kClientStalled);
     }
     if (waits_for_us) self->touch();
     self->watch_progress();
@@ -250,7 +251,7 @@ void TcpConnection::continue_transfer() {
   const auto space = host_.space();
   std::size_t size = 0;
   const auto step = transfer_->next(space, size, Core::coarse_now());
-  if (step == TransferOut::Step::kFailed) return close();
+  if (step == TransferOut::Step::kFailed) return close(transfer_->end());
   const ByteView message = space.first(size);
   if (transfer_->held_key()) return sign_elsewhere(step, message);
   transfer_message(step, message);
@@ -269,7 +270,7 @@ void TcpConnection::sign_elsewhere(TransferOut::Step step, ByteView message) {
         if (!self) return;
         self->signing_ = false;
         if (!self->socket_.is_open() || !self->transfer_) return;
-        if (signed_message.size() < dns::kHeaderOctets) return self->close();
+        if (signed_message.size() < dns::kHeaderOctets) return self->close(End::kNotSigned);
         const bool refused = (signed_message[3] & 0x0FU) != 0;  // an error replaces the message
         self->transfer_message(refused ? TransferOut::Step::kFailed : step, signed_message);
         self->pump_later();
@@ -281,15 +282,16 @@ void TcpConnection::transfer_message(TransferOut::Step step, ByteView message) {
   host_.core().counting().add(Counter::kTransferOctets, message.size());
   output_.push(message);
   if (step == TransferOut::Step::kMessage) return pump_later();
-  end_transfer(step == TransferOut::Step::kLastMessage);
+  end_transfer(step == TransferOut::Step::kLastMessage ? End::kComplete : End::kSignatureRefused);
   pump_later();
 }
 
-void TcpConnection::end_transfer(bool complete) {
+void TcpConnection::end_transfer(End end) {
   const auto transfer = std::move(transfer_);
+  const bool complete = end == End::kComplete;
   if (!complete) host_.core().counting().add(Counter::kTransfersFailed);
   if (!complete && transfer->held_key()) host_.core().link().abort_stream(stream_id_);
-  host_.core().link().tell(transfer->report(complete));
+  host_.core().link().tell(transfer->report(end));
 }
 
 // Out

@@ -34,7 +34,8 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   ~TcpConnection();
 
   void start();
-  void close() noexcept;
+  /// `end`: the reason for the log if a transfer is under way.
+  void close(ipc::TransferEnd end = ipc::TransferEnd::kClientLeft) noexcept;
   /// True when no request or response of the client is under way.
   [[nodiscard]] bool idle() noexcept;
   [[nodiscard]] std::chrono::steady_clock::time_point last_activity() const noexcept {
@@ -62,7 +63,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void continue_transfer();
   void sign_elsewhere(TransferOut::Step step, ByteView message);
   void transfer_message(TransferOut::Step step, ByteView message);
-  void end_transfer(bool complete);
+  void end_transfer(ipc::TransferEnd end);
   void flush();
   void wait_writable();
   [[nodiscard]] bool has_unread() noexcept;

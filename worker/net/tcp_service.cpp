@@ -162,7 +162,8 @@ std::size_t TcpService::close_idle(std::chrono::milliseconds quiet) {
 
 void TcpService::close_all() {
   const auto connections = std::exchange(connections_, {});
-  for (const auto& [key, connection] : connections) connection->close();
+  for (const auto& [key, connection] : connections)
+    connection->close(ipc::TransferEnd::kWorkerStopped);
 }
 
 void TcpService::read_orphaned(const std::shared_ptr<Listener>& listener, int empty_looks) {

@@ -14,6 +14,8 @@ using dns::Section;
 /// Space for a TSIG record with the longest name, algorithm and MAC (RFC 8945 §4.2), whether worker
 /// or manager signs.
 constexpr std::size_t kSignatureRoom = 255 + 10 + 26 + 16 + 64 + 6;
+static_assert(dns::kBesideRecordOctets >= dns::kHeaderOctets + 255 + 4 + kSignatureRoom,
+              "a signed message with a question holds the largest record of a zone");
 /// A message is built and copied in one turn; the limit keeps pauses between UDP batches short.
 constexpr std::size_t kMessageOctets = 32U << 10;
 
@@ -86,7 +88,7 @@ ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
   }
   // In a damaged store the walk ends early. An incomplete zone must not look complete to the
   // client.
-  if (records_ != zone_.record_count()) return Step::kStuck;
+  if (records_ != zone_.record_count()) return Step::kDamaged;
   if (put_soa(writer)) return Step::kDone;
   return fresh ? Step::kStuck : Step::kMore;
 }
@@ -184,7 +186,7 @@ DifferenceStream::Step DifferenceStream::fill(dns::MessageWriter& writer) {
     ++records_;
     fresh = false;
   }
-  if (reader_.damaged()) return Step::kStuck;
+  if (reader_.damaged()) return Step::kDamaged;
   if (put_soa(writer)) return Step::kDone;
   return fresh ? Step::kStuck : Step::kMore;
 }
@@ -227,9 +229,16 @@ dns::MessageWriter TransferOut::new_message(std::span<std::uint8_t> space) {
   return writer;
 }
 
+TransferOut::Step TransferOut::fail(ipc::TransferEnd end) noexcept {
+  end_ = end;
+  return Step::kFailed;
+}
+
 TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& size,
                                     std::uint64_t now) {
-  if (stream_.index() == 0 || version_.revoked()) return Step::kFailed;
+  using End = ipc::TransferEnd;
+  if (stream_.index() == 0) return fail(End::kZoneGone);
+  if (version_.revoked()) return fail(End::kVersionGone);
   // A record may exceed the usual message size; this message then uses all of the space.
   dns::MessageWriter writer = new_message(space);
   dns::OptBuilder opt(plan_.udp_payload, dns::Rcode::kNoError, false);
@@ -243,13 +252,14 @@ TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& 
     writer.release(space.size() - std::min(space.size(), kMessageOctets));
     filled = fill(writer);
   }
-  if (filled == StreamStep::kStuck) return Step::kFailed;
+  if (filled == StreamStep::kStuck) return fail(End::kRecordTooLarge);
+  if (filled == StreamStep::kDamaged) return fail(End::kDataDamaged);
   writer.release(room);
-  if (with_opt && !writer.put_raw_additional(opt.record())) return Step::kFailed;
+  if (with_opt && !writer.put_raw_additional(opt.record())) return fail(End::kRecordTooLarge);
   size = writer.finish().size();
   if (plan_.session) {
     auto signed_size = plan_.session->sign(space, size, now);
-    if (!signed_size) return Step::kFailed;
+    if (!signed_size) return fail(End::kNotSigned);
     size = *signed_size;
   }
   ++messages_;
@@ -261,11 +271,11 @@ Bytes TransferOut::take_request() {
   return plan_.held_request;
 }
 
-ipc::TransferFinished TransferOut::report(bool complete) const {
+ipc::TransferFinished TransferOut::report(ipc::TransferEnd end) const {
   ipc::TransferFinished report;
   report.zone = plan_.apex;
   report.client = client_.remote;
-  report.complete = complete;
+  report.end = end;
   report.serial = zone_ ? zone_.serial().value : 0;
   report.messages = messages_;
   report.bytes = octets_;

@@ -41,7 +41,8 @@ class HeldVersion {
 enum class StreamStep : std::uint8_t {
   kMore,   ///< the message is full
   kDone,   ///< the closing SOA is written
-  kStuck,  ///< a record does not fit into an empty message, or the zone is damaged
+  kStuck,  ///< a record does not fit into an empty message
+  kDamaged,
 };
 
 /// Writes the records of a zone in the order of a full transfer: SOA, all other records in the
@@ -102,7 +103,7 @@ class TransferOut {
 
   enum class Step : std::uint8_t { kMessage, kLastMessage, kFailed };
   /// Builds the next message in `space` (65,535 octets), signed when the worker has the key.
-  /// kFailed: the lease was revoked, the zone is gone or damaged, or a record does not fit.
+  /// kFailed: end() tells the reason.
   Step next(std::span<std::uint8_t> space, std::size_t& size, std::uint64_t now);
 
   /// True when the manager signs: each message goes to the manager first.
@@ -114,11 +115,14 @@ class TransferOut {
   }
   [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
   void count_octets(std::size_t octets) noexcept { octets_ += octets; }
-  [[nodiscard]] ipc::TransferFinished report(bool complete) const;
+  /// The reason of Step::kFailed.
+  [[nodiscard]] ipc::TransferEnd end() const noexcept { return end_; }
+  [[nodiscard]] ipc::TransferFinished report(ipc::TransferEnd end) const;
 
  private:
   dns::MessageWriter new_message(std::span<std::uint8_t> space);
   StreamStep fill(dns::MessageWriter& writer);
+  Step fail(ipc::TransferEnd end) noexcept;
 
   TransferPlan plan_;
   HeldVersion version_;
@@ -126,6 +130,7 @@ class TransferOut {
   zone::ZoneView zone_;
   std::variant<std::monostate, ZoneStream, DifferenceStream> stream_;
   bool request_taken_ = false;
+  ipc::TransferEnd end_ = ipc::TransferEnd::kUnknown;
   std::uint64_t messages_ = 0;
   std::uint64_t octets_ = 0;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();

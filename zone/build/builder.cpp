@@ -11,7 +11,9 @@ struct ZoneBuilder::Impl {
       : apex(zone),
         writer(zone, transaction, limits),
         names(writer, transaction),
-        nsec3(writer, transaction) {}
+        nsec3(writer, transaction) {
+    writer.built().spelling = apex;
+  }
 
   Result<std::shared_ptr<Built>> finish();
 
@@ -36,6 +38,8 @@ void ZoneBuilder::share_from(std::uint64_t octets) noexcept { impl_->writer.shar
 
 Status ZoneBuilder::add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
   if (auto ok = check_record(impl_->apex, owner, type, rdata); !ok) return ok;
+  if (type == dns::RRType::kSOA && owner == impl_->apex.view())
+    impl_->writer.built().spelling = dns::Name(owner);
   ++impl_->records;
   // A full store is no fault of this record: finish() reports the error, once.
   if (!impl_->status) return {};

@@ -7,6 +7,7 @@ namespace pando::zone {
 
 /// A zone's data as built in a transaction: the future targets of a ZoneEntry.
 struct ZoneBuilder::Built {
+  dns::Name spelling;  // the apex as the records spell it
   std::uint32_t apex = 0;
   std::uint32_t names = 0;
   std::uint32_t nsec3 = 0;

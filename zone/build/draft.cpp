@@ -137,10 +137,12 @@ Status Draft::drop_settings(std::uint64_t hash, std::uint32_t zones) {
   return {};
 }
 
-Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex) {
+Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex, const dns::Name* spelling) {
   const LeafBlock old = view().zones().find(TrieKey(apex_labels(apex)), apex_labels(apex));
   if (old && table_.is_fresh(old.ref)) {
-    *table_.writable(old.ref.as<ZoneEntry>()) = entry;
+    auto* block = table_.writable(old.ref.as<ZoneEntry>());
+    *block = entry;
+    if (spelling != nullptr) std::memcpy(block + 1, spelling->data(), apex.size());
     return {};
   }
   auto ref = table_.allocate(entry.octets());
@@ -149,6 +151,7 @@ Status Draft::put_entry(const ZoneEntry& entry, dns::NameView apex) {
   *block = entry;
   // A replaced entry keeps its spelling of the name: answers do not change case with an update.
   const std::uint8_t* name = old ? old.data + sizeof(ZoneEntry) : apex.data();
+  if (spelling != nullptr) name = spelling->data();
   std::memcpy(block + 1, name, apex.size());
   auto root = writable_root();
   if (!root) return pass(root);
@@ -198,7 +201,7 @@ Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
   entry.name_count = built.name_count;
   entry.data_version = version_;
   set_source(entry, source);
-  return put_entry(entry, apex);
+  return put_entry(entry, apex, &built.spelling);
 }
 
 Status Draft::put_zone_source(dns::NameView apex, const ZoneFileInfo& source) {

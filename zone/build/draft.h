@@ -190,7 +190,8 @@ class Draft {
   Status archive_copy(ZoneEntry& entry, const Applied& applied, const DataLimits& limits);
   Status release_snapshots(ZoneEntry& entry);
   Status discard_archive(std::uint32_t ref);
-  Status put_entry(const ZoneEntry& entry, dns::NameView apex);
+  /// `spelling`: the name to be kept from now on, by default as before.
+  Status put_entry(const ZoneEntry& entry, dns::NameView apex, const dns::Name* spelling = nullptr);
   [[nodiscard]] const ZoneEntry* entry_at(dns::NameView apex) const noexcept;
   Status compact_fixed_blocks();
   Status compact_settings(RootData& root);

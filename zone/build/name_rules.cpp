@@ -37,9 +37,7 @@ Status check_record(dns::NameView apex, dns::NameView owner, dns::RRType type, B
                 dns::to_text(apex));
   if (dns::is_meta_type(type))
     return fail(Errc::kInvalid, "type {} cannot be in a zone", dns::to_text(type));
-  if (rdata.size() > dns::kMaxRdataOctets)
-    return fail(Errc::kInvalid, "RDATA above {} octets", dns::kMaxRdataOctets);
-  return {};
+  return dns::check_record_size(owner, type, rdata);
 }
 
 Status check_together(const NameDraft& name, dns::NameView apex) {

@@ -299,15 +299,17 @@ bool is_hash_label(ByteView owner) noexcept {
   });
 }
 
-/// True when the record has an NSEC3 of the chain with these parameters.
+/// True when the record has an NSEC3 of the chain with these parameters. A next hash of another
+/// length than the hash's links to no record, so its NSEC3 is part of no chain.
 bool in_chain(const RecordView& record, const Nsec3Parameters& parameters) noexcept {
   bool found = false;
   record.find(dns::RRType::kNSEC3).for_each_rdata([&](ByteView rdata) {
-    found =
-        found || (rdata.size() > 5 && rdata[0] == parameters.hash &&
-                  load_be16(rdata.data() + 2) == parameters.iterations &&
-                  rdata[4] == parameters.salt.size() && rdata.size() > 5U + rdata[4] &&
-                  std::equal(parameters.salt.begin(), parameters.salt.end(), rdata.begin() + 5));
+    found = found ||
+            (rdata.size() > 5 && rdata[0] == parameters.hash &&
+             load_be16(rdata.data() + 2) == parameters.iterations &&
+             rdata[4] == parameters.salt.size() && rdata.size() > 5U + rdata[4] + kHashOctets &&
+             rdata[5U + rdata[4]] == kHashOctets &&
+             std::equal(parameters.salt.begin(), parameters.salt.end(), rdata.begin() + 5));
   });
   return found;
 }

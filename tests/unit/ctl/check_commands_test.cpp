@@ -112,6 +112,13 @@ TEST_F(Checks, SyntaxErrorsOfAZoneHaveALine) {
   EXPECT_EQ(out_.str(), "");
 }
 
+TEST_F(Checks, ARecordThatNoMessageCanHoldHasALine) {
+  const std::string rdata = " TYPE65280 \\# 65000 " + std::string(130000, '0') + "\n";
+  EXPECT_EQ(check_zone_text(std::string(kZone) + "x" + rdata), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr(folder_ + "/zone:5: "));
+  EXPECT_THAT(err_.str(), HasSubstr("x.example.com. TYPE65280: record of 65025 octets"));
+}
+
 TEST_F(Checks, RecordsOutsideTheZoneAreErrors) {
   EXPECT_EQ(check_zone_text(std::string(kZone) + "other.example. A 192.0.2.1\n"), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr(":5: "));
@@ -156,6 +163,11 @@ TEST_F(Checks, WhatIsProbablyNotMeantIsAWarning) {
        "x.sub.example.com. TXT is hidden by the delegation at sub.example.com."},
       {"sub DNAME example.net.\nx.sub A 192.0.2.1",
        "x.sub.example.com. A is hidden by the DNAME at sub.example.com."},
+      {"@ NSEC3PARAM 1 0 1 -", "example.com. NSEC3PARAM has 1 iterations, RFC 9276 wants 0: each"},
+      {"@ NSEC3PARAM 1 0 101 -",
+       "example.com. NSEC3PARAM has 101 iterations, RFC 9276 wants 0: resolvers"},
+      {"0p9mhaveqvm6t7vbl5lop2u3t2rp3tom NSEC3 1 0 0 - 2t7b4g4vsa5smi47 A",
+       "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom.example.com. NSEC3 has a next hash of 10 octets"},
   };
   for (const auto& [text, warning] : cases) {
     err_.str("");
@@ -171,7 +183,7 @@ TEST_F(Checks, WhatIsRightIsNoWarning) {
        {"@ MX 10 mail\nmail A 192.0.2.1", "@ MX 10 mail\nmail AAAA ::1", "@ MX 0 .",
         "@ MX 10 mail.other.example.", "*.w A 192.0.2.1\n@ MX 10 a.w", "www CNAME ns",
         "sub NS ns.sub\nns.sub A 192.0.2.1", "sub NS ns.other\nother NS ns", "sub NS ns",
-        "@ MX 10 mail.sub\nsub NS ns", "www CNAME a.w\n*.w TXT x"}) {
+        "@ MX 10 mail.sub\nsub NS ns", "www CNAME a.w\n*.w TXT x", "@ NSEC3PARAM 1 0 0 -"}) {
     EXPECT_EQ(check_zone_text(std::string(kZone) + text + "\n"), kDone) << text;
     EXPECT_EQ(err_.str(), "") << text;
   }

@@ -36,8 +36,8 @@ std::vector<FromWorker> worker_messages() {
               77},
       SignTransfer{9, 5, true, Bytes(60, 3), Bytes(65000, 4)},
       Drained{42},
-      TransferFinished{name("example.com."), endpoint("192.0.2.9@4000"), true, false, 2026, 3,
-                       100000, 5000, 12},
+      TransferFinished{name("example.com."), endpoint("192.0.2.9@4000"), true,
+                       TransferEnd::kDataDamaged, 2026, 3, 100000, 5000, 12},
       Bye{},
   };
 }
@@ -129,8 +129,9 @@ TEST(WorkerLink, AnUnknownTransportOrNameIsAnError) {
   Bytes forward = encode(FromWorker(Forward{}));
   forward[3 + 8 + 1] = 9;  // behind version, number, id and kind
   EXPECT_FALSE(decode_from_worker(forward));
-  Bytes transfer =
-      encode(FromWorker(TransferFinished{name("a."), {}, false, false, 0, 0, 0, 0, 0}));
+  TransferFinished finished;
+  finished.zone = name("a.");
+  Bytes transfer = encode(FromWorker(finished));
   transfer[3 + 4] = 64;  // a label longer than 63 bytes
   EXPECT_FALSE(decode_from_worker(transfer));
 }

@@ -243,6 +243,29 @@ TEST_F(ZoneBuilderTest, AnOwnerKeepsItsFirstSpelling) {
   EXPECT_THAT(lines, Contains("WWW.example. 60 A 192.0.2.2"));
 }
 
+TEST_F(ZoneBuilderTest, TheApexIsSpelledAsTheSoaSpellsIt) {
+  const auto done = load("EXAMPLE.", {"Example. 60 SOA a. b. 7 2 3 4 5", "example. 60 NS ns.other.",
+                                      "www.example. 60 A 192.0.2.1"});
+  ASSERT_TRUE(done);
+  EXPECT_THAT(
+      dump(zone("example.")),
+      ::testing::UnorderedElementsAre("Example. 60 SOA a. b. 7 2 3 4 5", "Example. 60 NS ns.other.",
+                                      "www.Example. 60 A 192.0.2.1"));
+}
+
+TEST_F(ZoneBuilderTest, ARecordHasRoomInAMessageBesideASignature) {
+  shm::Transaction transaction = store_->begin_private();
+  ZoneBuilder builder(name("example."), transaction);
+  const dns::Name owner = name("big.example.");
+  const Bytes rdata(dns::kMaxRecordOctets - owner.size() - 10);
+  const auto type = static_cast<dns::RRType>(65280);
+  EXPECT_TRUE(builder.add(owner, type, {60}, rdata));
+  Bytes larger = rdata;
+  larger.push_back(0);
+  EXPECT_THAT(builder.add(owner, type, {60}, larger).error().text,
+              HasSubstr("big.example. TYPE65280: record of 64512 octets"));
+}
+
 TEST_F(ZoneBuilderTest, WhatIsWrittenTwiceIsGivenBack) {
   const std::string large = " 60 TXT \"" + std::string(200, 't');
   const auto shuffled = [&](std::size_t swaps) {

@@ -190,6 +190,28 @@ TEST_F(SnapshotTest, Nsec3RecordsHaveATrieOfTheirOwn) {
   EXPECT_TRUE(exact);
 }
 
+TEST_F(SnapshotTest, AnNsec3WhoseNextHashHasAnotherLengthIsPartOfNoChain) {
+  std::vector<std::string> lines = kSmallZone;
+  const std::string low = "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom";
+  const std::string middle = "80000000000000000000000000000000";
+  const std::string high = "q04jkcevqvmu85r014c7dkba38o0ji5r";
+  lines.push_back("example. 0 NSEC3PARAM 1 0 2 AB");
+  lines.push_back(low + ".example. 300 NSEC3 1 0 2 AB " + high + " A");
+  lines.push_back(middle + ".example. 300 NSEC3 1 0 2 AB " + high.substr(0, 24) + " A");
+  lines.push_back(high + ".example. 300 NSEC3 1 0 2 AB " + low + " A");
+  ASSERT_TRUE(load("example.", lines));
+  const ZoneView hashed = zone("example.");
+  bool exact = false;
+  for (const std::uint8_t octet :
+       {std::uint8_t{0x40}, std::uint8_t{0x41}}) {  // the middle's hash, and one behind
+    Bytes hash(20, 0);
+    hash[0] = octet;
+    EXPECT_EQ(hashed.owner_of(hashed.nsec3_match_or_cover(hash, exact)), name(low + ".example."));
+    EXPECT_FALSE(exact);
+    EXPECT_FALSE(hashed.nsec3_at(hash));
+  }
+}
+
 TEST_F(SnapshotTest, BuildingRefusesWhatNoZoneMayHave) {
   const auto reason = [&](const std::string& extra) {
     std::vector<std::string> lines = kSmallZone;
