@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#ifdef PANDO_CRASH_POINTS
+
 namespace pando {
 
 namespace {
@@ -26,3 +28,5 @@ void crash_point_slow(const char* name) noexcept {
 }
 
 }  // namespace pando
+
+#endif

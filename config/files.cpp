@@ -39,6 +39,11 @@ Result<std::string> read_open_file(const Fd& fd, const std::string& path) {
   return text;
 }
 
+bool is_open_to_others(const Fd& fd) noexcept {
+  struct stat status{};
+  return ::fstat(fd.get(), &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)) != 0;
+}
+
 Result<std::string> read_regular_file(const std::string& path) {
   auto fd = open_regular_file(path);
   if (!fd) return pass(fd);

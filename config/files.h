@@ -9,6 +9,9 @@
 
 namespace pando::config {
 
+/// True when users beside owner and group can read or write the file.
+[[nodiscard]] bool is_open_to_others(const Fd& fd) noexcept;
+
 /// Whole content of a regular file; any other file (a folder, a FIFO that would block) is an error.
 Result<std::string> read_regular_file(const std::string& path);
 

@@ -82,6 +82,7 @@ LoadResult load_into(Context& context, const std::string& text) {
   context.problems.report(result);
   result.settings = std::move(context.settings);
   result.fingerprint = context.fingerprint;
+  result.has_secrets = context.has_secrets;
   if (!context.unread.empty())
     result.lists = std::make_shared<UnreadLists>(
         UnreadLists{std::move(context.file), std::move(context.folder), std::move(context.unread),
@@ -107,10 +108,17 @@ std::string LoadResult::error_text() const {
 }
 
 LoadResult load(const std::string& path, const LoadOptions& options) {
-  auto text = read_regular_file(path);
-  if (text) return load_text(*text, path, options);
   LoadResult result;
-  result.errors.push_back(std::move(text.error().text));
+  auto fd = open_regular_file(path);
+  const auto text = fd ? read_open_file(*fd, path) : Result<std::string>(pass(fd));
+  if (!text) {
+    result.errors.push_back(text.error().text);
+    return result;
+  }
+  result = load_text(*text, path, options);
+  if (result.has_secrets && is_open_to_others(*fd))
+    result.warnings.push_back(fmt::format(
+        "{}: other users can read or write this file, which has secrets: chmod o= {}", path, path));
   return result;
 }
 

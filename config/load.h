@@ -20,8 +20,9 @@ struct LoadResult {
   std::vector<std::string> warnings;
   std::shared_ptr<UnreadLists> lists{};  ///< with `lists_later`; null without lists
   /// Distinguishes this configuration from others by the file's text and by name, times, size and
-  /// inode of each list, read or not. 0 = unknown.
+  /// inode of each list, read or not, and of each secret's file. 0 = unknown.
   std::uint64_t fingerprint = 0;
+  bool has_secrets = false;  ///< the configuration's text itself has secrets
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
   [[nodiscard]] std::string error_text() const;  ///< all errors, one per line
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "config/files.h"
+
 namespace pando::config {
 
 namespace {
@@ -45,6 +47,13 @@ void read_unique(const Value& value, std::vector<T>& out, Read read) {
 bool read_one_name(const Value& value, dns::Name& out) {
   const auto text = value.scalar();
   return text && value.assign(parse_name(*text), out);
+}
+
+void decode_secret(const Value& value, std::string_view base64, Bytes& out) {
+  if (!value.assign(decode_base64(base64), out)) return;
+  if (out.empty()) return value.fail("is empty");
+  if (out.size() < kWeakSecretBytes)
+    value.warn(fmt::format("a secret of {} bytes can be guessed", out.size()));
 }
 
 bool read_remote(const Value& value, std::string& out) {
@@ -165,6 +174,7 @@ void read_workers(const Value& value, Workers& out) {
 }
 
 void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
+  value.context().has_secrets = true;
   read_unique(value, out, [](const Value& element, Bytes& secret) {
     const auto text = element.scalar();
     if (!text || !element.assign(decode_hex(*text), secret)) return false;
@@ -178,11 +188,26 @@ void read_algorithm(const Value& value, dns::TsigAlgorithm& out) {
 }
 
 void read_secret(const Value& value, Bytes& out) {
-  const auto text = value.scalar();
-  if (!text || !value.assign(decode_base64(*text), out)) return;
-  if (out.empty()) return value.fail("is empty");
-  if (out.size() < kWeakSecretBytes)
-    value.warn(fmt::format("a secret of {} bytes can be guessed", out.size()));
+  value.context().has_secrets = true;
+  if (const auto text = value.scalar()) decode_secret(value, *text, out);
+}
+
+void read_secret_file(const Value& value, Bytes& out) {
+  std::string path;
+  read_path(value, path);
+  if (path.empty()) return;
+  if (!out.empty()) return value.fail("the key has a 'secret' already");
+  const auto fd = open_regular_file(path);
+  if (!fd) return value.fail(fd.error().text);
+  if (is_open_to_others(*fd))
+    return value.fail(fmt::format("other users can read or write {}: chmod o= {}", path, path));
+  const auto fingerprint = fold_file(value.context().fingerprint, *fd, path);
+  const auto text = read_open_file(*fd, path);
+  if (!fingerprint) return value.fail(fingerprint.error().text);
+  if (!text) return value.fail(text.error().text);
+  value.context().fingerprint = *fingerprint;
+  const auto end = text->find_last_not_of(" \t\r\n");  // editors end a file with a line feed
+  decode_secret(value, std::string_view(*text).substr(0, end + 1), out);
 }
 
 void read_name(const Value& value, dns::Name& out) { read_one_name(value, out); }

@@ -77,6 +77,8 @@ void read_workers(const Value& value, Workers& out);
 void read_cookie_secrets(const Value& value, std::vector<Bytes>& out);
 void read_algorithm(const Value& value, dns::TsigAlgorithm& out);
 void read_secret(const Value& value, Bytes& out);
+/// The path of a file with nothing but a secret in base64, for its owner and group alone.
+void read_secret_file(const Value& value, Bytes& out);
 
 void read_name(const Value& value, dns::Name& out);
 void read_names(const Value& value, std::vector<dns::Name>& out);

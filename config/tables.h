@@ -119,7 +119,8 @@ inline constexpr Field<Limits> kLimitFields[] = {
 inline constexpr Field<Key> kKeyFields[] = {
     field<&Key::name, read_name>("name", Apply::kLive, kRequired),
     field<&Key::algorithm, read_algorithm>("algorithm"),
-    field<&Key::secret, read_secret>("secret", Apply::kLive, kRequired),
+    field<&Key::secret, read_secret>("secret"),
+    field<&Key::secret, read_secret_file>("secret-file"),
 };
 
 inline constexpr Field<RemoteTls> kRemoteTlsFields[] = {

@@ -60,6 +60,7 @@ struct Context {
   std::uint32_t default_options = 0;                            ///< of zones without a template
   std::vector<UnreadList> unread{};                             ///< filled with options.lists_later
   std::uint64_t fingerprint = 0;                                ///< LoadResult::fingerprint
+  bool has_secrets = false;                                     ///< the text itself has secrets
 };
 
 /// Lists that wait for read_lists(), and the parts of the configuration to which they refer.
