@@ -90,7 +90,10 @@ inline constexpr std::size_t kTypes = 259;
 /// Time from batch in to batch out: counter i counts batches below 2^i µs, the last the rest.
 inline constexpr std::size_t kLatencyBase = 368;
 inline constexpr std::size_t kLatencies = 24;
-inline constexpr std::size_t kCountersUsed = kLatencyBase + kLatencies;
+/// Addresses that asked for a SOA record or a transfer last (ipc/seen_clients.h).
+inline constexpr std::size_t kSeenBase = kLatencyBase + kLatencies;
+inline constexpr std::size_t kSeenClients = 32;
+inline constexpr std::size_t kCountersUsed = kSeenBase + kSeenClients;
 
 static_assert(static_cast<std::size_t>(Counter::kEnd) <= kOpcodeBase);
 static_assert(kOpcodeBase + kOpcodes <= kRcodeBase && kRcodeBase + kRcodes <= kTypeBase &&

@@ -43,15 +43,17 @@ struct Notifier::Attempt {
   dns::Name zone;
   dns::Serial serial;
   std::uint32_t number = 1;
+  bool first = false;  // no try to this address has ended yet
   RuntimePtr runtime;  // keeps the key alive
 };
 
 Notifier::Notifier(asio::io_context& commit_loop, Network& network, const Committer& committer,
-                   Options options)
+                   Options options, SeenClient seen)
     : commit_loop_(commit_loop),
       network_(network),
       committer_(committer),
       options_(options),
+      seen_(std::move(seen)),
       timer_(commit_loop),
       pace_(options.per_second, options.max_running_per_remote) {}
 
@@ -160,7 +162,10 @@ void Notifier::run_soon() {
 void Notifier::run_due() {
   const std::uint64_t now = now_milliseconds();
   bool more_backlog = false;
-  for (const auto& [key, target] : targets_) more_backlog = refill(*target, now) || more_backlog;
+  for (const auto& [key, target] : targets_) {
+    more_backlog = refill(*target, now) || more_backlog;
+    look_for_life(*target, now);
+  }
   while (start_some(now)) continue;
   if (more_backlog) run_soon();
   arm_timer(now);
@@ -179,6 +184,17 @@ bool Notifier::refill(Target& target, std::uint64_t now) {
     static_cast<void>(target.queue.add(dns::Name(zones[index].name), now));
   }
   return false;
+}
+
+/// A query of a remote that did not answer shows that the remote is back: the pauses end. At most
+/// one look each pause, and none while the remote answers.
+void Notifier::look_for_life(Target& target, std::uint64_t now) const {
+  if (!seen_ || !target.silent || target.queue.waiting() == 0 || now < target.look_at) return;
+  target.look_at = now + options_.look_pause;
+  const std::uint64_t seen = seen_(target.endpoint.address);
+  if (seen == 0 || seen == target.seen) return;
+  target.silent = false;
+  target.queue.end_pauses(now);
 }
 
 /// Starts one NOTIFY per remote, beginning after the last served one. So no remote takes all
@@ -219,13 +235,15 @@ void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
   attempt->serial = view.serial();
   attempt->number = next.number;
   attempt->runtime = runtime_;
+  attempt->first = !target->tried && options_.first_timeout.count() > 0;
+  if (seen_) target->seen = seen_(target->endpoint.address);
   NotifyJob job;
   job.zone = next.zone;
   job.soa.assign(soa.first_rdata().begin(), soa.first_rdata().end());
   job.ttl = soa.ttl();
   job.remote = target->endpoint;
   job.source = settings.server.transfer_source;
-  job.timeout = options_.timeout;
+  job.timeout = attempt->first ? options_.first_timeout : options_.timeout;
   job.key = key;
   ++running_;
   ++target->running;
@@ -249,8 +267,15 @@ void Notifier::finished(const std::shared_ptr<Attempt>& attempt, const Result<dn
   const bool good = result && *result == dns::Rcode::kNoError;
   NotifyQueue::Outcome outcome{attempt->serial, unix_seconds(),
                                result ? to_text(*result) : result.error().text, good, 0};
-  const auto tell = final ? queue.answered(attempt->zone, outcome, now)
-                          : queue.unanswered(attempt->zone, outcome, now);
+  attempt->target->tried = true;
+  attempt->target->silent = !result;
+  auto tell = NotifyQueue::Tell::kNothing;
+  if (final)
+    tell = queue.answered(attempt->zone, outcome, now);
+  else if (attempt->first)
+    queue.try_soon(attempt->zone, now);
+  else
+    tell = queue.unanswered(attempt->zone, outcome, now);
   const bool given_up = !final && !queue.pending(attempt->zone);
   counters_.answered += final ? 1 : 0;
   counters_.failed += (final && !good) || given_up ? 1 : 0;
@@ -276,6 +301,7 @@ void Notifier::arm_timer(std::uint64_t now) {
       consider(std::max(*due, pace_.next_ms()));
     if (target->queue.put_off_count() > 0 && target->queue.waiting() < kFewWaiting)
       consider(target->backlog_pace.next_ms());
+    if (seen_ && target->silent && target->queue.waiting() > 0) consider(target->look_at);
   }
   // With all sockets in use, the end of a NOTIFY calls run_soon().
   if (!next || running_ >= options_.max_running || !*alive_) {

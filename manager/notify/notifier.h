@@ -2,6 +2,7 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,7 +27,12 @@ class Notifier {
   struct Options {
     NotifyQueue::Options queue{};
     std::chrono::milliseconds timeout{3000};  ///< limit to wait for an answer, per try
-    std::uint32_t max_running = 256;          ///< limit of sockets in use
+    /// The same for the first try to an address, which is repeated at once: a secondary that starts
+    /// beside this server is ready a moment later. 0 = as any other try.
+    std::chrono::milliseconds first_timeout{500};
+    /// Time between two looks for a sign of life of a remote that does not answer.
+    std::uint64_t look_pause = 500;
+    std::uint32_t max_running = 256;  ///< limit of sockets in use
     std::uint32_t max_running_per_remote = 32;
     std::uint32_t per_second = 1000;
     /// Rate to one address for the backlog: zones after a start, and zones that found the queue
@@ -39,9 +45,12 @@ class Notifier {
     std::uint64_t failed = 0;  ///< given up, or answered with an error
   };
 
-  /// All references outlive the object.
+  /// A value that changes when the address asks for a SOA record or a transfer; 0: unknown.
+  using SeenClient = std::function<std::uint64_t(const IpAddress& address)>;
+
+  /// All references outlive the object. `seen` may be empty: then only time ends the pauses.
   Notifier(asio::io_context& commit_loop, Network& network, const Committer& committer,
-           Options options);
+           Options options, SeenClient seen = {});
   ~Notifier() { stop(); }
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
@@ -71,6 +80,10 @@ class Notifier {
     std::deque<std::pair<RuntimePtr, ZoneBacklog>> earlier;
     TokenBucket backlog_pace;
     std::uint32_t running = 0;
+    bool tried = false;         ///< some try has ended
+    bool silent = false;        ///< the last try had no answer
+    std::uint64_t seen = 0;     ///< SeenClient when the last try began
+    std::uint64_t look_at = 0;  ///< time of the next look for a sign of life
   };
   using TargetPtr = std::shared_ptr<Target>;
   struct Attempt;
@@ -83,6 +96,7 @@ class Notifier {
   void run_soon();
   void run_due();
   bool refill(Target& target, std::uint64_t now);
+  void look_for_life(Target& target, std::uint64_t now) const;
   bool start_some(std::uint64_t now);
   bool start_one(const TargetPtr& target, std::uint64_t now);
   void start(const TargetPtr& target, const NotifyQueue::Try& next);
@@ -93,6 +107,7 @@ class Notifier {
   Network& network_;
   const Committer& committer_;
   Options options_;
+  SeenClient seen_;
   RuntimePtr runtime_;
   std::map<std::string, TargetPtr> targets_;  // by address and key
   // by the remote's name in the configuration

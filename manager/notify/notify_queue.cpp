@@ -72,6 +72,25 @@ NotifyQueue::Tell NotifyQueue::unanswered(const dns::Name& zone, Outcome outcome
   return last ? note(zone, std::move(outcome)) : Tell::kNothing;
 }
 
+void NotifyQueue::try_soon(const dns::Name& zone, std::uint64_t now) {
+  const auto found = notices_.find(zone);
+  if (found == notices_.end()) return;
+  Notice& notice = found->second;
+  --notice.tries;
+  notice.again = false;  // the next try carries the newest serial
+  schedule(*found, now + options_.soon_pause);
+}
+
+void NotifyQueue::end_pauses(std::uint64_t now) {
+  std::vector<Notices::value_type*> paused;
+  for (Notices::value_type* notice : due_)
+    if (notice->second.tries > 0 && notice->second.due > now) paused.push_back(notice);
+  for (Notices::value_type* notice : paused) {
+    due_.erase(notice);
+    schedule(*notice, now);
+  }
+}
+
 void NotifyQueue::dropped(const dns::Name& zone) {
   const auto found = notices_.find(zone);
   if (found == notices_.end()) return;

@@ -3,6 +3,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "shm/slot_guard.h"
 
@@ -118,7 +119,10 @@ void Server::make_zone_services() {
         return zone && zone.loaded();
       });
   zones_.notifier =
-      std::make_unique<Notifier>(io_, *network_, *services_.committer, Notifier::Options{});
+      std::make_unique<Notifier>(io_, *network_, *services_.committer, Notifier::Options{},
+                                 [&slots = *data_->slots](const IpAddress& address) {
+                                   return seen_by_workers(slots, address);
+                                 });
 }
 
 void Server::make_update_services() {

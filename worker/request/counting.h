@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ipc/counters.h"
+#include "ipc/seen_clients.h"
 #include "shm/slots.h"
 
 namespace pando::worker {
@@ -28,6 +29,13 @@ class Counting {
   void opcode(std::uint8_t opcode) noexcept { bump(ipc::kOpcodeBase + (opcode & 0x0FU), 1); }
   void rcode(std::uint16_t rcode) noexcept { bump(ipc::rcode_index(rcode), 1); }
   void type(std::uint16_t type) noexcept { bump(ipc::type_index(type), 1); }
+  /// The client has asked for a SOA record or a transfer.
+  void seen(const IpAddress& client) noexcept {
+    const std::uint64_t hash = ipc::seen_hash(client);
+    auto& place = (*counters_)[ipc::seen_index(hash)];
+    const std::uint64_t count = place.load(std::memory_order_relaxed) + 1;
+    place.store(ipc::seen_value(hash, count), std::memory_order_relaxed);
+  }
   void latency(std::uint64_t microseconds) noexcept {
     const auto bucket = static_cast<std::size_t>(std::bit_width(microseconds));
     bump(ipc::kLatencyBase + (bucket < ipc::kLatencies ? bucket : ipc::kLatencies - 1), 1);

@@ -90,8 +90,12 @@ void Responder::count_request() {
   counting.add(kByTransport[static_cast<std::size_t>(context_.client->transport)]);
   counting.opcode(static_cast<std::uint8_t>(request.header.opcode));
   if (!context_.address().is_v4()) counting.add(Counter::kQueriesV6);
-  if (request.has_question && request.header.opcode == Opcode::kQuery)
-    counting.type(static_cast<std::uint16_t>(request.question.type));
+  if (request.has_question && request.header.opcode == Opcode::kQuery) {
+    const dns::RRType type = request.question.type;
+    counting.type(static_cast<std::uint16_t>(type));
+    if (type == dns::RRType::kSOA || type == dns::RRType::kIXFR || type == dns::RRType::kAXFR)
+      counting.seen(context_.address());
+  }
   if (request.tsig) counting.add(Counter::kQueriesTsig);
   if (!request.edns) return;
   counting.add(Counter::kQueriesEdns);

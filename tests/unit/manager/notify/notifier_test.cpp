@@ -80,17 +80,20 @@ class NotifierTest : public ::testing::Test {
     options.queue.tries = 3;
     options.queue.first_pause = 20;
     options.timeout = std::chrono::milliseconds(40);
+    options.first_timeout = std::chrono::milliseconds(0);
     return options;
   }
   /// Waits where a NOTIFY must not be lost to a slow machine.
   static Notifier::Options patient() {
     Notifier::Options options;
     options.timeout = std::chrono::seconds(60);
+    options.first_timeout = std::chrono::milliseconds(0);
     return options;
   }
   Notifier& start(const RuntimePtr& runtime, const Notifier::Options& options) {
     runtime_ = runtime;
-    notifier_ = std::make_unique<Notifier>(parts_.io, network_, parts_.committer, options);
+    notifier_ = std::make_unique<Notifier>(parts_.io, network_, parts_.committer, options,
+                                           [this](const IpAddress&) { return seen_; });
     notifier_->configure(runtime);
     parts_.committer.on_zone_changed(
         [this](const dns::Name& zone, bool) { notifier_->zone_changed(zone); });
@@ -110,6 +113,7 @@ class NotifierTest : public ::testing::Test {
   }
 
   Parts parts_;
+  std::uint64_t seen_ = 0;
   RuntimePtr runtime_;
   std::unique_ptr<Notifier> notifier_;
   Network network_;  // ends first
@@ -130,6 +134,37 @@ TEST_F(NotifierTest, TellsEachRemoteOfAnUpdate) {
   EXPECT_EQ(notifier_->counters().failed, 0U);
   EXPECT_THAT(status(one), HasSubstr("serial 11 at "));
   EXPECT_THAT(status(one), HasSubstr("NOERROR"));
+}
+
+TEST_F(NotifierTest, TheFirstTryIsRepeatedAtOnceAndDoesNotCount) {
+  Secondary secondary;
+  Notifier::Options options;
+  options.queue.first_pause = 3'600'000;  // only the repetition can come in this test
+  options.timeout = std::chrono::seconds(60);
+  options.first_timeout = std::chrono::milliseconds(10);
+  start(configuration({secondary.address()}), options);
+  change();
+  next(secondary);
+  const Bytes again = next(secondary);
+  secondary.send(make_reply(ParsedRequest(again), dns::Rcode::kNoError, true));
+  wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
+  EXPECT_EQ(notifier_->counters().failed, 0U);
+}
+
+TEST_F(NotifierTest, AQueryOfASilentRemoteEndsThePause) {
+  Secondary secondary;
+  Notifier::Options options = quick();
+  options.queue.first_pause = 3'600'000;
+  options.look_pause = 1;
+  start(configuration({secondary.address()}), options);
+  change();
+  next(secondary);
+  EXPECT_TRUE(
+      parts_.run_until([&] { return status(secondary).find("pending, 1") != std::string::npos; }));
+  seen_ = 7;
+  const Bytes again = next(secondary);
+  secondary.send(make_reply(ParsedRequest(again), dns::Rcode::kNoError, true));
+  wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
 }
 
 TEST_F(NotifierTest, ChangesDuringOneAreOneMoreWithTheNewestSerial) {

@@ -15,7 +15,7 @@ using Tell = NotifyQueue::Tell;
 
 constexpr std::uint64_t kPause = 1000;
 
-NotifyQueue::Options small() { return {3, kPause, 2, 2}; }
+NotifyQueue::Options small() { return {3, kPause, 300, 2, 2}; }
 NotifyQueue::Outcome silence() { return {dns::Serial{1}, 7, "no answer", false, 0}; }
 NotifyQueue::Outcome success() { return {dns::Serial{1}, 7, "NOERROR", true, 0}; }
 
@@ -42,6 +42,28 @@ TEST(NotifyQueue, ChangesWithinTheDelayAreOneNotify) {
   EXPECT_EQ(queue.answered(name("a"), success(), 101), Tell::kNothing);
   EXPECT_FALSE(queue.next_due());
   EXPECT_EQ(queue.waiting(), 0U) << "nothing is kept of a zone that has been notified";
+}
+
+TEST(NotifyQueue, ATryThatIsRepeatedSoonDoesNotCount) {
+  NotifyQueue queue(small());
+  queue.add(name("a"), 0);
+  ASSERT_TRUE(queue.take(0));
+  queue.try_soon(name("a"), 100);
+  EXPECT_EQ(queue.next_due(), 400U);
+  EXPECT_EQ(queue.take(400)->number, 1U);
+}
+
+TEST(NotifyQueue, PausesEndAndTriesCountOn) {
+  NotifyQueue queue(small());
+  queue.add(name("a"), 0);
+  queue.add(name("b"), 5000);
+  ASSERT_TRUE(queue.take(0));
+  queue.unanswered(name("a"), silence(), 10);
+  EXPECT_EQ(queue.next_due(), 10 + kPause);
+  queue.end_pauses(20);
+  EXPECT_EQ(queue.next_due(), 20U);
+  EXPECT_EQ(queue.take(20)->number, 2U);
+  EXPECT_EQ(queue.next_due(), 5000U) << "a delay before the first try is no pause";
 }
 
 TEST(NotifyQueue, ChangesWhileOneIsUnderWayAreOneMore) {

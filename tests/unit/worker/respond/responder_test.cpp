@@ -412,5 +412,18 @@ TEST_F(ResponderTest, MutatedMessagesNeverBreakTheResponder) {
   }
 }
 
+TEST_F(ResponderTest, NotesWhoAsksForASoaRecordOrATransfer) {
+  const std::uint64_t hash = ipc::seen_hash(client_.remote.address);
+  const auto& noted = (*counters_)[ipc::seen_index(hash)];
+  ask({.qname = "www.example.com."});
+  EXPECT_FALSE(ipc::is_seen(noted.load(), hash));
+  ask({.qname = "example.com.", .qtype = RRType::kSOA});
+  const std::uint64_t first = noted.load();
+  EXPECT_TRUE(ipc::is_seen(first, hash));
+  ask({.qname = "example.com.", .qtype = RRType::kIXFR, .ixfr_serial = 1});
+  EXPECT_TRUE(ipc::is_seen(noted.load(), hash));
+  EXPECT_NE(noted.load(), first);
+}
+
 }  // namespace
 }  // namespace pando::worker

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstring>
+
+#include "base/address.h"
+#include "ipc/counters.h"
+
+/// Clients that look after a zone ask for its SOA record or for a transfer. A worker notes the
+/// address of each such query in one of its counters, so that the manager can tell a secondary that
+/// is back from one that is away. A later client may take the place of an earlier one: the note is
+/// a hint, and its cost is bounded whatever strangers send.
+namespace pando::ipc {
+
+/// 48 bits tell addresses apart; the counter's other 16 bits count the queries.
+inline constexpr unsigned kSeenCountBits = 16;
+
+[[nodiscard]] inline std::uint64_t seen_hash(const IpAddress& address) noexcept {
+  std::uint64_t halves[2];
+  static_assert(sizeof halves == sizeof address.octets);
+  std::memcpy(halves, address.octets.data(), sizeof halves);
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
+  const std::uint64_t mixed = ((halves[0] * kOdd) ^ halves[1]) * kOdd;
+  return mixed ^ mixed >> 32;
+}
+[[nodiscard]] inline std::size_t seen_index(std::uint64_t hash) noexcept {
+  return kSeenBase + hash % kSeenClients;
+}
+[[nodiscard]] inline std::uint64_t seen_value(std::uint64_t hash, std::uint64_t count) noexcept {
+  constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kSeenCountBits) - 1;
+  return hash << kSeenCountBits | (count & kCountMask);
+}
+/// True if the counter's last client has this hash.
+[[nodiscard]] inline bool is_seen(std::uint64_t value, std::uint64_t hash) noexcept {
+  return value != 0 && (value ^ seen_value(hash, 0)) >> kSeenCountBits == 0;
+}
+
+}  // namespace pando::ipc

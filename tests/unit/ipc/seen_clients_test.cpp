@@ -1,0 +1,21 @@
+#include "ipc/seen_clients.h"
+
+#include <gtest/gtest.h>
+
+namespace pando::ipc {
+namespace {
+
+TEST(SeenClients, AValueTellsItsClientAndCounts) {
+  const std::uint64_t one = seen_hash(*IpAddress::from_text("192.0.2.1"));
+  const std::uint64_t other = seen_hash(*IpAddress::from_text("2001:db8::1"));
+  const std::uint64_t first = seen_value(one, 1);
+  EXPECT_TRUE(is_seen(first, one));
+  EXPECT_FALSE(is_seen(first, other));
+  EXPECT_FALSE(is_seen(0, one)) << "nobody was seen";
+  EXPECT_NE(seen_value(one, first + 1), first) << "a worker counts on from the value itself";
+  EXPECT_TRUE(is_seen(seen_value(one, 0xFFFFFF), one)) << "the count does not reach the address";
+  EXPECT_LT(seen_index(one), kCountersUsed);
+}
+
+}  // namespace
+}  // namespace pando::ipc
