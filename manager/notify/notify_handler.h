@@ -13,6 +13,7 @@ struct NotifyRequest {
   dns::Name zone;
   Endpoint client;
   std::optional<dns::Serial> serial;  ///< of the SOA in the answer section: a hint (§3.11)
+  std::optional<dns::Name> key{};     ///< whose signature was verified
 };
 
 /// Receiver of NOTIFYs for secondary zones.

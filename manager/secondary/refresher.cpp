@@ -471,11 +471,15 @@ void Refresher::end_round(Zones::iterator at, bool ok) {
 bool Refresher::refresh_now(const dns::Name& name) {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return false;
+  refresh_at(zone, unix_seconds());
+  return true;
+}
+
+void Refresher::refresh_at(Zones::iterator zone, std::uint64_t due) {
   if (zone->second.running || zone->second.visited > 0)
     zone->second.again = true;
   else
-    schedule(zone, unix_seconds());
-  return true;
+    schedule(zone, std::min(zone->second.due, due));
 }
 
 bool Refresher::notified(const NotifyRequest& request) {
@@ -492,21 +496,21 @@ void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
   const auto speaker = std::find_if(
       zone.primaries.begin(), zone.primaries.end(),
       [&](const Primary& one) { return one.endpoint.address == request.client.address; });
-  if (speaker == zone.primaries.end()) {
-    refresh_now(request.zone);
-    return;
-  }
+  const bool is_signed = speaker != zone.primaries.end() && speaker->key && request.key &&
+                         *speaker->key == *request.key;
+  const std::uint64_t now = unix_seconds();
+  const std::uint64_t due = is_signed ? now : notify_pace_.due(now);
+  if (speaker == zone.primaries.end()) return refresh_at(at, due);
   // The notifying primary is asked first, since that primary has the new version.
   const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
   const bool between_rounds = !zone.running && zone.visited == 0;
   if (between_rounds) zone.first_primary = place;
-  if (!request.serial) {
-    refresh_now(request.zone);
-    return;
-  }
+  // The serial of a NOTIFY without the primary's signature is no reason for a connection: the SOA
+  // record is asked for first.
+  if (!request.serial || (speaker->key && !is_signed)) return refresh_at(at, due);
   if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
     zone.hint = Hint{*request.serial, place};
-  if (between_rounds) schedule(at, unix_seconds());
+  if (between_rounds) schedule(at, std::min(zone.due, due));
 }
 
 std::string Refresher::problem(const dns::Name& name) const {

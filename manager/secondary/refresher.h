@@ -16,6 +16,7 @@
 #include "manager/commit/runtime.h"
 #include "manager/net/network.h"
 #include "manager/notify/notify_handler.h"
+#include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
 #include "manager/secondary/refresh_slots.h"
 #include "manager/secondary/transfer_in.h"
@@ -137,6 +138,7 @@ class Refresher {
   void doubt_timers(std::uint64_t before, std::uint64_t now);
   bool is_news(const dns::Name& zone, dns::Serial serial) const;
   void on_notify(Zones::iterator zone, const NotifyRequest& request);
+  void refresh_at(Zones::iterator zone, std::uint64_t due);
 
   // One refresh attempt.
   void start(Zones::iterator zone);
@@ -180,6 +182,7 @@ class Refresher {
   bool look_posted_ = false;
   std::uint64_t last_look_;  // wall-clock time of the last run_due()
   std::uint64_t generations_ = 0;
+  NotifyPace notify_pace_;
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

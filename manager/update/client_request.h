@@ -9,6 +9,7 @@
 #include "manager/commit/runtime.h"
 #include "manager/update/parsed_request.h"
 #include "manager/update/recent_replies.h"
+#include "manager/update/used_signatures.h"
 #include "manager/workers/worker_link.h"
 
 namespace pando::manager {
@@ -56,7 +57,8 @@ class ClientRequest {
   RuntimePtr runtime_;
   ForwardReply reply_;  // empty once ReplyPath has answered, or remembers the request
   std::optional<RecentReplies::Key> recent_key_;
-  RecentReplies* remembered_by_ = nullptr;  // has the reply, and waits for the answer
+  std::optional<UsedSignatures::Signature> signature_;  // of an update that is being executed
+  RecentReplies* remembered_by_ = nullptr;              // has the reply, and waits for the answer
   dns::TsigVerdict verdict_;
   std::optional<dns::TsigSession> session_;
 };

@@ -44,7 +44,26 @@ bool ReplyPath::repeats(ClientRequest& request, Execution execution) {
   return true;
 }
 
+/// A retransmission has its answer already: repeats() comes first.
+bool ReplyPath::is_replay(ClientRequest& request) {
+  if (request.key() == nullptr) return false;
+  const dns::TsigRecord& record = request.verdict_.record;
+  const auto signature = UsedSignatures::signature_of(record.mac);
+  if (used_.has(signature)) {
+    refused(
+        request, request.parsed().zone(),
+        {Rcode::kRefused, "a signature is good for one update", dns::ExtendedError::kProhibited});
+    return true;
+  }
+  request.signature_ = signature;
+  return false;
+}
+
 void ReplyPath::remember(ClientRequest& request, Execution execution) {
+  if (request.signature_) {
+    const dns::TsigRecord& record = request.verdict_.record;
+    used_.add(*request.signature_, record.time_signed + record.fudge, seconds());
+  }
   if (!request.recent_key_) return;
   request.remembered_by_ = &table(execution);
   request.remembered_by_->begin(*request.recent_key_, std::move(request.reply_));
@@ -137,6 +156,9 @@ void ReplyPath::sign_response(ClientRequest& request) {
 }
 
 void ReplyPath::deliver(ClientRequest& request, Bytes response) {
+  // SERVFAIL: nothing was executed, so the same request may come again.
+  if (request.signature_ && !response.empty() && rcode_of(response) == Rcode::kServFail)
+    used_.remove(*request.signature_);
   RecentReplies* const table = std::exchange(request.remembered_by_, nullptr);
   if (table == nullptr) {
     const ForwardReply reply = std::exchange(request.reply_, nullptr);

@@ -7,6 +7,7 @@
 #include "manager/update/client_request.h"
 #include "manager/update/recent_replies.h"
 #include "manager/update/update_message.h"
+#include "manager/update/used_signatures.h"
 #include "zone/record/changeset.h"
 
 namespace pando::manager {
@@ -41,6 +42,8 @@ class ReplyPath {
   /// Keeps the answer of the request, as repeats() has seen it, for retransmissions. Called before
   /// the execution.
   void remember(ClientRequest& request, Execution execution);
+  /// True: the request's signature was used before, and the request was refused.
+  bool is_replay(ClientRequest& request);
 
   void accepted(ClientRequest& request, const zone::Applied& applied);
   /// The request itself is at fault; `zone` is for the log.
@@ -77,6 +80,7 @@ class ReplyPath {
   Clock clock_;
   UpdateCounters counters_;
   RecentReplies recent_;
+  UsedSignatures used_;
   RecentReplies recent_forwards_;  // updates whose signature the primary verifies
   RateLimitedLog failed_;
   RateLimitedLog unverified_;

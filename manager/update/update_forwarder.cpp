@@ -19,6 +19,12 @@ std::uint16_t random_id() {
   return static_cast<std::uint16_t>(device());
 }
 
+std::uint64_t steady_milliseconds() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch())
+          .count());
+}
+
 std::chrono::milliseconds left_until(Clock::time_point deadline) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
 }
@@ -75,6 +81,10 @@ void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
   if (busy || running_ >= options_.max_running) {
     ++counters_.failed;
     return done(fail(Errc::kFull, "too many updates are being passed on"));
+  }
+  if (!update.proven && !unproven_pace_.take(steady_milliseconds())) {
+    ++counters_.failed;
+    return done(fail(Errc::kFull, "too many updates that only the primary can verify"));
   }
   ++running_;
   ++running_by_primary_[primary];

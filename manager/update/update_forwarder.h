@@ -15,6 +15,7 @@
 #include "dns/name.h"
 #include "dns/types.h"
 #include "manager/net/network.h"
+#include "manager/support/token_bucket.h"
 
 namespace pando::manager {
 
@@ -23,6 +24,7 @@ struct ForwardedUpdate {
   Bytes message;                    ///< unchanged from the client
   std::vector<Endpoint> primaries;  ///< in order of preference; not empty
   std::optional<IpAddress> source;  ///< see open_towards()
+  bool proven = false;              ///< this server has verified the client's signature
 };
 
 /// Forwards UPDATEs to primaries (RFC 2136 §6), unchanged but for the message ID, and returns the
@@ -38,6 +40,9 @@ class UpdateForwarder {
   struct Options {
     std::uint32_t max_running = 128;
     std::uint32_t max_per_primary = 32;  ///< an absent primary leaves room for the others
+    /// Updates a second whose client nobody has verified. Each costs the primary a connection, and
+    /// anybody can send such updates.
+    std::uint32_t unproven_per_second = 100;
     /// Limit for the whole exchange; less than workers wait for the manager's answer.
     std::chrono::milliseconds timeout{8000};
     std::chrono::milliseconds connect_timeout{2000};  ///< limit to connect, for each primary
@@ -51,7 +56,10 @@ class UpdateForwarder {
   using Done = std::function<void(Result<Bytes>)>;
 
   UpdateForwarder(asio::io_context& commit_loop, Network& network, Options options)
-      : commit_loop_(commit_loop), network_(network), options_(options) {}
+      : commit_loop_(commit_loop),
+        network_(network),
+        options_(options),
+        unproven_pace_(options.unproven_per_second, options.unproven_per_second) {}
   ~UpdateForwarder() { stop(); }
   UpdateForwarder(const UpdateForwarder&) = delete;
   UpdateForwarder& operator=(const UpdateForwarder&) = delete;
@@ -66,6 +74,7 @@ class UpdateForwarder {
   asio::io_context& commit_loop_;
   Network& network_;
   Options options_;
+  TokenBucket unproven_pace_;
   std::uint32_t running_ = 0;
   std::map<std::string, std::uint32_t> running_by_primary_;  // by the first primary of the zone
   Counters counters_;

@@ -66,12 +66,18 @@ void UpdateService::update(const Request& request) {
   using Execution = ReplyPath::Execution;
   if (auto forwarded = to_forward(*request)) {
     if (replies_.repeats(*request, Execution::kAtPrimary)) return;
+    // A key of this server proves the client here; of another key only the primary can tell.
+    const bool verified = request->verify(seconds());
+    if (!verified && request->tsig_error() != Rcode::kBadKey)
+      return replies_.not_verified(*request);
+    forwarded->proven = verified && request->key() != nullptr;
     ++replies_.counters().updates;
     replies_.remember(*request, Execution::kAtPrimary);
     return forward(request, std::move(*forwarded));
   }
   // Verified first: forged requests must not displace remembered answers.
   if (!verify(*request) || replies_.repeats(*request, Execution::kHere)) return;
+  if (replies_.is_replay(*request)) return;
   ++replies_.counters().updates;
   // This answer is not remembered: nothing was executed, so a repetition may succeed. Many such
   // answers must not displace answers to executed requests.
@@ -225,7 +231,9 @@ dns::Rcode UpdateService::judge_notify(const ClientRequest& request) {
     return Rcode::kRefused;
   auto serial = serial_hint(request.parsed());
   if (!serial) return Rcode::kFormErr;
-  if (notify_ != nullptr) notify_->notified({question->name, request.client(), *serial});
+  std::optional<dns::Name> key;
+  if (request.key() != nullptr) key = *request.key();
+  if (notify_ != nullptr) notify_->notified({question->name, request.client(), *serial, key});
   return Rcode::kNoError;
 }
 

@@ -148,7 +148,7 @@ def abused(pando, tmp_path):
     """Starts a server with one worker."""
     started = []
 
-    def start(limits="{tcp-clients: 200, tcp-idle: 2s}", zone=ZONE):
+    def start(limits="{tcp-clients: 800, tcp-idle: 2s}", zone=ZONE):
         path = tmp_path / "zone"
         path.write_text(zone)
         server = pando([{"name": "tcp.test", "file": str(path), **OPEN}], workers=1, limits=limits)
@@ -303,7 +303,7 @@ def test_noise_of_any_kind_ends_nobody_else(abused):
 
 
 def test_connections_beyond_the_limit_are_closed_at_once(abused):
-    server = abused(limits="{tcp-clients: 200, tcp-idle: 1h}")
+    server = abused(limits="{tcp-clients: 800, tcp-idle: 1h}")
     kept = server.connect(200)
     for client in kept:
         client.send(framed(query()))
@@ -323,7 +323,7 @@ def test_connections_beyond_the_limit_are_closed_at_once(abused):
 
 
 def test_more_connections_than_descriptors_wait_for_their_turn(abused):
-    server = abused(limits="{tcp-clients: 1000, tcp-idle: 1h}")
+    server = abused(limits="{tcp-clients: 4000, tcp-idle: 1h}")
     _, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (server.descriptors_before + 50, most))
     clients = server.connect(120)
@@ -339,7 +339,7 @@ def test_more_connections_than_descriptors_wait_for_their_turn(abused):
 @pytest.mark.parametrize("name, rdtype", [("big.tcp.test", "TXT"), ("ns.tcp.test", "A"), ("tcp.test", "AXFR")])
 def test_floods_of_queries_whose_answers_nobody_reads_stay_in_bounds(abused, name, rdtype):
     """Without a bound the worker would take all of them: gigabytes of answers."""
-    server = abused(limits="{tcp-clients: 200, tcp-idle: 3s}")
+    server = abused(limits="{tcp-clients: 800, tcp-idle: 3s}")
     clients = server.connect(40, receive_buffer=4096)
     flood = framed(query(name, rdtype)) * 1000
     taken = [client.push(flood, 64 << 20) for client in clients]
@@ -401,7 +401,7 @@ def test_resets_at_any_moment_leave_nothing_behind(abused):
 
 
 def test_transfers_that_nobody_reads_end_and_hold_nobody_back(abused):
-    server = abused(limits="{tcp-clients: 200, tcp-idle: 3s}", zone=LARGE_ZONE)
+    server = abused(limits="{tcp-clients: 800, tcp-idle: 3s}", zone=LARGE_ZONE)
     clients = server.connect(30, receive_buffer=4096)
     for client in clients:
         client.send(framed(query("tcp.test", "AXFR")))

@@ -2,12 +2,27 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace pando::worker {
 
 using asio::ip::tcp;
 using ipc::Counter;
+
+namespace {
+
+constexpr std::size_t kShareOfPlaces = 4;
+/// A few connections are nobody's attack, also where `limits.tcp-clients` is small.
+constexpr std::size_t kPlacesAnyway = 16;
+
+/// The holder of connections from an address. Whoever has one address of an IPv6 /64 has all.
+IpAddress holder_of(IpAddress address) noexcept {
+  if (!address.is_v4()) std::fill(address.octets.begin() + 8, address.octets.end(), 0);
+  return address;
+}
+
+}  // namespace
 
 struct TcpService::Listener {
   Listener(asio::io_context& io, const ipc::SocketDescription& what)
@@ -111,19 +126,27 @@ bool TcpService::accept(const std::shared_ptr<Listener>& listener) {
   return false;
 }
 
+/// RFC 7766 §6.2.2 permits limits. One holder has at most a quarter of the places, so that no
+/// single address shuts all others out; a load balancer stands for many clients.
+bool TcpService::has_place(const IpAddress& holder) const {
+  const std::size_t places = core_.tcp_clients();
+  if (connections_.size() >= places) return false;
+  const auto held = held_.find(holder);
+  if (held == held_.end() || core_.is_proxy(holder)) return true;
+  return held->second < std::max(places / kShareOfPlaces, kPlacesAnyway);
+}
+
 void TcpService::take(const Listener& listener, Fd fd) {
   core_.counting().add(Counter::kTcpAccepted);
   core_.look_at_settings();
-  if (connections_.size() >= core_.tcp_clients()) {  // RFC 7766 §6.2.2 permits a limit
-    core_.counting().add(Counter::kTcpRefused);
-    return;
-  }
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   if (::getpeername(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) return;
   Client client;
   client.transport = listener.description.transport;
   client.remote = Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
+  const IpAddress holder = holder_of(client.remote.address);
+  if (!has_place(holder)) return core_.counting().add(Counter::kTcpRefused);
   length = sizeof address;
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) return;
   client.local = Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
@@ -133,13 +156,19 @@ void TcpService::take(const Listener& listener, Fd fd) {
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   auto connection = std::make_shared<TcpConnection>(*this, std::move(socket), client);
-  connections_.emplace(connection.get(), connection);
+  connections_.emplace(connection.get(), Open{connection, holder});
+  ++held_[holder];
   core_.counting().set(Counter::kTcpOpen, connections_.size());
   connection->start();
 }
 
 void TcpService::ended(TcpConnection& connection) noexcept {
-  connections_.erase(&connection);
+  const auto open = connections_.find(&connection);
+  if (open != connections_.end()) {
+    const auto held = held_.find(open->second.holder);
+    if (held != held_.end() && --held->second == 0) held_.erase(held);
+    connections_.erase(open);
+  }
   core_.counting().set(Counter::kTcpOpen, connections_.size());
 }
 
@@ -154,16 +183,18 @@ void TcpService::stop_accepting() {
 std::size_t TcpService::close_idle(std::chrono::milliseconds quiet) {
   const auto before = std::chrono::steady_clock::now() - quiet;
   std::vector<std::shared_ptr<TcpConnection>> idle;
-  for (const auto& [key, connection] : connections_)
-    if (connection->last_activity() < before && connection->idle()) idle.push_back(connection);
+  for (const auto& [key, open] : connections_)
+    if (open.connection->last_activity() < before && open.connection->idle())
+      idle.push_back(open.connection);
   for (const auto& connection : idle) connection->close();
   return connections_.size();
 }
 
 void TcpService::close_all() {
   const auto connections = std::exchange(connections_, {});
-  for (const auto& [key, connection] : connections)
-    connection->close(ipc::TransferEnd::kWorkerStopped);
+  held_.clear();
+  for (const auto& [key, open] : connections)
+    open.connection->close(ipc::TransferEnd::kWorkerStopped);
 }
 
 void TcpService::read_orphaned(const std::shared_ptr<Listener>& listener, int empty_looks) {

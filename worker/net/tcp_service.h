@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ipc/seen_clients.h"
 #include "worker/net/tcp_connection.h"
 
 namespace pando::worker {
@@ -37,12 +38,18 @@ class TcpService : public TcpHost {
 
  private:
   struct Listener;
+  struct HolderHash {
+    std::size_t operator()(const IpAddress& address) const noexcept {
+      return ipc::seen_hash(address);
+    }
+  };
   static constexpr int kAcceptBudget = 64;
 
   void wait(const std::shared_ptr<Listener>& listener);
   void wait_later(const std::shared_ptr<Listener>& listener);
   bool accept(const std::shared_ptr<Listener>& listener);
   void take(const Listener& listener, Fd socket);
+  [[nodiscard]] bool has_place(const IpAddress& holder) const;
   void read_orphaned(const std::shared_ptr<Listener>& listener, int empty_looks);
 
   using Space = std::array<std::uint8_t, dns::kMaxMessageOctets>;
@@ -52,7 +59,12 @@ class TcpService : public TcpHost {
   std::unique_ptr<Space> space_;
   std::unique_ptr<Space> receive_space_;
   std::vector<std::shared_ptr<Listener>> listeners_;
-  std::unordered_map<TcpConnection*, std::shared_ptr<TcpConnection>> connections_;
+  struct Open {
+    std::shared_ptr<TcpConnection> connection;
+    IpAddress holder;
+  };
+  std::unordered_map<TcpConnection*, Open> connections_;
+  std::unordered_map<IpAddress, std::size_t, HolderHash> held_;  ///< connections of each holder
 };
 
 }  // namespace pando::worker

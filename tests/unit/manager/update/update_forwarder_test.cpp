@@ -60,7 +60,7 @@ class Forwarder : public ::testing::Test {
   }
   Answer forward(UpdateForwarder& forwarder, const std::vector<Endpoint>& primaries) {
     auto answer = std::make_shared<std::optional<Result<Bytes>>>();
-    forwarder.forward({update(), primaries, std::nullopt},
+    forwarder.forward({update(), primaries, std::nullopt, true},
                       [answer](Result<Bytes> result) { *answer = std::move(result); });
     return answer;
   }
@@ -74,6 +74,26 @@ class Forwarder : public ::testing::Test {
   asio::io_context io_{1};
   Network network_;
 };
+
+TEST_F(Forwarder, UpdatesThatNobodyHasVerifiedAreSpread) {
+  Primary primary;
+  UpdateForwarder::Options options = patient();
+  options.unproven_per_second = 1;
+  options.max_per_primary = 1000;
+  UpdateForwarder forwarder(io_, network_, options);
+  unsigned refused = 0;
+  const auto send = [&](bool proven) {
+    refused = 0;
+    for (int i = 0; i < 60; ++i)  // at the pace it would take a minute
+      forwarder.forward({update(), {primary.endpoint()}, std::nullopt, proven},
+                        [&](const Result<Bytes>& result) { refused += result ? 0 : 1; });
+  };
+  send(false);
+  EXPECT_GT(refused, 0U);
+  send(true);
+  EXPECT_EQ(refused, 0U);
+  forwarder.stop();
+}
 
 TEST_F(Forwarder, ChangesNothingButTheId) {
   Primary primary;

@@ -378,16 +378,21 @@ TEST_F(Service, ARefusalSaysWhyWhereThereIsAnOpt) {
               ::testing::StartsWith("21 "));
 }
 
-TEST_F(Service, OverTcpEqualMessagesAreTwoRequests) {
-  UpdateBuilder builder;
-  builder.nx("new", "ANY").add("new 60 A 192.0.2.9");
-  const Bytes message = sign(builder.message(), "ours.");
-  const auto ask_tcp = [&] {
-    return rcode(
-        ask(ipc::ForwardKind::kUpdate, message, {}, "192.0.2.9@1000", ipc::Transport::kTcp));
+TEST_F(Service, ASignatureIsGoodForOneUpdate) {
+  const Bytes message = sign(add().message(), "ours.");
+  const auto ask_from = [&](const char* client) {
+    return rcode(ask(ipc::ForwardKind::kUpdate, message, {}, client, ipc::Transport::kTcp));
   };
-  EXPECT_EQ(ask_tcp(), Rcode::kNoError);
-  EXPECT_EQ(ask_tcp(), Rcode::kYXDomain);
+  EXPECT_EQ(ask_from("192.0.2.9@1000"), Rcode::kNoError);
+  UpdateBuilder removal;
+  removal.remove_name("new");
+  EXPECT_EQ(rcode(update(sign(removal.message(), "ours."))), Rcode::kNoError);
+  now_ += 299;  // within the fudge
+  EXPECT_EQ(ask_from("192.0.2.9@1000"), Rcode::kRefused);
+  EXPECT_EQ(ask_from("198.51.100.1@53"), Rcode::kRefused);
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty()) << "a recorded update brings nothing back";
+  now_ += 2;
+  EXPECT_EQ(ask_from("192.0.2.9@1000"), Rcode::kNotAuth) << "the signature is too old";
 }
 
 TEST_F(Service, TheAnswerToAnUpdateRepeatsTheZoneSection) {
@@ -420,6 +425,9 @@ TEST_F(Service, ANotifyForASecondaryZoneFromItsPrimaryIsPassedOn) {
   EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test.")), Rcode::kNoError);
   ASSERT_THAT(notify_.requests, SizeIs(1));
   EXPECT_EQ(to_text(notify_.requests[0].zone), "second.test.");
+  EXPECT_FALSE(notify_.requests[0].key);
+  EXPECT_EQ(notify(sign(query(dns::Opcode::kNotify, "second.test."), "ours.")), Rcode::kNoError);
+  EXPECT_EQ(notify_.requests.back().key, name("ours."));
 }
 
 TEST_F(Service, ANotifyFromAStrangerIsRefused) {

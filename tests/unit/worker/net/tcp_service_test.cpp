@@ -32,13 +32,13 @@ class TcpClients : public ::testing::Test {
     auto slot = slots_.descriptor(0);
     EXPECT_TRUE(core_.attach(zones_.path(), zone::layout_fingerprint(), 0, std::move(*slot), Fd()));
     tcp::acceptor listening(io_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
-    const tcp::endpoint address = listening.local_endpoint();
+    listening_ = listening.local_endpoint();
     listening.non_blocking(true);
     ipc::SocketDescription description;
     description.local.address = *IpAddress::from_text("127.0.0.1");
     description.transport = ipc::Transport::kTcp;
     service_.add(description, Fd(listening.release()));
-    client_.connect(address);
+    client_.connect(listening_);
     EXPECT_TRUE(run_until([this] { return connections() == 1; }));
   }
   ~TcpClients() override { std::filesystem::remove_all(directory_); }
@@ -46,6 +46,13 @@ class TcpClients : public ::testing::Test {
   [[nodiscard]] std::uint64_t connections() {
     return slots_.page(0)->counters[ipc::counter_index(ipc::Counter::kTcpOpen)].load(
         std::memory_order_relaxed);
+  }
+  tcp::socket connect_from(const char* address) {
+    tcp::socket socket(io_);
+    socket.open(tcp::v4());
+    socket.bind({asio::ip::make_address(address), 0});
+    socket.connect(listening_);
+    return socket;
   }
   bool run_until(const std::function<bool()>& done) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -80,7 +87,8 @@ class TcpClients : public ::testing::Test {
 
   ZoneStore zones_{{{"example.com.",
                      "@ 300 SOA ns1 admin 1 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
-                     "www 300 A 192.0.2.10\n"}}};
+                     "www 300 A 192.0.2.10\n"}},
+                   few_places()};
   std::string directory_ = zones_.path() + ".slots";
   shm::SlotTable slots_ = make_slots();
   asio::io_context io_{1};
@@ -88,8 +96,14 @@ class TcpClients : public ::testing::Test {
   Core core_{link_};
   TcpService service_{io_, core_, [](std::uint32_t) {}};
   tcp::socket client_{io_};
+  tcp::endpoint listening_;
 
  private:
+  static zone::ServerSettings few_places() {
+    zone::ServerSettings settings;
+    settings.tcp_clients = 64;
+    return settings;
+  }
   shm::SlotTable make_slots() {
     auto table = shm::SlotTable::open(directory_, zones_.path(), zone::layout_fingerprint());
     EXPECT_TRUE(table && table->add(0));
@@ -110,6 +124,24 @@ TEST_F(TcpClients, AreNotIdleWithARequestThatIsNotReadYet) {
   ASSERT_EQ(service_.close_idle(milliseconds(0)), 1U);
   EXPECT_EQ(read_response(receive()).answer_text().size(), 1U);
   EXPECT_EQ(service_.close_idle(milliseconds(0)), 0U);
+}
+
+/// 17 connections of one address where 64 are allowed: a quarter is 16.
+TEST_F(TcpClients, OfOneAddressHoldAShareOfThePlaces) {
+  std::vector<tcp::socket> others;
+  for (int i = 0; i < 15; ++i) others.push_back(connect_from("127.0.0.1"));
+  EXPECT_TRUE(run_until([this] { return connections() == 16; }));
+  tcp::socket refused = connect_from("127.0.0.1");
+  const tcp::socket of_another = connect_from("127.0.0.2");
+  EXPECT_TRUE(run_until([this] { return connections() == 17; }));
+  asio::error_code error;
+  char octet = 0;
+  refused.read_some(asio::buffer(&octet, 1), error);
+  EXPECT_EQ(error, asio::error::eof) << "closed by the service";
+  others.pop_back();
+  EXPECT_TRUE(run_until([this] { return connections() == 16; }));
+  const tcp::socket again = connect_from("127.0.0.1");
+  EXPECT_TRUE(run_until([this] { return connections() == 17; })) << "a place was given back";
 }
 
 }  // namespace

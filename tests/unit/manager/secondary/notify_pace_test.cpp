@@ -1,0 +1,23 @@
+#include "manager/secondary/notify_pace.h"
+
+#include <gtest/gtest.h>
+
+namespace pando::manager {
+namespace {
+
+TEST(NotifyPace, ABurstIsNotDelayedAndAFloodIsSpread) {
+  NotifyPace pace;
+  constexpr std::uint64_t kNow = 1'700'000'000;
+  for (std::uint64_t i = 0; i < NotifyPace::kBurst; ++i) EXPECT_EQ(pace.due(kNow), kNow);
+  std::uint64_t last = kNow;
+  for (std::uint64_t i = 0; i < 10 * NotifyPace::kPerSecond; ++i) {
+    const std::uint64_t due = pace.due(kNow);
+    EXPECT_GE(due, last);
+    last = due;
+  }
+  EXPECT_EQ(last, kNow + 10);
+  EXPECT_EQ(pace.due(kNow + 3600), kNow + 3600) << "a pause gives the burst back";
+}
+
+}  // namespace
+}  // namespace pando::manager
