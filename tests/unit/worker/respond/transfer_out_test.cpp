@@ -285,7 +285,7 @@ TEST_F(TransferTest, ARecordLargerThanTheUsualMessageGetsALargerOne) {
   }
   EXPECT_EQ(records, 3000U + 4);
   EXPECT_GT(largest, 40'000U);
-  const auto report = transfer.report(true);
+  const auto report = transfer.report(ipc::TransferEnd::kComplete);
   EXPECT_EQ(report.records, records);
   EXPECT_EQ(report.serial, 7U);
 }
@@ -314,6 +314,7 @@ TEST_F(TransferTest, ARevokedLeaseEndsTheTransferAtTheNextMessage) {
   ASSERT_EQ(transfer.next(space_, size, 1), TransferOut::Step::kMessage);
   for (auto& lease : slots_->page(0)->leases) lease.revoke.store(1);
   EXPECT_EQ(transfer.next(space_, size, 1), TransferOut::Step::kFailed);
+  EXPECT_EQ(transfer.end(), ipc::TransferEnd::kVersionGone);
 }
 
 TEST_F(TransferTest, TheLeaseIsGivenUpWithTheTransfer) {
