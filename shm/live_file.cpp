@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <cstdio>
 
 #include "base/crash_point.h"
+#include "base/random.h"
 #include "shm/image_state.h"
 #include "shm/map/locks.h"
 
@@ -52,13 +52,6 @@ Result<Fd> open_new_file(const std::string& name) {
   return fail(Errc::kExists, "{}: other processes keep replacing this file", name);
 }
 
-std::uint64_t random_nonce() noexcept {
-  std::uint64_t nonce = 0;
-  while (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) {
-  }
-  return nonce;
-}
-
 Status set_owner_and_mode(int fd, const StoreOptions& options) {
   if (options.group != StoreOptions::kKeepGroup &&
       ::fchown(fd, static_cast<uid_t>(-1), options.group) != 0)
@@ -77,8 +70,8 @@ Status fill_header(int fd, Header& header, const StoreOptions& options) {
   header.chunk_bytes = kChunkBytes;
   header.device = status.st_dev;
   header.inode = status.st_ino;
-  header.nonce = random_nonce();
-  header.lineage = random_nonce();
+  header.nonce = random_number<std::uint64_t>();
+  header.lineage = random_number<std::uint64_t>();
   header.committed.store(kChunksOffset, std::memory_order_relaxed);
   header.owner = options.owner;
   return {};

@@ -1,12 +1,11 @@
 #include "manager/checkpoint/image.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/random.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/io/throttled_file.h"
@@ -19,13 +18,6 @@ namespace {
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 /// After this many failed reads, a minute apart, an image counts as unreadable.
 constexpr int kMostProofs = 3;
-
-std::uint64_t random_name() noexcept {
-  std::uint64_t name = 0;
-  while (::getrandom(&name, sizeof name, 0) != sizeof name) {
-  }
-  return name;
-}
 
 /// Whether `bytes` may have come to `path`, as far as can be found out.
 bool may_hold(Files& files, const std::string& path, const Bytes& bytes) {
@@ -338,7 +330,7 @@ void Image::drop_file() {
 
 Status Image::begin_anew() {
   drop_file();
-  file_name_ = random_name();
+  file_name_ = random_number<std::uint64_t>();
   auto made = files_.open(chunk_path(file_name_), OpenMode::kCreate);
   if (!made) return pass(made);
   file_ = std::move(*made);

@@ -1,7 +1,5 @@
 #include "manager/journal/journal.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -9,22 +7,13 @@
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
+#include "base/random.h"
 #include "manager/journal/journal_names.h"
 #include "manager/journal/journal_recovery.h"
 #include "manager/journal/journal_tail.h"
 #include "manager/journal/segment_reader.h"
 
 namespace pando::manager {
-
-namespace {
-
-std::uint64_t random_nonce() {
-  std::uint64_t nonce = 0;
-  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = 0x9E3779B97F4A7C15U;
-  return nonce;
-}
-
-}  // namespace
 
 bool has_segments(Files& files, const std::string& directory) {
   const auto names = files.list(directory);
@@ -127,7 +116,7 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
       !listing.segments.empty() && listing.segments.back().header.first == header.first;
   if (is_again)
     header.void_from = std::min(header.void_from, listing.segments.back().header.void_from);
-  header.nonce = random_nonce();
+  header.nonce = random_number<std::uint64_t>();
   const std::string file = path(header.first, kSegmentSuffix);
   const std::string partial = file + std::string(kPartialSuffix);
   auto records = encode_group(group, header.nonce);

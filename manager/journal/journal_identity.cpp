@@ -1,10 +1,10 @@
 #include "manager/journal/journal_identity.h"
 
-#include <sys/random.h>
-
 #include <charconv>
 #include <optional>
 #include <string_view>
+
+#include "base/random.h"
 
 namespace pando::manager {
 
@@ -27,9 +27,7 @@ std::optional<shm::StoreOwner> parse(std::string_view text) {
 }
 
 Result<shm::StoreOwner> make_identity(Files& files, const std::string& path) {
-  shm::StoreOwner identity{};
-  if (::getrandom(identity.data(), sizeof identity, 0) != sizeof identity)
-    return fail_errno("getrandom");
+  const shm::StoreOwner identity = {random_number<std::uint64_t>(), random_number<std::uint64_t>()};
   const std::string text = fmt::format("{:016x}{:016x}\n", identity[0], identity[1]);
   const Bytes bytes(text.begin(), text.end());
   if (auto written = write_file_atomically(files, path, bytes); !written)

@@ -1,8 +1,7 @@
 #include "manager/journal/journal_snapshot.h"
 
-#include <sys/random.h>
-
 #include "base/crash_point.h"
+#include "base/random.h"
 #include "manager/io/throttled_file.h"
 #include "manager/journal/journal_history.h"
 #include "manager/journal/journal_names.h"
@@ -36,10 +35,8 @@ Status for_each_old_record(Files& files, const JournalFiles& sealed, const Recor
 class SnapshotWriter {
  public:
   SnapshotWriter(StoreFile& file, std::uint64_t position) : file_(file) {
-    std::uint64_t nonce = position;
-    static_cast<void>(::getrandom(&nonce, sizeof nonce, 0));
-    nonce_ = nonce;
-    buffer_ = encode_segment_header({FileKind::kSnapshot, position, 0, nonce});
+    nonce_ = random_number<std::uint64_t>();
+    buffer_ = encode_segment_header({FileKind::kSnapshot, position, 0, nonce_});
   }
 
   /// `state`: the zone's merge base.

@@ -1,25 +1,15 @@
 #include "manager/notify/notify_out.h"
 
-#include <random>
-
+#include "base/random.h"
 #include "base/unix_time.h"
 #include "manager/net/udp_exchange.h"
 #include "manager/notify/notify_message.h"
 
 namespace pando::manager {
 
-namespace {
-
-std::uint16_t random_id() {
-  static thread_local std::random_device device;
-  return static_cast<std::uint16_t>(device());
-}
-
-}  // namespace
-
 asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job) {
-  auto notify =
-      NotifyMessage::make(job.zone, job.soa, job.ttl, random_id(), job.key, unix_seconds());
+  auto notify = NotifyMessage::make(job.zone, job.soa, job.ttl, random_number<std::uint16_t>(),
+                                    job.key, unix_seconds());
   if (!notify) co_return pass(notify);
   std::optional<dns::Rcode> rcode;
   std::string refused;  // why the last datagram was rejected

@@ -2,9 +2,9 @@
 
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
-#include <random>
 #include <utility>
 
+#include "base/random.h"
 #include "base/unix_time.h"
 #include "dns/message/edns.h"
 #include "dns/rdata/rdata.h"
@@ -17,11 +17,6 @@
 namespace pando::manager {
 
 namespace {
-
-std::uint16_t random_id() {
-  static thread_local std::random_device device;
-  return static_cast<std::uint16_t>(device());
-}
 
 /// A query and the data to check its answers.
 struct Query {
@@ -49,7 +44,7 @@ bool put_expire_option(dns::MessageWriter& writer) {
 
 Result<Query> make_query(const TransferJob& job, dns::RRType type, bool edns) {
   Query query;
-  query.id = random_id();
+  query.id = random_number<std::uint16_t>();
   std::uint8_t space[1024];
   dns::MessageWriter writer(space, sizeof space);
   dns::Header header;

@@ -1,11 +1,10 @@
 #include "manager/update/recent_replies.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "base/random.h"
 #include "base/result.h"
 #include "dns/tsig/tsig_mac.h"
 
@@ -25,8 +24,7 @@ constexpr std::size_t kEntryOctets = 112;
 const dns::HmacContext& keyed_digest() {
   static const dns::HmacContext digest = [] {
     std::array<std::uint8_t, 32> secret{};
-    while (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
-    }
+    fill_random(secret);
     dns::HmacContext made("SHA256", secret);
     PANDO_ASSERT(static_cast<bool>(made));
     return made;

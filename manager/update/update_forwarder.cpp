@@ -3,8 +3,8 @@
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/this_coro.hpp>
-#include <random>
 
+#include "base/random.h"
 #include "dns/message/message.h"
 #include "manager/net/message_stream.h"
 
@@ -13,11 +13,6 @@ namespace pando::manager {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::uint16_t random_id() {
-  static thread_local std::random_device device;
-  return static_cast<std::uint16_t>(device());
-}
 
 std::uint64_t steady_milliseconds() {
   return static_cast<std::uint64_t>(
@@ -51,7 +46,7 @@ asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
                                               UpdateForwarder::Options options) {
   const auto deadline = Clock::now() + options.timeout;
   const std::uint16_t clients_id = load_be16(update.message.data());
-  store_be16(update.message.data(), random_id());
+  store_be16(update.message.data(), random_number<std::uint16_t>());
   Error last{Errc::kIo, "no time"};
   for (const Endpoint& primary : update.primaries) {
     const auto left = left_until(deadline);

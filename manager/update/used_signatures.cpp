@@ -1,24 +1,14 @@
 #include "manager/update/used_signatures.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "base/random.h"
+
 namespace pando::manager {
 
-namespace {
-
-std::uint64_t random_secret() {
-  std::uint64_t secret = 0;
-  while (::getrandom(&secret, sizeof secret, 0) != static_cast<ssize_t>(sizeof secret)) {
-  }
-  return secret;
-}
-
-}  // namespace
-
-UsedSignatures::UsedSignatures(std::size_t most) : most_(most), used_(0, Hash{random_secret()}) {}
+UsedSignatures::UsedSignatures(std::size_t most)
+    : most_(most), used_(0, Hash{random_number<std::uint64_t>()}) {}
 
 UsedSignatures::Signature UsedSignatures::signature_of(ByteView mac) noexcept {
   Signature signature = 0;

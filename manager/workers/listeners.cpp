@@ -1,11 +1,10 @@
 #include "manager/workers/listeners.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "base/datagram.h"
+#include "base/random.h"
 #include "manager/workers/listening_socket.h"
 
 namespace pando::manager {
@@ -29,12 +28,7 @@ void close_gaps(std::vector<std::uint32_t>& group) {
 
 /// Numbers of this manager's sockets. A worker may still name an orphaned socket that the last
 /// manager gave it: no number of ours should be the same.
-std::uint32_t first_id() {
-  std::uint16_t series = 0;
-  if (::getrandom(&series, sizeof series, 0) != sizeof series)
-    die("no random numbers", __FILE__, __LINE__);
-  return (std::uint32_t{series} << 16) + 1;
-}
+std::uint32_t first_id() { return (std::uint32_t{random_number<std::uint16_t>()} << 16) + 1; }
 
 bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();

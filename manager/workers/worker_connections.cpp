@@ -1,11 +1,11 @@
 #include "manager/workers/worker_connections.h"
 
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/random.h"
 #include "ipc/log.h"
 #include "ipc/packet_socket.h"
 
@@ -26,9 +26,7 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
       succession_(succession),
       supervisor_(supervisor),
       listening_(table.io()) {
-  if (::getrandom(random_secret_.data(), random_secret_.size(), 0) !=
-      static_cast<ssize_t>(random_secret_.size()))
-    die("no random numbers", __FILE__, __LINE__);
+  fill_random(random_secret_);
   keys_.cookie_secrets = {random_secret_};
 }
 

@@ -1,11 +1,12 @@
 #include "worker/respond/rate_limit.h"
 
-#include <sys/random.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
+
+#include "base/random.h"
 
 namespace pando::worker {
 
@@ -34,9 +35,7 @@ ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept 
           answer.answer[0].rrset.type()};
 }
 
-RateLimiter::RateLimiter() noexcept : seed_(0) {
-  static_cast<void>(::getrandom(&seed_, sizeof seed_, 0));
-}
+RateLimiter::RateLimiter() noexcept : seed_(random_number<std::uint64_t>()) {}
 
 std::uint64_t RateLimiter::hash(const zone::RateLimit& settings, const IpAddress& client,
                                 const ResponseKind& kind) const noexcept {

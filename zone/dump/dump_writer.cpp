@@ -1,9 +1,8 @@
 #include "zone/dump/dump_writer.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 
+#include "base/random.h"
 #include "zone/history/history.h"
 #include "zone/read/each_record.h"
 
@@ -13,13 +12,6 @@ namespace {
 
 std::size_t bytes_of(const dns::NameView owner, ByteView rdata) noexcept {
   return owner.size() + rdata.size() + 16;
-}
-
-std::uint64_t random_nonce() noexcept {
-  std::uint64_t nonce = 0;
-  while (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) {
-  }
-  return nonce;
 }
 
 /// A zone with damaged settings counts as a primary's.
@@ -63,7 +55,7 @@ Status damaged(const ZoneSnapshot& snapshots, const dns::Name& apex) {
 }  // namespace
 
 DumpWriter::DumpWriter(Sink sink, DumpHeader header)
-    : sink_(std::move(sink)), nonce_(random_nonce()) {
+    : sink_(std::move(sink)), nonce_(random_number<std::uint64_t>()) {
   header.nonce = nonce_;
   buffer_ = encode(header);
 }
