@@ -71,6 +71,8 @@ struct ScanState {
   std::optional<Ttl> default_ttl;  ///< from $TTL (RFC 2308 §4) or the SOA's MINIMUM
   std::optional<Ttl> last_ttl;     ///< last stated one (RFC 1035 §5.1), used without default_ttl
   std::uint64_t line = 1;
+  /// Directive behind the last stated owner, a literal: a blank owner there gets a warning.
+  std::string_view directive_behind_owner;
 };
 
 /// Scans a stretch of a zone file that starts and ends at record borders. `state` enters with the

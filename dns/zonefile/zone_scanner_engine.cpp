@@ -55,7 +55,8 @@ ZoneScanner::ZoneScanner(const ScanOptions& options, const ScanState& state, con
       origin_(state.origin),
       default_ttl_(state.default_ttl),
       last_ttl_(state.last_ttl),
-      line_(state.line) {
+      line_(state.line),
+      directive_behind_owner_(state.directive_behind_owner) {
   if (state.owner) {
     owner_->assign(*state.owner);
     owner_known_ = true;
@@ -63,7 +64,8 @@ ZoneScanner::ZoneScanner(const ScanOptions& options, const ScanState& state, con
 }
 
 ScanState ZoneScanner::state() const {
-  ScanState state{Name(origin_.view()), std::nullopt, default_ttl_, last_ttl_, line_};
+  ScanState state{Name(origin_.view()), std::nullopt, default_ttl_,
+                  last_ttl_,            line_,        directive_behind_owner_};
   if (owner_known_) state.owner = Name(owner_->view());
   return state;
 }

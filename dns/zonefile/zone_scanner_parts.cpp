@@ -225,6 +225,8 @@ class PartScan {
       options_.bytes_read->fetch_add(part.text.size(), std::memory_order_relaxed);
     state_.origin = part.end.origin;
     state_.default_ttl = part.end.default_ttl;
+    if (part.end.owner || !part.end.directive_behind_owner.empty())
+      state_.directive_behind_owner = part.end.directive_behind_owner;
     // A part of comments leaves owner and TTL unchanged.
     if (part.end.owner) state_.owner = part.end.owner;
     if (part.end.last_ttl) state_.last_ttl = part.end.last_ttl;

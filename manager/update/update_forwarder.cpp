@@ -84,10 +84,11 @@ void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
   ++running_;
   ++running_by_primary_[primary];
   asio::co_spawn(network_.loop(), forward_update(std::move(update), options_),
-                 [this, primary, done = std::move(done), alive = alive_](
+                 [this, &loop = commit_loop_, primary, done = std::move(done), alive = alive_](
                      const std::exception_ptr& thrown, Result<Bytes> answer) {
                    if (thrown) answer = fail(Errc::kIo, "ended by an exception");
-                   asio::post(commit_loop_, [this, primary, done, alive, answer]() mutable {
+                   // The network's thread may come here after the forwarder's end.
+                   asio::post(loop, [this, primary, done, alive, answer]() mutable {
                      if (*alive) finished(primary, std::move(answer), done);
                    });
                  });

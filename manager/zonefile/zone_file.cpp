@@ -74,7 +74,9 @@ class Builder {
   Result<BuiltZone, ZoneProblems> run(dns::FileSource& file) {
     const dns::ScanOptions options = options_for(apex_);
     const dns::RecordSink sink = record_sink();
-    dns::ZoneScanner scanner(options, {apex_, std::nullopt, std::nullopt, std::nullopt, 1}, sink);
+    dns::ScanState start;
+    start.origin = apex_;
+    dns::ZoneScanner scanner(options, start, sink);
     // before reading: the stamp depends on the present clock
     zone::ZoneFileInfo source = source_from(file.status());
     scanner.scan_rest(path_, file.identity(), file);

@@ -115,6 +115,15 @@ TEST_F(ZoneScannerParts, AFileIsHashedWithWhatItIncludes) {
       << "neither of its own octets alone";
 }
 
+TEST_F(ZoneScannerParts, BlankOwnerBehindAnOriginOfAnEarlierPartGetsAWarning) {
+  // The origin in capitals differs from the one assumed for the parts behind it.
+  std::string text = "$TTL 60\n@ SOA ns m 1 2 3 4 5\na A 192.0.2.1\n$ORIGIN EXAMPLE.\n; none\n";
+  text += "  TXT blank\nb A 192.0.2.2\n  TXT blank\n";
+  const std::string path = write("zone", text);
+  EXPECT_THAT(scan(path).report.warnings, ::testing::ElementsAre(::testing::HasSubstr(":6: ")));
+  expect_same(path, text);
+}
+
 TEST_F(ZoneScannerParts, RandomTextIsScannedAsInOneGo) {
   const std::vector<std::string> pieces = {
       "a{} A 192.0.2.1\n",
