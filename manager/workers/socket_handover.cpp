@@ -9,7 +9,8 @@
 namespace pando::manager {
 
 namespace {
-/// A dead worker's queue is read by another one after this time.
+/// The sockets of a dead worker wait so long for the slot's next worker, steered away and read to
+/// the end: a quick restart changes no SO_REUSEPORT group.
 constexpr auto kAbsenceLimit = std::chrono::seconds(1);
 /// Each look finds less, unless steering failed: then traffic never ends, and the slot has to.
 constexpr std::uint32_t kMaxLateRounds = 8;
@@ -114,11 +115,16 @@ void SocketHandover::steer() {
 }
 
 void SocketHandover::await_worker(WorkerSlot& slot) {
-  Record& record = record_of(slot.number);
-  record.absence.expires_after(kAbsenceLimit);
-  record.absence.async_wait(table_.guarded([this, number = slot.number] {
-    if (WorkerSlot* left = table_.find(number)) hand_over(*left);
-  }));
+  record_of(slot.number).absent = true;
+  hand_over(slot);
+}
+
+void SocketHandover::hand_over_waiting() {
+  std::vector<std::uint32_t> waiting;
+  for (const auto& [number, record] : records_)
+    if (record.absent && !record.drain_worker && !record.withdrawn) waiting.push_back(number);
+  for (const auto number : waiting)
+    if (WorkerSlot* slot = table_.find(number)) hand_over(*slot);
 }
 
 bool SocketHandover::is_ending(std::uint32_t number) const {
@@ -126,7 +132,11 @@ bool SocketHandover::is_ending(std::uint32_t number) const {
   return record != records_.end() && (record->second.drain_worker || record->second.withdrawn);
 }
 
-void SocketHandover::cancel(std::uint32_t number) { record_of(number).absence.cancel(); }
+void SocketHandover::cancel(std::uint32_t number) {
+  Record& record = record_of(number);
+  record.absent = false;
+  record.absence.cancel();
+}
 
 /// Nobody is in `slot`: another worker reads its sockets to the end.
 void SocketHandover::hand_over(WorkerSlot& slot) {
@@ -134,7 +144,7 @@ void SocketHandover::hand_over(WorkerSlot& slot) {
   const WorkerSlot* reader = table_.other_serving(slot);
   if (reader == nullptr || listeners_.of(slot.number).empty()) {
     if (slot.state == WorkerSlot::State::kDraining) close_slot(slot);
-    return;  // otherwise the queue waits for the slot's own next worker
+    return;  // otherwise the queue waits for the first worker that serves
   }
   Record& record = record_of(slot.number);
   record.drain_worker = reader->number;
@@ -178,14 +188,30 @@ void SocketHandover::socket_drained(std::uint32_t drain_worker, std::uint32_t so
     if (record.drain_worker != drain_worker || record.orphaned.erase(socket) == 0 ||
         !record.orphaned.empty())
       continue;
+    WorkerSlot* slot = table_.find(number);
+    if (slot != nullptr && record.absent && slot->state != WorkerSlot::State::kDraining)
+      return rest(number, record);
     record.drain_worker.reset();
-    if (WorkerSlot* slot = table_.find(number)) retire(*slot);
+    if (slot != nullptr) retire(*slot);
     return;  // the record may have gone
   }
 }
 
+/// The drain worker stays named, so that traffic is still steered elsewhere.
+void SocketHandover::rest(std::uint32_t number, Record& record) {
+  record.absence.expires_after(kAbsenceLimit);
+  record.absence.async_wait(table_.guarded([this, number] {
+    WorkerSlot* slot = table_.find(number);
+    Record& rested = record_of(number);
+    if (slot == nullptr || !rested.orphaned.empty()) return;
+    rested.drain_worker.reset();
+    retire(*slot);
+  }));
+}
+
 void SocketHandover::worker_came(WorkerSlot& slot) {
   Record& record = record_of(slot.number);
+  record.absent = false;
   if (record.drain_worker) take_back(record);
   // Nothing can be sent through a withdrawn socket.
   if (record.withdrawn) listeners_.drop_withdrawn(slot.number);

@@ -61,8 +61,11 @@ class SocketHandover {
   void worker_came(WorkerSlot& slot);
   /// The worker's connection has broken: it no longer says which queues of others are empty.
   void worker_lost(std::uint32_t number);
-  /// The queue waits for the slot's next worker, and goes to another one after a second.
+  /// The slot's worker has ended: its queue goes to another worker at once, or to the first that
+  /// serves.
   void await_worker(WorkerSlot& slot);
+  /// A worker serves: it gets the queues that found no reader.
+  void hand_over_waiting();
   /// The slot's queue is being read, or its sockets are about to be closed.
   [[nodiscard]] bool is_ending(std::uint32_t number) const;
   /// The slot needs no hand-over now; a later call may begin one again.
@@ -79,8 +82,8 @@ class SocketHandover {
  private:
   struct Record {
     explicit Record(asio::io_context& io) : absence(io) {}
-    /// Since the process died; at its end the queue goes to another worker.
-    asio::steady_timer absence;
+    asio::steady_timer absence;     ///< the next step of an absence
+    bool absent = false;            ///< the slot's worker has ended, and the next has not come
     std::set<std::uint32_t> known;  ///< numbers of sockets whose descriptors the worker has
     /// Numbers of sockets that the drain worker reads to the end because the slot has no worker.
     std::set<std::uint32_t> orphaned;
@@ -94,6 +97,7 @@ class SocketHandover {
   void hand_over(WorkerSlot& slot);
   void give_to_drain_worker(std::uint32_t number);
   void hand_over_again(std::uint32_t number);
+  void rest(std::uint32_t number, Record& record);
   void take_back(Record& record);
   void withdraw(std::uint32_t number);
   void tell_positions();

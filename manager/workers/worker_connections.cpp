@@ -192,6 +192,7 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
   handover_.steer();
   if (leaving) return supervisor_.drain(slot);
+  handover_.hand_over_waiting();
   succession_.succeed(slot);
   if (hooks_.serving) hooks_.serving(slot.number);
 }

@@ -14,6 +14,7 @@
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/workers/adopted_worker.h"
+#include "manager/workers/restart_pause.h"
 
 namespace pando::manager {
 
@@ -22,10 +23,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A worker that served this long was healthy: its death is answered by an immediate restart.
-constexpr auto kHealthyAfter = seconds(10);
-constexpr milliseconds kFirstBackoff{100};
-constexpr milliseconds kLongestBackoff{5000};
 constexpr auto kTick = seconds(1);
 constexpr std::uint32_t kStopMarginMs = 1000;
 
@@ -49,6 +46,24 @@ std::string reap(int pidfd) {
     return "unknown";
   if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
   return fmt::format("signal {}", info.si_status);
+}
+
+/// After the end of the slot's process.
+void clear_page(shm::SlotTable& slots, std::uint32_t number) {
+  if (!slots.intact(number))
+    slots.remove(number);
+  else if (!slots.alive(number))
+    slots.clear(number);
+  // Another process may get its pid.
+  if (auto* page = slots.page(number)) page->pid = 0;
+}
+
+/// The process that the slot's page names, when it is this slot's worker.
+std::optional<Child> recorded_worker(shm::SlotTable& slots, std::uint32_t number,
+                                     const std::string& run_directory) {
+  const auto* page = slots.page(number);
+  if (page == nullptr) return std::nullopt;
+  return find_worker(static_cast<pid_t>(page->pid), number, run_directory);
 }
 
 }  // namespace
@@ -210,7 +225,7 @@ void WorkerSupervisor::watch(WorkerSlot& slot, Child child) {
 WorkerAdmission::Place WorkerSupervisor::place_of(std::uint32_t number) {
   const WorkerSlot* slot = table_.find(number);
   if (slot != nullptr && slot->process) return {slot->pid, 0};
-  const auto recorded = recorded_worker(number);
+  const auto recorded = recorded_worker(slots_, number, options_.run_directory);
   return {0, recorded ? recorded->pid : 0};
 }
 
@@ -248,7 +263,7 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
   slot.step.expires_at(std::chrono::steady_clock::time_point::min());
   if (slot.link) slot.link->close();
   slot.link.reset();
-  clear_page(slot.number);
+  clear_page(slots_, slot.number);
   handover_.worker_lost(slot.number);
   if (calls_.pins_cleared) calls_.pins_cleared();
   if (table_.phase.stopping) {
@@ -258,18 +273,12 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
     return finish_stop_if_empty();
   }
   if (slot.awaited) return adopted_worker_gone(slot);
-  if (slot.state == WorkerSlot::State::kDraining) return handover_.retire(slot);
+  if (slot.state == WorkerSlot::State::kDraining) {
+    hasten_if_none_lives();
+    return handover_.retire(slot);
+  }
   await_next_worker(slot);
   if (!options_.external) retry_later(slot);
-}
-
-void WorkerSupervisor::clear_page(std::uint32_t number) {
-  if (!slots_.intact(number))
-    slots_.remove(number);
-  else if (!slots_.alive(number))
-    slots_.clear(number);
-  // Another process may get its pid.
-  if (auto* page = slots_.page(number)) page->pid = 0;
 }
 
 void WorkerSupervisor::await_next_worker(WorkerSlot& slot) {
@@ -278,20 +287,36 @@ void WorkerSupervisor::await_next_worker(WorkerSlot& slot) {
   handover_.await_worker(slot);
 }
 
-/// At once after a healthy life, else with growing pauses: a worker that dies at its first query
-/// must not keep a processor busy with starting.
 void WorkerSupervisor::retry_later(WorkerSlot& slot) {
-  const auto lived = std::chrono::steady_clock::now() - slot.started;
-  const bool healthy = slot.greeted && (lived >= kHealthyAfter || slot.restarts == 0);
-  slot.backoff =
-      healthy ? milliseconds(0) : std::clamp(slot.backoff * 2, kFirstBackoff, kLongestBackoff);
+  const RestartPause::Life life{slot.greeted, slot.restarts == 0, slot.started,
+                                std::chrono::steady_clock::now()};
+  slot.backoff = RestartPause::backoff(slot.backoff, life);
   ++slot.restarts;
+  const bool others_serve = table_.other_serving(slot) != nullptr;
+  launch_after(slot, RestartPause::wait(slot.backoff, life, others_serve));
+}
+
+void WorkerSupervisor::launch_after(WorkerSlot& slot, milliseconds pause) {
   slot.state = WorkerSlot::State::kDead;
-  slot.step.expires_after(slot.backoff);
+  slot.step.expires_after(pause);
   slot.step.async_wait(table_.guarded([this, number = slot.number] {
     WorkerSlot& again = table_.at(number);
     if (again.state == WorkerSlot::State::kDead && !again.process) launch(again);
   }));
+}
+
+/// A slot's back-off was chosen while others served.
+void WorkerSupervisor::hasten_if_none_lives() {
+  if (options_.external || table_.phase.stopping) return;
+  WorkerSlot* next = nullptr;
+  for (auto& [number, slot] : table_.slots()) {
+    if (slot.state == WorkerSlot::State::kDraining) continue;
+    if (slot.process || succession_.serves(number)) return;
+    if (slot.state != WorkerSlot::State::kDead) continue;
+    if (next == nullptr || slot.step.expiry() < next->step.expiry()) next = &slot;
+  }
+  const auto soon = std::chrono::steady_clock::now() + RestartPause::kFirst;
+  if (next != nullptr && next->step.expiry() > soon) launch_after(*next, RestartPause::kFirst);
 }
 
 void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
@@ -302,7 +327,7 @@ void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
   if (!table_.phase.settled) return settle_if_complete();  // fills the slot
   if (slot.process || slot.link) return;
   if (slot.state == WorkerSlot::State::kDraining) return tell_to_stop(slot);
-  // As after the end of any worker: its queue waits for the next one, but not for long.
+  // As after the end of any worker.
   await_next_worker(slot);
   if (!options_.external) launch(slot);
 }
@@ -310,17 +335,10 @@ void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
 // Workers of the last manager
 // --------------------------------------------------------------------------
 
-/// The process that the slot's page names, when it is this slot's worker.
-std::optional<Child> WorkerSupervisor::recorded_worker(std::uint32_t number) {
-  const auto* page = slots_.page(number);
-  if (page == nullptr) return std::nullopt;
-  return find_worker(static_cast<pid_t>(page->pid), number, options_.run_directory);
-}
-
 /// Workers of the last manager come by themselves: they are waited for.
 void WorkerSupervisor::await_adopted_workers() {
   for (const auto number : slots_.numbers()) {
-    auto process = recorded_worker(number);
+    auto process = recorded_worker(slots_, number, options_.run_directory);
     if (!process && !slots_.alive(number)) continue;
     WorkerSlot& slot = table_.at(number);
     if (slot.greeted) continue;
@@ -356,7 +374,8 @@ void WorkerSupervisor::end_silent_adopted_worker(std::uint32_t number) {
   if (found == nullptr || found->greeted) return;
   WorkerSlot& slot = *found;
   if (!slot.process)
-    if (auto process = recorded_worker(number)) watch(slot, std::move(*process));
+    if (auto process = recorded_worker(slots_, number, options_.run_directory))
+      watch(slot, std::move(*process));
   if (slot.process) {
     log::warning("worker_silent", "slot", number, "pid", slot.pid);
     return end_process(slot);
@@ -518,6 +537,7 @@ void WorkerSupervisor::tick() {
     if (slot.link) slot.link->tell_finished();
   }
   fill_vacant_slots();
+  hasten_if_none_lives();
   handover_.retry_openings();
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait(table_.guarded([this] { tick(); }));

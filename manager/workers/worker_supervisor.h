@@ -70,10 +70,10 @@ class WorkerSupervisor {
   Result<Child> spawn(std::uint32_t number);
   void watch(WorkerSlot& slot, Child child);
   void ended(WorkerSlot& slot);
-  void clear_page(std::uint32_t number);
   void retry_later(WorkerSlot& slot);
+  void launch_after(WorkerSlot& slot, std::chrono::milliseconds pause);
+  void hasten_if_none_lives();
   void await_next_worker(WorkerSlot& slot);
-  std::optional<Child> recorded_worker(std::uint32_t number);
   void await_adopted_workers();
   void await_adopted_worker(WorkerSlot& slot);
   void adopted_worker_gone(WorkerSlot& slot);

@@ -80,6 +80,25 @@ TEST_F(Handover, ADeadWorkersQueueIsReadByAnotherWorkerAfterAWhile) {
   EXPECT_TRUE(closed_.empty()) << "the slot stays for its next worker";
 }
 
+TEST_F(Handover, ADeadWorkersQueueGoesToALivingWorkerAtOnce) {
+  lose_worker(0);
+  handover_.await_worker(table_.at(0));
+  EXPECT_TRUE(handover_.is_ending(0)) << "no event of the loop was needed";
+}
+
+TEST_F(Handover, AQueueWithoutReaderGoesToTheFirstWorkerThatServes) {
+  for (const std::uint32_t number : {0U, 1U}) lose_worker(number);
+  for (const std::uint32_t number : {0U, 1U}) handover_.await_worker(table_.at(number));
+  EXPECT_FALSE(handover_.is_ending(0));
+  table_.at(1).link = second_.link;
+  table_.at(1).state = State::kServing;
+  handover_.worker_came(table_.at(1));
+  handover_.hand_over_waiting();
+  EXPECT_TRUE(handover_.is_ending(0));
+  EXPECT_FALSE(handover_.is_ending(1));
+  EXPECT_EQ(await_orphaned_sockets().size(), 2U);
+}
+
 TEST_F(Handover, AWorkerThatComesTakesItsSocketsBack) {
   lose_worker(0);
   handover_.await_worker(table_.at(0));

@@ -207,6 +207,21 @@ TEST_F(Supervisor, AWorkerWhoseConnectionBreaksHasToComeBack) {
   ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
 }
 
+TEST_F(Supervisor, ABackOffEndsWhenTheLastServingWorkerIsRemoved) {
+  WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  ASSERT_TRUE(supervisor_.start(2));
+  const Connection connection(io_, process.child());
+  supervisor_.worker_came(table_.at(0), connection.link);
+  supervisor_.settle_if_complete();
+  table_.at(0).state = State::kServing;
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(1).backoff >= milliseconds(1600); }));
+  EXPECT_TRUE(supervisor_.remove(0, {}));
+  process.end();
+  ASSERT_TRUE(run_until(io_, [&] { return !table_.find(0) || !table_.at(0).process; }));
+  EXPECT_LE(table_.at(1).step.expiry(), std::chrono::steady_clock::now() + milliseconds(100));
+}
+
 TEST_F(Supervisor, StopIsOverWhenAllWorkersHaveEnded) {
   ASSERT_TRUE(supervisor_.start(2));
   bool stopped = false;
