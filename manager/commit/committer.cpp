@@ -120,10 +120,6 @@ void Committer::run_next() {
     answer(*group, group->next.base().number);  // nothing changed
   } else if (group->entries.empty()) {
     publish(*group, position_);
-  } else if (syncs_here(*group)) {
-    ++counters_.synced_here;
-    journalled(group, append(*group));
-    return;
   } else {
     write_journal(std::move(group));
     return;
@@ -176,24 +172,10 @@ void Committer::retry_singly(Group& group) {
   singly_ += requests.size();
 }
 
-/// Only small groups qualify, with nothing queued that could be staged meanwhile. A disk that was
-/// slow has to be quick several times first.
-bool Committer::syncs_here(const Group& group) const {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 10;
-  std::size_t bytes = 0;
-  for (const JournalEntry& entry : group.entries) bytes += entry.payload.size();
-  if (bytes > kMostBytes) return false;
-  return group.staged.size() == 1 && queue_.empty() && quick_in_a_row_ >= options_.quick_syncs &&
-         journal_thread_.idle();
-}
-
-/// Runs in the thread that uses the journal now.
+/// Runs in the journal's thread.
 Result<std::uint64_t> Committer::append(Group& group) {
-  const auto start = std::chrono::steady_clock::now();
   group.first_position = journal_.last_position() + 1;
   auto position = journal_.append(group.entries);
-  const bool quick = std::chrono::steady_clock::now() - start <= options_.quick_sync;
-  quick_in_a_row_ = quick ? std::min(quick_in_a_row_ + 1, options_.quick_syncs) : 0;
   crash_point("commit-journalled");
   return position;
 }

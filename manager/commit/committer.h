@@ -26,28 +26,22 @@ namespace pando::manager {
 /// the journal and synced. Then the version is published, and only then are the requests answered.
 /// While a group syncs in the journal's thread, the next one queues.
 ///
-/// Everything but the sync runs on the commit thread, the one thread of `io`. A request that is
-/// alone is synced there, too, while the disk is quick: two thread changes cost more than such a
-/// sync.
+/// Everything but the sync runs on the commit thread, the one thread of `io`. Control and the
+/// supervision of workers run there, too, so that thread never waits for the disk.
 class Committer {
  public:
   struct Options {
     std::size_t max_group = 256;  ///< bounds the time that one group keeps the commit thread busy
     std::chrono::milliseconds retry_pending{10'000};  ///< see PendingRecords
-    /// The commit thread syncs itself when the last `quick_syncs` took no longer than this each.
-    std::chrono::microseconds quick_sync{2'000};
-    unsigned quick_syncs = 4;
   };
   struct Counters {
     std::uint64_t versions = 0;
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
-    std::uint64_t synced_here = 0;  ///< groups synced by the commit thread itself
     std::uint64_t store_bytes = 0;  ///< fresh blocks of all versions
   };
 
-  /// All references outlive the committer. `journal` is used in `journal_thread`, and on the commit
-  /// thread while that one is idle.
+  /// All references outlive the committer. `journal` is written in `journal_thread` alone.
   Committer(asio::io_context& io, shm::Store& store, Journal& journal,
             JournalThread& journal_thread, Options options);
   ~Committer();
@@ -139,7 +133,6 @@ class Committer {
   std::vector<CommitRequest> take_group();
   void stage_group(Group& group);
   Status stage_one(Group& group, CommitRequest& request, bool alone);
-  [[nodiscard]] bool syncs_here(const Group& group) const;
   Result<std::uint64_t> append(Group& group);
   void write_journal(std::shared_ptr<Group> group);
   void journalled(const std::shared_ptr<Group>& group, Result<std::uint64_t> position);
@@ -161,7 +154,6 @@ class Committer {
   bool scheduled_ = false;
   bool in_flight_ = false;
   bool securing_ = false;
-  unsigned quick_in_a_row_ = 0;  ///< quick syncs; used by the thread that appends
   std::uint64_t position_;
   Counters counters_;
   std::unordered_set<std::string> merge_bases_;  ///< folded names of zones whose merge base the

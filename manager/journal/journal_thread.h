@@ -12,8 +12,6 @@ namespace pando::manager {
 /// they were posted.
 ///
 /// Only the commit thread posts, so an idle thread stays idle until the commit thread posts again.
-/// Meanwhile the commit thread may use the journal itself, without the two thread changes of a
-/// task.
 class JournalThread {
  public:
   JournalThread() = default;

@@ -1,6 +1,8 @@
 """A journal's disk that does not answer for a while: queries are answered, updates are given up on, nothing is lost."""
 
 import concurrent.futures
+import os
+import signal
 
 import dns.query
 import dns.rcode
@@ -30,11 +32,11 @@ def server(pando, tmp_path, monkeypatch):
     held.unlink(missing_ok=True)
 
 
-def add(server, name, tcp=False):
+def add(server, name, tcp=False, timeout=60):
     update = dns.update.UpdateMessage("example")
     update.add(name, 60, "A", "192.0.2.7")
     ask = dns.query.tcp if tcp else dns.query.udp
-    return ask(update, "127.0.0.1", port=server.port, timeout=60).rcode()
+    return ask(update, "127.0.0.1", port=server.port, timeout=timeout).rcode()
 
 
 def is_served(server, name):
@@ -64,3 +66,28 @@ def test_a_disk_that_hangs(server, ends):
     server.kill()
     server.start("example")
     assert all(is_served(server, name) for name in acknowledged)
+
+
+def test_control_and_supervision_go_on(server):
+    """Updates one by one, as a disk that was always quick sees them; then the disk hangs, and all workers die."""
+    for number in range(12):
+        assert add(server, f"before{number}") == dns.rcode.NOERROR
+    server.held.touch()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(add, server, "hanging", timeout=5)
+        old = {row["pid"] for row in server.workers().values()}
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+
+        def replaced():
+            rows = server.workers().values()  # by way of the manager's commit thread
+            return all(row["state"] == "serving" and row["pid"] not in old for row in rows)
+
+        servers.wait_until("the workers are replaced", replaced)
+        assert is_served(server, "before11")
+        assert server.control("status")["pid"] == server.process.pid
+        assert not is_served(server, "hanging"), "before it is durable"
+        assert server.held.exists()
+        server.held.unlink()
+        hanging.exception()  # its answer may have gone with a killed worker
+    servers.wait_until("updates are done again", lambda: add(server, "after") == dns.rcode.NOERROR)

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <asio/post.hpp>
+#include <atomic>
 #include <future>
 
 #include "manager/journal/journal_payload.h"
@@ -18,14 +20,6 @@ using ::testing::IsEmpty;
 using testing::kinds_of;
 using testing::name;
 using testing::Parts;
-
-/// Each disk counts as quick.
-Committer::Options quick_after(unsigned syncs) {
-  Committer::Options options;
-  options.quick_sync = std::chrono::hours(1);
-  options.quick_syncs = syncs;
-  return options;
-}
 
 TEST(Committer, AnAnswerComesAfterJournalAndPublication) {
   Parts parts;
@@ -58,46 +52,35 @@ TEST(Committer, RequestsOfOneRoundShareAVersionAndASync) {
   for (const JournalRecord& record : records) EXPECT_EQ(record.group_first, 1U);
 }
 
-TEST(Committer, ALoneRequestIsSyncedHereOnceTheDiskHasShownThatItIsQuick) {
-  Parts parts(64 << 20, native_files(), quick_after(2));
-  for (const char* line : {"a 60 A 192.0.2.1", "b 60 A 192.0.2.1"})
-    ASSERT_TRUE(parts.apply({}, {line}));
-  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
-  ASSERT_TRUE(parts.apply({}, {"c 60 A 192.0.2.1"}));
-  EXPECT_EQ(parts.committer.counters().synced_here, 1U);
-  EXPECT_EQ(parts.journalled().size(), 3U);
-  EXPECT_THAT(parts.zone.at("c"), ElementsAre("60 A 192.0.2.1"));
-}
-
-TEST(Committer, AGroupIsSyncedInTheJournalsThread) {
-  Parts parts(64 << 20, native_files(), quick_after(0));
-  parts.submit(parts.changes({}, {"a 60 A 192.0.2.1"}));
-  const auto last = parts.submit(parts.changes({}, {"b 60 A 192.0.2.1"}));
-  ASSERT_TRUE(parts.run_until([&] { return last->has_value(); }));
-  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
-}
-
-TEST(Committer, WhatIsLargeIsSyncedInTheJournalsThread) {
-  Parts parts(64 << 20, native_files(), quick_after(0));
-  std::vector<std::string> lines;
-  for (int i = 0; i < 400; ++i)
-    lines.push_back(fmt::format("t{} 60 TXT \"{}\"", i, std::string(200, 'x')));
-  ASSERT_TRUE(parts.apply({}, lines));
-  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
-}
-
-TEST(Committer, ASlowDiskIsLeftToTheJournalsThread) {
-  Committer::Options options;
-  options.quick_sync = std::chrono::microseconds(0);
-  options.quick_syncs = 1;
-  Parts parts(64 << 20, native_files(), options);
-  for (const char* line : {"a 60 A 192.0.2.1", "b 60 A 192.0.2.1", "c 60 A 192.0.2.1"})
-    ASSERT_TRUE(parts.apply({}, {line}));
-  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
+/// However quick the disk was before, a sync that hangs keeps nothing but its own group waiting.
+TEST(Committer, ASyncThatHangsLeavesTheEventLoopFree) {
+  FakeDisk disk;
+  Parts parts(64 << 20, disk);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(parts.apply({}, {fmt::format("q{} 60 A 192.0.2.1", i)}));
+  std::promise<void> resume;
+  const std::shared_future<void> resumed = resume.get_future().share();
+  std::atomic<bool> hangs = false;
+  disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
+    if (call != FakeDisk::Call::kSync) return {};
+    hangs = true;
+    return resumed.wait_for(std::chrono::seconds(10)) == std::future_status::ready
+               ? Status()
+               : fail(Errc::kIo, "nobody resumed the disk: the event loop waited for it");
+  };
+  const auto result = parts.submit(parts.changes({}, {"a 60 A 192.0.2.1"}));
+  ASSERT_TRUE(parts.run_until([&] { return hangs.load(); }));
+  bool turned = false;  // as a timer of the supervision, or a control command
+  asio::post(parts.io, [&] { turned = true; });
+  ASSERT_TRUE(parts.run_until([&] { return turned; }));
+  EXPECT_FALSE(result->has_value()) << "acknowledged before it is durable";
+  EXPECT_THAT(parts.zone.at("a"), IsEmpty()) << "served before it is durable";
+  resume.set_value();
+  ASSERT_TRUE(parts.run_until([&] { return result->has_value(); }));
+  EXPECT_TRUE((*result)->has_value());
 }
 
 TEST(Committer, WhatTheJournalsThreadHasToDoComesFirst) {
-  Parts parts(64 << 20, native_files(), quick_after(0));
+  Parts parts;
   std::promise<void> resume;
   bool done = false;
   parts.journal_thread.post([&] {
@@ -112,7 +95,6 @@ TEST(Committer, WhatTheJournalsThreadHasToDoComesFirst) {
   ASSERT_TRUE(parts.run_until([&] { return result->has_value(); }));
   EXPECT_TRUE(done);
   EXPECT_TRUE(**result);
-  EXPECT_EQ(parts.committer.counters().synced_here, 0U);
 }
 
 TEST(Committer, ALaterMemberOfAGroupSeesTheEarlierOnes) {
@@ -157,10 +139,9 @@ TEST(Committer, ThePublishedPositionIsThatOfTheGroupsLastRecord) {
   EXPECT_EQ(parts.committer.position(), 2U);
 }
 
-/// In the journal's thread or, `here`, on the commit thread.
-void fail_a_sync(bool here) {
+TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
   FakeDisk disk;
-  Parts parts(64 << 20, disk, quick_after(here ? 0 : 100));
+  Parts parts(64 << 20, disk);
   ASSERT_TRUE(parts.apply({}, {"a 60 A 192.0.2.9"}).has_value());
   disk.fail = [](FakeDisk::Call call, const std::string&) -> Status {
     if (call == FakeDisk::Call::kSync) return fail(Errc::kIo, "EIO");
@@ -174,12 +155,6 @@ void fail_a_sync(bool here) {
   for (const JournalRecord& record : parts.journalled())
     owners.push_back(to_text(zone::decode_changes(record.payload).value().added.at(0).owner));
   EXPECT_THAT(owners, ElementsAre("a.example.", "c.example."));
-  EXPECT_EQ(parts.committer.counters().synced_here, here ? 3U : 0U);
-}
-
-TEST(Committer, AFailedSyncRefusesTheGroupAndTheNextOneWorks) {
-  fail_a_sync(true);
-  fail_a_sync(false);
 }
 
 /// Both have ENOSPC, but compaction and fewer deletes at once help only one of them.
