@@ -5,6 +5,7 @@
 
 #include "config/load.h"
 #include "ctl/check_commands.h"
+#include "ctl/completion.h"
 #include "ctl/dump_commands.h"
 #include "ctl/manager_commands.h"
 #include "ctl/store_commands.h"
@@ -76,6 +77,7 @@ class CommandLine {
     add_store_commands();
     add_worker_commands();
     add_config_commands();
+    add_completion();
   }
 
   int run(int argc, char** argv) {
@@ -205,6 +207,18 @@ class CommandLine {
     CLI::App* configuration = group("config", "configuration");
     add(configuration, "check", "check the configuration; needs no manager",
         [this] { return ctl::check_config(arguments_.config, output_for(arguments_)); });
+  }
+
+  void add_completion() {
+    add(&app_, "completion", "print a script that completes pandoctl's words in a shell",
+        [this] {
+          std::cout << ctl::completion_script(
+              app_, arguments_.label == "zsh" ? ctl::Shell::kZsh : ctl::Shell::kBash);
+          return ctl::kDone;
+        })
+        ->add_option("shell", arguments_.label, "bash or zsh")
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh"}));
   }
 
   CLI::App app_{"pandoctl: control of the Pando DNS server", "pandoctl"};

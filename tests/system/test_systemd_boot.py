@@ -1,22 +1,14 @@
 """The units under a real systemd, booted in a container over an overlay of this host's root: two
 users, the sandboxes, restarts without lost service, adoption of workers, a reload."""
 
-import os
-import pathlib
 import shutil
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("PANDO_BUILD", ROOT / "build/release"))
-PROGRAMS = {"pando-manager": "usr/sbin", "pando-worker": "usr/sbin", "pandoctl": "usr/bin"}
-BOOT_SECONDS = 300  # an upper bound for a busy machine; a boot takes some 5 s
+from containers import BUILD, PROGRAMS, ROOT, UNITS, boot, needs_containers, overlay, prepare, write
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("systemd-nspawn") is None
-    or not all((BUILD / program).exists() for program in PROGRAMS),
-    reason="needs root, systemd-nspawn and a build")
+pytestmark = needs_containers
 
 CONFIGURATION = """
 server:
@@ -36,28 +28,8 @@ ZONE = """$TTL 60
 ns A 192.0.2.53
 """
 
-TARGET = """[Unit]
-Wants=pando.target pando-worker@0.service pando-worker@1.service pando-boot-test.service
-"""
-
-SERVICE = """[Unit]
-After=pando-manager.service pando-worker@0.service pando-worker@1.service
-SuccessAction=poweroff-force
-FailureAction=poweroff-force
-[Service]
-Type=oneshot
-TimeoutStartSec=240
-ExecStart=/bin/bash /boot-test/script
-"""
-
-# Each `step NAME` starts a file with what the following commands print.
 SCRIPT = r"""
-step() { exec > /boot-test/results/$1 2>&1; }
-ask() { dig +short +tries=1 +time=2 @"${2:-127.0.0.1}" "$1"; }
-# Until a condition holds, at most 60 s.
-until_true() { for _ in $(seq 600); do "$@" > /dev/null && return; sleep 0.1; done; echo "never: $*"; }
 answers() { [ "$(ask ns.example.com)" = 192.0.2.53 ]; }
-main_pid() { systemctl show -P MainPID "$1"; }
 serving() { [ "$(pandoctl worker list 2> /dev/null | grep -c serving)" = 2 ]; }
 manager_is_new() { local pid; pid=$(main_pid pando-manager); [ "$pid" != 0 ] && [ "$pid" != "$old" ] && pandoctl status 2> /dev/null; }
 
@@ -136,17 +108,12 @@ journalctl -b --no-pager -o short-monotonic
 GROUP_ENDS = ("to auxiliary processes: Input/output error", "to auxiliary processes on client request: Input/output error")
 
 
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
 def install(root):
     """Puts the programs, units, configuration and the test's own units into the container."""
     for program, folder in PROGRAMS.items():
         (root / folder).mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / program, root / folder)
-    units = root / "usr/lib/systemd/system"
+    units = root / UNITS
     for source in (ROOT / "systemd").iterdir():
         text = source.read_text()
         for variable, value in (("@CMAKE_INSTALL_FULL_SBINDIR@", "/usr/sbin"),
@@ -157,51 +124,21 @@ def install(root):
             write(root / f"usr/lib/{source.stem}.d/pando.conf", text)
         elif source.suffix != ".txt":
             write(units / source.name.removesuffix(".in"), text)
-    # A build with a sanitizer looks for leaks by tracing itself, which no worker allows.
-    for unit in ("pando-manager.service.d", "pando-worker@.service.d"):
-        write(units / unit / "test.conf", "[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n")
-    write(units / "pando-boot-test.target", TARGET)
-    write(units / "pando-boot-test.service", SERVICE)
+    workers = "pando-worker@0.service pando-worker@1.service"
+    prepare(root, SCRIPT, f"pando.target {workers}", f"pando-manager.service {workers}")
     write(root / "etc/pando/pando.yaml", CONFIGURATION)
     write(root / "var/lib/pando/example.com.zone", ZONE)
-    write(root / "boot-test/script", SCRIPT)
-    (root / "boot-test/results").mkdir()
     subprocess.run(["systemd-sysusers", f"--root={root}"], check=True, capture_output=True)
     (root / "etc/pando/pando.yaml").chmod(0o640)
     subprocess.run(["chroot", str(root), "chown", "root:pando", "/etc/pando/pando.yaml"], check=True)
 
 
-def boot(root):
-    pathlib.Path("/sys/fs/cgroup/systemd").mkdir(exist_ok=True)
-    return subprocess.run(
-        ["systemd-nspawn", "--boot", "--quiet", "-D", str(root), "--machine=pando-boot-test",
-         "--register=no", "--keep-unit", "--private-network", "--console=pipe",
-         "--", "--unit=pando-boot-test.target"],
-        env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=BOOT_SECONDS)
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """What each step of the script printed."""
-    folder = tmp_path_factory.mktemp("boot")
-    upper, work, root = (folder / name for name in ("upper", "work", "root"))
-    for path in (upper, work, root):
-        path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "overlay", "overlay", str(root), "-o",
-                              f"lowerdir=/,upperdir={upper},workdir={work}"], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("needs an overlay of the host's root")
-    try:
+    """The output of each step of the script."""
+    with overlay(tmp_path_factory.mktemp("boot")) as root:
         install(root)
-        console = boot(root)
-    finally:
-        subprocess.run(["umount", "--lazy", str(root)], check=True)
-    steps = {path.name: path.read_text() for path in (upper / "boot-test/results").iterdir()}
-    if not steps:  # the script runs whatever our units do
-        pytest.skip("systemd does not boot in a container here: " + console.stderr[-300:])
-    assert "journal" in steps, console.stdout[-3000:] + console.stderr[-3000:] + repr(steps)
-    return steps
+        return boot(root, "pando-boot-test")
 
 
 def lines(results, step):
