@@ -8,6 +8,7 @@
 #include "manager/io/throttled_file.h"
 #include "manager/journal/journal_end.h"
 #include "manager/journal/journal_snapshot.h"
+#include "manager/journal/snapshot_file.h"
 #include "manager/zonefile/zone_writing.h"
 #include "shm/side_table.h"
 #include "zone/dump/dump_writer.h"
@@ -38,10 +39,6 @@ class PacedFile {
   std::uint64_t bytes_ = 0;
 };
 
-zone::DumpNote note_of(JournalEntry&& entry) {
-  return {static_cast<std::uint8_t>(entry.kind), entry.from, entry.to, std::move(entry.payload)};
-}
-
 /// The merge base's file, with its stamp. Without the stamp a loading server has to read each
 /// zone's file to see that the file is unchanged.
 zone::DumpNote file_note(const zone::ZoneView& zone, const zone::ZoneFileInfo& source) {
@@ -52,8 +49,8 @@ zone::DumpNote file_note(const zone::ZoneView& zone, const zone::ZoneFileInfo& s
 
 /// The records that a journal snapshot would have behind the zone (journal_snapshot.cpp). For a
 /// zone unknown to the journal, at most the merge base's file.
-std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::ZoneView& zone,
-                                     std::uint64_t position) {
+std::vector<zone::DumpNote> notes_of_zone(const JournalHistory& history, const zone::ZoneView& zone,
+                                          std::uint64_t position) {
   std::vector<zone::DumpNote> notes;
   if (!zone.loaded()) return notes;
   const MergeBase state = served_merge_base(history, zone, position);
@@ -62,11 +59,7 @@ std::vector<zone::DumpNote> notes_of(const JournalHistory& history, const zone::
     if (noted.stamp != 0) notes.push_back(file_note(zone, noted));
     return notes;
   }
-  const dns::Name name(zone.apex());
-  const dns::Serial file = state.file_serial.value_or(zone.serial());
-  notes.push_back(note_of(dynamic_changes_entry(name, file, zone.serial(), state.dynamic_changes)));
-  if (state.own)
-    notes.push_back(note_of(dynamic_changes_entry(name, file, zone.serial(), *state.own, true)));
+  notes = notes_of(dns::Name(zone.apex()), zone.serial(), state);
   auto source = state.source;
   if (zone.source_mtime_ns() != 0) source = noted;
   if (source) notes.push_back(file_note(zone, *source));
@@ -85,7 +78,7 @@ Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::S
   zone::ZoneWalk walk(version);
   while (const zone::ZoneView zone = walk.next()) {
     done = writer.put_zone(zone, shm::known_side(store.window(), zone.side_index()),
-                           notes_of(*history, zone, position));
+                           notes_of_zone(*history, zone, position));
     if (!done) return pass(done);
   }
   done = writer.finish();

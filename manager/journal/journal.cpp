@@ -344,19 +344,4 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
   return {};
 }
 
-Status for_each_snapshot_record(Files& files, const JournalFiles& journal,
-                                const RecordVisit& visit) {
-  if (journal.snapshot.empty()) return {};
-  auto reader = SegmentReader::open(files, journal.snapshot);
-  if (!reader) return pass(reader);
-  for (;;) {
-    auto record = reader->next();
-    if (!record) return pass(record);
-    if (!*record || reader->damaged_places() != 0)
-      return fail(Errc::kCorrupt, "{} is damaged", journal.snapshot);
-    if ((*record)->kind == RecordKind::kFileEnd) return {};
-    if (auto visited = visit(std::move(**record)); !visited) return visited;
-  }
-}
-
 }  // namespace pando::manager

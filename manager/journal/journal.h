@@ -129,8 +129,5 @@ class Journal {
 using RecordVisit = std::function<Status(JournalRecord&&)>;
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
                        const RecordVisit& visit, const NoteSink& note);
-/// The same for the journal snapshot's records (kZonePart and kZoneEnd); none without a snapshot.
-Status for_each_snapshot_record(Files& files, const JournalFiles& journal,
-                                const RecordVisit& visit);
 
 }  // namespace pando::manager

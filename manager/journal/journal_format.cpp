@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint64_t kFileMagic = 0x50414E444F4A524EU;  // "PANDOJRN"
 /// "PANDOJ", the first bytes of journal files of all formats.
 constexpr std::uint64_t kFamilyMagic = kFileMagic >> 16;
+constexpr std::uint32_t kSegmentKind = 1U << 24;
 constexpr std::uint32_t kRecordMagic = 0x504A5243U;  // "PJRC"
 constexpr std::size_t kEndsGroupAt = 25;             // in the record header
 constexpr std::size_t kChecksumAt = 32;              // in the record header
@@ -29,13 +30,13 @@ std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
 }  // namespace
 
 //  0      8        12     13      16      24          32      40         56
-//  | magic | version | kind | zeros | first | void_from | nonce | reserved | checksum |
+//  | magic | version | 1    | zeros | first | void_from | nonce | reserved | checksum |
 Bytes encode_segment_header(const SegmentHeader& header) {
   Bytes out;
   out.reserve(kSegmentHeaderBytes);
   append_be64(out, kFileMagic);
   append_be32(out, kJournalVersion);
-  append_be32(out, static_cast<std::uint32_t>(header.kind) << 24);
+  append_be32(out, kSegmentKind);
   append_be64(out, header.first);
   append_be64(out, header.void_from);
   append_be64(out, header.nonce);
@@ -53,7 +54,6 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
     return fail(Errc::kLayout, "its format is not the one that this build reads, version {}",
                 kJournalVersion);
   SegmentHeader header;
-  header.kind = static_cast<FileKind>(bytes[12]);
   header.first = load_be64(bytes.data() + 16);
   header.void_from = load_be64(bytes.data() + 24);
   header.nonce = load_be64(bytes.data() + 32);
@@ -89,7 +89,8 @@ std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
   frame.position = load_be64(header.data() + 8);
   frame.group_first = load_be64(header.data() + 16);
   frame.kind = static_cast<RecordKind>(header[24]);
-  const bool known = frame.kind >= RecordKind::kChangeset && frame.kind <= RecordKind::kPrimary;
+  const bool known = frame.kind == RecordKind::kChangeset ||
+                     (frame.kind >= RecordKind::kFileEdit && frame.kind <= RecordKind::kPrimary);
   if (!known || frame.body_bytes > kMaxRecordBody || frame.group_first > frame.position)
     return std::nullopt;
   return frame;

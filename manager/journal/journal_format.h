@@ -18,12 +18,9 @@ inline constexpr std::size_t kRecordHeaderBytes = 40;
 /// of an edited file may be large, but a length above the limit is a broken field rather than data.
 inline constexpr std::uint32_t kMaxRecordBody = 1U << 30;
 
-enum class FileKind : std::uint8_t { kSegment = 1, kSnapshot = 2 };
-
-/// First bytes of each file of the journal directory.
+/// First bytes of each segment.
 struct SegmentHeader {
-  FileKind kind = FileKind::kSegment;
-  std::uint64_t first = 0;  ///< segment: position of its first record; snapshot: position it holds
+  std::uint64_t first = 0;  ///< position of its first record
   std::uint64_t void_from =
       0;                    ///< earlier segments' records at [void_from, first) never took place
   std::uint64_t nonce = 0;  ///< seed of the records' checksums: a reused block never matches
@@ -31,10 +28,6 @@ struct SegmentHeader {
 
 enum class RecordKind : std::uint8_t {
   kChangeset = 1,  ///< an update: zone::encode(Changeset) from one serial to the next
-  kZonePart =
-      2,  ///< payload: zone::encode(Changeset) with some of a whole zone's records as additions
-  kZoneEnd = 3,  ///< payload: u64 number of records in the parts before it; `to` is the serial
-  kFileEnd = 4,  ///< snapshots only: payload u64 number of whole zones; without it the file is torn
   kFileEdit = 5,  ///< an edited zone file was merged: FileEdit
   kBase = 6,      ///< the file, with serial `from`, holds exactly version `to`; no payload
   kGone = 7,      ///< the zone left the configuration: its earlier records are obsolete; no payload

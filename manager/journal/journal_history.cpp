@@ -1,108 +1,187 @@
 #include "manager/journal/journal_history.h"
 
+#include <algorithm>
+
 #include "dns/folded_key.h"
+#include "manager/journal/segment_reader.h"
 
 namespace pando::manager {
 
-void JournalHistory::add_record(const JournalRecord& record, Place place) {
-  ZonePlaces& places = zones_[dns::folded_key(record.zone)];
-  switch (record.kind) {
-    case RecordKind::kZonePart:
-      places.parts.push_back(place);
-      break;
-    case RecordKind::kZoneEnd:
-      places.whole = record.to;
-      places.records.push_back(place);
-      break;
-    case RecordKind::kChangeset:
-    case RecordKind::kFileEdit:
-    case RecordKind::kBase:
-    case RecordKind::kDynamicChanges:
-    case RecordKind::kSource:
-    case RecordKind::kTransfer:
-    case RecordKind::kPrimary:
-      places.records.push_back(place);
-      break;
-    case RecordKind::kGone:
-      zones_.erase(dns::folded_key(record.zone));
-      break;
-    case RecordKind::kFileEnd:
-      break;
-  }
+namespace {
+
+/// Assumed number of lost records where no position tells it: of the journal's last file, or of a
+/// snapshot. No larger step of a serial is needed for a number of updates that fits a segment.
+constexpr std::uint64_t kUnknownNumber = 1 << 20;
+
+void raise(std::optional<dns::Serial>& highest, dns::Serial serial) noexcept {
+  if (!highest || serial.ahead_of(*highest)) highest = serial;
 }
 
-void JournalHistory::damage(const NoteSink& note, const std::string& text) {
+}  // namespace
+
+void JournalHistory::add_record(const JournalRecord& record, Place place) {
+  const std::string key = dns::folded_key(record.zone);
+  const bool says_all = record.kind == RecordKind::kGone || record.kind == RecordKind::kBase ||
+                        record.kind == RecordKind::kDynamicChanges;
+  if (says_all && (damages_ != 0 || unreadable_ != 0)) passed_[key] = {damages_, unreadable_};
+  if (record.kind == RecordKind::kGone) {
+    zones_.erase(key);
+    return;
+  }
+  ZonePlaces& places = zones_[key];
+  places.records.push_back(place);
+  raise(places.highest, record.from);
+  raise(places.highest, record.to);
+  if (!says_all) return;
+  places.is_lost = false;
+  places.unreadable.clear();
+}
+
+void JournalHistory::damage(const NoteSink& note, const std::string& text,
+                            std::uint64_t positions) {
   ++damages_;
+  missing_ += positions;
   note({true, text});
 }
 
 /// A damaged file counts as damage; a file that cannot be read for now is a problem.
-void JournalHistory::read_files(Files& files, const JournalFiles& journal, const NoteSink& note) {
-  const auto take = [&](const std::string& path, std::uint64_t bytes) {
-    auto done = read_file(files, path, bytes, journal, note);
-    if (done) return;
-    if (done.error().code == Errc::kCorrupt)
-      damage(note, fmt::format("journal file {}: {}", path, done.error().text));
-    else
-      problem_ = fmt::format("{}: {}", path, done.error().text);
-  };
-  bool left_out = journal.damaged > journal.snapshot_position;
-  const auto take_place_of_damaged = [&] {
-    if (std::exchange(left_out, false))
-      damage(note, fmt::format("a damaged journal file, from position {} on, was left out",
-                               journal.damaged));
-  };
-  if (!journal.snapshot.empty()) take(journal.snapshot, UINT64_MAX);
-  // An intact journal snapshot has the records of these positions; a segment with them is left from
-  // a crash.
-  if (damages_ == 0 && problem_.empty()) folded_ = last_ = journal.snapshot_position;
-  for (const JournalFiles::Segment& segment : journal.segments) {
-    // Positions between two segments are void, or a file is missing.
-    const bool first = &segment == &journal.segments.front() && !journal.snapshot.empty();
-    if (!first && segment.header.first > last_ + 1 && segment.header.void_from > last_ + 1)
-      damage(note, fmt::format("journal records {} to {} are missing", last_ + 1,
-                               segment.header.void_from - 1));
-    last_ = std::max(last_, segment.header.first - 1);
-    if (segment.header.first >= journal.damaged) take_place_of_damaged();
-    take(segment.path, segment.bytes);
-  }
-  take_place_of_damaged();
+void JournalHistory::take_error(const std::string& path, const Error& error,
+                                const NoteSink& note) {
+  const std::string text = fmt::format("journal file {}: {}", path, error.text);
+  if (error.code == Errc::kCorrupt) return damage(note, text, kUnknownNumber);
+  ++unreadable_;
+  problem_ = text;
 }
 
-Status JournalHistory::read_file(Files& files, const std::string& path, std::uint64_t bytes,
-                                 const JournalFiles& journal, const NoteSink& note) {
-  auto reader = SegmentReader::open(files, path, bytes);
+/// The position counts even if the snapshot is damaged: segments that it replaced are left from a
+/// crash at most.
+void JournalHistory::read_snapshot(Files& files, const JournalFiles& journal,
+                                   const NoteSink& note) {
+  last_ = journal.snapshot_position;
+  if (journal.snapshot.empty()) return;
+  auto opened = SnapshotFile::open(files, journal.snapshot);
+  if (!opened) return take_error(journal.snapshot, opened.error(), note);
+  snapshot_ = std::move(*opened);
+  folded_ = journal.snapshot_position;
+  SnapshotFile::Zones zones = snapshot_->zones();
+  if (!zones.others) take_error(journal.snapshot, zones.others.error(), note);
+  for (SnapshotFile::Place& place : zones.places) read_snapshot_zone(std::move(place), note);
+}
+
+void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteSink& note) {
+  ZonePlaces& places = zones_[dns::folded_key(place.name)];
+  places.highest = place.serial;
+  std::optional<dns::Serial> whole;
+  const auto sound = snapshot_->for_each_item(place, [&](zone::DumpItem&& item) -> Status {
+    if (const auto* zone = std::get_if<zone::DumpZone>(&item))
+      if (zone->loaded) whole = zone->serial;
+    return {};
+  });
+  if (sound) {
+    places.whole = whole;
+    places.snapshot = std::move(place);
+    return;
+  }
+  const std::string text = fmt::format("journal snapshot: {}", sound.error().text);
+  places.is_lost = sound.error().code == Errc::kCorrupt;
+  has_lost_zones_ = has_lost_zones_ || places.is_lost;
+  if (places.is_lost) return note({true, text});
+  places.unreadable = problem_ = text;
+}
+
+void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
+                                   const NoteSink& note) {
+  bool left_out = journal.damaged > journal.snapshot_position;
+  const auto take_place_of_damaged = [&](std::uint64_t positions) {
+    if (std::exchange(left_out, false))
+      damage(note,
+             fmt::format("a damaged journal file, from position {} on, was left out",
+                         journal.damaged),
+             positions);
+  };
+  for (const JournalFiles::Segment& segment : journal.segments) {
+    // Positions between two segments are void, or a file is missing.
+    const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);
+    if (next > last_ + 1)
+      damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, next - 1),
+             next - last_ - 1);
+    last_ = std::max(last_, segment.header.first - 1);
+    if (segment.header.first >= journal.damaged) take_place_of_damaged(0);
+    if (auto done = read_segment(files, segment, journal, note); !done) {
+      take_error(segment.path, done.error(), note);
+      if (&segment != &journal.segments.back())  // what follows there is no gap
+        last_ = std::max(last_, (&segment)[1].header.first - 1);
+    }
+  }
+  take_place_of_damaged(kUnknownNumber);
+}
+
+Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& segment,
+                                    const JournalFiles& journal, const NoteSink& note) {
+  auto reader = SegmentReader::open(files, segment.path, segment.bytes);
   if (!reader) return pass(reader);
-  auto file = files.open(path, OpenMode::kRead);
+  auto file = files.open(segment.path, OpenMode::kRead);
   if (!file) return pass(file);
-  const bool snapshot = reader->header().kind == FileKind::kSnapshot;
   const auto index = static_cast<std::uint32_t>(files_.size());
   const std::uint32_t before = damages_;
-  files_.push_back({std::move(*file), reader->header().nonce, snapshot});
-  bool ended = !snapshot;
+  files_.push_back({std::move(*file), reader->header().nonce});
   for (;;) {
     auto record = reader->next();
     if (!record) return pass(record);
+    const bool follows_damage = damages_ != before + reader->damaged_places();
     damages_ = before + reader->damaged_places();
     if (!*record) break;
-    ended = ended || (*record)->kind == RecordKind::kFileEnd;
     const std::uint64_t position = (*record)->position;
-    if (!snapshot) last_ = std::max(last_, position);
-    if (snapshot || (position > folded_ && !is_void(journal, position)))
+    if (follows_damage) missing_ += position - std::min(position, last_ + 1);
+    last_ = std::max(last_, position);
+    if (position > folded_ && !is_void(journal, position))
       add_record(**record, {index, damages_, reader->last_offset()});
   }
   if (reader->damaged_places() != 0)
-    note({true, fmt::format("journal file {}: {} damaged places, records lost", path,
+    note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                             reader->damaged_places())});
-  return ended ? Status() : Status(fail(Errc::kCorrupt, "its end is missing"));
+  return {};
 }
 
 std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
                                                            const JournalFiles& journal,
                                                            const NoteSink& note) {
   auto history = std::make_shared<JournalHistory>();
-  history->read_files(files, journal, note);
+  history->read_snapshot(files, journal, note);
+  history->read_segments(files, journal, note);
   return history;
+}
+
+const JournalHistory::ZonePlaces* JournalHistory::find(dns::NameView zone) const {
+  const auto found = zones_.find(dns::folded_key(zone));
+  return found == zones_.end() ? nullptr : &found->second;
+}
+
+JournalHistory::Passed JournalHistory::passed(dns::NameView zone) const {
+  const auto found = passed_.find(dns::folded_key(zone));
+  return found == passed_.end() ? Passed{} : found->second;
+}
+
+std::string JournalHistory::unreadable(dns::NameView zone, bool may_have_updates) const {
+  if (problem_.empty()) return {};
+  const ZonePlaces* places = find(zone);
+  if (places != nullptr && !places->unreadable.empty()) return places->unreadable;
+  const bool may = unreadable_ > passed(zone).unreadable && (places != nullptr || may_have_updates);
+  return may ? problem_ : std::string();
+}
+
+bool JournalHistory::may_have_lost(dns::NameView zone) const {
+  if (!damaged()) return false;
+  const ZonePlaces* places = find(zone);
+  return damages_ > passed(zone).damages || (places != nullptr && places->is_lost);
+}
+
+dns::Serial JournalHistory::unused_serial(dns::NameView zone, dns::Serial present) const {
+  std::optional<dns::Serial> highest = present;
+  const ZonePlaces* places = find(zone);
+  if (places != nullptr && places->highest) raise(highest, *places->highest);
+  const auto step = static_cast<std::uint32_t>(std::min(missing_, kUnknownNumber));
+  return dns::Serial{highest->value + step}.next();
 }
 
 std::vector<dns::Name> JournalHistory::zone_names() const {
@@ -113,93 +192,118 @@ std::vector<dns::Name> JournalHistory::zone_names() const {
 }
 
 bool JournalHistory::has_whole(dns::NameView zone) const {
-  const auto found = zones_.find(dns::folded_key(zone));
-  return found != zones_.end() && found->second.whole.has_value();
+  const ZonePlaces* places = find(zone);
+  return places != nullptr && places->whole.has_value();
 }
 
-bool JournalHistory::knows(dns::NameView zone) const {
-  return zones_.contains(dns::folded_key(zone));
+bool JournalHistory::knows(dns::NameView zone) const { return find(zone) != nullptr; }
+
+/// Visits the zone's records up to position `up_to`. Those in the journal snapshot have no
+/// position, and are older than any that is asked for.
+Status JournalHistory::for_each_zone_record(const ZonePlaces& places, dns::NameView zone,
+                                            std::uint64_t up_to,
+                                            const ZoneRecordVisit& visit) const {
+  if (places.snapshot) {
+    const dns::Name name(zone);
+    const auto take = [&](zone::DumpItem&& item) -> Status {
+      auto* note = std::get_if<zone::DumpNote>(&item);
+      return note == nullptr ? Status() : visit(record_of(name, std::move(*note)), 0);
+    };
+    if (auto done = snapshot_->for_each_note(*places.snapshot, take); !done) return done;
+  }
+  for (const Place place : places.records) {
+    const OpenFile& file = files_[place.file];
+    auto record = read_record(*file.file, file.nonce, place.offset);
+    if (!record) return pass(record);
+    if (record->position > up_to) return {};
+    if (auto visited = visit(std::move(*record), place.damages); !visited) return visited;
+  }
+  return {};
 }
 
-Result<JournalRecord> JournalHistory::read(Place place) const {
-  const OpenFile& file = files_[place.file];
-  return read_record(*file.file, file.nonce, place.offset);
-}
-
-/// A journal snapshot's records have numbers of their own, and are older than any position asked
-/// for.
-bool JournalHistory::is_later(const JournalRecord& record, Place place, std::uint64_t up_to) const {
-  return !files_[place.file].snapshot && record.position > up_to;
-}
-
-Result<MergeBase> JournalHistory::merge_base(dns::NameView zone, std::uint64_t up_to) const {
+Result<MergeBase> JournalHistory::merge_base(dns::NameView zone, std::uint64_t up_to,
+                                             Gaps gaps) const {
   MergeBase state;
   std::uint32_t damages = 0;
   const auto lose_after = [&](std::uint32_t now) {
-    if (std::exchange(damages, now) != now) state.lose();
+    if (std::exchange(damages, now) != now && gaps == Gaps::kUnknown) state.lose();
   };
-  if (const auto found = zones_.find(dns::folded_key(zone)); found != zones_.end()) {
-    for (const Place place : found->second.records) {
-      auto record = read(place);
-      if (!record) return pass(record);
-      if (is_later(*record, place, up_to)) break;
-      lose_after(place.damages);
-      if (auto taken = state.take(*record); !taken) return pass(taken);
-    }
+  state.passes_gaps = gaps == Gaps::kPassed;
+  if (const ZonePlaces* places = find(zone)) {
+    if (places->whole) state.take_whole(*places->whole);
+    if (places->is_lost && gaps == Gaps::kUnknown) state.lose();
+    const auto take = [&](JournalRecord&& record, std::uint32_t before) {
+      lose_after(before);
+      return state.take(record);
+    };
+    if (auto taken = for_each_zone_record(*places, zone, up_to, take); !taken) return pass(taken);
   }
   lose_after(damages_);
   return state;
 }
 
-Status JournalHistory::add_deltas(const ZonePlaces& places, std::uint64_t up_to,
-                                  Replay& replay) const {
-  for (const Place place : places.records) {
-    auto record = read(place);
-    if (!record) return pass(record);
-    if (is_later(*record, place, up_to)) break;
-    if (!changes_zone(*record)) continue;
-    if (!replay.serial || !(record->from == *replay.serial)) {
-      ++replay.skipped;
-      continue;
-    }
-    auto changes = served_changes(*record);
-    if (!changes) return pass(changes);
-    replay.net.updated(steps_of(*changes));
-    replay.serial = record->to;
-    ++replay.applied;
-  }
-  return {};
-}
-
 Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
                                                       std::optional<dns::Serial> file_serial,
-                                                      std::uint64_t up_to) const {
+                                                      std::uint64_t up_to, Gaps gaps) const {
   Replay replay;
   replay.serial = file_serial;
-  const auto found = zones_.find(dns::folded_key(zone));
-  if (found == zones_.end()) return replay;
-  const ZonePlaces& places = found->second;
-  if (places.whole && (!file_serial || places.whole->ahead_of(*file_serial))) {
+  const ZonePlaces* places = find(zone);
+  if (places == nullptr) return replay;
+  if (places->whole && (!file_serial || places->whole->ahead_of(*file_serial))) {
     replay.from_snapshot = true;
-    replay.serial = places.whole;
+    replay.serial = places->whole;
   }
-  if (auto added = add_deltas(places, up_to, replay); !added) return pass(added);
+  const auto take = [&](JournalRecord&& record, std::uint32_t) -> Status {
+    if (!changes_zone(record)) return {};
+    const bool fits = replay.serial && record.from == *replay.serial;
+    const bool is_ahead = replay.serial && record.to.ahead_of(*replay.serial);
+    if (!fits && (gaps == Gaps::kUnknown || !is_ahead)) {
+      ++replay.skipped;
+      return {};
+    }
+    auto changes = served_changes(record);
+    if (!changes) return pass(changes);
+    replay.net.updated(steps_of(*changes));
+    replay.serial = record.to;
+    ++replay.applied;
+    return {};
+  };
+  if (auto added = for_each_zone_record(*places, zone, up_to, take); !added) return pass(added);
   return replay;
 }
 
 Status JournalHistory::for_each_base_record(
     dns::NameView zone, const std::function<Status(const zone::Record&)>& visit) const {
-  const auto found = zones_.find(dns::folded_key(zone));
-  if (found == zones_.end()) return {};
-  for (const Place place : found->second.parts) {
-    auto stored = read(place);
-    if (!stored) return pass(stored);
-    auto part = zone::decode_changes(stored->payload);
-    if (!part) return pass(part);
-    for (const zone::Record& record : part->added)
+  const ZonePlaces* places = find(zone);
+  if (places == nullptr || !places->snapshot) return {};
+  return snapshot_->for_each_item(*places->snapshot, [&](zone::DumpItem&& item) -> Status {
+    const auto* part = std::get_if<zone::DumpPart>(&item);
+    if (part == nullptr) return {};
+    for (const zone::Record& record : part->records.added)
       if (auto visited = visit(record); !visited) return visited;
-  }
-  return {};
+    return {};
+  });
+}
+
+Status JournalHistory::for_each_item(dns::NameView zone,
+                                     const SnapshotFile::ItemVisit& visit) const {
+  const dns::Name name(zone);
+  const ZonePlaces* places = find(zone);
+  const bool has_snapshot = places != nullptr && places->snapshot;
+  const auto without_end = [&](zone::DumpItem&& item) {
+    return std::holds_alternative<zone::DumpZoneEnd>(item) ? Status() : visit(std::move(item));
+  };
+  zone::DumpZone without_data;
+  without_data.name = name;
+  Status done = has_snapshot ? snapshot_->for_each_item(*places->snapshot, without_end)
+                             : visit(std::move(without_data));
+  if (!done || places == nullptr) return done;
+  ZonePlaces in_segments;
+  in_segments.records = places->records;
+  return for_each_zone_record(in_segments, zone, UINT64_MAX,
+                              [&](JournalRecord&& record, std::uint32_t) {
+                                return visit(note_of(std::move(record)));
+                              });
 }
 
 /// Compaction may replace files during the read; then the new files are read.

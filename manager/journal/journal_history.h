@@ -10,7 +10,7 @@
 
 #include "manager/journal/journal.h"
 #include "manager/journal/journal_payload.h"
-#include "manager/journal/segment_reader.h"
+#include "manager/journal/snapshot_file.h"
 #include "zone/record/changeset.h"
 
 namespace pando::manager {
@@ -18,16 +18,31 @@ namespace pando::manager {
 /// The places of each zone's records in the journal. After a host restart the store is new, and
 /// each zone is loaded with its updates before it is served. After an edit of a zone file, the
 /// history gives the dynamic changes. Threads may call the const functions.
+///
+/// Two faults are told apart. Damaged records are lost. Records that cannot be read for now (an
+/// error of the disk) may come back, so nothing may be concluded from their absence.
 class JournalHistory {
  public:
-  /// Unreadable files are left out: see problem().
   static std::shared_ptr<const JournalHistory> read(Files& files, const JournalFiles& journal,
                                                     const NoteSink& note);
   /// Why a part of the journal could not be read; empty when all was read.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-  /// Whether records are missing that had been synced, of unknown zones.
-  [[nodiscard]] bool damaged() const noexcept { return damages_ != 0; }
+  /// Whether records are missing that had been synced.
+  [[nodiscard]] bool damaged() const noexcept { return damages_ != 0 || has_lost_zones_; }
+  /// Why the zone may have records in a part that could not be read; empty: it has none there.
+  /// `may_have_updates`: the answer's default for a zone of which no record could be read.
+  [[nodiscard]] std::string unreadable(dns::NameView zone, bool may_have_updates) const;
+  /// Whether synced records of the zone may be lost behind the last one that says all of it.
+  [[nodiscard]] bool may_have_lost(dns::NameView zone) const;
+  /// For a zone that may_have_lost(): a serial that no version of the zone had. It is ahead of
+  /// `present` and of each serial that the journal has, by more than the number of lost records.
+  [[nodiscard]] dns::Serial unused_serial(dns::NameView zone, dns::Serial present) const;
 
+  /// The treatment of records behind lost ones.
+  enum class Gaps : std::uint8_t {
+    kUnknown,  ///< dynamic changes are unknown, and changesets that do not fit are skipped
+    kPassed,   ///< all that is left counts
+  };
   /// How to bring a zone up to date by serials alone, from a file with `file_serial` (nullopt:
   /// there is no file). A whole zone of the journal snapshot replaces an older file. A changeset up
   /// to position `up_to` applies when it starts at the serial reached. Other changesets are
@@ -40,13 +55,16 @@ class JournalHistory {
     DynamicChanges net{DynamicChanges::Limits::none()};  ///< sum of the applied changesets
   };
   [[nodiscard]] Result<Replay> replay(dns::NameView zone, std::optional<dns::Serial> file_serial,
-                                      std::uint64_t up_to) const;
-  /// The zone's merge base: all its records up to position `up_to`, folded. Where the journal is
-  /// damaged the dynamic changes are unknown rather than wrong.
-  [[nodiscard]] Result<MergeBase> merge_base(dns::NameView zone, std::uint64_t up_to) const;
+                                      std::uint64_t up_to, Gaps gaps = Gaps::kUnknown) const;
+  /// The zone's merge base: all its records up to position `up_to`, folded.
+  [[nodiscard]] Result<MergeBase> merge_base(dns::NameView zone, std::uint64_t up_to,
+                                             Gaps gaps = Gaps::kUnknown) const;
   /// The zone's records in the journal snapshot.
   [[nodiscard]] Status for_each_base_record(
       dns::NameView zone, const std::function<Status(const zone::Record&)>& visit) const;
+  /// All that the journal has of the zone, as items of a dump without the last one.
+  [[nodiscard]] Status for_each_item(dns::NameView zone,
+                                     const SnapshotFile::ItemVisit& visit) const;
   [[nodiscard]] bool knows(dns::NameView zone) const;
   /// Whether the journal snapshot has the whole zone, so that no file is needed.
   [[nodiscard]] bool has_whole(dns::NameView zone) const;
@@ -60,30 +78,47 @@ class JournalHistory {
     std::uint64_t offset = 0;
   };
   struct ZonePlaces {
-    std::vector<Place> parts;  // of the journal snapshot's whole zone
-    std::optional<dns::Serial> whole;
-    std::vector<Place> records;  // all others, in order
+    std::optional<SnapshotFile::Place> snapshot;  // the zone in the journal snapshot
+    std::optional<dns::Serial> whole;             // of its data there
+    bool is_lost = false;                         // in the snapshot, which is damaged there
+    std::string unreadable;                       // the same; why it cannot be read
+    std::vector<Place> records;                   // in the segments, in order
+    std::optional<dns::Serial> highest;           // of all records
+  };
+  /// Faults before the last record that says all of a zone.
+  struct Passed {
+    std::uint32_t damages = 0;
+    std::uint32_t unreadable = 0;
   };
   struct OpenFile {
     std::unique_ptr<StoreFile> file;
     std::uint64_t nonce = 0;
-    bool snapshot = false;
   };
-  void read_files(Files& files, const JournalFiles& journal, const NoteSink& note);
-  Status read_file(Files& files, const std::string& path, std::uint64_t bytes,
-                   const JournalFiles& journal, const NoteSink& note);
-  void damage(const NoteSink& note, const std::string& text);
+  using ZoneRecordVisit = std::function<Status(JournalRecord&&, std::uint32_t damages)>;
+  void read_snapshot(Files& files, const JournalFiles& journal, const NoteSink& note);
+  void read_snapshot_zone(SnapshotFile::Place&& place, const NoteSink& note);
+  void read_segments(Files& files, const JournalFiles& journal, const NoteSink& note);
+  Status read_segment(Files& files, const JournalFiles::Segment& segment,
+                      const JournalFiles& journal, const NoteSink& note);
+  void damage(const NoteSink& note, const std::string& text, std::uint64_t positions);
+  void take_error(const std::string& path, const Error& error, const NoteSink& note);
   void add_record(const JournalRecord& record, Place place);
-  [[nodiscard]] Result<JournalRecord> read(Place place) const;
-  [[nodiscard]] bool is_later(const JournalRecord& record, Place place, std::uint64_t up_to) const;
-  Status add_deltas(const ZonePlaces& places, std::uint64_t up_to, Replay& replay) const;
+  [[nodiscard]] const ZonePlaces* find(dns::NameView zone) const;
+  [[nodiscard]] Passed passed(dns::NameView zone) const;
+  Status for_each_zone_record(const ZonePlaces& places, dns::NameView zone, std::uint64_t up_to,
+                              const ZoneRecordVisit& visit) const;
 
   std::string problem_;
   std::map<std::string, ZonePlaces> zones_;  // by dns::folded_key()
+  std::map<std::string, Passed> passed_;     // the same; only after a fault
+  std::optional<SnapshotFile> snapshot_;
   std::vector<OpenFile> files_;
-  std::uint32_t damages_ = 0;
-  std::uint64_t folded_ = 0;  // positions up to here are in the journal snapshot alone
-  std::uint64_t last_ = 0;    // the last position read
+  std::uint32_t damages_ = 0;     // places where any zone may have lost records
+  std::uint32_t unreadable_ = 0;  // places that may have records of any zone
+  bool has_lost_zones_ = false;   // some zones of the snapshot are damaged
+  std::uint64_t missing_ = 0;     // positions of lost records
+  std::uint64_t folded_ = 0;      // positions up to here are in the journal snapshot alone
+  std::uint64_t last_ = 0;        // the last position read
 };
 
 /// The history, read when the first zone asks for it, since most starts never do. Threads may share

@@ -165,6 +165,13 @@ void MergeBase::lose() {
   if (own) own->lose();
 }
 
+void MergeBase::take_whole(dns::Serial whole) {
+  serial = whole;
+  set_base_serial({});
+  file_serial.reset();
+  dynamic_changes.lose();
+}
+
 void MergeBase::become_primary(bool with_base_file) {
   if (own && !with_base_file) {
     dynamic_changes = std::move(*own);
@@ -185,7 +192,7 @@ Status MergeBase::take_changeset(const JournalRecord& record, bool follows) {
   auto changes = zone::decode_changes(record.payload);
   if (!changes) return pass(changes);
   const Steps steps = steps_of(std::move(*changes));
-  if (!follows) lose();
+  if (!follows && !passes_gaps) lose();
   dynamic_changes.updated(steps);
   if (own) own->updated(steps);
   return {};
@@ -209,7 +216,7 @@ Status MergeBase::take_file_edit(const JournalRecord& record, bool follows) {
   auto edit = decode_file_edit(record.payload);
   if (!edit) return pass(edit);
   set_base_serial(edit->file_serial);
-  if (!follows) dynamic_changes.lose();
+  if (!follows && !passes_gaps) dynamic_changes.lose();
   dynamic_changes.edited(steps_of(std::move(edit->live)), steps_of(std::move(edit->held)));
   return {};
 }
@@ -248,17 +255,8 @@ Status MergeBase::take(const JournalRecord& record) {
       if (record.payload.empty()) return fail(Errc::kCorrupt, "stored change of role is cut off");
       become_primary(record.payload[0] != 0);
       return {};
-    case RecordKind::kZoneEnd:
-      // The merge base is unknown until a kDynamicChanges follows.
-      set_base_serial({});
-      file_serial.reset();
-      dynamic_changes.lose();
-      return {};
     case RecordKind::kGone:
       *this = {};
-      return {};
-    case RecordKind::kZonePart:
-    case RecordKind::kFileEnd:
       return {};
   }
   return {};

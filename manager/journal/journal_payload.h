@@ -36,10 +36,16 @@ struct MergeBase {
   std::optional<dns::Serial> serial;         ///< after the last record
   /// For a zone sent by a primary, wholly or in part: the changes by updates since then.
   std::optional<DynamicChanges> own = std::nullopt;
+  /// Dynamic changes stay known where records are missing: they are what the records that are left
+  /// tell.
+  bool passes_gaps = false;
 
   /// Takes the zone's next record, of any kind. A changeset that does not start where the last one
   /// ended proves that records are missing: the dynamic changes become unknown.
   Status take(const JournalRecord& record);
+  /// Begins with a whole zone at `whole`, from a journal snapshot. The merge base is unknown until
+  /// the next record tells it.
+  void take_whole(dns::Serial whole);
   /// Marks the dynamic changes as unknown, since records are missing.
   void lose();
   /// Whether `other`, with that serial, is the merge base's file. A file of another serial than the

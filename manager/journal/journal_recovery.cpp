@@ -6,6 +6,7 @@
 #include "base/crash_point.h"
 #include "manager/journal/journal_names.h"
 #include "manager/journal/segment_reader.h"
+#include "manager/journal/snapshot_file.h"
 
 namespace pando::manager {
 
@@ -103,7 +104,7 @@ Status Recovery::take_name(const std::string& name) {
 /// its place. Damage is found by the snapshot's readers.
 Status Recovery::take_snapshot(const std::string& name, std::uint64_t position) {
   const std::string file = directory_ + "/" + name;
-  const auto reader = SegmentReader::open(disk_, file);
+  const auto reader = SnapshotFile::open(disk_, file);
   if (!reader && reader.error().code == Errc::kLayout) return refused(reader.error());
   const std::string older = std::exchange(files_.snapshot, file);
   files_.snapshot_position = position;

@@ -1,10 +1,12 @@
 #pragma once
 
-#include <set>
 #include <string>
+#include <vector>
 
 #include "manager/journal/journal.h"
 #include "manager/journal/journal_history.h"
+#include "manager/journal/journal_payload.h"
+#include "zone/dump/dump_format.h"
 #include "zone/read/store_view.h"
 
 namespace pando::manager {
@@ -18,6 +20,10 @@ namespace pando::manager {
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::StoreView& version,
                                    std::uint64_t position);
+
+/// The records of the zone's dynamic changes at `serial`, which stand behind a whole zone.
+[[nodiscard]] std::vector<zone::DumpNote> notes_of(const dns::Name& zone, dns::Serial serial,
+                                                   const MergeBase& state);
 
 /// The journal's merge base of a zone that is served at a version with `position`. When the records
 /// do not lead to the served serial, the dynamic changes are unknown.

@@ -20,7 +20,7 @@ Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
   auto size = (*file)->size();
   if (!size) return pass(size);
   SegmentReader reader(std::move(*file), *header, std::min(*size, bytes));
-  if (header->kind == FileKind::kSegment) reader.last_position_ = header->first - 1;
+  reader.last_position_ = header->first - 1;
   return reader;
 }
 
@@ -114,7 +114,6 @@ Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
 /// Reads all records of the next group; none at the end, or when the group's end is torn. When
 /// damage hit the group's end instead, a later group proves that the group had been synced.
 Status SegmentReader::read_group() {
-  const bool has_ends = header_.kind == FileKind::kSegment;
   for (;;) {
     if (!ahead_) {
       auto found = read_ahead();
@@ -124,7 +123,7 @@ Status SegmentReader::read_group() {
     }
     if (!ready_.empty() && ahead_->record.group_first != ready_.front().record.group_first)
       return {};
-    const bool ends = !has_ends || ahead_->record.ends_group;
+    const bool ends = ahead_->record.ends_group;
     ready_.push_back(std::move(*ahead_));
     ahead_.reset();
     if (ends) return {};

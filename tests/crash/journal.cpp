@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "manager/journal/journal.h"
+#include "tests/unit/manager/journal/snapshot_maker.h"
 
 extern char** environ;
 
@@ -48,10 +49,9 @@ int append_groups(const std::string& folder, int life) {
       journal->seal();
       const JournalFiles sealed = journal->sealed_files();
       const std::uint64_t position = journal->last_position();
-      Bytes bytes = encode_segment_header({FileKind::kSnapshot, position, 0, 1});
-      append_record(bytes, {1, 1, RecordKind::kFileEnd, dns::Name(), {}, {}, {}}, 1);
       const std::string partial = folder + "/s.partial";
-      if (!write_file_atomically(native_files(), partial, bytes)) return 4;
+      if (!write_file_atomically(native_files(), partial, testing::snapshot_of(position)))
+        return 4;
       if (!journal->replace_by_snapshot(partial, position, sealed)) return 5;
     }
   }

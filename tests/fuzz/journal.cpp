@@ -6,6 +6,7 @@
 
 #include "manager/journal/journal_history.h"
 #include "tests/unit/manager/io/fake_disk.h"
+#include "tests/unit/manager/journal/snapshot_maker.h"
 
 namespace {
 
@@ -22,8 +23,9 @@ const dns::Name& zone_name() {
 }
 
 /// A file whose frames are right, whatever is in them.
-Bytes framed(ByteView input, FileKind kind) {
-  Bytes file = encode_segment_header({kind, 1, 1, kNonce});
+Bytes framed(ByteView input, bool is_snapshot) {
+  Bytes file = encode_segment_header({1, 1, kNonce});
+  std::vector<zone::DumpItem> items{testing::whole_zone(zone_name(), 7)};
   for (std::uint64_t position = 1; input.size() >= 5; ++position) {
     JournalRecord record;
     record.position = record.group_first = position;
@@ -35,9 +37,11 @@ Bytes framed(ByteView input, FileKind kind) {
     const ByteView payload = input.subspan(5, size);
     record.payload.assign(payload.begin(), payload.end());
     append_record(file, record, kNonce);
+    items.emplace_back(note_of(std::move(record)));
     input = input.subspan(5 + size);
   }
-  return file;
+  items.emplace_back(zone::DumpZoneEnd{});
+  return is_snapshot ? testing::snapshot_of(1, items) : file;
 }
 
 void put(testing::FakeDisk& disk, const std::string& path, const Bytes& contents) {
@@ -63,15 +67,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const bool snapshot = (data[0] & kSnapshot) != 0;
   const ByteView rest(data + 1, size - 1);
-  const FileKind kind = snapshot ? FileKind::kSnapshot : FileKind::kSegment;
   testing::FakeDisk disk;
   const std::string path = snapshot ? "j/1.snapshot" : "j/1.journal";
-  put(disk, path, (data[0] & kFramed) != 0 ? framed(rest, kind) : Bytes(rest.begin(), rest.end()));
+  put(disk, path, (data[0] & kFramed) != 0 ? framed(rest, snapshot) : Bytes(rest.begin(), rest.end()));
   JournalFiles files;
   if (snapshot)
     files.snapshot = path;
   else
-    files.segments.push_back({path, {kind, 1, 1, kNonce}});
+    files.segments.push_back({path, {1, 1, kNonce}});
   const auto history = JournalHistory::read(disk, files, [](const JournalNote&) {});
   PANDO_ASSERT(history);
   replay(*history);

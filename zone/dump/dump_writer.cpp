@@ -54,22 +54,21 @@ Status damaged(const ZoneSnapshot& snapshots, const dns::Name& apex) {
 
 }  // namespace
 
-DumpWriter::DumpWriter(Sink sink, DumpHeader header)
-    : sink_(std::move(sink)), nonce_(random_number<std::uint64_t>()) {
-  header.nonce = nonce_;
-  buffer_ = encode(header);
+DumpWriter::DumpWriter(Sink sink, DumpHeader header, Contents contents)
+    : sink_(std::move(sink)), header_(header), contents_(contents) {
+  header_.nonce = random_number<std::uint64_t>();
+  buffer_ = encode(header_);
 }
 
 Status DumpWriter::put_zone(const ZoneView& zone, const shm::Store::SideEntry* side,
                             std::span<const DumpNote> notes) {
   const DumpZone head = head_of(zone, side);
   Status done = put(head);
-  if (done) done = put_all(zone, head);
+  if (done && contents_ == Contents::kStore) done = put_all(zone, head);
+  if (done && contents_ == Contents::kZones && head.loaded) done = put_records(zone, head.name);
   for (const DumpNote& note : notes)
     if (done) done = put(note);
-  if (done) done = put(DumpZoneEnd{});
-  ++counts_.zones;
-  return done;
+  return done ? put(DumpZoneEnd{}) : done;
 }
 
 /// Writes the archived data, oldest first, then the zone's own data; each with its snapshots.
@@ -83,7 +82,6 @@ Status DumpWriter::put_all(const ZoneView& zone, const DumpZone& head) {
     if (auto done = put(DumpArchive{data.serial(), data.record_count()}); !done) return done;
     snapshots = snapshots.subspan(count);
   }
-  if (head.loaded) counts_.records += head.records;
   if (head.loaded) return put_data(zone, head.name, snapshots);
   auto done = put_snapshots(snapshots, std::nullopt);
   return done && !snapshots.empty() ? damaged(snapshots.front(), head.name) : done;
@@ -167,8 +165,29 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Snap
   return flush_part(true);
 }
 
+/// Called before the item is written.
+void DumpWriter::add_to_index(const DumpItem& item) {
+  const std::uint64_t offset = bytes_ + buffer_.size();
+  if (const auto* zone = std::get_if<DumpZone>(&item))
+    return index_.push_back({dns::HeapName(zone->name), zone->loaded, zone->serial, offset,
+                             number_ + 1, 0, 0});
+  const auto* note = std::get_if<DumpNote>(&item);
+  if (index_.empty() || (note == nullptr && !std::holds_alternative<DumpZoneEnd>(item))) return;
+  DumpPlace& place = index_.back();
+  if (place.notes_offset == 0) {
+    place.notes_offset = offset;
+    place.notes_number = number_ + 1;
+  }
+  if (note != nullptr) raise_serial(place, *note);
+}
+
 Status DumpWriter::put(const DumpItem& item) {
-  append_dump_record(buffer_, item, ++number_, nonce_);
+  if (const auto* zone = std::get_if<DumpZone>(&item)) {
+    ++counts_.zones;
+    counts_.records += zone->records;
+  }
+  if (contents_ == Contents::kZones) add_to_index(item);
+  append_dump_record(buffer_, item, ++number_, header_.nonce);
   return buffer_.size() < kDumpPartBytes ? Status() : flush();
 }
 
@@ -181,6 +200,8 @@ Status DumpWriter::flush() {
 
 Status DumpWriter::finish() {
   if (auto done = put(counts_); !done) return done;
+  if (contents_ == Contents::kZones)
+    append(buffer_, encode_dump_index(header_, index_, bytes_ + buffer_.size()));
   return buffer_.empty() ? Status() : flush();
 }
 

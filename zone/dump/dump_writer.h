@@ -3,8 +3,10 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "zone/dump/dump_format.h"
+#include "zone/dump/dump_index.h"
 #include "zone/read/store_view.h"
 
 namespace pando::zone {
@@ -16,13 +18,19 @@ class DumpWriter {
   /// Takes bytes in order, at least a mebibyte at a time.
   using Sink = std::function<Status(ByteView)>;
 
+  /// kStore: zones with histories and snapshots, as a stream. kZones: their present data alone,
+  /// and an index behind the dump (dump_index.h).
+  enum class Contents : std::uint8_t { kStore, kZones };
+
   /// The writer sets `header.nonce` itself.
-  DumpWriter(Sink sink, DumpHeader header);
+  DumpWriter(Sink sink, DumpHeader header, Contents contents = Contents::kStore);
 
   /// Writes the next zone, in canonical order. `side` (may be null): the zone's timers. `notes`:
   /// the journal's records about its file. kCorrupt: the zone is damaged in the store.
   Status put_zone(const ZoneView& zone, const shm::Store::SideEntry* side,
                   std::span<const DumpNote> notes);
+  /// Writes one item of a zone that is copied from elsewhere.
+  Status put(const DumpItem& item);
   /// Called after the last zone.
   Status finish();
 
@@ -36,11 +44,13 @@ class DumpWriter {
   Status put_records(const ZoneView& data, const dns::Name& apex);
   Status put_history(const ZoneView& data, const dns::Name& apex, Snapshots& snapshots);
   Status put_snapshots(Snapshots& snapshots, std::optional<dns::Serial> at);
-  Status put(const DumpItem& item);
+  void add_to_index(const DumpItem& item);
   Status flush();
 
   Sink sink_;
-  std::uint64_t nonce_ = 0;
+  DumpHeader header_;
+  Contents contents_;
+  std::vector<DumpPlace> index_;  // for kZones
   std::uint64_t number_ = 0;
   std::uint64_t bytes_ = 0;  // bytes handed to the sink
   DumpCounts counts_;

@@ -5,6 +5,7 @@
 #include <asio/post.hpp>
 #include <latch>
 
+#include "manager/journal/snapshot_file.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
 namespace pando::manager {
@@ -20,7 +21,7 @@ class Upkeep : public ::testing::Test {
   void begin_with_an_empty_segment() {
     const std::string folder = parts_.folder.path() + "/journal";
     const std::uint64_t first = parts_.journal.last_position() + 1;
-    const Bytes header = encode_segment_header({FileKind::kSegment, first, first, 7});
+    const Bytes header = encode_segment_header({first, first, 7});
     ASSERT_TRUE(write_file_atomically(native_files(),
                                       fmt::format("{}/{:016x}.journal", folder, first), header)
                     .has_value());
@@ -41,12 +42,15 @@ class Upkeep : public ::testing::Test {
   /// Of kChangeset.
   int in_snapshot() {
     int found = 0;
-    EXPECT_TRUE(for_each_snapshot_record(native_files(), parts_.journal.files(),
-                                         [&](JournalRecord&& record) -> Status {
-                                           if (record.kind == RecordKind::kChangeset) ++found;
-                                           return {};
-                                         })
-                    .has_value());
+    const auto snapshot =
+        shm::test::must(SnapshotFile::open(native_files(), parts_.journal.files().snapshot));
+    const auto count = [&](zone::DumpItem&& item) -> Status {
+      const auto* note = std::get_if<zone::DumpNote>(&item);
+      if (note != nullptr && note->kind == static_cast<int>(RecordKind::kChangeset)) ++found;
+      return {};
+    };
+    for (const SnapshotFile::Place& place : snapshot.zones().places)
+      EXPECT_TRUE(snapshot.for_each_item(place, count).has_value());
     return found;
   }
   int behind_snapshot() {

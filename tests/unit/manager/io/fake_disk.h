@@ -35,6 +35,8 @@ class FakeDisk final : public Files {
   std::function<Status(Call, const std::string& path)> fail = [](Call, const std::string&) {
     return Status();
   };
+  /// Asked before each read; true: a byte of [from, to) cannot be read.
+  std::function<bool(const std::string& path, std::uint64_t from, std::uint64_t to)> unreadable;
   std::map<Call, int> calls;
   /// A rename reaches the disk whole or not at all, as file systems with a journal have it; else
   /// its halves are lost one by one.
@@ -173,6 +175,8 @@ class FakeDisk final : public Files {
     }
     Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
       if (auto asked = disk_.ask(Call::kRead, path_); !asked) return pass(asked);
+      if (disk_.unreadable && disk_.unreadable(path_, offset, offset + out.size()))
+        return ::pando::fail(Errc::kIo, "unreadable");
       if (offset >= node_->bytes.size()) return std::size_t{0};
       const std::size_t n = std::min<std::size_t>(out.size(), node_->bytes.size() - offset);
       std::copy_n(node_->bytes.begin() + static_cast<std::ptrdiff_t>(offset), n, out.begin());

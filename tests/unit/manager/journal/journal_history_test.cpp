@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/manager/io/fake_disk.h"
+#include "tests/unit/manager/journal/snapshot_maker.h"
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
@@ -33,7 +34,7 @@ class History : public ::testing::Test {
   /// A segment whose first record has position `first`; each record is a group.
   void segment(std::uint64_t first, std::vector<JournalRecord> records,
                std::uint64_t void_from = 0) {
-    const SegmentHeader header{FileKind::kSegment, first, void_from == 0 ? first : void_from,
+    const SegmentHeader header{first, void_from == 0 ? first : void_from,
                                first};
     Bytes bytes = encode_segment_header(header);
     for (JournalRecord& one : records) {
@@ -46,16 +47,10 @@ class History : public ::testing::Test {
     ASSERT_TRUE(write_file_atomically(disk_, path, bytes).has_value());
     files_.segments.push_back({path, header});
   }
-  void snapshot(std::uint64_t position, std::vector<JournalRecord> records) {
-    Bytes bytes = encode_segment_header({FileKind::kSnapshot, position, 0, 77});
-    std::uint64_t number = 1;
-    for (JournalRecord& one : records) {
-      one.position = number++;
-      one.group_first = 1;
-      append_record(bytes, one, 77);
-    }
+  void snapshot(std::uint64_t position, const std::vector<zone::DumpItem>& items) {
     files_.snapshot = std::string(kFolder) + "/x.snapshot";
     files_.snapshot_position = position;
+    const Bytes bytes = testing::snapshot_of(position, items);
     ASSERT_TRUE(write_file_atomically(disk_, files_.snapshot, bytes).has_value());
   }
   void damage_record(std::size_t index) {
@@ -139,19 +134,19 @@ TEST_F(History, TheFirstSegmentsMissingIsDamageToo) {
 TEST_F(History, ASnapshotSaysWhatCameByUpdate) {
   DynamicChanges dynamic_changes;
   dynamic_changes.updated(steps_of({name("a"), {}, {record("dyn 60 A 192.0.2.1")}}));
-  const JournalRecord end = note(RecordKind::kZoneEnd, "a", 0, 9, Bytes(8));
-  const JournalRecord said =
-      note(RecordKind::kDynamicChanges, "a", 4, 9, encode(name("a"), dynamic_changes));
-  const JournalRecord last = note(RecordKind::kFileEnd, "a", 0, 0, Bytes(8));
-  snapshot(20, {end, said, last});
+  const zone::DumpZone zone = testing::whole_zone(name("a"), 9);
+  const zone::DumpNote said =
+      note_of(note(RecordKind::kDynamicChanges, "a", 4, 9, encode(name("a"), dynamic_changes)));
+  const zone::DumpZoneEnd end;
+  snapshot(20, {zone, said, end});
   segment(21, {delta("a", 9, 10)});
   EXPECT_EQ(state("a").dynamic_changes.entries().size(), 2U);
   EXPECT_EQ(state("a").file_serial, dns::Serial{4});
   EXPECT_EQ(state("a", 20).dynamic_changes.entries(), dynamic_changes.entries());
-  snapshot(20, {end, last});
+  snapshot(20, {zone, end});
   EXPECT_FALSE(state("a").dynamic_changes.known()) << "no record says so";
   EXPECT_FALSE(read()->damaged());
-  snapshot(20, {end, said});
+  snapshot(20, {zone, said});
   EXPECT_TRUE(read()->damaged()) << "its end is missing";
   EXPECT_FALSE(state("a").dynamic_changes.known());
 }

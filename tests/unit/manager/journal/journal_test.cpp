@@ -9,6 +9,7 @@
 
 #include "manager/journal/journal_history.h"
 #include "tests/unit/manager/io/fake_disk.h"
+#include "tests/unit/manager/journal/snapshot_maker.h"
 
 namespace pando::manager {
 namespace {
@@ -263,9 +264,7 @@ TEST_F(UndurableTail, ASnapshotThatHasItTakesItsPlace) {
   fail_on({});
   const JournalFiles sealed = journal.sealed_files();
   const std::string partial = std::string(kFolder) + "/snapshot.partial";
-  Bytes bytes = encode_segment_header({FileKind::kSnapshot, 2, 0, 42});
-  append_record(bytes, {1, 1, RecordKind::kFileEnd, dns::Name(), {}, {}, {}}, 42);
-  ASSERT_TRUE(write_file_atomically(disk, partial, bytes));
+  ASSERT_TRUE(write_file_atomically(disk, partial, testing::snapshot_of(2)));
   ASSERT_TRUE(journal.replace_by_snapshot(partial, 2, sealed));
   append(journal, "acknowledged");
   EXPECT_FALSE(disk.has(sealed.segments.back().path));
@@ -398,10 +397,8 @@ TEST_F(JournalTest, ASnapshotReplacesTheSealedSegments) {
   const std::uint64_t position = journal.last_position();
   append(journal, "behind the snapshot");
   const std::string partial = std::string(kFolder) + "/snapshot.partial";
-  Bytes bytes = encode_segment_header({FileKind::kSnapshot, position, 0, 42});
-  append_record(bytes, {1, 1, RecordKind::kZoneEnd, name("example.com."), {}, dns::Serial{2}, {}},
-                42);
-  append_record(bytes, {2, 1, RecordKind::kFileEnd, dns::Name(), {}, {}, {}}, 42);
+  const Bytes bytes = testing::snapshot_of(
+      position, {testing::whole_zone(name("example.com."), 2), zone::DumpZoneEnd{}});
   ASSERT_TRUE(write_file_atomically(disk, partial, bytes).has_value());
   ASSERT_TRUE(journal.replace_by_snapshot(partial, position, sealed).has_value());
   EXPECT_LT(journal.total_bytes(), before);
@@ -409,12 +406,9 @@ TEST_F(JournalTest, ASnapshotReplacesTheSealedSegments) {
   const Journal again = open(1024);
   EXPECT_EQ(again.files().snapshot_position, position);
   EXPECT_THAT(payloads(again), ElementsAre("behind the snapshot"));
-  int zones = 0;
-  ASSERT_TRUE(for_each_snapshot_record(disk, again.files(), [&](JournalRecord&&) -> Status {
-                ++zones;
-                return {};
-              }).has_value());
-  EXPECT_EQ(zones, 1);
+  const auto snapshot = SnapshotFile::open(disk, again.files().snapshot);
+  ASSERT_TRUE(snapshot.has_value());
+  EXPECT_EQ(snapshot->zones().places.size(), 1U);
 }
 
 /// Its name is the next one's: who reads by name would find records in it that came later.
@@ -424,7 +418,7 @@ TEST_F(JournalTest, AnEmptyLastSegmentIsNoSealedFileButWhatItVoidsIsVoid) {
     Journal journal = open(1024);
     append(journal, "good");
     append(journal, "never took place");
-    voided = encode_segment_header({FileKind::kSegment, 3, 2, 7});
+    voided = encode_segment_header({3, 2, 7});
   }
   const std::string path = fmt::format("{}/{:016x}.journal", kFolder, 3);
   ASSERT_TRUE(write_file_atomically(disk, path, voided).has_value());
@@ -441,33 +435,20 @@ TEST_F(JournalTest, AnEmptyLastSegmentIsNoSealedFileButWhatItVoidsIsVoid) {
   EXPECT_EQ(journal.sealed_files().segments.size(), 2U) << "it has records now";
 }
 
-TEST_F(JournalTest, ASnapshotWithoutItsEndIsDamage) {
-  JournalFiles files;
-  files.snapshot = std::string(kFolder) + "/x.snapshot";
-  const Bytes bytes = encode_segment_header({FileKind::kSnapshot, 1, 0, 42});
-  ASSERT_TRUE(write_file_atomically(disk, files.snapshot, bytes).has_value());
-  const auto visited =
-      for_each_snapshot_record(disk, files, [](JournalRecord&&) -> Status { return {}; });
-  ASSERT_FALSE(visited.has_value());
-  EXPECT_EQ(visited.error().code, Errc::kCorrupt);
-}
-
 /// A header whose bytes from `at` on are `bytes`, with a right checksum.
-Bytes changed_header(FileKind kind, std::size_t at, const Bytes& bytes) {
-  Bytes header = encode_segment_header({kind, 1, 1, 7});
+Bytes changed_header(std::size_t at, const Bytes& bytes) {
+  Bytes header = encode_segment_header({1, 1, 7});
   std::copy(bytes.begin(), bytes.end(), header.begin() + static_cast<std::ptrdiff_t>(at));
   store_be64(header.data() + 56, XXH3_64bits(header.data(), 56));
   return header;
 }
 
-class AnotherFormat : public JournalTest, public ::testing::WithParamInterface<FileKind> {
+class AnotherFormat : public JournalTest, public ::testing::WithParamInterface<const char*> {
  protected:
   /// A folder whose only file has the changed header, and records as this build writes them.
   void expect_refused(const Bytes& header) {
     disk = FakeDisk();
-    const bool segment = GetParam() == FileKind::kSegment;
-    const std::string path =
-        fmt::format("{}/{:016x}.{}", kFolder, 1, segment ? "journal" : "snapshot");
+    const std::string path = fmt::format("{}/{:016x}.{}", kFolder, 1, GetParam());
     Bytes bytes = header;
     append_record(bytes, {1, 1, RecordKind::kChangeset, name("a."), {}, {}, {}}, 7);
     ASSERT_TRUE(write_file_atomically(disk, path, bytes).has_value());
@@ -481,17 +462,18 @@ class AnotherFormat : public JournalTest, public ::testing::WithParamInterface<F
   }
 };
 
+/// Snapshots had the segments' header, before they were dumps.
 TEST_P(AnotherFormat, IsRefused) {
-  expect_refused(changed_header(GetParam(), 8, {0, 0, 0, 2}));
-  expect_refused(changed_header(GetParam(), 8, {0, 0, 0, 0}));
+  expect_refused(changed_header(8, {0, 0, 0, 2}));
+  expect_refused(changed_header(8, {0, 0, 0, 0}));
   // Builds before the first release wrote this magic, with versions 1 to 4.
   for (std::uint8_t version = 1; version <= 4; ++version)
     expect_refused(
-        changed_header(GetParam(), 0, {'P', 'A', 'N', 'D', 'O', 'J', 'L', '1', 0, 0, 0, version}));
+        changed_header(0, {'P', 'A', 'N', 'D', 'O', 'J', 'L', '1', 0, 0, 0, version}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, AnotherFormat,
-                         ::testing::Values(FileKind::kSegment, FileKind::kSnapshot));
+                         ::testing::Values("journal", "snapshot"));
 
 /// The version field of a damaged header means nothing.
 TEST_F(JournalTest, ADamagedVersionIsDamage) {
