@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How long a restart takes under systemd: the units, booted in a container over an overlay of this host's root (as
-tests/system/test_systemd_boot.py), with workers as units of their own. Needs root and systemd-nspawn. Prints a Markdown table.
+tests/system/boot/test_systemd_boot.py), with workers as units of their own. Needs root and systemd-nspawn. Prints a Markdown table.
 
   PANDO_BUILD=build/release bench/units.py [RECORDS] [TURNS]
 

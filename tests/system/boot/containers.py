@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("PANDO_BUILD", ROOT / "build/release"))
 PROGRAMS = {"pando-manager": "usr/sbin", "pando-worker": "usr/sbin", "pandoctl": "usr/bin"}
 BOOT_SECONDS = 300  # an upper bound for a busy machine; a boot takes some 5 s
