@@ -114,6 +114,7 @@ inline constexpr Field<Limits> kLimitFields[] = {
     field<&Limits::snapshots, read_size_in<0, kMaxStoreBytes>>("snapshots"),
     field<&Limits::pin_time, read_duration_in<1000, 24 * kMsPerHour>>("pin-time"),
     field<&Limits::pinned_bytes, read_size_in<kMiB, kMaxStoreBytes>>("pinned-bytes"),
+    field<&Limits::removed_zones, read_duration_in<0, 3650 * 24 * kMsPerHour>>("removed-zones"),
 };
 
 inline constexpr Field<Key> kKeyFields[] = {

@@ -138,6 +138,10 @@ class CommandLine {
     back->add_option("version", arguments_.label,
                      "label of a snapshot, or a serial that its change history still has")
         ->required();
+    add_session(zone, "purge", "drop the updates of a zone that left the configuration",
+                [this](auto& s) { return s.zone_purge(arguments_.zone); })
+        ->add_option("name", arguments_.zone, "name of the removed zone")
+        ->required();
     add_snapshot_commands(zone);
     CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
       return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_));

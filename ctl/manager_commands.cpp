@@ -92,6 +92,12 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("state", zone.state);
   if (!zone.load_phase.empty()) facts.add("loading", progress_text(zone));
   facts.add("serial", number(zone.serial));
+  if (zone.state == "removed") {
+    facts.add("removed", time_text(zone.removed_at));
+    facts.add("updates kept", zone.updates_kept);
+    facts.add("kept until", zone.kept_until == 0 ? "'zone purge'" : time_text(zone.kept_until));
+    return facts.print(out);
+  }
   facts.add("records", number(zone.records));
   facts.add("names", number(zone.names));
   facts.add("history", number(zone.history) + " bytes");
@@ -136,6 +142,9 @@ void print(const ipc::ReloadResult& reload, std::ostream& out) {
   out << fmt::format("reloaded: {} added, {} removed, {} changed\n",
                      counted(reload.zones_added, "zone"), reload.zones_removed,
                      reload.zones_changed);
+  if (reload.zones_kept > 0)
+    out << fmt::format("{} removed with updates, which are kept: see pandoctl zone list\n",
+                       counted(reload.zones_kept, "zone"));
   for (const std::string& problem : reload.problems) out << "error: " << problem << '\n';
   if (reload.zones_failed > reload.problems.size())
     out << fmt::format("error: {} in all could not be loaded\n",
@@ -195,10 +204,15 @@ struct ZoneCounts {
   std::uint64_t all = 0;
   std::uint64_t ok = 0;
   std::uint64_t loading = 0;  // of the others: loading, and no problem is known
+  std::uint64_t removed = 0;  // not counted above
 
   /// Returns true when the zone is ok.
   bool add(const ipc::ZoneRow& row) {
     const bool is_ok = row.state == "ok" && row.problem.empty();
+    if (row.state == "removed") {
+      ++removed;
+      return true;
+    }
     ++all;
     if (is_ok) ++ok;
     if (row.state == "loading" && row.problem.empty()) ++loading;
@@ -209,6 +223,7 @@ struct ZoneCounts {
     if (const std::uint64_t bad = all - ok - loading; bad > 0)
       line += fmt::format(", {} with problems", bad);
     if (loading > 0) line += fmt::format(", {} loading", loading);
+    if (removed > 0) line += fmt::format("; {} removed, with updates that are kept", removed);
     return line;
   }
 };
@@ -313,6 +328,14 @@ int Session::zone_export(const std::string& name, const std::string& to) {
   request.name = dns::to_text(*parsed);
   if (!to.empty()) request.to = std::filesystem::absolute(to).lexically_normal().string();
   return ask(request, shown_by<ipc::ExportResult>(output_));
+}
+
+int Session::zone_purge(const std::string& name) {
+  ControlRequest request = request_for(ipc::verb::kZonePurge);
+  const auto parsed = dns::Name::from_text(name);
+  if (!parsed) return fail(parsed.error());
+  request.name = dns::to_text(*parsed);
+  return ask(request, [](const json&) { return Status(); });
 }
 
 int Session::zone_rollback(const std::string& name, const std::string& target) {

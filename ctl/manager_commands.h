@@ -22,6 +22,7 @@ class Session {
   int zone_status(const std::string& name);
   /// `to`: another file than the zone's own; relative to this process's folder.
   int zone_export(const std::string& name, const std::string& to);
+  int zone_purge(const std::string& name);
   /// `target`: a serial, or the label of a snapshot.
   int zone_rollback(const std::string& name, const std::string& target);
   int zone_snapshot(const std::string& name, const std::string& label);

@@ -35,6 +35,7 @@
 /// |               |                    | path, instead of the zone's own file                    |
 /// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
 /// | store-checkpoint |                 | {} once the disk has the present version                |
+/// | zone-purge    | name               | {} once the removed zone's records are dropped, durably |
 /// | zone-rollback | name, serial or    | {"serial": the new one} once the zone is as it was then |
 /// |               | label              |                                                         |
 /// | zone-snapshot | name, label        | SnapshotResult: the zone's present version has a label  |
@@ -72,6 +73,7 @@ inline constexpr std::string_view kZoneStatus = "zone-status";
 inline constexpr std::string_view kZoneExport = "zone-export";
 inline constexpr std::string_view kStoreAudit = "store-audit";
 inline constexpr std::string_view kStoreCheckpoint = "store-checkpoint";
+inline constexpr std::string_view kZonePurge = "zone-purge";
 inline constexpr std::string_view kZoneRollback = "zone-rollback";
 inline constexpr std::string_view kZoneSnapshot = "zone-snapshot";
 inline constexpr std::string_view kZoneSnapshotDelete = "zone-snapshot-delete";

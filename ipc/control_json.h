@@ -19,13 +19,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, pid, star
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
                                                 history, file, primaries, notified, refresh_at,
                                                 expires_at, last_ok, problem, load_phase, load_done,
-                                                load_total)
+                                                load_total, removed_at, kept_until, updates_kept)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
                                                 leases, counters, page_tables)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerListResult, mode, workers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ReloadResult, zones_added, zones_removed,
-                                                zones_changed, restart_needed, warnings,
+                                                zones_kept, zones_changed, restart_needed, warnings,
                                                 zones_failed, problems)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExportResult, zone, serial, records, file, written)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DumpResult, zones, records, changesets, bytes,

@@ -39,7 +39,7 @@ struct StatusResult {
 struct ZoneRow {
   std::string name{};   ///< with final dot
   std::string kind{};   ///< "primary" or "secondary"
-  std::string state{};  ///< "ok", "loading", "not-loaded", "expired"
+  std::string state{};  ///< "ok", "loading", "not-loaded", "expired", "removed"
   std::uint32_t serial = 0;
   std::uint64_t records = 0;
   // The following fields appear in zone-status only, except for the beginning of `problem`.
@@ -58,6 +58,10 @@ struct ZoneRow {
   std::string load_phase{};
   std::uint64_t load_done = 0;   ///< amount done in that phase
   std::uint64_t load_total = 0;  ///< 0 = not known
+  // Of a zone that left the configuration:
+  std::uint64_t removed_at = 0;
+  std::uint64_t kept_until = 0;   ///< 0 = until it is purged
+  std::string updates_kept{};     ///< records that updates made unlike the file, or "unknown"
   bool operator==(const ZoneRow&) const = default;
 };
 
@@ -89,6 +93,7 @@ struct WorkerListResult {
 struct ReloadResult {
   std::uint64_t zones_added = 0;
   std::uint64_t zones_removed = 0;
+  std::uint64_t zones_kept = 0;               ///< of these, zones whose updates are kept
   std::uint64_t zones_changed = 0;            ///< settings or file
   std::vector<std::string> restart_needed{};  ///< keys whose change waits for a restart
   std::vector<std::string> warnings{};

@@ -138,6 +138,7 @@ struct Limits {
   std::uint64_t snapshots = std::uint64_t{64} << 20;
   Duration pin_time = std::chrono::minutes(10);
   std::uint64_t pinned_bytes = std::uint64_t{1} << 30;
+  Duration removed_zones = std::chrono::days(30);  ///< 0 = kept until they are purged
   bool operator==(const Limits&) const = default;
 };
 

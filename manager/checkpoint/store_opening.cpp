@@ -183,7 +183,7 @@ bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
 /// serial (ZoneReplacement). The put never took place, and the zone must stay: workers answer from
 /// the zone, and its file may be another one by now.
 bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord& record) {
-  return gone && record.kind == RecordKind::kBase && record.zone == gone->zone &&
+  return gone && is_purge(*gone) && record.kind == RecordKind::kBase && record.zone == gone->zone &&
          record.group_first == gone->group_first && record.position == gone->position + 1;
 }
 

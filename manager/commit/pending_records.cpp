@@ -10,10 +10,10 @@ namespace pando::manager {
 
 namespace {
 
-/// Records of these kinds begin the zone's records anew, or are the pending ones themselves.
-bool needs_no_other(RecordKind kind) noexcept {
-  return kind == RecordKind::kBase || kind == RecordKind::kGone ||
-         kind == RecordKind::kDynamicChanges;
+/// Such records begin the zone's records anew, or are the pending ones themselves.
+bool needs_no_other(const JournalEntry& entry) noexcept {
+  const bool is_purge = entry.kind == RecordKind::kGone && entry.payload.empty();
+  return is_purge || entry.kind == RecordKind::kBase || entry.kind == RecordKind::kDynamicChanges;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ void PendingRecords::insert_into(std::vector<JournalEntry>& group) const {
   for (JournalEntry& entry : group) {
     const std::string key = dns::folded_key(entry.zone);
     const auto pending = records_.find(key);
-    if (seen.insert(key).second && pending != records_.end() && !needs_no_other(entry.kind))
+    if (seen.insert(key).second && pending != records_.end() && !needs_no_other(entry))
       entries.insert(entries.end(), pending->second.begin(), pending->second.end());
     entries.push_back(std::move(entry));
   }

@@ -1,5 +1,6 @@
 #include "manager/commit/zone_table_sync.h"
 
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
 #include "shm/side_table.h"
@@ -161,7 +162,9 @@ bool ZoneTableSync::add_to_slice(const zone::ZoneView& zone, Removal& slice) {
   if (slice.cut) return false;
   slice.after = apex;
   if (goes && most > 0) {
-    slice.gone.push_back({apex, zone.serial(), zone.serial(), {}, RecordKind::kGone});
+    // A secondary's data can be sent again, and its copy goes.
+    slice.gone.push_back(is_secondary(zone) ? purged_entry(apex, zone.serial())
+                                            : removed_entry(apex, zone.serial(), unix_seconds()));
     return true;
   }
   keep(zone, slice);

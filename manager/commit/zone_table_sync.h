@@ -16,8 +16,8 @@ namespace pando::manager {
 /// Brings the store's list of zones and their settings in line with the configuration. The work is
 /// sliced, since a million zones must not hold up the commit thread.
 ///
-/// New zones start unloaded. The journal records each removal, so that a later zone of the same
-/// name inherits no updates. The server's settings come last, so their presence proves one finished
+/// New zones start unloaded. The journal records each removal, with its time, and keeps the zone's
+/// earlier records (RemovedZones). The server's settings come last, so their presence proves one finished
 /// sync.
 ///
 /// A full store still takes every change that fits. A new zone without space is left out, and a

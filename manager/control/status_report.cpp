@@ -85,7 +85,8 @@ void StatusReport::add_counters(ipc::StatusResult& result) const {
   const Refresher::Counters transfers = zones.refresher->counters();
   const Notifier::Counters notifies = zones.notifier->counters();
   const ZoneExports::Counters exports = zones.exports->counters();
-  result.counters = {{"versions", commits.versions},
+  result.counters = {{"zones_removed", zones.removed->zones().size()},
+                     {"versions", commits.versions},
                      {"store_bytes", commits.store_bytes},
                      {"updates", updates.updates},
                      {"updates_accepted", updates.accepted},

@@ -34,6 +34,8 @@ void ZoneControl::add_to(CommandTable& table) {
             [this](const Request& request, const Reply& reply) { export_zone(request, reply); });
   table.add(ipc::verb::kZoneRollback,
             [this](const Request& request, const Reply& reply) { roll_back(request, reply); });
+  table.add(ipc::verb::kZonePurge,
+            [this](const Request& request, const Reply& reply) { purge(request, reply); });
   table.add(ipc::verb::kZoneSnapshot,
             [this](const Request& request, const Reply& reply) { take_snapshot(request, reply); });
   table.add(ipc::verb::kZoneSnapshotDelete, [this](const Request& request, const Reply& reply) {
@@ -58,6 +60,13 @@ void ZoneControl::export_zone(const ipc::ControlRequest& request, const Reply& r
     parts_.zones.exports->write_own(*name, done);
   else
     parts_.zones.exports->write_to(*name, request.to, done);
+}
+
+void ZoneControl::purge(const ipc::ControlRequest& request, const Reply& reply) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return reply(pass(name));
+  parts_.zones.removed->purge(*name,
+                              [reply](const Status& status) { reply(empty_result(status)); });
 }
 
 /// A rollback is an update like any other: it is journalled, goes to the secondaries and wins over

@@ -8,7 +8,7 @@
 
 namespace pando::manager {
 
-/// The commands that change or export one zone: export, rollback, snapshots.
+/// The commands that change or export one zone: export, purge, rollback, snapshots.
 class ZoneControl {
  public:
   /// The parts that the commands use. All outlive the object.
@@ -26,6 +26,7 @@ class ZoneControl {
  private:
   using Reply = CommandTable::Reply;
   void export_zone(const ipc::ControlRequest& request, const Reply& reply);
+  void purge(const ipc::ControlRequest& request, const Reply& reply);
   void roll_back(const ipc::ControlRequest& request, const Reply& reply);
   void take_snapshot(const ipc::ControlRequest& request, const Reply& reply);
   void delete_snapshot(const ipc::ControlRequest& request, const Reply& reply);

@@ -105,21 +105,53 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   return text;
 }
 
+/// A zone that left the configuration and whose updates the journal keeps.
+ipc::ZoneRow ZoneReport::removed_row(const RemovedZones::Zones::value_type& removed) const {
+  const auto& [name, zone] = removed;
+  const auto limit = parts_.configuration.runtime->settings.limits.removed_zones;
+  ipc::ZoneRow row;
+  row.name = to_text(name);
+  row.kind = "primary";
+  row.state = "removed";
+  row.serial = zone.serial.value;
+  row.removed_at = zone.removed_at;
+  if (limit.count() != 0)
+    row.kept_until = zone.removed_at + static_cast<std::uint64_t>(limit.count() / 1000);
+  row.updates_kept = zone.updates ? std::to_string(*zone.updates) : "unknown";
+  return row;
+}
+
+/// Zones of the store and removed zones, in one order.
 Result<json> ZoneReport::list(const ipc::ControlRequest& request) const {
   ipc::ZoneListResult result;
   const zone::StoreView current = parts_.services.committer->current();
+  const RemovedZones::Zones& removed = parts_.zones.removed->zones();
   zone::ZoneWalk walk(current);
+  auto next = removed.begin();
   if (!request.after.empty()) {
     auto after = dns::Name::from_text(request.after);
     if (!after) return pass(after);
     walk.seek_after(*after);
+    next = removed.upper_bound(*after);
   }
-  while (const zone::ZoneView zone = walk.next()) {
-    if (result.zones.size() >= request.limit) {
+  const auto add = [&](const auto& make_row) {
+    const bool fits = result.zones.size() < request.limit;
+    if (fits)
+      result.zones.push_back(make_row());
+    else
       result.next = result.zones.back().name;
-      break;
-    }
-    result.zones.push_back(short_row(zone));
+    return fits;
+  };
+  for (zone::ZoneView zone = walk.next(); result.next.empty();) {
+    const bool is_removed =
+        next != removed.end() &&
+        (!zone || dns::compare_canonical(next->first, zone.apex()) < 0);
+    if (!zone && !is_removed) break;
+    if (!add([&] { return is_removed ? removed_row(*next) : short_row(zone); })) break;
+    if (is_removed)
+      ++next;
+    else
+      zone = walk.next();
   }
   return json(result);
 }
@@ -128,8 +160,11 @@ Result<json> ZoneReport::status(const ipc::ControlRequest& request) const {
   auto name = dns::Name::from_text(request.name);
   if (!name) return pass(name);
   const zone::ZoneView zone = parts_.services.committer->current().zone_at(*name);
-  if (!zone) return fail(Errc::kNotFound, "no zone {}", to_text(*name));
-  return json(full_row(zone));
+  if (zone) return json(full_row(zone));
+  const RemovedZones::Zones& removed = parts_.zones.removed->zones();
+  if (const auto found = removed.find(*name); found != removed.end())
+    return json(removed_row(*found));
+  return fail(Errc::kNotFound, "no zone {}", to_text(*name));
 }
 
 }  // namespace pando::manager

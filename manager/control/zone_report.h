@@ -27,6 +27,7 @@ class ZoneReport {
   [[nodiscard]] Result<nlohmann::json> status(const ipc::ControlRequest& request) const;
 
  private:
+  [[nodiscard]] ipc::ZoneRow removed_row(const RemovedZones::Zones::value_type& removed) const;
   [[nodiscard]] ipc::ZoneRow short_row(const zone::ZoneView& zone) const;
   [[nodiscard]] ipc::ZoneRow full_row(const zone::ZoneView& zone) const;
   [[nodiscard]] ipc::ZoneRow row(const zone::ZoneView& zone) const;

@@ -30,7 +30,7 @@ enum class RecordKind : std::uint8_t {
   kChangeset = 1,  ///< an update: zone::encode(Changeset) from one serial to the next
   kFileEdit = 5,  ///< an edited zone file was merged: FileEdit
   kBase = 6,      ///< the file, with serial `from`, holds exactly version `to`; no payload
-  kGone = 7,      ///< the zone left the configuration: its earlier records are obsolete; no payload
+  kGone = 7,      ///< the zone left the configuration: u64 time, or empty: earlier records are void
   kDynamicChanges = 8,  ///< the zone's dynamic changes at `to`, over a file with serial `from`
   kSource = 9,          ///< the merge base's time, size and hash, when the zone had serial `to`
   kTransfer = 10,       ///< a transfer: zone::encode(Changeset), empty for a zone sent whole

@@ -21,15 +21,18 @@ void raise(std::optional<dns::Serial>& highest, dns::Serial serial) noexcept {
 
 void JournalHistory::add_record(const JournalRecord& record, Place place) {
   const std::string key = dns::folded_key(record.zone);
-  const bool says_all = record.kind == RecordKind::kGone || record.kind == RecordKind::kBase ||
+  const bool says_all = is_purge(record) || record.kind == RecordKind::kBase ||
                         record.kind == RecordKind::kDynamicChanges;
   if (says_all && (damages_ != 0 || unreadable_ != 0)) passed_[key] = {damages_, unreadable_};
-  if (record.kind == RecordKind::kGone) {
+  const auto removed_at = removal_time(record);
+  // A zone without records leaves nothing.
+  if (is_purge(record) || (removed_at && !zones_.contains(key))) {
     zones_.erase(key);
     return;
   }
   ZonePlaces& places = zones_[key];
   places.records.push_back(place);
+  places.removed_at = removed_at;
   raise(places.highest, record.from);
   raise(places.highest, record.to);
   if (!says_all) return;
@@ -75,6 +78,8 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
   const auto sound = snapshot_->for_each_item(place, [&](zone::DumpItem&& item) -> Status {
     if (const auto* zone = std::get_if<zone::DumpZone>(&item))
       if (zone->loaded) whole = zone->serial;
+    if (auto* note = std::get_if<zone::DumpNote>(&item))
+      places.removed_at = removal_time(record_of(place.name, std::move(*note)));
     return {};
   });
   if (sound) {
@@ -194,6 +199,11 @@ std::vector<dns::Name> JournalHistory::zone_names() const {
 bool JournalHistory::has_whole(dns::NameView zone) const {
   const ZonePlaces* places = find(zone);
   return places != nullptr && places->whole.has_value();
+}
+
+std::optional<std::uint64_t> JournalHistory::removed_at(dns::NameView zone) const {
+  const ZonePlaces* places = find(zone);
+  return places == nullptr ? std::nullopt : places->removed_at;
 }
 
 bool JournalHistory::knows(dns::NameView zone) const { return find(zone) != nullptr; }

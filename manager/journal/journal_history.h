@@ -68,6 +68,9 @@ class JournalHistory {
   [[nodiscard]] bool knows(dns::NameView zone) const;
   /// Whether the journal snapshot has the whole zone, so that no file is needed.
   [[nodiscard]] bool has_whole(dns::NameView zone) const;
+  /// When the zone left the configuration, in seconds since 1970; nullopt: the journal's last record
+  /// of the zone is another one.
+  [[nodiscard]] std::optional<std::uint64_t> removed_at(dns::NameView zone) const;
   /// Names of all zones with records, in lower case.
   [[nodiscard]] std::vector<dns::Name> zone_names() const;
 
@@ -84,6 +87,7 @@ class JournalHistory {
     std::string unreadable;                       // the same; why it cannot be read
     std::vector<Place> records;                   // in the segments, in order
     std::optional<dns::Serial> highest;           // of all records
+    std::optional<std::uint64_t> removed_at;      // when the zone left the configuration
   };
   /// Faults before the last record that says all of a zone.
   struct Passed {

@@ -9,6 +9,7 @@ constexpr std::uint8_t kLost = 1;  // unknown
 constexpr std::uint8_t kOwn = 2;   // MergeBase::own
 constexpr std::size_t kSourceBytes = 24;
 constexpr std::size_t kStampedBytes = 28;
+constexpr std::size_t kTimeBytes = 8;
 
 DynamicChanges::Entries entries_of(const Steps& steps) {
   DynamicChanges::Entries entries;
@@ -131,6 +132,25 @@ JournalEntry base_entry(const zone::ZoneView& zone) {
   return {dns::Name(zone.apex()), zone.serial(), zone.serial(), {}, RecordKind::kBase};
 }
 
+JournalEntry removed_entry(const dns::Name& zone, dns::Serial serial, std::uint64_t time) {
+  Bytes payload(kTimeBytes);
+  store_be64(payload.data(), time);
+  return {zone, serial, serial, std::move(payload), RecordKind::kGone};
+}
+
+JournalEntry purged_entry(const dns::Name& zone, dns::Serial serial) {
+  return {zone, serial, serial, {}, RecordKind::kGone};
+}
+
+std::optional<std::uint64_t> removal_time(const JournalRecord& record) noexcept {
+  if (record.kind != RecordKind::kGone || record.payload.size() < kTimeBytes) return std::nullopt;
+  return load_be64(record.payload.data());
+}
+
+bool is_purge(const JournalRecord& record) noexcept {
+  return record.kind == RecordKind::kGone && !removal_time(record);
+}
+
 JournalEntry transfer_entry(const zone::ZoneView& zone) {
   const dns::Name apex(zone.apex());
   return {apex, zone.serial(), zone.serial(), zone::encode(zone::Changeset{apex, {}, {}}),
@@ -228,7 +248,23 @@ Status MergeBase::take_dynamic_changes(const JournalRecord& record) {
   return decode_dynamic_changes(record.payload, dynamic_changes);
 }
 
+/// The zone waits with its dynamic changes. A serial that does not follow proves that records are
+/// missing; no later serial of the zone may be behind it.
+void MergeBase::take_removal(const JournalRecord& record) {
+  if (is_purge(record)) {
+    *this = {};
+    return;
+  }
+  if (!serial || *serial == record.to) return;
+  lose();
+  if (record.to.ahead_of(*serial)) serial = record.to;
+}
+
 Status MergeBase::take(const JournalRecord& record) {
+  if (record.kind == RecordKind::kGone) {
+    take_removal(record);
+    return {};
+  }
   if (!file_serial) file_serial = record.from;
   const bool follows = !serial || *serial == record.from;
   if (record.kind != RecordKind::kSource || !serial) serial = record.to;
@@ -256,7 +292,6 @@ Status MergeBase::take(const JournalRecord& record) {
       become_primary(record.payload[0] != 0);
       return {};
     case RecordKind::kGone:
-      *this = {};
       return {};
   }
   return {};

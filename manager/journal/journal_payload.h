@@ -61,6 +61,7 @@ struct MergeBase {
   [[nodiscard]] bool is_merged(dns::Serial serial, const zone::ZoneFileInfo& other) const noexcept;
 
  private:
+  void take_removal(const JournalRecord& record);
   Status take_changeset(const JournalRecord& record, bool follows);
   Status take_transfer(const JournalRecord& record, bool follows);
   Status take_file_edit(const JournalRecord& record, bool follows);
@@ -90,6 +91,16 @@ Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
 
 /// The record that the zone's file (or a secondary's copy) equals the zone now.
 [[nodiscard]] JournalEntry base_entry(const zone::ZoneView& zone);
+/// The record that the zone left the configuration at `time` (seconds since 1970, never 0). Its
+/// earlier records are kept: they count again when the zone comes back.
+[[nodiscard]] JournalEntry removed_entry(const dns::Name& zone, dns::Serial serial,
+                                         std::uint64_t time);
+/// The record that the zone's earlier records concern nobody any more.
+[[nodiscard]] JournalEntry purged_entry(const dns::Name& zone, dns::Serial serial);
+/// The time in a removed_entry(); nullopt for any other record.
+[[nodiscard]] std::optional<std::uint64_t> removal_time(const JournalRecord& record) noexcept;
+/// Whether the record is a purged_entry().
+[[nodiscard]] bool is_purge(const JournalRecord& record) noexcept;
 /// The record that a primary has sent the whole zone.
 [[nodiscard]] JournalEntry transfer_entry(const zone::ZoneView& zone);
 /// The record of MergeBase::become_primary(), for a zone that has serial `serial` now.

@@ -44,6 +44,8 @@ Status put_old_zone(const JournalHistory& history, const dns::Name& name,
     if (state->serial)
       for (const zone::DumpNote& note : notes_of(name, *state->serial, *state))
         if (put) put = writer.put(note);
+    if (const auto time = history.removed_at(name); put && time)
+      put = writer.put(note_of(removed_entry(name, state->serial.value_or(dns::Serial{}), *time)));
   }
   return put ? writer.put(zone::DumpZoneEnd{}) : put;
 }
@@ -102,9 +104,8 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
   Status done;
   for (const dns::Name& name : names_of(*history, version)) {
     const zone::ZoneView zone = version.zone_at(name);
-    if (!zone) continue;
-    done = zone.loaded() ? put_zone(*history, zone, position, writer)
-                         : put_old_zone(*history, name, writer);
+    done = zone && zone.loaded() ? put_zone(*history, zone, position, writer)
+                                 : put_old_zone(*history, name, writer);
     if (!done) return pass(done);
   }
   done = writer.finish();

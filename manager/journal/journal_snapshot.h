@@ -14,8 +14,8 @@ namespace pando::manager {
 /// Writes the zones with records in `sealed`, as they are in `version`, with their dynamic changes.
 /// The file is `<directory>/<position>.snapshot.partial`; it is synced, and its path returned.
 ///
-/// A zone without data in `version` (its file is broken, say) keeps its records unchanged. A zone
-/// unknown to `version` is left out. `version` holds everything up to `position` and must be
+/// A zone without data in `version` keeps its records unchanged: its file is broken, say, or the zone
+/// has left the configuration. `version` holds everything up to `position` and must be
 /// pinned. For a pool thread.
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::StoreView& version,

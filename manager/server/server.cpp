@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/start/systemd.h"
 
@@ -60,6 +61,8 @@ void Server::tick() {
   // The store grows while an image is copied, so huge pages are checked when all of it is there.
   if (!services_.copying_image) services_.huge_pages->check();
   check_pinned();
+  zones_.removed->drop_old(std::chrono::steady_clock::now(), unix_seconds(),
+                           configuration_.runtime->settings.limits.removed_zones);
   zones_.loader->log_progress(std::chrono::steady_clock::now());
   if (zones_.loader->idle()) services_.heap_upkeep->check(std::chrono::steady_clock::now());
   tick_later();

@@ -64,7 +64,6 @@ class Server {
   void bring_in_line();
   void in_line(const Status& status, std::uint64_t zones_with_data);
   void announce(std::string_view why);
-  void forget_zones();
   void zone_transferred(const dns::Name& zone, bool had_data);
   void published();
   void zone_changed(const dns::Name& zone, bool whole);

@@ -9,25 +9,6 @@
 
 namespace pando::manager {
 
-namespace {
-
-/// Journals that the zones are gone, but for zones that are configured again meanwhile.
-void note_gone(Committer& committer, std::vector<dns::Name> names) {
-  CommitRequest request;
-  request.stage = [names = std::move(names)](Stage& stage) -> Status {
-    for (const dns::Name& name : names)
-      if (!stage.draft.view().zone_at(name))
-        stage.journal.push_back({name, {}, {}, {}, RecordKind::kGone});
-    return {};
-  };
-  request.done = [](const Result<std::uint64_t>& version) {
-    if (!version) log::warning("updates_of_removed_zones_kept", "reason", version.error().text);
-  };
-  committer.submit(std::move(request));
-}
-
-}  // namespace
-
 /// A live store is served at once, as it is, and the zone lists are read then. The same holds for a
 /// store from an image of this configuration. Any other store gets its list of zones first, so that
 /// zones still loading answer SERVFAIL rather than REFUSED.
@@ -133,12 +114,13 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   if (!data_->serves_first && !workers_.wait_for_zones) start_workers();
   if (data_->restored) announce("serving what the store was made from");
   zones_.secondaries->configure(configuration_.runtime);
-  zones_.loads->load(configuration_.runtime, make_history(*data_->journal),
-                     [this](const ZoneFileLoads::Counts& counts) {
+  const auto history = make_history(*data_->journal);
+  zones_.loads->load(configuration_.runtime, history,
+                     [this, history](const ZoneFileLoads::Counts& counts) {
                        if (workers_.wait_for_zones) start_workers();
                        zones_.copies->keep_only(configuration_.runtime);
                        configure_exports(services_, zones_, configuration_.runtime);
-                       if (data_->zones_missing) forget_zones();
+                       zones_.removed->look(configuration_.runtime, history, [](std::uint64_t) {});
                        if (counts.is_first) zones_.notifier->tell_all();
                        announce("all zones loaded");
                      });
@@ -153,22 +135,6 @@ void Server::announce(std::string_view why) {
   log::info("manager_ready", "reason", why, "zones", current.zone_count(), "version",
             current.version());
   systemd::ready(fmt::format("{} zones", current.zone_count()));
-}
-
-/// Zones that left the configuration while the store was lost are known to the journal alone.
-void Server::forget_zones() {
-  asio::post(background_.pool(),
-             [this, runtime = configuration_.runtime, source = make_history(*data_->journal),
-              position = services_.committer->position()] {
-               std::vector<dns::Name> names = source->any(position)->zone_names();
-               std::erase_if(names, [&](const dns::Name& name) {
-                 return runtime->settings.zones.find(name).has_value();
-               });
-               if (!names.empty())
-                 asio::post(io_, [this, names = std::move(names)]() mutable {
-                   note_gone(*services_.committer, std::move(names));
-                 });
-             });
 }
 
 void Server::zone_transferred(const dns::Name& zone, bool had_data) {

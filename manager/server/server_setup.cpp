@@ -110,6 +110,8 @@ void Server::make_zone_services() {
       [this] { return make_history(*data_->journal); }, ZoneExports::Options{});
   services_.committer->on_journalled(
       [this](const JournalEntry& entry) { zones_.exports->journalled(entry); });
+  zones_.removed =
+      std::make_unique<RemovedZones>(io_, background_.pool(), *services_.committer);
   zones_.refresher = std::make_unique<Refresher>(
       io_, *network_, *data_->store, *data_->slots, *services_.committer, *services_.changes,
       [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });

@@ -161,7 +161,8 @@ void Reloader::configure_workers(Reload& reload) {
 }
 
 void Reloader::load_files(const ReloadPtr& reload) {
-  const auto done = [this, reload](const ZoneFileLoads::Counts& files) {
+  const auto history = make_history(*parts_.data.journal);
+  const auto done = [this, reload, history](const ZoneFileLoads::Counts& files) {
     const RuntimePtr& runtime = parts_.configuration.runtime;
     parts_.zones.copies->keep_only(runtime);
     configure_exports(parts_.services, parts_.zones, runtime);
@@ -173,9 +174,21 @@ void Reloader::load_files(const ReloadPtr& reload) {
       reload->problem = fail(reload->problem.error().code, "{}; {} files failed, {}",
                              reload->problem.error().text, files.failed,
                              files.problems.empty() ? "" : files.problems.front());
-    end(reload, reload->problem);
+    find_removed(reload, history);
   };
-  parts_.zones.loads->load(parts_.configuration.runtime, make_history(*parts_.data.journal), done);
+  parts_.zones.loads->load(parts_.configuration.runtime, history, done);
+}
+
+/// The journal is read for this only if the list of removed zones may have changed.
+void Reloader::find_removed(const ReloadPtr& reload,
+                            const std::shared_ptr<HistorySource>& history) {
+  RemovedZones& removed = *parts_.zones.removed;
+  const bool may_return = reload->result.zones_added > 0 && !removed.zones().empty();
+  if (reload->result.zones_removed == 0 && !may_return) return end(reload, reload->problem);
+  removed.look(parts_.configuration.runtime, history, [this, reload](std::uint64_t added) {
+    reload->result.zones_kept = added;
+    end(reload, reload->problem);
+  });
 }
 
 void Reloader::end(const ReloadPtr& reload, const Status& status) {

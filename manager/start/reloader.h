@@ -66,6 +66,7 @@ class Reloader {
   void configure_parts();
   void configure_workers(Reload& reload);
   void load_files(const ReloadPtr& reload);
+  void find_removed(const ReloadPtr& reload, const std::shared_ptr<HistorySource>& history);
   void end(const ReloadPtr& reload, const Status& status);
   void tell(const Reload& reload, const Status& status);
   void note_configuration(std::uint64_t fingerprint);

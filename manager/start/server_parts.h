@@ -16,6 +16,7 @@
 #include "manager/commit/zone_snapshots.h"
 #include "manager/notify/notifier.h"
 #include "manager/secondary/secondary_zones.h"
+#include "manager/start/removed_zones.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/update/update_queue.h"
 #include "manager/update/update_service.h"
@@ -57,6 +58,7 @@ struct ZoneServices {
   std::unique_ptr<ZoneCopies> copies;
   std::unique_ptr<ZoneFileLoads> loads;
   std::unique_ptr<ZoneExports> exports;
+  std::unique_ptr<RemovedZones> removed;
   std::unique_ptr<Refresher> refresher;
   std::unique_ptr<SecondaryZones> secondaries;
   std::unique_ptr<Notifier> notifier;

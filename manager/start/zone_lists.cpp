@@ -19,9 +19,9 @@ constexpr std::array kAtOnce{ipc::verb::kStatus,    ipc::verb::kStop,
                              ipc::verb::kWorkerAdd, ipc::verb::kWorkerRemove};
 
 /// Commands that change zones, or need the files of all zones to have been checked.
-constexpr std::array kNeedsZones{ipc::verb::kZoneExport, ipc::verb::kZoneRollback,
-                                 ipc::verb::kZoneSnapshot, ipc::verb::kStoreDump,
-                                 ipc::verb::kHandOver};
+constexpr std::array kNeedsZones{ipc::verb::kZoneExport,   ipc::verb::kZoneRollback,
+                                 ipc::verb::kZoneSnapshot, ipc::verb::kZonePurge,
+                                 ipc::verb::kStoreDump,    ipc::verb::kHandOver};
 
 template <class List>
 bool is_in(const List& verbs, std::string_view verb) {

@@ -44,10 +44,10 @@ void ZoneReplacement::add_journal_records(std::vector<JournalEntry>& journal,
   if (!journal_pending_)
     for (JournalEntry& entry : file_->zone->journal) journal.push_back(std::move(entry));
   if (!compared_) return;
-  // With equal serials, a replay could not tell the new zone from the old one. A kGone record keeps
+  // With equal serials, a replay could not tell the new zone from the old one. A purge keeps
   // the old records and images of the zone from being continued.
   const bool same_serial = after.serial() == *compared_;
-  if (same_serial) journal.push_back({apex, after.serial(), after.serial(), {}, RecordKind::kGone});
+  if (same_serial) journal.push_back(purged_entry(apex, after.serial()));
   if (!file_->in_journal && !same_serial) return;
   journal.push_back(base_entry(after));
   journal.push_back(source_entry(apex, after.serial(), file_->zone->source));

@@ -312,22 +312,70 @@ def test_an_edit_is_merged_after_a_compaction(updated):
     assert updated.live_serial() == last + 1
 
 
-def test_a_zone_that_was_away_inherits_no_updates(updated):
-    server, zones = updated.server, updated.server.zones
-    for times, leave in enumerate([lambda: server.control("reload"), lambda: updated.restart_host(None)], 1):
-        server.zones = []
-        server.write_config()
-        leave()
-        servers.wait_until("the journal knows", lambda: updated.times_gone() == times)
+def take_away(zone, by):
+    """The zone leaves the configuration, by a reload or a restart of the host; gives what brings it back."""
+    server, zones = zone.server, zone.server.zones
+    times = zone.times_gone()
+    server.zones = []
+    server.write_config()
+    by()
+    servers.wait_until("the journal knows", lambda: zone.times_gone() == times + 1)
+
+    def come_back():
         server.zones = zones
         server.write_config()
-        updated.write("www 60 A 192.0.2.10", serial=10)
-        server.control("reload")
-        assert updated.served() == {"www 60 A 192.0.2.10"}
-        updated.restart_host()
-        assert updated.served() == {"www 60 A 192.0.2.10"}
-        assert updated.live_serial() == 10
-        updated.update(add=["dyn 60 A 192.0.2.20"])
+        return server.control("reload")
+
+    return come_back
+
+
+LEAVE_BY = {"reload": lambda zone: zone.reload(), "host": lambda zone: zone.restart_host(None)}
+
+
+@pytest.mark.parametrize("by", LEAVE_BY)
+def test_a_zone_that_was_away_comes_back_with_its_updates_and_serial(updated, by):
+    """A glob over a folder that was not mounted, say."""
+    served, serial = updated.served(), updated.live_serial()
+    assert served == {"www 60 A 192.0.2.10", "dyn 60 A 192.0.2.20"}
+    come_back = take_away(updated, lambda: LEAVE_BY[by](updated))
+    [row] = updated.server.control("zone", "list")
+    assert (row["name"], row["state"], row["serial"]) == (f"{ZONE}.", "removed", serial)
+    assert row["updates_kept"] == "2"
+    assert f"zone_removed zone={ZONE}. serial={serial} updates_kept=2" in updated.server.log()
+    updated.restart_host(None)
+    come_back()
+    assert (updated.served(), updated.live_serial()) == (served, serial)
+    servers.wait_until("it is told", lambda: f"zone_returned zone={ZONE}. updates_kept=2" in updated.server.log())
+    updated.restart_host()
+    assert (updated.served(), updated.live_serial()) == (served, serial)
+    updated.update(add=["more 60 A 192.0.2.21"])
+    assert updated.live_serial() == serial + 1
+
+
+def test_a_zone_that_was_away_is_merged_with_its_edited_file(updated):
+    serial = updated.live_serial()
+    come_back = take_away(updated, updated.reload)
+    updated.write("www 60 A 192.0.2.99", "old 60 A 192.0.2.11")
+    come_back()
+    assert updated.served() == {"www 60 A 192.0.2.99", "dyn 60 A 192.0.2.20"}
+    assert updated.live_serial() == serial + 1
+
+
+@pytest.mark.parametrize("by", LEAVE_BY)
+def test_a_purged_zone_comes_back_without_updates(updated, by):
+    with pytest.raises(AssertionError, match="only a removed zone can be purged"):
+        updated.server.control("zone", "purge", ZONE)
+    come_back = take_away(updated, lambda: LEAVE_BY[by](updated))
+    updated.server.control("zone", "purge", ZONE)
+    assert updated.server.control("zone", "list") == []
+    updated.restart_host(None)
+    assert updated.server.control("zone", "list") == []
+    updated.write("www 60 A 192.0.2.10", serial=10)
+    come_back()
+    assert updated.served() == {"www 60 A 192.0.2.10"}
+    updated.restart_host()
+    assert updated.served() == {"www 60 A 192.0.2.10"}
+    assert updated.live_serial() == 10
 
 
 def test_an_edit_that_updates_overrule_is_told(zone):

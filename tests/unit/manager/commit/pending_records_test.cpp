@@ -74,6 +74,15 @@ TEST_F(Pending, RecordsAreLeftOutBeforeOnesThatBeginAnew) {
                 ElementsAre(kind, RecordKind::kChangeset));
 }
 
+/// The zone's records are kept while it is away, so they have to lead to its serial.
+TEST_F(Pending, RecordsPrecedeTheRecordThatTheZoneHasLeft) {
+  pending_.add(name("@"), {entry(name("@"), RecordKind::kDynamicChanges)});
+  std::vector<JournalEntry> group{removed_entry(name("@"), {1}, 1234)};
+  pending_.insert_into(group);
+  ASSERT_EQ(group.size(), 2U);
+  EXPECT_EQ(group.front().kind, RecordKind::kDynamicChanges);
+}
+
 TEST_F(Pending, RecordsOfOtherZonesStayOut) {
   pending_.add(zone_named("other."), {entry(zone_named("other."), RecordKind::kDynamicChanges)});
   EXPECT_THAT(with_pending({RecordKind::kChangeset}), ElementsAre(RecordKind::kChangeset));

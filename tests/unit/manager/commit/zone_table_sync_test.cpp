@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "ipc/log.h"
 #include "manager/commit/space_search.h"
+#include "manager/journal/journal_payload.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"
 
@@ -31,6 +33,9 @@ class Configuration {
       options.allow_transfer.emplace_back().address =
           must(IpPrefix::from_text(fmt::format("10.{}.{}.0/24", rule / 256 % 256, rule % 256)));
     }
+    return this->options(std::move(options));
+  }
+  std::uint32_t options(config::ZoneOptions options) {
     return settings_.zones.add_options(std::move(options));
   }
   Configuration& add(const std::string& zone, std::uint32_t options) {
@@ -288,6 +293,19 @@ TEST_F(TightTableSync, DeletesGoInStepsThatFindRoom) {
     EXPECT_THAT(status.error().text, HasSubstr(fmt::format("{} zones not removed", left)));
   else
     EXPECT_TRUE(status.has_value());
+}
+
+TEST_F(TableSync, TheJournalKeepsTheRecordsOfAPrimaryZoneAlone) {
+  config::ZoneOptions secondary;
+  secondary.primaries = {"primary"};
+  Configuration first;
+  first.add("own.", first.options({})).add("sent.", first.options(std::move(secondary)));
+  ASSERT_TRUE(sync(first).has_value());
+  ASSERT_TRUE(sync(Configuration()).has_value());
+  std::map<std::string, bool> purged;
+  for (const JournalRecord& record : parts_.journalled())
+    if (record.kind == RecordKind::kGone) purged[to_text(record.zone)] = is_purge(record);
+  EXPECT_EQ(purged, (std::map<std::string, bool>{{"own.", false}, {"sent.", true}}));
 }
 
 TEST_F(TableSync, AJournalWithoutRoomKeepsNoZoneServed) {

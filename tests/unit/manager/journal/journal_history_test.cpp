@@ -86,7 +86,31 @@ TEST_F(History, FoldsTheRecordsOfEachZoneUpToAPosition) {
   EXPECT_FALSE(read()->damaged());
 }
 
-TEST_F(History, AZoneThatLeftIsForgotten) {
+JournalRecord left(const char* zone, std::uint32_t serial, std::uint64_t time) {
+  const JournalEntry entry = removed_entry(name(zone), {serial}, time);
+  return {0, 0, entry.kind, entry.zone, entry.from, entry.to, entry.payload};
+}
+
+TEST_F(History, AZoneThatLeftWaitsWithItsRecords) {
+  segment(1, {delta("a", 1, 2), left("a", 2, 1234), left("none", 7, 1234)});
+  EXPECT_THAT(read()->zone_names(), ElementsAre(name("a"))) << "a zone without records leaves none";
+  EXPECT_EQ(read()->removed_at(name("A")), 1234U);
+  EXPECT_EQ(state("a").serial, dns::Serial{2});
+  EXPECT_TRUE(state("a").dynamic_changes.known());
+  EXPECT_EQ(state("a").dynamic_changes.entries().size(), 1U);
+  segment(4, {delta("a", 2, 3)});
+  EXPECT_EQ(read()->removed_at(name("a")), std::nullopt) << "it came back";
+  EXPECT_EQ(state("a").dynamic_changes.entries().size(), 2U);
+}
+
+/// The journal lacks records of the zone: no serial may be used again.
+TEST_F(History, AZoneThatLeftWithALaterSerialHasUnknownChangesAndThatSerial) {
+  segment(1, {delta("a", 1, 2), left("a", 9, 1234)});
+  EXPECT_FALSE(state("a").dynamic_changes.known());
+  EXPECT_EQ(state("a").serial, dns::Serial{9});
+}
+
+TEST_F(History, APurgedZoneIsForgotten) {
   segment(1, {delta("a", 1, 2), note(RecordKind::kGone, "a", 2, 2), delta("b", 1, 2)});
   EXPECT_FALSE(read()->knows(name("a")));
   EXPECT_THAT(read()->zone_names(), ElementsAre(name("b")));
