@@ -47,6 +47,7 @@ void print(const ipc::StatusResult& status, std::ostream& out) {
             fmt::format("{} (loaded {})", status.configuration, time_text(status.configured)));
   if (status.zone_lists == "reading") facts.add("zone lists", "being read");
   if (status.zone_lists == "failed") facts.add("zone lists", "not read: " + status.problem);
+  if (status.zone_lists != "failed") facts.add("problem", status.problem);
   facts.add("workers", fmt::format("{} of {} running ({})", status.workers_running,
                                    status.workers_wanted, status.worker_mode));
   facts.add("zones", fmt::format("{} of {} loaded", status.zones_loaded, status.zones));

@@ -19,7 +19,7 @@ struct StatusResult {
   std::string configuration{};   ///< path of the file
   std::uint64_t configured = 0;  ///< time of the last load of the configuration
   std::string zone_lists{};      ///< "read", "reading", or "failed": the store's zones are served
-  std::string problem{};         ///< the reason of "failed"
+  std::string problem{};         ///< why zone lists are not read, or updates refused
   std::string worker_mode{};     ///< "managed" or "external"
   std::uint32_t workers_wanted = 0;
   std::uint32_t workers_running = 0;

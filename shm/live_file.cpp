@@ -172,6 +172,14 @@ Status check_for_writer(int fd, const StoreOptions& options) {
 
 }  // namespace
 
+Result<StoreOwner> owner_of(const std::string& path, std::uint64_t layout) {
+  auto file = open_store_file(path, O_RDONLY);
+  if (!file) return pass(file);
+  auto facts = checked_facts(file->get(), path, layout);
+  if (!facts) return pass(facts);
+  return facts->owner;
+}
+
 Status require_tmpfs(int fd, const std::string& path) {
   struct statfs filesystem{};
   if (::fstatfs(fd, &filesystem) != 0) return fail_errno("fstatfs");

@@ -22,6 +22,8 @@ Status require_tmpfs(int fd, const std::string& path);
 /// Whether the last writer left only a store that borrows an image's chunks, or was about to. Must
 /// not be called while a writer may exist.
 bool died_borrowing(const StoreOptions& options);
+/// The owner that the store file at `path` has, for this build's layout; the store is not attached.
+Result<StoreOwner> owner_of(const std::string& path, std::uint64_t layout);
 /// Opens the existing store file; kNotFound when there is none.
 Result<Fd> open_store_file(const std::string& path, int flags);
 

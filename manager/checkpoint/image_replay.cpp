@@ -1,6 +1,7 @@
 #include "manager/checkpoint/image_replay.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/crash_point.h"
@@ -67,10 +68,11 @@ class ImageReplay {
     return next_->draft().unload_zone(zone);
   }
 
-  Status lose_all() {
+  /// Only zones for which `which` is true; empty: all.
+  Status lose_all(const std::function<bool(const zone::ZoneView&)>& which = {}) {
     std::vector<dns::Name> names;
     next_->draft().view().for_each_zone([&](const zone::ZoneView& zone) {
-      if (zone.loaded()) names.emplace_back(zone.apex());
+      if (zone.loaded() && (!which || which(zone))) names.emplace_back(zone.apex());
     });
     for (const dns::Name& name : names)
       if (auto lost = lose(name); !lost) return lost;
@@ -221,9 +223,12 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
         damaged = damaged || told.severe;
         note(told);
       });
-  if (!walked) return pass(walked);
+  if (!walked && walked.error().code != Errc::kIo) return pass(walked);
   if (damaged)
     if (auto lost = replay.lose_all(); !lost) return pass(lost);
+  // What cannot be read now may be readable later. Zones that it cannot concern are served.
+  if (!walked || !present.unreadable.empty())
+    if (auto lost = replay.lose_all(may_have_updates); !lost) return pass(lost);
   // Every journal record is in the store now, or waits for a zone to be loaded. A version of an
   // older position would precede records that the journal no longer has.
   replay.reach(journal.last_position());

@@ -240,9 +240,19 @@ void Committer::secure_journal() {
     const bool secured = journal_.append({}).has_value();
     asio::post(io_, [this, secured] {
       securing_ = false;
-      if (secured) log::info("journal_durable_again");
+      if (!secured) return;
+      log::info("journal_durable_again");
+      reach_end();
     });
   });
+}
+
+/// The journal may have records behind the store's position that could not be read at the start.
+/// They belong to zones that are loaded from now on, or never took place.
+void Committer::reach_end() {
+  const std::uint64_t last = journal_.last_position();
+  if (in_flight_ || last <= position_) return;
+  if (auto reached = recover_position(store_, last); reached) position_ = last;
 }
 
 void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied done) {

@@ -142,6 +142,7 @@ class Committer {
   void retry_singly(Group& group);
   void update_merge_bases(const Group& group);
   void report_changes(const Group& group) const;
+  void reach_end();
   void journal_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;

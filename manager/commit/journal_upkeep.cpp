@@ -38,7 +38,9 @@ JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
 void JournalUpkeep::check(bool blocked) {
   if (running_ || blocked || std::chrono::steady_clock::now() < pause_until_) return;
   const std::uint64_t bytes = journal_.total_bytes();
-  if (bytes <= limit_ || bytes < last_size_ + last_size_ / 2) return;
+  const bool closes_gap = journal_.has_gap_to_close();
+  if (closes_gap) log::warning("journal_gap", "reason", journal_.problem());
+  if (!closes_gap && (bytes <= limit_ || bytes < last_size_ + last_size_ / 2)) return;
   running_ = true;
   begin();
 }
@@ -65,8 +67,10 @@ void JournalUpkeep::begin() {
 }
 
 void JournalUpkeep::write(const std::shared_ptr<Round>& round) {
-  auto path =
-      write_snapshot(files_, journal_.directory(), round->sealed, round->version, round->position);
+  using Unreadable = JournalHistory::Unreadable;
+  const auto unreadable = journal_.has_gap_to_close() ? Unreadable::kDamage : Unreadable::kProblem;
+  auto path = write_snapshot(files_, journal_.directory(), round->sealed, round->version,
+                             round->position, unreadable);
   if (!path) {
     asio::post(io_, [this, round, status = Status(pass(path))] { end(round, status); });
     return;

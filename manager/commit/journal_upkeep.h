@@ -21,8 +21,9 @@ class JournalUpkeep {
                 std::uint64_t limit);
 
   void set_limit(std::uint64_t bytes) noexcept { limit_ = bytes; }
-  /// Begins a round if the journal is too large; call after commits. `blocked`: the old files are
-  /// still being read.
+  /// Begins a round if the journal is too large, or if a part of it could not be read for a while
+  /// and the live store has what is missing (Journal::has_gap_to_close). Call after commits.
+  /// `blocked`: the old files are still being read.
   void check(bool blocked);
   /// `hook` is called on the commit thread after a snapshot is written. The journal's old files are
   /// dropped when the hook calls its argument.

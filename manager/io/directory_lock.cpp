@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <utility>
 #include <string_view>
 
 #include "shm/map/locks.h"
@@ -13,10 +15,22 @@ namespace pando::manager {
 
 namespace {
 
-Result<Fd> open_lock_file(const std::string& path) {
+struct LockFile {
+  Fd file;
+  /// A descriptor for reading takes a shared lock only. No manager that can write gets the
+  /// exclusive lock beside it.
+  shm::LockKind kind = shm::LockKind::kExclusive;
+};
+
+Result<LockFile> open_lock_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return fail_errno("open " + path);
-  return file;
+  if (file) return LockFile{std::move(file)};
+  if (errno == EROFS) {
+    Fd readable(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (readable) return LockFile{std::move(readable), shm::LockKind::kShared};
+    errno = EROFS;
+  }
+  return fail_errno("open " + path);
 }
 
 /// False when the file was removed between open and lock: the next manager would lock another file.
@@ -46,13 +60,13 @@ std::string holder_of(const std::string& path) {
 /// The locked file; kExists when another process has it.
 Result<Fd> try_to_lock(const std::string& directory, const std::string& name) {
   const std::string path = directory + "/" + name;
-  auto file = open_lock_file(path);
-  if (!file) return file;
-  auto locked = shm::try_lock(file->get(), shm::LockKind::kExclusive, 0);
+  auto opened = open_lock_file(path);
+  if (!opened) return pass(opened);
+  auto locked = shm::try_lock(opened->file.get(), opened->kind, 0);
   if (!locked) return pass(locked);
-  if (!*locked || !still_named(*file, path))
+  if (!*locked || !still_named(opened->file, path))
     return fail(Errc::kExists, "another manager{} uses {}", holder_of(path), directory);
-  return file;
+  return std::move(opened->file);
 }
 
 }  // namespace
@@ -63,7 +77,7 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& what, const std::st
                                           std::chrono::milliseconds timeout) {
   auto file = retry_while_held(timeout, [&] { return try_to_lock(directory, name); });
   if (!file) return fail(file.error().code, "{}: {}", what, file.error().text);
-  if (owner && ::fchown(file->get(), *owner, static_cast<gid_t>(-1)) != 0)
+  if (owner && ::fchown(file->get(), *owner, static_cast<gid_t>(-1)) != 0 && errno != EROFS)
     return fail_errno(fmt::format("chown {}/{}", directory, name));
   write_pid(*file);
   return DirectoryLock(std::move(*file));

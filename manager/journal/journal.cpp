@@ -17,7 +17,8 @@ namespace pando::manager {
 
 bool has_segments(Files& files, const std::string& directory) {
   const auto names = files.list(directory);
-  return names && std::any_of(names->begin(), names->end(), [](const std::string& name) {
+  if (!names) return names.error().code != Errc::kNotFound;
+  return std::any_of(names->begin(), names->end(), [](const std::string& name) {
            return journal_file_number(name, kSegmentSuffix) ||
                   journal_file_number(name, kSnapshotSuffix);
          });
@@ -30,12 +31,25 @@ bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
   });
 }
 
+namespace {
+/// A passing error ends within these; after that the records are taken for lost.
+constexpr int kTriesBeforeSnapshot = 3;
+/// More positions than a file can use: a record has 40 bytes or more.
+constexpr std::uint64_t kPassedOver = std::uint64_t{1} << 32;
+}  // namespace
+
 struct Journal::Impl {
   JournalOptions options;
   Files& disk;
 
-  mutable std::mutex mutex;  // guards `listing`
+  NoteSink note;
+
+  mutable std::mutex mutex;  // guards the five members that follow
   JournalFiles listing;
+  std::string problem;  // why groups are refused
+  std::optional<std::uint64_t> in_store;
+  std::chrono::steady_clock::time_point unreadable_since{};
+  std::chrono::steady_clock::time_point next_try{};
 
   JournalTail tail;
 
@@ -46,13 +60,17 @@ struct Journal::Impl {
   std::atomic<std::uint64_t> last{0};
   std::atomic<std::uint64_t> total{0};
 
-  Impl(JournalOptions o, Files& f)
-      : options(std::move(o)), disk(f), tail(disk, options.directory) {}
+  Impl(JournalOptions o, Files& f, NoteSink n)
+      : options(std::move(o)), disk(f), note(std::move(n)), tail(disk, options.directory) {}
 
   std::string path(std::uint64_t number, std::string_view suffix) const {
     return options.directory + "/" + journal_file_name(number, suffix);
   }
   void recount();
+  void take(RecoveredJournal&& recovered);
+  Status read_again();
+  Status be_ready();
+  tl::unexpected<Error> refuse(const Error& why);
   Result<std::unique_ptr<StoreFile>> make_segment(const std::string& file, std::uint64_t room,
                                                   std::uint64_t& bytes);
   Status open_segment(std::uint64_t room, std::span<const JournalEntry> group = {});
@@ -77,14 +95,58 @@ void Journal::Impl::recount() {
 }
 
 Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteSink note) {
-  auto impl = std::make_unique<Impl>(options, files);
+  auto impl = std::make_unique<Impl>(options, files, std::move(note));
   if (auto made = files.make_directory(options.directory); !made) return pass(made);
-  auto recovered = recover_journal(files, options.directory, impl->tail, note);
+  auto recovered = recover_journal(files, options.directory, impl->tail, impl->note);
   if (!recovered) return pass(recovered);
-  impl->listing = std::move(recovered->files);
-  impl->last = recovered->last;
-  impl->recount();
+  impl->take(std::move(*recovered));
   return Journal(std::move(impl));
+}
+
+void Journal::Impl::take(RecoveredJournal&& recovered) {
+  const bool was_unreadable = !listing.unreadable.empty();
+  {
+    const std::lock_guard lock(mutex);
+    listing = std::move(recovered.files);
+    problem = listing.unreadable;
+    const auto now = std::chrono::steady_clock::now();
+    next_try = now + options.retry;
+    if (!was_unreadable) unreadable_since = now;
+    last = std::max(last.load(), recovered.last);
+    // Never published, hence never acknowledged; the store has gone on without these records.
+    if (listing.unreadable.empty() && in_store && last > *in_store)
+      listing.void_from = *in_store + 1;
+  }
+  recount();
+}
+
+/// For a journal that could not be read: tries again, once in a while.
+Status Journal::Impl::read_again() {
+  if (listing.unreadable.empty()) return {};
+  if (std::chrono::steady_clock::now() < next_try)
+    return fail(Errc::kIo, "{}", listing.unreadable);
+  std::vector<JournalNote> notes;
+  auto recovered = recover_journal(disk, options.directory, tail,
+                                   [&](const JournalNote& one) { notes.push_back(one); });
+  if (!recovered) return pass(recovered);
+  take(std::move(*recovered));
+  if (!listing.unreadable.empty()) return fail(Errc::kIo, "{}", listing.unreadable);
+  for (const JournalNote& one : notes) note(one);
+  note({false, "the journal could be read again"});
+  return {};
+}
+
+/// Before anything is appended: the journal was read, and its end is durable.
+Status Journal::Impl::be_ready() {
+  auto done = read_again();
+  return done ? tail.secure() : done;
+}
+
+/// Keeps the reason for people.
+tl::unexpected<Error> Journal::Impl::refuse(const Error& why) {
+  const std::lock_guard lock(mutex);
+  problem = why.text;
+  return tl::unexpected<Error>(why);
 }
 
 /// A file with space reserved for at least one group: the usual segment size, or less on a full
@@ -108,7 +170,7 @@ Result<std::unique_ptr<StoreFile>> Journal::Impl::make_segment(const std::string
 /// killed process may have left an empty segment of this name; its voided positions stay void. A
 /// first `group` is durable before the name.
 Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEntry> group) {
-  if (auto done = tail.secure(); !done) return done;
+  if (auto done = be_ready(); !done) return done;
   SegmentHeader header;
   header.first = last + 1;
   header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
@@ -143,6 +205,7 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
   nonce = header.nonce;
   const std::lock_guard lock(mutex);
   listing.void_from = 0;
+  problem.clear();
   if (is_again) listing.segments.pop_back();
   listing.segments.push_back({file, header, written});
   return {};
@@ -181,18 +244,50 @@ Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
   return bytes;
 }
 
-bool Journal::is_secured() const noexcept { return impl_->tail.is_secured(); }
+bool Journal::is_secured() const noexcept {
+  if (!impl_->tail.is_secured()) return false;
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->listing.unreadable.empty();
+}
+
+std::string Journal::problem() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->problem;
+}
+
+void Journal::store_has_all_up_to(std::uint64_t position) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->in_store = position;
+}
+
+void Journal::cannot_be_read(const std::string& reason) {
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->listing.unreadable.empty()) return;
+  impl_->listing.unreadable = impl_->problem = reason;
+  impl_->unreadable_since = std::chrono::steady_clock::now();
+  impl_->next_try = impl_->unreadable_since + impl_->options.retry;
+}
+
+bool Journal::has_gap_to_close() const {
+  const std::lock_guard lock(impl_->mutex);
+  return !impl_->listing.unreadable.empty() && impl_->in_store &&
+         std::chrono::steady_clock::now() - impl_->unreadable_since >=
+             kTriesBeforeSnapshot * impl_->options.retry;
+}
 
 Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   Impl& journal = *impl_;
   if (group.empty()) {
-    if (auto done = journal.tail.secure(); !done) return pass(done);
+    if (auto done = journal.be_ready(); !done) return journal.refuse(done.error());
+    const std::lock_guard lock(journal.mutex);
+    journal.problem.clear();
     return journal.last.load();
   }
   const std::uint64_t need = room_for(group);
   if (journal.active && journal.written + need > journal.active_bytes) seal();
   if (!journal.active) {
-    if (auto opened = journal.open_segment(need); !opened) return pass(opened);
+    if (auto opened = journal.open_segment(need); !opened)
+      return journal.refuse(opened.error());
   }
   const std::uint64_t first = journal.last + 1;
   auto bytes = journal.encode_group(group, journal.nonce);
@@ -207,7 +302,7 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   crash_point("journal-synced");
   if (!done) {
     journal.poison(first);
-    return pass(done);
+    return journal.refuse(done.error());
   }
   journal.written += bytes->size();
   journal.total += bytes->size();
@@ -264,6 +359,14 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
             return old.path == segment.path && old.header.nonce == segment.header.nonce;
           });
     });
+    if (!journal.listing.unreadable.empty()) {
+      // Unread files may have used positions. So these are passed over, as positions that never
+      // took place.
+      journal.listing.unreadable.clear();
+      journal.listing.damaged = 0;
+      journal.listing.void_from = position + 1;
+      journal.last = std::max(journal.last.load(), position) + kPassedOver;
+    }
     const auto& left = journal.listing.segments;
     if (std::none_of(left.begin(), left.end(),
                      [&](const auto& segment) { return journal.tail.is_in(segment.path); }))

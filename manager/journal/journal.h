@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,8 @@ namespace pando::manager {
 struct JournalOptions {
   std::string directory;
   std::uint64_t segment_bytes = std::uint64_t{16} << 20;  ///< preallocated at once
+  /// Pause between two tries to read a journal that could not be read.
+  std::chrono::milliseconds retry{10'000};
 };
 
 /// A message for the operator: `severe` when data that had been synced is missing.
@@ -52,6 +55,9 @@ struct JournalFiles {
   /// Positions from here on never took place; a failed group may have left them in the last
   /// segment. The next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
+  /// Why a part of the journal cannot be read now; empty: all could be read. Records may be missing
+  /// from the listing then, and the positions behind it are unknown.
+  std::string unreadable{};
 };
 
 /// Append-only log of all zones' changesets, in segments of a directory.
@@ -61,13 +67,17 @@ struct JournalFiles {
 /// next group opens a new segment. The new header voids the failed positions. A group that was
 /// synced but could not be published is voided likewise.
 ///
+/// A journal with a part that cannot be read for now is open, and refuses all groups. It is read
+/// again at the next group after JournalOptions::retry. Once it could be read, groups are taken.
+///
 /// Appending calls belong to one thread (JournalThread); files() may be called by any.
 class Journal {
  public:
   /// Opens or makes the directory. A torn tail of the last segment is cut off and reported to
   /// `note`. The rest of the segment is copied to fresh blocks and synced, since records of a
   /// killed process may be in the page cache only. While that fails (reported, too) groups are
-  /// refused; each group tries again.
+  /// refused; each group tries again. Errors: a file is of another format (kLayout), or the folder
+  /// cannot be made.
   static Result<Journal> open(const JournalOptions& options, Files& files, NoteSink note);
   Journal(Journal&&) noexcept;
   Journal& operator=(Journal&&) noexcept;
@@ -76,6 +86,17 @@ class Journal {
   /// False after a start that found records and could not make them durable again. Meanwhile no
   /// promise may depend on those records, and no image may have them. Any thread.
   [[nodiscard]] bool is_secured() const noexcept;
+  /// Why groups are refused at present, for people; empty: they are taken. Any thread.
+  [[nodiscard]] std::string problem() const;
+  /// For a live store, which has everything that was acknowledged: records behind `position` were
+  /// never published, so a part that cannot be read now has nothing that the store lacks.
+  void store_has_all_up_to(std::uint64_t position);
+  /// A part of the journal turned out to be unreadable after open(). No effect on a journal that is
+  /// known as unreadable.
+  void cannot_be_read(const std::string& reason);
+  /// Whether the live store has what an unreadable part held, and the part could not be read for a
+  /// while: a snapshot of the store should take the place of all files. Any thread.
+  [[nodiscard]] bool has_gap_to_close() const;
   /// Appends a group and syncs it once. On success each entry is durable and the last one's
   /// position is returned. On error no entry counts. An empty group makes is_secured() true, or
   /// fails.

@@ -51,7 +51,8 @@ void JournalHistory::damage(const NoteSink& note, const std::string& text,
 void JournalHistory::take_error(const std::string& path, const Error& error,
                                 const NoteSink& note) {
   const std::string text = fmt::format("journal file {}: {}", path, error.text);
-  if (error.code == Errc::kCorrupt) return damage(note, text, kUnknownNumber);
+  if (error.code == Errc::kCorrupt || unread_is_ == Unreadable::kDamage)
+    return damage(note, text, kUnknownNumber);
   ++unreadable_;
   problem_ = text;
 }
@@ -88,7 +89,7 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
     return;
   }
   const std::string text = fmt::format("journal snapshot: {}", sound.error().text);
-  places.is_lost = sound.error().code == Errc::kCorrupt;
+  places.is_lost = sound.error().code == Errc::kCorrupt || unread_is_ == Unreadable::kDamage;
   has_lost_zones_ = has_lost_zones_ || places.is_lost;
   if (places.is_lost) return note({true, text});
   places.unreadable = problem_ = text;
@@ -119,6 +120,10 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
     }
   }
   take_place_of_damaged(kUnknownNumber);
+  if (journal.unreadable.empty()) return;
+  if (unread_is_ == Unreadable::kDamage) return damage(note, journal.unreadable, kUnknownNumber);
+  ++unreadable_;
+  if (problem_.empty()) problem_ = journal.unreadable;
 }
 
 Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& segment,
@@ -150,8 +155,10 @@ Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& s
 
 std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
                                                            const JournalFiles& journal,
-                                                           const NoteSink& note) {
+                                                           const NoteSink& note,
+                                                           Unreadable unreadable) {
   auto history = std::make_shared<JournalHistory>();
+  history->unread_is_ = unreadable;
   history->read_snapshot(files, journal, note);
   history->read_segments(files, journal, note);
   return history;

@@ -23,8 +23,14 @@ namespace pando::manager {
 /// error of the disk) may come back, so nothing may be concluded from their absence.
 class JournalHistory {
  public:
+  /// The meaning of a part that cannot be read for now.
+  enum class Unreadable : std::uint8_t {
+    kProblem,  ///< left out, since it may be readable later: see problem()
+    kDamage,   ///< taken for lost, as damaged data are: a store has everything
+  };
   static std::shared_ptr<const JournalHistory> read(Files& files, const JournalFiles& journal,
-                                                    const NoteSink& note);
+                                                    const NoteSink& note,
+                                                    Unreadable unreadable = Unreadable::kProblem);
   /// Why a part of the journal could not be read; empty when all was read.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   /// Whether records are missing that had been synced.
@@ -112,6 +118,7 @@ class JournalHistory {
   Status for_each_zone_record(const ZonePlaces& places, dns::NameView zone, std::uint64_t up_to,
                               const ZoneRecordVisit& visit) const;
 
+  Unreadable unread_is_ = Unreadable::kProblem;
   std::string problem_;
   std::map<std::string, ZonePlaces> zones_;  // by dns::folded_key()
   std::map<std::string, Passed> passed_;     // the same; only after a fault

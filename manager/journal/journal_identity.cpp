@@ -26,21 +26,28 @@ std::optional<shm::StoreOwner> parse(std::string_view text) {
   return identity;
 }
 
-Result<shm::StoreOwner> make_identity(Files& files, const std::string& path) {
+Result<shm::StoreOwner> make_identity(Files& files, const std::string& directory) {
   const shm::StoreOwner identity = {random_number<std::uint64_t>(), random_number<std::uint64_t>()};
-  const std::string text = fmt::format("{:016x}{:016x}\n", identity[0], identity[1]);
-  const Bytes bytes(text.begin(), text.end());
-  if (auto written = write_file_atomically(files, path, bytes); !written)
-    return fail(written.error().code, "{}: {}", path, written.error().text);
+  if (auto written = write_identity(files, directory, identity); !written) return pass(written);
   return identity;
 }
 
 }  // namespace
 
+Status write_identity(Files& files, const std::string& directory,
+                      const shm::StoreOwner& identity) {
+  const std::string path = directory + "/identity";
+  const std::string text = fmt::format("{:016x}{:016x}\n", identity[0], identity[1]);
+  const Bytes bytes(text.begin(), text.end());
+  if (auto written = write_file_atomically(files, path, bytes); !written)
+    return fail(written.error().code, "{}: {}", path, written.error().text);
+  return {};
+}
+
 Result<shm::StoreOwner> journal_identity(Files& files, const std::string& directory) {
   const std::string path = directory + "/identity";
   auto file = files.open(path, OpenMode::kRead);
-  if (!file && file.error().code == Errc::kNotFound) return make_identity(files, path);
+  if (!file && file.error().code == Errc::kNotFound) return make_identity(files, directory);
   if (!file) return pass(file);
   Bytes bytes(kDigits + 2);
   auto got = (*file)->read_at(0, bytes);

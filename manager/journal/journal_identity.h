@@ -11,5 +11,7 @@ namespace pando::manager {
 /// 32 hexadecimal digits. A folder without one gets one, durably, before the first store refers to
 /// it. A file of another form is kCorrupt: guessing would separate the store from its journal.
 Result<shm::StoreOwner> journal_identity(Files& files, const std::string& directory);
+/// Writes the file anew, durably.
+Status write_identity(Files& files, const std::string& directory, const shm::StoreOwner& identity);
 
 }  // namespace pando::manager

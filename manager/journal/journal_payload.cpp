@@ -256,7 +256,7 @@ void MergeBase::take_removal(const JournalRecord& record) {
     return;
   }
   if (!serial || *serial == record.to) return;
-  lose();
+  if (!passes_gaps) lose();
   if (record.to.ahead_of(*serial)) serial = record.to;
 }
 

@@ -42,7 +42,7 @@ class Recovery {
 
   Status scan_directory();
   void drop_replaced();
-  Status recover_last_segment();
+  void recover_last_segment();
   RecoveredJournal take() { return {std::move(files_), last_}; }
 
  private:
@@ -50,6 +50,8 @@ class Recovery {
   Status take_segment(const std::string& name, std::uint64_t first);
   Status take_snapshot(const std::string& name, std::uint64_t position);
   Status put_aside(const std::string& file, std::uint64_t first);
+  void cannot_read(const std::string& file, const Error& why);
+  Status read_last_segment();
   Status recover_tail(const std::string& file, const SegmentReader& reader);
   void remove_replaced(const std::string& file);
 
@@ -63,13 +65,19 @@ class Recovery {
 };
 
 /// A segment gets its name after its header was synced, so a header unlike the name is damage. A
-/// read error is not: to continue without the file's records would be to write over them.
+/// read error is not: to continue without the file's records would be to write over them. The
+/// segment is listed, so that its records count as missing.
 Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
   const std::string file = directory_ + "/" + name;
   auto reader = SegmentReader::open(disk_, file);
   if (!reader && reader.error().code == Errc::kLayout) return refused(reader.error());
-  if (!reader && reader.error().code != Errc::kCorrupt)
-    return fail(reader.error().code, "journal file {}: {}", file, reader.error().text);
+  if (!reader && reader.error().code != Errc::kCorrupt) {
+    cannot_read(file, reader.error());
+    SegmentHeader unknown;
+    unknown.first = unknown.void_from = first;
+    files_.segments.push_back({file, unknown});
+    return {};
+  }
   if (!reader || reader->header().first != first) return put_aside(file, first);
   files_.segments.push_back({file, reader->header()});
   return {};
@@ -80,16 +88,31 @@ Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
 Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
   auto name = damaged_name(disk_, file);
   if (!name) return pass(name);
-  if (auto renamed = disk_.rename(file, *name); !renamed) return renamed;
+  files_.damaged = std::max(files_.damaged, first);
+  if (auto renamed = disk_.rename(file, *name); !renamed) {
+    cannot_read(file, renamed.error());
+    return {};
+  }
   crash_point("journal-put-aside");
   note_({true,
          fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *name)});
-  files_.damaged = std::max(files_.damaged, first);
-  return disk_.sync_directory(directory_);
+  if (auto synced = disk_.sync_directory(directory_); !synced) cannot_read(file, synced.error());
+  return {};
+}
+
+void Recovery::cannot_read(const std::string& file, const Error& why) {
+  const std::string text = fmt::format("journal file {}: {}", file, why.text);
+  note_({true, text + "; updates are refused, and the journal is read again"});
+  if (files_.unreadable.empty()) files_.unreadable = text;
 }
 
 Status Recovery::take_name(const std::string& name) {
-  if (name.ends_with(kPartialSuffix)) return disk_.remove(directory_ + "/" + name);
+  if (name.ends_with(kPartialSuffix)) {
+    // Whoever writes a file of this name empties it first.
+    if (auto removed = disk_.remove(directory_ + "/" + name); !removed)
+      note_({false, removed.error().text});
+    return {};
+  }
   if (const auto first = journal_file_number(name, kSegmentSuffix))
     return take_segment(name, *first);
   if (const auto first = damaged_file_number(name))
@@ -125,7 +148,10 @@ void Recovery::remove_replaced(const std::string& file) {
 
 Status Recovery::scan_directory() {
   auto names = disk_.list(directory_);
-  if (!names) return pass(names);
+  if (!names) {
+    cannot_read(directory_, names.error());
+    return {};
+  }
   for (const std::string& name : *names) {
     if (auto taken = take_name(name); !taken) return taken;
   }
@@ -170,13 +196,19 @@ Status Recovery::recover_tail(const std::string& file, const SegmentReader& read
   return {};
 }
 
-Status Recovery::recover_last_segment() {
+void Recovery::recover_last_segment() {
   last_ = files_.snapshot_position;
-  if (files_.segments.empty()) return {};
+  if (files_.segments.empty()) return;
+  last_ = std::max(last_, files_.segments.back().header.first - 1);
+  if (!files_.unreadable.empty()) return;  // its end is unknown, or its header
+  const std::string file = files_.segments.back().path;
+  if (auto read = read_last_segment(); !read) cannot_read(file, read.error());
+}
+
+Status Recovery::read_last_segment() {
   const JournalFiles::Segment& segment = files_.segments.back();
   auto reader = SegmentReader::open(disk_, segment.path);
   if (!reader) return pass(reader);
-  last_ = std::max(last_, segment.header.first - 1);
   bool is_replaced = segment.header.first <= files_.snapshot_position;
   for (;;) {
     auto record = reader->next();
@@ -209,7 +241,7 @@ Result<RecoveredJournal> recover_journal(Files& disk, const std::string& directo
   Recovery recovery(disk, directory, tail, note);
   if (auto scanned = recovery.scan_directory(); !scanned) return pass(scanned);
   recovery.drop_replaced();
-  if (auto recovered = recovery.recover_last_segment(); !recovered) return pass(recovered);
+  recovery.recover_last_segment();
   return recovery.take();
 }
 

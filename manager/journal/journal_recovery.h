@@ -10,7 +10,7 @@ namespace pando::manager {
 
 /// The state that earlier processes left in the journal's folder.
 struct RecoveredJournal {
-  JournalFiles files;
+  JournalFiles files;        ///< with `unreadable`, if not everything could be read
   std::uint64_t last = 0;  ///< the last used position; 0 = none
 };
 
@@ -19,8 +19,8 @@ struct RecoveredJournal {
 /// `note`.
 ///
 /// The rest of the last segment is secured in `tail`. A failure of that is reported, too, and
-/// leaves the tail unsecured. Errors: a file cannot be read or renamed for now; then nothing may be
-/// appended.
+/// leaves the tail unsecured. A file that cannot be read or renamed for now makes the journal
+/// `unreadable`; then nothing may be appended. Errors: a file is of another format.
 Result<RecoveredJournal> recover_journal(Files& disk, const std::string& directory,
                                          JournalTail& tail, const NoteSink& note);
 

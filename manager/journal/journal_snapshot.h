@@ -17,9 +17,13 @@ namespace pando::manager {
 /// A zone without data in `version` keeps its records unchanged: its file is broken, say, or the zone
 /// has left the configuration. `version` holds everything up to `position` and must be
 /// pinned. For a pool thread.
-Result<std::string> write_snapshot(Files& files, const std::string& directory,
-                                   const JournalFiles& sealed, const zone::StoreView& version,
-                                   std::uint64_t position);
+///
+/// `unreadable`: with kDamage, a part of the journal that cannot be read is taken for lost, since
+/// `version` is a live store's and lacks nothing.
+Result<std::string> write_snapshot(
+    Files& files, const std::string& directory, const JournalFiles& sealed,
+    const zone::StoreView& version, std::uint64_t position,
+    JournalHistory::Unreadable unreadable = JournalHistory::Unreadable::kProblem);
 
 /// The records of the zone's dynamic changes at `serial`, which stand behind a whole zone.
 [[nodiscard]] std::vector<zone::DumpNote> notes_of(const dns::Name& zone, dns::Serial serial,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <vector>
 
@@ -36,8 +37,10 @@ std::optional<User> find_user(std::uint32_t uid) {
 
 Status own(const std::string& directory, mode_t mode, std::optional<std::uint32_t> uid) {
   if (auto made = native_files().make_directory(directory); !made) return made;
-  if (::chmod(directory.c_str(), mode) != 0 && uid) return fail_errno("chmod " + directory);
-  if (uid && ::chown(directory.c_str(), *uid, static_cast<gid_t>(-1)) != 0)
+  // A folder on a read-only file system is served as it is (docs/explanation/starts.md).
+  if (::chmod(directory.c_str(), mode) != 0 && uid && errno != EROFS)
+    return fail_errno("chmod " + directory);
+  if (uid && ::chown(directory.c_str(), *uid, static_cast<gid_t>(-1)) != 0 && errno != EROFS)
     return fail_errno("chown " + directory);
   return {};
 }

@@ -7,15 +7,39 @@
 #include "manager/checkpoint/journal_beginning.h"
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_identity.h"
+#include "shm/live_file.h"
 
 namespace pando::manager {
 
 namespace {
 
+/// The identity of a journal whose own file cannot be read: live store and image have a copy. The
+/// file is written again if it was damaged. `why`: the error, returned when nothing has a copy.
+Result<shm::StoreOwner> known_identity(const shm::StoreOptions& options,
+                                       const config::StoreSettings& settings, const Error& why) {
+  auto known = shm::owner_of(options.path, options.layout);
+  if (!known && !settings.image.empty()) {
+    const Image image(native_files(), {settings.image, options.layout, {}, false});
+    if (auto head = image.head())
+      known = head->owner;
+    else
+      known = pass(head);
+  }
+  if (!known || *known == shm::StoreOwner{}) return tl::unexpected<Error>(why);
+  log::error("journal_identity_lost", "reason", why.text, "effect",
+             "the identity in the store or the image is used");
+  if (why.code == Errc::kCorrupt)
+    if (auto written = write_identity(native_files(), settings.journal, *known); !written)
+      log::error("journal_identity_lost", "reason", written.error().text);
+  return known;
+}
+
 /// The store and the journal go together. With another journal, updates that only this store has
 /// would be gone at the next host restart, and the journal's own updates would never come back.
-Status name_owner(shm::StoreOptions& options, const std::string& journal) {
+Status name_owner(shm::StoreOptions& options, const config::StoreSettings& settings) {
+  const std::string& journal = settings.journal;
   auto identity = journal_identity(native_files(), journal);
+  if (!identity) identity = known_identity(options, settings, identity.error());
   if (!identity) return pass(identity);
   options.owner = *identity;
   options.foreign = fmt::format(
@@ -75,7 +99,7 @@ Result<std::unique_ptr<OpenedData>> Startup::open() {
 }
 
 Status Startup::open_journal(const config::Settings& settings, shm::StoreOptions& options) {
-  if (auto named = name_owner(options, settings.store.journal); !named) return named;
+  if (auto named = name_owner(options, settings.store); !named) return named;
   data_->image = make_image(settings.store, options);
   auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
   if (!journal) return pass(journal);
@@ -199,10 +223,23 @@ Status Startup::take_store(OpenedStore& opened) {
   data_->store->set_slots(&*data_->slots);
   if (data_->zones_missing) data_->store_was_lost = data_->journal->last_position() > 0;
   // A live store without a list of zones has no zone's data either.
-  if (from == OpenedStore::From::kLive && !data_->zones_missing)
-    return replay_journal(*data_->store, *data_->journal, native_files(), log_note);
+  if (from == OpenedStore::From::kLive && !data_->zones_missing) return replay_onto_live_store();
   data_->restored = from == OpenedStore::From::kImage || from == OpenedStore::From::kDump;
   return data_->restored ? Status() : publish_first_version();
+}
+
+/// A live store has everything that was acknowledged. So it is served even if the journal cannot be
+/// read.
+Status Startup::replay_onto_live_store() {
+  Journal& journal = *data_->journal;
+  journal.store_has_all_up_to(data_->store->current().journal_position);
+  if (!journal.files().unreadable.empty()) return {};
+  auto replayed = replay_journal(*data_->store, journal, native_files(), log_note);
+  if (replayed || replayed.error().code != Errc::kIo) return replayed;
+  log::error("journal", "text", replayed.error().text);
+  journal.store_has_all_up_to(data_->store->current().journal_position);
+  journal.cannot_be_read(replayed.error().text);
+  return {};
 }
 
 /// A live store needs the image only for the chunks that the image's version holds.

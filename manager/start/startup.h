@@ -61,6 +61,7 @@ class Startup {
   Status load_dump_into(shm::Store& empty);
   void end_dump(OpenedStore::From from);
   Status take_store(OpenedStore& opened);
+  Status replay_onto_live_store();
   void look_at_image(const OpenedStore& opened);
   Status publish_first_version();
 

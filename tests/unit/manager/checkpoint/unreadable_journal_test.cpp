@@ -1,0 +1,176 @@
+// A start that cannot read a part of the journal for now. The manager serves what it has, refuses
+// updates with the reason, and goes on as soon as the disk does. A live store has everything.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "manager/commit/journal_upkeep.h"
+#include "manager/journal/journal_payload.h"
+#include "tests/unit/manager/checkpoint/parts_steps.h"
+#include "tests/unit/manager/io/fake_disk.h"
+
+namespace pando::manager {
+namespace {
+
+using shm::test::must;
+using testing::FakeDisk;
+using ::testing::HasSubstr;
+using testing::name;
+using testing::Parts;
+using Call = FakeDisk::Call;
+
+class UnreadableJournal : public ::testing::Test {
+ protected:
+  UnreadableJournal() {
+    must(testing::update(parts_, {}, {"one 60 A 192.0.2.1"}));
+    must(testing::update(parts_, {}, {"two 60 A 192.0.2.2"}));
+  }
+  /// A byte of each segment cannot be read.
+  void break_sector(std::uint64_t at) {
+    disk_.unreadable = [at](const std::string& path, std::uint64_t from, std::uint64_t to) {
+      return path.ends_with(".journal") && from <= at && at < to;
+    };
+  }
+  void mend() {
+    disk_.unreadable = {};
+    disk_.fail = [](Call, const std::string&) { return Status(); };
+  }
+  /// The manager is started again. `live`: beside the store that it has left.
+  void start(bool live, std::chrono::milliseconds retry = std::chrono::milliseconds(0)) {
+    const JournalOptions options{parts_.journal.directory(), 64 << 10, retry};
+    parts_.journal = must(Journal::open(options, disk_, [](const JournalNote&) {}));
+    if (live) parts_.journal.store_has_all_up_to(parts_.zone.store().current().journal_position);
+    parts_.journal.skip_to(parts_.zone.store().current().journal_position);
+  }
+  Status update(const std::string& record) {
+    auto done = testing::update(parts_, {}, {record});
+    return done ? Status() : Status(tl::unexpected<Error>(done.error()));
+  }
+  void expect_refused() {
+    const Status refused = update("no 60 A 192.0.2.3");
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error().text, HasSubstr("unreadable"));
+    EXPECT_THAT(parts_.journal.problem(), HasSubstr("unreadable"));
+    EXPECT_FALSE(parts_.journal.is_secured());
+  }
+  std::shared_ptr<const JournalHistory> history() {
+    return JournalHistory::read(disk_, parts_.journal.files(), [](const JournalNote&) {});
+  }
+  std::size_t updates_in_journal() {
+    return must(history()->merge_base(name("@"), UINT64_MAX)).dynamic_changes.entries().size();
+  }
+
+  FakeDisk disk_;
+  Parts parts_{64 << 20, disk_};
+};
+
+TEST_F(UnreadableJournal, RefusesUpdatesAndGoesOnWhenTheDiskDoes) {
+  const std::uint64_t position = parts_.committer.position();
+  for (const std::uint64_t at : {std::uint64_t{8}, std::uint64_t{100}, std::uint64_t{9000}}) {
+    break_sector(at);
+    start(true);
+    expect_refused();
+    EXPECT_FALSE(history()->problem().empty());
+    mend();
+    ASSERT_TRUE(update(fmt::format("at{} 60 A 192.0.2.4", at)).has_value());
+    EXPECT_EQ(parts_.journal.problem(), "");
+    EXPECT_TRUE(parts_.journal.is_secured());
+    start(true);
+  }
+  EXPECT_EQ(parts_.committer.position(), position + 3);
+  EXPECT_EQ(updates_in_journal(), 5U);
+  EXPECT_FALSE(history()->damaged());
+}
+
+TEST_F(UnreadableJournal, AFolderThatCannotBeListedIsNoEmptyJournal) {
+  disk_.fail = [](Call call, const std::string&) -> Status {
+    return call == Call::kList ? fail(Errc::kIo, "unreadable") : Status();
+  };
+  EXPECT_TRUE(has_segments(disk_, parts_.journal.directory()));
+  start(true);
+  expect_refused();
+  EXPECT_FALSE(history()->problem().empty());
+  mend();
+  ASSERT_TRUE(update("three 60 A 192.0.2.3").has_value());
+  EXPECT_EQ(updates_in_journal(), 3U);
+}
+
+TEST_F(UnreadableJournal, AReadOnlyFolderIsReadAndNotWritten) {
+  disk_.fail = [](Call call, const std::string&) -> Status {
+    const bool reads = call == Call::kRead || call == Call::kList;
+    return reads ? Status() : fail(Errc::kIo, "unreadable: Read-only file system");
+  };
+  // Opening for reading is a call like opening for writing in this model.
+  disk_.fail = [inner = disk_.fail](Call call, const std::string& path) {
+    return call == Call::kOpen && !path.ends_with(".partial") ? Status() : inner(call, path);
+  };
+  start(true);
+  expect_refused();
+  EXPECT_EQ(updates_in_journal(), 2U);
+  mend();
+  EXPECT_TRUE(update("three 60 A 192.0.2.3").has_value());
+}
+
+TEST_F(UnreadableJournal, IsReadAgainOnceInAWhile) {
+  break_sector(100);
+  start(true, std::chrono::hours(1));
+  mend();
+  const int lists = disk_.calls[Call::kList];
+  expect_refused();
+  EXPECT_EQ(disk_.calls[Call::kList], lists);
+}
+
+/// A synced group that was never published was never acknowledged.
+TEST_F(UnreadableJournal, RecordsThatALiveStoreLacksNeverTookPlace) {
+  const dns::Serial serial = parts_.zone.zone().serial();
+  const auto position = must(parts_.journal.append(std::vector<JournalEntry>{
+      {name("@"), serial, serial.next(), zone::encode(zone::Changeset{name("@"), {}, {}})}}));
+  break_sector(100);
+  start(true);
+  expect_refused();
+  mend();
+  ASSERT_TRUE(update("three 60 A 192.0.2.3").has_value());
+  EXPECT_TRUE(is_void(parts_.journal.files(), position));
+  start(true);
+  EXPECT_EQ(must(history()->merge_base(name("@"), UINT64_MAX)).serial,
+            parts_.zone.zone().serial());
+  EXPECT_EQ(updates_in_journal(), 3U);
+}
+
+TEST_F(UnreadableJournal, ASnapshotOfTheLiveStoreTakesItsPlaceInTheEnd) {
+  break_sector(100);
+  start(true);
+  expect_refused();
+  ASSERT_TRUE(parts_.journal.has_gap_to_close());
+  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, disk_, parts_.journal,
+                       parts_.committer, parts_.slots, UINT64_MAX);
+  upkeep.check(false);
+  ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  ASSERT_EQ(upkeep.snapshots(), 1U);
+  EXPECT_FALSE(parts_.journal.has_gap_to_close());
+  const std::uint64_t position = parts_.committer.position();
+  ASSERT_TRUE(update("three 60 A 192.0.2.3").has_value());
+  EXPECT_GT(parts_.committer.position(), position + 1'000'000) << "unread records had positions";
+  mend();
+  start(true);
+  EXPECT_EQ(history()->problem(), "");
+  EXPECT_FALSE(history()->damaged());
+  EXPECT_TRUE(history()->has_whole(name("@")));
+  EXPECT_EQ(must(history()->merge_base(name("@"), UINT64_MAX)).serial,
+            parts_.zone.zone().serial());
+}
+
+TEST_F(UnreadableJournal, WithoutALiveStoreNothingTakesItsPlace) {
+  break_sector(100);
+  start(false);
+  EXPECT_FALSE(parts_.journal.has_gap_to_close());
+}
+
+TEST_F(UnreadableJournal, APassingErrorIsGivenTime) {
+  break_sector(100);
+  start(true, std::chrono::hours(1));
+  EXPECT_FALSE(parts_.journal.has_gap_to_close());
+}
+
+}  // namespace
+}  // namespace pando::manager
