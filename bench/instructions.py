@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Instructions of the core, counted by callgrind: answers, staging of updates, a zone scan.
+"""Instructions of the core, counted by callgrind: answers, transfers, staging of updates, a zone scan.
 
     bench/instructions.py BUILD [--record]
 
@@ -17,6 +17,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import profiles
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "bench/instructions.json"
@@ -67,6 +69,40 @@ def write_root_queries(folder):
     return queries
 
 
+def write_root_shaped_queries(folder):
+    """Questions that no earlier one is like: 60 % for names below no TLD, the others below one of the TLDs."""
+    dice = random.Random(3)
+    zone = (DATA / "root-2021-05-19.zone").read_text().splitlines()
+    tlds = sorted({fields[0] for fields in map(str.split, zone) if fields[3:4] == ["NS"] and fields[0] != "."})
+
+    def label(shortest, longest):
+        return "".join(dice.choices(profiles.LETTERS, k=dice.randint(shortest, longest)))
+
+    def name():
+        return f"{label(3, 12)}.{label(6, 14)}." + (dice.choice(tlds) if dice.random() >= 0.6 else "")
+
+    queries = folder / "root-shaped.txt"
+    queries.write_text("".join(f"{name()} {dice.choice(['A', 'AAAA'])}\n" for _ in range(2 * QUERIES)))
+    return queries
+
+
+def write_registry(folder, count=30_000):
+    """A signed registry and questions below its delegations, half of them for names that are not there."""
+    dice = random.Random(4)
+    zone, queries = folder / "tld-nsec.zone", folder / "tld-nsec.txt"
+    with open(zone, "w") as file:
+        profiles.registry(file, count, True)
+    labels = profiles.words(count, 5)
+    queries.write_text("".join(f"www.{dice.choice(labels)}{dice.choice(['', 'xyz'])}.tld. A\n" for _ in range(QUERIES)))
+    return zone, queries
+
+
+def write_delegations(folder, count=30_000):
+    zone = folder / "tld.zone"
+    with open(zone, "w") as file:
+        return zone, profiles.registry(file, count)
+
+
 def measure(build, folder):
     """{case: instructions per query, update or record}"""
     found = {}
@@ -77,12 +113,20 @@ def measure(build, folder):
     found["answer, signed, DO"] = count("*answer_all*", answers, signed, "signed.example.", write_signed_queries(folder), "DO", 1) / QUERIES
     found["stage an update"] = count("*stage_all*", build / "bench/bench_update_stage", zone, "bench.example.", UPDATES) / UPDATES
     found["scan a record"] = count("*scan_zone_file*", scan, zone, "bench.example.") / (NAMES + 3)
+    zone, queries = write_registry(folder)
+    for kind in ("plain", "DO"):
+        found[f"answer, tld-nsec, {kind}"] = count("*answer_all*", answers, zone, "tld.", queries, kind, 1) / QUERIES
+    zone, records = write_delegations(folder)
+    found["AXFR out, tld, a record"] = count("*stream_zone*", build / "bench/bench_transfer_path", zone, "tld.", 1) / records
     root = DATA / "root-2021-05-19.zone"
     if root.exists() and (DATA / "root-queries-2001.txt").exists():
         queries = write_root_queries(folder)
         asked = len(queries.read_text().splitlines())
         for kind in ("plain", "DO"):
             found[f"answer, root, {kind}"] = count("*answer_all*", answers, root, ".", queries, kind, 1) / asked
+        queries = write_root_shaped_queries(folder)
+        for kind in ("plain", "DO"):  # five rounds before, in which each TLD's referral is seen
+            found[f"answer, root-shaped, {kind}"] = count("*answer_all*", answers, root, ".", queries, kind, 1, 5) / (2 * QUERIES)
     return {name: round(value, 1) for name, value in found.items()}
 
 
@@ -103,7 +147,7 @@ def main():
     for name, value in found.items():
         before = recorded.get(name)
         change = f"{(value / before - 1) * 100:+.1f} %" if before else "not recorded"
-        print(f"{name:24} {value:12.1f}   {change}")
+        print(f"{name:26} {value:12.1f}   {change}")
         if not before or abs(value / before - 1) > TOLERANCE:
             wrong.append(name)
     if options.record:

@@ -7,6 +7,7 @@ namespace pando::dns {
 namespace {
 
 constexpr std::size_t kRecordFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
+constexpr std::size_t kSoaNumbers = 20;  // five numbers behind two names (RFC 1035 §3.3.13)
 
 /// Walks the names and records of a message made by MessageWriter and collects the places of its
 /// pointers.
@@ -31,6 +32,11 @@ class PointerScan {
     const std::size_t end = at_ + rdata_octets;
     if (end > message_.size()) return false;
     if (type == RRType::kNS) return name() && at_ == end;
+    if (type == RRType::kSOA) {
+      if (!name() || !name()) return false;
+      at_ += kSoaNumbers;
+      return at_ == end;
+    }
     at_ = end;
     return detail::compressible_names(type).names == 0;
   }
@@ -77,6 +83,8 @@ std::optional<MessageTemplate> MessageTemplate::from(ByteView message,
     result.ends_.push_back({static_cast<std::uint16_t>(end.size - body), end.records});
   }
   result.required_ = required;
+  result.body_.shrink_to_fit();
+  result.pointers_.shrink_to_fit();
   result.question_name_octets_ = static_cast<std::uint16_t>(question->name.size());
   result.authority_records_ = header->nscount;
   return result;

@@ -26,7 +26,7 @@ class MessageTemplate {
   static constexpr std::size_t kMaxOctets = 1400;
 
   /// Makes a template from a finished message with one question and an empty answer section. The
-  /// other sections may have only types without compressible names in the RDATA, and NS.
+  /// other sections may have only types without compressible names in the RDATA, NS and SOA.
   /// `ends` are the ends noted while the message was written; the first is the end of the authority
   /// section. The RRsets up to end number `required` may not be left out. Nullopt when the message
   /// is too large or of another form.
@@ -41,6 +41,12 @@ class MessageTemplate {
   /// Puts everything, or leaves out the last additional RRsets when they do not fit. The writer
   /// must hold only a question.
   Put put(MessageWriter& writer) const noexcept;
+
+  /// Bytes on the heap.
+  [[nodiscard]] std::size_t heap_bytes() const noexcept {
+    return body_.capacity() + pointers_.capacity() * sizeof(std::uint16_t) +
+           ends_.capacity() * sizeof(RRsetEnd);
+  }
 
  private:
   Bytes body_;                           // behind the question

@@ -84,7 +84,7 @@ void MessageWriter::roll_back(const Mark& mark) noexcept {
 bool MessageWriter::put_record(Section section, NameView owner, RRType type, RRClass rr_class,
                                std::uint32_t ttl, ByteView rdata, ByteView prefix) noexcept {
   const Mark start = mark();
-  Record record = begin_record(section, RRsetHead{owner, type, rr_class, Ttl{ttl}, {}, {}});
+  Record record = begin_record(section, RRsetHead{.owner = owner, .type = type, .rr_class = rr_class, .ttl = Ttl{ttl}});
   if (append_record(record, rdata, prefix)) return true;
   roll_back(start);
   return false;
@@ -132,8 +132,12 @@ MessageWriter::Record MessageWriter::begin_record(Section section, const RRsetHe
           &counts_[1 + static_cast<std::size_t>(section)],
           fixed,
           head.prefix.empty() ? detail::compressible_names(head.type) : kNoNames,
-          head.owner_place ? head.owner_place : place_in_question(head.owner),
-          {}};
+          head.owner_place || !head.labels.empty() ? head.owner_place
+                                                   : place_in_question(head.owner),
+          {},
+          head.labels,
+          head.rest,
+          head.rest_octets};
 }
 
 /// The commonest case: a pointer, and RDATA without change.
@@ -154,7 +158,7 @@ bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView
 bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
                                            ByteView prefix) noexcept {
   const bool owner_fitted =
-      record.place ? put_pointer(record.place.pointer_) : put_name(record.owner, record.place);
+      record.place ? put_pointer(record.place.pointer_) : put_new_owner(record);
   if (!owner_fitted || !fits(kFixedOctets) || *record.count == 0xFFFF) return false;
   std::uint8_t* fixed = space_.data() + size_;
   std::memcpy(fixed, &record.fixed, sizeof record.fixed);
@@ -165,6 +169,44 @@ bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
   if (!rdata_fitted) return false;
   store_be16(fixed + 8, static_cast<std::uint16_t>(size_ - rdata_at));
   ++*record.count;
+  return true;
+}
+
+bool MessageWriter::put_pointing_rrset(Section section, RRsetHead& head,
+                                       std::span<const NamePlace> targets) noexcept {
+  const Mark start = mark();
+  Record record = begin_record(section, head);
+  bool fitted = *record.count + targets.size() <= 0xFFFF;
+  for (const NamePlace target : targets) {
+    fitted = fitted &&
+             (record.place ? put_pointer(record.place.pointer_) : put_new_owner(record)) &&
+             fits(kFixedOctets + 2);
+    if (!fitted) break;
+    std::uint8_t* out = space_.data() + size_;
+    std::memcpy(out, &record.fixed, sizeof record.fixed);
+    store_be16(out + 8, 2);
+    store_be16(out + kFixedOctets, target.pointer_);
+    size_ += kFixedOctets + 2;
+    ++*record.count;
+  }
+  if (fitted)
+    head.owner_place = record.place;
+  else
+    roll_back(start);
+  return fitted;
+}
+
+/// Writes an owner that has no place yet.
+bool MessageWriter::put_new_owner(Record& record) noexcept {
+  if (record.labels.empty())
+    return put_name(record.owner, record.place, record.rest, record.rest_octets);
+  const std::uint16_t rest = place_in_question(record.owner).pointer_;  // 0 = the root
+  if (!fits(record.labels.size() + 2)) return false;
+  record.place.pointer_ = pointer_to(size_);
+  copy_octets(space_.data() + size_, record.labels);
+  size_ += record.labels.size();
+  if (rest != 0) return put_pointer(rest);
+  space_[size_++] = 0;
   return true;
 }
 
@@ -204,15 +246,18 @@ NamePlace MessageWriter::place_in_question(NameView name) const noexcept {
   return place;
 }
 
-/// Writes a name and stores its place in `place`.
-bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
+/// Writes a name and stores its place in `place`. The search ends at the last `rest_octets` octets,
+/// which are at `rest` (the root, when unset).
+bool MessageWriter::put_name(NameView name, NamePlace& place, NamePlace rest,
+                             std::size_t rest_octets) noexcept {
   if (name.is_root()) return put_octets(name.bytes());
   if (!table_ready_) prepare_table();
   Search search;
+  search.rest = {static_cast<std::uint16_t>(rest.pointer_ & kMaxPointerOffset), rest.pointers_};
   if (name_case_ == NameCase::kIgnored)
-    search_name<NameCase::kIgnored>(name, search);
+    search_name<NameCase::kIgnored>(name, rest_octets, search);
   else
-    search_name<NameCase::kKept>(name, search);
+    search_name<NameCase::kKept>(name, rest_octets, search);
   if (search.literal == 0) {
     place.pointer_ = pointer_to(search.rest.offset);
     return put_pointer(place.pointer_);
@@ -227,6 +272,22 @@ bool MessageWriter::put_name(NameView name, NamePlace& place) noexcept {
   return true;
 }
 
+NamePlace MessageWriter::place_of(NameView name) noexcept {
+  NamePlace place;
+  if (name.is_root()) return place;
+  if (!table_ready_) prepare_table();
+  const ByteView message = space_.first(size_);
+  const std::uint16_t hash = compression_hash(name);
+  const CompressionTable::Place found = name_case_ == NameCase::kIgnored
+                                            ? table_.find<NameCase::kIgnored>(message, hash, name)
+                                            : table_.find<NameCase::kKept>(message, hash, name);
+  // Labels are put in front of it.
+  if (found.offset == 0 || found.pointers >= kMaxChainedPointers) return place;
+  place.pointer_ = pointer_to(found.offset);
+  place.pointers_ = static_cast<std::uint8_t>(found.pointers);
+  return place;
+}
+
 /// Prepares the table, which then has the question's name and all its ancestors.
 void MessageWriter::prepare_table() noexcept {
   table_.clear(static_cast<std::size_t>(std::max<std::ptrdiff_t>(limit_, 0)));
@@ -235,15 +296,17 @@ void MessageWriter::prepare_table() noexcept {
     table_.enter(compression_hash(name), static_cast<std::size_t>(name.data() - space_.data()), 0);
 }
 
-/// Searches the name, then each ancestor, until one is found or the root is reached. Labels are
+/// Searches the name, then each ancestor, until one is found or the rest is reached. Labels are
 /// never put in front of a name that already ends with the most pointers allowed.
 template <NameCase kCase>
-inline void MessageWriter::search_name(NameView name, Search& search) const noexcept {
+inline void MessageWriter::search_name(NameView name, std::size_t rest_octets,
+                                       Search& search) const noexcept {
   const ByteView message = space_.first(size_);
   const std::uint8_t* p = name.data();
-  const std::uint8_t* const root = p + name.size() - 1;
-  for (; p < root; p += *p + 1U) {
-    const NameView suffix(p, static_cast<std::size_t>(root + 1 - p));
+  const std::uint8_t* const end = p + name.size();
+  const std::uint8_t* const rest = end - rest_octets;
+  for (; p < rest; p += *p + 1U) {
+    const NameView suffix(p, static_cast<std::size_t>(end - p));
     const std::uint16_t hash = compression_hash(suffix);
     const CompressionTable::Place found = table_.find<kCase>(message, hash, suffix);
     if (found.offset == 0) {

@@ -27,6 +27,7 @@ class NamePlace {
  private:
   friend class MessageWriter;
   std::uint16_t pointer_ = 0;
+  std::uint8_t pointers_ = 0;  // that a reader follows from there; known to place_of() alone
 };
 
 /// The common fields of one RRset's records.
@@ -40,6 +41,12 @@ struct RRsetHead {
   ByteView prefix{};
   /// A set place replaces `owner`, which is then not read.
   NamePlace owner_place{};
+  /// Labels in front of `owner`, which is then a part of question_name(). The writer does not search
+  /// for the whole name, and later names are not compressed against it.
+  ByteView labels{};
+  /// Place of the last `rest_octets` octets of `owner`, if set: the search ends there.
+  NamePlace rest{};
+  std::size_t rest_octets = 1;
 };
 
 /// Builds one message in caller's memory: no heap, no exceptions. Every name is compressed wherever
@@ -103,11 +110,20 @@ class MessageWriter {
     return fitted;
   }
 
+  /// Appends one record for each of `targets`, all or none: its RDATA is that name (NS).
+  [[nodiscard]] bool put_pointing_rrset(Section section, RRsetHead& head,
+                                        std::span<const NamePlace> targets) noexcept;
+
+  /// Place of a name that the message has, with the spelling that later names need; unset when it
+  /// has not. A head's `rest` may be such a place.
+  [[nodiscard]] NamePlace place_of(NameView name) noexcept;
+
   /// put_rrset() for callers that need no places.
   template <class EachRdata>
   [[nodiscard]] bool put_rrset(Section section, NameView owner, RRType type, RRClass rr_class,
                                Ttl ttl, EachRdata&& each_rdata, ByteView prefix = {}) noexcept {
-    RRsetHead head{owner, type, rr_class, ttl, prefix, {}};
+    RRsetHead head{.owner = owner, .type = type, .rr_class = rr_class, .ttl = ttl};
+    head.prefix = prefix;
     return put_rrset(section, head, std::forward<EachRdata>(each_rdata));
   }
 
@@ -151,6 +167,9 @@ class MessageWriter {
     detail::CompressibleNames names;
     NamePlace place{};   // of the owner
     NamePlace target{};  // of the name that ended the last RDATA
+    ByteView labels{};   // this and the rest: see RRsetHead
+    NamePlace rest{};
+    std::size_t rest_octets = 1;
   };
 
   [[nodiscard]] bool fits(std::size_t octets) const noexcept {
@@ -164,15 +183,17 @@ class MessageWriter {
   }
   bool append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
   bool append_searched_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
+  bool put_new_owner(Record& record) noexcept;
   bool put_rdata_names(Record& record, ByteView rdata) noexcept;
-  bool put_name(NameView name, NamePlace& place) noexcept;
+  bool put_name(NameView name, NamePlace& place, NamePlace rest = {},
+                std::size_t rest_octets = 1) noexcept;
   bool put_octets(ByteView octets) noexcept;
   bool put_pointer(std::uint16_t pointer) noexcept;
   [[nodiscard]] NamePlace place_in_question(NameView name) const noexcept;
   void prepare_table() noexcept;
   struct Search;
   template <NameCase kCase>
-  void search_name(NameView name, Search& search) const noexcept;
+  void search_name(NameView name, std::size_t rest_octets, Search& search) const noexcept;
   void enter_names(const Search& search) noexcept;
 
   std::span<std::uint8_t> space_;

@@ -1,11 +1,13 @@
 // Random small zones, signed with NSEC or NSEC3, asked for random names: each answer must be what a
 // naive reading of the RFCs gives, and a validator that sees only the answer must come to the same
-// conclusion. PANDO_PROPERTY_SEED and PANDO_PROPERTY_ZONES choose other and more zones.
+// conclusion. A worker's responder, which puts templates together, must answer with the same records.
+// PANDO_PROPERTY_SEED and PANDO_PROPERTY_ZONES choose other and more zones.
 
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -14,6 +16,7 @@
 #include "tests/property/proof_check.h"
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
+#include "worker/respond/responder.h"
 
 namespace {
 
@@ -86,7 +89,9 @@ class Served {
     EXPECT_TRUE(filled) << filled.error().text;
     const auto built = builder.finish();
     EXPECT_TRUE(built) << built.error().text;
-    EXPECT_TRUE(draft.put_zone_settings(zone.apex, {}, 0));
+    pando::zone::ZoneSettings settings;
+    settings.allow_query.emplace_back();  // everybody
+    EXPECT_TRUE(draft.put_zone_settings(zone.apex, settings, 0));
     EXPECT_TRUE(draft.put_zone(zone.apex, **built, {}));
     const auto root = draft.root();
     EXPECT_TRUE(store_.publish(std::move(transaction), root, 0));
@@ -106,13 +111,53 @@ class Served {
     return read(writer.finish());
   }
 
+  /// The answer of a worker, which keeps parts of earlier ones.
+  Response ask_worker(const Name& name, RRType type) {
+    pando::dns::MessageWriter query(space_, space_.size());
+    query.put_header({});
+    EXPECT_TRUE(query.put_question(name, type, pando::dns::RRClass::kIN));
+    const pando::dns::OptBuilder opt(1232, Rcode::kNoError, true);
+    EXPECT_TRUE(query.put_raw_additional(opt.record()));
+    const ByteView octets = query.finish();
+    const std::vector<std::uint8_t> message(octets.begin(), octets.end());
+    const auto current = store_.current();
+    responder_.begin({store_.window(), current.root, current.number}, 1'700'000'000, true);
+    pando::worker::Client client;
+    client.transport = pando::ipc::Transport::kTcp;
+    const auto outcome = responder_.handle(message, client, space_);
+    Response response = read(ByteView(space_).first(outcome.size));
+    std::erase_if(response.sections[2], [](const Record& r) { return r.type == RRType::kOPT; });
+    return response;
+  }
+
  private:
   std::string path_;
   pando::shm::Store store_;
   pando::dns::Nsec3Hasher hasher_;
   std::unique_ptr<Answer> answer_ = std::make_unique<Answer>();
   std::vector<std::uint8_t> space_ = std::vector<std::uint8_t>(65535);
+  std::unique_ptr<pando::worker::CounterArray> counters_ =
+      std::make_unique<pando::worker::CounterArray>();
+  pando::worker::Responder responder_{*counters_,
+                                      [this](std::uint32_t index) { return store_.side(index); }};
 };
+
+/// A section's records in an order of their own.
+std::vector<std::string> sorted_text(const std::vector<Record>& section) {
+  std::vector<std::string> lines;
+  for (const Record& r : section)
+    lines.push_back(to_text(r.owner.folded()) + " " + to_text(r.type) + " " +
+                    rdata_to_text(r.type, r.rdata));
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+void expect_same(const Response& actual, const Response& expected) {
+  EXPECT_EQ(actual.rcode, expected.rcode);
+  EXPECT_EQ(actual.aa, expected.aa);
+  for (int section = 0; section < 3; ++section)
+    EXPECT_EQ(sorted_text(actual.sections[section]), sorted_text(expected.sections[section]));
+}
 
 std::unique_ptr<Proof> proof_of(const Response& response, const Name& apex,
                                 const Signing& signing) {
@@ -193,6 +238,7 @@ void check_zone(const Zone& zone, const Signing& signing, Maker& maker) {
     for (const auto& [synthesized, encloser] : outcome.synthesized)
       EXPECT_TRUE(proof->no_closer_match(synthesized, encloser)) << to_text(synthesized);
     expect_signatures(response, zone);
+    for (int time = 0; time < 3; ++time) expect_same(served.ask_worker(name, type), response);
     if (::testing::Test::HasFailure()) return;
   }
 }

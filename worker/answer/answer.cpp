@@ -18,7 +18,8 @@ void Answer::clear() noexcept {
   aa = false;
   overflow = false;
   ede.reset();
-  cut = first = {};
+  absent = false;
+  cut = first = covering = {};
   answer.clear();
   authority.clear();
   additional.clear();

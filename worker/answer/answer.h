@@ -112,6 +112,13 @@ struct Answer {
   /// holds nothing else then.
   zone::RecordView cut;
   dns::NameView cut_name;
+  /// A postponed denial (ResolveOptions::put_off_denials): QNAME does not exist, `encloser` is its
+  /// closest encloser, and whether a wildcard exists below it was not looked up. The answer holds
+  /// nothing else then, but for `covering`.
+  bool absent = false;
+  dns::NameView encloser;
+  /// The NSEC at or before QNAME, with `absent` if the client asks for proofs and the zone has NSEC.
+  zone::RecordView covering;
   /// Record that gave the first answer RRset: QNAME's own, a wildcard's, or that of a DNAME.
   zone::RecordView first;
   EntryList<kMaxAnswerEntries> answer;

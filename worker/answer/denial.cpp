@@ -6,10 +6,11 @@ namespace {
 bool uses_nsec3(const Walk& walk) noexcept { return walk.zone.denial() == zone::Denial::kNsec3; }
 }  // namespace
 
-void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept {
+void prove_name_error(Walk& walk, dns::NameView closest_encloser,
+                      const zone::Match& wildcard) noexcept {
   if (!walk.proves()) return;
   uses_nsec3(walk) ? nsec3::prove_name_error(walk, closest_encloser)
-                   : nsec::prove_name_error(walk, closest_encloser);
+                   : nsec::prove_name_error(walk, wildcard);
 }
 
 void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept {

@@ -7,8 +7,9 @@
 namespace pando::worker {
 
 /// The walk's name does not exist, the closest encloser exists, and no wildcard exists directly
-/// below the closest encloser.
-void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
+/// below the closest encloser. `wildcard` is the result of looking that wildcard up.
+void prove_name_error(Walk& walk, dns::NameView closest_encloser,
+                      const zone::Match& wildcard) noexcept;
 
 /// The walk's name exists, perhaps as an empty non-terminal, but not with this type. `record` is
 /// null for an empty non-terminal. A cut without DS is proved in the same way.
@@ -22,7 +23,7 @@ void prove_wildcard_answer(Walk& walk, dns::NameView closest_encloser) noexcept;
 
 /// One namespace per mechanism; the prove_... functions above choose by the zone.
 namespace nsec {
-void prove_name_error(Walk& walk, dns::NameView closest_encloser) noexcept;
+void prove_name_error(Walk& walk, const zone::Match& wildcard) noexcept;
 void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept;
 void prove_wildcard_nodata(Walk& walk, dns::NameView closest_encloser) noexcept;
 void prove_wildcard_answer(Walk& walk) noexcept;

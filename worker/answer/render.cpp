@@ -104,6 +104,25 @@ bool put_additional(const Answer& answer, const Target& target, std::vector<dns:
   return true;
 }
 
+/// An owner as labels in front of a name that the message has.
+struct SplitOwner {
+  ByteView labels;
+  NameView rest;
+};
+
+/// Splits `owner` (relative to `apex`) at the longest of `encloser` and its ancestors that it ends
+/// with: a name before the question's name in canonical order shares no more labels with it.
+SplitOwner split_owner(ByteView owner, NameView apex, NameView encloser) noexcept {
+  for (; encloser.size() > apex.size(); encloser = encloser.parent()) {
+    const std::size_t octets = encloser.size() - apex.size();
+    for (std::size_t at = 0; at < owner.size(); at += owner[at] + std::size_t{1})
+      if (owner.size() - at == octets &&
+          dns::same_octets<dns::NameCase::kIgnored>(owner.data() + at, encloser.data(), octets))
+        return {owner.first(at), encloser};
+  }
+  return {owner, encloser};
+}
+
 }  // namespace
 
 bool render(const Answer& answer, const dns::Question& question, MessageWriter& writer,
@@ -120,6 +139,32 @@ bool render(const Answer& answer, const dns::Question& question, MessageWriter& 
   const bool truncated = !complete || answer.overflow;
   if (truncated) writer.set_tc();
   return truncated;
+}
+
+bool render_covering_nsec(const zone::RecordView& record, NameView apex, NameView encloser,
+                          const dns::Question& question, MessageWriter& writer) {
+  const zone::RRsetView rrset = record.find(RRType::kNSEC);
+  if (!rrset) return true;  // the store is damaged
+  NsTargets unused;
+  const Target target{writer, Section::kAuthority, question.name.view(), unused};
+  const auto [labels, rest] = split_owner(record.relative_owner(), apex, encloser);
+  const auto mark = writer.mark();
+  dns::RRsetHead data{.owner = in_message(rest, target), .type = rrset.type(), .ttl = rrset.ttl()};
+  data.labels = labels;
+  if (!writer.put_rrset(target.section, data,
+                        [&](auto&& visit) { rrset.for_each_rdata(visit); }))
+    return false;
+  std::array<std::uint8_t, 2> covered;  // RFC 4034 §3.1.1; the store leaves it out
+  store_be16(covered.data(), static_cast<std::uint16_t>(rrset.type()));
+  dns::RRsetHead signatures{.owner = data.owner, .type = RRType::kRRSIG, .ttl = rrset.ttl()};
+  signatures.prefix = covered;
+  signatures.owner_place = data.owner_place;
+  signatures.labels = labels;
+  if (writer.put_rrset(target.section, signatures,
+                       [&](auto&& visit) { rrset.for_each_signature(visit); }))
+    return true;
+  writer.roll_back(mark);
+  return false;
 }
 
 }  // namespace pando::worker

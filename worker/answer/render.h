@@ -17,4 +17,11 @@ namespace pando::worker {
 bool render(const Answer& answer, const dns::Question& question, dns::MessageWriter& writer,
             std::vector<dns::RRsetEnd>* ends = nullptr);
 
+/// Appends the NSEC RRset of `record` with its signatures to the authority section: the NSEC that
+/// covers the question's name, below the closest encloser `encloser` (a part of `question`'s name).
+/// False when it does not fit.
+[[nodiscard]] bool render_covering_nsec(const zone::RecordView& record, dns::NameView apex,
+                                        dns::NameView encloser, const dns::Question& question,
+                                        dns::MessageWriter& writer);
+
 }  // namespace pando::worker

@@ -67,10 +67,10 @@ void answer_wildcard_no_data(Walk& walk, NameView closest_encloser) noexcept {
   if (add_negative_soa(walk)) prove_wildcard_nodata(walk, closest_encloser);
 }
 
-void answer_name_error(Walk& walk, NameView closest_encloser) noexcept {
+void answer_name_error(Walk& walk, NameView closest_encloser, const Match& wildcard) noexcept {
   // RFC 6604 §3: the RCODE is that of the last name in the chain.
   walk.out.rcode = dns::Rcode::kNXDomain;
-  if (add_negative_soa(walk)) prove_name_error(walk, closest_encloser);
+  if (add_negative_soa(walk)) prove_name_error(walk, closest_encloser, wildcard);
 }
 
 /// RFC 1034 §4.3.2 step 3b, RFC 4035 §3.1.4: NS, then DS or the proof that no DS exists.
@@ -219,13 +219,13 @@ Step answer_from(Walk& walk, const Source& source) noexcept {
 /// The wildcard may be an empty non-terminal, which exists and has no data.
 Step synthesize_wildcard(Walk& walk, NameView closest_encloser) noexcept {
   const dns::Name wildcard = wildcard_of(closest_encloser);
-  const Match match = walk.zone.lookup(wildcard);
+  const Match match = walk.look_up(wildcard);
   if (match.damaged) return give_up(walk);
   if (match.exact) return answer_from(walk, {match.exact, true, closest_encloser});
   if (match.empty_non_terminal)
     answer_wildcard_no_data(walk, closest_encloser);
   else
-    answer_name_error(walk, closest_encloser);
+    answer_name_error(walk, closest_encloser, match);
   return Step::kDone;
 }
 
@@ -238,8 +238,16 @@ Step stop_at_barrier(Walk& walk, const Match& match) noexcept {
   return Step::kDone;
 }
 
+/// Names the closest encloser; complete_denial() continues from there.
+Step put_off_denial(Walk& walk, NameView closest_encloser) noexcept {
+  walk.out.absent = true;
+  walk.out.encloser = closest_encloser;
+  walk.out.covering = walk.covering;
+  return Step::kDone;
+}
+
 Step answer_current_name(Walk& walk) noexcept {
-  const Match match = walk.zone.lookup(walk.name);
+  const Match match = walk.look_up(walk.name);
   const std::size_t labels = walk.name.label_count();
   if (match.damaged) return give_up(walk);
   if (match.barrier) return stop_at_barrier(walk, match);
@@ -255,7 +263,11 @@ Step answer_current_name(Walk& walk) noexcept {
     answer_no_data(walk, {});
     return Step::kDone;
   }
-  return synthesize_wildcard(walk, walk.name.ancestor(labels - match.encloser_labels));
+  walk.covering = match.nsec;
+  const NameView closest_encloser = walk.name.ancestor(labels - match.encloser_labels);
+  return walk.options.put_off_denials && walk.out.answer.empty()
+             ? put_off_denial(walk, closest_encloser)
+             : synthesize_wildcard(walk, closest_encloser);
 }
 
 }  // namespace
@@ -287,6 +299,34 @@ void resolve(const zone::ZoneView& zone, const dns::Question& question,
   Walk walk = begin_walk(zone, question, options, hasher, out);
   for (std::size_t names = 0; names < kMaxChain; ++names)
     if (answer_current_name(walk) == Step::kDone) return;
+}
+
+void complete_denial(const zone::ZoneView& zone, const dns::Question& question,
+                     const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                     Answer& out) noexcept {
+  Walk walk = begin_walk(zone, question, options, hasher, out);
+  out.absent = false;
+  walk.covering = out.covering;
+  Step step = synthesize_wildcard(walk, out.encloser);
+  for (std::size_t names = 1; step == Step::kFollow && names < kMaxChain; ++names)
+    step = answer_current_name(walk);
+}
+
+bool deny_below(const zone::ZoneView& zone, const dns::Question& question,
+                const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept {
+  out.clear();
+  Walk walk = begin_walk(zone, question, options, hasher, out);
+  if (walk.proves() && zone.denial() != zone::Denial::kNsec) return false;
+  const Match wildcard = walk.look_up(wildcard_of(walk.name));
+  if (wildcard.damaged || wildcard.barrier || wildcard.exact || wildcard.empty_non_terminal)
+    return false;
+  out.aa = true;
+  out.rcode = dns::Rcode::kNXDomain;
+  if (!add_negative_soa(walk)) return false;
+  if (!walk.proves()) return true;
+  out.covering = wildcard.nsec;
+  add_denial(walk, wildcard.nsec, RRType::kNSEC);
+  return out.authority.size() == 2;
 }
 
 void complete_referral(const zone::ZoneView& zone, const dns::Question& question,

@@ -15,6 +15,9 @@ struct ResolveOptions {
   /// A referral of QNAME itself is only named in Answer::cut, since the caller may hold a rendered
   /// copy.
   bool put_off_referrals = false;
+  /// A name that does not exist is only named in Answer::encloser, for the same reason. Its covering
+  /// NSEC is found nevertheless.
+  bool put_off_denials = false;
 };
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question, or null. A DS query for an apex goes
@@ -29,6 +32,18 @@ struct ResolveOptions {
 /// docs/explanation/conformance.md has the decisions.
 void resolve(const zone::ZoneView& zone, const dns::Question& question,
              const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept;
+
+/// Continues where resolve() postponed a denial: a wildcard answers, or a name error is proven.
+void complete_denial(const zone::ZoneView& zone, const dns::Question& question,
+                     const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept;
+
+/// Answers with what all name errors directly below the question's name, their closest encloser,
+/// have in common: NXDOMAIN, SOA and the proof that no wildcard exists. Its NSEC is
+/// Answer::covering. False when a wildcard exists, when the proof cannot be separated (NSEC3), or
+/// when the store is damaged.
+[[nodiscard]] bool deny_below(const zone::ZoneView& zone, const dns::Question& question,
+                              const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                              Answer& out) noexcept;
 
 /// Adds the referral that resolve() postponed: NS, DS or the proof that no DS exists, and glue. The
 /// result depends on the cut alone: not on the question's type, nor on the labels below.

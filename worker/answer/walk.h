@@ -16,10 +16,17 @@ struct Walk {
   const ResolveOptions& options;
   dns::Nsec3Hasher& hasher;
   Answer& out;
+  zone::RecordView covering = {};  ///< NSEC at or before `name`, if its lookup found it
 
   /// True when the client asks for proofs and the zone can give them.
   [[nodiscard]] bool proves() const noexcept {
     return options.dnssec_ok && zone.denial() != zone::Denial::kUnsigned;
+  }
+  /// Looks a name up, with its covering NSEC when a denial may need it.
+  [[nodiscard]] zone::Match look_up(dns::NameView of) const noexcept {
+    using Wanted = zone::ZoneView::Wanted;
+    const bool nsec = options.dnssec_ok && zone.denial() == zone::Denial::kNsec;
+    return zone.lookup(of, nsec ? Wanted::kNsecToo : Wanted::kMatch);
   }
 };
 

@@ -1,5 +1,7 @@
 #include "worker/respond/query_handler.h"
 
+#include <algorithm>
+
 #include "worker/answer/render.h"
 #include "worker/request/response_builder.h"
 #include "zone/settings/acl.h"
@@ -67,9 +69,11 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   options.dnssec_ok = request.edns && request.edns->dnssec_ok;
   options.minimal_responses = context.batch.settings->minimal_responses;
   options.zone_expired = zone && expiry_.expired(zone, context.batch.now);
-  options.put_off_referrals = true;
+  options.put_off_referrals = options.put_off_denials = true;
   answer_.clear();
   resolve(zone, question, options, hasher_, answer_);
+  denial_ = nullptr;
+  if (answer_.absent) choose_denial(question, zone, options);
   if (answer_.rcode == Rcode::kRefused && context.is_udp() && !may_send_error(context))
     return drop_limited(context);
   if (auto limited = limit_rate(context, zone)) return *limited;
@@ -78,8 +82,7 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   // more records.
   if (question.rr_class == RRClass::kANY) answer_.aa = false;
   ResponseBuilder response(context, answer_.aa, answer_.rcode, answer_.ede);
-  const bool truncated = answer_.cut ? put_referral(question, zone, options, response.writer())
-                                     : render(answer_, question, response.writer());
+  const bool truncated = put_answer(question, zone, options, response.writer());
   if (truncated) context.counting.add(Counter::kTruncated);
   response.set_rcode(answer_.rcode);  // a damaged referral is found while it is completed
   return response.finish();
@@ -96,30 +99,85 @@ void QueryHandler::choose_options(RequestContext& context, const zone::ZoneView&
   if (context.asks(dns::kOptionZoneVersion) && zone.loaded()) context.version_of = zone;
 }
 
+/// Answers with a kept denial, or completes the answer now; a wildcard may make it a positive one.
+void QueryHandler::choose_denial(const dns::Question& question, const zone::ZoneView& zone,
+                                 const ResolveOptions& options) {
+  const AnswerTemplates::Key key{AnswerTemplates::Kind::kNameError, zone.side_index(),
+                                 zone.data_version(), options.dnssec_ok, answer_.encloser};
+  denial_ = templates_.find(key);
+  if (denial_ == nullptr && templates_.wants(key)) {
+    const zone::RecordView covering = answer_.covering;
+    const dns::Question below{dns::Name(key.name), RRType::kA, RRClass::kIN};
+    if (deny_below(zone, below, options, hasher_, answer_))
+      templates_.keep(key, answer_, below);
+    else
+      templates_.keep_none(key);
+    answer_.clear();
+    answer_.aa = true;
+    answer_.encloser = key.name;
+    answer_.covering = covering;
+    denial_ = templates_.find(key);
+  }
+  if (denial_ != nullptr && !denial_->records) denial_ = nullptr;
+  if (denial_ != nullptr)
+    answer_.rcode = Rcode::kNXDomain;
+  else
+    complete_denial(zone, question, options, hasher_, answer_);
+}
+
+/// Renders the answer; returns true when it was truncated.
+bool QueryHandler::put_answer(const dns::Question& question, const zone::ZoneView& zone,
+                              const ResolveOptions& options, dns::MessageWriter& writer) {
+  if (answer_.cut) return put_referral(question, zone, options, writer);
+  if (denial_ != nullptr) return put_denial(question, zone, options, writer);
+  return render(answer_, question, writer);
+}
+
+/// Puts the kept denial and the NSEC that covers the question's name. When both do not fit, the
+/// answer is rendered whole: compression against the question's labels may make it shorter.
+bool QueryHandler::put_denial(const dns::Question& question, const zone::ZoneView& zone,
+                              const ResolveOptions& options, dns::MessageWriter& writer) {
+  const auto mark = writer.mark();
+  if (denial_->records->put(writer) == dns::MessageTemplate::Put::kComplete) {
+    const zone::RecordView covering = answer_.covering;
+    // One record may cover both the name and the wildcard.
+    if (!covering || std::ranges::equal(covering.relative_owner(), denial_->proof_owner))
+      return false;
+    if (render_covering_nsec(covering, zone.apex(), answer_.encloser, question, writer))
+      return false;
+    writer.roll_back(mark);
+  }
+  const bool aa = answer_.aa;
+  complete_denial(zone, question, options, hasher_, answer_);
+  answer_.aa = aa;
+  return render(answer_, question, writer);
+}
+
 /// Puts the cached referral, or renders it now; returns true when the referral was truncated.
 bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneView& zone,
                                 const ResolveOptions& options, dns::MessageWriter& writer) {
-  const ReferralCache::Key key{zone.side_index(), zone.data_version(), options.dnssec_ok,
-                               answer_.cut_name};
+  const AnswerTemplates::Key key{AnswerTemplates::Kind::kReferral, zone.side_index(),
+                                 zone.data_version(), options.dnssec_ok, answer_.cut_name};
   using Put = dns::MessageTemplate::Put;
   const auto mark = writer.mark();
   const zone::RecordView cut = answer_.cut;
-  const Put put = referrals_.put(key, writer);
+  const AnswerTemplates::Kept* const kept = templates_.find(key);
+  const Put put = kept == nullptr || !kept->records ? Put::kNothing : kept->records->put(writer);
   if (put == Put::kComplete) return false;
-  if (put == Put::kTruncated && !names_below_cut_help(question.name, cut, key.cut)) {
+  if (put == Put::kTruncated && !names_below_cut_help(question.name, cut, key.name)) {
     writer.set_tc();
     return true;
   }
   writer.roll_back(mark);
   complete_referral(zone, question, options, hasher_, answer_);
   const bool truncated = render(answer_, question, writer);
-  if (answer_.rcode == Rcode::kNoError && referrals_.wants(key)) {
+  if (answer_.rcode == Rcode::kNoError && templates_.wants(key)) {
     answer_.clear();
     answer_.cut = cut;
-    answer_.cut_name = key.cut;
-    const dns::Question at_cut{dns::Name(key.cut), RRType::kNS, RRClass::kIN};
+    answer_.cut_name = key.name;
+    const dns::Question at_cut{dns::Name(key.name), RRType::kNS, RRClass::kIN};
     complete_referral(zone, at_cut, options, hasher_, answer_);
-    referrals_.keep(key, answer_, at_cut);
+    templates_.keep(key, answer_, at_cut);
   }
   return truncated;
 }

@@ -7,8 +7,8 @@
 #include "worker/request/outcome.h"
 #include "worker/request/request_context.h"
 #include "worker/request/settings_cache.h"
+#include "worker/respond/answer_templates.h"
 #include "worker/respond/rate_limit.h"
-#include "worker/respond/referral_cache.h"
 #include "worker/respond/zone_expiry.h"
 
 namespace pando::worker {
@@ -29,6 +29,12 @@ class QueryHandler {
                       const DecodedZoneSettings* rules);
   void choose_options(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules) const;
+  void choose_denial(const dns::Question& question, const zone::ZoneView& zone,
+                     const ResolveOptions& options);
+  bool put_answer(const dns::Question& question, const zone::ZoneView& zone,
+                  const ResolveOptions& options, dns::MessageWriter& writer);
+  bool put_denial(const dns::Question& question, const zone::ZoneView& zone,
+                  const ResolveOptions& options, dns::MessageWriter& writer);
   bool put_referral(const dns::Question& question, const zone::ZoneView& zone,
                     const ResolveOptions& options, dns::MessageWriter& writer);
   std::optional<Outcome> limit_rate(RequestContext& context, const zone::ZoneView& zone);
@@ -36,9 +42,10 @@ class QueryHandler {
   SettingsCache& cache_;
   const ZoneExpiry& expiry_;
   RateLimiter rate_limiter_;
-  ReferralCache referrals_;
+  AnswerTemplates templates_;
   dns::Nsec3Hasher hasher_;
   Answer answer_;
+  const AnswerTemplates::Kept* denial_ = nullptr;  ///< of the name error in hand
 };
 
 }  // namespace pando::worker

@@ -1,5 +1,6 @@
 #include "worker/respond/transfer_out.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -16,8 +17,6 @@ using dns::Section;
 constexpr std::size_t kSignatureRoom = 255 + 10 + 26 + 16 + 64 + 6;
 static_assert(dns::kBesideRecordOctets >= dns::kHeaderOctets + 255 + 4 + kSignatureRoom,
               "a signed message with a question holds the largest record of a zone");
-/// A message is built and copied in one turn; the limit keeps pauses between UDP batches short.
-constexpr std::size_t kMessageOctets = 32U << 10;
 
 std::array<std::uint8_t, 2> covered_type(RRType type) {
   std::array<std::uint8_t, 2> octets;
@@ -63,10 +62,13 @@ HeldVersion::~HeldVersion() {
 // ZoneStream
 // ---------------------------------------------------------------------------------------
 
-ZoneStream::ZoneStream(const zone::ZoneView& zone) : zone_(zone), cursor_(zone.begin()) {}
+ZoneStream::ZoneStream(const zone::ZoneView& zone)
+    : zone_(zone), cursor_(zone.begin()), known_(kKnownSets) {}
 
 ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
   bool fresh = true;
+  ++message_;
+  apex_place_ = owner_place_ = {};
   if (!begun_) {
     if (!put_soa(writer)) return Step::kStuck;
     begun_ = true;
@@ -79,6 +81,7 @@ ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
       at_end_ = !current_;
       if (at_end_) break;
       owner_ = zone_.owner_of(current_);
+      owner_place_ = {};
     }
     const std::uint64_t before = records_;
     const bool whole = put_record(writer, fresh);
@@ -126,19 +129,69 @@ bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set
   const std::size_t count = signatures ? set.signature_count() : set.count();
   if (count == 0) return true;
   if (singles_done_ > 0) return put_singly(writer, set, signatures);
-  const auto covered = covered_type(set.type());
   std::size_t given = 0;  // fewer than `count` when the RRset is damaged
+  const bool whole = !signatures && set.is_shared() ? put_shared(writer, set, given)
+                                                    : put_whole(writer, set, signatures, given);
+  if (whole) records_ += given;
+  return whole || (fresh && put_singly(writer, set, signatures));
+}
+
+/// The head of one of the current owner's RRsets. The owner is searched once in a message, and only
+/// its labels in front of the apex.
+dns::RRsetHead ZoneStream::head_of(const zone::RRsetView& set, bool signatures,
+                                   dns::MessageWriter& writer) noexcept {
+  if (!apex_place_) apex_place_ = writer.place_of(zone_.apex());
+  dns::RRsetHead head{.owner = owner_,
+                      .type = signatures ? RRType::kRRSIG : set.type(),
+                      .ttl = set.ttl()};
+  head.owner_place = owner_place_;
+  if (apex_place_ && owner_.size() > zone_.apex().size()) {
+    head.rest = apex_place_;
+    head.rest_octets = zone_.apex().size();
+  }
+  return head;
+}
+
+bool ZoneStream::put_whole(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
+                           std::size_t& given, std::span<dns::NamePlace> targets) {
+  const auto covered = covered_type(set.type());
+  dns::RRsetHead head = head_of(set, signatures, writer);
+  if (signatures) head.prefix = covered;
   const auto each = [&](auto&& visit) {
     for_each(set, signatures, [&](ByteView rdata) {
       visit(rdata);
       ++given;
     });
   };
-  const bool whole =
-      writer.put_rrset(Section::kAnswer, owner_, signatures ? RRType::kRRSIG : set.type(),
-                       RRClass::kIN, set.ttl(), each, signatures ? ByteView(covered) : ByteView());
-  if (whole) records_ += given;
-  return whole || (fresh && put_singly(writer, set, signatures));
+  const bool whole = writer.put_rrset(Section::kAnswer, head, each, targets);
+  if (whole) owner_place_ = head.owner_place;
+  return whole;
+}
+
+/// Writes an RRset that other names have as well: once as names, then as pointers to these.
+bool ZoneStream::put_shared(dns::MessageWriter& writer, const zone::RRsetView& set,
+                            std::size_t& given) {
+  const auto address = reinterpret_cast<std::uintptr_t>(set.identity());
+  KnownSet& known = known_[(address >> 3 ^ address >> 11) % kKnownSets];
+  if (known.set == set.identity() && known.message == message_) {
+    dns::RRsetHead head = head_of(set, false, writer);
+    const bool whole = writer.put_pointing_rrset(Section::kAnswer, head,
+                                                 std::span(known.servers).first(known.count));
+    if (!whole) return false;
+    owner_place_ = head.owner_place;
+    given = known.count;
+    return true;
+  }
+  known.message = 0;
+  if (!put_whole(writer, set, false, given, known.servers)) return false;
+  known.set = set.identity();
+  const bool all = given > 0 && given <= known.servers.size() &&
+                   std::all_of(known.servers.begin(), known.servers.begin() + given,
+                               [](const dns::NamePlace& place) { return static_cast<bool>(place); });
+  if (!all) return true;
+  known.count = static_cast<std::uint32_t>(given);
+  known.message = message_;
+  return true;
 }
 
 bool ZoneStream::put_singly(dns::MessageWriter& writer, const zone::RRsetView& set,
@@ -219,7 +272,7 @@ StreamStep TransferOut::fill(dns::MessageWriter& writer) {
 }
 
 dns::MessageWriter TransferOut::new_message(std::span<std::uint8_t> space) {
-  dns::MessageWriter writer(space, std::min(space.size(), kMessageOctets));
+  dns::MessageWriter writer(space, std::min(space.size(), kTransferMessageOctets));
   writer.put_header(plan_.header);
   writer.keep_case();  // the client will serve the same zone
   if (messages_ > 0) return writer;
@@ -249,7 +302,7 @@ TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& 
   writer.reserve(room);
   StreamStep filled = fill(writer);
   if (filled == StreamStep::kStuck) {
-    writer.release(space.size() - std::min(space.size(), kMessageOctets));
+    writer.release(space.size() - std::min(space.size(), kTransferMessageOctets));
     filled = fill(writer);
   }
   if (filled == StreamStep::kStuck) return fail(End::kRecordTooLarge);

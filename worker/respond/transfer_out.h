@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "shm/reader.h"
 #include "worker/request/request.h"
@@ -14,6 +16,10 @@
 #include "zone/read/store_view.h"
 
 namespace pando::worker {
+
+/// Names in this many octets are all within reach of compression pointers (RFC 1035 §4.1.4): behind
+/// that, owners and servers would be written again and again.
+inline constexpr std::size_t kTransferMessageOctets = 16U << 10;
 
 /// A version held for as long as a transfer runs (shm: leases).
 class HeldVersion {
@@ -57,15 +63,35 @@ class ZoneStream {
  private:
   bool put_soa(dns::MessageWriter& writer);
   bool put_record(dns::MessageWriter& writer, bool fresh);
-  bool put_rrset(dns::MessageWriter& writer, const zone::RRsetView& set, bool fresh);
   bool put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
                 bool fresh);
   bool put_singly(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures);
+
+  /// Places in the message of the servers of a shared NS RRset. Most delegations of a registry have
+  /// one of a few sets.
+  struct KnownSet {
+    static constexpr std::size_t kMaxServers = 6;
+    const void* set = nullptr;
+    std::uint32_t message = 0;  // 0 = none
+    std::uint32_t count = 0;
+    std::array<dns::NamePlace, kMaxServers> servers;
+  };
+  static constexpr std::size_t kKnownSets = 256;
+
+  dns::RRsetHead head_of(const zone::RRsetView& set, bool signatures,
+                         dns::MessageWriter& writer) noexcept;
+  bool put_whole(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
+                 std::size_t& given, std::span<dns::NamePlace> targets = {});
+  bool put_shared(dns::MessageWriter& writer, const zone::RRsetView& set, std::size_t& given);
 
   zone::ZoneView zone_;
   zone::ZoneView::Cursor cursor_;
   zone::RecordView current_;
   dns::Name owner_;
+  std::uint32_t message_ = 0;    ///< number of the message being filled, from 1
+  dns::NamePlace apex_place_;    ///< in the message
+  dns::NamePlace owner_place_;   ///< in the message
+  std::vector<KnownSet> known_;  ///< by a hash of the set
   std::size_t parts_done_ = 0;    ///< of the current owner; an RRset has data and signatures
   std::size_t singles_done_ = 0;  ///< records of a part too large for one message
   std::uint64_t records_ = 0;

@@ -13,10 +13,6 @@ namespace {
 
 void delete_walk(TrieWalk* walk) { delete walk; }
 
-bool has_nsec(const RecordView& record) noexcept {
-  return static_cast<bool>(record.find(dns::RRType::kNSEC));
-}
-
 }  // namespace
 
 OwnerName RRsetView::owner() const noexcept {
@@ -96,6 +92,7 @@ const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) cons
   out.type_ = static_cast<dns::RRType>(raw.type);
   out.count_ = raw.rdata_count;
   out.signature_count_ = raw.signature_count;
+  out.shared_ = raw.external == 0 && raw.external_at != nullptr;
   return p;
 }
 
@@ -105,6 +102,7 @@ ByteView RecordView::relative_owner() const noexcept {
 }
 bool RecordView::has_ns() const noexcept { return (block_[0] & RecordHeader::kHasNs) != 0; }
 bool RecordView::has_cname() const noexcept { return (block_[0] & RecordHeader::kHasCname) != 0; }
+bool RecordView::has_nsec() const noexcept { return (block_[0] & RecordHeader::kHasNsec) != 0; }
 bool RecordView::has_dname() const noexcept { return (block_[0] & RecordHeader::kHasDname) != 0; }
 std::size_t RecordView::rrset_count() const noexcept { return block_ == nullptr ? 0 : block_[2]; }
 
@@ -201,7 +199,7 @@ RecordView ZoneView::topmost_barrier(const TrieMatch& found, std::size_t apex_la
   return {};
 }
 
-Match ZoneView::lookup(dns::NameView name) const noexcept {
+Match ZoneView::lookup(dns::NameView name, Wanted wanted) const noexcept {
   Match match;
   if (!loaded()) return match;
   const std::size_t apex_labels = apex().label_count();
@@ -213,8 +211,10 @@ Match ZoneView::lookup(dns::NameView name) const noexcept {
     return match;
   }
   const TrieKey key(labels);
+  const Trie trie = names();
   TrieMatch found;
-  names().match(key, found);
+  TriePath path;
+  trie.match(key, found, wanted == Wanted::kNsecToo ? &path : nullptr);
   if (found.exact) match.exact = record(found.nearest.ref.units);
   match.damaged = found.damaged || (found.exact && !match.exact);
   match.empty_non_terminal = found.prefix_of_leaf;
@@ -222,6 +222,8 @@ Match ZoneView::lookup(dns::NameView name) const noexcept {
   match.barrier = topmost_barrier(found, apex_labels, match.barrier_labels);
   // A record that is no ancestor of the name must not become the barrier.
   match.damaged |= match.barrier_labels > match.encloser_labels;
+  if (wanted == Wanted::kNsecToo && !match.exact && !match.barrier && !match.damaged)
+    match.nsec = nsec_from(trie.before(key, found, path));
   return match;
 }
 
@@ -243,24 +245,28 @@ RecordView ZoneView::wildcard_below(dns::NameView encloser) const noexcept {
 RecordView ZoneView::nsec_at_or_before(dns::NameView name) const noexcept {
   if (!loaded()) return {};
   const ByteView labels = relative_labels(name, apex());
-  LeafBlock leaf = labels.empty() ? LeafBlock{} : names().at_or_before(TrieKey(labels));
+  return nsec_from(labels.empty() ? LeafBlock{} : names().at_or_before(TrieKey(labels)));
+}
+
+/// The NSEC record of `leaf` or, when `leaf` has none, of the nearest name before.
+RecordView ZoneView::nsec_from(LeafBlock leaf) const noexcept {
   // A name without NSEC is glue or occluded. The cut or DNAME above it has an NSEC, and stands
   // before all names below. More rounds are for zones that are not well formed.
   constexpr unsigned kMaxRounds = 8;
   for (unsigned round = 0; leaf && round < kMaxRounds; ++round) {
     const RecordView candidate = record(leaf.ref.units);
     if (!candidate) return {};
-    if (has_nsec(candidate)) return candidate;
+    if (candidate.has_nsec()) return candidate;
     const TrieKey key(candidate.relative_owner());
     TrieMatch found;
     names().match(key, found);
     std::uint8_t ignored = 0;
     const RecordView barrier = topmost_barrier(found, 0, ignored);
-    if (barrier && has_nsec(barrier)) return barrier;
+    if (barrier && barrier.has_nsec()) return barrier;
     leaf = names().before(key);
   }
   const RecordView top = record(entry_->apex);
-  return top && has_nsec(top) ? top : RecordView{};
+  return top && top.has_nsec() ? top : RecordView{};
 }
 
 namespace {

@@ -49,6 +49,10 @@ class RRsetView {
   [[nodiscard]] bool has_name_at_or_below(dns::NameView name) const noexcept;
   /// True when no RDATA is in relative form: all views last as long as the version is pinned.
   [[nodiscard]] bool has_whole_names() const noexcept;
+  /// True when other names of the zone may have this very RRset (zone/record/shared_sets.h).
+  [[nodiscard]] bool is_shared() const noexcept { return shared_; }
+  /// Equal for the same stored RRset, and for no other one of the version.
+  [[nodiscard]] const void* identity() const noexcept { return data_; }
   /// True for the same stored RRset; an equal one elsewhere is not the same.
   [[nodiscard]] bool is_same(const RRsetView& other) const noexcept { return data_ == other.data_; }
 
@@ -65,6 +69,7 @@ class RRsetView {
   dns::RRType type_{};
   std::uint16_t count_ = 0;
   std::uint16_t signature_count_ = 0;
+  bool shared_ = false;
 };
 static_assert(sizeof(RRsetView) == 40, "an answer has some hundred of them");
 
@@ -82,6 +87,7 @@ class RecordView {
   [[nodiscard]] bool has_ns() const noexcept;  ///< from a flag, without a search
   [[nodiscard]] bool has_cname() const noexcept;
   [[nodiscard]] bool has_dname() const noexcept;
+  [[nodiscard]] bool has_nsec() const noexcept;
   [[nodiscard]] RRsetView find(dns::RRType type) const noexcept;
   /// Calls `visit(RRsetView)` for each RRset in ascending order of type.
   template <class Visit>
@@ -126,6 +132,8 @@ struct Match {
   RecordView barrier;
   std::uint8_t barrier_labels = 0;  ///< labels (without root) of the barrier's owner
   bool damaged = false;             ///< the trie is damaged: no other member counts
+  /// See ZoneView::Wanted.
+  RecordView nsec;
 };
 
 enum class Denial : std::uint8_t { kUnsigned, kNsec, kNsec3 };
@@ -160,7 +168,10 @@ class ZoneView {
   [[nodiscard]] bool has_snapshots() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
-  [[nodiscard]] Match lookup(dns::NameView name) const noexcept;
+  /// kNsecToo: without `exact` and `barrier`, `nsec` is that of nsec_at_or_before(), which then costs
+  /// no descent of its own.
+  enum class Wanted : std::uint8_t { kMatch, kNsecToo };
+  [[nodiscard]] Match lookup(dns::NameView name, Wanted wanted = Wanted::kMatch) const noexcept;
   /// Exact record at `name`, no other.
   [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
   /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
@@ -218,6 +229,7 @@ class ZoneView {
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
   [[nodiscard]] RecordView record(std::uint32_t ref) const noexcept;
+  [[nodiscard]] RecordView nsec_from(struct LeafBlock leaf) const noexcept;
   [[nodiscard]] RecordView topmost_barrier(const struct TrieMatch& found, std::size_t apex_labels,
                                            std::uint8_t& labels) const noexcept;
   const ZoneEntry* entry_ = nullptr;

@@ -34,6 +34,7 @@ struct Candidates {
   out.common = key.common_prefix(leaf_key);
   out.exact = out.common == key.length() && out.common == leaf_key.length();
   out.prefix_of_leaf = !out.exact && out.common == key.length();
+  out.behind_nearest = leaf_key[out.common] < key[out.common];
   for (std::size_t i = 0; i < candidates.count; ++i) {
     const auto [ref, offset] = candidates.children[i];
     if (offset > out.common) break;
@@ -69,10 +70,11 @@ ByteView Trie::labels_of(LeafBlock leaf) const noexcept {
   return are_labels(labels) ? labels : ByteView{};
 }
 
-void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
+void Trie::match(const TrieKey& key, TrieMatch& out, TriePath* path) const noexcept {
+  if (path != nullptr) path->count = 0;
   out.nearest = {};
   out.common = 0;
-  out.exact = out.prefix_of_leaf = out.damaged = false;
+  out.exact = out.prefix_of_leaf = out.damaged = out.behind_nearest = false;
   out.ancestor_count = 0;
   if (root_ == 0) return;
 
@@ -88,6 +90,7 @@ void Trie::match(const TrieKey& key, TrieMatch& out) const noexcept {
       return;
     }
     next_offset = offset + 1;
+    if (path != nullptr) path->branches[path->count++] = branch;
     const unsigned symbol = key[offset];
     on_path = on_path && branch->has(symbol);
     if (symbol != kLabelEnd && branch->has(kLabelEnd) && key.is_label_border(offset))
@@ -141,32 +144,40 @@ LeafBlock Trie::leaf_below(std::uint32_t ref, bool last) const noexcept {
 
 LeafBlock Trie::last() const noexcept { return root_ == 0 ? LeafBlock{} : leaf_below(root_, true); }
 
+/// The last leaf of the nearest subtree to the left of the key's way through the first `branches` of
+/// the path.
+LeafBlock Trie::left_of(const TrieKey& key, const TriePath& path,
+                        std::size_t branches) const noexcept {
+  while (branches-- > 0) {
+    const Branch* branch = path.branches[branches];
+    if (const unsigned index = branch->index_of(key[branch->offset()]); index > 0)
+      return leaf_below(branch->children()[index - 1], true);
+  }
+  return {};
+}
+
+LeafBlock Trie::before(const TrieKey& key, const TrieMatch& found,
+                       const TriePath& path) const noexcept {
+  if (found.damaged || !found.nearest) return {};
+  // Branches behind the common prefix: their leaves all stand on one side of the key.
+  std::size_t at = path.count;
+  while (at > 0 && path.branches[at - 1]->offset() > found.common) --at;
+  const bool leaves_at_branch = at > 0 && path.branches[at - 1]->offset() == found.common;
+  if (!leaves_at_branch && found.behind_nearest) {
+    if (at == path.count) return found.nearest;
+    const Branch* subtree = path.branches[at];
+    return leaf_below(subtree->children()[subtree->count() - 1], true);
+  }
+  return left_of(key, path, at);
+}
+
 LeafBlock Trie::preceding(const TrieKey& key, bool or_equal) const noexcept {
   TrieMatch found;
-  match(key, found);
-  if (found.damaged || !found.nearest) return {};
-  if (found.exact && or_equal) return found.nearest;
-  // Second descent, along the common prefix: the best sibling subtree to the left so far.
-  std::uint32_t before = 0;
-  std::uint32_t ref = root_;
-  LeafBlock leaf;
-  while (const Branch* branch = branch_at(ref, leaf)) {
-    const std::size_t offset = branch->offset();
-    // all leaves below are on one side of the key
-    if (!found.exact && offset > found.common) break;
-    const unsigned index = branch->index_of(key[offset]);
-    if (index > 0) before = branch->children()[index - 1];
-    if (!branch->has(key[offset])) {
-      // The key leaves the trie here; leaves below the key stand in `before`.
-      return before == 0 ? LeafBlock{} : leaf_below(before, true);
-    }
-    ref = branch->children()[index];
-  }
-  // `ref` is the subtree that shares exactly the common prefix: it is wholly before or behind the
-  // key.
-  const TrieKey leaf_key(labels_of(found.nearest));
-  if (leaf_key.compare(key) < 0) return leaf_below(ref, true);
-  return before == 0 ? LeafBlock{} : leaf_below(before, true);
+  TriePath path;
+  match(key, found, &path);
+  if (!found.exact) return before(key, found, path);
+  if (or_equal) return found.nearest;
+  return left_of(key, path, path.count);
 }
 
 TrieWalk::TrieWalk(const Trie& trie)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -35,9 +36,19 @@ struct TrieMatch {
   bool exact = false;           ///< nearest is the key itself
   bool prefix_of_leaf = false;  ///< the whole key is a proper prefix of nearest: an ENT
   bool damaged = false;         ///< a reference, offset or leaf did not make sense
+  bool behind_nearest = false;  ///< the key stands behind nearest in canonical order
   std::uint8_t ancestor_count = 0;
   std::uint32_t
       ancestors[kMaxAncestors];  ///< leaves that are proper ancestors of the key, top first
+};
+
+/// The branches of one descent, from the root down: the way from a key that is not there to its
+/// neighbour. Offsets grow strictly on the way, so their range bounds the number of branches.
+struct TriePath {
+  static constexpr std::size_t kMaxBranches = 1024;  // 2^10, since an offset has ten bits
+
+  std::size_t count = 0;
+  std::array<const Branch*, kMaxBranches> branches;  // filled up to `count`
 };
 
 class Trie {
@@ -48,7 +59,12 @@ class Trie {
   [[nodiscard]] bool empty() const noexcept { return root_ == 0; }
 
   /// One descent: exact leaf, empty non-terminal, closest encloser and all ancestors.
-  void match(const TrieKey& key, TrieMatch& out) const noexcept;
+  /// `path`, if given, gets the way down.
+  void match(const TrieKey& key, TrieMatch& out, TriePath* path = nullptr) const noexcept;
+  /// The leaf with the greatest key below `key`, which match() with `found` and `path` did not find
+  /// exactly. Costs no second descent.
+  [[nodiscard]] LeafBlock before(const TrieKey& key, const TrieMatch& found,
+                                 const TriePath& path) const noexcept;
 
   /// Only the leaf of `key`, if it exists.
   [[nodiscard]] LeafBlock find(const TrieKey& key, ByteView labels) const noexcept;
@@ -71,6 +87,8 @@ class Trie {
 
  private:
   [[nodiscard]] LeafBlock preceding(const TrieKey& key, bool or_equal) const noexcept;
+  [[nodiscard]] LeafBlock left_of(const TrieKey& key, const TriePath& path,
+                                  std::size_t branches) const noexcept;
   [[nodiscard]] LeafBlock leaf_below(std::uint32_t ref, bool last) const noexcept;
 
   shm::Window window_;

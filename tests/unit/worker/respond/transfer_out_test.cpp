@@ -37,8 +37,10 @@ class Stream {
     for (int guard = 0; guard < 100000; ++guard) {
       dns::MessageWriter writer(space, octets_);
       writer.put_header({});
+      writer.keep_case();
       const auto step = stream.fill(writer);
       if (step == ZoneStream::Step::kStuck) return step;
+      written_ += writer.size();
       const Response response = pando::testing::read_response(writer.finish());
       EXPECT_FALSE(response.answer.empty());
       ++messages_;
@@ -50,11 +52,21 @@ class Stream {
   }
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
   [[nodiscard]] int messages() const { return messages_; }
+  [[nodiscard]] std::size_t octets() const { return written_; }
+  /// Number of names whose NS RRset the store shares.
+  [[nodiscard]] std::size_t shared_sets() const {
+    std::size_t count = 0;
+    auto cursor = store_.view().zone_at(name("example.com.")).begin();
+    while (const zone::RecordView record = cursor.next())
+      count += record.find(RRType::kNS).is_shared() ? 1 : 0;
+    return count;
+  }
 
  private:
   pando::testing::ZoneStore store_;
   std::size_t octets_;
   std::vector<std::string> lines_;
+  std::size_t written_ = 0;
   int messages_ = 0;
 };
 
@@ -83,6 +95,45 @@ TEST(ZoneStream, GivesTheSameRecordsWhateverTheMessageSize) {
     EXPECT_EQ(pieces.lines(), whole.lines()) << octets;
     EXPECT_GT(pieces.messages(), 1);
   }
+}
+
+/// A registry's zone: so many delegations to a few sets of servers that the store shares the sets.
+std::string shared_delegations(std::vector<std::string>& records) {
+  const auto digits = [](int number) {
+    std::string text = std::to_string(number);
+    return std::string(5 - text.size(), '0') + text;
+  };
+  std::string text = "ns1 A 192.0.2.1\n";
+  records.emplace_back("ns1.example.com. A 192.0.2.1");
+  for (int i = 0; i < 4000; ++i) {
+    const std::string cut = "d" + digits(i) + ".example.com.";
+    const std::string servers = ".a-rather-long-name-of-an-operator" + std::to_string(i % 7) + ".Test.";
+    // Seven servers are more than a stream remembers the places of.
+    for (int server = 0; server < (i % 7 == 6 ? 7 : 4); ++server) {
+      const std::string host = "ns" + std::to_string(server) + servers;
+      text.append(cut).append(" NS ").append(host).append("\n");
+      records.push_back(cut + " NS " + host);
+    }
+    if (i % 5 == 0) {
+      text += cut + " DS 1 8 2 " + std::string(64, 'A') + "\n";
+      records.push_back(cut + " DS 1 8 2 " + std::string(64, 'A'));
+    }
+  }
+  return text;
+}
+
+TEST(ZoneStream, WritesSharedServersOnceAMessage) {
+  std::vector<std::string> expected;
+  const std::string text = shared_delegations(expected);
+  Stream stream(text, kTransferMessageOctets);
+  EXPECT_GT(stream.shared_sets(), 3000U) << "the store does not share the sets";
+  ASSERT_EQ(stream.run(), ZoneStream::Step::kDone);
+  std::vector<std::string> lines(stream.lines().begin() + 2, stream.lines().end() - 1);
+  std::sort(lines.begin(), lines.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(lines, expected);
+  // Owner and server are a pointer each in nearly all records.
+  EXPECT_LT(stream.octets(), expected.size() * 22);
 }
 
 TEST(ZoneStream, SplitsAnRRsetThatIsLargerThanAMessage) {

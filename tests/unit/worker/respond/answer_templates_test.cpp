@@ -1,7 +1,8 @@
-#include "worker/respond/referral_cache.h"
+#include "worker/respond/answer_templates.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/unit/worker/query_builder.h"
@@ -47,9 +48,9 @@ std::string make_zone(std::mt19937_64& random) {
   return text;
 }
 
-class ReferralCacheTest : public ::testing::Test {
+class AnswerTemplatesTest : public ::testing::Test {
  protected:
-  ReferralCacheTest() {
+  AnswerTemplatesTest() {
     client_.remote = Endpoint::from_text("192.0.2.7@4711").value();
     client_.local = Endpoint::from_text("192.0.2.1@53").value();
   }
@@ -94,6 +95,25 @@ class ReferralCacheTest : public ::testing::Test {
     EXPECT_EQ(actual.text(actual.authority), expected.text(expected.authority));
     EXPECT_EQ(actual.text(actual.additional), expected.text(expected.additional));
   }
+  /// The same for any answer, as sets: a kept denial has its records in an order of its own.
+  void expect_same_records(const Query& query) {
+    const Response expected = compute(query);
+    const Response actual = ask(query);
+    EXPECT_EQ(actual.header.rcode, expected.header.rcode);
+    EXPECT_EQ(actual.header.aa, expected.header.aa);
+    EXPECT_EQ(actual.header.tc, expected.header.tc);
+    EXPECT_EQ(actual.text(actual.answer), expected.text(expected.answer));
+    if (actual.header.tc) return;
+    EXPECT_EQ(sorted(actual.text(actual.authority)), sorted(expected.text(expected.authority)));
+  }
+  static std::vector<std::string> sorted(std::vector<std::string> lines) {
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  }
+  std::size_t size_of_answer(const Query& query) {
+    responder_.begin(store_->view(), kNow, true);
+    return responder_.handle(query.octets(), client_, space_).size;
+  }
   /// Publishes a version in which `changes` were made.
   void update(const zone::Changeset& changes) {
     auto transaction = store_->store().begin();
@@ -112,7 +132,7 @@ class ReferralCacheTest : public ::testing::Test {
   Bytes space_ = Bytes(65535);
 };
 
-TEST_F(ReferralCacheTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
+TEST_F(AnswerTemplatesTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
   std::mt19937_64 random(20261121);
   serve(make_zone(random));
   const std::uint16_t payloads[] = {512, 600, 800, 1232};
@@ -131,7 +151,7 @@ TEST_F(ReferralCacheTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
   }
 }
 
-TEST_F(ReferralCacheTest, ANameOfAServerIsAQuestionLikeOthers) {
+TEST_F(AnswerTemplatesTest, ANameOfAServerIsAQuestionLikeOthers) {
   std::mt19937_64 random(7);
   serve(make_zone(random));
   client_.transport = ipc::Transport::kTcp;
@@ -150,7 +170,7 @@ sub NS ns.sub
 ns.sub A 192.0.2.53
 )";
 
-TEST_F(ReferralCacheTest, AChangeOfTheZoneIsSeenAtOnce) {
+TEST_F(AnswerTemplatesTest, AChangeOfTheZoneIsSeenAtOnce) {
   serve(kOneCut);
   const Query query{.qname = "www.sub.example."};
   for (int i = 0; i < 3; ++i) ask(query);
@@ -166,7 +186,7 @@ TEST_F(ReferralCacheTest, AChangeOfTheZoneIsSeenAtOnce) {
   }
 }
 
-TEST_F(ReferralCacheTest, IsNotTruncatedWhereItWouldFitOtherwise) {
+TEST_F(AnswerTemplatesTest, IsNotTruncatedWhereItWouldFitOtherwise) {
   std::string zone = "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n";
   for (char server = 'a'; server < 'a' + 13; ++server) {
     const std::string host = std::string(1, server) + ".a-rather-long-label.sub";
@@ -180,7 +200,7 @@ TEST_F(ReferralCacheTest, IsNotTruncatedWhereItWouldFitOtherwise) {
   }
 }
 
-TEST_F(ReferralCacheTest, ClientsSeeTheirOwnCase) {
+TEST_F(AnswerTemplatesTest, ClientsSeeTheirOwnCase) {
   serve(kOneCut);
   for (int i = 0; i < 3; ++i) ask({.qname = "www.sub.example."});
   const Response response = ask({.qname = "WwW.sUb.ExAmPlE."});
@@ -189,13 +209,88 @@ TEST_F(ReferralCacheTest, ClientsSeeTheirOwnCase) {
   EXPECT_EQ(dns::to_text(response.additional.front().owner), "ns.sUb.ExAmPlE.");
 }
 
-TEST_F(ReferralCacheTest, WantsWhatWasMissedTwiceInARow) {
-  ReferralCache cache;
+/// Names at several depths, each with an NSEC and its signature; wildcards below some.
+const char* const kSignedNames = R"($TTL 300
+@ SOA ns admin 1 3600 600 86400 60
+@ RRSIG SOA 8 1 300 20300101000000 20200101000000 1 example. AQIDBA==
+@ NS ns
+@ NSEC bb SOA NS
+@ RRSIG NSEC 8 1 300 20300101000000 20200101000000 1 example. AQIDBA==
+bb A 192.0.2.1
+bb NSEC deep.er.bb A
+bb RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==
+deep.er.bb A 192.0.2.1
+deep.er.bb NSEC dd A
+deep.er.bb RRSIG NSEC 8 4 300 20300101000000 20200101000000 1 example. AQIDBA==
+dd A 192.0.2.1
+dd NSEC *.dd A
+dd RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==
+*.dd TXT "a wildcard"
+*.dd NSEC ns TXT
+*.dd RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==
+*.dd RRSIG TXT 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==
+ns A 192.0.2.1
+ns NSEC @ A
+ns RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==
+)";
+
+TEST_F(AnswerTemplatesTest, KeptDenialsAreWhatWouldBeWorkedOut) {
+  serve(kSignedNames);
+  std::mt19937_64 random(20261125);
+  const char* const parents[] = {"", "bb.", "er.bb.", "deep.er.bb.", "dd.", "ns.", "x.er.bb."};
+  const std::uint16_t payloads[] = {512, 560, 620, 1232};
+  for (int i = 0; i < 4000; ++i) {
+    Query query;
+    query.qname = std::string(1 + random() % 40, static_cast<char>('a' + random() % 20)) + "." +
+                  parents[random() % std::size(parents)] + "example.";
+    query.qtype = random() % 2 == 0 ? RRType::kA : RRType::kTXT;
+    query.edns = random() % 4 != 0;
+    query.dnssec_ok = query.edns && random() % 2 == 0;
+    query.payload = payloads[random() % 4];
+    expect_same_records(query);
+    if (HasFailure()) FAIL() << "question " << i << ": " << query.qname << ' ' << query.payload;
+  }
+}
+
+TEST_F(AnswerTemplatesTest, NamesInADenialKeepPointersToTheQuestion) {
+  serve(kSignedNames);
+  const Query query{.qname = "e.er.bb.example.", .edns = true, .dnssec_ok = true};
+  const std::size_t whole = size_of_answer(query);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(size_of_answer(query), whole) << "time " << i;
+}
+
+TEST_F(AnswerTemplatesTest, AWildcardEndsKeptDenials) {
+  serve(kSignedNames);
+  const Query query{.qname = "nowhere.example.", .qtype = RRType::kTXT};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(ask(query).header.rcode, 3);
+  zone::Changeset changes;
+  changes.zone = name("example.");
+  changes.added = {{name("*.example."), RRType::kTXT, dns::Ttl{300}, {1, 'w'}}};
+  update(changes);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(ask(query).header.ancount, 1) << "time " << i;
+}
+
+TEST_F(AnswerTemplatesTest, TemplatesTakeBoundedMemory) {
+  AnswerTemplates cache;
+  const std::string wide = std::string(60, 'w') + ".";
+  const dns::Name first = name("a.example.");
+  const auto key = [](const dns::Name& of) {
+    return AnswerTemplates::Key{AnswerTemplates::Kind::kReferral, 1, 7, false, of};
+  };
+  cache.keep_none(key(first));
+  EXPECT_NE(cache.find(key(first)), nullptr);
+  for (int i = 0; i < 40'000; ++i) cache.keep_none(key(name(std::to_string(i) + "." + wide + wide + wide + "example.")));
+  EXPECT_LE(cache.bytes(), AnswerTemplates::kMaxBytes);
+  EXPECT_EQ(cache.find(key(first)), nullptr);
+}
+
+TEST_F(AnswerTemplatesTest, WantsWhatWasMissedTwiceInARow) {
+  AnswerTemplates cache;
   const dns::Name cut = name("sub.example.");
-  const ReferralCache::Key key{1, 7, false, cut};
+  const AnswerTemplates::Key key{AnswerTemplates::Kind::kReferral, 1, 7, false, cut};
   EXPECT_FALSE(cache.wants(key));
   EXPECT_TRUE(cache.wants(key));
-  ReferralCache::Key later = key;
+  AnswerTemplates::Key later = key;
   later.data_version = 8;
   EXPECT_FALSE(cache.wants(later));
 }
