@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/secret.h"
 #include "config/files.h"
 #include "config/tables.h"
 #include "config/zones.h"
@@ -122,6 +123,7 @@ std::string LoadResult::error_text() const {
 }
 
 LoadResult load(const std::string& path, const LoadOptions& options) {
+  const WipeFreed wipe_freed;  // the text may have secrets, and the parser copies it many times
   LoadResult result;
   auto fd = open_regular_file(path);
   const auto text = fd ? read_open_file(*fd, path) : Result<std::string>(pass(fd));
@@ -137,6 +139,7 @@ LoadResult load(const std::string& path, const LoadOptions& options) {
 }
 
 LoadResult load_text(std::string_view text, const std::string& path, const LoadOptions& options) {
+  const WipeFreed wipe_freed;
   Context context = make_context(path, options);
   context.fingerprint = fold_text(0, text);
   return load_into(context, std::string(text));

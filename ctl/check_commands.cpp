@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/progress.h"
+#include "base/unix_time.h"
 #include "config/load.h"
 #include "ctl/progress_bar.h"
 #include "ctl/zone_lint.h"
@@ -14,6 +16,7 @@
 #include "shm/store.h"
 #include "zone/build/broken_rules.h"
 #include "zone/build/draft.h"
+#include "zone/dnssec/zone_verification.h"
 
 namespace pando::ctl {
 
@@ -43,11 +46,12 @@ struct ZoneFacts {
   std::uint64_t records = 0;
   std::uint64_t names = 0;
   std::vector<std::string> doubts;
+  zone::Verification verified{};
 };
 
 /// Finishes the zone as the manager would, and reads it as a worker would.
 Result<ZoneFacts> facts_of(const dns::Name& apex, zone::ZoneBuilder& builder,
-                           shm::Transaction& transaction) {
+                           shm::Transaction& transaction, bool verify) {
   auto built = builder.finish();
   if (!built) return pass(built);
   zone::Draft draft(transaction, {}, 1);
@@ -55,7 +59,27 @@ Result<ZoneFacts> facts_of(const dns::Name& apex, zone::ZoneBuilder& builder,
   if (auto put = draft.put_zone(apex, **built, {}); !put) return pass(put);
   const zone::StoreView snapshot = draft.view();
   const zone::ZoneView zone = snapshot.zone_at(apex);
-  return ZoneFacts{zone.serial().value, zone.record_count(), zone.name_count(), lint_zone(zone)};
+  ZoneFacts facts{zone.serial().value, zone.record_count(), zone.name_count(), lint_zone(zone)};
+  if (verify)
+    facts.verified = zone::verify_zone(zone, {unix_seconds(), std::thread::hardware_concurrency()});
+  return facts;
+}
+
+/// Faults of the signatures, as lines of the report.
+std::vector<std::string> lines_of(const std::string& path, const zone::Verification& verified) {
+  std::vector<std::string> lines;
+  for (const std::string& fault : verified.faults)
+    lines.push_back(fmt::format("{}: {}", path, fault));
+  if (verified.fault_count > lines.size())
+    lines.push_back(fmt::format("{}: {} more faults of signatures and denial", path,
+                                verified.fault_count - lines.size()));
+  return lines;
+}
+
+/// "signed until 2026-12-24T00:00:00Z", or nothing for an unsigned zone.
+std::string signed_text(const zone::Verification& verified) {
+  if (!verified.is_signed || !verified.first_end) return {};
+  return fmt::format(", signed until {}", time_text(verified.first_end->at));
 }
 
 void print_lines(const std::vector<std::string>& lines, std::string_view prefix,
@@ -76,14 +100,17 @@ int report(const dns::Name& name, dns::ScanReport scan, const ZoneFacts& facts, 
                 {"warnings", scan.warnings},
                 {"serial", facts.serial},
                 {"records", facts.records},
-                {"names", facts.names}},
+                {"names", facts.names},
+                {"signed", facts.verified.is_signed},
+                {"signatures_end", facts.verified.first_end ? facts.verified.first_end->at : 0}},
                output.out);
   } else {
     print_lines(scan.errors, "", output.err);
     print_lines(scan.warnings, "warning: ", output.err);
     if (scan.ok())
-      output.out << fmt::format("{}: ok, serial {}, {} at {}\n", dns::to_text(name), facts.serial,
-                                counted(facts.records, "record"), counted(facts.names, "name"));
+      output.out << fmt::format("{}: ok, serial {}, {} at {}{}\n", dns::to_text(name),
+                                facts.serial, counted(facts.records, "record"),
+                                counted(facts.names, "name"), signed_text(facts.verified));
   }
   return scan.ok() ? kDone : kFailed;
 }
@@ -127,7 +154,7 @@ dns::ScanReport read_file(const std::string& path, dns::ScanOptions options,
 
 /// Reads the file, finishes the zone and collects its facts, or the problems.
 ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& store,
-                const Output& output) {
+                const Output& output, SignatureFaults verify) {
   Progress progress;
   const Progress::Scope scope(&progress);
   const ProgressWatch watch(output.err, !output.json && stderr_is_terminal(), progress);
@@ -138,9 +165,12 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
   ZoneCheck checked{read_file(path, options, builder, progress), {}};
   dns::ScanReport& scan = checked.scan;
   if (!scan.ok()) return checked;  // half a zone would only give consequential errors
-  auto built = facts_of(apex, builder, transaction);
+  auto built = facts_of(apex, builder, transaction, verify != SignatureFaults::kOff);
   if (built) {
     checked.facts = std::move(*built);
+    auto& lines = verify == SignatureFaults::kErrors ? scan.errors : scan.warnings;
+    for (std::string& line : lines_of(path, checked.facts.verified))
+      lines.push_back(std::move(line));
     return checked;
   }
   progress.begin(Progress::Phase::kChecking, 0);
@@ -151,7 +181,8 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
 
 }  // namespace
 
-int check_zone(const std::string& name, const std::string& path, Output output) {
+int check_zone(const std::string& name, const std::string& path, Output output,
+               SignatureFaults verify) {
   const auto apex = dns::Name::from_text(name);
   if (!apex) {
     output.err << "pandoctl: " << apex.error().text << '\n';
@@ -162,7 +193,7 @@ int check_zone(const std::string& name, const std::string& path, Output output) 
     output.err << "pandoctl: " << store.error().text << '\n';
     return kFailed;
   }
-  ZoneCheck checked = check(*apex, path, *store, output);
+  ZoneCheck checked = check(*apex, path, *store, output, verify);
   return report(*apex, std::move(checked.scan), checked.facts, output);
 }
 

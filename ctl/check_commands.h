@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ctl/output.h"
@@ -10,7 +11,12 @@ namespace pando::ctl {
 /// Reads the configuration with its zone lists.
 int check_config(const std::string& path, Output output);
 
+/// What faults of a signed zone's signatures and denial of existence are: nothing (they are not
+/// looked for), warnings, or errors.
+enum class SignatureFaults : std::uint8_t { kOff, kWarnings, kErrors };
+
 /// Reads the zone file `path` as the zone `name`, with every check that loading makes.
-int check_zone(const std::string& name, const std::string& path, Output output);
+int check_zone(const std::string& name, const std::string& path, Output output,
+               SignatureFaults verify = SignatureFaults::kErrors);
 
 }  // namespace pando::ctl

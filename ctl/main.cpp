@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
 
 #include "config/load.h"
 #include "ctl/check_commands.h"
@@ -24,6 +25,7 @@ struct Arguments {
   std::uint32_t count = 1;
   std::string label;
   bool remove = false;
+  ctl::SignatureFaults verify = ctl::SignatureFaults::kErrors;
 };
 
 ctl::Output output_for(const Arguments& arguments) {
@@ -144,8 +146,15 @@ class CommandLine {
         ->required();
     add_snapshot_commands(zone);
     CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
-      return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_));
+      return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_),
+                             arguments_.verify);
     });
+    using Faults = ctl::SignatureFaults;
+    const std::map<std::string, Faults> kinds{
+        {"off", Faults::kOff}, {"warn", Faults::kWarnings}, {"refuse", Faults::kErrors}};
+    check->add_option("--verify", arguments_.verify, "faults of signatures are errors (refuse), "
+                                                     "warnings (warn), or not looked for (off)")
+        ->transform(CLI::CheckedTransformer(kinds));
     check->add_option("name", arguments_.zone, "name of the zone")->required();
     check->add_option("file", arguments_.file, "zone file")->required();
   }

@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include "base/secret.h"
+
 namespace pando::ipc {
 
 namespace {
@@ -28,7 +30,10 @@ std::shared_ptr<Channel> Channel::open(asio::io_context& io, Fd socket,
 Channel::Channel(asio::io_context& io, std::size_t max_queued_bytes)
     : socket_(io), max_queued_bytes_(max_queued_bytes) {}
 
-Channel::~Channel() = default;
+Channel::~Channel() {
+  const WipeFreed wipe_freed;
+  queue_.clear();
+}
 
 void Channel::start(Handlers handlers) {
   handlers_ = std::make_shared<const Handlers>(std::move(handlers));
@@ -51,6 +56,7 @@ Status Channel::send(Bytes data, std::vector<Fd> descriptors) {
 }
 
 void Channel::close() noexcept {
+  const WipeFreed wipe_freed;
   asio::error_code ignored;
   socket_.close(ignored);
   queue_.clear();
@@ -79,6 +85,7 @@ void Channel::read_packets() {
 }
 
 void Channel::flush() {
+  const WipeFreed wipe_freed;  // some packets have keys
   while (!queue_.empty()) {
     auto sent = send_one(native(), queue_.front().data, queue_.front().descriptors);
     if (!sent) return fail_with(sent.error());

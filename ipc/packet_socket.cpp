@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/secret.h"
+
 namespace pando::ipc {
 
 namespace {
@@ -118,6 +120,7 @@ Result<bool> receive_packet(int socket, Packet& packet) {
                 kMaxPacketBytes);
   }
   packet.data.assign(scratch.data(), scratch.data() + received);
+  wipe({scratch.data(), static_cast<std::size_t>(received)});  // it may be a packet of keys
   return true;
 }
 

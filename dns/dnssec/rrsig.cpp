@@ -40,7 +40,14 @@ std::uint8_t rrsig_labels(NameView owner) noexcept {
 }
 
 Bytes signed_octets(const RrsigFields& rrsig, NameView owner, std::span<const Bytes> rdatas) {
-  Bytes out(rrsig.before_signer.begin(), rrsig.before_signer.end());
+  Bytes out;
+  append_signed_octets(rrsig, owner, rdatas, out);
+  return out;
+}
+
+void append_signed_octets(const RrsigFields& rrsig, NameView owner, std::span<const Bytes> rdatas,
+                          Bytes& out) {
+  append(out, rrsig.before_signer);
   append(out, Name(rrsig.signer).folded().view().bytes());
   const Name folded = Name(owner).folded();
   for (const Bytes& rdata : rdatas) {
@@ -51,7 +58,6 @@ Bytes signed_octets(const RrsigFields& rrsig, NameView owner, std::span<const By
     append_be16(out, static_cast<std::uint16_t>(rdata.size()));
     append_rdata_canonical(rrsig.covered, rdata, out);
   }
-  return out;
 }
 
 }  // namespace pando::dns

@@ -38,5 +38,8 @@ struct RrsigFields {
 /// different. `owner` is the set's own owner, not a name expanded from a wildcard.
 [[nodiscard]] Bytes signed_octets(const RrsigFields& rrsig, NameView owner,
                                   std::span<const Bytes> rdatas);
+/// The same at the end of `out`.
+void append_signed_octets(const RrsigFields& rrsig, NameView owner, std::span<const Bytes> rdatas,
+                          Bytes& out);
 
 }  // namespace pando::dns

@@ -61,6 +61,9 @@ bool is_worth_keeping(ByteView cookie, std::uint32_t now) noexcept {
 }  // namespace
 
 void ServerCookies::Free::operator()(EVP_MAC_CTX* context) const noexcept {
+  // OpenSSL frees the state as it is, and the state has the last secret, mixed with a constant.
+  constexpr CookieSecret kNone{};
+  if (context != nullptr) EVP_MAC_init(context, kNone.data(), kNone.size(), nullptr);
   EVP_MAC_CTX_free(context);
 }
 

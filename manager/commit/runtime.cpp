@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/secret.h"
 #include "zone/settings/acl.h"
 
 namespace pando::manager {
@@ -31,7 +32,8 @@ std::set<std::string> update_keys(const config::Settings& settings) {
 }  // namespace
 
 Result<RuntimePtr> make_runtime(config::Settings settings) {
-  auto runtime = std::make_shared<Runtime>();
+  const WipeFreed wipe_freed;
+  auto runtime = share_secret(Runtime());
   runtime->settings = std::move(settings);
   const std::set<std::string> held = update_keys(runtime->settings);
   for (const config::Key& key : runtime->settings.keys) {

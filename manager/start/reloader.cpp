@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/pause_point.h"
+#include "base/secret.h"
 #include "base/unix_time.h"
 #include "config/load.h"
 #include "ipc/log.h"
@@ -58,6 +59,7 @@ void Reloader::start(const ReloadPtr& reload) {
 
 /// In a thread of the pool: a million zones take a second to read.
 void Reloader::read(const ReloadPtr& reload) {
+  const WipeFreed wipe_freed;  // the secrets of a configuration that is not taken
   config::LoadResult loaded = config::load(parts_.configuration.path);
   pause_point("configuration-read");
   reload->result.warnings = std::move(loaded.warnings);

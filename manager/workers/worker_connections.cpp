@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/secret.h"
 #include "ipc/log.h"
 #include "ipc/packet_socket.h"
 
@@ -213,6 +214,7 @@ void WorkerConnections::store_settled() {
 }
 
 void WorkerConnections::set_keys(WorkerKeys keys) {
+  const WipeFreed wipe_freed;  // the keys before
   // Without configured secrets all workers share one that lives as long as this manager.
   if (keys.cookie_secrets.empty()) keys.cookie_secrets = {random_secret_};
   keys_ = std::move(keys);

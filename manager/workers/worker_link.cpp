@@ -1,4 +1,6 @@
 #include "manager/workers/worker_link.h"
+
+#include "base/secret.h"
 #include "base/unix_time.h"
 
 #include <fcntl.h>
@@ -167,6 +169,7 @@ void WorkerLink::send_setup(std::uint32_t slot, const std::string& store_path, F
 
 void WorkerLink::send_keys(const WorkerKeys& keys) {
   const auto self = shared_from_this();
+  const WipeFreed wipe_freed;  // the messages, and their encoded forms
   for (auto& packet : in_packets(keys)) send(std::move(packet));
 }
 

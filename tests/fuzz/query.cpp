@@ -97,7 +97,7 @@ class World {
     responder_.begin(view(), now_, (mode & 4) != 0);
     const auto outcome = responder_.handle(message, client, space_);
     check(outcome, message, tcp);
-    if (outcome.action == pando::worker::Action::kForward) check_failure(outcome.forward, message);
+    if (outcome.action == pando::worker::Action::kForward) check_failure(message);
   }
 
  private:
@@ -136,9 +136,9 @@ class World {
   }
 
   /// The response for the case that the manager does not answer.
-  void check_failure(pando::ipc::ForwardKind kind, const Bytes& request) {
-    const std::size_t size = responder_.make_failure(kind, space_);
-    check({pando::worker::Action::kRespond, size, kind}, request, true);
+  void check_failure(const Bytes& request) {
+    const std::size_t size = responder_.make_failure(space_);
+    if (size != 0) check({pando::worker::Action::kRespond, size, {}}, request, true);
   }
 
   void check(const pando::worker::Outcome& outcome, const Bytes& request, bool tcp) {

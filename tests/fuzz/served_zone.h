@@ -14,7 +14,7 @@ namespace pando::fuzz {
 /// A live store with one zone, "example.", whose file lives as long as its mapping.
 class ServedZone {
  public:
-  explicit ServedZone(const std::string& zone_text)
+  explicit ServedZone(const std::string& zone_text, const zone::ServerSettings& server = {})
       : apex_(dns::Name::from_text("example.").value()),
         path_("/dev/shm/pando-fuzz-" + std::to_string(::getpid()) + ".store") {
     shm::StoreOptions options;
@@ -24,7 +24,7 @@ class ServedZone {
     auto store = shm::Store::create(options);
     PANDO_ASSERT(store);
     store_ = std::make_unique<shm::Store>(std::move(*store));
-    put(zone_text);
+    put(zone_text, server);
   }
   ~ServedZone() { ::unlink(path_.c_str()); }
   ServedZone(const ServedZone&) = delete;
@@ -40,10 +40,10 @@ class ServedZone {
   [[nodiscard]] zone::ZoneView zone() const noexcept { return view().zone_at(apex_); }
 
  private:
-  void put(const std::string& zone_text) {
+  void put(const std::string& zone_text, const zone::ServerSettings& server) {
     auto transaction = store_->begin();
     zone::Draft draft(transaction, {}, 2);
-    PANDO_ASSERT(draft.put_server_settings({}));
+    PANDO_ASSERT(draft.put_server_settings(server));
     zone::ZoneSettings settings;
     settings.allow_query = {{}};
     PANDO_ASSERT(draft.put_zone_settings(apex_, settings, 0));

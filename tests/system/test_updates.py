@@ -363,8 +363,8 @@ def test_manager_gone_means_servfail_for_updates_and_answers_for_queries(server)
     update = new_update()
     update.add("lost", 60, "A", "192.0.2.1")
     started = time.monotonic()
-    assert send(server, update).rcode() == dns.rcode.SERVFAIL
-    assert time.monotonic() - started < 5, "at once, not by time-out"
+    assert send(server, update, tcp=True).rcode() == dns.rcode.SERVFAIL
+    assert time.monotonic() - started < 5, "soon, not by time-out"
     before = {row for row in server.left_over()}
     server.start("example")
     servers.wait_until("updates work again", lambda: send(server, update).rcode() == 0)

@@ -24,7 +24,7 @@ ROOM_ORDER = {
     "manager": ["", "server", "control", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "commit", "journal", "dnssec",
                 "workers", "net", "io", "support"],
     "worker": ["", "net", "respond", "request", "answer"],
-    "zone": ["audit", "dump", "build", "history", "record", "read", "settings", "trie"],
+    "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "config": ["", "settings"],

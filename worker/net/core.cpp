@@ -72,7 +72,7 @@ void Core::set_keys(std::shared_ptr<const KeySet> keys) {
 void Core::pin() {
   view_ = reader_->pin();
   responder_->begin(zone::StoreView(view_.window, view_.root, view_.version), coarse_now(),
-                    link_.connected());
+                    link_.takes_requests());
   tcp_clients_ = responder_->settings().tcp_clients;
   tcp_idle_ms_ = responder_->settings().tcp_idle_ms;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/secret.h"
 #include "ipc/log.h"
 
 namespace pando::worker {
@@ -21,16 +22,46 @@ constexpr std::chrono::milliseconds kExpiryTick{1000};
 /// Upper bound of 256 queued forwards of 64 KiB.
 constexpr std::size_t kMaxQueuedOctets = std::size_t{40} << 20;
 
+/// A later message of a transfer needs the state that the first one's manager had.
+bool continues_stream(const ipc::FromWorker& message) {
+  const auto* sign = std::get_if<ipc::SignTransfer>(&message);
+  return sign != nullptr && sign->request.empty();
+}
+
+/// Whether a request may go to a second manager although the first one may have executed it.
+/// Queries, and updates without prerequisites: adding what is there and deleting what is gone
+/// change nothing. A prerequisite may have been ended by its own update (RFC 2136 §3.2), which the
+/// second manager would refuse; a NOTIFY is repeated by the primary.
+bool may_repeat(const ipc::FromWorker& message) {
+  const auto* request = std::get_if<ipc::Forward>(&message);
+  if (request == nullptr) return !continues_stream(message);
+  if (request->kind == ipc::ForwardKind::kSignedQuery) return true;
+  constexpr std::size_t kPrerequisiteCountAt = 6;  // RFC 2136 §2.2: PRCOUNT
+  return request->kind == ipc::ForwardKind::kUpdate &&
+         request->message.size() >= dns::kHeaderOctets &&
+         load_be16(&request->message[kPrerequisiteCountAt]) == 0;
+}
+
+/// For another manager than the one that was there when the request came.
+Bytes encode_again(ipc::FromWorker& message) {
+  // Socket numbers are the lost manager's; the successor gives others.
+  if (auto* request = std::get_if<ipc::Forward>(&message)) request->through.reset();
+  return ipc::encode(message);
+}
+
 }  // namespace
 
 ManagerLink::ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
-                         std::chrono::milliseconds reply_timeout)
+                         std::chrono::milliseconds reply_timeout,
+                         std::chrono::milliseconds hold_time)
     : io_(io),
       identity_(std::move(identity)),
       handlers_(std::move(handlers)),
       reply_timeout_(reply_timeout),
+      hold_time_(hold_time),
       retry_(io),
-      expiry_(io) {}
+      expiry_(io),
+      hold_end_(io) {}
 
 void ManagerLink::start() {
   connect();
@@ -49,6 +80,7 @@ void ManagerLink::connect() {
                    [this](const Error& error) { lost(error); }});
   connected_ = true;
   say_hello();
+  send_held();
 }
 
 void ManagerLink::connect_later() {
@@ -87,8 +119,7 @@ void ManagerLink::forward(ipc::Forward&& request, Bytes failure, ReplyHandler re
   const bool query = request.kind == ipc::ForwardKind::kSignedQuery;
   if (query && pending_queries() >= kMaxPendingQueries) return reply(std::move(failure));
   const std::uint64_t id = request.id = next_id();
-  ask(id, ipc::FromWorker(std::move(request)), std::move(failure), std::move(reply));
-  if (const auto asked = pending_.find(id); asked != pending_.end()) asked->second.query = query;
+  ask(id, ipc::FromWorker(std::move(request)), {std::move(failure), std::move(reply), {}, query});
 }
 
 std::size_t ManagerLink::pending() const noexcept {
@@ -104,7 +135,7 @@ std::size_t ManagerLink::pending_queries() const noexcept {
 
 void ManagerLink::sign(ipc::SignTransfer&& request, ReplyHandler reply) {
   const std::uint64_t id = request.id = next_id();
-  ask(id, ipc::FromWorker(std::move(request)), {}, std::move(reply));
+  ask(id, ipc::FromWorker(std::move(request)), {{}, std::move(reply), {}, false});
 }
 
 void ManagerLink::abort_stream(std::uint64_t stream) {
@@ -114,12 +145,32 @@ void ManagerLink::abort_stream(std::uint64_t stream) {
   tell(ipc::FromWorker(std::move(aborted)));
 }
 
-void ManagerLink::ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure,
-                      ReplyHandler reply) {
-  if (!connected_ || pending_.size() >= kMaxPending) return reply(std::move(failure));
-  const auto deadline = std::chrono::steady_clock::now() + reply_timeout_;
-  pending_.emplace(id, Pending{std::move(failure), std::move(reply), deadline, false});
-  if (auto sent = channel_->send(ipc::encode(message)); !sent) lost(sent.error());
+void ManagerLink::ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pending) {
+  const bool taken = connected_ || (holding_ && !continues_stream(message));
+  if (!taken || pending_.size() >= kMaxPending)
+    return pending.reply(std::move(pending.failure));
+  Bytes packet = connected_ ? ipc::encode(message) : Bytes();
+  pending.held = !connected_;
+  if (pending.held || may_repeat(message)) pending.again = std::move(message);
+  pending.deadline = std::chrono::steady_clock::now() + reply_timeout_;
+  pending_.emplace(id, std::move(pending));
+  if (!connected_) return;
+  if (auto sent = channel_->send(std::move(packet)); !sent) lost(sent.error());
+}
+
+/// Each request goes to two managers at most: one that kills its manager kills no third.
+void ManagerLink::send_held() {
+  hold_end_.cancel();
+  holding_ = false;
+  std::vector<Bytes> packets;
+  std::erase_if(pending_, [](const auto& entry) { return entry.second.reply == nullptr; });
+  for (auto& [id, pending] : pending_)
+    if (std::exchange(pending.held, false)) packets.push_back(encode_again(*pending.again));
+  for (auto& [id, pending] : pending_) pending.again.reset();
+  for (Bytes& packet : packets) {
+    if (!connected_) return;  // lost on the way, which fails all those that are left
+    if (auto sent = channel_->send(std::move(packet)); !sent) return lost(sent.error());
+  }
 }
 
 void ManagerLink::take_packet(ipc::Packet&& packet) {
@@ -137,7 +188,11 @@ void ManagerLink::take(ipc::Setup&& setup, ipc::Packet& packet) {
   handlers_.setup(std::move(setup), std::move(descriptors[0]), std::move(image));
 }
 
-void ManagerLink::take(ipc::Keys&& keys, ipc::Packet&) { handlers_.keys(std::move(keys)); }
+void ManagerLink::take(ipc::Keys&& keys, ipc::Packet& packet) {
+  const WipeFreed wipe_freed;  // the keys before
+  wipe(packet.data);
+  handlers_.keys(std::move(keys));
+}
 
 void ManagerLink::take(ipc::Sockets&& sockets, ipc::Packet& packet) {
   if (packet.descriptors.size() != sockets.descriptors ||
@@ -164,11 +219,29 @@ void ManagerLink::lost(const Error& error) {
   connected_ = false;
   log::info("manager_lost", "reason", error.text);
   channel_->close();
-  fail_all();
+  hold_or_fail_all();
   connect_later();
 }
 
-void ManagerLink::fail_all() {
+/// Requests that may be repeated wait for the successor; the clients of all others are told.
+void ManagerLink::hold_or_fail_all() {
+  auto failed = std::exchange(pending_, {});
+  for (auto& [id, pending] : failed) {
+    if (!pending.reply || !pending.again) continue;
+    pending.held = true;
+    pending_.emplace(id, std::exchange(pending, {}));
+  }
+  holding_ = hold_time_.count() != 0;
+  hold_end_.expires_after(hold_time_);
+  hold_end_.async_wait([this](const asio::error_code& error) {
+    if (!error && !connected_) end_hold();
+  });
+  for (auto& [id, pending] : failed)
+    if (pending.reply) pending.reply(std::move(pending.failure));
+}
+
+void ManagerLink::end_hold() {
+  holding_ = false;
   auto failed = std::exchange(pending_, {});
   for (auto& [id, pending] : failed)
     if (pending.reply) pending.reply(std::move(pending.failure));

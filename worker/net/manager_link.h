@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ipc/channel.h"
@@ -16,9 +17,10 @@ namespace pando::worker {
 /// Receives the answer to a forwarded request: octets for the client, or none.
 using ReplyHandler = std::function<void(Bytes)>;
 
-/// The worker's connection to the manager. The worker never waits for the manager. Requests that
-/// need an absent or silent manager fail with SERVFAIL; a NOTIFY over UDP gets no answer
-/// (Responder::make_failure()).
+/// The worker's connection to the manager. Requests that need an absent manager are held for
+/// kHoldTime, for the manager's successor. So are those that a lost manager had not answered, if a
+/// second execution changes nothing. After that time, or without a reply, they fail
+/// (Responder::make_failure()). Everything else that the worker does waits for no manager.
 /// Connecting is tried every 10 ms for 2 s, then every 100 ms, while other work goes on.
 class ManagerLink {
  public:
@@ -33,6 +35,10 @@ class ManagerLink {
   /// stopped in a debugger or syncing to a dying disk. The time is shorter than clients wait before
   /// they give up (nsupdate: twelve seconds).
   static constexpr std::chrono::milliseconds kReplyTimeout{10'000};
+  /// Time for which requests wait for the successor of a manager that was lost. A service manager
+  /// starts one within 200 ms. Clients repeat a request after three seconds at the earliest
+  /// (nsupdate), so they do not notice.
+  static constexpr std::chrono::milliseconds kHoldTime{2'000};
 
   struct Handlers {
     std::function<std::vector<std::pair<ipc::SocketDescription, int>>()> sockets;  ///< for Hello
@@ -49,10 +55,13 @@ class ManagerLink {
   };
 
   ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,
-              std::chrono::milliseconds reply_timeout = kReplyTimeout);
+              std::chrono::milliseconds reply_timeout = kReplyTimeout,
+              std::chrono::milliseconds hold_time = kHoldTime);
   void start();
 
   [[nodiscard]] bool connected() const noexcept { return connected_; }
+  /// Whether requests are sent or wait for a successor; otherwise each fails at once.
+  [[nodiscard]] bool takes_requests() const noexcept { return connected_ || holding_; }
   /// Number of requests whose clients wait for the answer.
   [[nodiscard]] std::size_t pending() const noexcept;
   /// Number of requests that the manager has not answered, including those whose clients no longer
@@ -78,6 +87,10 @@ class ManagerLink {
     ReplyHandler reply;  ///< empty once the client has the failure
     std::chrono::steady_clock::time_point deadline;
     bool query = false;
+    /// The request, if another manager may get it: none has it yet, or executing it twice changes
+    /// nothing.
+    std::optional<ipc::FromWorker> again{};
+    bool held = false;  ///< it waits for a manager
   };
 
   void connect();
@@ -91,19 +104,24 @@ class ManagerLink {
   void take(ipc::Reply&& reply, ipc::Packet& packet);
   void take(ipc::Finished&& finished, ipc::Packet& packet);
   void take(ipc::Stop&& stop, ipc::Packet& packet);
-  void ask(std::uint64_t id, const ipc::FromWorker& message, Bytes failure, ReplyHandler reply);
+  void ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pending);
+  void send_held();
   [[nodiscard]] std::size_t pending_queries() const noexcept;
   void lost(const Error& error);
-  void fail_all();
+  void hold_or_fail_all();
+  void end_hold();
   void expire_pending();
 
   asio::io_context& io_;
   Identity identity_;
   Handlers handlers_;
   std::chrono::milliseconds reply_timeout_;
+  std::chrono::milliseconds hold_time_;
   asio::steady_timer retry_;
   std::uint32_t retries_ = 0;  ///< since the last Setup
   asio::steady_timer expiry_;
+  asio::steady_timer hold_end_;
+  bool holding_ = false;  ///< a manager was lost less than hold_time_ ago
   std::shared_ptr<ipc::Channel> channel_;
   bool connected_ = false;
   std::uint64_t last_id_ = 0;

@@ -210,7 +210,7 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
   request.message.assign(message.begin(), message.end());
   request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
   Bytes failure(kUdpSpace);
-  failure.resize(host_.core().responder().make_failure(request.kind, failure));
+  failure.resize(host_.core().responder().make_failure(failure));
   ++forwards_;
   host_.core().link().forward(std::move(request), std::move(failure),
                               [weak = weak_from_this()](const Bytes& response) {

@@ -196,7 +196,7 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
   const bool direct = client.remote == batch_->sender(i) && !socket->description.orphaned;
   if (direct) request.through = socket->description.id;
   Bytes failure(kUdpSpace);
-  failure.resize(core_.responder().make_failure(request.kind, failure));
+  failure.resize(core_.responder().make_failure(failure));
   core_.link().forward(std::move(request), std::move(failure),
                        [this, socket, to = batch_->sender(i), source](const Bytes& response) {
                          const int through = sender_for(socket);

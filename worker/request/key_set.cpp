@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/secret.h"
+
 namespace pando::worker {
 
 namespace {
@@ -17,7 +19,7 @@ bool KeySet::holds(dns::NameView name) const noexcept {
 }
 
 std::shared_ptr<const KeySet> make_key_set(ipc::Keys&& keys) {
-  auto set = std::make_shared<KeySet>();
+  auto set = share_secret(KeySet());
   for (auto& key : keys.shared) {
     // The configuration has no duplicates; only a manager with a defect could send a second key of
     // one name.

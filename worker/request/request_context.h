@@ -22,7 +22,7 @@ struct BatchContext {
   const zone::ServerSettings* settings = nullptr;
   std::shared_ptr<const KeySet> keys = std::make_shared<KeySet>();
   std::uint64_t now = 0;           ///< seconds since 1970
-  bool manager_connected = false;  ///< requests can be forwarded
+  bool manager_connected = false;  ///< requests can be forwarded, or wait for a new manager
 };
 
 /// One request, and the state that its handling collects for the response. Handlers share this

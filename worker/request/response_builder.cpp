@@ -131,10 +131,19 @@ Outcome forward_to_manager(RequestContext& context, ipc::ForwardKind kind) {
   return {Action::kForward, 0, kind};
 }
 
+/// RFC 1996 §3.6: any answer would end the repetitions of a NOTIFY. RFC 8945 §5.3: an unsigned
+/// answer to a signed request is none; nsupdate gives up at one, and repeats its request at silence.
+bool is_better_unanswered(const RequestContext& context) noexcept {
+  if (!context.is_udp()) return false;
+  const dns::Opcode opcode = context.request.header.opcode;
+  return opcode == dns::Opcode::kNotify || (opcode == dns::Opcode::kUpdate && context.held_key);
+}
+
 Outcome respond_not_ready(RequestContext& context) {
+  const bool silent = is_better_unanswered(context);
   context.held_key = false;  // without the manager the answer cannot be signed
   context.counting.add(Counter::kForwardsFailed);
-  if (context.is_udp() && context.request.header.opcode == dns::Opcode::kNotify) {
+  if (silent) {
     context.counting.add(Counter::kDropped);
     return {};
   }

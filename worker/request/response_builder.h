@@ -55,8 +55,10 @@ Outcome drop_limited(RequestContext& context) noexcept;
 
 /// Hands the request to the manager, or answers it when the manager is absent.
 Outcome forward_to_manager(RequestContext& context, ipc::ForwardKind kind);
-/// Answers a request that needs an absent manager. RFC 1996 §3.6: any answer to a NOTIFY over UDP
-/// ends its repetition, so such a NOTIFY gets none.
+/// Whether silence serves the client of a request over UDP better than an unsigned SERVFAIL: it
+/// will repeat the request. Before held_key is cleared.
+[[nodiscard]] bool is_better_unanswered(const RequestContext& context) noexcept;
+/// Answers a request that needs an absent manager, if any answer is better than none.
 Outcome respond_not_ready(RequestContext& context);
 
 }  // namespace pando::worker

@@ -107,8 +107,8 @@ std::size_t Responder::make_servfail(std::span<std::uint8_t> space) {
   return ResponseBuilder(context_, false, Rcode::kServFail).finish_unsigned();
 }
 
-std::size_t Responder::make_failure(ipc::ForwardKind kind, std::span<std::uint8_t> space) {
-  if (kind == ipc::ForwardKind::kNotify && context_.is_udp()) return 0;
+std::size_t Responder::make_failure(std::span<std::uint8_t> space) {
+  if (is_better_unanswered(context_)) return 0;
   return make_servfail(space);
 }
 

@@ -43,9 +43,8 @@ class Responder {
   /// still be in place. Returns the response's size.
   std::size_t make_servfail(std::span<std::uint8_t> space);
   /// After an Outcome of kForward: makes the response for the case that the manager does not
-  /// answer, a SERVFAIL. A NOTIFY over UDP gets none (0), since a primary repeats it only while
-  /// there is no answer (RFC 1996 §3.6).
-  std::size_t make_failure(ipc::ForwardKind kind, std::span<std::uint8_t> space);
+  /// answer, a SERVFAIL. None (0) if the client rather repeats its request (is_better_unanswered).
+  std::size_t make_failure(std::span<std::uint8_t> space);
 
  private:
   Outcome handle_query();

@@ -34,10 +34,11 @@ class Link : public ::testing::Test {
   ~Link() override { std::filesystem::remove_all(directory_); }
   [[nodiscard]] std::string path() const { return directory_ + "/workers.sock"; }
 
-  void connect(milliseconds reply_timeout) {
+  void connect(milliseconds reply_timeout, milliseconds hold_time = milliseconds(0)) {
     ManagerLink::Handlers handlers;
     handlers.sockets = [] { return std::vector<std::pair<ipc::SocketDescription, int>>(); };
-    link_.emplace(io_, ManagerLink::Identity{1, 2, path()}, std::move(handlers), reply_timeout);
+    link_.emplace(io_, ManagerLink::Identity{1, 2, path()}, std::move(handlers), reply_timeout,
+                  hold_time);
     link_->start();
     manager_ = ipc::accept_packets(listening_.get()).value();
     ASSERT_TRUE(received<ipc::Hello>().has_value());
@@ -55,13 +56,35 @@ class Link : public ::testing::Test {
     ASSERT_TRUE(ipc::send_packet(manager_.get(), ipc::encode(message), {}).has_value());
   }
   /// The request's id; nothing when the manager did not get it.
-  std::optional<std::uint64_t> ask() {
+  std::optional<std::uint64_t> ask(ipc::ForwardKind kind = ipc::ForwardKind::kUpdate,
+                                   std::uint8_t prerequisites = 1) {
     ipc::Forward request;
-    request.message = {1, 2, 3};
+    request.kind = kind;
+    request.message = {0, 1, 0x28, 0, 0, 1, 0, prerequisites, 0, 1, 0, 0};
     link_->forward(std::move(request), kFailure,
                    [this](Bytes answer) { answers_.push_back(std::move(answer)); });
-    const auto asked = received<ipc::Forward>();
+    const auto asked = manager_ ? received<ipc::Forward>() : std::nullopt;
     return asked ? std::optional<std::uint64_t>(asked->id) : std::nullopt;
+  }
+  /// The manager ends, and the link knows.
+  void lose_manager() {
+    manager_.reset();
+    ASSERT_TRUE(run_until([&] { return !link_->connected(); }));
+  }
+  /// As when the process has ended: nobody listens any more.
+  void lose_manager_for_good() {
+    listening_.reset();
+    lose_manager();
+  }
+  /// The successor takes the link's next connection.
+  void succeed() {
+    if (!listening_) listening_ = ipc::listen_packets(path()).value();
+    ASSERT_TRUE(run_until([&] {
+      auto accepted = ipc::accept_packets(listening_.get());
+      if (accepted && *accepted) manager_ = std::move(*accepted);
+      return static_cast<bool>(manager_);
+    }));
+    ASSERT_TRUE(received<ipc::Hello>().has_value());
   }
   bool run_until(const std::function<bool()>& done) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -157,6 +180,74 @@ TEST_F(Link, WhenTheManagerIsLostThoseWhoWaitAreTold) {
   manager_.reset();
   ASSERT_TRUE(run_until([&] { return !answers_.empty(); }));
   EXPECT_EQ(answers_, std::vector<Bytes>{kFailure});
+}
+
+TEST_F(Link, ASuccessorGetsWhatItsPredecessorHadNotAnswered) {
+  connect(kForever, kForever);
+  const auto query = ask(ipc::ForwardKind::kSignedQuery);
+  const auto update = ask(ipc::ForwardKind::kUpdate, 0);
+  ASSERT_TRUE(query && update);
+  lose_manager();
+  EXPECT_TRUE(answers_.empty());
+  succeed();
+  for (const auto id : {query, update}) {
+    const auto again = received<ipc::Forward>();
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->id, *id);
+  }
+  say(ipc::Reply{*query, kAnswer});
+  ASSERT_TRUE(run_until([&] { return !answers_.empty(); }));
+  EXPECT_EQ(answers_, std::vector<Bytes>{kAnswer});
+  // A request that ends managers ends two.
+  lose_manager();
+  ASSERT_TRUE(run_until([&] { return answers_.size() == 2; }));
+  EXPECT_EQ(answers_.back(), kFailure);
+}
+
+/// The first manager may have executed it, and with that have ended the prerequisite.
+TEST_F(Link, AnUpdateWithPrerequisitesIsForOneManagerOnly) {
+  connect(kForever, kForever);
+  ASSERT_TRUE(ask(ipc::ForwardKind::kUpdate, 1));
+  lose_manager();
+  EXPECT_EQ(answers_, std::vector<Bytes>{kFailure});
+}
+
+TEST_F(Link, RequestsWithoutAManagerWaitForASuccessor) {
+  connect(kForever, kForever);
+  lose_manager_for_good();
+  EXPECT_TRUE(link_->takes_requests());
+  ask(ipc::ForwardKind::kUpdate, 1);
+  ask(ipc::ForwardKind::kNotify);
+  link_->sign({0, 7, false, {1}, {2}}, [this](Bytes answer) { answers_.push_back(answer); });
+  EXPECT_EQ(link_->pending(), 3U);
+  EXPECT_TRUE(answers_.empty());
+  link_->sign({0, 8, false, {}, {2}}, [this](Bytes answer) { answers_.push_back(answer); });
+  EXPECT_EQ(answers_, std::vector<Bytes>{Bytes()}) << "the state of its stream was the manager's";
+  succeed();
+  EXPECT_TRUE(received<ipc::Forward>().has_value());
+  EXPECT_TRUE(received<ipc::Forward>().has_value());
+  EXPECT_TRUE(received<ipc::SignTransfer>().has_value());
+}
+
+TEST_F(Link, WithoutASuccessorTheWaitEnds) {
+  connect(kForever, kShort);
+  ASSERT_TRUE(ask(ipc::ForwardKind::kSignedQuery));
+  lose_manager_for_good();
+  ASSERT_TRUE(run_until([&] { return !answers_.empty(); }));
+  EXPECT_EQ(answers_, std::vector<Bytes>{kFailure});
+  EXPECT_FALSE(link_->takes_requests());
+  ask();
+  EXPECT_EQ(answers_.size(), 2U) << "at once";
+}
+
+TEST_F(Link, WhoHasGivenUpMeanwhileIsNotSent) {
+  connect(kShort, kForever);
+  lose_manager_for_good();
+  ask();
+  ASSERT_TRUE(run_until([&] { return !answers_.empty(); }));
+  succeed();
+  EXPECT_FALSE(received<ipc::Forward>().has_value());
+  EXPECT_EQ(link_->unanswered(), 0U);
 }
 
 }  // namespace

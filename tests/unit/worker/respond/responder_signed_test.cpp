@@ -93,6 +93,7 @@ TEST_F(ResponderTest, WithoutAManagerAHeldKeyIsServfailAtOnce) {
 
 TEST_F(ResponderTest, WithoutAManagerAnErrorForAHeldKeyIsAWholeServfail) {
   manager_ = false;
+  use_tcp();
   // FORMERR would be without an extended error, and so shorter than the SERVFAIL in its place.
   const Query update{.opcode = 5, .qname = "address.test.", .qtype = RRType::kA, .edns = true};
   const Response response = ask_octets(signed_query(update, key("update.")));
