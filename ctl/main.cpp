@@ -9,6 +9,7 @@
 #include "ctl/completion.h"
 #include "ctl/dump_commands.h"
 #include "ctl/manager_commands.h"
+#include "ctl/record_commands.h"
 #include "ctl/store_commands.h"
 
 namespace {
@@ -26,6 +27,12 @@ struct Arguments {
   std::string label;
   bool remove = false;
   ctl::SignatureFaults verify = ctl::SignatureFaults::kErrors;
+  std::string owner;
+  std::string type;
+  std::vector<std::string> zones;
+  std::vector<std::string> words;
+  std::vector<std::uint32_t> serials;
+  std::optional<std::uint32_t> if_serial;
 };
 
 ctl::Output output_for(const Arguments& arguments) {
@@ -145,6 +152,8 @@ class CommandLine {
         ->add_option("name", arguments_.zone, "name of the removed zone")
         ->required();
     add_snapshot_commands(zone);
+    add_reading_commands(zone);
+    add_transaction_commands(zone);
     CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
       return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_),
                              arguments_.verify);
@@ -171,6 +180,62 @@ class CommandLine {
     add_session(zone, "snapshots", "all snapshots; with a name, those of one zone",
                 [this](auto& s) { return s.zone_snapshots(arguments_.zone); })
         ->add_option("name", arguments_.zone, "name of a zone");
+  }
+
+  void add_reading_commands(CLI::App* zone) {
+    CLI::App* read = add_session(zone, "read", "records that are served", [this](auto& s) {
+      return ctl::RecordCommands(s).read(arguments_.zone, arguments_.owner, arguments_.type);
+    });
+    read->add_option("name", arguments_.zone, "name of the zone")->required();
+    read->add_option("owner", arguments_.owner, kOwnerHelp);
+    read->add_option("type", arguments_.type, "type of the records");
+    CLI::App* diff =
+        add_session(zone, "diff", "changes since a serial, or of the transaction", [this](auto& s) {
+          return ctl::RecordCommands(s).diff(arguments_.zone, arguments_.serials);
+        });
+    diff->add_option("name", arguments_.zone, "name of the zone")->required();
+    diff->add_option("serials", arguments_.serials, "from, and to; without: the transaction")
+        ->expected(0, 2);
+    add_session(zone, "history", "changesets that the store has of a zone", [this](auto& s) {
+      return ctl::RecordCommands(s).history(arguments_.zone);
+    })->add_option("name", arguments_.zone, "name of the zone")->required();
+  }
+
+  void add_transaction_commands(CLI::App* zone) {
+    const auto with_zones = [this](CLI::App* command) {
+      command->add_option("names", arguments_.zones, "names of zones")->required();
+      return command;
+    };
+    const auto with_serial = [this](CLI::App* command) {
+      command->add_option("--if-serial", arguments_.if_serial,
+                          "refuse if a zone has another serial");
+    };
+    const auto with_owner = [this](CLI::App* command) {
+      command->add_option("name", arguments_.zone, "name of the zone")->required();
+      command->add_option("owner", arguments_.owner, kOwnerHelp)->required();
+      return command;
+    };
+    with_serial(with_zones(
+        add_session(zone, "begin", "open a transaction on records of zones", [this](auto& s) {
+          return ctl::RecordCommands(s).begin(arguments_.zones, arguments_.if_serial);
+        })));
+    CLI::App* set =
+        with_owner(add_session(zone, "set", "add a record in the transaction", [this](auto& s) {
+          return ctl::RecordCommands(s).set(arguments_.zone, arguments_.owner, arguments_.words);
+        }));
+    CLI::App* unset =
+        with_owner(add_session(zone, "unset", "remove records in the transaction", [this](auto& s) {
+          return ctl::RecordCommands(s).unset(arguments_.zone, arguments_.owner, arguments_.words);
+        }));
+    set->add_option("record", arguments_.words, "[TTL] TYPE DATA...")->required();
+    unset->add_option("record", arguments_.words, "[TYPE [DATA...]]");
+    with_serial(with_zones(
+        add_session(zone, "commit", "publish the transactions as one version", [this](auto& s) {
+          return ctl::RecordCommands(s).commit(arguments_.zones, arguments_.if_serial);
+        })));
+    with_zones(add_session(zone, "abort", "forget the transactions", [this](auto& s) {
+      return ctl::RecordCommands(s).abort(arguments_.zones);
+    }));
   }
 
   void add_store_commands() {
@@ -233,6 +298,9 @@ class CommandLine {
         ->required()
         ->check(CLI::IsMember({"bash", "zsh"}));
   }
+
+  static constexpr const char* kOwnerHelp =
+      "relative to the zone unless it ends with a dot; @ is the zone";
 
   CLI::App app_{"pandoctl: control of the Pando DNS server", "pandoctl"};
   Arguments arguments_;

@@ -49,10 +49,15 @@ class Session {
   int stop();
   int hand_over();
 
- private:
   using Show = std::function<Status(const nlohmann::json& result)>;
   /// Sends the request, then prints the result as JSON text or by `show`.
   int ask(const ipc::ControlRequest& request, const Show& show);
+  /// Sends one request; returns the result in its reply.
+  Result<nlohmann::json> exchange(const ipc::ControlRequest& request);
+  int fail(const Error& error) const;
+  [[nodiscard]] const Output& output() const noexcept { return output_; }
+
+ private:
   Result<ipc::StoreAudit> audit(const std::string& zone);
   int end_manager(std::string_view verb, std::string_view done);
   int change_workers(std::string_view verb, std::uint32_t count);
@@ -63,9 +68,6 @@ class Session {
   /// out.
   using Words = std::function<std::vector<std::string>(const ipc::ZoneRow&)>;
   int print_zones(Table table, const Words& words);
-  /// Sends one request; returns the result in its reply.
-  Result<nlohmann::json> exchange(const ipc::ControlRequest& request);
-  int fail(const Error& error) const;
 
   Fd fd_;
   bool connected_ = true;

@@ -41,6 +41,18 @@
 /// | zone-snapshot | name, label        | SnapshotResult: the zone's present version has a label  |
 /// | zone-snapshot-delete | name, label | {} once the label is gone                               |
 /// | zone-snapshots | name, after, limit | SnapshotListResult: a page of rows, of one zone or all |
+/// | zone-read     | name, owner, type, | ZoneReadResult: a page of records                       |
+/// |               | after              |                                                         |
+/// | zone-diff     | name, serials,     | ZoneDiffResult: a page of changes, of the open          |
+/// |               | after              | transaction, or between serials                         |
+/// | zone-history  | name, after        | ZoneHistoryResult: a page of changesets                 |
+/// | zone-begin    | names, if_serial   | TransactionList: a transaction of each zone is open     |
+/// | zone-set      | name, owner, ttl,  | TransactionRow                                          |
+/// |               | type, rdata        |                                                         |
+/// | zone-unset    | name, owner, type, | TransactionRow                                          |
+/// |               | rdata              |                                                         |
+/// | zone-commit   | names, if_serial   | ZoneCommitResult once all zones are published           |
+/// | zone-abort    | names              | {} once the transactions are gone                       |
 /// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
 /// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path   |
 /// | worker-list   |                    | WorkerListResult                                        |
@@ -50,6 +62,8 @@
 /// | hand-over     |                    | DumpResult; sent before the manager ends, without its   |
 /// |               |                    | workers                                                 |
 /// | stop          |                    | {}; sent before the manager ends                        |
+///
+/// docs/reference/control-protocol.md describes all this for authors of other clients.
 ///
 /// An unknown verb gets code "unsupported"; unknown arguments and result fields are ignored, so
 /// that programs of neighbouring versions understand each other.
@@ -78,6 +92,14 @@ inline constexpr std::string_view kZoneRollback = "zone-rollback";
 inline constexpr std::string_view kZoneSnapshot = "zone-snapshot";
 inline constexpr std::string_view kZoneSnapshotDelete = "zone-snapshot-delete";
 inline constexpr std::string_view kZoneSnapshots = "zone-snapshots";
+inline constexpr std::string_view kZoneRead = "zone-read";
+inline constexpr std::string_view kZoneDiff = "zone-diff";
+inline constexpr std::string_view kZoneHistory = "zone-history";
+inline constexpr std::string_view kZoneBegin = "zone-begin";
+inline constexpr std::string_view kZoneSet = "zone-set";
+inline constexpr std::string_view kZoneUnset = "zone-unset";
+inline constexpr std::string_view kZoneCommit = "zone-commit";
+inline constexpr std::string_view kZoneAbort = "zone-abort";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
@@ -87,6 +109,9 @@ inline constexpr std::string_view kReload = "reload";
 inline constexpr std::string_view kHandOver = "hand-over";
 inline constexpr std::string_view kStop = "stop";
 }  // namespace verb
+
+/// Value of an absent numeric argument for which each number of 32 bits has a meaning.
+inline constexpr std::uint64_t kAbsent = UINT64_MAX;
 
 /// A request as both sides handle it; absent arguments have their defaults.
 struct ControlRequest {
@@ -98,6 +123,13 @@ struct ControlRequest {
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows
   std::uint32_t count = 1;              ///< args.count: workers
   std::uint32_t serial = 0;             ///< args.serial: serial of the zone
+  std::vector<std::string> names{};     ///< args.names: zones
+  std::vector<std::uint32_t> serials{};  ///< args.serials: none, from, or from and to
+  std::uint64_t if_serial = kAbsent;     ///< args.if_serial: serial that each zone must have
+  std::string owner{};                  ///< args.owner: relative to the zone without a final dot
+  std::string type{};                   ///< args.type: mnemonic or TYPEnnn
+  std::uint64_t ttl = kAbsent;           ///< args.ttl: seconds; absent: that of the set, or the SOA
+  std::string rdata{};                  ///< args.rdata: presentation format
   bool operator==(const ControlRequest&) const = default;
 };
 

@@ -34,6 +34,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotResult, zone, label, ser
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotRow, zone, label, serial, taken, records,
                                                 lost)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SnapshotListResult, snapshots, next)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RecordRow, owner, ttl, type, rdata)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneReadResult, zone, serial, records, next)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneDiffResult, zone, from, to, removed, added, next)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChangesetRow, from, to, removed, added)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneHistoryResult, zone, serial, changesets, next)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TransactionRow, zone, serial, changes, expires_at)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransactionList, transactions)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CommittedZone, zone, from, to, removed, added)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneCommitResult, committed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotUsage, zone, label, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StoreAudit, version, zones, names, records, bytes,
                                                 faults_found, faults, snapshots)

@@ -148,6 +148,83 @@ struct SnapshotListResult {
   bool operator==(const SnapshotListResult&) const = default;
 };
 
+/// One resource record; all texts in presentation format (RFC 1035 §5.1).
+struct RecordRow {
+  std::string owner{};  ///< with final dot
+  std::uint32_t ttl = 0;
+  std::string type{};
+  std::string rdata{};
+  bool operator==(const RecordRow&) const = default;
+};
+
+/// A page of a zone's records.
+struct ZoneReadResult {
+  std::string zone{};
+  std::uint32_t serial = 0;  ///< of the version that this page was read from
+  std::vector<RecordRow> records{};
+  std::string next{};  ///< `after` for the next page; empty = this was the last one
+  bool operator==(const ZoneReadResult&) const = default;
+};
+
+/// A page of the difference between two versions of a zone.
+struct ZoneDiffResult {
+  std::string zone{};
+  std::uint32_t from = 0;  ///< serial of the version before
+  std::uint32_t to = 0;    ///< serial of the version after
+  std::vector<RecordRow> removed{};
+  std::vector<RecordRow> added{};
+  std::string next{};  ///< `after` for the next page; empty = this was the last one
+  bool operator==(const ZoneDiffResult&) const = default;
+};
+
+/// One changeset of a zone: its records without the SOA pair.
+struct ChangesetRow {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::uint64_t removed = 0;
+  std::uint64_t added = 0;
+  bool operator==(const ChangesetRow&) const = default;
+};
+
+/// A page of a zone's change history, oldest first.
+struct ZoneHistoryResult {
+  std::string zone{};
+  std::uint32_t serial = 0;  ///< that is served
+  std::vector<ChangesetRow> changesets{};
+  std::string next{};  ///< `after` for the next page; empty = this was the last one
+  bool operator==(const ZoneHistoryResult&) const = default;
+};
+
+/// The open transaction of a zone.
+struct TransactionRow {
+  std::string zone{};
+  std::uint32_t serial = 0;       ///< that is served
+  std::uint64_t changes = 0;      ///< records to set or unset
+  std::uint64_t expires_at = 0;   ///< time at which it is aborted, unless it is used before
+  bool operator==(const TransactionRow&) const = default;
+};
+
+struct TransactionList {
+  std::vector<TransactionRow> transactions{};
+  bool operator==(const TransactionList&) const = default;
+};
+
+/// The effect of a committed transaction.
+struct CommittedZone {
+  std::string zone{};
+  std::uint32_t from = 0;  ///< serial before
+  std::uint32_t to = 0;    ///< serial after; equal if nothing changed
+  std::uint64_t removed = 0;
+  std::uint64_t added = 0;
+  bool operator==(const CommittedZone&) const = default;
+};
+
+/// Transactions that were committed together, as one version of the store.
+struct ZoneCommitResult {
+  std::vector<CommittedZone> committed{};
+  bool operator==(const ZoneCommitResult&) const = default;
+};
+
 /// The bytes that one snapshot holds (zone/audit/audit.h).
 struct SnapshotUsage {
   std::string zone{};

@@ -30,18 +30,48 @@ class WayBack {
                   [](const auto& entry) { return entry.second.before == entry.second.after; });
     return std::move(steps_);
   }
+  /// The SOA of the old version, and the one that the last record left.
   [[nodiscard]] const std::optional<zone::Record>& soa() const noexcept { return soa_; }
+  [[nodiscard]] const std::optional<zone::Record>& last_soa() const noexcept { return last_soa_; }
 
  private:
   void take_soa(const zone::HistoryRecord& record) {
-    if (soa_ || record.added) return;
-    soa_ = zone::Record{dns::HeapName(record.owner), record.type, record.ttl,
-                        Bytes(record.rdata.begin(), record.rdata.end())};
+    if (soa_ && !record.added) return;
+    (record.added ? last_soa_ : soa_) =
+        zone::Record{dns::HeapName(record.owner), record.type, record.ttl,
+                     Bytes(record.rdata.begin(), record.rdata.end())};
   }
 
   Steps steps_;
   std::optional<zone::Record> soa_;
+  std::optional<zone::Record> last_soa_;
 };
+
+Error damaged_history(const zone::ZoneView& zone) {
+  return {Errc::kCorrupt,
+          fmt::format("the change history of {} is damaged", to_text(zone.apex()))};
+}
+
+/// Folds the changesets from `first` to `last`, a later serial. kNotFound, kFull, kCorrupt.
+Status fold_between(const zone::ZoneView& zone, dns::Serial first, dns::Serial last,
+                    std::uint64_t max_records, WayBack& way) {
+  const auto absent = [&](dns::Serial serial) {
+    return fail(Errc::kNotFound, "the change history of {} has no serial {}", to_text(zone.apex()),
+                serial.value);
+  };
+  auto reader = zone::HistoryReader::from(zone, first);
+  if (!reader) return absent(first);
+  std::uint64_t records = 0;
+  while (const zone::HistoryRecord* record = reader->next()) {
+    if (reader->from() == last) return {};
+    if (++records > max_records)
+      return fail(Errc::kFull, "more than {} records changed: ask for smaller steps (zone history)",
+                  max_records);
+    way.take(*record);
+  }
+  if (reader->damaged()) return tl::unexpected<Error>(damaged_history(zone));
+  return zone.serial() == last ? Status() : Status(absent(last));
+}
 
 /// Folds the history of `data` back to `serial`. kNotFound, kCorrupt.
 Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
@@ -51,8 +81,7 @@ Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
     return fail(Errc::kNotFound, "the change history of {} does not reach back to serial {}", apex,
                 serial.value);
   while (const zone::HistoryRecord* record = reader->next()) way.take(*record);
-  if (reader->damaged() || !way.soa())
-    return fail(Errc::kCorrupt, "the change history of {} is damaged", apex);
+  if (reader->damaged() || !way.soa()) return tl::unexpected<Error>(damaged_history(data));
   return {};
 }
 
@@ -132,6 +161,25 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
     return zone::Changeset{apex, {}, {}};
   return with_serial(std::move(changes), std::move(*present), std::move(*soa),
                      next_serial(zone.serial(), policy, now));
+}
+
+Result<zone::Changeset> history_diff(const zone::ZoneView& zone, dns::Serial from, dns::Serial to,
+                                     std::uint64_t max_records) {
+  const dns::Name apex(zone.apex());
+  if (from == to) return zone::Changeset{apex, {}, {}};
+  const bool backwards = from.ahead_of(to);
+  WayBack way;
+  auto folded = backwards ? fold_between(zone, to, from, max_records, way)
+                          : fold_between(zone, from, to, max_records, way);
+  if (!folded) return pass(folded);
+  const auto before = way.soa();
+  const auto after = way.last_soa();
+  if (!before || !after) return tl::unexpected<Error>(damaged_history(zone));
+  zone::Changeset changes = changes_of(apex, std::move(way).steps());  // leads back
+  changes.removed.insert(changes.removed.begin(), *after);
+  changes.added.insert(changes.added.begin(), *before);
+  if (!backwards) std::swap(changes.removed, changes.added);
+  return changes;
 }
 
 Result<zone::Changeset> RollbackTarget::changes(const zone::ZoneView& zone,

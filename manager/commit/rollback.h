@@ -28,6 +28,14 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
                                          const zone::ZoneSnapshot& version,
                                          config::SerialPolicy policy, std::uint64_t now);
 
+/// The changeset between two serials of the zone's change history, with both SOA records. Changes
+/// that a later changeset took back are left out. `from` may be the later one.
+///
+/// kNotFound: the history does not have one of the serials. kFull: more than `max_records` records
+/// of changesets lie between them. kCorrupt: the history is damaged.
+Result<zone::Changeset> history_diff(const zone::ZoneView& zone, dns::Serial from, dns::Serial to,
+                                     std::uint64_t max_records);
+
 /// kInvalid: the zone is signed, and this server could not sign the result.
 Status check_rollback(const zone::ZoneView& zone);
 

@@ -21,11 +21,13 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
       store_(io, pool, {parts.configuration, parts.data, parts.services, parts.zones},
              std::move(hooks.handed_over)),
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
+      records_(io, pool, {parts.configuration, parts.data, parts.services}),
       workers_(parts.configuration, *parts.data.slots, parts.workers) {
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;
   store_.add_to(table_);
   zone_.add_to(table_);
+  records_.add_to(table_);
   workers_.add_to(table_);
   table_.add_query(ipc::verb::kStatus,
                    [this](const Request&) -> Result<json> { return json(status_.make()); });

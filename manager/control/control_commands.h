@@ -3,6 +3,7 @@
 #include "manager/control/command_table.h"
 #include "manager/start/reloader.h"
 #include "manager/control/status_report.h"
+#include "manager/control/record_control.h"
 #include "manager/control/store_control.h"
 #include "manager/control/worker_control.h"
 #include "manager/control/zone_control.h"
@@ -52,6 +53,7 @@ class ControlCommands {
   ZoneReport zone_report_;
   StoreControl store_;
   ZoneControl zone_;
+  RecordControl records_;
   WorkerControl workers_;
   CommandTable table_;
 };

@@ -12,10 +12,6 @@ namespace pando::manager {
 
 using nlohmann::json;
 
-namespace {
-
-/// The options of a primary zone. A secondary's data is its primary's, so commands do not change
-/// it.
 Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings,
                                                 const dns::Name& name) {
   const auto index = settings.zones.find(name);
@@ -25,8 +21,6 @@ Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings
     return fail(Errc::kInvalid, "{}: what its primary sends is served", to_text(name));
   return &options;
 }
-
-}  // namespace
 
 void ZoneControl::add_to(CommandTable& table) {
   using Request = ipc::ControlRequest;

@@ -8,6 +8,11 @@
 
 namespace pando::manager {
 
+/// The options of a primary zone. A secondary's data is its primary's, so commands do not change
+/// it. kNotFound, kInvalid.
+Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings,
+                                                const dns::Name& name);
+
 /// The commands that change or export one zone: export, purge, rollback, snapshots.
 class ZoneControl {
  public:

@@ -113,6 +113,10 @@ bool TouchedNames::same_ttl(RRType type, const RRset& a, const RRset& b) noexcep
   return type == RRType::kRRSIG || a.ttl == b.ttl;
 }
 
+bool TouchedNames::is_singleton(RRType type) noexcept {
+  return type == RRType::kCNAME || type == RRType::kSOA || type == RRType::kDNAME;
+}
+
 zone::Changeset TouchedNames::changes() const {
   zone::Changeset changes;
   changes.zone = dns::Name(zone_.apex());

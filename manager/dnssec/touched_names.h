@@ -43,6 +43,10 @@ class TouchedNames {
   static bool same_ttl(dns::RRType type, const RRset& a, const RRset& b) noexcept;
   static bool contains(const RRset& rrset, dns::RRType type, ByteView rdata) noexcept;
 
+  /// True for sets of at most one record, where an addition replaces (RFC 2136 §3.4.2.2; DNAME: RFC
+  /// 6672 §2.4).
+  static bool is_singleton(dns::RRType type) noexcept;
+
   [[nodiscard]] const std::map<std::string, Node>& nodes() const noexcept { return nodes_; }
   /// The changeset of all differences. A set with a new TTL is removed and added whole, because
   /// IXFR cannot express a TTL change otherwise.

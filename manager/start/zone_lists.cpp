@@ -21,6 +21,7 @@ constexpr std::array kAtOnce{ipc::verb::kStatus,    ipc::verb::kStop,
 /// Commands that change zones, or need the files of all zones to have been checked.
 constexpr std::array kNeedsZones{ipc::verb::kZoneExport,   ipc::verb::kZoneRollback,
                                  ipc::verb::kZoneSnapshot, ipc::verb::kZonePurge,
+                                 ipc::verb::kZoneBegin,    ipc::verb::kZoneCommit,
                                  ipc::verb::kStoreDump,    ipc::verb::kHandOver};
 
 template <class List>

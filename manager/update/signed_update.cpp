@@ -52,6 +52,30 @@ Fault check_denial(ChangedZone& zone) {
 
 }  // namespace
 
+bool needs_signer(RRType type, bool at_apex) noexcept {
+  switch (type) {
+    case RRType::kRRSIG:
+    case RRType::kNSEC:
+    case RRType::kNSEC3:
+    case RRType::kSIG:
+    case RRType::kNXT:
+      return true;
+    case RRType::kDNSKEY:
+    case RRType::kNSEC3PARAM:
+      return at_apex;
+    default:
+      return false;
+  }
+}
+
+void move_serial(TouchedNames::Node& apex, config::SerialPolicy policy, std::uint64_t now) {
+  const TouchedNames::RRset& before = apex.before.at(RRType::kSOA);
+  TouchedNames::RRset& after = apex.now.at(RRType::kSOA);
+  const dns::Serial serial = soa_serial(before.rdatas.front());
+  if (!(soa_serial(after.rdatas.front()) == serial)) return;
+  set_soa_serial(after.rdatas.front(), next_serial(serial, policy, now));
+}
+
 bool is_signed(const zone::ZoneView& zone) noexcept {
   const zone::RecordView apex = zone.apex_record();
   if (zone.denial() != zone::Denial::kUnsigned) return true;

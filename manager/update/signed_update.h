@@ -2,12 +2,20 @@
 
 #include <cstdint>
 
+#include "config/settings/zone_table.h"
 #include "manager/dnssec/changed_zone.h"
 
 namespace pando::manager {
 
 /// True for a zone with any of DNSKEY, NSEC, NSEC3PARAM or a signed SOA at its apex.
 [[nodiscard]] bool is_signed(const zone::ZoneView& zone) noexcept;
+
+/// True for records that only a signer can keep valid; refused in unsigned zones.
+[[nodiscard]] bool needs_signer(dns::RRType type, bool at_apex) noexcept;
+
+/// RFC 2136 §3.6: the server increments the serial if anything changed and the change did not move
+/// the serial itself. `apex` has a SOA before and now.
+void move_serial(TouchedNames::Node& apex, config::SerialPolicy policy, std::uint64_t now);
 
 /// Checks that an update to a signed zone leaves a zone that validators accept. The update must
 /// bring its serial, signatures and NSEC or NSEC3 records, since this server cannot sign. Only the

@@ -49,23 +49,6 @@ Refused check_zone(const zone::ZoneView& zone) {
 
 // Permission ------------------------------------------------------------------------------------
 
-/// True for records that only a signer can keep valid; refused in unsigned zones.
-bool needs_signer(const UpdateRecord& record, dns::NameView apex) noexcept {
-  switch (record.type) {
-    case RRType::kRRSIG:
-    case RRType::kNSEC:
-    case RRType::kNSEC3:
-    case RRType::kSIG:
-    case RRType::kNXT:
-      return true;
-    case RRType::kDNSKEY:
-    case RRType::kNSEC3PARAM:
-      return record.owner == apex;
-    default:
-      return false;
-  }
-}
-
 bool may_update(const UpdateRules& rules, dns::NameView owner, RRType type) {
   return may_update(*rules.allow_update, rules.requester, owner, type);
 }
@@ -134,7 +117,7 @@ Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
           dns::ExtendedError::kProhibited,
           refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record)));
     if (auto refused = check_size(record)) return refused;
-    if (!has_signer && record.rr_class == RRClass::kIN && needs_signer(record, zone.apex()))
+    if (!has_signer && record.rr_class == RRClass::kIN && needs_signer(record.type, record.owner == zone.apex()))
       return with_code(
           dns::ExtendedError::kNotSupported,
           refusal(Rcode::kRefused, "{} in an unsigned zone needs a signer", describe(record)));
@@ -203,12 +186,6 @@ bool breaks_cname_rule(const Node& node, RRType type) noexcept {
                      [](const auto& entry) { return !may_join_cname(entry.first); });
 }
 
-/// True for sets of at most one record, where an addition replaces (RFC 2136 §3.4.2.2; DNAME: RFC
-/// 6672 §2.4).
-bool is_singleton(RRType type) noexcept {
-  return type == RRType::kCNAME || type == RRType::kSOA || type == RRType::kDNAME;
-}
-
 /// RFC 2136 §3.4.2.2: WKS sets have one record per address and protocol.
 void remove_same_wks(Node& node, ByteView rdata) {
   constexpr std::size_t kAddressAndProtocol = 5;
@@ -238,7 +215,7 @@ class Updater {
   static void add(Node& node, bool at_apex, const UpdateRecord& record) {
     if (record.type == RRType::kSOA && !soa_counts(node, at_apex, record)) return;
     if (breaks_cname_rule(node, record.type)) return;
-    if (is_singleton(record.type)) node.now.erase(record.type);
+    if (TouchedNames::is_singleton(record.type)) node.now.erase(record.type);
     if (record.type == RRType::kWKS) remove_same_wks(node, record.rdata);
     // RFC 2181 §8: a TTL with the top bit set is zero.
     const std::uint32_t ttl = record.ttl > 0x7FFFFFFFU ? 0 : record.ttl;
@@ -309,16 +286,6 @@ Refused check_limits(const TouchedNames& touched, const zone::ZoneView& zone,
   return std::nullopt;
 }
 
-/// RFC 2136 §3.6: the server increments the serial if anything changed and the update did not
-/// change the serial itself.
-void move_serial(Node& apex, const UpdateRules& rules) {
-  const TouchedNames::RRset& before = apex.before.at(RRType::kSOA);
-  TouchedNames::RRset& now = apex.now.at(RRType::kSOA);
-  const dns::Serial serial = soa_serial(before.rdatas.front());
-  if (!(soa_serial(now.rdatas.front()) == serial)) return;
-  set_soa_serial(now.rdatas.front(), next_serial(serial, rules.serial_policy, rules.now));
-}
-
 // Size ------------------------------------------------------------------------------------------
 
 std::uint64_t records_at(const zone::RecordView& record) {
@@ -373,7 +340,7 @@ UpdateOutcome compute_update(const zone::StoreView& snapshot, const UpdateMessag
   if (apex.find(RRType::kSOA) == nullptr)
     return refused_outcome(refusal(Rcode::kServFail, "zone has no SOA"));
   if (!is_signed(zone)) {
-    move_serial(apex, rules);
+    move_serial(apex, rules.serial_policy, rules.now);
     return {Rcode::kNoError, touched.changes(), {}};
   }
   if (auto fault = check_signed_update(zone, touched, rules.now))

@@ -174,5 +174,50 @@ TEST(Rollback, FromAnywhereToAnywhereAgain) {
   }
 }
 
+class HistoryDiff : public ::testing::Test {
+ protected:
+  HistoryDiff() {
+    store_.apply(changes({soa_line(10)}, {soa_line(11), "x 60 A 192.0.2.1", "y 60 A 192.0.2.2"}));
+    store_.apply(changes({soa_line(11), "x 60 A 192.0.2.1"}, {soa_line(12)}));
+    store_.apply(changes({soa_line(12), "www 300 A 192.0.2.10"}, {soa_line(13)}));
+  }
+  Result<zone::Changeset> between(std::uint32_t from, std::uint32_t to, std::uint64_t most = 100) {
+    return history_diff(store_.zone(), {from}, {to}, most);
+  }
+  /// The lines without owner's zone and SOA.
+  static Lines owners(const std::vector<zone::Record>& records) {
+    Lines lines;
+    for (const zone::Record& record : records)
+      lines.push_back(fmt::format("{} {}", to_text(record.owner.view()), to_text(record.type)));
+    return lines;
+  }
+
+  ZoneStore store_;
+};
+
+TEST_F(HistoryDiff, LeadsFromOneSerialToALaterOne) {
+  const auto diff = shm::test::must(between(10, 12));
+  EXPECT_EQ(owners(diff.removed), Lines{"example. SOA"});
+  EXPECT_EQ(owners(diff.added), (Lines{"example. SOA", "y.example. A"}));
+  EXPECT_EQ(diff.removed[0].rdata, record(soa_line(10)).rdata);
+  EXPECT_EQ(diff.added[0].rdata, record(soa_line(12)).rdata);
+  EXPECT_EQ(owners(shm::test::must(between(12, 13)).removed),
+            (Lines{"example. SOA", "www.example. A"}));
+}
+
+TEST_F(HistoryDiff, LeadsBackToo) {
+  const auto diff = shm::test::must(between(13, 10));
+  EXPECT_EQ(owners(diff.removed), (Lines{"example. SOA", "y.example. A"}));
+  EXPECT_EQ(owners(diff.added), (Lines{"example. SOA", "www.example. A"}));
+  EXPECT_TRUE(shm::test::must(between(12, 12)).empty());
+}
+
+TEST_F(HistoryDiff, ASerialThatTheHistoryLacksOrALongWayIsRefused) {
+  EXPECT_EQ(between(9, 13).error().code, Errc::kNotFound);
+  EXPECT_EQ(between(10, 99).error().code, Errc::kNotFound);
+  EXPECT_EQ(between(10, 13, 4).error().code, Errc::kFull);
+  EXPECT_TRUE(between(10, 11, 4).has_value()) << "what lies behind does not count";
+}
+
 }  // namespace
 }  // namespace pando::manager

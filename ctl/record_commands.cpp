@@ -1,0 +1,250 @@
+#include "ctl/record_commands.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "dns/name.h"
+#include "dns/ttl_text.h"
+#include "ipc/control_json.h"
+
+namespace pando::ctl {
+
+using ipc::ControlRequest;
+using nlohmann::json;
+
+namespace {
+
+Result<std::string> zone_name(const std::string& text) {
+  const auto name = dns::Name::from_text(text);
+  if (!name) return tl::unexpected<Error>(name.error());
+  return dns::to_text(*name);
+}
+
+std::string line_of(const ipc::RecordRow& row) {
+  return fmt::format("{} {} IN {} {}", row.owner, row.ttl, row.type, row.rdata);
+}
+
+/// JSON output that grows page by page: one object with the last page's members and all rows.
+class Rows {
+ public:
+  explicit Rows(const char* name) : name_(name) {}
+  template <class Row>
+  void add(const std::vector<Row>& rows) {
+    for (const Row& row : rows) all_.push_back(json(row));
+  }
+  void put_into(json& page) { page[name_] = std::move(all_); }
+
+ private:
+  const char* name_;
+  json all_ = json::array();
+};
+
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string rdata_of_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    const bool quotes = word.find('"') == word.npos &&
+                        (word.empty() || word.find_first_of(" \t;()") != word.npos);
+    text += quotes ? '"' + word + '"' : word;
+  }
+  return text;
+}
+
+/// Calls `visit(Result)` for each page of a list.
+template <class Page, class Visit>
+Status RecordCommands::for_each_page(ControlRequest request, Visit&& visit) {
+  auto name = zone_name(request.name);
+  if (!name) return tl::unexpected<Error>(name.error());
+  request.name = std::move(*name);
+  while (true) {
+    const auto reply = session_.exchange(request);
+    if (!reply) return tl::unexpected<Error>(reply.error());
+    const auto page = ipc::read_json<Page>(*reply);
+    if (!page) return tl::unexpected<Error>(page.error());
+    if (auto seen = visit(*page); !seen) return seen;
+    // A page that does not advance would be requested for ever.
+    if (page->next.empty() || page->next == request.after) return {};
+    request.after = page->next;
+  }
+}
+
+/// Each page is read from the version of its moment: records of two versions are no zone.
+int RecordCommands::read(const std::string& zone, const std::string& owner,
+                         const std::string& type) {
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneRead), .name = zone};
+  request.owner = owner;
+  request.type = type;
+  const Output& output = session_.output();
+  std::optional<std::uint32_t> serial;
+  Rows rows("records");
+  ipc::ZoneReadResult last;
+  const auto done = for_each_page<ipc::ZoneReadResult>(
+      request, [&](const ipc::ZoneReadResult& page) -> Status {
+        if (serial && *serial != page.serial)
+          return pando::fail(Errc::kExists,
+                             "{} changed from serial {} to {} while it was read: read it again, "
+                             "or use zone export --to",
+                             page.zone, *serial, page.serial);
+        serial = page.serial;
+        if (output.json)
+          rows.add(page.records);
+        else
+          for (const ipc::RecordRow& row : page.records) output.out << line_of(row) << '\n';
+        last.zone = page.zone;
+        last.serial = page.serial;
+        return {};
+      });
+  if (!done) return session_.fail(done.error());
+  if (output.json) {
+    json all = last;
+    rows.put_into(all);
+    output.out << dump(all) << '\n';
+  }
+  return kDone;
+}
+
+int RecordCommands::diff(const std::string& zone, const std::vector<std::uint32_t>& serials) {
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneDiff), .name = zone};
+  request.serials = serials;
+  const Output& output = session_.output();
+  Rows removed("removed");
+  Rows added("added");
+  std::optional<ipc::ZoneDiffResult> last;
+  const auto done = for_each_page<ipc::ZoneDiffResult>(
+      request, [&](const ipc::ZoneDiffResult& page) -> Status {
+        if (last && (last->from != page.from || last->to != page.to))
+          return pando::fail(Errc::kExists, "{} changed while it was compared: ask again",
+                             page.zone);
+        if (!output.json && !last)
+          output.out << fmt::format("; {} serial {} to {}\n", page.zone, page.from, page.to);
+        last = {page.zone, page.from, page.to};
+        if (output.json) {
+          removed.add(page.removed);
+          added.add(page.added);
+          return {};
+        }
+        for (const ipc::RecordRow& row : page.removed) output.out << "- " << line_of(row) << '\n';
+        for (const ipc::RecordRow& row : page.added) output.out << "+ " << line_of(row) << '\n';
+        return {};
+      });
+  if (!done) return session_.fail(done.error());
+  if (output.json) {
+    json all = *last;
+    removed.put_into(all);
+    added.put_into(all);
+    output.out << dump(all) << '\n';
+  }
+  return kDone;
+}
+
+int RecordCommands::history(const std::string& zone) {
+  const ControlRequest request{.verb = std::string(ipc::verb::kZoneHistory), .name = zone};
+  const Output& output = session_.output();
+  Rows rows("changesets");
+  Table table({{"FROM", true, 10}, {"TO", true, 10}, {"REMOVED", true, 8}, {"ADDED", true, 8}});
+  ipc::ZoneHistoryResult last;
+  const auto done = for_each_page<ipc::ZoneHistoryResult>(
+      request, [&](const ipc::ZoneHistoryResult& page) -> Status {
+        last.zone = page.zone;
+        last.serial = page.serial;
+        if (output.json) {
+          rows.add(page.changesets);
+          return {};
+        }
+        for (const ipc::ChangesetRow& row : page.changesets)
+          table.add({number(row.from), number(row.to), number(row.removed), number(row.added)});
+        table.flush(output.out);
+        return {};
+      });
+  if (!done) return session_.fail(done.error());
+  if (output.json) {
+    json all = last;
+    rows.put_into(all);
+    output.out << dump(all) << '\n';
+  }
+  return kDone;
+}
+
+int RecordCommands::send(ControlRequest request, const std::vector<std::string>& zones,
+                         const Session::Show& show) {
+  for (const std::string& zone : zones) {
+    auto name = zone_name(zone);
+    if (!name) return session_.fail(name.error());
+    request.names.push_back(std::move(*name));
+  }
+  return session_.ask(request, show);
+}
+
+int RecordCommands::begin(const std::vector<std::string>& zones,
+                          std::optional<std::uint32_t> if_serial) {
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneBegin)};
+  if (if_serial) request.if_serial = *if_serial;
+  return send(request, zones, [](const json&) { return Status(); });
+}
+
+int RecordCommands::commit(const std::vector<std::string>& zones,
+                           std::optional<std::uint32_t> if_serial) {
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneCommit)};
+  if (if_serial) request.if_serial = *if_serial;
+  return send(request, zones, [this](const json& result) -> Status {
+    if (session_.output().json) return {};
+    const auto done = ipc::read_json<ipc::ZoneCommitResult>(result);
+    if (!done) return tl::unexpected<Error>(done.error());
+    for (const ipc::CommittedZone& zone : done->committed)
+      session_.output().out << (zone.from == zone.to
+                                    ? fmt::format("{}: nothing to change\n", zone.zone)
+                                    : fmt::format("{}: serial {} to {}, {} removed, {} added\n",
+                                                  zone.zone, zone.from, zone.to,
+                                                  counted(zone.removed, "record"), zone.added));
+    return {};
+  });
+}
+
+int RecordCommands::abort(const std::vector<std::string>& zones) {
+  return send({.verb = std::string(ipc::verb::kZoneAbort)}, zones,
+              [](const json&) { return Status(); });
+}
+
+int RecordCommands::edit(std::string_view verb, const std::string& zone, const std::string& owner,
+                         std::optional<std::uint32_t> ttl, const std::vector<std::string>& words) {
+  ControlRequest request{.verb = std::string(verb)};
+  auto name = zone_name(zone);
+  if (!name) return session_.fail(name.error());
+  request.name = std::move(*name);
+  request.owner = owner;
+  if (ttl) request.ttl = *ttl;
+  if (!words.empty()) {
+    request.type = words.front();
+    request.rdata = rdata_of_words({words.begin() + 1, words.end()});
+  }
+  return session_.ask(request, [](const json&) { return Status(); });
+}
+
+/// No type begins with a digit, so the first word tells whether there is a TTL.
+int RecordCommands::set(const std::string& zone, const std::string& owner,
+                        const std::vector<std::string>& words) {
+  std::optional<std::uint32_t> ttl;
+  std::vector<std::string> rest = words;
+  if (!rest.empty() && !rest[0].empty() && std::isdigit(static_cast<unsigned char>(rest[0][0]))) {
+    auto read = dns::ttl_from_text(rest[0]);
+    if (!read) return session_.fail(read.error());
+    ttl = *read;
+    rest.erase(rest.begin());
+  }
+  return edit(ipc::verb::kZoneSet, zone, owner, ttl, rest);
+}
+
+int RecordCommands::unset(const std::string& zone, const std::string& owner,
+                          const std::vector<std::string>& words) {
+  return edit(ipc::verb::kZoneUnset, zone, owner, std::nullopt, words);
+}
+
+}  // namespace pando::ctl

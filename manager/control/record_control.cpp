@@ -1,0 +1,257 @@
+#include "manager/control/record_control.h"
+
+#include <asio/post.hpp>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "dns/rdata/rdata.h"
+#include "ipc/control_json.h"
+#include "manager/commit/rollback.h"
+#include "manager/control/zone_control.h"
+#include "manager/control/zone_reading.h"
+#include "manager/support/soa.h"
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+namespace {
+
+/// Zones that one command may name: all of them are looked up on the commit thread.
+constexpr std::size_t kMostNames = 64;
+
+/// RFC 2181 §8: a TTL has 31 bits.
+constexpr std::uint64_t kMaxTtl = 0x7FFFFFFF;
+
+Result<std::vector<dns::Name>> names_of(const ipc::ControlRequest& request) {
+  if (request.names.size() > kMostNames)
+    return fail(Errc::kInvalid, "more than {} zones are named", kMostNames);
+  std::vector<dns::Name> names;
+  for (const std::string& text : request.names) {
+    auto name = dns::Name::from_text(text);
+    if (!name) return pass(name);
+    names.push_back(*name);
+  }
+  return names;
+}
+
+Result<std::optional<dns::Serial>> if_serial_of(const ipc::ControlRequest& request) {
+  if (request.if_serial == ipc::kAbsent) return std::optional<dns::Serial>();
+  if (request.if_serial > UINT32_MAX)
+    return fail(Errc::kInvalid, "if_serial {} is no serial", request.if_serial);
+  return std::optional(dns::Serial{static_cast<std::uint32_t>(request.if_serial)});
+}
+
+Result<std::optional<dns::Ttl>> ttl_of(const ipc::ControlRequest& request) {
+  if (request.ttl == ipc::kAbsent) return std::optional<dns::Ttl>();
+  if (request.ttl > kMaxTtl)
+    return fail(Errc::kInvalid, "TTL {} is above {}", request.ttl, kMaxTtl);
+  return std::optional(dns::Ttl{static_cast<std::uint32_t>(request.ttl)});
+}
+
+/// Relative to the zone without a final dot, as `@` and names in zone files.
+Result<dns::Name> owner_of(const ipc::ControlRequest& request, const dns::Name& zone) {
+  if (request.owner == "@") return zone;
+  return dns::Name::from_text(request.owner, zone);
+}
+
+/// No type: an empty text, or ANY.
+Result<std::optional<dns::RRType>> type_of(const ipc::ControlRequest& request) {
+  if (request.type.empty()) return std::optional<dns::RRType>();
+  auto type = dns::rrtype_from_text(request.type);
+  if (!type) return pass(type);
+  return *type == dns::RRType::kANY ? std::optional<dns::RRType>() : std::optional(*type);
+}
+
+/// A record, set or name that a command names.
+struct Target {
+  dns::Name zone;
+  dns::Name owner;
+  std::optional<dns::RRType> type;
+  std::optional<Bytes> rdata;
+};
+
+Result<Target> target_of(const ipc::ControlRequest& request) {
+  auto zone = dns::Name::from_text(request.name);
+  if (!zone) return pass(zone);
+  if (request.owner.empty()) return fail(Errc::kInvalid, "no owner is named");
+  auto owner = owner_of(request, *zone);
+  if (!owner) return pass(owner);
+  auto type = type_of(request);
+  if (!type) return pass(type);
+  Target target{*zone, *owner, *type, std::nullopt};
+  if (request.rdata.empty()) return target;
+  if (!*type) return fail(Errc::kInvalid, "data without a type");
+  Bytes rdata;
+  if (auto read = dns::rdata_from_text(**type, request.rdata, *zone, rdata); !read)
+    return fail(Errc::kInvalid, "{} {}: {}", to_text(**type), request.rdata, read.error().text);
+  target.rdata = std::move(rdata);
+  return target;
+}
+
+template <class T>
+Result<json> as_json(Result<T> result) {
+  if (!result) return pass(result);
+  return json(*result);
+}
+
+}  // namespace
+
+RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts)
+    : io_(io),
+      pool_(pool),
+      parts_(parts),
+      transactions_(
+          io, *parts.services.committer, *parts.services.changes,
+          [this](const dns::Name& zone) -> Result<config::SerialPolicy> {
+            auto options = primary_zone(parts_.configuration.runtime->settings, zone);
+            if (!options) return pass(options);
+            return (*options)->serial_policy;
+          },
+          {}) {}
+
+void RecordControl::add_to(CommandTable& table) {
+  namespace verb = ipc::verb;
+  table.add(verb::kZoneRead,
+            [this](const Request& request, const Reply& reply) { read(request, reply); });
+  table.add(verb::kZoneDiff,
+            [this](const Request& request, const Reply& reply) { diff(request, reply); });
+  table.add(verb::kZoneHistory,
+            [this](const Request& request, const Reply& reply) { history(request, reply); });
+  table.add_query(verb::kZoneBegin, [this](const Request& request) { return begin(request); });
+  table.add_query(verb::kZoneSet, [this](const Request& request) { return set(request); });
+  table.add_query(verb::kZoneUnset, [this](const Request& request) { return unset(request); });
+  table.add(verb::kZoneCommit,
+            [this](const Request& request, const Reply& reply) { commit(request, reply); });
+  table.add_query(verb::kZoneAbort, [this](const Request& request) { return abort(request); });
+}
+
+/// The version is pinned meanwhile. A page takes milliseconds, which updates need not wait for.
+void RecordControl::read_in_pool(const dns::Name& zone, Page page, const Reply& reply) {
+  const shm::VersionInfo version = parts_.data.store->current();
+  const shm::Window window = parts_.data.store->window();
+  auto pin =
+      std::make_shared<shm::SlotTable::OwnPin>(parts_.data.slots->pin_own(version.number));
+  asio::post(pool_, [this, window, version, zone, page = std::move(page), pin, reply]() mutable {
+    const zone::ZoneView found =
+        zone::StoreView(window, version.root, version.number).zone_at(zone);
+    Result<json> result = fail(Errc::kNotFound, "no zone {}", to_text(zone));
+    if (found && !found.loaded())
+      result = fail(Errc::kNotFound, "{} is not loaded", to_text(zone));
+    else if (found)
+      result = page(found);
+    asio::post(io_, [pin = std::move(pin), reply, result = std::move(result)]() mutable {
+      reply(std::move(result));
+    });
+  });
+}
+
+void RecordControl::read(const Request& request, const Reply& reply) {
+  auto zone = dns::Name::from_text(request.name);
+  if (!zone) return reply(pass(zone));
+  auto type = type_of(request);
+  if (!type) return reply(pass(type));
+  ReadFilter filter{std::nullopt, *type};
+  if (!request.owner.empty()) {
+    auto owner = owner_of(request, *zone);
+    if (!owner) return reply(pass(owner));
+    if (!owner->view().is_at_or_below(*zone))
+      return reply(fail(Errc::kInvalid, "{} is not in {}", to_text(*owner), to_text(*zone)));
+    filter.owner = *owner;
+  }
+  read_in_pool(
+      *zone,
+      [filter, after = request.after](const zone::ZoneView& found) {
+        return as_json(read_page(found, filter, after, {}));
+      },
+      reply);
+}
+
+void RecordControl::diff(const Request& request, const Reply& reply) {
+  auto zone = dns::Name::from_text(request.name);
+  if (!zone) return reply(pass(zone));
+  if (request.serials.size() > 2)
+    return reply(fail(Errc::kInvalid, "a difference is between two serials"));
+  if (request.serials.empty()) return reply(diff_of_transaction(request, *zone));
+  read_in_pool(
+      *zone,
+      [serials = request.serials, after = request.after](
+          const zone::ZoneView& found) -> Result<json> {
+        const PageLimits limits;
+        const dns::Serial from{serials[0]};
+        const dns::Serial to = serials.size() == 2 ? dns::Serial{serials[1]} : found.serial();
+        auto changes = history_diff(found, from, to, limits.changed);
+        if (!changes) return pass(changes);
+        return as_json(diff_page(*changes, from, to, after, limits));
+      },
+      reply);
+}
+
+/// On the commit thread, where the transaction lives. The changeset is made for each page anew: a
+/// transaction is bounded, and nobody waits for the pages of a large one.
+Result<json> RecordControl::diff_of_transaction(const Request& request,
+                                                const dns::Name& zone) const {
+  auto changes = transactions_.changes(zone);
+  if (!changes) return pass(changes);
+  const dns::Serial from = parts_.services.committer->current().zone_at(zone).serial();
+  dns::Serial to = from;
+  for (const zone::Record& record : changes->added)
+    if (record.type == dns::RRType::kSOA) to = soa_serial(record.rdata);
+  return as_json(diff_page(*changes, from, to, request.after, {}));
+}
+
+void RecordControl::history(const Request& request, const Reply& reply) {
+  auto zone = dns::Name::from_text(request.name);
+  if (!zone) return reply(pass(zone));
+  read_in_pool(
+      *zone,
+      [after = request.after](const zone::ZoneView& found) {
+        return as_json(history_page(found, after, {}));
+      },
+      reply);
+}
+
+Result<json> RecordControl::begin(const Request& request) {
+  auto names = names_of(request);
+  if (!names) return pass(names);
+  auto serial = if_serial_of(request);
+  if (!serial) return pass(serial);
+  return as_json(transactions_.begin(*names, *serial));
+}
+
+Result<json> RecordControl::set(const Request& request) {
+  auto target = target_of(request);
+  if (!target) return pass(target);
+  auto ttl = ttl_of(request);
+  if (!ttl) return pass(ttl);
+  if (!target->type || !target->rdata)
+    return fail(Errc::kInvalid, "a record to set has a type and data");
+  return as_json(transactions_.set(target->zone, target->owner, *target->type, *ttl,
+                                   *target->rdata));
+}
+
+Result<json> RecordControl::unset(const Request& request) {
+  auto target = target_of(request);
+  if (!target) return pass(target);
+  const auto rdata = target->rdata ? std::optional<ByteView>(*target->rdata) : std::nullopt;
+  return as_json(transactions_.unset(target->zone, target->owner, target->type, rdata));
+}
+
+void RecordControl::commit(const Request& request, const Reply& reply) {
+  auto names = names_of(request);
+  if (!names) return reply(pass(names));
+  auto serial = if_serial_of(request);
+  if (!serial) return reply(pass(serial));
+  transactions_.commit(*names, *serial, parts_.configuration.runtime->limits,
+                       [reply](Result<ipc::ZoneCommitResult> result) {
+                         reply(as_json(std::move(result)));
+                       });
+}
+
+Result<json> RecordControl::abort(const Request& request) {
+  auto names = names_of(request);
+  if (!names) return pass(names);
+  return empty_result(transactions_.abort(*names));
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,298 @@
+#include "manager/update/zone_transactions.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/unix_time.h"
+#include "dns/folded_key.h"
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+
+Status check_serial(const zone::ZoneView& zone, std::optional<dns::Serial> wanted) {
+  if (!wanted || zone.serial() == *wanted) return {};
+  return fail(Errc::kExists, "{} has serial {}, not {}", to_text(zone.apex()), zone.serial().value,
+              wanted->value);
+}
+
+Status check_served(const zone::ZoneView& zone, const dns::Name& name) {
+  if (!zone) return fail(Errc::kNotFound, "no zone {}", to_text(name));
+  if (!zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
+  return {};
+}
+
+/// Each zone once: a repeated name is a slip of the command line.
+Status check_names(const std::vector<dns::Name>& zones) {
+  if (zones.empty()) return fail(Errc::kInvalid, "no zone is named");
+  std::set<std::string> seen;
+  for (const dns::Name& zone : zones)
+    if (!seen.insert(dns::folded_key(zone)).second)
+      return fail(Errc::kInvalid, "{} is named twice", to_text(zone));
+  return {};
+}
+
+}  // namespace
+
+/// A commit on its way. The transactions are not changed meanwhile, so a pool thread may read them.
+struct ZoneTransactions::Commit {
+  struct Zone {
+    TransactionPtr transaction;
+    config::SerialPolicy policy{};
+    ipc::CommittedZone result{};
+  };
+  std::vector<Zone> zones;
+  std::optional<dns::Serial> if_serial;
+  std::uint64_t now = 0;
+  zone::DataLimits limits;
+  Committed done;
+
+  /// Any thread: reads the stage and the transaction alone.
+  Status stage(Zone& zone, const Committer& committer, Stage& stage) const {
+    const Transaction& transaction = *zone.transaction;
+    const auto compute = [&](const zone::StoreView& view) -> Result<zone::Changeset> {
+      const zone::ZoneView present = view.zone_at(transaction.zone);
+      if (auto served = check_served(present, transaction.zone); !served) return pass(served);
+      for (const auto wanted : {transaction.if_serial, if_serial})
+        if (auto same = check_serial(present, wanted); !same) return pass(same);
+      zone.result = {to_text(transaction.zone), present.serial().value, present.serial().value};
+      return transaction.edits.changes(present, zone.policy, now);
+    };
+    auto applied = committer.stage_changeset(stage, compute, limits);
+    if (!applied) return pass(applied);
+    if (applied->effective.empty()) return {};
+    zone.result.to = applied->to.value;
+    zone.result.removed = applied->effective.removed.size();
+    zone.result.added = applied->effective.added.size();
+    return {};
+  }
+};
+
+ZoneTransactions::ZoneTransactions(asio::io_context& io, Committer& committer,
+                                   LargeChangesets& large, Policy policy, Limits limits)
+    : committer_(committer),
+      large_(large),
+      policy_(std::move(policy)),
+      limits_(limits),
+      timer_(io) {}
+
+Result<ipc::TransactionList> ZoneTransactions::begin(const std::vector<dns::Name>& zones,
+                                                     std::optional<dns::Serial> if_serial) {
+  if (auto fine = check_names(zones); !fine) return pass(fine);
+  const zone::StoreView current = committer_.current();
+  for (const dns::Name& zone : zones) {
+    if (auto policy = policy_(zone); !policy) return pass(policy);
+    const zone::ZoneView present = current.zone_at(zone);
+    if (auto served = check_served(present, zone); !served) return pass(served);
+    if (auto same = check_serial(present, if_serial); !same) return pass(same);
+    if (open_.contains(dns::folded_key(zone)))
+      return fail(Errc::kExists, "{} has an open transaction: commit or abort it", to_text(zone));
+  }
+  if (open_.size() + zones.size() > limits_.transactions)
+    return fail(Errc::kFull, "more than {} transactions would be open", limits_.transactions);
+  ipc::TransactionList list;
+  for (const dns::Name& zone : zones) {
+    auto transaction = std::make_shared<Transaction>(zone);
+    transaction->if_serial = if_serial;
+    transaction->expires = Clock::now() + limits_.idle;
+    list.transactions.push_back(row(*transaction));
+    open_.emplace(dns::folded_key(zone), std::move(transaction));
+  }
+  expire_later();
+  return list;
+}
+
+Result<ZoneTransactions::TransactionPtr> ZoneTransactions::usable(const dns::Name& zone) const {
+  const auto found = open_.find(dns::folded_key(zone));
+  if (found == open_.end())
+    return fail(Errc::kNotFound, "{} has no open transaction (zone begin)", to_text(zone));
+  if (found->second->committing)
+    return fail(Errc::kExists, "the transaction of {} is being committed", to_text(zone));
+  return found->second;
+}
+
+/// The transaction is used now, so that its time begins anew.
+Result<ZoneTransactions::TransactionPtr> ZoneTransactions::touch(const dns::Name& zone) {
+  auto transaction = usable(zone);
+  if (transaction) (*transaction)->expires = Clock::now() + limits_.idle;
+  return transaction;
+}
+
+Status ZoneTransactions::check_limits(const Transaction& transaction) const {
+  if (transaction.edits.size() >= limits_.changes)
+    return fail(Errc::kFull, "the transaction of {} has {} changes: commit it",
+                to_text(transaction.zone), transaction.edits.size());
+  if (transaction.edits.bytes() >= limits_.bytes)
+    return fail(Errc::kFull, "the transaction of {} has {} bytes: commit it",
+                to_text(transaction.zone), transaction.edits.bytes());
+  return {};
+}
+
+ipc::TransactionRow ZoneTransactions::row(const Transaction& transaction) const {
+  const zone::ZoneView zone = committer_.current().zone_at(transaction.zone);
+  const std::int64_t left =
+      std::chrono::ceil<std::chrono::seconds>(transaction.expires - Clock::now()).count();
+  return {to_text(transaction.zone), zone && zone.loaded() ? zone.serial().value : 0,
+          transaction.edits.size(),
+          unix_seconds() + static_cast<std::uint64_t>(std::max(left, std::int64_t{0}))};
+}
+
+Result<ipc::TransactionRow> ZoneTransactions::set(const dns::Name& zone, dns::NameView owner,
+                                                  dns::RRType type, std::optional<dns::Ttl> ttl,
+                                                  ByteView rdata) {
+  auto transaction = touch(zone);
+  if (!transaction) return pass(transaction);
+  if (auto fine = check_limits(**transaction); !fine) return pass(fine);
+  if (auto set = (*transaction)->edits.set(owner, type, ttl, rdata); !set) return pass(set);
+  return row(**transaction);
+}
+
+Result<ipc::TransactionRow> ZoneTransactions::unset(const dns::Name& zone, dns::NameView owner,
+                                                    std::optional<dns::RRType> type,
+                                                    std::optional<ByteView> rdata) {
+  auto transaction = touch(zone);
+  if (!transaction) return pass(transaction);
+  if (auto fine = check_limits(**transaction); !fine) return pass(fine);
+  const zone::ZoneView present = committer_.current().zone_at(zone);
+  if (auto unset = (*transaction)->edits.unset(present, owner, type, rdata); !unset)
+    return pass(unset);
+  return row(**transaction);
+}
+
+Result<zone::Changeset> ZoneTransactions::changes(const dns::Name& zone) const {
+  auto transaction = usable(zone);
+  if (!transaction) return pass(transaction);
+  auto policy = policy_(zone);
+  if (!policy) return pass(policy);
+  const zone::ZoneView present = committer_.current().zone_at(zone);
+  if (auto served = check_served(present, zone); !served) return pass(served);
+  return (*transaction)->edits.changes(present, *policy, unix_seconds());
+}
+
+Result<std::shared_ptr<ZoneTransactions::Commit>> ZoneTransactions::prepare(
+    const std::vector<dns::Name>& zones, std::optional<dns::Serial> if_serial) {
+  if (auto fine = check_names(zones); !fine) return pass(fine);
+  auto commit = std::make_shared<Commit>();
+  std::uint64_t records = 0;
+  for (const dns::Name& zone : zones) {
+    auto transaction = touch(zone);
+    if (!transaction) return pass(transaction);
+    auto policy = policy_(zone);
+    if (!policy) return pass(policy);
+    records += (*transaction)->edits.records(committer_.current().zone_at(zone));
+    commit->zones.push_back({*transaction, *policy});
+  }
+  if (zones.size() > 1 && records > limits_.together)
+    return fail(Errc::kFull, "{} records of several zones: at most {} are committed together",
+                records, limits_.together);
+  commit->if_serial = if_serial;
+  commit->now = unix_seconds();
+  return commit;
+}
+
+void ZoneTransactions::commit(const std::vector<dns::Name>& zones,
+                              std::optional<dns::Serial> if_serial, const zone::DataLimits& limits,
+                              const Committed& done) {
+  auto commit = prepare(zones, if_serial);
+  if (!commit) return done(pass(commit));
+  // Records of the operator have no limits, as those of a zone file.
+  (*commit)->limits = limits.of_history();
+  (*commit)->done = done;
+  for (const Commit::Zone& zone : (*commit)->zones) zone.transaction->committing = true;
+  zones.size() == 1 ? commit_one(*commit) : commit_together(*commit);
+}
+
+/// A zone's role may change while the work is done, so the policy is asked again.
+void ZoneTransactions::commit_one(const std::shared_ptr<Commit>& commit) {
+  const Transaction& transaction = *commit->zones.front().transaction;
+  ZoneChange change;
+  change.zone = transaction.zone;
+  change.records = transaction.edits.records(committer_.current().zone_at(transaction.zone));
+  change.check = [this, zone = transaction.zone]() -> Status {
+    auto policy = policy_(zone);
+    return policy ? Status() : Status(pass(policy));
+  };
+  change.stage = [&committer = committer_, commit](Stage& stage) {
+    return commit->stage(commit->zones.front(), committer, stage);
+  };
+  change.done = [this, commit](const Result<std::uint64_t>& version) { finish(*commit, version); };
+  large_.submit(std::move(change));
+}
+
+/// One request stages all zones. It shares no version with other requests, so that an error in one
+/// zone drops all of them.
+void ZoneTransactions::commit_together(const std::shared_ptr<Commit>& commit) {
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [this, commit](Stage& stage) -> Status {
+    for (Commit::Zone& zone : commit->zones) {
+      if (auto policy = policy_(zone.transaction->zone); !policy) return pass(policy);
+      if (auto staged = commit->stage(zone, committer_, stage); !staged) return staged;
+    }
+    return {};
+  };
+  request.done = [this, commit](const Result<std::uint64_t>& version) { finish(*commit, version); };
+  committer_.submit(std::move(request));
+}
+
+void ZoneTransactions::finish(Commit& commit, const Result<std::uint64_t>& version) {
+  for (const Commit::Zone& zone : commit.zones) {
+    zone.transaction->committing = false;
+    if (version) open_.erase(dns::folded_key(zone.transaction->zone));
+  }
+  if (!version) {
+    expire_later();
+    return commit.done(tl::unexpected<Error>(version.error()));
+  }
+  ipc::ZoneCommitResult result;
+  for (const Commit::Zone& zone : commit.zones) {
+    log::info("transaction_committed", "zone", zone.result.zone, "serial", zone.result.to,
+              "removed", zone.result.removed, "added", zone.result.added);
+    result.committed.push_back(zone.result);
+  }
+  commit.done(std::move(result));
+}
+
+Status ZoneTransactions::abort(const std::vector<dns::Name>& zones) {
+  if (auto fine = check_names(zones); !fine) return fine;
+  for (const dns::Name& zone : zones)
+    if (auto transaction = usable(zone); !transaction) return pass(transaction);
+  for (const dns::Name& zone : zones) open_.erase(dns::folded_key(zone));
+  return {};
+}
+
+std::optional<ipc::TransactionRow> ZoneTransactions::find(const dns::Name& zone) const {
+  const auto found = open_.find(dns::folded_key(zone));
+  if (found == open_.end()) return std::nullopt;
+  return row(*found->second);
+}
+
+void ZoneTransactions::expire_later() {
+  if (waiting_ || open_.empty()) return;
+  waiting_ = true;
+  const auto first = std::min_element(
+      open_.begin(), open_.end(),
+      [](const auto& a, const auto& b) { return a.second->expires < b.second->expires; });
+  // A transaction that is being committed may be due already.
+  timer_.expires_at(std::max(first->second->expires, Clock::now() + std::chrono::seconds(1)));
+  timer_.async_wait([this](const asio::error_code& error) {
+    waiting_ = false;
+    if (!error) expire();
+  });
+}
+
+void ZoneTransactions::expire() {
+  std::erase_if(open_, [now = Clock::now()](const auto& entry) {
+    const Transaction& transaction = *entry.second;
+    const bool due = !transaction.committing && transaction.expires <= now;
+    if (due)
+      log::warning("transaction_expired", "zone", to_text(transaction.zone), "changes",
+                   transaction.edits.size());
+    return due;
+  });
+  expire_later();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/control_results.h"
+#include "manager/commit/large_changesets.h"
+#include "manager/update/record_edits.h"
+
+namespace pando::manager {
+
+/// Transactions on records of primary zones, by commands: at most one for each zone. Transactions
+/// live here and not in a connection, so that a client may use several connections, and a client
+/// that dies leaves a transaction that anybody can abort. An unused one expires.
+///
+/// Updates go on meanwhile: the edits are applied to the version that is there at the commit. Lives
+/// on the commit thread.
+class ZoneTransactions {
+ public:
+  struct Limits {
+    std::size_t transactions = 64;
+    std::size_t changes = 20'000;              ///< of one transaction
+    std::size_t bytes = std::size_t{8} << 20;  ///< of one transaction, approximately
+    /// Records changed by a commit of several zones, which is staged on the commit thread: some 10
+    /// ms. A single zone is worked out beside it.
+    std::uint64_t together = 4000;
+    std::chrono::seconds idle{600};
+  };
+  /// The policy for a zone's serial; an error for a zone whose records cannot be edited.
+  using Policy = std::function<Result<config::SerialPolicy>(const dns::Name&)>;
+  using Committed = std::function<void(Result<ipc::ZoneCommitResult>)>;
+
+  /// References outlive the object.
+  ZoneTransactions(asio::io_context& io, Committer& committer, LargeChangesets& large,
+                   Policy policy, Limits limits);
+
+  /// Opens a transaction for each zone, or for none. kExists: one of them has a transaction, or
+  /// another serial than `if_serial`.
+  Result<ipc::TransactionList> begin(const std::vector<dns::Name>& zones,
+                                     std::optional<dns::Serial> if_serial);
+  /// See RecordEdits; kNotFound also without a transaction. kFull: the transaction's limits.
+  Result<ipc::TransactionRow> set(const dns::Name& zone, dns::NameView owner, dns::RRType type,
+                                  std::optional<dns::Ttl> ttl, ByteView rdata);
+  Result<ipc::TransactionRow> unset(const dns::Name& zone, dns::NameView owner,
+                                    std::optional<dns::RRType> type,
+                                    std::optional<ByteView> rdata);
+  /// The changeset that a commit would publish now.
+  [[nodiscard]] Result<zone::Changeset> changes(const dns::Name& zone) const;
+  /// Publishes the edits of all zones as one version, durable before `done` is called, or none of
+  /// them. After an error the transactions stay open.
+  void commit(const std::vector<dns::Name>& zones, std::optional<dns::Serial> if_serial,
+              const zone::DataLimits& limits, const Committed& done);
+  /// Forgets the transactions of all zones, or of none. kNotFound.
+  Status abort(const std::vector<dns::Name>& zones);
+
+  [[nodiscard]] std::size_t size() const noexcept { return open_.size(); }
+  /// The open transaction of a zone, for its status.
+  [[nodiscard]] std::optional<ipc::TransactionRow> find(const dns::Name& zone) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Transaction {
+    explicit Transaction(const dns::Name& name) : zone(name), edits(name) {}
+    dns::Name zone;
+    RecordEdits edits;
+    std::optional<dns::Serial> if_serial;
+    Clock::time_point expires;
+    bool committing = false;
+  };
+  using TransactionPtr = std::shared_ptr<Transaction>;
+  struct Commit;
+
+  [[nodiscard]] Result<TransactionPtr> usable(const dns::Name& zone) const;
+  Result<TransactionPtr> touch(const dns::Name& zone);
+  Status check_limits(const Transaction& transaction) const;
+  [[nodiscard]] ipc::TransactionRow row(const Transaction& transaction) const;
+  [[nodiscard]] Result<std::shared_ptr<Commit>> prepare(const std::vector<dns::Name>& zones,
+                                                        std::optional<dns::Serial> if_serial);
+  void commit_one(const std::shared_ptr<Commit>& commit);
+  void commit_together(const std::shared_ptr<Commit>& commit);
+  void finish(Commit& commit, const Result<std::uint64_t>& version);
+  void expire_later();
+  void expire();
+
+  Committer& committer_;
+  LargeChangesets& large_;
+  Policy policy_;
+  Limits limits_;
+  std::map<std::string, TransactionPtr> open_;  // by dns::folded_key()
+  asio::steady_timer timer_;
+  bool waiting_ = false;
+};
+
+}  // namespace pando::manager
