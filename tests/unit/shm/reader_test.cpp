@@ -1,5 +1,6 @@
-#include <fcntl.h>
 #include "shm/reader.h"
+
+#include <fcntl.h>
 
 #include "shm/layout.h"
 #include "tests/unit/shm/support.h"
