@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <cstring>
 #include <vector>
 
 #include "base/build.h"
@@ -134,6 +135,8 @@ Status drop_capabilities(Keep keep) {
   CapabilitySets sets{};
   if (keep == Keep::kBindService)
     sets[0].effective = sets[0].permitted = (*had)[0].permitted & (1U << CAP_NET_BIND_SERVICE);
+  // A service manager that gave none may have forbidden the call, too.
+  if (std::memcmp(&sets, &*had, sizeof sets) == 0) return {};
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   if (::syscall(SYS_capset, &header, sets.data()) != 0) return fail_errno("capset");
   return {};
