@@ -138,6 +138,23 @@ def test_the_launcher_ends_a_worker_that_does_not_listen(server):
     assert serving(server)
 
 
+def test_workers_of_a_manager_that_stays_root_are_another_user_too():
+    class StaysRoot(TwoUsers):
+        users = ("root", WORKER)
+    instance = make(StaysRoot)
+    try:
+        instance.start("two.test")
+        assert instance.control("status")["worker_isolation"] == "user"
+        for pid in serving(instance):
+            status = status_of(pid)
+            assert status["Uid"] == [str(pwd.getpwnam(WORKER).pw_uid)] * 4
+            assert {name: int(status[name][0], 16) for name in SETS} == dict.fromkeys(SETS, 0)
+        instance.stop()
+    finally:
+        instance.clean()
+        shutil.rmtree(instance.folder)
+
+
 def test_one_user_for_both_is_said_loudly():
     """Started by a plain user: no wall is possible, so everybody who looks is told."""
     instance = make(Started)
