@@ -50,6 +50,8 @@ void print(const ipc::StatusResult& status, std::ostream& out) {
   if (status.zone_lists != "failed") facts.add("problem", status.problem);
   facts.add("workers", fmt::format("{} of {} running ({})", status.workers_running,
                                    status.workers_wanted, status.worker_mode));
+  if (status.worker_isolation == "none")
+    facts.add("WARNING", "workers run as the manager's user: a hijacked one can read its keys");
   facts.add("zones", fmt::format("{} of {} loaded", status.zones_loaded, status.zones));
   facts.add("store version", number(status.store_version));
   add_counters(facts, "store ", status.store);

@@ -13,9 +13,9 @@ namespace pando::ipc {
 // other. A list without its rows is an error.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, pid, started, configuration,
                                                 configured, zone_lists, problem, worker_mode,
-                                                workers_wanted, workers_running, zones,
-                                                zones_loaded, store_version, store, journal, image,
-                                                image_not_used, image_quarantined, counters)
+                                                worker_isolation, workers_wanted, workers_running,
+                                                zones, zones_loaded, store_version, store, journal,
+                                                image, image_not_used, image_quarantined, counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
                                                 history, file, primaries, notified, refresh_at,
                                                 expires_at, last_ok, problem, load_phase, load_done,

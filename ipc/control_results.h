@@ -21,6 +21,8 @@ struct StatusResult {
   std::string zone_lists{};      ///< "read", "reading", or "failed": the store's zones are served
   std::string problem{};         ///< why zone lists are not read, or updates refused
   std::string worker_mode{};     ///< "managed" or "external"
+  /// "user": workers run as a user of their own; "none": as the manager's
+  std::string worker_isolation{};
   std::uint32_t workers_wanted = 0;
   std::uint32_t workers_running = 0;
   std::uint64_t zones = 0;

@@ -124,7 +124,7 @@ Result<bool> receive_packet(int socket, Packet& packet) {
   return true;
 }
 
-Result<Fd> listen_packets(const std::string& path) {
+Result<Fd> listen_packets(const std::string& path, std::optional<std::uint32_t> group) {
   auto address = address_of(path);
   if (!address) return pass(address);
   auto socket = new_socket();
@@ -132,9 +132,16 @@ Result<Fd> listen_packets(const std::string& path) {
   ::unlink(path.c_str());
   if (::bind(socket->get(), reinterpret_cast<sockaddr*>(&*address), sizeof *address) != 0)
     return fail_errno(fmt::format("bind {}", path));
-  if (::chmod(path.c_str(), 0666) != 0) return fail_errno(fmt::format("chmod {}", path));
+  const bool given = group && ::lchown(path.c_str(), static_cast<uid_t>(-1), *group) == 0;
+  const mode_t mode = given ? 0660 : 0666;
+  if (::chmod(path.c_str(), mode) != 0) return fail_errno(fmt::format("chmod {}", path));
   if (::listen(socket->get(), kBacklog) != 0) return fail_errno("listen");
   return socket;
+}
+
+bool is_open_to_all(const std::string& path) noexcept {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
 }
 
 Result<Fd> connect_packets(const std::string& path) {

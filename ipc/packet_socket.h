@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,9 +34,12 @@ Result<SendOutcome> send_packet(int socket, ByteView data, const std::vector<int
 /// closed. kTruncated: data or descriptors did not fit (all received descriptors are closed).
 Result<bool> receive_packet(int socket, Packet& packet);
 
-/// A listening socket at `path`, which replaces a socket left by a dead process. Mode 0666: the
-/// folder's mode and peer_credentials() decide which processes may connect.
-Result<Fd> listen_packets(const std::string& path);
+/// A listening socket at `path`, which replaces a socket left by a dead process. This process's
+/// user and the members of `group` may connect. Mode 0666 without a group, and where this process
+/// may not give files to the group (it is no member): peer_credentials() alone decides then.
+Result<Fd> listen_packets(const std::string& path, std::optional<std::uint32_t> group);
+/// Whether everybody may connect to the socket at `path`.
+[[nodiscard]] bool is_open_to_all(const std::string& path) noexcept;
 /// Connects without blocking; kNotFound when no process listens.
 Result<Fd> connect_packets(const std::string& path);
 /// Accepts one connection; an empty Fd when none waits.

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <climits>
+#include <cstring>
 #include <vector>
 
 #include "base/build.h"
@@ -45,23 +47,37 @@ Status add_group(gid_t group) {
   return {};
 }
 
-Status set_groups(const User& user, std::optional<std::uint32_t> extra) {
+Status set_groups(const User& user, const std::vector<std::uint32_t>& extra) {
   const int failed =
       user.name.empty() ? ::setgroups(0, nullptr) : ::initgroups(user.name.c_str(), user.gid);
   if (failed != 0) return fail_errno("setgroups");
-  if (extra) {
-    if (auto added = add_group(*extra); !added) return added;
-  }
+  for (const std::uint32_t group : extra)
+    if (auto added = add_group(group); !added) return added;
   if (::setresgid(user.gid, user.gid, user.gid) != 0) return fail_errno("setresgid");
   return {};
 }
 
-Status keep_only_bind_service() {
+using CapabilitySets = std::array<__user_cap_data_struct, 2>;
+
+Result<CapabilitySets> capability_sets() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  data[0].effective = data[0].permitted = 1U << CAP_NET_BIND_SERVICE;
-  if (::syscall(SYS_capset, &header, data) != 0) return fail_errno("capset");
-  return {};
+  CapabilitySets sets{};
+  if (::syscall(SYS_capget, &header, sets.data()) != 0) return fail_errno("capget");
+  return sets;
+}
+
+bool has_capability(unsigned capability) {
+  const auto sets = capability_sets();
+  return sets && ((*sets)[capability / 32].effective >> (capability % 32) & 1) != 0;
+}
+
+/// The bounding set decides what an exec may bring back. A process without CAP_SETPCAP cannot
+/// change it; its other sets are empty then, and PR_SET_NO_NEW_PRIVS keeps them so.
+void empty_bounding_set(Keep keep) {
+  if (!has_capability(CAP_SETPCAP)) return;
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
+    if (keep != Keep::kBindService || capability != CAP_NET_BIND_SERVICE)
+      ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
 /// A way back to root would make the drop worthless.
@@ -88,19 +104,42 @@ Result<std::uint32_t> group_id(const std::string& user) {
   return found->gid;
 }
 
-Status become_user(const std::string& user, Keep keep, std::optional<std::uint32_t> extra_group) {
+bool may_become_another_user() {
+  return has_capability(CAP_SETUID) && has_capability(CAP_SETGID);
+}
+
+Status become_user(const std::string& user, Keep keep,
+                   const std::vector<std::uint32_t>& extra_groups) {
   auto found = find_user(user);
   if (!found) return pass(found);
   if (found->uid == ::geteuid()) return {};
-  if (::geteuid() != 0) return fail(Errc::kDenied, "only root can become user '{}'", user);
+  if (!may_become_another_user())
+    return fail(Errc::kDenied, "only root can become user '{}'", user);
   if (keep == Keep::kBindService && ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
     return fail_errno("prctl(PR_SET_KEEPCAPS)");
-  if (auto groups = set_groups(*found, extra_group); !groups) return groups;
+  // While the process still has CAP_SETPCAP.
+  empty_bounding_set(keep);
+  if (auto groups = set_groups(*found, extra_groups); !groups) return groups;
   if (::setresuid(found->uid, found->uid, found->uid) != 0) return fail_errno("setresuid");
-  if (keep == Keep::kBindService) {
-    if (auto kept = keep_only_bind_service(); !kept) return kept;
-  }
+  if (auto dropped = drop_capabilities(keep); !dropped) return dropped;
   return verify(*found);
+}
+
+Status drop_capabilities(Keep keep) {
+  empty_bounding_set(keep);
+  // Ambient capabilities would come back with the next exec.
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
+    return fail_errno("prctl(PR_CAP_AMBIENT)");
+  auto had = capability_sets();
+  if (!had) return pass(had);
+  CapabilitySets sets{};
+  if (keep == Keep::kBindService)
+    sets[0].effective = sets[0].permitted = (*had)[0].permitted & (1U << CAP_NET_BIND_SERVICE);
+  // A service manager that gave none may have forbidden the call, too.
+  if (std::memcmp(&sets, &*had, sizeof sets) == 0) return {};
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  if (::syscall(SYS_capset, &header, sets.data()) != 0) return fail_errno("capset");
+  return {};
 }
 
 Status forbid_inspection() {

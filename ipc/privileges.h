@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -19,11 +19,18 @@ enum class Keep : std::uint8_t {
   kBindService,  ///< CAP_NET_BIND_SERVICE alone: sockets of workers added later bind port 53
 };
 
-/// Becomes `user` (name or number) with its groups and `extra_group`, for good; the result is
-/// verified. Does nothing when the process is that user already. kDenied when the process is
-/// another user but not root.
+/// Whether this process can become another user: root, or CAP_SETUID and CAP_SETGID.
+[[nodiscard]] bool may_become_another_user();
+
+/// Becomes `user` (name or number) with its groups and `extra_groups`, for good, and drops all
+/// capabilities but those to keep; the result is verified. Does nothing when the process is that
+/// user already. kDenied when the process is another user and may not change that.
 Status become_user(const std::string& user, Keep keep,
-                   std::optional<std::uint32_t> extra_group = std::nullopt);
+                   const std::vector<std::uint32_t>& extra_groups = {});
+
+/// Empties the five capability sets of the calling thread but for those to keep, whoever its user
+/// is. Call it before other threads exist. The bounding set stays when CAP_SETPCAP is missing.
+Status drop_capabilities(Keep keep);
 
 /// Forbids other processes of this user to inspect this process or to stop it (ptrace,
 /// /proc/PID/mem), and turns core dumps off. Reason: a worker must not read the manager's keys.

@@ -132,12 +132,10 @@ void get(Decoder&, Bye&) {}
 
 void put(Encoder& out, const Setup& setup) {
   out.u32(setup.slot);
-  out.text(setup.store_path);
 }
 
 void get(Decoder& in, Setup& setup) {
   setup.slot = in.u32();
-  setup.store_path = in.text();
 }
 
 void put(Encoder& out, const Keys& keys) {

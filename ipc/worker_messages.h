@@ -19,7 +19,7 @@
 /// as hostile: a worker that was taken over must not take the manager with it.
 namespace pando::ipc {
 
-inline constexpr std::uint16_t kWorkerProtocol = 2;
+inline constexpr std::uint16_t kWorkerProtocol = 3;
 /// A signed query of 64 KiB and the response to it fit into one packet.
 inline constexpr std::size_t kMaxPacketBytes = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;
@@ -130,12 +130,11 @@ struct Bye {
 
 // Manager → worker ------------------------------------------------------------------------------
 
-/// The location of the data: the slot's file, and the file of a store's image (shm/borrowing.h) or
-/// none. Sent once a connection, and again when the image is no longer needed. A worker that is not
-/// attached yet attaches.
+/// The data, by descriptor: the store, the slot's file, and the file of a store's image
+/// (shm/borrowing.h) or none. Sent once a connection, and again when the image is no longer needed.
+/// A worker that is not attached yet attaches. A worker opens no file itself.
 struct Setup {
   std::uint32_t slot = 0;
-  std::string store_path;
   bool operator==(const Setup&) const = default;
 };
 /// A key that stays in the manager: a worker knows its name and algorithm only.

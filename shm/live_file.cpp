@@ -52,10 +52,7 @@ Result<Fd> open_new_file(const std::string& name) {
   return fail(Errc::kExists, "{}: other processes keep replacing this file", name);
 }
 
-Status set_owner_and_mode(int fd, const StoreOptions& options) {
-  if (options.group != StoreOptions::kKeepGroup &&
-      ::fchown(fd, static_cast<uid_t>(-1), options.group) != 0)
-    return fail_errno(fmt::format("fchown of the store to group {}", options.group));
+Status set_mode(int fd, const StoreOptions& options) {
   if (::fchmod(fd, options.mode) != 0) return fail_errno("fchmod of the store");
   return {};
 }
@@ -240,7 +237,7 @@ Status LiveFile::prepare(const StoreOptions& options) {
   mapping_ = std::move(*mapping);
   if (auto filled = fill_header(fd(), header(), options); !filled) return filled;
   crash_point("store-create-header");
-  return set_owner_and_mode(fd(), options);
+  return set_mode(fd(), options);
 }
 
 Status LiveFile::install(const StoreOptions& options) {
@@ -265,7 +262,7 @@ Result<LiveFile> LiveFile::attach(const StoreOptions& options) {
   auto mapping = Mapping::map(file.fd(), Access::kReadWrite, kReach, kHugePage);
   if (!mapping) return pass(mapping);
   file.mapping_ = std::move(*mapping);
-  if (auto owned = set_owner_and_mode(file.fd(), options); !owned) return pass(owned);
+  if (auto owned = set_mode(file.fd(), options); !owned) return pass(owned);
   if (auto counts = file.back_counts(file.committed_chunks()); !counts) return pass(counts);
   return file;
 }

@@ -1,6 +1,5 @@
 #include "shm/reader.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,27 +10,11 @@
 #include "shm/epoch.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
-#include "shm/map/locks.h"
 #include "shm/map/mapping.h"
 
 namespace pando::shm {
 
 namespace {
-
-/// The manager may hold the slot file's lock for the moment in which it clears a dead worker's
-/// pins.
-constexpr int kLockAttempts = 50;
-constexpr timespec kLockPause{0, 2'000'000};
-
-Status lock_slot_file(int fd) {
-  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
-    auto locked = try_lock(fd, LockKind::kExclusive, 0);
-    if (!locked) return pass(locked);
-    if (*locked) return {};
-    ::nanosleep(&kLockPause, nullptr);
-  }
-  return fail(Errc::kExists, "the slot is taken by another worker");
-}
 
 Result<Mapping> map_slot_page(int fd) {
   struct stat status{};
@@ -50,11 +33,11 @@ std::uint64_t coarse_seconds() noexcept {
 }  // namespace
 
 struct Reader::Impl {
-  Status open_store(const std::string& path, std::uint64_t layout, const ImageFile& image);
+  Status open_store(Fd file, std::uint64_t layout, const ImageFile& image);
   Status borrow(const ImageFile& image);
   void settle() noexcept;
   Status open_slot(std::uint32_t slot, Fd file, std::uint64_t layout);
-  Status declare_alive(std::uint32_t slot);
+  void begin_page() noexcept;
   [[nodiscard]] std::uint64_t readable_bytes() noexcept;
   [[nodiscard]] const Header& header() const noexcept {
     return *reinterpret_cast<const Header*>(store.base());
@@ -74,15 +57,12 @@ struct Reader::Impl {
   std::uint64_t file_bytes = 0;  // at least; the file never gets shorter
 };
 
-Status Reader::Impl::open_store(const std::string& path, std::uint64_t layout,
-                                const ImageFile& image) {
-  auto fd = open_store_file(path, O_RDONLY);
-  if (!fd) return pass(fd);
-  if (auto fine = check_header(fd->get(), path, layout); !fine) return fine;
+Status Reader::Impl::open_store(Fd file, std::uint64_t layout, const ImageFile& image) {
+  if (auto fine = check_header(file.get(), "the store", layout); !fine) return fine;
   // The whole reach is mapped at once: the file grows in place and no reader ever maps anew.
-  auto mapping = Mapping::map(fd->get(), Access::kRead, kReach, kHugePage);
+  auto mapping = Mapping::map(file.get(), Access::kRead, kReach, kHugePage);
   if (!mapping) return pass(mapping);
-  store_file = std::move(*fd);
+  store_file = std::move(file);
   store = std::move(*mapping);
   return borrow(image);
 }
@@ -126,7 +106,7 @@ Status Reader::Impl::open_slot(std::uint32_t slot, Fd file, std::uint64_t layout
   if (page().magic != kSlotMagic || page().layout != fold_layout(layout))
     return fail(Errc::kLayout, "the slot was made by a build with another layout");
   if (page().slot != slot) return fail(Errc::kInvalid, "the file is of slot {}", page().slot);
-  return lock_slot_file(slot_file.get());
+  return {};
 }
 
 /// End of the readable part of the store. A damaged header must not lead behind the end of the
@@ -142,9 +122,8 @@ std::uint64_t Reader::Impl::readable_bytes() noexcept {
   return std::min(committed, file_bytes);
 }
 
-/// The previous worker's pins are cleared first (it is dead, so they do not count); then this
-/// worker declares itself alive.
-Status Reader::Impl::declare_alive(std::uint32_t slot) {
+/// The previous worker is dead, so its pins do not count.
+void Reader::Impl::begin_page() noexcept {
   page().epoch.store(0, std::memory_order_relaxed);
   for (Lease& lease : page().leases) {
     lease.epoch.store(0, std::memory_order_relaxed);
@@ -152,10 +131,6 @@ Status Reader::Impl::declare_alive(std::uint32_t slot) {
   }
   page().pid = static_cast<std::uint32_t>(::getpid());
   page().started = unix_seconds();
-  auto locked = try_lock(store_file.get(), LockKind::kShared, kSlotLockBase + slot);
-  if (!locked) return pass(locked);
-  if (!*locked) return fail(Errc::kExists, "the slot's lock on the store is taken");
-  return {};
 }
 
 Reader::Reader(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -167,13 +142,14 @@ Reader::~Reader() {
   for (Lease& lease : impl_->page().leases) drop_lease(lease);
 }
 
-Result<Reader> Reader::attach(const std::string& store_path, std::uint64_t layout,
-                              std::uint32_t slot, Fd slot_file, const ImageFile& image) {
+Result<Reader> Reader::attach(SlotLoan files, std::uint64_t layout, std::uint32_t slot,
+                              const ImageFile& image) {
   auto impl = std::make_unique<Impl>();
-  if (auto opened = impl->open_store(store_path, layout, image); !opened) return pass(opened);
-  if (auto opened = impl->open_slot(slot, std::move(slot_file), layout); !opened)
+  if (auto opened = impl->open_store(std::move(files.store), layout, image); !opened)
     return pass(opened);
-  if (auto alive = impl->declare_alive(slot); !alive) return pass(alive);
+  if (auto opened = impl->open_slot(slot, std::move(files.slot), layout); !opened)
+    return pass(opened);
+  impl->begin_page();
   return Reader(std::move(impl));
 }
 

@@ -19,12 +19,13 @@ namespace pando::shm {
 /// read-write. One per worker process; not thread-safe.
 class Reader {
  public:
-  /// Opens `store_path` read-only and checks header and layout. Takes the OFD read lock that says
-  /// "slot alive" and an exclusive lock on the slot file (`kExists`: the slot is taken). `image` is
-  /// the file of a store that borrows its chunks (shm/borrowing.h; kInvalid without it). That file
-  /// stays mapped until settle() finds the chunks in the store.
-  static Result<Reader> attach(const std::string& store_path, std::uint64_t layout,
-                               std::uint32_t slot, Fd slot_file, const ImageFile& image = {});
+  /// Maps the files of a loan, after checks of header and layout. Whoever lent the files took the
+  /// locks that say "slot alive" and "slot taken"; a reader opens and locks nothing, so that its
+  /// process may be forbidden to. `image` is the file of a store that borrows its chunks
+  /// (shm/borrowing.h; kInvalid without it). That file stays mapped until settle() finds the chunks
+  /// in the store.
+  static Result<Reader> attach(SlotLoan files, std::uint64_t layout, std::uint32_t slot,
+                               const ImageFile& image = {});
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   ~Reader();

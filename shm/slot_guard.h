@@ -7,8 +7,8 @@
 
 /// A worker may write its slot file, so a hijacked worker can also truncate it. The manager's next
 /// access to the page would then be SIGBUS and end the manager. With the guard installed, an empty
-/// page replaces the lost one. The slot then shows no pin (which harms that worker only), and
-/// SlotTable::intact() is false.
+/// page replaces the lost one. SlotTable::intact() is false then, and while the process lives the
+/// slot counts as holding every version.
 namespace pando::shm {
 
 /// Installs the SIGBUS handler. Faults at other addresses go to the previous handler.

@@ -109,6 +109,8 @@ Result<Slot> map_slot(const std::string& path) {
 
 }  // namespace
 
+const std::uint64_t kSlotFileSize = kSlotFileBytes;
+
 struct SlotTable::Impl {
   [[nodiscard]] std::string path(std::uint32_t number) const {
     return directory + "/" + std::to_string(number) + std::string(kSuffix);
@@ -204,9 +206,24 @@ Result<SlotPage*> SlotTable::add(std::uint32_t number) {
   return impl_->slots.emplace(number, std::move(*slot)).first->second.page();
 }
 
-Result<Fd> SlotTable::descriptor(std::uint32_t number) const {
-  // An open file of its own: the worker's lock on it must not be shared with the manager's.
-  return open_slot_file(impl_->path(number), 0);
+Result<SlotLoan> SlotTable::lend(std::uint32_t number, bool attached) const {
+  if (number >= kMaxSlots) return fail(Errc::kInvalid, "no slot {}", number);
+  const std::scoped_lock lock(impl_->mutex);
+  SlotLoan loan;
+  // By descriptor: another file may have the store's name by now.
+  const std::string store = fmt::format("/proc/self/fd/{}", impl_->store.get());
+  loan.store = Fd(::open(store.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!loan.store) return fail_errno("open of the store for a worker");
+  auto slot = open_slot_file(impl_->path(number), 0);
+  if (!slot) return pass(slot);
+  loan.slot = std::move(*slot);
+  auto taken = try_lock(loan.slot.get(), LockKind::kExclusive, 0);
+  if (!taken) return pass(taken);
+  if (!*taken && !attached) return fail(Errc::kExists, "another process has the slot's file");
+  auto alive = try_lock(loan.store.get(), LockKind::kShared, kSlotLockBase + number);
+  if (!alive) return pass(alive);
+  if (!*alive) return fail(Errc::kExists, "the slot's lock on the store is taken");
+  return loan;
 }
 
 void SlotTable::remove(std::uint32_t number) {
@@ -244,7 +261,13 @@ void SlotTable::collect(std::uint64_t current, Holds& holds) {
   for (const auto& [number, slot] : impl_->slots) {
     const Holds before{holds.oldest_batch, {}};
     const std::size_t exact = holds.exact.size();
-    if (!collect_holds(*slot.page(), current, holds) || impl_->alive(number)) continue;
+    const bool damaged = slot.page()->magic != kSlotMagic;
+    if (!collect_holds(*slot.page(), current, holds) && !damaged) continue;
+    if (impl_->alive(number)) {
+      // The page has gone and its pins with it, but the process may still read (shm/slot_guard.h).
+      if (damaged) holds.oldest_batch = 0;
+      continue;
+    }
     // The worker is dead: pins and leases that it left in its page do not count.
     holds.oldest_batch = before.oldest_batch;
     holds.exact.resize(exact);

@@ -44,11 +44,20 @@ struct SlotPage {
 /// death.
 inline constexpr std::size_t kScratchBytes = std::size_t{272} << 10;
 
+/// Bytes of a slot's file.
+extern const std::uint64_t kSlotFileSize;
+
+/// Open files of the store (readable) and of a slot's file, for one worker.
+struct SlotLoan {
+  Fd store;
+  Fd slot;
+};
+
 /// The manager's side: creates slot files (0600, in a directory only the manager may enter), keeps
-/// them mapped, and collects the readers' pins. A slot counts as alive while its OFD read lock on
-/// the store's inode is held (offset kSlotLockBase + slot). The kernel drops the lock however the
-/// worker dies. Thread-safe, but add() and remove() invalidate the result of page() for that
-/// number.
+/// them mapped, and collects the readers' pins. A slot counts as alive while the OFD read lock of
+/// a loan is held on the store's inode (offset kSlotLockBase + slot). The kernel drops the lock
+/// however the worker dies. Thread-safe, but add() and remove() invalidate the result of page() for
+/// that number.
 class SlotTable {
  public:
   /// Slot files found in the directory are taken over: their workers may be alive.
@@ -60,8 +69,11 @@ class SlotTable {
 
   /// Makes or reopens slot `number`; existing contents are kept (a worker may be alive in it).
   Result<SlotPage*> add(std::uint32_t number);
-  /// A new descriptor of the slot file, to be passed to the worker.
-  Result<Fd> descriptor(std::uint32_t number) const;
+  /// Opens store and slot file anew for the worker of a slot, and takes the locks that the worker
+  /// is known by. The locks belong to these open files, so they live as long as the process that
+  /// gets the descriptors, and that process needs no right to open or lock anything. `attached`:
+  /// the process has an earlier loan, whose lock stays. kExists: another process has the slot file.
+  Result<SlotLoan> lend(std::uint32_t number, bool attached = false) const;
   /// Forgets a slot whose worker is dead and removes its file.
   void remove(std::uint32_t number);
   [[nodiscard]] bool alive(std::uint32_t number) const noexcept;

@@ -24,8 +24,6 @@ struct StoreOptions {
   std::uint64_t size_limit = kReach;  ///< largest file, rounded down to chunks
   std::uint64_t layout = 0;           ///< caller's layout fingerprint, folded with shm's own
   std::uint32_t mode = 0640;
-  static constexpr std::uint32_t kKeepGroup = UINT32_MAX;
-  std::uint32_t group = kKeepGroup;   ///< the readers' group: may read the file, never write it
   bool allow_any_filesystem = false;  ///< tests and offline tools only
   StoreOwner owner{};  ///< attach refuses the store of another owner; all zero: takes any
   /// The error's text for another owner: the fact and the remedy; the path is put before it

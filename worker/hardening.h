@@ -12,6 +12,11 @@ namespace pando::worker {
 /// exec.
 Status forbid_inspection();
 
+/// Forbids by Landlock, where the kernel has it, to open any file, to bind or connect over TCP, and
+/// to signal other processes. No file that the process can write may grow beyond a slot's file;
+/// that limit is left out when the log goes to a file. After forbid_inspection().
+Status forbid_files();
+
 /// Installs an allow-list of system calls; any other call ends the process. PANDO_SECCOMP=log lets
 /// calls pass and logs them (auditd).
 /// The filter is skipped in builds with sanitizers, which need calls of their own.

@@ -2,6 +2,7 @@
 #include <asio/io_context.hpp>
 #include <csignal>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,9 @@ pando::Status give_up_rights(const Arguments& arguments) {
     auto became = pando::ipc::become_user(arguments.user, pando::ipc::Keep::kNothing);
     if (!became) return became;
   }
+  // Also without a change of user: a service manager's ambient capabilities pass every exec.
+  if (auto dropped = pando::ipc::drop_capabilities(pando::ipc::Keep::kNothing); !dropped)
+    return dropped;
   if (arguments.cpu) {
     auto pinned = pando::worker::pin_to_processor(*arguments.cpu);
     if (!pinned) return pinned;
@@ -40,8 +44,11 @@ pando::Status give_up_rights(const Arguments& arguments) {
 int run(const Arguments& arguments) {
   asio::io_context io(1);
   pando::worker::Service service(io, arguments.service);
-  if (auto filtered = pando::worker::filter_system_calls(); !filtered) {
-    pando::log::error("worker_failed", "error", filtered.error().text);
+  ::tzset();  // the log's times need a file that cannot be opened later
+  auto confined = pando::worker::forbid_files();
+  if (confined) confined = pando::worker::filter_system_calls();
+  if (!confined) {
+    pando::log::error("worker_failed", "error", confined.error().text);
     return 1;
   }
   service.start();

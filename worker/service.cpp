@@ -41,8 +41,8 @@ void Service::start() {
 ManagerLink::Handlers Service::link_handlers() {
   ManagerLink::Handlers handlers;
   handlers.sockets = [this] { return sockets(); };
-  handlers.setup = [this](ipc::Setup&& setup, Fd slot_file, Fd image) {
-    set_up(setup, std::move(slot_file), std::move(image));
+  handlers.setup = [this](ipc::Setup&& setup, shm::SlotLoan files, Fd image) {
+    set_up(setup, std::move(files), std::move(image));
   };
   handlers.keys = [this](ipc::Keys&& keys) {
     if (auto set = keys_.take(std::move(keys))) core_.set_keys(std::move(set));
@@ -62,16 +62,16 @@ std::vector<std::pair<ipc::SocketDescription, int>> Service::sockets() const {
   return list;
 }
 
-void Service::set_up(const ipc::Setup& setup, Fd slot_file, Fd image) {
+void Service::set_up(const ipc::Setup& setup, shm::SlotLoan files, Fd image) {
   if (setup.slot != options_.slot) return fail("the manager means another slot");
-  if (core_.is_attached_to(setup.store_path, slot_file.get())) return core_.reader().settle();
+  if (core_.is_attached_to(files)) return core_.reader().settle();
   // A new store: no connection may continue reading the old one.
   tcp_.close_all();
-  const auto attached = core_.attach(setup.store_path, options_.layout, options_.slot,
-                                     std::move(slot_file), std::move(image));
+  const auto attached =
+      core_.attach(std::move(files), options_.layout, options_.slot, std::move(image));
   if (!attached) return fail(attached.error().text);
   udp_.keep_batches(core_.reader().scratch());
-  log::info("store_attached", "slot", options_.slot, "path", setup.store_path);
+  log::info("store_attached", "slot", options_.slot);
 }
 
 void Service::serve(ipc::Sockets&& message, std::vector<Fd>&& descriptors) {

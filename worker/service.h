@@ -33,7 +33,7 @@ class Service {
  private:
   ManagerLink::Handlers link_handlers();
   [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
-  void set_up(const ipc::Setup& setup, Fd slot_file, Fd image);
+  void set_up(const ipc::Setup& setup, shm::SlotLoan files, Fd image);
   void serve(ipc::Sockets&& message, std::vector<Fd>&& descriptors);
   void serve_one(const ipc::SocketDescription& description, Fd socket);
   void close(const ipc::CloseSockets& message);

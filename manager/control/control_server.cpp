@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "ipc/packet_socket.h"
 
@@ -11,6 +12,9 @@ namespace pando::manager {
 
 namespace {
 constexpr std::size_t kMaxConnections = 64;
+/// Together 1,600 connections a second: a flood must not keep the commit thread from its work.
+constexpr int kAcceptsPerTurn = 16;
+constexpr std::chrono::milliseconds kAcceptPause{10};
 /// Two of the longest replies: a client that does not read loses its connection.
 constexpr std::size_t kMaxQueuedOctets = 2 * ipc::kMaxReplyBytes;
 }  // namespace
@@ -21,15 +25,22 @@ struct ControlServer::Connection {
 };
 
 ControlServer::ControlServer(asio::io_context& io, Guard may_control, Handler handler)
-    : io_(io), may_control_(std::move(may_control)), handler_(std::move(handler)), listening_(io) {}
+    : io_(io),
+      may_control_(std::move(may_control)),
+      handler_(std::move(handler)),
+      listening_(io),
+      pause_(io) {}
 
 ControlServer::~ControlServer() = default;
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(asio::io_context& io,
                                                            const std::string& run_directory,
+                                                           std::optional<std::uint32_t> group,
                                                            Guard may_control, Handler handler) {
-  auto socket = ipc::listen_packets(run_directory + "/" + std::string(ipc::kControlSocketName));
+  const std::string path = run_directory + "/" + std::string(ipc::kControlSocketName);
+  auto socket = ipc::listen_packets(path, group);
   if (!socket) return pass(socket);
+  if (ipc::is_open_to_all(path)) log::info("socket_open_to_all", "path", path);
   std::unique_ptr<ControlServer> server(
       new ControlServer(io, std::move(may_control), std::move(handler)));
   asio::error_code error;
@@ -43,18 +54,22 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(asio::io_context& io,
 void ControlServer::close() {
   asio::error_code ignored;
   listening_.close(ignored);
+  pause_.cancel();
 }
 
 void ControlServer::accept_next() {
   listening_.async_wait(asio::socket_base::wait_read, [this](const asio::error_code& error) {
     if (error) return;
-    accept_all();
-    accept_next();
+    accept_some();
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](const asio::error_code& stopped) {
+      if (!stopped) accept_next();
+    });
   });
 }
 
-void ControlServer::accept_all() {
-  for (;;) {
+void ControlServer::accept_some() {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     auto socket = ipc::accept_packets(listening_.native_handle());
     if (!socket) return log::warning("control_accept_failed", "reason", socket.error().text);
     if (!*socket) return;
@@ -63,7 +78,9 @@ void ControlServer::accept_all() {
 }
 
 /// A courtesy to people: one packet, and if it does not fit, none.
-void ControlServer::refuse(const Fd& socket) {
+void ControlServer::refuse(const Fd& socket, std::uint32_t uid) {
+  if (const auto connections = refused_.one_more(unix_seconds() * 1000))
+    log::warning("control_refused", "uid", uid, "connections", *connections);
   const Error why{Errc::kDenied,
                   "this user may not give commands (server.control-group), or too many do"};
   for (const std::string& packet : ipc::to_packets(ipc::error_reply(why))) {
@@ -74,10 +91,8 @@ void ControlServer::refuse(const Fd& socket) {
 
 void ControlServer::admit(Fd socket) {
   const auto peer = ipc::peer_credentials(socket.get());
-  if (!peer || !may_control_(peer->uid) || connections_.size() >= kMaxConnections) {
-    log::warning("control_refused", "uid", peer ? peer->uid : 0xFFFFFFFFU);
-    return refuse(socket);
-  }
+  if (!peer || !may_control_(peer->uid) || connections_.size() >= kMaxConnections)
+    return refuse(socket, peer ? peer->uid : 0xFFFFFFFFU);
   auto connection = std::make_shared<Connection>();
   connection->channel = ipc::Channel::open(io_, std::move(socket), kMaxQueuedOctets);
   connections_.insert(connection);

@@ -2,14 +2,17 @@
 
 #include <asio/generic/seq_packet_protocol.hpp>
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "ipc/channel.h"
 #include "ipc/control.h"
+#include "manager/support/rate_limited_log.h"
 
 namespace pando::manager {
 
@@ -22,8 +25,10 @@ class ControlServer {
   using Handler = std::function<void(const ipc::ControlRequest&, Reply reply)>;
   using Guard = std::function<bool(std::uint32_t uid)>;
 
+  /// `group`: of pandoctl's users (ipc::listen_packets).
   static Result<std::unique_ptr<ControlServer>> open(asio::io_context& io,
                                                      const std::string& run_directory,
+                                                     std::optional<std::uint32_t> group,
                                                      Guard may_control, Handler handler);
   ~ControlServer();
   /// Takes no more requests; replies on their way still go out.
@@ -33,9 +38,9 @@ class ControlServer {
   struct Connection;
   ControlServer(asio::io_context& io, Guard may_control, Handler handler);
   void accept_next();
-  void accept_all();
+  void accept_some();
   void admit(Fd socket);
-  static void refuse(const Fd& socket);
+  void refuse(const Fd& socket, std::uint32_t uid);
   void packet(const std::shared_ptr<Connection>& connection, const Bytes& data);
   void answer(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
   static void send(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
@@ -44,6 +49,8 @@ class ControlServer {
   Guard may_control_;
   Handler handler_;
   asio::generic::seq_packet_protocol::socket listening_;
+  asio::steady_timer pause_;
+  RateLimitedLog refused_;
   std::set<std::shared_ptr<Connection>> connections_;
 };
 

@@ -31,6 +31,7 @@ void StatusReport::add_workers(ipc::StatusResult& result) const {
   const config::Settings& settings = parts_.configuration.runtime->settings;
   const bool external = settings.server.workers.mode == config::Workers::Mode::kExternal;
   result.worker_mode = external ? "external" : "managed";
+  result.worker_isolation = parts_.workers.have_own_user() ? "user" : "none";
   result.workers_wanted = external ? 0 : wanted_workers(settings);
   for (const WorkerStatus& worker : parts_.workers.status())
     if (worker.state == WorkerStatus::State::kServing) ++result.workers_running;

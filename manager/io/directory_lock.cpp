@@ -15,29 +15,19 @@ namespace pando::manager {
 
 namespace {
 
-struct LockFile {
-  Fd file;
-  /// A descriptor for reading takes a shared lock only. No manager that can write gets the
-  /// exclusive lock beside it.
-  shm::LockKind kind = shm::LockKind::kExclusive;
-};
-
-Result<LockFile> open_lock_file(const std::string& path) {
-  Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file) return LockFile{std::move(file)};
-  if (errno == EROFS) {
-    Fd readable(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (readable) return LockFile{std::move(readable), shm::LockKind::kShared};
-    errno = EROFS;
-  }
-  return fail_errno("open " + path);
+/// A descriptor for reading, of a file on a read-only file system, takes a shared lock only. No
+/// manager that can write gets the exclusive lock beside it.
+shm::LockKind kind_for(const Fd& file) {
+  const bool writable = (::fcntl(file.get(), F_GETFL) & O_ACCMODE) == O_RDWR;
+  return writable ? shm::LockKind::kExclusive : shm::LockKind::kShared;
 }
 
 /// False when the file was removed between open and lock: the next manager would lock another file.
-bool still_named(const Fd& file, const std::string& path) {
+bool still_named(const Fd& file, const OwnedDirectory& directory, const std::string& name) {
   struct stat opened{};
   struct stat named{};
-  return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+  return ::fstat(file.get(), &opened) == 0 &&
+         ::fstatat(directory.fd(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
@@ -48,8 +38,8 @@ void write_pid(const Fd& file) {
   [[maybe_unused]] const auto written = ::pwrite(file.get(), text.data(), text.size(), 0);
 }
 
-std::string holder_of(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+std::string holder_of(const OwnedDirectory& directory, const std::string& name) {
+  const Fd file(::openat(directory.fd(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   std::array<char, 16> text{};
   const ssize_t length = file ? ::read(file.get(), text.data(), text.size()) : 0;
   const std::string_view all(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
@@ -58,27 +48,23 @@ std::string holder_of(const std::string& path) {
 }
 
 /// The locked file; kExists when another process has it.
-Result<Fd> try_to_lock(const std::string& directory, const std::string& name) {
-  const std::string path = directory + "/" + name;
-  auto opened = open_lock_file(path);
-  if (!opened) return pass(opened);
-  auto locked = shm::try_lock(opened->file.get(), opened->kind, 0);
+Result<Fd> try_to_lock(const OwnedDirectory& directory, const std::string& name) {
+  auto file = directory.open_file(name);
+  if (!file) return file;
+  auto locked = shm::try_lock(file->get(), kind_for(*file), 0);
   if (!locked) return pass(locked);
-  if (!*locked || !still_named(opened->file, path))
-    return fail(Errc::kExists, "another manager{} uses {}", holder_of(path), directory);
-  return std::move(opened->file);
+  if (!*locked || !still_named(*file, directory, name))
+    return fail(Errc::kExists, "{}: another manager{} uses {}", directory.what(),
+                holder_of(directory, name), directory.path());
+  return file;
 }
 
 }  // namespace
 
-Result<DirectoryLock> DirectoryLock::take(const std::string& what, const std::string& directory,
-                                          const std::string& name,
-                                          std::optional<std::uint32_t> owner,
+Result<DirectoryLock> DirectoryLock::take(const OwnedDirectory& directory, const std::string& name,
                                           std::chrono::milliseconds timeout) {
   auto file = retry_while_held(timeout, [&] { return try_to_lock(directory, name); });
-  if (!file) return fail(file.error().code, "{}: {}", what, file.error().text);
-  if (owner && ::fchown(file->get(), *owner, static_cast<gid_t>(-1)) != 0 && errno != EROFS)
-    return fail_errno(fmt::format("chown {}/{}", directory, name));
+  if (!file) return pass(file);
   write_pid(*file);
   return DirectoryLock(std::move(*file));
 }

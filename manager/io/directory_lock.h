@@ -1,12 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "manager/io/owned_directory.h"
 #include "manager/support/lock_timeout.h"
 
 namespace pando::manager {
@@ -19,11 +18,9 @@ namespace pando::manager {
 class DirectoryLock {
  public:
   DirectoryLock() = default;
-  /// Locks `directory`/`file`. A missing file is made and given to `owner`, the user that this
-  /// process is going to become. kExists, with the folder and the other process, when the lock is
-  /// still held after `timeout`. `what` names the folder in errors: "store.journal".
-  static Result<DirectoryLock> take(const std::string& what, const std::string& directory,
-                                    const std::string& file, std::optional<std::uint32_t> owner,
+  /// Locks the file `name` in `directory`, which makes the file if there is none. kExists, with the
+  /// folder and the other process, when the lock is still held after `timeout`.
+  static Result<DirectoryLock> take(const OwnedDirectory& directory, const std::string& name,
                                     std::chrono::milliseconds timeout = kKilledProcessTimeout);
 
  private:

@@ -156,11 +156,11 @@ Status Server::open_workers() {
   const config::Settings& settings = configuration_.runtime->settings;
   WorkerPoolOptions options;
   options.run_directory = settings.server.run_directory;
-  options.store_path = settings.store.path;
   options.layout = zone::layout_fingerprint();
   options.worker_binary = workers_.binary;
   options.worker_user = host_.worker_user;
   options.worker_uid = host_.worker_uid;
+  options.worker_group = host_.worker_group;
   options.external = settings.server.workers.mode == config::Workers::Mode::kExternal;
   options.cpu_affinity = settings.server.cpu_affinity;
   options.pin_time = settings.limits.pin_time;
@@ -191,6 +191,7 @@ WorkerPool::Hooks Server::worker_hooks() {
               "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
               transfer.milliseconds, "slot", slot);
   };
+  hooks.current_version = [this] { return data_->store->current().number; };
   hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };
   hooks.pins_cleared = [this] { services_.upkeep->reclaim(); };
   hooks.no_previous_layout_workers = [this] {
@@ -218,7 +219,7 @@ Status Server::open_control() {
       ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(
-      io_, configuration_.runtime->settings.server.run_directory,
+      io_, configuration_.runtime->settings.server.run_directory, host_.control_group,
       [this](std::uint32_t uid) {
         return may_control(uid, configuration_.runtime->settings.server.control_group);
       },

@@ -2,7 +2,6 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 
 #include "ipc/log.h"
 #include "ipc/privileges.h"
-#include "manager/io/store_file.h"
+#include "manager/io/owned_directory.h"
 
 namespace pando::manager {
 
@@ -35,55 +34,97 @@ std::optional<User> find_user(std::uint32_t uid) {
   return User{found->pw_uid, found->pw_gid, found->pw_name};
 }
 
-Status own(const std::string& directory, mode_t mode, std::optional<std::uint32_t> uid) {
-  if (auto made = native_files().make_directory(directory); !made) return made;
-  // A folder on a read-only file system is served as it is (docs/explanation/starts.md).
-  if (::chmod(directory.c_str(), mode) != 0 && uid && errno != EROFS)
-    return fail_errno("chmod " + directory);
-  if (uid && ::chown(directory.c_str(), *uid, static_cast<gid_t>(-1)) != 0 && errno != EROFS)
-    return fail_errno("chown " + directory);
-  return {};
+std::optional<std::uint32_t> group_by_name(const std::string& name) {
+  std::vector<char> buffer(kNameServiceBytes);
+  ::group entry{};
+  ::group* found = nullptr;
+  if (name.empty() ||
+      ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr)
+    return std::nullopt;
+  return found->gr_gid;
 }
 
-/// The store's directory is searched by workers, the run directory also by pandoctl's users.
-Status make_directories(const config::Settings& settings, std::optional<std::uint32_t> uid) {
+using Owner = std::optional<std::uint32_t>;
+
+Status own(const std::string& what, const std::string& path, mode_t mode, Owner owner) {
+  auto directory = OwnedDirectory::open(what, path, owner);
+  if (!directory) return pass(directory);
+  return directory->own(mode);
+}
+
+/// Nothing in these folders is read, changed or removed before they are known to be ours alone: a
+/// second manager would take the journal's last segment or the sockets away from the first. The
+/// run directory is also searched by pandoctl's users.
+Status take_directories(const config::Settings& settings, Owner owner, Host& host) {
+  auto run = OwnedDirectory::open("server.run-directory", settings.server.run_directory, owner);
+  if (!run) return pass(run);
+  auto journal = OwnedDirectory::open("store.journal", settings.store.journal, owner);
+  if (!journal) return pass(journal);
+  auto run_lock = DirectoryLock::take(*run, "manager.lock");
+  if (!run_lock) return pass(run_lock);
+  auto journal_lock = DirectoryLock::take(*journal, "journal.lock");
+  if (!journal_lock) return pass(journal_lock);
+  host.run_lock = std::move(*run_lock);
+  host.journal_lock = std::move(*journal_lock);
+  auto slots = run->open_in("slots");
+  if (!slots) return pass(slots);
+  if (auto owned = slots->own(0700); !owned) return owned;
+  if (auto owned = run->own(0755); !owned) return owned;
+  if (auto owned = journal->own(0750); !owned) return owned;
   const std::string store = std::filesystem::path(settings.store.path).parent_path().string();
-  if (auto made = own(settings.server.run_directory, 0755, uid); !made) return made;
-  if (auto made = own(settings.server.run_directory + "/slots", 0700, uid); !made) return made;
-  if (auto made = own(store, 0755, uid); !made) return made;
-  if (auto made = own(settings.store.journal, 0750, uid); !made) return made;
+  if (auto owned = own("store.path", store, 0755, owner); !owned) return owned;
   // A folder that is there may be anybody's: an image is written only where the user may write.
   const std::string image = std::filesystem::path(settings.store.image).parent_path().string();
   std::error_code error;
   if (image.empty() || std::filesystem::is_directory(image, error)) return {};
-  return own(image, 0750, uid);
-}
-
-/// Nothing in these folders is read, changed or removed before they are known to be ours alone: a
-/// second manager would take the journal's last segment or the sockets away from the first.
-Status take_directories(const config::Settings& settings, std::optional<std::uint32_t> uid,
-                        Host& host) {
-  const std::string& run = settings.server.run_directory;
-  if (auto made = native_files().make_directory(run); !made) return made;
-  if (auto made = native_files().make_directory(settings.store.journal); !made) return made;
-  auto run_lock = DirectoryLock::take("server.run-directory", run, "manager.lock", uid);
-  if (!run_lock) return pass(run_lock);
-  auto journal_lock =
-      DirectoryLock::take("store.journal", settings.store.journal, "journal.lock", uid);
-  if (!journal_lock) return pass(journal_lock);
-  host.run_lock = std::move(*run_lock);
-  host.journal_lock = std::move(*journal_lock);
-  return make_directories(settings, uid);
+  return own("store.image", image, 0750, owner);
 }
 
 /// A user that must exist when somebody wrote it down; the default one may be missing.
-Result<std::optional<std::uint32_t>> known_user(const std::string& name,
+Result<Owner> known_user(const std::string& name,
                                                 const std::string& default_name) {
   auto uid = ipc::user_id(name);
-  if (uid) return std::optional<std::uint32_t>(*uid);
+  if (uid) return Owner(*uid);
   if (name != default_name) return fail(Errc::kNotFound, "user {} does not exist", name);
   log::warning("user_missing", "user", name, "effect", "manager and workers share one user");
-  return std::optional<std::uint32_t>();
+  return Owner();
+}
+
+constexpr const char* kSharedEffect =
+    "workers run as the manager's user: a hijacked worker can read its keys and change its data";
+
+/// Said in `status` too, for a warning at the start is soon out of sight.
+void warn_of_shared_user(Host& host) {
+  host.worker_uid = ::geteuid();
+  log::warning("single_user", "uid", ::geteuid(), "effect", kSharedEffect);
+}
+
+/// The launcher keeps what the manager gives up: the right to become, and so to signal, the
+/// workers' user.
+Status start_launcher(const config::Settings& settings, Host& host) {
+  auto launcher = Launcher::start(
+      {worker_binary(""), settings.server.run_directory, settings.server.worker_user});
+  if (!launcher) return pass(launcher);
+  host.launcher.emplace(std::move(*launcher));
+  return {};
+}
+
+/// Groups that sockets are given to. The manager has to be a member of both.
+void choose_groups(const config::Settings& settings, Host& host) {
+  host.worker_group = ::getegid();
+  if (host.worker_uid != ::geteuid()) {
+    auto group = ipc::group_id(settings.server.worker_user);
+    host.worker_group = group ? std::optional(*group) : std::nullopt;
+  }
+  host.control_group = group_by_name(settings.server.control_group);
+}
+
+std::vector<std::uint32_t> groups_of(const Host& host) {
+  std::vector<std::uint32_t> groups;
+  for (const auto& group : {host.worker_group, host.control_group})
+    if (group) groups.push_back(*group);
+  return groups;
 }
 
 Result<Host> prepare_as_root(const config::Settings& settings) {
@@ -94,69 +135,59 @@ Result<Host> prepare_as_root(const config::Settings& settings) {
   if (!worker) return pass(worker);
   Host host;
   if (auto taken = take_directories(settings, *user, host); !taken) return pass(taken);
-  if (!*worker) return host;  // all as root: the warning is out
-  host.worker_uid = **worker;
-  auto group = ipc::group_id(settings.server.worker_user);
-  if (!group) return pass(group);
-  host.store_group = *group;
-  if (!*user || **user == 0) {
-    host.worker_user = settings.server.worker_user;
-    return host;
+  const bool stays_root = !*user || **user == 0;
+  const bool shared = !*worker || **worker == (stays_root ? 0 : **user);
+  if (!shared) {
+    host.worker_uid = **worker;
+    if (stays_root) host.worker_user = settings.server.worker_user;
+    if (!stays_root)
+      if (auto started = start_launcher(settings, host); !started) return pass(started);
   }
-  if (settings.server.workers.mode != config::Workers::Mode::kExternal) {
-    auto launcher = Launcher::start(
-        {worker_binary(""), settings.server.run_directory, settings.server.worker_user});
-    if (!launcher) return pass(launcher);
-    host.launcher.emplace(std::move(*launcher));
-  }
+  choose_groups(settings, host);
+  if (!stays_root)
+    if (auto dropped =
+            ipc::become_user(settings.server.user, ipc::Keep::kBindService, groups_of(host));
+        !dropped)
+      return pass(dropped);
+  if (shared) warn_of_shared_user(host);
   return host;
 }
 
-/// Without root: a service manager starts the workers under their own user, or there is one user.
+/// Without root. A service manager starts the workers under their own user, or has given this
+/// process the right to do so (systemd/pando-manager.service); else there is one user.
 Result<Host> prepare_as_user(const config::Settings& settings) {
   Host host;
   if (auto taken = take_directories(settings, std::nullopt, host); !taken) return pass(taken);
-  host.worker_uid = ::geteuid();
   const auto worker = ipc::user_id(settings.server.worker_user);
-  if (worker && settings.server.workers.mode == config::Workers::Mode::kExternal)
-    host.worker_uid = *worker;
-  if (host.worker_uid == ::geteuid())
-    log::warning("single_user", "uid", ::geteuid(), "effect",
-                 "workers run as the manager's user and are not kept from its data");
+  const bool external = settings.server.workers.mode == config::Workers::Mode::kExternal;
+  const bool is_other = worker && *worker != 0 && *worker != ::geteuid();
+  const bool may_start = is_other && ipc::may_become_another_user();
+  if (may_start)
+    if (auto started = start_launcher(settings, host); !started) return pass(started);
+  if (may_start || (is_other && external)) host.worker_uid = *worker;
+  if (auto dropped = ipc::drop_capabilities(ipc::Keep::kBindService); !dropped)
+    return pass(dropped);
+  if (!may_start && !(is_other && external)) warn_of_shared_user(host);
+  choose_groups(settings, host);
   return host;
 }
 
 }  // namespace
 
 Result<Host> prepare_host(const config::Settings& settings) {
-  if (::geteuid() == 0) {
-    auto host = prepare_as_root(settings);
-    if (!host) return host;
-    const bool stay = settings.server.user == "root" || !ipc::user_id(settings.server.user);
-    if (stay) return host;
-    // Only a member of the workers' group may give the store to it.
-    auto dropped = drop_privileges(settings.server.user, host->store_group);
-    if (!dropped) return pass(dropped);
-    return host;
-  }
-  return prepare_as_user(settings);
+  return ::geteuid() == 0 ? prepare_as_root(settings) : prepare_as_user(settings);
 }
 
 bool may_control(std::uint32_t uid, const std::string& group) {
   if (uid == 0 || uid == ::geteuid()) return true;
   const auto user = find_user(uid);
-  std::vector<char> buffer(kNameServiceBytes);
-  ::group entry{};
-  ::group* found = nullptr;
-  if (!user || group.empty() ||
-      ::getgrnam_r(group.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-      found == nullptr)
-    return false;
+  const auto gid = group_by_name(group);
+  if (!user || !gid) return false;
   std::vector<gid_t> groups(256);
   int count = static_cast<int>(groups.size());
   if (::getgrouplist(user->name.c_str(), user->gid, groups.data(), &count) < 0) return false;
   groups.resize(static_cast<std::size_t>(count));
-  return std::find(groups.begin(), groups.end(), found->gr_gid) != groups.end();
+  return std::find(groups.begin(), groups.end(), *gid) != groups.end();
 }
 
 }  // namespace pando::manager

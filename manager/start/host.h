@@ -17,12 +17,15 @@ struct Host {
   std::optional<Launcher> launcher;  ///< starts workers under their own user
   std::string worker_user;           ///< for workers started without a launcher; may be empty
   std::uint32_t worker_uid = 0;
-  std::optional<std::uint32_t> store_group;  ///< may read the store
+  std::optional<std::uint32_t> worker_group;   ///< of the workers, who may connect
+  std::optional<std::uint32_t> control_group;  ///< of pandoctl's users
 };
 
-/// Makes and locks the directories (kExists: another manager has one) and, when this process is
-/// root, gives them to `server.user` and becomes that user. A default user that does not exist
-/// means a run under one user, with a warning; a configured one that does not exist is an error.
+/// Makes and locks the directories (kExists: another manager has one). When this process is root,
+/// gives them to `server.user` and becomes that user. Drops all capabilities but
+/// CAP_NET_BIND_SERVICE; a launcher keeps the right to start workers under their own user. A
+/// default user that does not exist means a run under one user, with a warning; a configured one
+/// that does not exist is an error.
 Result<Host> prepare_host(const config::Settings& settings);
 
 /// True when `uid` may give commands: root, this process's own user, or a member of `group`.

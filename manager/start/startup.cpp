@@ -77,7 +77,6 @@ Result<std::unique_ptr<OpenedData>> Startup::open() {
   options.path = settings.store.path;
   options.size_limit = settings.store.size_limit;
   options.layout = zone::layout_fingerprint();
-  if (host_.store_group) options.group = *host_.store_group;
   if (auto opened = open_journal(settings, options); !opened) return pass(opened);
   auto store = open_store_from_seeds(settings, options);
   if (!store) return pass(store);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,14 @@ std::string name_of(pid_t pid) {
   const ssize_t got = file ? ::read(file.get(), name.data(), name.size()) : 0;
   const std::string_view text(name.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   return std::string(text.substr(0, text.find('\n')));
+}
+
+/// The process's folder belongs to its effective user, even when the files in it are root's because
+/// the process forbids inspection.
+bool may_be_worker(pid_t pid, std::uint32_t worker_uid) {
+  struct stat status{};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &status) != 0) return false;
+  return status.st_uid == 0 || status.st_uid == ::geteuid() || status.st_uid == worker_uid;
 }
 
 std::vector<std::string> words_of(pid_t pid) {
@@ -62,29 +71,30 @@ bool same_directory(const std::string& one, const std::string& other) {
 
 }  // namespace
 
-std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const std::string& run_directory) {
+std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const WorkerSearch& search) {
   if (pid <= 0) return std::nullopt;
   Child child;
   child.pid = pid;
   child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!child.pidfd) return std::nullopt;
   const auto words = words_of(pid);
-  if (name_of(pid) != kWorkerName || value_of(words, "--slot") != std::to_string(slot) ||
-      !same_directory(value_of(words, "--run-directory"), run_directory))
+  if (!may_be_worker(pid, search.worker_uid) || name_of(pid) != kWorkerName ||
+      value_of(words, "--slot") != std::to_string(slot) ||
+      !same_directory(value_of(words, "--run-directory"), search.run_directory))
     return std::nullopt;
   // Still the process that the descriptor is of: what was read above was about it.
   if (has_ended(child.pidfd)) return std::nullopt;
   return child;
 }
 
-std::vector<FoundWorker> find_workers(const std::string& run_directory) {
+std::vector<FoundWorker> find_workers(const WorkerSearch& search) {
   std::vector<FoundWorker> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const auto pid = number_in<pid_t>(entry.path().filename().string());
-    if (!pid || name_of(*pid) != kWorkerName) continue;
+    if (!pid || !may_be_worker(*pid, search.worker_uid) || name_of(*pid) != kWorkerName) continue;
     const auto slot = number_in<std::uint32_t>(value_of(words_of(*pid), "--slot"));
-    auto process = slot ? find_worker(*pid, *slot, run_directory) : std::nullopt;
+    auto process = slot ? find_worker(*pid, *slot, search) : std::nullopt;
     if (process) found.push_back({*slot, std::move(*process)});
   }
   return found;

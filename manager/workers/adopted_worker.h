@@ -15,9 +15,17 @@
 /// slot would be two of them with sockets of one address, and queries in a socket nobody reads.
 namespace pando::manager {
 
-/// The process `pid`, when it lives and was started as the worker of `slot` of this run directory.
-/// A page may name anything: its worker writes there what it likes, and a pid is used again.
-std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const std::string& run_directory);
+/// Whose processes may be workers: root, this process's own user, and `worker_uid`. Any user can
+/// start a process that looks like a worker.
+struct WorkerSearch {
+  std::string run_directory;
+  std::uint32_t worker_uid = 0;
+};
+
+/// The process `pid`, when it lives, belongs to such a user, and was started as the worker of
+/// `slot` of this run directory. A page may name anything: its worker writes there what it likes,
+/// and a pid is used again.
+std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const WorkerSearch& search);
 
 /// A process that was started as the worker of some slot.
 struct FoundWorker {
@@ -26,6 +34,6 @@ struct FoundWorker {
 };
 /// All that live and were started as workers of this run directory, whatever pages say: a look at
 /// every process of the machine, some 10 µs each.
-std::vector<FoundWorker> find_workers(const std::string& run_directory);
+std::vector<FoundWorker> find_workers(const WorkerSearch& search);
 
 }  // namespace pando::manager

@@ -193,9 +193,18 @@ class LauncherProcess {
     auto owner = owner_of(pidfd);
     if (!owner) return pass(owner);
     if (*owner != worker_uid_) return fail(Errc::kDenied, "not a process of the worker's user");
-    if (::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0) != 0)
-      return fail_errno("pidfd_send_signal");
-    return {};
+    return send_as_workers_user(pidfd, number);
+  }
+
+  /// Without CAP_KILL a signal goes to processes of the sender's user, so the launcher is the
+  /// workers' user for that moment.
+  Status send_as_workers_user(int pidfd, int number) const {
+    const uid_t own = ::geteuid();
+    if (::seteuid(worker_uid_) != 0) return fail_errno("seteuid");
+    const bool sent = ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0) == 0;
+    Status done = sent ? Status() : fail_errno("pidfd_send_signal");
+    if (::seteuid(own) != 0) return fail_errno("seteuid back");
+    return done;
   }
 
   Fd socket_;
@@ -285,11 +294,8 @@ int run_launcher(int socket) {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGTERM, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
+  if (auto closed = ipc::forbid_inspection(); !closed) return 1;
   return LauncherProcess(Fd(socket)).run();
-}
-
-Status drop_privileges(const std::string& user, std::optional<std::uint32_t> extra_group) {
-  return ipc::become_user(user, ipc::Keep::kBindService, extra_group);
 }
 
 }  // namespace pando::manager

@@ -34,12 +34,12 @@ struct WorkerCommand {
 Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
                            std::optional<std::uint32_t> cpu);
 
-/// The manager's end of a small root process that outlives the manager's drop of privileges. It
-/// does nothing but start workers, which become the worker's user, and signal processes of that
-/// user (the manager's user may not).
+/// The manager's end of a small process that keeps the right to change users when the manager gives
+/// it up: a root process, or one with CAP_SETUID and CAP_SETGID. It does nothing but start workers,
+/// which become the worker's user, and signal processes of that user (the manager's user may not).
 class Launcher {
  public:
-  /// Starts `/proc/self/exe --launcher FD`. As root, before drop_privileges().
+  /// Starts `/proc/self/exe --launcher FD`. Before the manager drops its privileges.
   static Result<Launcher> start(const WorkerCommand& command);
 
   /// Both wait for the launcher's answer, some 100 µs.
@@ -54,11 +54,5 @@ class Launcher {
 /// Body of `pando-manager --launcher FD`; call it first thing in main when the option is there.
 /// Gives the exit code when the manager has closed its end. Workers live on.
 int run_launcher(int socket);
-
-/// Gives up root for `user` (name or number) and its groups for good, keeping only
-/// CAP_NET_BIND_SERVICE and membership of `extra_group`: files can be given to that group. Sockets
-/// opened later join the SO_REUSEPORT groups of those opened before only when both were opened by
-/// the same user: call this before Listeners::open.
-Status drop_privileges(const std::string& user, std::optional<std::uint32_t> extra_group);
 
 }  // namespace pando::manager

@@ -39,7 +39,7 @@ bool LayoutSuccession::is_recorded(const FoundWorker& found) const {
 /// Where there are none, none can come: the manager that started them has ended. So one look at all
 /// processes of the host is enough.
 bool LayoutSuccession::has_workers() {
-  for (FoundWorker& worker : find_workers(options_.run_directory))
+  for (FoundWorker& worker : find_workers({options_.run_directory, options_.worker_uid}))
     if (!is_recorded(worker))
       unidentified_.emplace(worker.process.pid, std::move(worker.process.pidfd));
   none_before_ = unidentified_.empty();
@@ -94,6 +94,12 @@ bool LayoutSuccession::is_awaited(std::uint32_t number) const {
   return found != records_.end() && found->second.awaited;
 }
 
+std::optional<std::uint32_t> LayoutSuccession::slot_of(pid_t process) const {
+  for (const auto& [number, record] : records_)
+    if (record.pid == process) return number;
+  return std::nullopt;
+}
+
 std::optional<std::uint32_t> LayoutSuccession::slot_of(const WorkerLink* link) const {
   if (link == nullptr) return std::nullopt;
   for (const auto& [number, record] : records_)
@@ -135,7 +141,7 @@ void LayoutSuccession::leave_all() {
 /// Any worker process of this run directory that the slots' pages do not name.
 void LayoutSuccession::await_workers() {
   if (none_before_) return;
-  for (FoundWorker& found : find_workers(options_.run_directory)) {
+  for (FoundWorker& found : find_workers({options_.run_directory, options_.worker_uid})) {
     const WorkerSlot& slot = table_.at(found.slot);
     if (slot.process && slot.pid == found.process.pid) continue;
     const Record* record = find(found.slot);
@@ -161,7 +167,8 @@ Status LayoutSuccession::greet(const std::shared_ptr<WorkerLink>& link, const ip
   ipc::Hello ours = hello;
   ours.layout = options_.layout;
   const Child& peer = link->peer();
-  const bool known = find_worker(peer.pid, hello.slot, options_.run_directory).has_value();
+  const WorkerSearch search{options_.run_directory, options_.worker_uid};
+  const bool known = find_worker(peer.pid, hello.slot, search).has_value();
   auto admitted = admission_.admit(ours, peer, {0, known ? peer.pid : 0});
   if (admitted && hello.sockets == 0) admitted = fail(Errc::kLayout, "worker of another build");
   if (!admitted) {

@@ -71,6 +71,7 @@ class LayoutSuccession {
   [[nodiscard]] bool is_awaited(std::uint32_t number) const;
   /// The slot whose previous-layout worker speaks through `link`.
   [[nodiscard]] std::optional<std::uint32_t> slot_of(const WorkerLink* link) const;
+  [[nodiscard]] std::optional<std::uint32_t> slot_of(pid_t process) const;
   /// False when `link` is not a previous-layout worker's.
   bool connection_lost(const WorkerLink* link);
 

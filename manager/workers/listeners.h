@@ -47,6 +47,9 @@ class Listeners {
   void withdraw(std::uint32_t slot);
   /// Closes the slot's withdrawn sockets.
   void drop_withdrawn(std::uint32_t slot);
+  /// Closes the slot's sockets that its worker has left impaired (is_impaired()); returns their
+  /// number. What is queued in them is lost; open() makes new ones.
+  std::size_t drop_impaired(std::uint32_t slot);
   /// Closes all sockets of a slot; what is queued is lost, so steer, drain and withdraw first.
   void close(std::uint32_t slot);
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 
 namespace pando::manager {
@@ -110,6 +111,39 @@ Status check_listening_socket(int socket, const ipc::SocketDescription& descript
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) == 0)
     return fail(Errc::kInvalid, "socket is connected");
   return {};
+}
+
+namespace {
+
+/// A datagram to a socket of our own at the same address: only the attempt counts.
+bool is_shut_for_sending(int socket, const Endpoint& local) {
+  Endpoint sink_address = local;
+  sink_address.port = 0;
+  if (is_wildcard(local.address))
+    sink_address.address = *IpAddress::from_text(local.address.is_v4() ? "127.0.0.1" : "::1");
+  sockaddr_storage address{};
+  socklen_t length = sink_address.to_sockaddr(address);
+  const Fd sink(::socket(address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  auto* const at = reinterpret_cast<sockaddr*>(&address);
+  if (!sink || ::bind(sink.get(), at, length) != 0 || ::getsockname(sink.get(), at, &length) != 0)
+    return false;
+  return ::sendto(socket, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, at, length) < 0 && errno == EPIPE;
+}
+
+bool has_filter(int socket) {
+  socklen_t instructions = 0;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, nullptr, &instructions) != 0)
+    return errno == EACCES;  // an extended program, which cannot be read back
+  return instructions > 0;
+}
+
+}  // namespace
+
+bool is_impaired(int socket, const ipc::SocketDescription& description) noexcept {
+  if (!check_listening_socket(socket, description) || option_value(socket, SO_LOCK_FILTER) == 1 ||
+      has_filter(socket))
+    return true;
+  return is_datagram(description.transport) && is_shut_for_sending(socket, description.local);
 }
 
 bool is_same_socket(int one, int other) noexcept {

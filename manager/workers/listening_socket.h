@@ -20,6 +20,11 @@ Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport
 /// Asks the kernel whether `socket` is what its description says: kInvalid otherwise.
 Status check_listening_socket(int socket, const ipc::SocketDescription& description);
 
+/// Whether a worker has left the socket in a state that its successor could not serve it in:
+/// connected, shut, not listening, or with a filter of packets. A system call filter cannot tell
+/// listening sockets from a worker's others, so connect() and shutdown() cannot be kept from them.
+[[nodiscard]] bool is_impaired(int socket, const ipc::SocketDescription& description) noexcept;
+
 /// Whether both descriptors are of one socket in the kernel.
 [[nodiscard]] bool is_same_socket(int one, int other) noexcept;
 

@@ -1,7 +1,6 @@
 #include "manager/workers/pin_watch.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "ipc/counters.h"
 
@@ -19,9 +18,26 @@ std::uint64_t seconds_of(Clock::time_point now) {
 
 }  // namespace
 
+Clock::duration HoldHistory::note(std::uint64_t version, Clock::time_point now,
+                                  std::chrono::milliseconds limit) {
+  constexpr int kEntries = 1024;
+  // Only the newest of the entries beyond the limit is of use.
+  while (seen_.size() > 1 && now - seen_[1].since > limit) seen_.erase(seen_.begin());
+  const auto held = std::find_if(seen_.begin(), seen_.end(), [version](const Seen& seen) {
+    return seen.version >= version;
+  });
+  if (held != seen_.end()) return now - held->since;
+  if (!seen_.empty() && now - seen_.back().since < Clock::duration(limit) / kEntries)
+    seen_.back().version = version;
+  else
+    seen_.push_back({version, now});
+  return now - seen_.back().since;
+}
+
 bool PinWatch::overdue(shm::SlotPage& page, Clock::time_point now,
-                       std::chrono::milliseconds pin_time) {
+                       std::chrono::milliseconds pin_time, std::uint64_t current) {
   bool stuck = pin_overdue(page, now, pin_time);
+  if (memory_overdue(page, now, pin_time, current)) stuck = true;
   const std::uint64_t limit = static_cast<std::uint64_t>(pin_time.count()) / 1000;
   const std::uint64_t seconds = seconds_of(now);
   for (auto& lease : page.leases) {
@@ -50,6 +66,16 @@ bool PinWatch::pin_overdue(const shm::SlotPage& page, Clock::time_point now,
   return now - since_ > pin_time;
 }
 
+bool PinWatch::memory_overdue(shm::SlotPage& page, Clock::time_point now,
+                              std::chrono::milliseconds pin_time, std::uint64_t current) {
+  const std::uint64_t held = oldest(page);
+  if (held >= current) return false;
+  const auto age = holds_.note(held, now, pin_time + kRevokeGrace);
+  if (age <= pin_time) return false;
+  revoke_up_to(page, held);
+  return age > pin_time + kRevokeGrace;
+}
+
 void PinWatch::revoke_up_to(shm::SlotPage& page, std::uint64_t epoch) noexcept {
   for (auto& lease : page.leases) {
     const std::uint64_t held = lease.epoch.load(std::memory_order_relaxed);
@@ -68,9 +94,12 @@ std::uint64_t PinWatch::oldest(const shm::SlotPage& page) noexcept {
 }
 
 bool OldestHold::overdue(std::uint64_t epoch, Clock::time_point now, bool urgent) {
-  if (std::exchange(epoch_, epoch) != epoch) since_ = now;
-  const bool is_overdue = now - since_ > (urgent ? kUrgentGrace : kGrace);
-  if (is_overdue) since_ = now;
+  const auto age = asked_.note(epoch, now, kGrace);
+  const bool is_overdue = age > (urgent ? Clock::duration(kUrgentGrace) : Clock::duration(kGrace));
+  if (is_overdue) {
+    asked_.clear();
+    asked_.note(epoch, now, kGrace);
+  }
   return is_overdue;
 }
 

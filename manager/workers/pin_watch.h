@@ -2,10 +2,33 @@
 
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 #include "shm/slots.h"
 
 namespace pando::manager {
+
+/// Since when a reader has held superseded versions, by the looks of this process alone. A version
+/// that is superseded cannot be pinned anew, so what is held never gets older. Hence a hold of
+/// version v counts from the first look that found v or a newer superseded version as the oldest
+/// one held. A reader cannot begin its time again by showing other versions, or none, in between.
+class HoldHistory {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Notes that `version` is the oldest one held; returns for how long the hold counts. Times may
+  /// be too long by a 1,024th of `limit`, and need not be right beyond it.
+  Clock::duration note(std::uint64_t version, Clock::time_point now,
+                       std::chrono::milliseconds limit);
+  void clear() noexcept { seen_.clear(); }
+
+ private:
+  struct Seen {
+    std::uint64_t version;
+    Clock::time_point since;
+  };
+  std::vector<Seen> seen_;  // versions and times ascend
+};
 
 /// Judges one worker by its slot page: a reader that holds a version for too long keeps memory from
 /// being reused. Leases are asked back first; what does not let go is to be ended by force.
@@ -17,7 +40,10 @@ class PinWatch {
   static constexpr std::chrono::seconds kRevokeGrace{10};
 
   /// Looks at the page at `now` (call it about once a second). True: the worker must be killed.
-  bool overdue(shm::SlotPage& page, Clock::time_point now, std::chrono::milliseconds pin_time);
+  /// `current` is the version that is not superseded. The page is the worker's to write: a worker
+  /// that wants to hold memory shows what it likes, so times of superseded versions are our own.
+  bool overdue(shm::SlotPage& page, Clock::time_point now, std::chrono::milliseconds pin_time,
+               std::uint64_t current);
 
   /// Asks back every lease on a version at or below `epoch`.
   static void revoke_up_to(shm::SlotPage& page, std::uint64_t epoch) noexcept;
@@ -28,6 +54,10 @@ class PinWatch {
   bool pin_overdue(const shm::SlotPage& page, Clock::time_point now,
                    std::chrono::milliseconds pin_time);
 
+  bool memory_overdue(shm::SlotPage& page, Clock::time_point now,
+                      std::chrono::milliseconds pin_time, std::uint64_t current);
+
+  HoldHistory holds_;
   std::uint64_t epoch_ = 0;     // of the pin as last seen
   std::uint64_t progress_ = 0;  // batches then
   Clock::time_point since_{};
@@ -48,8 +78,7 @@ class OldestHold {
   bool overdue(std::uint64_t epoch, Clock::time_point now, bool urgent);
 
  private:
-  std::uint64_t epoch_ = 0;
-  Clock::time_point since_{};
+  HoldHistory asked_;
 };
 
 }  // namespace pando::manager

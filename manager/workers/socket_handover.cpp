@@ -114,6 +114,14 @@ void SocketHandover::steer() {
     log::error("steering_failed", "error", steered.error().text);
 }
 
+void SocketHandover::replace_impaired(const WorkerSlot& slot) {
+  if (table_.phase.stopping) return;
+  const std::size_t sockets = listeners_.drop_impaired(slot.number);
+  if (sockets == 0) return;
+  log::error("sockets_replaced", "slot", slot.number, "pid", slot.pid, "sockets", sockets);
+  if (slot.state != WorkerSlot::State::kDraining) open(slot.number);
+}
+
 void SocketHandover::await_worker(WorkerSlot& slot) {
   record_of(slot.number).absent = true;
   hand_over(slot);

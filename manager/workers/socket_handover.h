@@ -61,6 +61,8 @@ class SocketHandover {
   void worker_came(WorkerSlot& slot);
   /// The worker's connection has broken: it no longer says which queues of others are empty.
   void worker_lost(std::uint32_t number);
+  /// The slot's worker has ended. A hijacked one must not silence an address beyond its end.
+  void replace_impaired(const WorkerSlot& slot);
   /// The slot's worker has ended: its queue goes to another worker at once, or to the first that
   /// serves.
   void await_worker(WorkerSlot& slot);

@@ -7,10 +7,20 @@
 
 #include "base/random.h"
 #include "base/secret.h"
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "ipc/packet_socket.h"
 
 namespace pando::manager {
+
+namespace {
+/// Together 12,800 connections a second: a flood must not keep the commit thread from its work. All
+/// that wait in the kernel at one moment (ipc::listen_packets) fit into a turn.
+constexpr int kAcceptsPerTurn = 128;
+constexpr std::chrono::milliseconds kAcceptPause{10};
+/// A worker whose connection broke may open the next one before the end of the old one is seen.
+constexpr std::ptrdiff_t kMaxGreetingsPerProcess = 2;
+}  // namespace
 
 WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
                                      Listeners& listeners, const WorkerPoolOptions& options,
@@ -26,7 +36,8 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
       handover_(handover),
       succession_(succession),
       supervisor_(supervisor),
-      listening_(table.io()) {
+      listening_(table.io()),
+      pause_(table.io()) {
   fill_random(random_secret_);
   keys_.cookie_secrets = {random_secret_};
 }
@@ -35,8 +46,10 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
 // -------------------------------------------------------------------------------------
 
 Status WorkerConnections::listen() {
-  auto socket = ipc::listen_packets(options_.run_directory + "/" + ipc::kWorkerSocketName);
+  const std::string path = options_.run_directory + "/" + ipc::kWorkerSocketName;
+  auto socket = ipc::listen_packets(path, options_.worker_group);
   if (!socket) return pass(socket);
+  if (ipc::is_open_to_all(path)) log::info("socket_open_to_all", "path", path);
   asio::error_code error;
   listening_.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), socket->release(), error);
   if (error) return fail(Errc::kIo, "worker socket: {}", error.message());
@@ -47,13 +60,14 @@ Status WorkerConnections::listen() {
 void WorkerConnections::accept_next() {
   listening_.async_wait(asio::socket_base::wait_read, table_.guarded([this] {
     accept_waiting();
-    accept_next();
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait(table_.guarded([this] { accept_next(); }));
   }));
 }
 
 void WorkerConnections::accept_waiting() {
   if (!listening_.is_open()) return;
-  for (;;) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     auto socket = ipc::accept_packets(listening_.native_handle());
     if (!socket) return log::warning("worker_accept_failed", "error", socket.error().text);
     if (!*socket) return;
@@ -64,6 +78,7 @@ void WorkerConnections::accept_waiting() {
 void WorkerConnections::stop_listening() {
   asio::error_code ignored;
   listening_.close(ignored);
+  pause_.cancel();
 }
 
 void WorkerConnections::close() {
@@ -76,16 +91,32 @@ void WorkerConnections::take_connection(Fd socket) {
   constexpr std::size_t kMaxBeforeHello = 2 * shm::kMaxSlots;
   const auto peer = ipc::peer_credentials(socket.get());
   if (!peer || !admission_.may_connect(peer->uid) || before_hello_.size() >= kMaxBeforeHello)
-    return log::warning("worker_connection_refused", "uid", peer ? peer->uid : 0xFFFFFFFF);
+    return refuse_connection(peer ? peer->uid : 0xFFFFFFFF, peer ? peer->pid : 0,
+                             "not the workers' user, or too many connections");
+  const auto greeting = std::count_if(
+      before_hello_.begin(), before_hello_.end(),
+      [pid = peer->pid](const auto& link) { return link->peer().pid == pid; });
+  if (greeting >= kMaxGreetingsPerProcess)
+    return refuse_connection(peer->uid, peer->pid, "too many connections of one process");
   auto process = ipc::peer_process(socket.get());
-  if (!process)
-    return log::warning("worker_connection_refused", "pid", peer->pid, "error",
-                        process.error().text);
+  if (!process) return refuse_connection(peer->uid, peer->pid, process.error().text);
   const auto self = std::make_shared<std::weak_ptr<WorkerLink>>();
   auto link = WorkerLink::open(table_.io(), std::move(socket), {peer->pid, std::move(*process)},
                                handlers_for(self));
   *self = link;
   before_hello_.insert(std::move(link));
+}
+
+void WorkerConnections::refuse_connection(std::uint32_t uid, pid_t pid, std::string_view error) {
+  if (const auto connections = connections_refused_.one_more(unix_seconds() * 1000))
+    log::warning("worker_connection_refused", "uid", uid, "pid", pid, "error", error,
+                 "connections", *connections);
+}
+
+/// Each kind of error has a line of its own, so that no stranger's hides a worker's.
+void WorkerConnections::log_refusal(std::uint32_t slot, pid_t pid, const Error& error) {
+  if (const auto times = refused_[error.code].one_more(unix_seconds() * 1000))
+    log::warning("worker_refused", "slot", slot, "pid", pid, "error", error.text, "times", *times);
 }
 
 WorkerLink::Handlers WorkerConnections::handlers_for(
@@ -142,7 +173,7 @@ void WorkerConnections::link_closed(WorkerLink* link, const Error& error) {
   const auto found = std::find_if(before_hello_.begin(), before_hello_.end(),
                                   [link](const auto& one) { return one.get() == link; });
   if (found == before_hello_.end()) return;
-  log::warning("worker_refused", "pid", (*found)->peer().pid, "error", error.text);
+  log_refusal((*found)->hello_slot(), (*found)->peer().pid, error);
   before_hello_.erase(found);
 }
 
@@ -152,6 +183,10 @@ void WorkerConnections::link_closed(WorkerLink* link, const Error& error) {
 void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
                               std::vector<Listeners::Socket>&& adopted) {
   before_hello_.erase(link);
+  if (const auto other = other_slot_of(link->peer().pid, hello.slot))
+    return refuse(*link, hello,
+                  {Errc::kExists, fmt::format("process {} is in slot {} already",
+                                              link->peer().pid, *other)});
   if (hello.layout != options_.layout && hello.slot < shm::kMaxSlots) {
     const auto greeted = succession_.greet(link, hello, std::move(adopted));
     if (!greeted) refuse(*link, hello, greeted.error());
@@ -162,6 +197,8 @@ void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc
   WorkerSlot& slot = table_.at(hello.slot);
   succession_.is_of_our_layout(slot.number, link->peer().pid);
   supervisor_.worker_came(slot, link);
+  // Only a worker that had attached was given sockets by its last manager.
+  slot.attached = slot.attached || hello.sockets > 0;
   handover_.cancel(slot.number);
   handover_.set_known(slot.number, {});
   handover_.set_known(slot.number, handover_.adopt(slot.number, *link, std::move(adopted)));
@@ -169,24 +206,32 @@ void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc
   table_.phase.settled ? serve(slot) : supervisor_.settle_if_complete();
 }
 
+/// One process is one worker, also where the processes are not known before they come.
+std::optional<std::uint32_t> WorkerConnections::other_slot_of(pid_t process, std::uint32_t slot) {
+  if (const WorkerSlot* known = table_.of_process(process); known != nullptr)
+    return known->number == slot ? std::nullopt : std::optional(known->number);
+  const auto previous = succession_.slot_of(process);
+  return previous == slot ? std::nullopt : previous;
+}
+
 void WorkerConnections::refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason) {
-  log::warning("worker_refused", "slot", hello.slot, "pid", link.peer().pid, "error", reason.text);
+  log_refusal(hello.slot, link.peer().pid, reason);
   if (admission_.is_surplus(hello, reason)) link.stop(0);
   link.close();
 }
 
 void WorkerConnections::serve(WorkerSlot& slot) {
   auto page = slots_.add(slot.number);
-  auto file = page ? slots_.descriptor(slot.number) : Result<Fd>(pass(page));
-  if (!file) {
-    log::error("slot_failed", "slot", slot.number, "error", file.error().text);
+  auto files = page ? slots_.lend(slot.number, slot.attached) : Result<shm::SlotLoan>(pass(page));
+  if (!files) {
+    log::error("slot_failed", "slot", slot.number, "error", files.error().text);
     return supervisor_.kill(slot);
   }
   handover_.worker_came(slot);
   handover_.open(slot.number);
   const bool leaving = slot.state == WorkerSlot::State::kDraining;
   if (!leaving) slot.state = WorkerSlot::State::kServing;
-  send_setup(slot, std::move(*file));
+  send_setup(slot, std::move(*files));
   if (slot.link) slot.link->send_keys(keys_);
   handover_.send(slot);
   if (!slot.link) return;  // the connection broke meanwhile
@@ -198,18 +243,18 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   if (hooks_.serving) hooks_.serving(slot.number);
 }
 
-void WorkerConnections::send_setup(WorkerSlot& slot, Fd slot_file) {
+void WorkerConnections::send_setup(WorkerSlot& slot, shm::SlotLoan files) {
   auto image = hooks_.image ? hooks_.image() : Result<shm::ImageFile>();
   // Without the image the worker cannot attach, and tries again in a new process.
   if (!image) log::error("image_not_lent", "slot", slot.number, "error", image.error().text);
-  slot.link->send_setup(slot.number, options_.store_path, std::move(slot_file),
-                        image ? std::move(image->fd) : Fd());
+  slot.attached = true;
+  slot.link->send_setup(slot.number, std::move(files), image ? std::move(image->fd) : Fd());
 }
 
 void WorkerConnections::store_settled() {
   for (auto& [number, slot] : table_.slots()) {
     if (!table_.phase.settled || !slot.link) continue;
-    if (auto file = slots_.descriptor(number)) send_setup(slot, std::move(*file));
+    if (auto files = slots_.lend(number, slot.attached)) send_setup(slot, std::move(*files));
   }
 }
 

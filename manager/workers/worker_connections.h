@@ -1,12 +1,17 @@
 #pragma once
 
 #include <asio/generic/seq_packet_protocol.hpp>
+#include <asio/steady_timer.hpp>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "manager/support/rate_limited_log.h"
 #include "manager/workers/layout_succession.h"
 #include "manager/workers/socket_handover.h"
 #include "manager/workers/worker_admission.h"
@@ -28,7 +33,7 @@ class WorkerConnections {
 
   /// Opens the listening socket in the run directory.
   Status listen();
-  /// Takes all connections that wait.
+  /// Takes the connections that wait; of a flood, as many as fit into one turn.
   void accept_waiting();
   void stop_listening();
   /// Stops listening, and closes connections that have not said Hello.
@@ -48,7 +53,10 @@ class WorkerConnections {
   void greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
              std::vector<Listeners::Socket>&& adopted);
   void refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason);
-  void send_setup(WorkerSlot& slot, Fd slot_file);
+  void refuse_connection(std::uint32_t uid, pid_t pid, std::string_view error);
+  void log_refusal(std::uint32_t slot, pid_t pid, const Error& error);
+  std::optional<std::uint32_t> other_slot_of(pid_t process, std::uint32_t slot);
+  void send_setup(WorkerSlot& slot, shm::SlotLoan files);
   void link_closed(WorkerLink* link, const Error& error);
 
   WorkerTable& table_;
@@ -61,6 +69,9 @@ class WorkerConnections {
   LayoutSuccession& succession_;
   WorkerSupervisor& supervisor_;
   asio::generic::seq_packet_protocol::socket listening_;
+  asio::steady_timer pause_;  ///< between turns of accepting
+  RateLimitedLog connections_refused_;
+  std::map<Errc, RateLimitedLog> refused_;
   std::set<std::shared_ptr<WorkerLink>> before_hello_;  ///< connections that have not said Hello
   WorkerKeys keys_;
   ipc::CookieSecret random_secret_{};

@@ -159,12 +159,12 @@ void WorkerLink::take(ipc::Bye&&, ipc::Packet&) {
   // The end of the process is what counts, and the pidfd tells it.
 }
 
-void WorkerLink::send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file,
-                            Fd image) {
+void WorkerLink::send_setup(std::uint32_t slot, shm::SlotLoan files, Fd image) {
   std::vector<Fd> descriptors;
-  descriptors.push_back(std::move(slot_file));
+  descriptors.push_back(std::move(files.store));
+  descriptors.push_back(std::move(files.slot));
   if (image) descriptors.push_back(std::move(image));
-  send(ipc::Setup{slot, store_path}, std::move(descriptors));
+  send(ipc::Setup{slot}, std::move(descriptors));
 }
 
 void WorkerLink::send_keys(const WorkerKeys& keys) {

@@ -12,6 +12,7 @@
 #include "manager/workers/launcher.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/transfer_signer.h"
+#include "shm/slots.h"
 
 namespace pando::manager {
 
@@ -66,8 +67,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
 
   /// The process that connected.
   [[nodiscard]] const Child& peer() const noexcept { return peer_; }
+  /// The slot that its Hello named; 0 before.
+  [[nodiscard]] std::uint32_t hello_slot() const noexcept { return hello_.slot; }
   /// `image`: of a store that borrows its chunks (shm/borrowing.h), or none.
-  void send_setup(std::uint32_t slot, const std::string& store_path, Fd slot_file, Fd image);
+  void send_setup(std::uint32_t slot, shm::SlotLoan files, Fd image);
   void send_keys(const WorkerKeys& keys);
   /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
   /// positions.

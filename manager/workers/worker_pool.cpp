@@ -56,6 +56,7 @@ struct WorkerPool::Parts {
     calls.stop_listening = [this] { connections.stop_listening(); };
     calls.serve = [this](WorkerSlot& slot) { connections.serve(slot); };
     calls.pins_cleared = hooks.pins_cleared;
+    calls.current_version = hooks.current_version;
     return calls;
   }
 
@@ -108,6 +109,10 @@ void WorkerPool::stop(std::function<void()> done) {
 }
 
 void WorkerPool::abandon() { parts_->abandon(); }
+
+bool WorkerPool::have_own_user() const noexcept {
+  return parts_->options.worker_uid != ::geteuid();
+}
 
 std::vector<WorkerStatus> WorkerPool::status() const {
   std::vector<WorkerStatus> list;

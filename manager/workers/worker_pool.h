@@ -68,6 +68,8 @@ class WorkerPool {
   void abandon();
 
   [[nodiscard]] std::vector<WorkerStatus> status() const;
+  /// Whether workers run as another user than this process.
+  [[nodiscard]] bool have_own_user() const noexcept;
 
  private:
   struct Parts;

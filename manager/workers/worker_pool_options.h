@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -14,7 +15,6 @@ namespace pando::manager {
 
 struct WorkerPoolOptions {
   std::string run_directory;
-  std::string store_path;
   std::uint64_t layout = 0;   ///< zone::layout_fingerprint(): workers of another build are refused
   std::string worker_binary;  ///< empty: pando-worker beside the manager's own program
   /// `--user` for workers when this process is root and no launcher is used.
@@ -30,6 +30,7 @@ struct WorkerPoolOptions {
   std::chrono::milliseconds kill_time{2'000};
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
   std::uint32_t worker_uid = 0;  ///< the user who may say Hello beside root and the manager's own
+  std::optional<std::uint32_t> worker_group;  ///< may connect; none: all users may
 };
 
 struct WorkerPoolHooks {
@@ -43,6 +44,8 @@ struct WorkerPoolHooks {
   /// The file that a reader of the store maps beside the store (shm/borrowing.h); without a
   /// descriptor: nothing.
   std::function<Result<shm::ImageFile>()> image;
+  /// Number of the current version; without it no version counts as superseded.
+  std::function<std::uint64_t()> current_version;
   /// A worker has said Hello and got its sockets.
   std::function<void(std::uint32_t slot)> serving;
   /// All workers that has_previous_layout_workers() found have ended, or are of this build.

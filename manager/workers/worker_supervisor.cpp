@@ -60,10 +60,11 @@ void clear_page(shm::SlotTable& slots, std::uint32_t number) {
 
 /// The process that the slot's page names, when it is this slot's worker.
 std::optional<Child> recorded_worker(shm::SlotTable& slots, std::uint32_t number,
-                                     const std::string& run_directory) {
+                                     const WorkerPoolOptions& options) {
   const auto* page = slots.page(number);
   if (page == nullptr) return std::nullopt;
-  return find_worker(static_cast<pid_t>(page->pid), number, run_directory);
+  return find_worker(static_cast<pid_t>(page->pid), number,
+                     {options.run_directory, options.worker_uid});
 }
 
 }  // namespace
@@ -225,7 +226,7 @@ void WorkerSupervisor::watch(WorkerSlot& slot, Child child) {
 WorkerAdmission::Place WorkerSupervisor::place_of(std::uint32_t number) {
   const WorkerSlot* slot = table_.find(number);
   if (slot != nullptr && slot->process) return {slot->pid, 0};
-  const auto recorded = recorded_worker(slots_, number, options_.run_directory);
+  const auto recorded = recorded_worker(slots_, number, options_);
   return {0, recorded ? recorded->pid : 0};
 }
 
@@ -260,10 +261,13 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
   log::info("worker_ended", "slot", slot.number, "pid", slot.pid, "how", how);
   slot.process.reset();
   slot.lost = false;
+  slot.attached = false;
+  slot.pins = PinWatch();
   slot.step.expires_at(std::chrono::steady_clock::time_point::min());
   if (slot.link) slot.link->close();
   slot.link.reset();
   clear_page(slots_, slot.number);
+  handover_.replace_impaired(slot);
   handover_.worker_lost(slot.number);
   if (calls_.pins_cleared) calls_.pins_cleared();
   if (table_.phase.stopping) {
@@ -338,7 +342,7 @@ void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
 /// Workers of the last manager come by themselves: they are waited for.
 void WorkerSupervisor::await_adopted_workers() {
   for (const auto number : slots_.numbers()) {
-    auto process = recorded_worker(slots_, number, options_.run_directory);
+    auto process = recorded_worker(slots_, number, options_);
     if (!process && !slots_.alive(number)) continue;
     WorkerSlot& slot = table_.at(number);
     if (slot.greeted) continue;
@@ -374,7 +378,7 @@ void WorkerSupervisor::end_silent_adopted_worker(std::uint32_t number) {
   if (found == nullptr || found->greeted) return;
   WorkerSlot& slot = *found;
   if (!slot.process)
-    if (auto process = recorded_worker(slots_, number, options_.run_directory))
+    if (auto process = recorded_worker(slots_, number, options_))
       watch(slot, std::move(*process));
   if (slot.process) {
     log::warning("worker_silent", "slot", number, "pid", slot.pid);
@@ -502,6 +506,14 @@ void WorkerSupervisor::stop(std::function<void()> done) {
   tick_timer_.expires_after(milliseconds(options_.stop_grace_ms + 1000));
   tick_timer_.async_wait(table_.guarded([this] {
     for (auto& [number, slot] : table_.slots()) kill(slot);
+    // A process that cannot be ended does not block the stop.
+    tick_timer_.expires_after(options_.kill_time);
+    tick_timer_.async_wait(table_.guarded([this] {
+      for (const auto& [number, slot] : table_.slots())
+        log::error("worker_left_behind", "slot", number, "pid", slot.pid);
+      abandon();
+      finish_stop_if_empty();
+    }));
   }));
   finish_stop_if_empty();
 }
@@ -554,7 +566,8 @@ void WorkerSupervisor::check_page(WorkerSlot& slot) {
 void WorkerSupervisor::check_pins(WorkerSlot& slot) {
   auto* page = slot.process ? slots_.page(slot.number) : nullptr;
   if (page == nullptr ||
-      !slot.pins.overdue(*page, std::chrono::steady_clock::now(), options_.pin_time))
+      !slot.pins.overdue(*page, std::chrono::steady_clock::now(), options_.pin_time,
+                         calls_.current_version ? calls_.current_version() : 0))
     return;
   log::error("worker_stuck", "slot", slot.number, "pid", slot.pid, "limit_ms",
              options_.pin_time.count());

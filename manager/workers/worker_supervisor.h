@@ -31,7 +31,9 @@ class WorkerSupervisor {
     std::function<void()> stop_listening;
     /// Gives a worker that has said Hello all that it needs.
     std::function<void(WorkerSlot&)> serve;
-    std::function<void()> pins_cleared;  ///< WorkerPoolHooks::pins_cleared; may be empty
+    // As in WorkerPoolHooks; may be empty.
+    std::function<void()> pins_cleared;
+    std::function<std::uint64_t()> current_version;
   };
 
   /// References must outlive this object; `launcher` may be null.

@@ -34,6 +34,12 @@ WorkerSlot* WorkerTable::of(const WorkerLink* link) {
   return nullptr;
 }
 
+WorkerSlot* WorkerTable::of_process(pid_t process) {
+  for (auto& [number, slot] : slots_)
+    if (slot.process && slot.pid == process) return &slot;
+  return nullptr;
+}
+
 WorkerSlot* WorkerTable::other_serving(const WorkerSlot& slot) {
   for (auto& [number, other] : slots_)
     if (number != slot.number && other.serving()) return &other;

@@ -46,6 +46,7 @@ struct WorkerSlot {
   bool awaited = false;  ///< a worker of the last manager that has not said Hello yet
   /// A process that cannot be found or ended holds the slot; another slot has its work.
   bool lost = false;
+  bool attached = false;  ///< this process was lent store and slot file
   bool told_to_stop = false;
   std::uint32_t restarts = 0;
   std::chrono::milliseconds backoff{0};
@@ -78,6 +79,8 @@ class WorkerTable {
   [[nodiscard]] WorkerSlot* find(std::uint32_t number);
   /// The slot whose worker speaks through `link`.
   [[nodiscard]] WorkerSlot* of(const WorkerLink* link);
+  /// The slot whose process is `process`.
+  [[nodiscard]] WorkerSlot* of_process(pid_t process);
   /// The lowest slot but `slot` whose worker serves.
   [[nodiscard]] WorkerSlot* other_serving(const WorkerSlot& slot);
   [[nodiscard]] std::uint32_t lowest_free() const;

@@ -136,7 +136,7 @@ class Watcher {
     SlotTable slots = must(SlotTable::open(folder + "/slots", options_in(folder).path, kLayout));
     must(slots.add(slot));
     reader_ =
-        must(Reader::attach(options_in(folder).path, kLayout, slot, must(slots.descriptor(slot))));
+        must(Reader::attach(must(slots.lend(slot)), kLayout, slot));
   }
 
   int run() {
@@ -269,7 +269,7 @@ class Readers : public ::testing::Test {
     return {};
   }
   [[nodiscard]] Reader attach() const {
-    return must(Reader::attach(folder_.store(), kLayout, 0, must(slots_.descriptor(0))));
+    return must(Reader::attach(must(slots_.lend(0)), kLayout, 0));
   }
   /// Publishes until the store is full or `most` versions are out; gives their number.
   int publish_until_full(int most) {
@@ -393,9 +393,8 @@ int first_writer(const Folder& folder, Steps& steps) {
 
 int leasing_reader(const Folder& folder, Steps& steps) {
   wait_for(steps.writer, 1);
-  const std::string slot = folder.slots() + "/0.slot";
-  Reader reader = must(
-      Reader::attach(folder.store(), kLayout, 0, Fd(::open(slot.c_str(), O_RDWR | O_CLOEXEC))));
+  const SlotTable slots = must(SlotTable::open(folder.slots(), folder.store(), kLayout));
+  Reader reader = must(Reader::attach(must(slots.lend(0)), kLayout, 0));
   const Reader::View view = reader.pin();
   must(reader.take_lease());
   reader.unpin();

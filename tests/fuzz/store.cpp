@@ -310,7 +310,7 @@ class World {
     auto* const header = const_cast<std::byte*>(live_.store().window().base());
     const Damage damage(changes, header, sizeof(shm::Header));
     ask(attached_, part);
-    auto late = shm::Reader::attach(live_.path(), zone::layout_fingerprint(), 1, slot_file(1));
+    auto late = shm::Reader::attach(lend(1), zone::layout_fingerprint(), 1);
     if (late) ask(*late, part);
   }
   static void ask(shm::Reader& reader, std::size_t part) {
@@ -321,9 +321,9 @@ class World {
     reader.unpin();
   }
 
-  Fd slot_file(std::uint32_t number) {
+  shm::SlotLoan lend(std::uint32_t number) {
     PANDO_ASSERT(slots_.add(number));
-    return std::move(slots_.descriptor(number).value());
+    return std::move(slots_.lend(number).value());
   }
   shm::SlotTable open_slots() const {
     std::filesystem::create_directories(live_.path() + ".slots");
@@ -341,7 +341,7 @@ class World {
   fuzz::ServedZone live_{nsec3_zone()};
   shm::SlotTable slots_ = open_slots();
   shm::Reader attached_ =
-      shm::Reader::attach(live_.path(), zone::layout_fingerprint(), 0, slot_file(0)).value();
+      shm::Reader::attach(lend(0), zone::layout_fingerprint(), 0).value();
 };
 
 }  // namespace

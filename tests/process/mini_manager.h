@@ -68,7 +68,6 @@ class MiniManager {
         guard_(asio::make_work_guard(io_)) {
     manager::WorkerPoolOptions pool_options;
     pool_options.run_directory = directory;
-    pool_options.store_path = store.path();
     pool_options.layout = zone::layout_fingerprint();
     pool_options.worker_binary = options.worker_binary;
     pool_options.external = options.external;

@@ -110,7 +110,7 @@ class StoreModel : public ::testing::Test {
     for (std::uint32_t slot = 0; slot < kReaders; ++slot) {
       must(slots_.add(slot));
       readers_.push_back(start_child([this, slot] {
-        auto reader = Reader::attach(folder_.store(), kLayout, slot, must(slots_.descriptor(slot)));
+        auto reader = Reader::attach(must(slots_.lend(slot)), kLayout, slot);
         return Watcher(must(std::move(reader)), *signals_, slot + 1).run();
       }));
     }

@@ -4,7 +4,8 @@ import pytest
 
 import servers
 
-TOGETHER = ("test_isolation", "test_systemd_boot", "test_packages", "differential")  # what they share takes long to set up
+# What they share takes long to set up.
+TOGETHER = ("test_isolation", "test_systemd_boot", "test_packages", "differential", "intruders")
 
 
 @pytest.hookimpl(tryfirst=True)  # before names of groups are looked for

@@ -26,31 +26,23 @@ std::uint64_t Core::coarse_now() noexcept {
   return static_cast<std::uint64_t>(time.tv_sec);
 }
 
-Core::FileId Core::id_of_path(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
-}
-
 Core::FileId Core::id_of(int fd) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return {};
   return {status.st_dev, status.st_ino};
 }
 
-bool Core::is_attached_to(const std::string& store_path, int slot_file) const {
-  return attached() && store_id_ == id_of_path(store_path) && slot_id_ == id_of(slot_file);
+bool Core::is_attached_to(const shm::SlotLoan& files) const {
+  return attached() && store_id_ == id_of(files.store.get()) && slot_id_ == id_of(files.slot.get());
 }
 
-Status Core::attach(const std::string& store_path, std::uint64_t layout, std::uint32_t slot,
-                    Fd slot_file, Fd image) {
-  const FileId store_id = id_of_path(store_path);
-  const FileId slot_id = id_of(slot_file.get());
-  // The old slot's lock must be gone before the same slot file is locked again.
+Status Core::attach(shm::SlotLoan files, std::uint64_t layout, std::uint32_t slot, Fd image) {
+  const FileId store_id = id_of(files.store.get());
+  const FileId slot_id = id_of(files.slot.get());
   responder_.reset();
   reader_.reset();
-  auto reader = shm::Reader::attach(store_path, layout, slot, std::move(slot_file),
-                                    shm::ImageFile{std::move(image)});
+  auto reader =
+      shm::Reader::attach(std::move(files), layout, slot, shm::ImageFile{std::move(image)});
   if (!reader) return pass(reader);
   reader_ = std::make_shared<shm::Reader>(std::move(*reader));
   store_id_ = store_id;

@@ -20,11 +20,10 @@ class Core {
 
   /// Attaches to the store, or to a new store that the manager has made. The generation changes
   /// then: transfers of the old store must be cancelled before.
-  Status attach(const std::string& store_path, std::uint64_t layout, std::uint32_t slot,
-                Fd slot_file, Fd image);
+  Status attach(shm::SlotLoan files, std::uint64_t layout, std::uint32_t slot, Fd image);
   [[nodiscard]] bool attached() const noexcept { return reader_ != nullptr; }
-  /// True when this worker is attached to `store_path` and `slot_file`.
-  [[nodiscard]] bool is_attached_to(const std::string& store_path, int slot_file) const;
+  /// True when this worker is attached to these files, by whatever descriptors.
+  [[nodiscard]] bool is_attached_to(const shm::SlotLoan& files) const;
 
   void set_keys(std::shared_ptr<const KeySet> keys);
 
@@ -57,7 +56,6 @@ class Core {
     bool operator==(const FileId&) const = default;
   };
   void pin();
-  static FileId id_of_path(const std::string& path);
   static FileId id_of(int fd);
 
   ManagerLink& link_;

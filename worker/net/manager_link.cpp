@@ -181,11 +181,12 @@ void ManagerLink::take_packet(ipc::Packet&& packet) {
 
 void ManagerLink::take(ipc::Setup&& setup, ipc::Packet& packet) {
   auto& descriptors = packet.descriptors;
-  if (descriptors.empty() || descriptors.size() > 2)
-    return lost({Errc::kInvalid, "Setup without a slot file"});
+  if (descriptors.size() < 2 || descriptors.size() > 3)
+    return lost({Errc::kInvalid, "Setup without store and slot file"});
   retries_ = 0;
-  Fd image = descriptors.size() > 1 ? std::move(descriptors[1]) : Fd();
-  handlers_.setup(std::move(setup), std::move(descriptors[0]), std::move(image));
+  Fd image = descriptors.size() > 2 ? std::move(descriptors[2]) : Fd();
+  handlers_.setup(std::move(setup), {std::move(descriptors[0]), std::move(descriptors[1])},
+                  std::move(image));
 }
 
 void ManagerLink::take(ipc::Keys&& keys, ipc::Packet& packet) {

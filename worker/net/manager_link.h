@@ -11,6 +11,7 @@
 
 #include "ipc/channel.h"
 #include "ipc/worker_messages.h"
+#include "shm/slots.h"
 
 namespace pando::worker {
 
@@ -42,7 +43,7 @@ class ManagerLink {
 
   struct Handlers {
     std::function<std::vector<std::pair<ipc::SocketDescription, int>>()> sockets;  ///< for Hello
-    std::function<void(ipc::Setup&&, Fd slot_file, Fd image)> setup;
+    std::function<void(ipc::Setup&&, shm::SlotLoan files, Fd image)> setup;
     std::function<void(ipc::Keys&&)> keys;
     std::function<void(ipc::Sockets&&, std::vector<Fd>&&)> serve;
     std::function<void(const ipc::CloseSockets&)> close;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "worker/net/message_length.h"
 
 namespace pando::worker {
 
@@ -57,9 +58,8 @@ UdpBatch::~UdpBatch() {
   ::munmap(record_, kRecordOctets);
 }
 
-/// Sets the record's pointers anew: a previous worker's pointers may be in the record.
 void UdpBatch::point(std::size_t i) noexcept {
-  msghdr& header = record_->in[i].msg_hdr;
+  msghdr& header = in_[i].msg_hdr;
   header.msg_name = &record_->senders[i];
   header.msg_iov = &in_parts_[i];
   header.msg_iovlen = 1;
@@ -80,9 +80,12 @@ Status UdpBatch::keep_in(int file, off_t offset, std::size_t octets) {
       return fail_errno("mmap of the batch's messages");
   }
   inherited_ = left;
+  if (inherited_ && record_->counted.load(std::memory_order_relaxed) != 1) measure();
   record_->magic = kMagic;
-  for (std::size_t i = 0; i < kMessages; ++i) point(i);
-  if (!inherited_) done();
+  if (!inherited_) {
+    for (sockaddr_storage& sender : record_->senders) sender.ss_family = 0;
+    done();
+  }
   return {};
 }
 
@@ -93,13 +96,12 @@ bool UdpBatch::inherited(const Endpoint& local) const noexcept {
 bool UdpBatch::inherit(std::size_t i) noexcept {
   queued_ = octets_queued_ = 0;
   if (!inherited_ || i >= kMessages) return false;
-  lengths_[i] = std::exchange(record_->in[i].msg_len, 0);
+  lengths_[i] = std::exchange(record_->lengths[i], 0);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  msghdr& header = record_->in[i].msg_hdr;
+  msghdr& header = in_[i].msg_hdr;
   const sockaddr_storage& sender = record_->senders[i];
   header.msg_namelen = sender.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  header.msg_controllen =
-      record_->wildcard ? std::min<std::size_t>(header.msg_controllen, sizeof(SourceControl)) : 0;
+  header.msg_controllen = record_->wildcard ? sizeof(SourceControl) : 0;
   return lengths_[i] > 0 && lengths_[i] <= kPage && is_internet(sender);
 }
 
@@ -107,26 +109,44 @@ std::size_t UdpBatch::receive(const Source& source) noexcept {
   queued_ = octets_queued_ = 0;
   inherited_ = false;
   for (std::size_t i = 0; i < kMessages; ++i) {
-    msghdr& header = record_->in[i].msg_hdr;
+    msghdr& header = in_[i].msg_hdr;
     header.msg_namelen = sizeof(sockaddr_storage);
     header.msg_controllen = source.wildcard ? sizeof(SourceControl) : 0;
-    record_->in[i].msg_len = 0;
   }
   record_->local = source.local;
   record_->wildcard = source.wildcard;
+  record_->counted.store(0, std::memory_order_relaxed);
   record_->held.store(1, std::memory_order_release);
-  const int count = ::recvmmsg(source.socket, record_->in.data(), kMessages, MSG_DONTWAIT, nullptr);
-  if (count <= 0) {
+  const int received = ::recvmmsg(source.socket, in_.data(), kMessages, MSG_DONTWAIT, nullptr);
+  if (received <= 0) {
     done();
     return 0;
   }
-  const auto received = static_cast<std::size_t>(count);
-  for (std::size_t i = 0; i < received; ++i) lengths_[i] = record_->in[i].msg_len;
-  return received;
+  count(static_cast<std::size_t>(received));
+  return static_cast<std::size_t>(received);
+}
+
+void UdpBatch::count(std::size_t received) noexcept {
+  for (std::size_t i = 0; i < received; ++i) record_->lengths[i] = lengths_[i] = in_[i].msg_len;
+  for (std::size_t i = received; i < counted_; ++i) record_->lengths[i] = 0;
+  counted_ = received;
+  record_->counted.store(1, std::memory_order_release);
+}
+
+/// The previous process was killed before it had the lengths. They are those of whole messages:
+/// others would be answered by FORMERR, and their clients ask again.
+void UdpBatch::measure() noexcept {
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    const ByteView page(receive_memory_ + i * kReceiveOctets, kPage);
+    const bool is_there = is_internet(record_->senders[i]);
+    record_->lengths[i] = is_there ? static_cast<std::uint32_t>(message_length(page)) : 0;
+  }
+  record_->counted.store(1, std::memory_order_release);
 }
 
 void UdpBatch::done() noexcept {
   inherited_ = false;
+  for (std::size_t i = 0; i < counted_; ++i) record_->senders[i].ss_family = 0;
   record_->held.store(0, std::memory_order_release);
 }
 
@@ -139,7 +159,7 @@ Endpoint UdpBatch::sender(std::size_t i) const noexcept {
 }
 
 std::optional<IpAddress> UdpBatch::destination(std::size_t i) const noexcept {
-  return find_destination(record_->in[i].msg_hdr);
+  return find_destination(in_[i].msg_hdr);
 }
 
 std::span<std::uint8_t> UdpBatch::space(std::size_t i) noexcept {
@@ -156,7 +176,7 @@ void UdpBatch::respond(std::size_t i, std::size_t size) noexcept {
 std::size_t UdpBatch::send(int socket, bool wildcard) noexcept {
   for (std::size_t i = 0; i < queued_; ++i) {
     msghdr& header = out_[i].msg_hdr;
-    const msghdr& request = record_->in[answers_[i]].msg_hdr;
+    const msghdr& request = in_[answers_[i]].msg_hdr;
     header.msg_name = request.msg_name;
     header.msg_namelen = request.msg_namelen;
     header.msg_control = nullptr;

@@ -71,9 +71,9 @@ class UdpBatch {
   [[nodiscard]] std::size_t octets_queued() const noexcept { return octets_queued_; }
 
  private:
-  // Room for the destination of either family.
-  /// Memory that recvmmsg writes beside the messages. Pointers here are valid only in the process
-  /// that set them.
+  /// Memory that outlives the process, beside the messages. The kernel writes senders and control
+  /// data here. No pointer lies here, nor a length that the kernel follows: the file is not this
+  /// process's alone, and the kernel would read or write where a changed pointer leads.
   struct Record {
     std::uint64_t magic;
     Endpoint local;
@@ -81,8 +81,11 @@ class UdpBatch {
     /// 1 from before recvmmsg until done(). Only a successor reads this, after this process is
     /// dead. Therefore only the order of the instructions matters, which release keeps.
     std::atomic<std::uint32_t> held;
-    std::array<mmsghdr, kMessages> in;
-    std::array<sockaddr_storage, kMessages> senders;
+    /// 1 once `lengths` tells of this batch. A process that is killed within recvmmsg leaves 0: its
+    /// successor measures the messages that have a sender.
+    std::atomic<std::uint32_t> counted;
+    std::array<std::uint32_t, kMessages> lengths;
+    std::array<sockaddr_storage, kMessages> senders;  ///< family 0: no message
     std::array<SourceControl, kMessages> controls;
   };
   static_assert(sizeof(Record) <= kKeptOctets - kMessages * kPage,
@@ -90,17 +93,21 @@ class UdpBatch {
   static constexpr std::uint64_t kMagic = 0x3148435441425055 ^ sizeof(Record);  // "UPBATCH1"
 
   void point(std::size_t i) noexcept;
+  void count(std::size_t received) noexcept;
+  void measure() noexcept;
 
   std::uint8_t* receive_memory_ = nullptr;
   std::uint8_t* send_memory_ = nullptr;
   Record* record_ = nullptr;  ///< private memory at first, then the file's
   bool inherited_ = false;    ///< the record comes from the slot's previous worker
+  std::array<mmsghdr, kMessages> in_{};
   std::array<iovec, kMessages> in_parts_{};
   std::array<mmsghdr, kMessages> out_{};
   std::array<iovec, kMessages> out_parts_{};
   std::array<SourceControl, kMessages> out_control_{};
   std::array<std::uint8_t, kMessages> answers_{};  // index of the message each response is to
   std::array<std::uint32_t, kMessages> lengths_{};
+  std::size_t counted_ = kMessages;  ///< messages whose places in the record may be set
   std::size_t queued_ = 0;
   std::size_t octets_queued_ = 0;
 };

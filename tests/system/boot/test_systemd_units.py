@@ -73,54 +73,20 @@ def test_services_are_sandboxed(name):
     assert "SystemCallFilter" in settings
 
 
-def test_the_manager_keeps_no_capability_beyond_its_two():
+def test_the_manager_gets_no_capability_beyond_port_53_and_the_launchers():
     settings = dict(settings_of("pando-manager.service"))
     assert settings["CapabilityBoundingSet"] == settings["AmbientCapabilities"]
-    assert settings["CapabilityBoundingSet"].split() == ["CAP_NET_BIND_SERVICE", "CAP_KILL"]
+    assert settings["CapabilityBoundingSet"].split() == [
+        "CAP_NET_BIND_SERVICE", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"]
 
 
-def test_a_worker_has_no_capability_no_network_and_cannot_read_secrets():
-    settings = dict(settings_of("pando-worker@.service"))
-    assert settings["CapabilityBoundingSet"] == ""
-    assert settings["RestrictAddressFamilies"] == "AF_UNIX"
-    assert "-/etc/pando" in settings["InaccessiblePaths"].split()
-    assert settings["User"] == "pando-worker" != dict(settings_of("pando-manager.service"))["User"]
+@pytest.mark.parametrize("name, most", [("pando-manager.service", 2.1), ("pando-worker@.service", 0.8)])
+def test_the_exposure_by_systemd_analyze_does_not_grow(installed, name, most):
+    told = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
+                           str(installed / name)], capture_output=True, text=True, timeout=120)
+    assert float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", told.stdout)[1]) <= most
 
 
-@pytest.mark.parametrize("unit", ["pando-manager.service", "pando-worker@.service"])
-def test_the_exposure_level_is_low(installed, unit):
-    """`systemd-analyze security` rates 0 (tight) to 10; a unit without any sandbox gets 9.6."""
-    path = installed / unit
-    if "@" in unit:
-        path = installed / unit.replace("@", "@0")
-        shutil.copy(installed / unit, path)
-    result = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", "--threshold=30", str(path)],
-        capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr
-
-
-def test_users_and_folders_are_declared(tmp_path):
-    users = (UNITS / "sysusers.conf").read_text()
-    assert re.search(r"^u pando\s", users, re.M) and re.search(r"^u pando-worker\s", users, re.M)
-    (tmp_path / "etc").mkdir()
-    result = subprocess.run(["systemd-sysusers", f"--root={tmp_path}", str(UNITS / "sysusers.conf")],
-                            capture_output=True, text=True, timeout=60)
-    assert result.returncode == 0, result.stderr
-    passwd = (tmp_path / "etc/passwd").read_text()
-    group = (tmp_path / "etc/group").read_text()
-    assert re.search(r"^pando:", passwd, re.M) and re.search(r"^pando-worker:", passwd, re.M)
-    assert re.search(r"^pando:", group, re.M) and re.search(r"^pando-worker:", group, re.M)
-
-
-@pytest.mark.skipif("PANDO_BUILD" not in os.environ, reason="needs a configured build")
-def test_the_build_installs_them(tmp_path):
-    subprocess.run(["cmake", "--install", os.environ["PANDO_BUILD"], "--component", "systemd",
-                    "--prefix", str(tmp_path)], check=True, capture_output=True, timeout=120)
-    units = tmp_path / "lib/systemd/system"
-    assert sorted(path.name for path in units.iterdir()) == [
-        "pando-manager.service", "pando-worker@.service", "pando.slice", "pando.target"]
-    assert re.search(r"^ExecStart=/.*/sbin/pando-manager --config /.*/pando/pando.yaml$",
-                     (units / "pando-manager.service").read_text(), re.M)
-    assert (tmp_path / "lib/sysusers.d/pando.conf").exists()
-    assert (tmp_path / "lib/tmpfiles.d/pando.conf").exists()
+def test_a_worker_is_in_no_group_of_the_managers():
+    worker, manager = dict(settings_of("pando-worker@.service")), dict(settings_of("pando-manager.service"))
+    assert "SupplementaryGroups" not in worker and worker["Group"] != manager["Group"]

@@ -83,15 +83,29 @@ TEST(PacketSocket, ConnectsByPathAndTellsWhoConnected) {
   const std::string path = directory / "s.sock";
   EXPECT_EQ(connect_packets(path).error().code, Errc::kNotFound);
   {
-    const auto stale = listen_packets(path).value();  // left behind by a dead process
+    const auto stale = listen_packets(path, std::nullopt).value();  // left behind by a dead process
   }
   EXPECT_EQ(connect_packets(path).error().code, Errc::kNotFound);
-  const auto listening = listen_packets(path).value();
+  const auto listening = listen_packets(path, std::nullopt).value();
   EXPECT_FALSE(accept_packets(listening.get()).value());
   const auto client = connect_packets(path).value();
   const auto server = accept_packets(listening.get()).value();
   ASSERT_TRUE(server);
   EXPECT_EQ(peer_credentials(server.get()).value().pid, ::getpid());
+  std::filesystem::remove_all(directory);
+}
+
+TEST(PacketSocket, IsOpenToAGroupAlone) {
+  const auto directory = std::filesystem::temp_directory_path() / "pando-packet-group-test";
+  std::filesystem::create_directories(directory);
+  const std::string path = directory / "s.sock";
+  const auto own = listen_packets(path, ::getegid()).value();
+  EXPECT_FALSE(is_open_to_all(path));
+  struct stat status{};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0660U);
+  const auto all = listen_packets(path, std::nullopt).value();
+  EXPECT_TRUE(is_open_to_all(path));
   std::filesystem::remove_all(directory);
 }
 

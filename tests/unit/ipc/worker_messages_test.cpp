@@ -44,7 +44,7 @@ std::vector<FromWorker> worker_messages() {
 
 std::vector<ToWorker> manager_messages() {
   return {
-      Setup{3, "/dev/shm/pando/zones.store"},
+      Setup{3},
       Keys{true,
            false,
            {{name("transfer."), dns::TsigAlgorithm::kSha512, Bytes{1, 2, 3}}},

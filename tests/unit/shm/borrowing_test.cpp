@@ -123,7 +123,7 @@ class BorrowedStore : public ::testing::Test {
     store_->set_slots(&*slots_);
   }
   Result<Reader> try_attach(ImageFile image) {
-    return Reader::attach(folder_.store(), kLayout, 0, must(slots_->descriptor(0)),
+    return Reader::attach(must(slots_->lend(0)), kLayout, 0,
                           std::move(image));
   }
   Reader attach() { return must(try_attach(image_.open())); }

@@ -17,7 +17,8 @@ using namespace test;
 
 constexpr uid_t kManager = 61002;
 constexpr uid_t kWorker = 61001;
-constexpr gid_t kReaders = 61003;
+constexpr gid_t kManagers = 61003;
+constexpr gid_t kWorkers = 61004;
 
 bool become(uid_t user, gid_t group) {
   return ::setgroups(0, nullptr) == 0 && ::setresgid(group, group, group) == 0 &&
@@ -29,19 +30,19 @@ TEST(Isolation, ReadersMappingCannotBeMadeWritable) {
   const Store store = must(Store::create(options(folder)));
   SlotTable slots = must(SlotTable::open(folder.slots(), folder.store(), kLayout));
   must(slots.add(0));
-  Reader reader = must(Reader::attach(folder.store(), kLayout, 0, must(slots.descriptor(0))));
+  Reader reader = must(Reader::attach(must(slots.lend(0)), kLayout, 0));
   const Reader::View view = reader.pin();
   void* page = const_cast<std::byte*>(view.window.base());
   EXPECT_NE(::mprotect(page, kPageBytes, PROT_READ | PROT_WRITE), 0);
   EXPECT_EQ(errno, EACCES);
 }
 
-/// A manager process of its own user, with a store that the readers' group may read.
+/// A manager process of its own user and group.
 class ForeignManager : public ::testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to become other users";
-    ASSERT_EQ(::chown(folder_.path().c_str(), kManager, kReaders), 0);
+    ASSERT_EQ(::chown(folder_.path().c_str(), kManager, kManagers), 0);
     int ready[2];
     int hold[2];
     ASSERT_EQ(::pipe(ready), 0);
@@ -64,7 +65,7 @@ class ForeignManager : public ::testing::Test {
   }
 
   int run_manager(int ready, int hold) const {
-    if (!become(kManager, kReaders)) return 1;
+    if (!become(kManager, kManagers)) return 1;
     ::prctl(PR_SET_DUMPABLE, 0);
     const Store store = must(Store::create(options(folder_)));
     SlotTable slots = must(SlotTable::open(folder_.slots(), folder_.store(), kLayout));
@@ -78,11 +79,13 @@ class ForeignManager : public ::testing::Test {
   /// Runs `body` as `user`; it gives 0 when all went as it should.
   template <class Body>
   void as(uid_t user, Body&& body) {
-    EXPECT_EQ(in_child([&] { return become(user, kReaders) ? body() : 99; }), 0);
+    const gid_t group = user == kManager ? kManagers : kWorkers;
+    EXPECT_EQ(in_child([&] { return become(user, group) ? body() : 99; }), 0);
   }
   /// As the manager would pass it to its worker.
-  [[nodiscard]] Fd slot_descriptor(int number) const {
-    return Fd(::open(slot_path(number).c_str(), O_RDWR | O_CLOEXEC));
+  [[nodiscard]] SlotLoan loan() const {
+    return {Fd(::open(folder_.store().c_str(), O_RDONLY | O_CLOEXEC)),
+            Fd(::open(slot_path(0).c_str(), O_RDWR | O_CLOEXEC))};
   }
   [[nodiscard]] std::string slot_path(int number) const {
     return folder_.slots() + "/" + std::to_string(number) + ".slot";
@@ -94,23 +97,25 @@ class ForeignManager : public ::testing::Test {
   pid_t manager_ = 0;
 };
 
-TEST_F(ForeignManager, WorkerReadsThroughTheSlotItWasGiven) {
-  Fd slot = slot_descriptor(0);
+TEST_F(ForeignManager, WorkerReadsThroughTheFilesItWasLent) {
+  SlotLoan files = loan();
   as(kWorker, [&] {
-    auto reader = Reader::attach(folder_.store(), kLayout, 0, std::move(slot));
+    auto reader = Reader::attach(std::move(files), kLayout, 0);
     return reader && reader->pin().version == 1 ? 0 : 1;
   });
 }
 
-TEST_F(ForeignManager, WorkerCannotOpenTheStoreForWriting) {
+/// A store that the workers' user could open could be locked by any of its processes, as a reader
+/// that no page names.
+TEST_F(ForeignManager, WorkerCannotOpenTheStoreNorWriteTheOneItWasLent) {
+  const SlotLoan files = loan();
   as(kWorker, [&] {
-    if (::open(folder_.store().c_str(), O_RDWR | O_CLOEXEC) >= 0 || errno != EACCES) return 1;
-    const Fd readable(::open(folder_.store().c_str(), O_RDONLY | O_CLOEXEC));
-    if (!readable) return 2;
-    const std::string again = "/proc/self/fd/" + std::to_string(readable.get());
-    if (::open(again.c_str(), O_RDWR | O_CLOEXEC) >= 0) return 3;
-    if (::fchmod(readable.get(), 0666) == 0) return 4;
-    return ::ftruncate(readable.get(), 0) != 0 ? 0 : 5;
+    if (::open(folder_.store().c_str(), O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES) return 1;
+    const std::string again = "/proc/self/fd/" + std::to_string(files.store.get());
+    if (::open(again.c_str(), O_RDWR | O_CLOEXEC) >= 0) return 2;
+    if (::open(again.c_str(), O_RDONLY | O_CLOEXEC) >= 0) return 3;
+    if (::fchmod(files.store.get(), 0666) == 0) return 4;
+    return ::ftruncate(files.store.get(), 0) != 0 ? 0 : 5;
   });
 }
 
@@ -150,11 +155,13 @@ TEST(Isolation, WorkerThatCutsItsSlotOffDoesNotEndTheManager) {
               SlotTable slots = must(SlotTable::open(folder.slots(), folder.store(), kLayout));
               store.set_slots(&slots);
               must(slots.add(0));
-              const Fd worker = must(slots.descriptor(0));
-              if (!slots.intact(0) || ::ftruncate(worker.get(), 0) != 0) return 1;
-              if (slots.oldest_pinned() != UINT64_MAX || slots.intact(0)) return 2;
+              SlotLoan worker = must(slots.lend(0));
+              if (!slots.intact(0) || ::ftruncate(worker.slot.get(), 0) != 0) return 1;
+              // The worker shows no pin any more, and may still read what it had pinned.
+              if (slots.oldest_pinned() != 0 || slots.intact(0)) return 2;
               slots.page(0)->leases[0].revoke.store(1);  // writing is as harmless
-              return 0;
+              worker = SlotLoan();                       // its end
+              return slots.oldest_pinned() == UINT64_MAX ? 0 : 3;
             }),
             0);
 }
@@ -168,9 +175,9 @@ TEST(Isolation, ASlotFileCutAnywhereIsNotIntact) {
               for (const std::uint64_t left :
                    {kSlotFileBytes - 1, kScratchOffset, kPageBytes, std::uint64_t{1}}) {
                 must(slots.add(0));
-                const Fd worker = must(slots.descriptor(0));
+                const SlotLoan worker = must(slots.lend(0));
                 if (!slots.intact(0)) return 1;
-                if (::ftruncate(worker.get(), static_cast<off_t>(left)) != 0) return 2;
+                if (::ftruncate(worker.slot.get(), static_cast<off_t>(left)) != 0) return 2;
                 if (slots.intact(0)) return 3;
                 slots.remove(0);  // the next one in the slot gets a whole file
               }

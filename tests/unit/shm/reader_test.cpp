@@ -1,5 +1,7 @@
 #include "shm/reader.h"
 
+#include <fcntl.h>
+
 #include "shm/layout.h"
 #include "tests/unit/shm/support.h"
 
@@ -16,7 +18,7 @@ class Reading : public ::testing::Test {
   }
   ~Reading() override { store_.set_slots(nullptr); }
   [[nodiscard]] Reader attach() const {
-    return must(Reader::attach(folder_.store(), kLayout, 0, must(slots_.descriptor(0))));
+    return must(Reader::attach(must(slots_.lend(0)), kLayout, 0));
   }
   /// Publishes a version whose root is one block of `bytes` bytes of `value`.
   void publish(std::size_t bytes, int value) {
@@ -155,7 +157,7 @@ TEST_F(Reading, LeasesAreLimitedAndCanBeRevoked) {
 }
 
 TEST_F(Reading, RefusesAStoreOfAnotherLayout) {
-  const auto reader = Reader::attach(folder_.store(), kLayout + 1, 0, must(slots_.descriptor(0)));
+  const auto reader = Reader::attach(must(slots_.lend(0)), kLayout + 1, 0);
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code, Errc::kLayout);
 }
@@ -163,7 +165,9 @@ TEST_F(Reading, RefusesAStoreOfAnotherLayout) {
 TEST_F(Reading, RefusesACopyOfAStore) {
   const std::string copy = folder_.path() + "/copy";
   std::filesystem::copy_file(folder_.store(), copy);
-  const auto reader = Reader::attach(copy, kLayout, 0, must(slots_.descriptor(0)));
+  SlotLoan files = must(slots_.lend(0));
+  files.store = Fd(::open(copy.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto reader = Reader::attach(std::move(files), kLayout, 0);
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code, Errc::kCorrupt);
 }

@@ -17,10 +17,12 @@ class Slots : public ::testing::Test {
     return must(SlotTable::open(folder_.slots(), folder_.store(), kLayout));
   }
   [[nodiscard]] Reader attach(const SlotTable& table, std::uint32_t slot) const {
-    return must(Reader::attach(folder_.store(), kLayout, slot, must(table.descriptor(slot))));
+    return must(Reader::attach(must(table.lend(slot)), kLayout, slot));
   }
   [[nodiscard]] Result<Reader> try_attach(const SlotTable& table, std::uint32_t slot) const {
-    return Reader::attach(folder_.store(), kLayout, slot, must(table.descriptor(slot)));
+    auto loan = table.lend(slot);
+    if (!loan) return pass(loan);
+    return Reader::attach(std::move(*loan), kLayout, slot);
   }
 
   Folder folder_;
@@ -40,8 +42,9 @@ TEST_F(Slots, FilesAndDirectoryAreTheManagersAlone) {
 TEST_F(Slots, DescriptorsCloseOnExec) {
   SlotTable table = open_table();
   must(table.add(0));
-  const Fd slot = must(table.descriptor(0));
-  EXPECT_NE(::fcntl(slot.get(), F_GETFD) & FD_CLOEXEC, 0);
+  const SlotLoan loan = must(table.lend(0));
+  EXPECT_NE(::fcntl(loan.slot.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(::fcntl(loan.store.get(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
 TEST_F(Slots, SlotLivesAsLongAsItsReader) {
@@ -65,10 +68,35 @@ TEST_F(Slots, TakenSlotRefusesASecondReader) {
   EXPECT_EQ(second.error().code, Errc::kExists);
 }
 
+TEST_F(Slots, AnAttachedProcessMayGetAnotherLoan) {
+  SlotTable table = open_table();
+  must(table.add(0));
+  auto first = std::make_optional(must(table.lend(0)));
+  EXPECT_EQ(table.lend(0).error().code, Errc::kExists);
+  auto second = std::make_optional(must(table.lend(0, true)));
+  first.reset();
+  EXPECT_TRUE(table.alive(0));
+  second.reset();
+  EXPECT_FALSE(table.alive(0));
+}
+
+TEST_F(Slots, ALoanIsOfTheStoreWhoeverHasItsNameNow) {
+  SlotTable table = open_table();
+  must(table.add(0));
+  std::filesystem::rename(folder_.store(), folder_.store() + ".moved");
+  must(Store::create(options(folder_)));
+  const SlotLoan loan = must(table.lend(0));
+  struct stat lent{};
+  struct stat moved{};
+  ASSERT_EQ(::fstat(loan.store.get(), &lent), 0);
+  ASSERT_EQ(::stat((folder_.store() + ".moved").c_str(), &moved), 0);
+  EXPECT_EQ(lent.st_ino, moved.st_ino);
+}
+
 TEST_F(Slots, FileOfAnotherSlotIsRefused) {
   SlotTable table = open_table();
   must(table.add(0));
-  const auto reader = Reader::attach(folder_.store(), kLayout, 1, must(table.descriptor(0)));
+  const auto reader = Reader::attach(must(table.lend(0)), kLayout, 1);
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code, Errc::kInvalid);
 }
@@ -163,7 +191,7 @@ TEST_F(Slots, RemovedSlotIsGone) {
   must(table.add(0));
   table.remove(0);
   EXPECT_EQ(table.page(0), nullptr);
-  EXPECT_FALSE(table.descriptor(0));
+  EXPECT_FALSE(table.lend(0));
   EXPECT_FALSE(std::filesystem::exists(folder_.slots() + "/0.slot"));
 }
 

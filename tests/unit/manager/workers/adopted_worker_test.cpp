@@ -51,16 +51,18 @@ class FindWorker : public testing::Test {
     directory_ = ::mkdtemp(pattern);
     worker_ = directory_ + "/pando-worker";
     std::filesystem::create_symlink("/bin/sh", worker_);
+    search_ = {directory_, ::geteuid()};
   }
   ~FindWorker() override { std::filesystem::remove_all(directory_); }
 
   std::string directory_;
   std::string worker_;
+  WorkerSearch search_;
 };
 
 TEST_F(FindWorker, KnowsItByNameSlotAndRunDirectory) {
   const Process process(worker_, {"--slot", "3", "--run-directory", directory_});
-  const auto found = find_worker(process.pid(), 3, directory_);
+  const auto found = find_worker(process.pid(), 3, search_);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->pid, process.pid());
   EXPECT_TRUE(found->pidfd);
@@ -69,28 +71,28 @@ TEST_F(FindWorker, KnowsItByNameSlotAndRunDirectory) {
 TEST_F(FindWorker, KnowsOptionsWithEqualSignsAndOtherSpellingsOfTheDirectory) {
   const Process process(
       worker_, {"--slot=12", "--run-directory=" + directory_ + "/../" + directory_.substr(5)});
-  EXPECT_TRUE(find_worker(process.pid(), 12, directory_));
+  EXPECT_TRUE(find_worker(process.pid(), 12, search_));
 }
 
 TEST_F(FindWorker, IsNotMisledByWorkersOfOtherSlotsAndOtherInstances) {
   const Process process(worker_, {"--slot", "3", "--run-directory", directory_});
-  EXPECT_FALSE(find_worker(process.pid(), 4, directory_));
-  EXPECT_FALSE(find_worker(process.pid(), 3, "/tmp"));
+  EXPECT_FALSE(find_worker(process.pid(), 4, search_));
+  EXPECT_FALSE(find_worker(process.pid(), 3, {"/tmp", ::geteuid()}));
 }
 
 TEST_F(FindWorker, IsNotMisledByOtherPrograms) {
   const Process process("/bin/sh", {"--slot", "3", "--run-directory", directory_});
-  EXPECT_FALSE(find_worker(process.pid(), 3, directory_));
-  EXPECT_FALSE(find_worker(::getpid(), 3, directory_));
+  EXPECT_FALSE(find_worker(process.pid(), 3, search_));
+  EXPECT_FALSE(find_worker(::getpid(), 3, search_));
 }
 
 TEST_F(FindWorker, DoesNotFindTheDead) {
   const Process process(worker_, {"--slot", "3", "--run-directory", directory_});
   process.kill();
   process.await_end();
-  EXPECT_FALSE(find_worker(process.pid(), 3, directory_));
-  EXPECT_FALSE(find_worker(0, 3, directory_));
-  EXPECT_FALSE(find_worker(-1, 3, directory_));
+  EXPECT_FALSE(find_worker(process.pid(), 3, search_));
+  EXPECT_FALSE(find_worker(0, 3, search_));
+  EXPECT_FALSE(find_worker(-1, 3, search_));
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <functional>
 #include <set>
 
 #include "manager/workers/listening_socket.h"
@@ -223,6 +226,37 @@ TEST_F(ListenersTest, AResponseOfAWildcardSocketLeavesFromTheAddressThatWasAsked
   const std::uint32_t id = listeners.of(0)[0].description.id;
   EXPECT_TRUE(listeners.respond(0, id, Bytes{'r'}, client.endpoint, asked.address));
   EXPECT_EQ(client.sender(), asked);
+}
+
+TEST_F(ListenersTest, SocketsThatAWorkerLeftImpairedAreReplaced) {
+  open({0, 1});
+  EXPECT_EQ(listeners_.drop_impaired(0), 0U);
+  sockaddr_storage somewhere;
+  const socklen_t length = Endpoint{local_.address, 9}.to_sockaddr(somewhere);
+  const int on = 1;
+  sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+  const sock_fprog program{1, drop_all};
+  const std::vector<std::function<int(int udp, int tcp)>> deeds{
+      [&](int udp, int) {
+        return ::connect(udp, reinterpret_cast<const sockaddr*>(&somewhere), length);
+      },
+      [&](int udp, int) { return ::shutdown(udp, SHUT_WR) == 0 || errno == ENOTCONN ? 0 : -1; },
+      [&](int, int tcp) { return ::shutdown(tcp, SHUT_RD); },
+      [&](int udp, int) {
+        return ::setsockopt(udp, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof on);
+      },
+      [&](int, int tcp) {
+        return ::setsockopt(tcp, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+      }};
+  for (std::size_t i = 0; i < deeds.size(); ++i) {
+    ASSERT_EQ(deeds[i](udp_of(0), tcp_of(0)), 0) << i;
+    EXPECT_EQ(listeners_.drop_impaired(0), 1U) << i;
+    EXPECT_EQ(listeners_.of(0).size(), 1U) << i;
+    ASSERT_TRUE(listeners_.open(0));
+    EXPECT_EQ(listeners_.drop_impaired(0), 0U) << i;
+  }
+  send(200);
+  EXPECT_EQ(receive_all(0) + receive_all(1), 200);
 }
 
 TEST_F(ListenersTest, AWithdrawnSlotCanBeOpenedAgain) {

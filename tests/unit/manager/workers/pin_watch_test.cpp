@@ -14,7 +14,9 @@ using std::chrono::seconds;
 
 class PinWatchTest : public ::testing::Test {
  protected:
-  bool look(seconds at) { return watch_.overdue(*page_, begin_ + at, milliseconds(60'000)); }
+  bool look(seconds at) {
+    return watch_.overdue(*page_, begin_ + at, milliseconds(60'000), current_);
+  }
   void progress() { page_->counters[ipc::counter_index(ipc::Counter::kBatches)].fetch_add(1); }
   void lease(std::size_t index, std::uint64_t epoch, seconds since) {
     page_->leases[index].epoch = epoch;
@@ -24,6 +26,7 @@ class PinWatchTest : public ::testing::Test {
 
   std::unique_ptr<shm::SlotPage> page_ = std::make_unique<shm::SlotPage>();
   PinWatch watch_;
+  std::uint64_t current_ = 1;  // nothing is superseded
   PinWatch::Clock::time_point begin_{seconds(1000)};
 };
 
@@ -54,6 +57,42 @@ TEST_F(PinWatchTest, ALeaseIsAskedBackFirstAndForcedLater) {
   EXPECT_NE(page_->leases[3].revoke.load(), 0U);
   EXPECT_FALSE(look(seconds(70)));
   EXPECT_TRUE(look(seconds(71)));
+}
+
+/// A hijacked worker that wants to hold memory shows another version, or none, at some looks.
+TEST_F(PinWatchTest, APinThatIsFlippedBeginsNoNewTime) {
+  current_ = 100;
+  int ended_at = 0;
+  for (int i = 0; i < 200 && ended_at == 0; ++i) {
+    page_->epoch = i % 3 == 0 ? 7U : i % 3 == 1 ? 0U : 8U + static_cast<unsigned>(i);
+    progress();
+    if (look(seconds(i))) ended_at = i;
+  }
+  EXPECT_GT(ended_at, 60);
+  EXPECT_LE(ended_at, 75);
+}
+
+TEST_F(PinWatchTest, ALeaseThatIsDatedAnewBeginsNoNewTime) {
+  current_ = 100;
+  int ended_at = 0;
+  for (int i = 0; i < 200 && ended_at == 0; ++i) {
+    page_->leases[static_cast<std::size_t>(i) % 64].epoch = 0;
+    lease(static_cast<std::size_t>(i + 1) % 64, 7, seconds(i));
+    if (look(seconds(i))) ended_at = i;
+  }
+  EXPECT_GT(ended_at, 60);
+  EXPECT_LE(ended_at, 75);
+}
+
+TEST_F(PinWatchTest, TransfersOfOneVersionAfterTheOtherAreNeverStuck) {
+  for (int i = 0; i < 1000; ++i) {  // two under way, each for 40 s
+    current_ = 10 + static_cast<unsigned>(i);
+    page_->leases[0].epoch = 10 + static_cast<unsigned>(i / 40 * 40);
+    page_->leases[0].since = page_->leases[1].since = 0;
+    lease(0, 10 + static_cast<unsigned>(i / 40 * 40), seconds(i / 40 * 40));
+    lease(1, 10 + static_cast<unsigned>((i + 20) / 40 * 40 - 20), seconds((i + 20) / 40 * 40 - 20));
+    EXPECT_FALSE(look(seconds(i))) << i;
+  }
 }
 
 TEST_F(PinWatchTest, KnowsTheOldestVersionThatIsHeld) {
@@ -94,6 +133,12 @@ TEST_F(OldestHoldTest, HasItsTimeAgainWhenAnotherVersionIsTheOldest) {
   EXPECT_FALSE(look(8, milliseconds(10'001)));
   EXPECT_FALSE(look(8, milliseconds(20'001)));
   EXPECT_TRUE(look(8, milliseconds(20'002)));
+}
+
+TEST_F(OldestHoldTest, HasNoTimeAgainWhenItComesBackToAnOldVersion) {
+  EXPECT_FALSE(look(7, milliseconds(0)));
+  EXPECT_FALSE(look(8, milliseconds(5'000)));
+  EXPECT_TRUE(look(7, milliseconds(10'001)));
 }
 
 TEST_F(OldestHoldTest, IsNotKilledAgainWhileItsProcessEnds) {

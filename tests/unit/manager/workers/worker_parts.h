@@ -43,7 +43,6 @@ class PoolDirectory {
     store_.emplace(shm::Store::create(store).value());
     slots_.emplace(shm::SlotTable::open(path_ + "/slots", store.path, kLayout).value());
     options_.run_directory = path_;
-    options_.store_path = store.path;
     options_.layout = kLayout;
     options_.stop_grace_ms = 200;
   }

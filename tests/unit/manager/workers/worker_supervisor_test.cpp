@@ -172,7 +172,7 @@ TEST_F(Supervisor, APageThatNamesAForeignProcessDoesNotHoldTheSlot) {
 
 TEST_F(Supervisor, ASlotThatAnUnknownProcessHoldsIsReplacedByAnother) {
   ASSERT_TRUE(directory_.slots().add(0));
-  Fd holder(::open(directory_.options().store_path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd holder(::open((directory_.path() + "/zones.store").c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_TRUE(shm::try_lock(holder.get(), shm::LockKind::kShared, shm::kSlotLockBase).value());
   ASSERT_TRUE(supervisor_.start(1));
   ASSERT_TRUE(run_until(io_, [&] { return table_.find(1) != nullptr; }));

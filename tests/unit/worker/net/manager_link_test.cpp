@@ -29,7 +29,7 @@ class Link : public ::testing::Test {
   Link() {
     char pattern[] = "/tmp/pando-link-XXXXXX";
     directory_ = ::mkdtemp(pattern);
-    listening_ = ipc::listen_packets(path()).value();
+    listening_ = ipc::listen_packets(path(), std::nullopt).value();
   }
   ~Link() override { std::filesystem::remove_all(directory_); }
   [[nodiscard]] std::string path() const { return directory_ + "/workers.sock"; }

@@ -29,8 +29,8 @@ using namespace pando::testing;
 class TcpClients : public ::testing::Test {
  protected:
   TcpClients() {
-    auto slot = slots_.descriptor(0);
-    EXPECT_TRUE(core_.attach(zones_.path(), zone::layout_fingerprint(), 0, std::move(*slot), Fd()));
+    auto files = slots_.lend(0);
+    EXPECT_TRUE(core_.attach(std::move(*files), zone::layout_fingerprint(), 0, Fd()));
     tcp::acceptor listening(io_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
     listening_ = listening.local_endpoint();
     listening.non_blocking(true);

@@ -2,8 +2,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -245,6 +253,80 @@ TEST_F(KeptBatch, LeavesOutWhatIsLongerThanAPage) {
     EXPECT_EQ(octets(*batch, 0), (Bytes(UdpBatch::kPage + 1, 1)));
   }
   EXPECT_EQ(inherited(*next_process()), std::vector<int>{2});
+}
+
+/// Whoever else has the file may write to it at any moment.
+TEST_F(KeptBatch, NothingInTheFileLeadsTheKernelAnywhere) {
+  const auto batch = next_process();
+  void* const shared = ::mmap(nullptr, UdpBatch::kKeptOctets, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              file_.get(), kOffset);
+  ASSERT_NE(shared, MAP_FAILED);
+  for (const int octet : {0xFF, 0x41, 0x00}) {
+    std::memset(shared, octet, UdpBatch::kKeptOctets);
+    send_queries(2);
+    ASSERT_EQ(batch->receive(server_.source()), 2U) << octet;
+    EXPECT_EQ(octets(*batch, 1), Bytes{1});
+    EXPECT_EQ(batch->sender(1), client_.endpoint);
+    std::memset(shared, octet, UdpBatch::kKeptOctets - UdpBatch::kMessages * UdpBatch::kPage);
+    batch->space(0)[0] = 7;
+    batch->respond(0, 1);
+    static_cast<void>(batch->send(server_.socket.get(), false));  // the address may be nonsense now
+    batch->done();
+  }
+  ::munmap(shared, UdpBatch::kKeptOctets);
+}
+
+/// Stops `child` when it leaves recvmmsg, and kills it there.
+void kill_within_receive(pid_t child) {
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);  // its SIGSTOP
+  for (int stop = 0;; ++stop) {
+    ASSERT_EQ(::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr), 0);
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    user_regs_struct registers{};
+    ASSERT_EQ(::ptrace(PTRACE_GETREGS, child, nullptr, &registers), 0);
+    const bool left = registers.orig_rax == SYS_recvmmsg &&
+                      static_cast<long>(registers.rax) != -ENOSYS;  // as it enters
+    if (left) break;
+  }
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+}
+
+TEST_F(KeptBatch, IsTheSuccessorsAlsoWhenTheKernelHadJustReceivedIt) {
+  // An update with one record; a query with an OPT record.
+  const Bytes update{0, 1, 0x28, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 'a', 0, 0, 6, 0, 1,
+                     0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1};
+  const Bytes query{0, 2, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 'a', 0, 0, 1, 0, 1,
+                    0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0};
+  // Longer ones before, so that their octets lie behind.
+  send_to(client_.socket, server_.endpoint, Bytes(500, 1));
+  send_to(client_.socket, server_.endpoint, Bytes(500, 1));
+  {
+    const auto batch = next_process();
+    ASSERT_EQ(batch->receive(server_.source()), 2U);
+    batch->done();
+  }
+  send_to(client_.socket, server_.endpoint, update);
+  send_to(client_.socket, server_.endpoint, query);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto batch = next_process();
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::raise(SIGSTOP);
+    batch->receive(server_.source());
+    ::_exit(0);
+  }
+  kill_within_receive(child);
+  const auto batch = next_process();
+  ASSERT_TRUE(batch->inherited(server_.endpoint));
+  ASSERT_TRUE(batch->inherit(0));
+  EXPECT_EQ(octets(*batch, 0), update);
+  ASSERT_TRUE(batch->inherit(1));
+  EXPECT_EQ(octets(*batch, 1), query);
+  EXPECT_EQ(batch->sender(1), client_.endpoint);
+  EXPECT_FALSE(batch->inherit(2));
 }
 
 TEST_F(KeptBatch, RemembersTheAddressThatWasAsked) {

@@ -284,7 +284,7 @@ class TransferTest : public ::testing::Test {
     slots_.emplace(shm::SlotTable::open(directory_, store_.path(), layout).value());
     EXPECT_TRUE(slots_->add(0));
     reader_ = std::make_shared<shm::Reader>(
-        shm::Reader::attach(store_.path(), layout, 0, slots_->descriptor(0).value()).value());
+        shm::Reader::attach(slots_->lend(0).value(), layout, 0).value());
   }
   ~TransferTest() override {
     reader_.reset();

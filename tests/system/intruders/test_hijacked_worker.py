@@ -1,0 +1,293 @@
+"""A worker that code has taken over: system calls are injected into a serving worker, under its live filter. What
+it reaches must end with it."""
+
+import errno
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import dns.query
+import pytest
+
+import injected
+import servers
+from test_isolation import MANAGER, WORKER, ZONE, TwoUsers, add, both_serve, pids, user_exists
+
+pytestmark = [injected.needed, pytest.mark.skipif(
+    not (user_exists(MANAGER) and user_exists(WORKER)), reason="needs two ordinary users")]
+
+SOL_SOCKET, SO_LOCK_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_SNDBUF, SO_RCVBUF = 1, 44, 51, 7, 8
+F_OFD_SETLK, F_SETFL, F_SETOWN, F_ADD_SEALS = 37, 4, 8, 1033
+
+
+class Logged(TwoUsers):
+    """Its log goes through a pipe, as under a service manager."""
+
+    def start(self, zone=None, seconds=150):
+        with open(self.log_path, "ab") as log:
+            self.cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=log)
+        self.process = subprocess.Popen(self.command(), stdout=self.cat.stdin, stderr=self.cat.stdin,
+                                        stdin=subprocess.DEVNULL, cwd=self.folder, env=self.environment())
+        self.cat.stdin.close()
+        servers.wait_until(f"it serves {zone}", lambda: self.serves(zone), seconds)
+        return self
+
+
+def make(**more):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="pando-hijacked-", dir="/tmp"))
+    folder.chmod(0o755)
+    zone = folder / "zone"
+    zone.write_text(ZONE)
+    zone.chmod(0o644)
+    return Logged(folder, [{"name": "two.test", "file": str(zone),
+                            "allow-update": [{"address": "127.0.0.0/8"}]}], **more)
+
+
+@pytest.fixture(scope="module")
+def server():
+    instance = make()
+    try:
+        yield instance.start("two.test")
+        instance.stop()
+    finally:
+        instance.clean()
+        shutil.rmtree(instance.folder)
+
+
+@pytest.fixture
+def worker(server):
+    """Pid of the worker in slot 0. All slots serve again afterwards."""
+    def serving():
+        now = pids(server)
+        return now if {0, 1} <= now.keys() else None
+    yield servers.wait_until("slots 0 and 1 serve", serving)[0]
+    servers.wait_until("slots 0 and 1 serve again", serving)
+
+
+def is_ended(worker, call, *arguments):
+    """Whether the filter ends the worker for this call."""
+    with injected.into(worker) as process:
+        try:
+            result = process.call(call, *[a(process) if callable(a) else a for a in arguments])
+        except injected.Ended as ended:
+            assert ended.number == signal.SIGSYS
+            return True
+    print(f"{call}{arguments}: {result}")
+    return False
+
+
+def everybody_is_answered(server, queries=60):
+    """Queries of as many ports, so that they come to all sockets."""
+    for _ in range(queries):
+        assert server.ask("ns.two.test", timeout=2) is not None, server.log()
+    for _ in range(10):
+        assert server.ask("ns.two.test", tcp=True, timeout=2) is not None, server.log()
+
+
+def test_it_cannot_signal_the_other_worker(server, worker):
+    other = pids(server)[1]
+    assert is_ended(worker, "tgkill", other, other, 0)
+
+
+def test_it_cannot_signal_itself_by_another_call(server, worker):
+    assert is_ended(worker, "kill", worker, 0)
+
+
+def test_it_opens_no_other_kind_of_socket(server, worker):
+    assert is_ended(worker, "socket", socket.AF_UNIX, socket.SOCK_DGRAM, 0)
+
+
+def test_it_opens_no_internet_socket(server, worker):
+    assert is_ended(worker, "socket", socket.AF_INET, socket.SOCK_DGRAM, 0)
+
+
+def slot_file(worker):
+    return next(number for number, link in injected.descriptors(worker).items() if link.endswith("/0.slot"))
+
+
+def store_file(worker):
+    return next(number for number, link in injected.descriptors(worker).items() if "zones.store" in link)
+
+
+def lock(at, kind):
+    return lambda process: process.put(struct.pack("hhqqi4x", kind, os.SEEK_SET, at, 1, 0))
+
+
+@pytest.mark.parametrize("at", [(1 << 62) + 777, (1 << 62) - 1, 0])
+def test_it_locks_nothing_in_the_store(server, worker, at):
+    """A lock that says "slot 777 has a reader" would hold every version for ever."""
+    assert is_ended(worker, "fcntl", store_file(worker), F_OFD_SETLK, lock(at, 0))
+    assert add(server, f"after-lock-{at}") == 0
+
+
+@pytest.mark.parametrize("command", [F_SETFL, F_SETOWN, F_ADD_SEALS])
+def test_it_changes_no_descriptor_that_others_have_too(server, worker, command):
+    assert is_ended(worker, "fcntl", injected.listening(worker, "udp", server.port), command, 0)
+
+
+def test_it_shuts_no_listening_socket(server, worker):
+    assert is_ended(worker, "shutdown", injected.listening(worker, "tcp", server.port), socket.SHUT_RD)
+    everybody_is_answered(server)
+
+
+def test_it_sets_no_option_of_a_socket(server, worker):
+    udp = injected.listening(worker, "udp", server.port)
+    drop_all = struct.pack("HBBI", 0x06, 0, 0, 0)
+    with injected.into(worker) as process:
+        program = struct.pack("HxxxxxxQ", 1, process.put(drop_all, 4096))
+        results = [process.setsockopt(udp, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, program),
+                   process.setsockopt(udp, SOL_SOCKET, SO_LOCK_FILTER, 1),
+                   process.setsockopt(udp, SOL_SOCKET, SO_SNDBUF, 1),
+                   process.setsockopt(udp, SOL_SOCKET, SO_RCVBUF, 1)]
+    os.kill(worker, signal.SIGKILL)
+    servers.wait_until("the next worker serves", lambda: pids(server).get(0) not in (None, worker))
+    assert results == [-errno.EPERM] * 4
+    everybody_is_answered(server)
+
+
+def test_what_it_silences_is_answered_after_its_end(server, worker):
+    """connect() and shutdown() cannot be kept from a listening socket by a filter."""
+    udp = injected.listening(worker, "udp", server.port)
+    nowhere = struct.pack("!BBH4s8x", socket.AF_INET, 0, 9, socket.inet_aton("127.0.0.1"))
+    nowhere = struct.pack("=H", socket.AF_INET) + nowhere[2:]
+    with injected.into(worker) as process:
+        assert process.call("connect", udp, process.put(nowhere), len(nowhere)) == 0
+        assert process.call("shutdown", udp, socket.SHUT_WR) == 0
+    os.kill(worker, signal.SIGKILL)
+    servers.wait_until("the next worker serves", lambda: pids(server).get(0) not in (None, worker))
+    everybody_is_answered(server)
+    assert "sockets_replaced slot=0" in server.log_path.read_text()
+
+
+def test_its_slot_file_does_not_grow(server, worker):
+    """The file lies in the run directory's memory: a worker must not fill that."""
+    path = server.folder / "run/slots/0.slot"
+    before = path.stat().st_size
+    with injected.into(worker) as process:
+        written = []
+        while sum(written) <= 2 * before and (not written or written[-1] > 0):
+            written.append(process.call("write", slot_file(worker), process.free, 1 << 20))
+    assert path.stat().st_size == before, written
+    assert written[-1] == -errno.EFBIG, written
+
+
+def test_it_seeks_in_no_file(server, worker):
+    assert is_ended(worker, "lseek", slot_file(worker), 1 << 30, os.SEEK_SET)
+
+
+def test_it_punches_no_holes_through_its_mapping(server, worker):
+    begin = next(int(line.split("-")[0], 16) for line in
+                 pathlib.Path(f"/proc/{worker}/maps").read_text().splitlines() if line.endswith("/0.slot"))
+    injected.CALLS.setdefault("madvise", 28)
+    assert is_ended(worker, "madvise", begin, 4096, 9)  # MADV_REMOVE
+
+
+def test_a_page_that_goes_while_its_worker_lives_ends_the_worker(server, worker):
+    """And holds everything until then (unit_shm: WorkerThatCutsItsSlotOff...)."""
+    os.truncate(server.folder / "run/slots/0.slot", 0)
+    servers.wait_until("another worker serves", lambda: pids(server).get(0) not in (None, worker))
+    assert add(server, "after-page") == 0
+    assert server.ask("after-page.two.test").rcode() == 0
+
+
+MANY_HELLOS = """
+import os, socket, struct, sys, time
+path, layout, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+kept, given = [], 0
+for slot in range(count):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(5)
+    try:
+        connection.connect(path)
+        connection.send(struct.pack(">HBIIQI", 3, 0, slot, os.getpid(), layout, 0))
+        data, descriptors, _, _ = socket.recv_fds(connection, 65536, 64)
+    except OSError:
+        continue
+    given += len(descriptors) > 0
+    kept.append(connection)
+print(given, flush=True)
+time.sleep(float(sys.argv[4]))
+"""
+
+
+def hello_many(server, layout, count, stay=0):
+    entry = pwd.getpwnam(WORKER)
+    return subprocess.Popen([sys.executable, "-c", MANY_HELLOS, str(server.folder / "run/workers.sock"), str(layout),
+                             str(count), str(stay)], user=entry.pw_uid, group=entry.pw_gid, extra_groups=[],
+                            stdout=subprocess.PIPE, text=True, cwd="/")
+
+
+def layout_of(server):
+    """A refusal names it."""
+    with hello_many(server, 0, 1) as process:
+        process.communicate(timeout=60)
+    return int(servers.wait_until("the refusal is logged", lambda: re.search(
+        r"layout 0, not ([0-9a-f]+)", server.log_path.read_text()))[1], 16)
+
+
+def test_one_process_of_the_workers_user_gets_one_slot():
+    """With `workers: external` the manager knows no process before it comes."""
+    instance = make(workers="external")
+    entry = pwd.getpwnam(WORKER)
+    try:
+        instance.write_config()
+        with open(instance.log_path, "ab") as log:
+            instance.process = subprocess.Popen(instance.command(), stdout=log, stderr=log, cwd=instance.folder)
+        real = subprocess.Popen([str(servers.build_folder() / "pando-worker"), "--slot", "100", "--run-directory",
+                                 str(instance.folder / "run")], user=entry.pw_uid, group=entry.pw_gid,
+                                extra_groups=[], stderr=subprocess.DEVNULL)
+        servers.wait_until("it serves", lambda: instance.serves("two.test"), 60)
+        layout = layout_of(instance)
+        with hello_many(instance, layout, 60, stay=2) as process:
+            given = int(process.stdout.readline())
+        assert given == 1
+        assert re.search(r"worker_refused .*process \d+ is in slot \d+ already", instance.log_path.read_text())
+        real.terminate()
+        real.wait(30)
+        instance.stop()
+    finally:
+        instance.clean()
+        shutil.rmtree(instance.folder)
+
+
+def test_a_flood_of_connections_does_not_keep_the_manager_from_its_work(server, worker):
+    """By a process of the workers' user, whom the socket's mode lets in."""
+    entry = pwd.getpwnam(WORKER)
+    flood = """
+import socket, sys, time
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.setblocking(False)
+    try:
+        connection.connect(sys.argv[1])
+        connection.send(b"nonsense")
+    except OSError:
+        pass
+    connection.close()
+"""
+    before = server.log_path.stat().st_size
+    processes = [subprocess.Popen([sys.executable, "-c", flood, str(server.folder / "run/workers.sock")],
+                                  user=entry.pw_uid, group=entry.pw_gid, extra_groups=[], cwd="/")
+                 for _ in range(3)]
+    try:
+        time.sleep(1)
+        begin = time.monotonic()
+        server.control("status")
+        took = time.monotonic() - begin
+        assert add(server, "in-the-flood") == 0
+    finally:
+        for process in processes:
+            process.wait(30)
+    grown = server.log_path.stat().st_size - before
+    print(f"status {took:.2f} s, log {grown} octets")
+    assert took < 2 and grown < 20_000
