@@ -47,9 +47,9 @@ class Slots {
   }
   void begin(bool dead) {
     PANDO_ASSERT(table_->add(kHostile));
-    auto file = table_->descriptor(kHostile);
-    PANDO_ASSERT(file);
-    file_ = std::move(*file);
+    const std::string path = folder_ + "/" + std::to_string(kHostile) + ".slot";
+    file_ = Fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    PANDO_ASSERT(file_);
     if (!dead) hostile_.emplace(attach(kHostile));
   }
   void end() {
@@ -61,10 +61,9 @@ class Slots {
 
  private:
   shm::Reader attach(std::uint32_t number) {
-    auto file = table_->descriptor(number);
-    PANDO_ASSERT(file);
-    auto reader = shm::Reader::attach(zone_.path(), zone::layout_fingerprint(), number,
-                                      std::move(*file));
+    auto files = table_->lend(number);
+    PANDO_ASSERT(files);
+    auto reader = shm::Reader::attach(std::move(*files), zone::layout_fingerprint(), number);
     PANDO_ASSERT(reader);
     return std::move(*reader);
   }
@@ -95,7 +94,8 @@ void work_of_a_manager(shm::SlotTable& table, std::uint64_t current) {
   const std::uint64_t oldest = manager::PinWatch::oldest(*page);
   manager::PinWatch::revoke_up_to(*page, oldest);
   manager::PinWatch watch;
-  static_cast<void>(watch.overdue(*page, std::chrono::steady_clock::now(), std::chrono::hours(1)));
+  static_cast<void>(
+      watch.overdue(*page, std::chrono::steady_clock::now(), std::chrono::hours(1), current));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class Link : public ::testing::Test {
   }
   /// The successor takes the link's next connection.
   void succeed() {
-    if (!listening_) listening_ = ipc::listen_packets(path()).value();
+    if (!listening_) listening_ = ipc::listen_packets(path(), std::nullopt).value();
     ASSERT_TRUE(run_until([&] {
       auto accepted = ipc::accept_packets(listening_.get());
       if (accepted && *accepted) manager_ = std::move(*accepted);
