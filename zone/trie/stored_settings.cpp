@@ -17,7 +17,7 @@ LeafBlock find_entry(const shm::Window& window, std::uint32_t root,
   return Trie(window, root, LeafKind::kRecord).find(TrieKey(key.labels()), key.labels());
 }
 
-tl::unexpected<Error> damaged() { return fail(Errc::kCorrupt, "settings of zones are damaged"); }
+tl::unexpected<Error> damaged_settings() { return fail(Errc::kCorrupt, "settings of zones are damaged"); }
 
 Result<std::uint32_t> write_bytes(shm::Transaction& transaction, ByteView bytes) {
   auto ref = transaction.allocate(std::max<std::size_t>(bytes.size(), 1));
@@ -93,7 +93,7 @@ Status SettingsEditor::drop_zone(std::uint64_t tag) {
   const SettingsKey key(tag);
   const LeafBlock leaf = find_entry(transaction_.window(), root_, key);
   const SettingsEntry* old = leaf ? settings_entry(transaction_.window(), leaf.ref.units) : nullptr;
-  if (old == nullptr) return damaged();
+  if (old == nullptr) return damaged_settings();
   if (old->zones > 1) {
     auto entry = writable_entry(leaf.ref.units, key);
     if (entry) --(*entry)->zones;
@@ -110,7 +110,7 @@ Status SettingsEditor::drop_zone(std::uint64_t tag) {
 /// The entry at `ref` for writing: a copy unless this transaction wrote the entry.
 Result<SettingsEntry*> SettingsEditor::writable_entry(std::uint32_t ref, const SettingsKey& key) {
   const SettingsEntry* old = settings_entry(transaction_.window(), ref);
-  if (old == nullptr) return damaged();
+  if (old == nullptr) return damaged_settings();
   if (!transaction_.is_fresh(shm::Ref<>{ref})) {
     auto copy = copy_entry(transaction_, ref, *old);
     if (!copy) return pass(copy);
@@ -129,14 +129,14 @@ Status SettingsEditor::put_leaf(std::uint32_t ref, const SettingsKey& key) {
 
 Result<std::uint32_t> relocate_settings(shm::Transaction& transaction, std::uint32_t ref) {
   const SettingsEntry* old = settings_entry(transaction.window(), ref);
-  if (old == nullptr) return damaged();
+  if (old == nullptr) return damaged_settings();
   const bool moves_octets = transaction.in_victim(shm::Ref<>{old->block});
   if (!moves_octets && !transaction.in_victim(shm::Ref<>{ref})) return ref;
   SettingsEntry entry = *old;
   if (moves_octets) {
     const std::size_t size = std::max<std::size_t>(old->octets, 1);
     const auto* octets = transaction.window().at(shm::Ref<>{old->block}, size);
-    if (octets == nullptr) return damaged();
+    if (octets == nullptr) return damaged_settings();
     auto block =
         write_bytes(transaction, {reinterpret_cast<const std::uint8_t*>(octets), old->octets});
     if (!block) return pass(block);

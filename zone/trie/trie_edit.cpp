@@ -146,14 +146,14 @@ std::uint8_t symbol_at(ByteView key, std::size_t at) {
   return at < key.size() ? key[at] : kLabelEnd;
 }
 
-tl::unexpected<Error> damaged() { return fail(Errc::kCorrupt, "zone trie is damaged"); }
+tl::unexpected<Error> damaged_trie() { return fail(Errc::kCorrupt, "zone trie is damaged"); }
 
 }  // namespace
 
 Result<std::uint32_t> make_branch_fresh(shm::Transaction& transaction, std::uint32_t ref) {
   if (transaction.is_fresh(shm::Ref<>{ref})) return ref;
   const Branch* old = transaction.window().at(shm::Ref<Branch>{ref});
-  if (old == nullptr) return damaged();
+  if (old == nullptr) return damaged_trie();
   const std::size_t octets = Branch::octets(old->count());
   auto copy = transaction.allocate(octets);
   if (!copy) return pass(copy);
@@ -166,7 +166,7 @@ Result<std::uint32_t> trie_put(shm::Transaction& transaction, std::uint32_t root
                                const TrieKey& key, std::uint32_t leaf) {
   if (root == 0) return leaf;
   Place place;
-  if (!find_place(Trie(transaction.window(), root, kind), key, place)) return damaged();
+  if (!find_place(Trie(transaction.window(), root, kind), key, place)) return damaged_trie();
   if (place.exact) return rebuild(transaction, root, place.path, leaf);
 
   const std::uint8_t symbol = key[place.common];
@@ -184,7 +184,7 @@ Result<std::uint32_t> trie_remove(shm::Transaction& transaction, std::uint32_t r
                                   const TrieKey& key) {
   if (root == 0) return fail(Errc::kNotFound, "no such name");
   Place place;
-  if (!find_place(Trie(transaction.window(), root, kind), key, place)) return damaged();
+  if (!find_place(Trie(transaction.window(), root, kind), key, place)) return damaged_trie();
   if (!place.exact) return fail(Errc::kNotFound, "no such name");
   Path& path = place.path;
   if (path.size == 0) return 0U;  // the only leaf
