@@ -46,6 +46,10 @@ inline void append_be32(Bytes& out, std::uint32_t value) {
   append_be16(out, static_cast<std::uint16_t>(value >> 16));
   append_be16(out, static_cast<std::uint16_t>(value));
 }
+inline void append_be64(Bytes& out, std::uint64_t value) {
+  append_be32(out, static_cast<std::uint32_t>(value >> 32));
+  append_be32(out, static_cast<std::uint32_t>(value));
+}
 inline void append(Bytes& out, ByteView bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }

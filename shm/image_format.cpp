@@ -13,11 +13,6 @@ constexpr std::size_t kEntryBytes = 12;
 constexpr std::size_t kSideBytes = 4 + std::size_t{kImageSideBytes};
 constexpr std::size_t kChecksumBytes = 8;
 
-void append_be64(Bytes& out, std::uint64_t value) {
-  append_be32(out, static_cast<std::uint32_t>(value >> 32));
-  append_be32(out, static_cast<std::uint32_t>(value));
-}
-
 constexpr std::size_t bytes_of(std::size_t chunks, std::size_t side) noexcept {
   return kImageHeadBytes + chunks * kEntryBytes + side * kSideBytes + kChecksumBytes;
 }

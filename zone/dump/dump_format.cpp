@@ -28,11 +28,6 @@ constexpr std::uint8_t kLoaded = 1;  // flags of a zone
 constexpr std::uint8_t kSecondary = 2;
 constexpr std::uint8_t kLast = 1;  // flag of a changeset
 
-void append_be64(Bytes& out, std::uint64_t value) {
-  append_be32(out, static_cast<std::uint32_t>(value >> 32));
-  append_be32(out, static_cast<std::uint32_t>(value));
-}
-
 std::uint64_t record_checksum(ByteView frame, ByteView body, std::uint64_t nonce) noexcept {
   const std::uint64_t head = XXH3_64bits_withSeed(frame.data(), kFrameChecksumAt, nonce);
   return XXH3_64bits_withSeed(body.data(), body.size(), head);

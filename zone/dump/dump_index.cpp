@@ -10,11 +10,6 @@ constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kPlaceBytes = 37;  // behind the name
 constexpr std::uint8_t kHasData = 1;
 
-void append_be64(Bytes& out, std::uint64_t value) {
-  append_be32(out, static_cast<std::uint32_t>(value >> 32));
-  append_be32(out, static_cast<std::uint32_t>(value));
-}
-
 std::uint64_t checksum(ByteView bytes, std::uint64_t nonce) noexcept {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), nonce);
 }
