@@ -79,8 +79,8 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
   const auto sound = snapshot_->for_each_item(place, [&](zone::DumpItem&& item) -> Status {
     if (const auto* zone = std::get_if<zone::DumpZone>(&item))
       if (zone->loaded) whole = zone->serial;
-    if (auto* note = std::get_if<zone::DumpNote>(&item))
-      places.removed_at = removal_time(record_of(place.name, std::move(*note)));
+    if (auto* said = std::get_if<zone::DumpNote>(&item))
+      places.removed_at = removal_time(record_of(dns::Name(place.name), std::move(*said)));
     return {};
   });
   if (sound) {

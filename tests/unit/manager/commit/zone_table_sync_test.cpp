@@ -33,9 +33,9 @@ class Configuration {
       options.allow_transfer.emplace_back().address =
           must(IpPrefix::from_text(fmt::format("10.{}.{}.0/24", rule / 256 % 256, rule % 256)));
     }
-    return this->options(std::move(options));
+    return add_options(std::move(options));
   }
-  std::uint32_t options(config::ZoneOptions options) {
+  std::uint32_t add_options(config::ZoneOptions options) {
     return settings_.zones.add_options(std::move(options));
   }
   Configuration& add(const std::string& zone, std::uint32_t options) {
@@ -299,7 +299,7 @@ TEST_F(TableSync, TheJournalKeepsTheRecordsOfAPrimaryZoneAlone) {
   config::ZoneOptions secondary;
   secondary.primaries = {"primary"};
   Configuration first;
-  first.add("own.", first.options({})).add("sent.", first.options(std::move(secondary)));
+  first.add("own.", first.options({})).add("sent.", first.add_options(std::move(secondary)));
   ASSERT_TRUE(sync(first).has_value());
   ASSERT_TRUE(sync(Configuration()).has_value());
   std::map<std::string, bool> purged;
