@@ -126,11 +126,11 @@ class Subject:
         os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(1))
 
     def batches(self):
-        """Batches of the worker so far by the bound in microseconds that they stayed below."""
+        """Responses of the worker so far by the bound in microseconds that they stayed below."""
         if not isinstance(self.server, servers.Pando):
             return {}
         counters = next(row for row in self.server.workers().values() if row["pid"] == self.pid)["counters"]
-        return {int(name.rsplit("_", 1)[1]): count for name, count in counters.items() if name.startswith("batches_below")}
+        return {int(name.rsplit("_", 1)[1]): count for name, count in counters.items() if name.startswith("responses_below")}
 
     def program(self, name, words, latencies, priority, **more):
         return subprocess.Popen([str(servers.build_folder() / "bench" / name), *map(str, words)], stdin=subprocess.PIPE,
@@ -423,7 +423,7 @@ class Table:
     def __init__(self, folder, options):
         self.folder, self.options, self.share = folder, options, {}
         print("| beside | user µs per query | × idle (lowest to highest pair) | system µs | × idle | queries/s | lost | "
-              "99.9 % of batches below µs | longest below µs | above 256 µs | queries: p99.9, max µs | idle: p99.9, max µs | updates/s | "
+              "99.9 % of responses below µs | longest below µs | above 256 µs | queries: p99.9, max µs | idle: p99.9, max µs | updates/s | "
               "UPDATE p50, p99, max ms | second processor at work: idle, loaded | stolen |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
 

@@ -10,6 +10,13 @@ namespace {
 /// keeps some room for it.
 constexpr std::size_t kMaxRunDirectoryBytes = 80;
 
+/// 127.0.0.0/8 or ::1.
+bool is_loopback(const IpAddress& address) {
+  static const IpPrefix v4 = IpPrefix::from_text("127.0.0.0/8").value();
+  static const IpPrefix v6 = IpPrefix::from_text("::1").value();
+  return v4.contains(address) || v6.contains(address);
+}
+
 /// True when an earlier element has the same `member` as the last one.
 template <class T, class Member>
 bool last_is_repeated(const std::vector<T>& list, Member member) {
@@ -59,6 +66,24 @@ void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs)
   const bool consumes = catalog.role == Catalog::Role::kConsumer;
   if (consumes && catalog.primaries.empty()) value.fail("a consumed catalog needs 'primaries'");
   if (!consumes && !catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
+}
+
+void check_new_http_key(const Value& value, const std::vector<HttpKey>& keys) {
+  if (last_is_repeated(keys, [](const HttpKey& key) { return std::string_view(key.name); }))
+    value.fail(fmt::format("a key '{}' is there already", keys.back().name));
+  if (keys.back().secret.empty()) value.fail("'secret' or 'secret-file' is missing");
+}
+
+void check_http(const Value& value, const Http& http) {
+  if (http.listen.empty()) value.fail("'listen' names no address");
+  const auto open = std::find_if(http.listen.begin(), http.listen.end(), [](const Endpoint& at) {
+    return !is_loopback(at.address);
+  });
+  if (open == http.listen.end()) return;
+  if (http.keys.empty())
+    value.fail(fmt::format("'keys' are missing: {} is no loopback address", to_text(*open)));
+  else if (!http.tls)
+    value.warn(fmt::format("keys go to {} without TLS", to_text(*open)));
 }
 
 }  // namespace pando::config

@@ -11,6 +11,8 @@ void check_server(const Value& value, const Server& server);
 void check_store(const Value& value, const StoreSettings& store);
 void check_new_key(const Value& value, const std::vector<Key>& keys);
 void check_new_remote(const Value& value, const std::vector<Remote>& remotes);
+void check_new_http_key(const Value& value, const std::vector<HttpKey>& keys);
+void check_http(const Value& value, const Http& http);
 void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs);
 
 }  // namespace pando::config

@@ -56,6 +56,41 @@ void decode_secret(const Value& value, std::string_view base64, Bytes& out) {
     value.warn(fmt::format("a secret of {} bytes can be guessed", out.size()));
 }
 
+/// The text of a file that has nothing but a secret, or nothing once a problem is reported.
+std::optional<std::string> read_file_of_secret(const Value& value, bool has_secret) {
+  std::string path;
+  read_path(value, path);
+  if (path.empty()) return std::nullopt;
+  const auto refuse = [&value](std::string_view reason) {
+    value.fail(reason);
+    return std::nullopt;
+  };
+  if (has_secret) return refuse("the key has a 'secret' already");
+  const auto fd = open_regular_file(path);
+  if (!fd) return refuse(fd.error().text);
+  if (is_open_to_others(*fd))
+    return refuse(fmt::format("other users can read or write {}: chmod o= {}", path, path));
+  const auto fingerprint = fold_file(value.context().fingerprint, *fd, path);
+  auto text = read_open_file(*fd, path);
+  if (!fingerprint) return refuse(fingerprint.error().text);
+  if (!text) return refuse(text.error().text);
+  value.context().fingerprint = *fingerprint;
+  text->resize(text->find_last_not_of(" \t\r\n") + 1);  // editors end a file with a line feed
+  return std::move(*text);
+}
+
+/// A secret that can stand in a header of HTTP: visible ASCII (RFC 9110 §5.5).
+bool is_shown_secret(const Value& value, std::string_view text) {
+  constexpr std::size_t kMostBytes = 512;
+  const bool visible =
+      std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
+  const bool fits = !text.empty() && text.size() <= kMostBytes && visible;
+  if (!fits) value.fail(fmt::format("is not 1 to {} visible ASCII characters", kMostBytes));
+  if (fits && text.size() < kWeakSecretBytes)
+    value.warn(fmt::format("a secret of {} bytes can be guessed", text.size()));
+  return fits;
+}
+
 bool read_remote(const Value& value, std::string& out) {
   const auto name = value.scalar();
   if (!name) return false;
@@ -139,11 +174,6 @@ void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<
   });
 }
 
-void read_metrics_endpoint(const Value& value, std::optional<Endpoint>& out) {
-  constexpr std::uint16_t kMetricsPort = 9153;
-  if (const auto text = value.scalar()) value.assign(parse_endpoint(*text, kMetricsPort), out);
-}
-
 void read_address(const Value& value, std::optional<IpAddress>& out) {
   if (const auto text = value.scalar()) value.assign(IpAddress::from_text(*text), out);
 }
@@ -193,21 +223,18 @@ void read_secret(const Value& value, Bytes& out) {
 }
 
 void read_secret_file(const Value& value, Bytes& out) {
-  std::string path;
-  read_path(value, path);
-  if (path.empty()) return;
-  if (!out.empty()) return value.fail("the key has a 'secret' already");
-  const auto fd = open_regular_file(path);
-  if (!fd) return value.fail(fd.error().text);
-  if (is_open_to_others(*fd))
-    return value.fail(fmt::format("other users can read or write {}: chmod o= {}", path, path));
-  const auto fingerprint = fold_file(value.context().fingerprint, *fd, path);
-  const auto text = read_open_file(*fd, path);
-  if (!fingerprint) return value.fail(fingerprint.error().text);
-  if (!text) return value.fail(text.error().text);
-  value.context().fingerprint = *fingerprint;
-  const auto end = text->find_last_not_of(" \t\r\n");  // editors end a file with a line feed
-  decode_secret(value, std::string_view(*text).substr(0, end + 1), out);
+  if (const auto text = read_file_of_secret(value, !out.empty())) decode_secret(value, *text, out);
+}
+
+void read_text_secret(const Value& value, std::string& out) {
+  value.context().has_secrets = true;
+  const auto text = value.scalar();
+  if (text && is_shown_secret(value, *text)) out = *text;
+}
+
+void read_text_secret_file(const Value& value, std::string& out) {
+  const auto text = read_file_of_secret(value, !out.empty());
+  if (text && is_shown_secret(value, *text)) out = *text;
 }
 
 void read_name(const Value& value, dns::Name& out) { read_one_name(value, out); }

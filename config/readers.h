@@ -68,7 +68,6 @@ void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<
 template <std::uint16_t DefaultPort>
 inline constexpr auto read_endpoints_at =
     [](const Value& value, std::vector<Endpoint>& out) { read_endpoints(value, DefaultPort, out); };
-void read_metrics_endpoint(const Value& value, std::optional<Endpoint>& out);
 void read_address(const Value& value, std::optional<IpAddress>& out);
 void read_prefix(const Value& value, std::optional<IpPrefix>& out);
 void read_prefixes(const Value& value, std::vector<IpPrefix>& out);
@@ -79,6 +78,9 @@ void read_algorithm(const Value& value, dns::TsigAlgorithm& out);
 void read_secret(const Value& value, Bytes& out);
 /// The path of a file with nothing but a secret in base64, for its owner and group alone.
 void read_secret_file(const Value& value, Bytes& out);
+/// A secret that clients show as it is, and the path of a file with nothing but such a secret.
+void read_text_secret(const Value& value, std::string& out);
+void read_text_secret_file(const Value& value, std::string& out);
 
 void read_name(const Value& value, dns::Name& out);
 void read_names(const Value& value, std::vector<dns::Name>& out);

@@ -35,6 +35,11 @@ std::vector<std::string> restart_needed(const Settings& running, const Settings&
   find_changed(kServerFields, running.server, wanted.server, "server.", keys);
   find_changed(kStoreFields, running.store, wanted.store, "store.", keys);
   find_changed(kLimitFields, running.limits, wanted.limits, "limits.", keys);
+  // All other keys of this section are those of pando-http alone.
+  const auto http_user = [](const Settings& settings) {
+    return settings.http ? settings.http->user : std::string();
+  };
+  if (http_user(running) != http_user(wanted)) keys.emplace_back("http.user");
   return keys;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace pando::config {
 
@@ -18,10 +19,14 @@ constexpr std::array kNotYet{
     Row{"server.listen-tls", Support::kDefaultOnly},
     Row{"server.tls", Support::kNone},
     Row{"server.dnstap", Support::kNone},
-    Row{"server.metrics", Support::kNone},
     Row{"remotes[].tls", Support::kNone},
     Row{"zones[].catalog", Support::kNone},
     Row{"catalogs", Support::kDefaultOnly},
+};
+
+/// Keys that have another name now.
+constexpr std::array kRenamed{
+    std::pair<std::string_view, std::string_view>{"server.metrics", "http.listen"},
 };
 
 constexpr std::string_view kTemplates = "templates[]";
@@ -38,6 +43,12 @@ std::vector<std::string_view> unsupported_paths() {
   std::vector<std::string_view> paths;
   for (const Row& row : kNotYet) paths.push_back(row.path);
   return paths;
+}
+
+std::string_view successor_of(std::string_view path) noexcept {
+  const auto found = std::find_if(kRenamed.begin(), kRenamed.end(),
+                                  [&](const auto& row) { return row.first == path; });
+  return found == kRenamed.end() ? std::string_view() : found->second;
 }
 
 std::string schema_path(std::string_view shown) {

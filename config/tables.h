@@ -27,6 +27,9 @@ inline constexpr std::pair<std::string_view, SerialPolicy> kSerialPolicies[] = {
 inline constexpr std::pair<std::string_view, Catalog::Role> kCatalogRoles[] = {
     {"consumer", Catalog::Role::kConsumer}, {"producer", Catalog::Role::kProducer}};
 
+inline constexpr std::pair<std::string_view, HttpKey::Role> kHttpRoles[] = {
+    {"read", HttpKey::Role::kRead}, {"admin", HttpKey::Role::kAdmin}};
+
 inline constexpr bool kRequired = true;
 
 inline constexpr Field<ServerTls> kServerTlsFields[] = {
@@ -79,7 +82,6 @@ inline constexpr Field<Server> kServerFields[] = {
     field<&Server::md5, read_bool>("md5"),
     nested<&Server::log, kLogFields>("log"),
     nested<&Server::dnstap, kDnstapFields>("dnstap"),
-    field<&Server::metrics, read_metrics_endpoint>("metrics"),
 };
 
 inline constexpr Field<Checkpoint> kCheckpointFields[] = {
@@ -136,6 +138,27 @@ inline constexpr Field<Remote> kRemoteFields[] = {
     nested<&Remote::tls, kRemoteTlsFields>("tls"),
 };
 
+inline constexpr Field<HttpKey> kHttpKeyFields[] = {
+    field<&HttpKey::name, read_text>("name", Apply::kRestart, kRequired),
+    field<&HttpKey::secret, read_text_secret>("secret", Apply::kRestart),
+    field<&HttpKey::secret, read_text_secret_file>("secret-file", Apply::kRestart),
+    field<&HttpKey::role, read_word<kHttpRoles>>("role", Apply::kRestart),
+};
+
+inline constexpr Field<HttpTls> kHttpTlsFields[] = {
+    field<&HttpTls::certificate, read_path>("certificate", Apply::kRestart, kRequired),
+    field<&HttpTls::key, read_path>("key", Apply::kRestart, kRequired),
+};
+
+inline constexpr Field<Http> kHttpFields[] = {
+    field<&Http::listen, read_endpoints_at<8053>>("listen", Apply::kRestart),
+    list_of<&Http::keys, kHttpKeyFields, check_new_http_key>("keys", Apply::kRestart),
+    nested<&Http::tls, kHttpTlsFields>("tls", Apply::kRestart),
+    field<&Http::user, read_text>("user", Apply::kRestart),
+    // Prometheus keeps each zone's series in memory, so their number is the operator's choice.
+    field<&Http::metrics_zones, read_number<0, 100'000>>("metrics-zones", Apply::kRestart),
+};
+
 inline constexpr Field<Catalog> kCatalogFields[] = {
     field<&Catalog::zone, read_name>("zone", Apply::kLive, kRequired),
     field<&Catalog::role, read_word<kCatalogRoles>>("role", Apply::kLive, kRequired),
@@ -184,6 +207,7 @@ inline constexpr Field<Settings> kFirstSections[] = {
     nested<&Settings::limits, kLimitFields>("limits"),
     list_of<&Settings::keys, kKeyFields, check_new_key>("keys"),
     list_of<&Settings::remotes, kRemoteFields, check_new_remote>("remotes"),
+    nested<&Settings::http, kHttpFields, check_http>("http", Apply::kRestart),
 };
 /// Sections that refer to templates and to which zones may refer.
 inline constexpr Field<Settings> kCatalogSection[] = {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "config/support.h"
+
 namespace pando::config {
 
 namespace {
@@ -130,9 +132,14 @@ std::optional<Value> Members::take(std::string_view name) {
 
 void Members::finish() {
   Context& context = mapping_.context();
-  for (const Member& member : members_)
-    if (!member.taken)
-      context.problems.error(context.file, member.line, path_of(member.name), "unknown key");
+  for (const Member& member : members_) {
+    if (member.taken) continue;
+    const std::string path = path_of(member.name);
+    const std::string_view successor = successor_of(schema_path(path));
+    context.problems.error(
+        context.file, member.line, path,
+        successor.empty() ? "unknown key" : fmt::format("unknown key: it is '{}' now", successor));
+  }
 }
 
 }  // namespace pando::config

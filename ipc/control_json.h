@@ -22,7 +22,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, seri
                                                 load_total, removed_at, kept_until, updates_kept)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
-                                                leases, counters, page_tables)
+                                                leases, counters, opcodes, rcodes, types,
+                                                page_tables)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerListResult, mode, workers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ReloadResult, zones_added, zones_removed,
                                                 zones_kept, zones_changed, restart_needed, warnings,

@@ -81,6 +81,9 @@ struct WorkerRow {
   std::uint32_t restarts = 0;
   std::uint32_t leases = 0;  ///< transfers that pin a version
   Counters counters{};       ///< of the slot's page: "queries_udp", "tcp_open", ...
+  Counters opcodes{};        ///< requests by opcode, "QUERY"; counters of 0 are left out
+  Counters rcodes{};         ///< responses by RCODE, "NOERROR"; likewise
+  Counters types{};          ///< queries by QTYPE, "AAAA"; likewise
   /// bytes of the kernel's page tables for all mappings of the process
   std::uint64_t page_tables = 0;
   bool operator==(const WorkerRow&) const = default;

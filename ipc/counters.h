@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -44,6 +45,7 @@ enum class Counter : std::uint16_t {
   kInherited,    ///< requests that a dead worker had read and not answered
   kRateLimited,  ///< responses over the rate limit of their client
   kRateSlipped,  ///< of kRateLimited: sent truncated; the others were dropped
+  kLatencyMicroseconds,  ///< sum of the times that the latency histogram counts
   kEnd
 };
 
@@ -78,16 +80,18 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "answer_octets_udp",
                   "queries_inherited",
                   "rate_limited",
-                  "rate_slipped"};
+                  "rate_slipped",
+                  "response_us"};
 
 // Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters
 inline constexpr std::size_t kOpcodes = 16;
-inline constexpr std::size_t kRcodeBase = 80;  ///< 24 counters; the last is "all others"
-inline constexpr std::size_t kRcodes = 24;
-inline constexpr std::size_t kTypeBase = 104;  ///< QTYPE 0..257 by number, then "all others"
+inline constexpr std::size_t kRcodeBase = 80;  ///< RCODE 0..23 by number, then "all others"
+inline constexpr std::size_t kRcodes = 25;
+inline constexpr std::size_t kTypeBase = 105;  ///< QTYPE 0..257 by number, then "all others"
 inline constexpr std::size_t kTypes = 259;
-/// Time from batch in to batch out: counter i counts batches below 2^i µs, the last the rest.
+/// Time from the receive of a batch to the send of its responses: counter i counts responses that
+/// took less than 2^i µs (and at least half of it), the last counts the rest.
 inline constexpr std::size_t kLatencyBase = 368;
 inline constexpr std::size_t kLatencies = 24;
 /// Addresses that asked for a SOA record or a transfer last (ipc/seen_clients.h).
@@ -107,6 +111,11 @@ static_assert(kOpcodeBase + kOpcodes <= kRcodeBase && kRcodeBase + kRcodes <= kT
 }
 [[nodiscard]] constexpr std::size_t type_index(std::uint16_t type) noexcept {
   return kTypeBase + (type < kTypes - 1 ? type : kTypes - 1);
+}
+
+[[nodiscard]] constexpr std::size_t latency_index(std::uint64_t microseconds) noexcept {
+  const auto bucket = static_cast<std::size_t>(std::bit_width(microseconds));
+  return kLatencyBase + (bucket < kLatencies ? bucket : kLatencies - 1);
 }
 
 }  // namespace pando::ipc

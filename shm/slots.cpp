@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -66,14 +67,12 @@ Status make_directory(const std::string& directory) {
   return {};
 }
 
-std::vector<std::uint32_t> slots_in(const std::string& directory) {
-  std::vector<std::uint32_t> numbers;
-  DIR* entries = ::opendir(directory.c_str());
-  if (entries == nullptr) return numbers;
-  while (const dirent* entry = ::readdir(entries))
-    if (const auto number = number_in(entry->d_name)) numbers.push_back(*number);
-  ::closedir(entries);
-  return numbers;
+/// A file or directory that the members of the group may read.
+Status give_to_readers(const std::string& path, mode_t mode, gid_t group) {
+  if (::chown(path.c_str(), static_cast<uid_t>(-1), group) != 0)
+    return fail_errno(fmt::format("chown of {} to group {}", path, group));
+  if (::chmod(path.c_str(), mode) != 0) return fail_errno("chmod of " + path);
+  return {};
 }
 
 void reset_holds(SlotPage& page) noexcept {
@@ -111,9 +110,27 @@ Result<Slot> map_slot(const std::string& path) {
 
 const std::uint64_t kSlotFileSize = kSlotFileBytes;
 
+std::string slot_path(const std::string& directory, std::uint32_t number) {
+  return fmt::format("{}/{}{}", directory, number, kSuffix);
+}
+
+Result<std::vector<std::uint32_t>> slot_numbers(const std::string& directory) {
+  std::vector<std::uint32_t> numbers;
+  DIR* entries = ::opendir(directory.c_str());
+  if (entries == nullptr) {
+    const int why = errno;
+    const Errc kind = why == EACCES ? Errc::kDenied : why == ENOENT ? Errc::kNotFound : Errc::kIo;
+    return fail(kind, "{}: {}", directory, std::strerror(why));
+  }
+  while (const dirent* entry = ::readdir(entries))
+    if (const auto number = number_in(entry->d_name)) numbers.push_back(*number);
+  ::closedir(entries);
+  return numbers;
+}
+
 struct SlotTable::Impl {
   [[nodiscard]] std::string path(std::uint32_t number) const {
-    return directory + "/" + std::to_string(number) + std::string(kSuffix);
+    return slot_path(directory, number);
   }
   [[nodiscard]] bool alive(std::uint32_t number) const noexcept {
     return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
@@ -125,6 +142,7 @@ struct SlotTable::Impl {
   std::string directory;
   Fd store;  // only to query the holders of locks
   std::uint64_t layout = 0;
+  std::optional<gid_t> readers;  // group that may read the slots
   mutable std::mutex mutex;
   std::map<std::uint32_t, Slot> slots;
   std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
@@ -180,13 +198,28 @@ Result<SlotTable> SlotTable::open(const std::string& directory, const std::strin
   impl->store = std::move(*store);
   if (auto made = make_directory(directory); !made) return pass(made);
   SlotTable table(std::move(impl));
-  for (const std::uint32_t number : slots_in(directory)) {
+  auto numbers = slot_numbers(directory);
+  if (!numbers) return pass(numbers);
+  for (const std::uint32_t number : *numbers) {
     // A slot that cannot be added stays unknown: if its worker is alive, all versions count as
     // held.
     auto added = table.add(number);
     if (!added && added.error().code != Errc::kLayout) return pass(added);
   }
   return table;
+}
+
+Status SlotTable::share_with(std::uint32_t group, const std::string& store_path) {
+  const std::scoped_lock lock(impl_->mutex);
+  auto shared = give_to_readers(impl_->directory, 0750, group);
+  if (shared) shared = give_to_readers(store_path, 0640, group);
+  for (auto slot = impl_->slots.begin(); shared && slot != impl_->slots.end(); ++slot)
+    shared = give_to_readers(impl_->path(slot->first), 0640, group);
+  if (shared)
+    impl_->readers = group;
+  else if (::chmod(impl_->directory.c_str(), 0700) != 0)
+    return fail_errno("chmod of the slot directory");
+  return shared;
 }
 
 Result<SlotPage*> SlotTable::add(std::uint32_t number) {
@@ -203,6 +236,9 @@ Result<SlotPage*> SlotTable::add(std::uint32_t number) {
   }
   if (!slot) return pass(slot);
   if (auto ready = impl_->initialize(*slot->page(), number); !ready) return pass(ready);
+  // A worker without metrics is better than none.
+  [[maybe_unused]] const Status shared =
+      impl_->readers ? give_to_readers(impl_->path(number), 0640, *impl_->readers) : Status();
   return impl_->slots.emplace(number, std::move(*slot)).first->second.page();
 }
 

@@ -36,7 +36,7 @@ struct SlotPage {
   alignas(64) std::atomic<std::uint64_t> epoch;  // 0 = idle; the pin of the current batch
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;
   alignas(
-      64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // worker/counters.h
+      64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // ipc/counters.h
 };
 
 /// Memory behind the page in the same file, for the worker alone. The worker's successor in the
@@ -53,11 +53,16 @@ struct SlotLoan {
   Fd slot;
 };
 
-/// The manager's side: creates slot files (0600, in a directory only the manager may enter), keeps
-/// them mapped, and collects the readers' pins. A slot counts as alive while the OFD read lock of
-/// a loan is held on the store's inode (offset kSlotLockBase + slot). The kernel drops the lock
-/// however the worker dies. Thread-safe, but add() and remove() invalidate the result of page() for
-/// that number.
+/// The file of slot `number`.
+[[nodiscard]] std::string slot_path(const std::string& directory, std::uint32_t number);
+/// Numbers of the slot files in the directory, in no order. kDenied, kNotFound, kIo.
+Result<std::vector<std::uint32_t>> slot_numbers(const std::string& directory);
+
+/// The manager's side: creates slot files (0600, in a directory only the manager may enter, unless
+/// share_with() opens them to a group of readers), keeps them mapped, and collects the readers'
+/// pins. A slot counts as alive while the OFD read lock of a loan is held on the store's inode
+/// (offset kSlotLockBase + slot). The kernel drops the lock however the worker dies. Thread-safe,
+/// but add() and remove() invalidate the result of page() for that number.
 class SlotTable {
  public:
   /// Slot files found in the directory are taken over: their workers may be alive.
@@ -67,6 +72,9 @@ class SlotTable {
   SlotTable& operator=(SlotTable&&) noexcept;
   ~SlotTable();
 
+  /// Lets the members of `group` read the store and all slots, also later ones
+  /// (shm/inspect/slot_pages.h). Until the next open(), or a failure, which closes the slots again.
+  Status share_with(std::uint32_t group, const std::string& store_path);
   /// Makes or reopens slot `number`; existing contents are kept (a worker may be alive in it).
   Result<SlotPage*> add(std::uint32_t number);
   /// Opens store and slot file anew for the worker of a slot, and takes the locks that the worker

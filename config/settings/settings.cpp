@@ -10,6 +10,10 @@ std::vector<Endpoint> default_listen() {
   return {Endpoint{any_v4, 53}, Endpoint{IpAddress{}, 53}};
 }
 
+std::vector<Endpoint> default_http_listen() {
+  return {Endpoint{IpAddress::from_text("127.0.0.1").value(), 8053}};
+}
+
 const Key* Settings::find_key(dns::NameView name) const noexcept {
   const auto found =
       std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.name == name; });

@@ -83,7 +83,6 @@ struct Server {
   bool md5 = false;
   Log log;
   std::optional<Dnstap> dnstap;
-  std::optional<Endpoint> metrics;
   bool operator==(const Server&) const = default;
 };
 
@@ -172,6 +171,34 @@ struct Catalog {
   bool operator==(const Catalog&) const = default;
 };
 
+/// http.keys: a client of pando-http that shows this secret.
+struct HttpKey {
+  enum class Role : std::uint8_t { kRead, kAdmin };
+  std::string name;
+  std::string secret;
+  Role role = Role::kRead;
+  bool operator==(const HttpKey&) const = default;
+};
+
+struct HttpTls {
+  std::string certificate;
+  std::string key;
+  bool operator==(const HttpTls&) const = default;
+};
+
+/// Loopback, so that nobody else can read before somebody wrote an address down.
+[[nodiscard]] std::vector<Endpoint> default_http_listen();
+
+/// http: metrics over HTTP, by the program pando-http.
+struct Http {
+  std::vector<Endpoint> listen = default_http_listen();
+  std::vector<HttpKey> keys;  ///< empty = everybody reads
+  std::optional<HttpTls> tls;
+  std::string user = "pando-http";
+  std::uint32_t metrics_zones = 0;  ///< zones with metrics of their own
+  bool operator==(const Http&) const = default;
+};
+
 /// The whole file. Remotes and keys are referenced by name; load() has checked that they exist.
 struct Settings {
   Server server;
@@ -180,6 +207,7 @@ struct Settings {
   std::vector<Key> keys;
   std::vector<Remote> remotes;
   std::vector<Catalog> catalogs;
+  std::optional<Http> http;
   ZoneTable zones;  ///< of `zones` and `zone-lists` alike
 
   [[nodiscard]] const Key* find_key(dns::NameView name) const noexcept;

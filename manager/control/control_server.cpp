@@ -17,16 +17,24 @@ constexpr int kAcceptsPerTurn = 16;
 constexpr std::chrono::milliseconds kAcceptPause{10};
 /// Two of the longest replies: a client that does not read loses its connection.
 constexpr std::size_t kMaxQueuedOctets = 2 * ipc::kMaxReplyBytes;
+/// True for commands that change nothing and cost little.
+bool is_reading(std::string_view verb) {
+  return verb == ipc::verb::kStatus || verb == ipc::verb::kZoneList ||
+         verb == ipc::verb::kZoneStatus || verb == ipc::verb::kZoneSnapshots ||
+         verb == ipc::verb::kWorkerList;
+}
+
 }  // namespace
 
 struct ControlServer::Connection {
   std::shared_ptr<ipc::Channel> channel;
   ipc::PacketAssembler assembler{ipc::kMaxRequestBytes};
+  bool only_reads = false;
 };
 
-ControlServer::ControlServer(asio::io_context& io, Guard may_control, Handler handler)
+ControlServer::ControlServer(asio::io_context& io, Guard rights_of, Handler handler)
     : io_(io),
-      may_control_(std::move(may_control)),
+      rights_of_(std::move(rights_of)),
       handler_(std::move(handler)),
       listening_(io),
       pause_(io) {}
@@ -36,13 +44,13 @@ ControlServer::~ControlServer() = default;
 Result<std::unique_ptr<ControlServer>> ControlServer::open(asio::io_context& io,
                                                            const std::string& run_directory,
                                                            std::optional<std::uint32_t> group,
-                                                           Guard may_control, Handler handler) {
+                                                           Guard rights_of, Handler handler) {
   const std::string path = run_directory + "/" + std::string(ipc::kControlSocketName);
   auto socket = ipc::listen_packets(path, group);
   if (!socket) return pass(socket);
   if (ipc::is_open_to_all(path)) log::info("socket_open_to_all", "path", path);
   std::unique_ptr<ControlServer> server(
-      new ControlServer(io, std::move(may_control), std::move(handler)));
+      new ControlServer(io, std::move(rights_of), std::move(handler)));
   asio::error_code error;
   server->listening_.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), socket->release(),
                             error);
@@ -91,9 +99,11 @@ void ControlServer::refuse(const Fd& socket, std::uint32_t uid) {
 
 void ControlServer::admit(Fd socket) {
   const auto peer = ipc::peer_credentials(socket.get());
-  if (!peer || !may_control_(peer->uid) || connections_.size() >= kMaxConnections)
+  const Rights rights = peer ? rights_of_(peer->uid) : Rights::kNone;
+  if (rights == Rights::kNone || connections_.size() >= kMaxConnections)
     return refuse(socket, peer ? peer->uid : 0xFFFFFFFFU);
   auto connection = std::make_shared<Connection>();
+  connection->only_reads = rights == Rights::kRead;
   connection->channel = ipc::Channel::open(io_, std::move(socket), kMaxQueuedOctets);
   connections_.insert(connection);
   ipc::Channel::Handlers handlers;
@@ -122,6 +132,10 @@ void ControlServer::answer(const std::shared_ptr<Connection>& connection,
                            const nlohmann::json& message) {
   auto request = ipc::request_from_json(message);
   if (!request) return send(connection, ipc::error_reply(request.error()));
+  if (connection->only_reads && !is_reading(request->verb)) {
+    const Error why{Errc::kDenied, "this user may only read (http.user)"};
+    return send(connection, ipc::error_reply(why));
+  }
   handler_(*request, [connection](Result<nlohmann::json> result) {
     send(connection, result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error()));
   });

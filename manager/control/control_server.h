@@ -23,20 +23,21 @@ class ControlServer {
   using Reply = std::function<void(Result<nlohmann::json>)>;
   /// Answers one request: calls `reply` once, now or later.
   using Handler = std::function<void(const ipc::ControlRequest&, Reply reply)>;
-  using Guard = std::function<bool(std::uint32_t uid)>;
+  enum class Rights : std::uint8_t { kNone, kRead, kAll };
+  using Guard = std::function<Rights(std::uint32_t uid)>;
 
   /// `group`: of pandoctl's users (ipc::listen_packets).
   static Result<std::unique_ptr<ControlServer>> open(asio::io_context& io,
                                                      const std::string& run_directory,
                                                      std::optional<std::uint32_t> group,
-                                                     Guard may_control, Handler handler);
+                                                     Guard rights_of, Handler handler);
   ~ControlServer();
   /// Takes no more requests; replies on their way still go out.
   void close();
 
  private:
   struct Connection;
-  ControlServer(asio::io_context& io, Guard may_control, Handler handler);
+  ControlServer(asio::io_context& io, Guard rights_of, Handler handler);
   void accept_next();
   void accept_some();
   void admit(Fd socket);
@@ -46,7 +47,7 @@ class ControlServer {
   static void send(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
 
   asio::io_context& io_;
-  Guard may_control_;
+  Guard rights_of_;
   Handler handler_;
   asio::generic::seq_packet_protocol::socket listening_;
   asio::steady_timer pause_;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ipc/control_json.h"
+#include "ipc/counter_labels.h"
 #include "ipc/counters.h"
 
 namespace pando::manager {
@@ -20,6 +21,16 @@ std::uint64_t page_table_bytes(pid_t pid) {
   for (std::string word; pid > 0 && status >> word;)
     if (std::uint64_t kib = 0; word == "VmPTE:" && status >> kib) return kib << 10;
   return 0;
+}
+
+/// The counters of a block that have counted something, by name.
+ipc::Counters nonzero(const shm::SlotPage& page, std::size_t base, std::size_t count,
+                      std::string (*label)(std::size_t)) {
+  ipc::Counters counters;
+  for (std::size_t i = 0; i < count; ++i)
+    if (const auto value = page.counters[base + i].load(std::memory_order_relaxed); value != 0)
+      counters[label(i)] = value;
+  return counters;
 }
 
 }  // namespace
@@ -48,8 +59,11 @@ ipc::WorkerRow WorkerControl::make_row(const WorkerStatus& worker) const {
       row.counters[std::string(ipc::kCounterNames[i])] =
           page->counters[i].load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < ipc::kLatencies; ++i)
-      row.counters["batches_below_us_" + std::to_string(std::uint64_t{1} << i)] =
+      row.counters["responses_below_us_" + std::to_string(std::uint64_t{1} << i)] =
           page->counters[ipc::kLatencyBase + i].load(std::memory_order_relaxed);
+    row.opcodes = nonzero(*page, ipc::kOpcodeBase, ipc::kOpcodes, ipc::opcode_label);
+    row.rcodes = nonzero(*page, ipc::kRcodeBase, ipc::kRcodes, ipc::rcode_label);
+    row.types = nonzero(*page, ipc::kTypeBase, ipc::kTypes, ipc::type_label);
   }
   return row;
 }

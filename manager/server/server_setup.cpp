@@ -3,6 +3,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "ipc/privileges.h"
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "shm/slot_guard.h"
@@ -16,6 +17,14 @@ std::uint64_t now_milliseconds() {
   ::clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+/// pando-http reads, and a fault in it must change nothing.
+ControlServer::Rights control_rights(std::uint32_t uid, const config::Settings& settings) {
+  if (may_control(uid, settings.server.control_group)) return ControlServer::Rights::kAll;
+  if (!settings.http) return ControlServer::Rights::kNone;
+  const auto reader = ipc::user_id(settings.http->user);
+  return reader && *reader == uid ? ControlServer::Rights::kRead : ControlServer::Rights::kNone;
 }
 
 }  // namespace
@@ -221,7 +230,7 @@ Status Server::open_control() {
   auto control = ControlServer::open(
       io_, configuration_.runtime->settings.server.run_directory, host_.control_group,
       [this](std::uint32_t uid) {
-        return may_control(uid, configuration_.runtime->settings.server.control_group);
+        return control_rights(uid, configuration_.runtime->settings);
       },
       [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
         control_.commands->run(request, reply);

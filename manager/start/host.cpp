@@ -110,7 +110,7 @@ Status start_launcher(const config::Settings& settings, Host& host) {
   return {};
 }
 
-/// Groups that sockets are given to. The manager has to be a member of both.
+/// Groups that sockets and files are given to. The manager has to be a member of all.
 void choose_groups(const config::Settings& settings, Host& host) {
   host.worker_group = ::getegid();
   if (host.worker_uid != ::geteuid()) {
@@ -118,11 +118,14 @@ void choose_groups(const config::Settings& settings, Host& host) {
     host.worker_group = group ? std::optional(*group) : std::nullopt;
   }
   host.control_group = group_by_name(settings.server.control_group);
+  if (!settings.http) return;
+  auto http = ipc::group_id(settings.http->user);
+  host.http_group = http ? std::optional(*http) : std::nullopt;
 }
 
 std::vector<std::uint32_t> groups_of(const Host& host) {
   std::vector<std::uint32_t> groups;
-  for (const auto& group : {host.worker_group, host.control_group})
+  for (const auto& group : {host.worker_group, host.control_group, host.http_group})
     if (group) groups.push_back(*group);
   return groups;
 }

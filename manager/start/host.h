@@ -19,6 +19,7 @@ struct Host {
   std::uint32_t worker_uid = 0;
   std::optional<std::uint32_t> worker_group;   ///< of the workers, who may connect
   std::optional<std::uint32_t> control_group;  ///< of pandoctl's users
+  std::optional<std::uint32_t> http_group;     ///< of pando-http, which may read
 };
 
 /// Makes and locks the directories (kExists: another manager has one). When this process is root,

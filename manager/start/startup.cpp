@@ -135,7 +135,19 @@ Status Startup::open_slots(const config::Settings& settings, const shm::StoreOpt
                                     options.layout);
   if (!slots) return pass(slots);
   data_->slots.emplace(std::move(*slots));
+  share_with_http(settings);
   return {};
+}
+
+/// pando-http reads the store and the workers' counters by itself. A manager that cannot let it
+/// serves all the same.
+void Startup::share_with_http(const config::Settings& settings) {
+  if (!settings.http) return;
+  Status shared = fail(Errc::kNotFound, "no user {}", settings.http->user);
+  if (host_.http_group)
+    shared = data_->slots->share_with(*host_.http_group, settings.store.path);
+  if (!shared)
+    log::warning("store_not_shared", "user", settings.http->user, "reason", shared.error().text);
 }
 
 /// A store without the list of zones cannot be served, so all zones are known before it is.

@@ -51,6 +51,7 @@ class Startup {
   Result<OpenedStore> open_store_from_seeds(const config::Settings& settings,
                                             const shm::StoreOptions& options);
   Status open_slots(const config::Settings& settings, const shm::StoreOptions& options);
+  void share_with_http(const config::Settings& settings);
   Status read_lists_first();
   [[nodiscard]] std::unique_ptr<Image> make_image(const config::StoreSettings& settings,
                                                   const shm::StoreOptions& options) const;

@@ -106,6 +106,19 @@ def test_the_list_tells_what_mapping_the_store_costs(server):
         assert 0 < row["page_tables"] <= told * 1024
 
 
+def test_the_list_counts_types_rcodes_opcodes_and_times(server):
+    for name, rdtype in (("ns1", "A"), ("ns1", "AAAA"), ("missing", "MX")):
+        assert server.ask(f"{name}.{ZONE}", rdtype, tcp=rdtype == "MX") is not None
+    rows = server.workers().values()
+    total = lambda member, name: sum(row[member].get(name, 0) for row in rows)
+    assert total("types", "AAAA") == 1 and total("types", "MX") == 1 and total("types", "A") == 1
+    assert total("rcodes", "NXDOMAIN") == 1 and total("rcodes", "NOERROR") >= 2
+    assert total("opcodes", "QUERY") >= 3 and total("opcodes", "UPDATE") == 0
+    responses = sum(count for row in rows for name, count in row["counters"].items() if name.startswith("responses_below_us_"))
+    assert responses == sum(sum(row["rcodes"].values()) for row in rows)
+    assert total("counters", "response_us") > 0
+
+
 def test_workers_may_come_and_go_many_times(server, load):
     for _ in range(3):
         server.control("worker", "add", "2")

@@ -67,7 +67,7 @@ def events_of(text):
 def events_in_code():
     """{event: (levels, fields)}"""
     events = {name: (set(), set(fields)) for name, fields in EVENTS_BY_ARGUMENT.items()}
-    for folder in ("manager", "worker", "ipc", "zone", "shm", "config", "base", "dns"):
+    for folder in ("manager", "worker", "http", "ipc", "zone", "shm", "config", "base", "dns"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".h", ".cpp") and path.name not in ("log.h", "log.cpp"):
                 for event, level, fields in events_of(path.read_text()):
@@ -180,7 +180,7 @@ def test_lines_of_documents_fit(path):
 def test_manual_pages_are_made(tmp_path):
     subprocess.run([ROOT / "scripts/make-man", tmp_path], check=True)
     pages = {path.name for path in tmp_path.iterdir()}
-    assert pages == {"pandoctl.1.gz", "pando-manager.8.gz", "pando-worker.8.gz", "pando.yaml.5.gz"}
+    assert pages == {"pandoctl.1.gz", "pando-manager.8.gz", "pando-worker.8.gz", "pando-http.8.gz", "pando.yaml.5.gz"}
     for page in pages:
         text = gzip.decompress((tmp_path / page).read_bytes()).decode()
         (tmp_path / page).write_text(text)

@@ -13,12 +13,14 @@ CONFIG_MAY_INCLUDE_OF_ZONE = {"zone/settings/compiled_settings.h", "zone/setting
 ROOMS = {  # third-party header → folders that may include it
     r"yaml-cpp/": {"config"},
     r"spdlog/": {"ipc"},
-    r"boost/": {"shm"},
+    r"boost/(interprocess|version)": {"shm"},
+    r"boost/(asio|beast|system)": {"http"},
+    r"boost/": {"shm", "http"},
     r"openssl/": {"dns"},
     r"systemd/": {"manager"},
     r"seccomp\.h": {"worker"},
-    r"nlohmann/": {"ipc", "ctl", "manager"},
-    r"CLI/": {"ctl", "manager", "worker"},
+    r"nlohmann/": {"ipc", "ctl", "manager", "http"},
+    r"CLI/": {"ctl", "manager", "worker", "http"},
     r"asio": {"ipc", "worker", "manager", "ctl"},
     r"xxhash\.h": {"base", "shm", "zone", "worker", "manager"},
 }

@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "worker": {"base", "dns", "shm", "zone", "ipc"},
     "manager": {"base", "dns", "shm", "zone", "ipc", "config"},
     "ctl": {"base", "dns", "shm", "zone", "ipc", "config"},
+    "http": {"base", "dns", "shm", "zone", "ipc", "config"},
 }
 
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
@@ -28,6 +29,7 @@ ROOM_ORDER = {
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "config": ["", "settings"],
+    "http": ["", "api", "metrics", "observe", "serve"],
 }
 
 SOURCES = [path for folder in MAY_INCLUDE for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]

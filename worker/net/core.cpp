@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 namespace pando::worker {
 
@@ -81,14 +82,16 @@ bool Core::is_proxy(const IpAddress& address) const noexcept {
 }
 
 void Core::begin() {
-  begun_ns_ = monotonic_ns();
+  if (unsent_ == 0) begun_ns_ = monotonic_ns();
   pin();
   counting_->add(ipc::Counter::kBatches);
 }
 
-void Core::end() noexcept {
-  reader_->unpin();
-  counting_->latency((monotonic_ns() - begun_ns_) / 1000);
+void Core::end() noexcept { reader_->unpin(); }
+
+void Core::sent() noexcept {
+  const std::size_t responses = std::exchange(unsent_, 0);
+  if (responses > 0) counting_->latency((monotonic_ns() - begun_ns_) / 1000, responses);
 }
 
 }  // namespace pando::worker

@@ -30,6 +30,10 @@ class Core {
   /// Pins the current version and prepares the responder for one batch. Call after the receive.
   void begin();
   void end() noexcept;
+  /// `responses` of the batch go out next; sent() counts the time since the batch was received.
+  void answered(std::size_t responses) noexcept { unsent_ += responses; }
+  /// To be called after the send. One look at the clock for all responses of the batch.
+  void sent() noexcept;
 
   [[nodiscard]] shm::Reader& reader() noexcept { return *reader_; }
   [[nodiscard]] std::shared_ptr<shm::Reader> shared_reader() const noexcept { return reader_; }
@@ -66,7 +70,8 @@ class Core {
   std::optional<Counting> counting_;
   std::unique_ptr<Responder> responder_;
   shm::Reader::View view_;
-  std::uint64_t begun_ns_ = 0;
+  std::uint64_t begun_ns_ = 0;  ///< receive of the first unsent response's batch
+  std::size_t unsent_ = 0;      ///< responses between answered() and sent()
   std::uint32_t tcp_clients_ = 1000;
   std::uint32_t tcp_idle_ms_ = 10000;
 };

@@ -96,10 +96,9 @@ void TcpConnection::receive() {
 void TcpConnection::pump() {
   if (!socket_.is_open()) return;
   take_requests();
-  if (!socket_.is_open()) return;
-  continue_transfer();
-  if (!socket_.is_open()) return;
-  flush();
+  if (socket_.is_open()) continue_transfer();
+  if (socket_.is_open()) flush();
+  host_.core().sent();
   if (!socket_.is_open()) return;
   if (has_request()) return pump_later();
   // Earlier requests are still answered.
@@ -189,6 +188,7 @@ void TcpConnection::handle(ByteView message) {
   core.end();
   switch (outcome.action) {
     case Action::kRespond:
+      core.answered(1);
       return output_.push(host_.space().first(outcome.size));
     case Action::kForward:
       return forward(message, outcome);

@@ -68,6 +68,7 @@ class UdpBatch {
   std::size_t send(int socket, bool wildcard) noexcept;
   /// Marks the whole batch as answered or dropped: a successor inherits nothing.
   void done() noexcept;
+  [[nodiscard]] std::size_t queued() const noexcept { return queued_; }
   [[nodiscard]] std::size_t octets_queued() const noexcept { return octets_queued_; }
 
  private:

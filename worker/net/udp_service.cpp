@@ -142,7 +142,9 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
     if (outcome.action == Action::kForward) forward(socket, i, message, client, outcome);
   }
   core_.end();
+  core_.answered(batch_->queued());
   const std::size_t failed = batch_->send(sender_for(socket), socket->wildcard);
+  core_.sent();
   core_.counting().add(Counter::kAnswerOctetsUdp, batch_->octets_queued());
   if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
 }

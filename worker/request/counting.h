@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 
 #include "ipc/counters.h"
@@ -36,9 +35,10 @@ class Counting {
     const std::uint64_t count = place.load(std::memory_order_relaxed) + 1;
     place.store(ipc::seen_value(hash, count), std::memory_order_relaxed);
   }
-  void latency(std::uint64_t microseconds) noexcept {
-    const auto bucket = static_cast<std::size_t>(std::bit_width(microseconds));
-    bump(ipc::kLatencyBase + (bucket < ipc::kLatencies ? bucket : ipc::kLatencies - 1), 1);
+  /// `responses` left this long after their requests were received.
+  void latency(std::uint64_t microseconds, std::uint64_t responses) noexcept {
+    bump(ipc::latency_index(microseconds), responses);
+    add(ipc::Counter::kLatencyMicroseconds, microseconds * responses);
   }
   [[nodiscard]] std::uint64_t value(std::size_t index) const noexcept {
     return (*counters_)[index].load(std::memory_order_relaxed);

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("PANDO_BUILD", ROOT / "build/release"))
-PROGRAMS = {"pando-manager": "usr/sbin", "pando-worker": "usr/sbin", "pandoctl": "usr/bin"}
+PROGRAMS = {"pando-manager": "usr/sbin", "pando-worker": "usr/sbin", "pando-http": "usr/sbin", "pandoctl": "usr/bin"}
 BOOT_SECONDS = 300  # an upper bound for a busy machine; a boot takes some 5 s
 
 needs_containers = pytest.mark.skipif(
@@ -49,7 +49,7 @@ def write(path, text):
 def prepare(root, script, wants, after):
     """Writes the script and the unit that runs it, beside the units that it `wants` and comes `after`."""
     # A build with a sanitizer looks for leaks by tracing itself, which no worker allows.
-    for unit in ("pando-manager.service.d", "pando-worker@.service.d"):
+    for unit in ("pando-manager.service.d", "pando-worker@.service.d", "pando-http.service.d"):
         write(root / UNITS / unit / "test.conf", "[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n")
     write(root / UNITS / "pando-boot-test.target", f"[Unit]\nWants={wants} pando-boot-test.service\n")
     write(root / UNITS / "pando-boot-test.service", SERVICE.format(after=after))

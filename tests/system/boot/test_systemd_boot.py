@@ -14,6 +14,7 @@ CONFIGURATION = """
 server:
   listen: [127.0.0.1, "::1"]
   workers: external
+http: {metrics-zones: 1}
 keys:
   - {name: update-key, algorithm: hmac-sha256, secret: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}
 zones:
@@ -47,6 +48,16 @@ worker=$(main_pid pando-worker@0)
 grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/$worker/status
 ls -A /proc/$worker/root/etc/pando | wc -l
 ls -A /proc/$worker/root/var/lib/pando | wc -l
+
+step metrics
+metrics() { curl -sf http://127.0.0.1:8053/metrics; }
+systemctl start pando-http
+until_true metrics
+ps -o user:20= -p "$(main_pid pando-http)"
+grep -E '^NoNewPrivs:' /proc/$(main_pid pando-http)/status
+metrics | grep -E '^pando_(worker_up|manager_up|store_readable|zone_serial)'
+metrics | grep -c '^pando_process_cpu_seconds_total'
+systemctl show -P NRestarts pando-http
 
 step manager_killed
 workers="$(main_pid pando-worker@0) $(main_pid pando-worker@1)"
@@ -160,6 +171,12 @@ def test_a_worker_has_no_rights_and_sees_neither_secrets_nor_the_journal(results
     assert [line.split()[0:2] for line in found[:3]] == [
         ["CapEff:", "0000000000000000"], ["NoNewPrivs:", "1"], ["Seccomp:", "2"]]
     assert found[3:] == ["0", "0"]
+
+
+def test_metrics_are_served_by_a_user_of_their_own_that_sees_all_processes(results):
+    assert lines(results, "metrics") == [
+        "pando-http", "NoNewPrivs:\t1", 'pando_worker_up{worker="0"} 1', 'pando_worker_up{worker="1"} 1',
+        "pando_store_readable 1", 'pando_zone_serial{zone="example.com."} 1', "pando_manager_up 1", "4", "0"]
 
 
 def test_workers_serve_on_when_the_manager_is_killed_and_the_next_one_adopts_them(results):

@@ -33,7 +33,7 @@ def rendered(name):
 @pytest.fixture
 def installed(tmp_path):
     """All units in one folder, their programs replaced by one that exists everywhere."""
-    for name in ("pando-manager.service", "pando-worker@.service", "pando.target", "pando.slice"):
+    for name in ("pando-manager.service", "pando-worker@.service", "pando-http.service", "pando.target", "pando.slice"):
         text = rendered(name).replace("/usr/sbin/pando-", "/bin/true --pando-")
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -64,7 +64,7 @@ def test_verify_would_notice_a_misspelt_setting(installed):
     assert "NoNewPriviledges" in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("name", ["pando-manager.service", "pando-worker@.service"])
+@pytest.mark.parametrize("name", ["pando-manager.service", "pando-worker@.service", "pando-http.service"])
 def test_services_are_sandboxed(name):
     settings = dict(settings_of(name))
     assert settings["NoNewPrivileges"] == "yes"

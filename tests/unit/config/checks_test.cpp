@@ -1,5 +1,7 @@
 #include "config/checks.h"
 
+#include <sys/stat.h>
+
 #include "load_fixture.h"
 
 // The rules that load() cannot reach while some of the keys involved are refused.
@@ -36,6 +38,61 @@ TEST(StoreCheck, ImageAndStoreAreDifferentFiles) {
   EXPECT_EQ(errors_of([&](const Value& value) { check_store(value, store); }).size(), 1U);
   store.image = "/other";
   EXPECT_TRUE(errors_of([&](const Value& value) { check_store(value, store); }).empty());
+}
+
+TEST(Http, IsOffUntilItIsWrittenDown) {
+  EXPECT_FALSE(good("server: {}").http);
+  const Settings settings = good("http: {}");
+  ASSERT_TRUE(settings.http);
+  EXPECT_EQ(settings.http->listen, std::vector<Endpoint>{*Endpoint::from_text("127.0.0.1@8053")});
+  EXPECT_EQ(settings.http->metrics_zones, 0U);
+  EXPECT_EQ(settings.http->user, "pando-http");
+}
+
+TEST(Http, AddressesOfTheNetworkNeedKeys) {
+  using testing::HasSubstr;
+  EXPECT_THAT(config::errors_of("http: {listen: [\"::1@80\", 192.0.2.1]}"),
+              HasSubstr("http: 'keys' are missing: 192.0.2.1@8053 is no loopback address"));
+  EXPECT_THAT(config::errors_of("http: {listen: [0.0.0.0]}"), HasSubstr("'keys' are missing"));
+  EXPECT_EQ(config::errors_of("http: {listen: [127.1.2.3, \"::1\"]}"), "");
+  const LoadResult keyed = load_yaml(
+      "http: {listen: [192.0.2.1], keys: [{name: a, secret: 0123456789abcdef, role: admin}]}");
+  EXPECT_TRUE(keyed.ok());
+  EXPECT_TRUE(keyed.has_secrets);
+  EXPECT_EQ(keyed.settings.http->keys[0].role, HttpKey::Role::kAdmin);
+  EXPECT_THAT(keyed.warnings, testing::ElementsAre(HasSubstr("without TLS")));
+}
+
+TEST(Http, KeysHaveOneSecretThatAHeaderCanHold) {
+  using testing::HasSubstr;
+  const std::pair<const char*, const char*> cases[] = {
+      {"{name: a}", "'secret' or 'secret-file' is missing"},
+      {"{name: a, secret: \"a b\"}", "visible ASCII"},
+      {"{name: a, secret: \"\"}", "visible ASCII"},
+      {"{name: a, secret: x, role: root}", "'root' is none of read, admin"},
+      {"{name: a, secret: 0123456789abcdef}, {name: a, secret: 1123456789abcdef}", "there already"},
+      {"{name: a, secret-file: /nowhere}", "/nowhere"},
+  };
+  for (const auto& [keys, expected] : cases)
+    EXPECT_THAT(config::errors_of(fmt::format("http: {{keys: [{}]}}", keys)), HasSubstr(expected));
+}
+
+TEST(Http, ASecretMayLieInAFileOfItsOwn) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("secret", "correct-horse-battery\n");
+  ::chmod(file.c_str(), 0640);
+  const std::string text = fmt::format("http: {{keys: [{{name: a, secret-file: {}}}]}}", file);
+  EXPECT_EQ(good(text).http->keys[0].secret, "correct-horse-battery");
+  EXPECT_FALSE(load_yaml(text).has_secrets);
+  ::chmod(file.c_str(), 0644);
+  EXPECT_THAT(config::errors_of(text), testing::HasSubstr("chmod o="));
+}
+
+TEST(Http, TheManagerRestartsForItsUserAlone) {
+  const Settings none = good("server: {}");
+  const Settings some = good("http: {}");
+  EXPECT_EQ(restart_needed(none, some), std::vector<std::string>{"http.user"});
+  EXPECT_TRUE(restart_needed(some, good("http: {metrics-zones: 5}")).empty());
 }
 
 TEST(CatalogCheck, OnlyConsumedOnesHavePrimaries) {

@@ -18,12 +18,17 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"server: {listen-tls: [127.0.0.1], tls: {certificate: c, key: k}}", "server.listen-tls"},
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
       {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
-      {"server: {metrics: 127.0.0.1@9153}", "server.metrics"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
       {"catalogs: [{zone: c, role: producer}]", "catalogs"},
   };
   for (const auto& [text, key] : cases)
     EXPECT_THAT(errors_of(text), HasSubstr(fmt::format("{}: not supported yet", key))) << text;
+}
+
+TEST(Support, AKeyOfAnotherNameLeadsToTheNewOne) {
+  EXPECT_THAT(errors_of("server: {metrics: 127.0.0.1@9153}"),
+              HasSubstr("server.metrics: unknown key: it is 'http.listen' now"));
+  EXPECT_THAT(errors_of("server: {metric: 1}"), HasSubstr("server.metric: unknown key"));
 }
 
 TEST(Support, DefaultsThatMeanOffMayBeWritten) {
@@ -40,7 +45,6 @@ TEST(Support, RefusedKeysAreStillChecked) {
       {"server: {cookies: {secrets: [00]}}", "needs 32 hexadecimal digits"},
       {"server: {rate-limit: {ipv4-prefix: 33}}", "server.rate-limit.ipv4-prefix"},
       {"server: {dnstap: {socket: s, sample: 2}}", "server.dnstap.sample"},
-      {"server: {metrics: here}", "'here' is not an IP address"},
       {"store: {path: /a, image: /a}", "'image' is the same file as 'path'"},
       {"store: {checkpoint: {interval: 1ms}}", "store.checkpoint.interval"},
       {"limits: {history-total: 0%}", "limits.history-total: '0%' is not a share"},

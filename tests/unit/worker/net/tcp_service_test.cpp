@@ -118,6 +118,25 @@ TEST_F(TcpClients, AreIdleWhenTheyHaveTheirAnswers) {
   EXPECT_EQ(service_.close_idle(milliseconds(0)), 0U);
 }
 
+/// The histogram counts a response once it is sent, and no request without a response.
+TEST_F(TcpClients, AreCountedByTheTimeOfTheirResponses) {
+  const auto counted = [this] {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < ipc::kLatencies; ++i)
+      sum += core_.counting().value(ipc::kLatencyBase + i);
+    return sum;
+  };
+  EXPECT_EQ(counted(), 0U);
+  send(Query{}.octets());
+  receive();
+  EXPECT_EQ(counted(), 1U);
+  Bytes response = Query{}.octets();
+  response[2] |= 0x80;  // QR: a response, which gets none
+  send(response);
+  EXPECT_TRUE(run_until([this] { return core_.counting().value(ipc::Counter::kDropped) == 1; }));
+  EXPECT_EQ(counted(), 1U);
+}
+
 /// A worker that stops closes those that are idle, between whatever else it does.
 TEST_F(TcpClients, AreNotIdleWithARequestThatIsNotReadYet) {
   send(Query{}.octets());

@@ -1,0 +1,123 @@
+#include <grp.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/secret.h"
+#include "config/load.h"
+#include "http/routes.h"
+#include "http/serve/http_server.h"
+#include "ipc/log.h"
+#include "ipc/privileges.h"
+#include "shm/slot_guard.h"
+#include "zone/build/draft.h"
+
+namespace {
+
+using namespace pando;  // NOLINT: a program's main file
+
+/// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
+constexpr int kBadConfiguration = 78;
+
+http::Access make_access(const config::Http& settings) {
+  std::vector<http::AccessKey> keys;
+  for (const config::HttpKey& key : settings.keys) {
+    const bool admin = key.role == config::HttpKey::Role::kAdmin;
+    keys.push_back({key.name, key.secret, admin ? http::Role::kAdmin : http::Role::kRead});
+  }
+  return http::Access(std::move(keys));
+}
+
+http::CollectorOptions collector_options(const config::Settings& settings) {
+  http::CollectorOptions options;
+  options.store_path = settings.store.path;
+  options.run_directory = settings.server.run_directory;
+  options.listen = settings.server.listen;
+  options.layout = zone::layout_fingerprint();
+  options.zones = settings.http->metrics_zones;
+  return options;
+}
+
+/// Gives up every right that reading does not need. The control socket is open to its group, and
+/// the manager knows by the user that this process only reads.
+Status give_up_rights(const config::Settings& settings) {
+  if (::geteuid() == 0 && settings.http->user != "root") {
+    std::vector<std::uint32_t> groups;
+    if (const ::group* control = ::getgrnam(settings.server.control_group.c_str()))
+      groups.push_back(control->gr_gid);
+    auto became = ipc::become_user(settings.http->user, ipc::Keep::kNothing, groups);
+    if (!became) return became;
+  }
+  if (settings.http->user != "root")
+    if (auto dropped = ipc::drop_capabilities(ipc::Keep::kNothing); !dropped) return dropped;
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return fail_errno("prctl(PR_SET_NO_NEW_PRIVS)");
+  return ipc::forbid_inspection();
+}
+
+void start_log(const config::Log& wanted) {
+  const bool json = wanted.format == config::LogFormat::kJson;
+  std::string level = "info";
+  if (wanted.level <= config::LogLevel::kDebug) level = "debug";
+  if (wanted.level == config::LogLevel::kWarning) level = "warning";
+  if (wanted.level >= config::LogLevel::kError) level = "error";
+  log::start({level, json ? "json" : "text", "pando-http"});
+}
+
+int give_up(const Error& error) {
+  log::error("start_failed", "reason", error.text);
+  return error.code == Errc::kInvalid ? kBadConfiguration : 1;
+}
+
+int run(const config::Settings& settings) {
+  start_log(settings.server.log);
+  http::Collector collector(collector_options(settings));
+  const http::Routes routes(make_access(*settings.http), collector);
+  std::optional<http::TlsFiles> tls;
+  if (settings.http->tls)
+    tls = http::TlsFiles{settings.http->tls->certificate, settings.http->tls->key};
+  const auto answer = [&routes](const http::Request& request) { return routes.answer(request); };
+  // Ports below 1024 and the key's file may be root's alone.
+  auto server = http::HttpServer::open(settings.http->listen, tls, {}, answer);
+  if (!server) return give_up(server.error());
+  if (auto given = give_up_rights(settings); !given) return give_up(given.error());
+  if (auto guarded = shm::install_slot_guard(); !guarded) return give_up(guarded.error());
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const Endpoint& at : (*server)->addresses())
+    log::info("http_listening", "address", to_text(at), "tls", tls ? "yes" : "no");
+  (*server)->run();
+  log::info("http_stopped");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Metrics and zones of Pando over HTTP"};
+  std::string path;
+  app.add_option("-c,--config", path, "configuration file")->required();
+  app.set_version_flag("--version", PANDO_VERSION);
+  CLI11_PARSE(app, argc, argv);
+  config::LoadResult loaded = config::load(path, {.read_zone_lists = false});
+  for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  if (!loaded.ok()) {
+    std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
+    return kBadConfiguration;
+  }
+  if (!loaded.settings.http) {
+    std::fprintf(stderr, "pando-http: %s has no section 'http': nothing to serve\n", path.c_str());
+    return 0;
+  }
+  {
+    // Secrets that this program has no use for do not stay in its memory.
+    const WipeFreed wipe_freed;
+    loaded.settings.keys = {};
+    loaded.settings.server.cookies.secrets = {};
+  }
+  return run(loaded.settings);
+}

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "dns/name.h"
+#include "http/observe/observed.h"
+#include "http/observe/zone_content.h"
+#include "shm/inspect/observer.h"
+
+namespace pando::http {
+
+struct CollectorOptions {
+  std::string store_path;
+  std::string run_directory;
+  std::vector<Endpoint> listen;  ///< of the DNS server
+  std::uint64_t layout = 0;
+  std::size_t zones = 0;  ///< most zones with facts of their own
+  std::chrono::milliseconds manager_timeout{1000};
+};
+
+/// Looks at the server from outside: the store and the workers' pages are read directly, and only
+/// the manager's own numbers are asked for. Any thread.
+class Collector {
+ public:
+  explicit Collector(CollectorOptions options) : options_(std::move(options)) {}
+  /// A look that is at most kFresh old, so that many requests cost no more than some.
+  std::shared_ptr<const Observed> observe();
+  /// All zones; kFull if there are more than `most`.
+  Result<std::vector<ZoneFacts>> read_zones(std::size_t most);
+  /// See http/observe/zone_content.h.
+  Result<ZoneContent> read_zone(const dns::Name& apex, std::size_t most_bytes);
+
+  static constexpr std::chrono::milliseconds kFresh{200};
+
+ private:
+  Observed look();
+  Result<std::shared_ptr<const shm::Observer>> find_store();
+  void read_manager(Observed& observed);
+
+  CollectorOptions options_;
+  std::mutex looking_;  ///< one look at a time
+  std::mutex finding_;  ///< of store_
+  std::shared_ptr<const shm::Observer> store_;
+  std::shared_ptr<const Observed> last_;
+  std::chrono::steady_clock::time_point last_at_;
+};
+
+}  // namespace pando::http

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ipc/control_results.h"
+#include "shm/inspect/slot_pages.h"
+
+/// All that one look at the server shows. Times are seconds since 1970; 0 = never.
+namespace pando::http {
+
+struct StoreFacts {
+  std::uint64_t version = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t history_bytes = 0;
+  std::uint64_t zones = 0;
+};
+
+struct ZoneFacts {
+  std::string name;
+  bool loaded = false;
+  std::uint32_t serial = 0;
+  std::uint64_t records = 0;
+  std::uint64_t names = 0;
+  std::uint64_t history_bytes = 0;
+  std::uint64_t data_version = 0;  ///< of the store, that last changed the zone's data
+  std::uint64_t refresh_at = 0;
+  std::uint64_t last_ok = 0;
+  std::uint64_t expires_at = 0;
+  bool secondary = false;
+  bool has_denial = false;  ///< NSEC or NSEC3: the zone is signed
+};
+
+/// The kernel's view of the sockets at one of the server's addresses.
+struct UdpFacts {
+  std::string address;
+  std::uint64_t drops = 0;
+  std::uint64_t queued_bytes = 0;
+};
+
+struct ProcessFacts {
+  std::string name;  ///< "manager", "worker-0", "http"
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t private_bytes = 0;  ///< of these: memory that no other process shares
+  double cpu_seconds = 0;
+};
+
+struct Observed {
+  std::vector<shm::SlotCopy> slots{};
+  std::uint64_t monotonic = 0;        ///< seconds on the clock of SlotCopy::lease_since
+  std::optional<StoreFacts> store{};  ///< none: no store, or one that is still being copied
+  std::vector<ZoneFacts> zones{};
+  std::optional<ipc::StatusResult> manager{};  ///< none: the manager did not answer
+  std::vector<UdpFacts> udp{};
+  std::vector<ProcessFacts> processes{};
+  std::vector<std::string> problems{};  ///< reasons why something above is missing
+};
+
+}  // namespace pando::http

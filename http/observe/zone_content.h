@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/types.h"
+#include "shm/inspect/observer.h"
+
+namespace pando::http {
+
+/// One RRset in presentation format; signatures are RRsets of type RRSIG.
+struct RRsetText {
+  std::string owner;
+  dns::RRType type{};
+  std::uint32_t ttl = 0;
+  std::vector<std::string> records;
+};
+
+struct ZoneContent {
+  std::string apex;
+  std::uint32_t serial = 0;
+  bool secondary = false;
+  bool has_denial = false;  ///< NSEC or NSEC3: the zone is signed
+  std::uint64_t last_check = 0;
+  std::vector<RRsetText> rrsets;  ///< in the zone's order: apex, names, NSEC3 owners
+};
+
+/// Reads a whole zone of one version of its data, a few names at a time and without a pin. Changes
+/// of other zones cost a repetition of one step; a change of this zone makes it begin anew.
+/// kNotFound: no such zone. kUnsupported: it has no data. kFull: it changes too quickly, or its
+/// text is larger than `most_bytes`.
+Result<ZoneContent> read_zone(const shm::Observer& observer, const dns::Name& apex,
+                              std::size_t most_bytes);
+
+}  // namespace pando::http

@@ -1,0 +1,97 @@
+#include "http/observe/zone_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "base/bytes.h"
+#include "dns/name.h"
+#include "http/observe/consistent.h"
+#include "shm/side_table.h"
+#include "zone/read/store_view.h"
+#include "zone/settings/compiled_settings.h"
+
+namespace pando::http {
+
+namespace {
+
+/// Zones read between two looks at the version: some 20 µs, in which a version seldom ends.
+constexpr std::size_t kZonesPerLook = 64;
+
+/// A zone as it was copied from a version that may be over: nothing here may be trusted yet, not
+/// even that the octets are a name.
+struct Copied {
+  std::array<std::uint8_t, 256> apex;  // its length is one octet in the store, and a root label
+  std::size_t apex_octets = 0;
+  Bytes settings;
+  ZoneFacts facts;
+};
+
+Copied copy_zone(const zone::ZoneView& zone, const shm::Window& window) {
+  Copied copied;
+  const dns::NameView apex = zone.apex();
+  copied.apex_octets = std::min(apex.size(), copied.apex.size());
+  std::memcpy(copied.apex.data(), apex.data(), copied.apex_octets);
+  ZoneFacts& facts = copied.facts;
+  facts.loaded = zone.loaded();
+  facts.serial = zone.loaded() ? zone.serial().value : 0;
+  facts.records = zone.record_count();
+  facts.names = zone.name_count();
+  facts.history_bytes = zone.history_bytes();
+  facts.data_version = zone.data_version();
+  facts.has_denial = zone.denial() != zone::Denial::kUnsigned;
+  const ByteView settings = zone.settings_bytes();
+  copied.settings.assign(settings.begin(), settings.end());
+  if (const auto* side = shm::known_side(window, zone.side_index())) {
+    facts.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
+    facts.last_ok = side->last_ok.load(std::memory_order_relaxed);
+    facts.expires_at = side->expires_at.load(std::memory_order_relaxed);
+  }
+  return copied;
+}
+
+std::vector<Copied> copy_zones(const zone::StoreView& view, const shm::Window& window,
+                               const std::optional<dns::Name>& after, std::size_t most) {
+  std::vector<Copied> copies;
+  zone::ZoneWalk walk(view);
+  if (after) walk.seek_after(*after);
+  while (copies.size() < most) {
+    const zone::ZoneView zone = walk.next();
+    if (!zone) break;
+    copies.push_back(copy_zone(zone, window));
+  }
+  return copies;
+}
+
+}  // namespace
+
+Result<StoreFacts> read_store(const shm::Observer& observer, std::size_t most_zones,
+                              std::vector<ZoneFacts>& zones) {
+  auto facts = read_consistently(observer, [](const zone::StoreView& view, const shm::Window&) {
+    return StoreFacts{view.version(), 0, view.history_bytes(), view.zone_count()};
+  });
+  if (!facts) return facts;
+  facts->memory_bytes = observer.memory_bytes();
+  std::optional<dns::Name> after;
+  while (zones.size() < most_zones) {
+    const std::size_t most = std::min(kZonesPerLook, most_zones - zones.size());
+    auto copies =
+        read_consistently(observer, [&](const zone::StoreView& view, const shm::Window& window) {
+          return copy_zones(view, window, after, most);
+        });
+    if (!copies) return pass(copies);
+    for (Copied& copied : *copies) {
+      const dns::NameView apex(copied.apex.data(), copied.apex_octets);
+      copied.facts.name = to_text(apex);
+      const auto settings = zone::decode_zone_settings(copied.settings);
+      copied.facts.secondary = settings && settings->is_secondary;
+      zones.push_back(std::move(copied.facts));
+      after = dns::Name(apex);
+    }
+    if (copies->size() < most) break;
+  }
+  return facts;
+}
+
+}  // namespace pando::http

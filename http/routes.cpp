@@ -1,0 +1,49 @@
+#include "http/routes.h"
+
+#include "http/metrics/write_metrics.h"
+#include "ipc/log.h"
+
+namespace pando::http {
+
+namespace {
+
+/// Clients of PowerDNS ask for the versions of its API here.
+Response api_versions() {
+  Response response;
+  response.content_type = "application/json";
+  response.body = R"([{"version":1,"url":"/api/v1"}])";
+  return response;
+}
+
+}  // namespace
+
+Response Routes::answer(const Request& request) const {
+  // The key comes first: a client without one does not learn what there is.
+  if (auto refused = access_.refuse(request, Role::kRead)) return *std::move(refused);
+  if (request.path.starts_with(kApiPrefix)) return api_.answer(request);
+  if (request.path == "/api") return api_versions();
+  const bool known = request.path == "/" || request.path == "/metrics";
+  if (!known) return text_response(404, "nothing is here; metrics are at /metrics");
+  if (request.method != "GET" && request.method != "HEAD") {
+    Response response = text_response(405, "GET and HEAD only");
+    response.fields.emplace_back("Allow", "GET, HEAD");  // RFC 9110 §15.5.6
+    return response;
+  }
+  return request.path == "/" ? text_response(200, "pando-http " PANDO_VERSION ": see /metrics")
+                             : metrics(request);
+}
+
+Response Routes::metrics(const Request& request) const {
+  const auto observed = collector_.observe();
+  for (const std::string& problem : observed->problems)
+    log::debug("metrics_incomplete", "reason", problem);
+  const Format format = format_for(request.accept);
+  Exposition out(format);
+  write_metrics(out, *observed);
+  Response response;
+  response.content_type = content_type(format);
+  response.body = out.finish();
+  return response;
+}
+
+}  // namespace pando::http

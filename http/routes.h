@@ -1,0 +1,26 @@
+#pragma once
+
+#include "http/api/api_routes.h"
+#include "http/observe/collector.h"
+#include "http/serve/access.h"
+#include "http/serve/http_message.h"
+
+namespace pando::http {
+
+/// Answers requests: `/` tells what there is, `/metrics` has the metrics, `/api/v1/` the zones.
+class Routes {
+ public:
+  Routes(Access access, Collector& collector)
+      : access_(std::move(access)), collector_(collector), api_(collector) {}
+  /// Any thread.
+  [[nodiscard]] Response answer(const Request& request) const;
+
+ private:
+  [[nodiscard]] Response metrics(const Request& request) const;
+
+  Access access_;
+  Collector& collector_;
+  ApiRoutes api_;
+};
+
+}  // namespace pando::http

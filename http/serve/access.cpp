@@ -1,0 +1,58 @@
+#include "http/serve/access.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace pando::http {
+
+namespace {
+
+/// The key that the request shows: X-API-Key, else a bearer token (RFC 6750 §2.1).
+std::string_view shown_key(const Request& request) {
+  if (!request.api_key.empty()) return request.api_key;
+  constexpr std::string_view kScheme = "bearer ";  // RFC 9110 §11.1: any case
+  std::string_view value = request.authorization;
+  if (value.size() < kScheme.size()) return {};
+  const bool is_bearer =
+      std::equal(kScheme.begin(), kScheme.end(), value.begin(), [](char wanted, char given) {
+        return wanted == std::tolower(static_cast<unsigned char>(given));
+      });
+  if (!is_bearer) return {};
+  value.remove_prefix(kScheme.size());
+  value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+  return value;
+}
+
+}  // namespace
+
+bool same_secret(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  volatile unsigned difference = 0;  // volatile: no early end
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference = difference | static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^
+                                                    static_cast<unsigned char>(b[i]));
+  return difference == 0;
+}
+
+std::optional<Role> Access::role_of(const Request& request) const {
+  if (keys_.empty()) return Role::kRead;
+  const std::string_view shown = shown_key(request);
+  std::optional<Role> role;
+  for (const AccessKey& key : keys_)  // all of them, whichever fits
+    if (same_secret(shown, key.secret)) role = key.role;
+  return role;
+}
+
+std::optional<Response> Access::refuse(const Request& request, Role wanted) const {
+  const auto role = role_of(request);
+  if (!role) {
+    const bool shown = !shown_key(request).empty();
+    Response response = text_response(401, shown ? "unknown key" : "a key is needed");
+    response.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"pando\"");
+    return response;
+  }
+  if (*role < wanted) return text_response(403, "this key's role does not allow it");
+  return std::nullopt;
+}
+
+}  // namespace pando::http

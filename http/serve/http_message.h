@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Requests and responses of HTTP as handlers see them: no header of a library.
+namespace pando::http {
+
+struct Request {
+  std::string method{};
+  std::string path{};           ///< of the target, before '?'; not decoded
+  std::string query{};          ///< behind '?'
+  std::string authorization{};  ///< header fields; empty = absent
+  std::string api_key{};        ///< X-API-Key
+  std::string accept{};
+  std::string body{};
+};
+
+struct Response {
+  unsigned status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> fields{};  ///< further header fields
+};
+
+/// Called on any of the server's threads; must not throw.
+using Handler = std::function<Response(const Request&)>;
+
+/// A response of one line of text.
+[[nodiscard]] inline Response text_response(unsigned status, std::string line) {
+  Response response;
+  response.status = status;
+  response.body = std::move(line) + "\n";
+  return response;
+}
+
+}  // namespace pando::http

@@ -1,0 +1,374 @@
+#include "http/serve/http_server.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+#include <csignal>
+#include <list>
+#include <type_traits>
+
+#include "http/serve/request_rate.h"
+#include "ipc/log.h"
+
+namespace pando::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace wire = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+
+constexpr auto kAcceptPause = std::chrono::milliseconds(100);
+
+/// A connection, as the server sees it.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  virtual void start() = 0;
+  virtual void close() noexcept = 0;
+  /// Nothing of the client's is in work: the connection waits for its request.
+  bool waits_for_client = true;
+  std::list<std::weak_ptr<Connection>>::iterator place;
+};
+
+Request request_of(wire::request<wire::string_body>&& message) {
+  const auto field = [&message](std::string_view name) {
+    return std::string(message[beast::string_view(name.data(), name.size())]);
+  };
+  Request request;
+  request.method = std::string(message.method_string());
+  std::string target(message.target());
+  const auto question = target.find('?');
+  if (question != std::string::npos) request.query = target.substr(question + 1);
+  request.path = target.substr(0, question);
+  request.authorization = field("Authorization");
+  request.api_key = field("X-API-Key");
+  request.accept = field("Accept");
+  request.body = std::move(message.body());
+  return request;
+}
+
+/// The answer to a request that could not be read; none when the connection is broken, or slow.
+std::optional<Response> refusal(const error_code& error) {
+  if (error == wire::error::header_limit || error == wire::error::buffer_overflow)
+    return text_response(431, "header fields too large");
+  if (error == wire::error::body_limit) return text_response(413, "body too large");
+  const bool malformed = error.category() == make_error_code(wire::error::bad_target).category();
+  const bool ended =
+      error == wire::error::end_of_stream || error == wire::error::partial_message;
+  if (malformed && !ended) return text_response(400, "malformed request");
+  return std::nullopt;
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ private:
+  /// Longest wait first. Outlives `io`, whose handlers hold the connections.
+  std::list<std::weak_ptr<Connection>> connections_;
+
+ public:
+  Impl(const ServerLimits& bounds, Handler handler)
+      : limits(bounds),
+        rate(bounds.requests_per_second, bounds.burst),
+        handler_(std::move(handler)) {}
+
+  Status load_tls(const TlsFiles& files);
+  Status listen(const Endpoint& at);
+  void run();
+  void stop() { asio::post(io, [this] { end(); }); }
+  [[nodiscard]] std::vector<Endpoint> addresses() const;
+
+  /// Calls `reply` on the server's thread, later. False: too many requests are in work.
+  template <class Reply>
+  bool handle(Request request, Reply reply);
+  void forget(Connection& connection) noexcept { connections_.erase(connection.place); }
+  /// `connection` waits for its client from now on, shorter than all others that do.
+  void waits(Connection& connection) noexcept {
+    connections_.splice(connections_.end(), connections_, connection.place);
+    connection.waits_for_client = true;
+  }
+
+  asio::io_context io{1};
+  const ServerLimits limits;
+  RequestRate rate;
+
+ private:
+  struct Listener {
+    explicit Listener(asio::io_context& io) : acceptor(io), pause(io) {}
+    tcp::acceptor acceptor;
+    asio::steady_timer pause;
+  };
+  void accept(Listener& listener);
+  void admit(tcp::socket socket);
+  bool make_room();
+  void end();
+
+  Handler handler_;
+  std::optional<asio::ssl::context> tls_;
+  std::list<Listener> listeners_;
+  std::size_t in_work_ = 0;
+  asio::signal_set signals_{io, SIGTERM, SIGINT};
+  /// Ends first. Made by run(): threads have the rights of the thread that makes them.
+  std::optional<asio::thread_pool> pool_;
+};
+
+namespace {
+
+using PlainStream = beast::tcp_stream;
+using TlsStream = beast::ssl_stream<beast::tcp_stream>;
+
+template <class Stream>
+class Session final : public Connection, public std::enable_shared_from_this<Session<Stream>> {
+ public:
+  template <class... Tls>
+  Session(HttpServer::Impl& server, tcp::socket socket, Tls&... tls)
+      : server_(server), stream_(std::move(socket), tls...) {}
+  ~Session() override { server_.forget(*this); }
+
+  void start() override {
+    tcp_layer().expires_after(server_.limits.request_time);
+    if constexpr (std::is_same_v<Stream, TlsStream>)
+      stream_.async_handshake(asio::ssl::stream_base::server,
+                              [self = this->shared_from_this()](const error_code& error) {
+                                if (!error) self->read();
+                              });
+    else
+      read();
+  }
+  void close() noexcept override { tcp_layer().close(); }
+
+ private:
+  [[nodiscard]] beast::tcp_stream& tcp_layer() noexcept {
+    return beast::get_lowest_layer(stream_);
+  }
+
+  void read() {
+    server_.waits(*this);
+    parser_.emplace();
+    parser_->header_limit(server_.limits.header_bytes);
+    parser_->body_limit(server_.limits.body_bytes);
+    wire::async_read(stream_, buffer_, *parser_,
+                     [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                       self->read_done(error);
+                     });
+  }
+
+  void read_done(const error_code& error) {
+    waits_for_client = false;
+    tcp_layer().expires_never();
+    if (error) {
+      keep_alive_ = false;
+      const auto response = refusal(error);
+      if (response) return send(*response);
+      return finish();
+    }
+    wire::request<wire::string_body> message = parser_->release();
+    keep_alive_ = message.keep_alive();
+    version_ = message.version();
+    without_body_ = message.method() == wire::verb::head;
+    if (!server_.rate.take(RequestRate::Clock::now()))
+      return send(text_response(429, "too many requests"));
+    const bool taken = server_.handle(
+        request_of(std::move(message)),
+        [self = this->shared_from_this()](const Response& response) { self->send(response); });
+    if (!taken) send(text_response(503, "too many requests are in work"));
+  }
+
+  void send(const Response& response) {
+    response_ = wire::response<wire::string_body>(static_cast<wire::status>(response.status),
+                                                  version_);
+    response_.set(wire::field::server, "pando");
+    response_.set(wire::field::content_type, response.content_type);
+    response_.set(wire::field::cache_control, "no-store");
+    for (const auto& [name, value] : response.fields) response_.set(name, value);
+    response_.keep_alive(keep_alive_);
+    response_.content_length(response.body.size());
+    if (!without_body_) response_.body() = response.body;
+    tcp_layer().expires_after(server_.limits.send_time);
+    // RFC 9110 §9.3.2: the response to HEAD has the fields of GET, and no content.
+    wire::async_write(stream_, response_,
+                      [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                        self->sent(error);
+                      });
+  }
+
+  void sent(const error_code& error) {
+    if (error) return close();
+    if (!keep_alive_) return finish();
+    tcp_layer().expires_after(server_.limits.idle_time);
+    read();
+  }
+
+  /// Closing with unread input would send a reset, which may destroy the response (RFC 9112 §9.6).
+  void finish() {
+    error_code ignored;
+    tcp_layer().socket().shutdown(tcp::socket::shutdown_send, ignored);
+    server_.waits(*this);
+    tcp_layer().expires_after(server_.limits.request_time);
+    discard();
+  }
+  void discard() {
+    tcp_layer().async_read_some(
+        asio::buffer(rest_),
+        [self = this->shared_from_this()](const error_code& error, std::size_t) {
+          if (!error) self->discard();
+        });
+  }
+
+  HttpServer::Impl& server_;
+  Stream stream_;
+  beast::flat_buffer buffer_{std::size_t{64} << 10};
+  std::optional<wire::request_parser<wire::string_body>> parser_;
+  wire::response<wire::string_body> response_;
+  std::array<char, 1024> rest_{};
+  unsigned version_ = 11;
+  bool keep_alive_ = false;
+  bool without_body_ = false;
+};
+
+}  // namespace
+
+Status HttpServer::Impl::load_tls(const TlsFiles& files) {
+  tls_.emplace(asio::ssl::context::tls_server);
+  error_code error;
+  tls_->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
+                        asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 |
+                        asio::ssl::context::no_tlsv1_1,
+                    error);
+  if (!error) tls_->use_certificate_chain_file(files.certificate, error);
+  if (error) return fail(Errc::kInvalid, "{}: {}", files.certificate, error.message());
+  tls_->use_private_key_file(files.key, asio::ssl::context::pem, error);
+  if (error) return fail(Errc::kInvalid, "{}: {}", files.key, error.message());
+  return {};
+}
+
+Status HttpServer::Impl::listen(const Endpoint& at) {
+  sockaddr_storage address{};
+  const socklen_t length = at.to_sockaddr(address);
+  tcp::endpoint endpoint;
+  endpoint.resize(length);
+  std::memcpy(endpoint.data(), &address, length);
+  Listener& listener = listeners_.emplace_back(io);
+  error_code error;
+  listener.acceptor.open(endpoint.protocol(), error);
+  if (!error) listener.acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error && !at.address.is_v4())
+    listener.acceptor.set_option(asio::ip::v6_only(true), error);
+  if (!error) listener.acceptor.bind(endpoint, error);
+  if (!error) listener.acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return fail(Errc::kIo, "{}: {}", to_text(at), error.message());
+  return {};
+}
+
+std::vector<Endpoint> HttpServer::Impl::addresses() const {
+  std::vector<Endpoint> all;
+  for (const Listener& listener : listeners_) {
+    const tcp::endpoint local = listener.acceptor.local_endpoint();
+    all.push_back(Endpoint::from_sockaddr(local.data()));
+  }
+  return all;
+}
+
+void HttpServer::Impl::run() {
+  signals_.async_wait([this](const error_code& error, int) {
+    if (!error) end();
+  });
+  pool_.emplace(limits.threads);
+  for (Listener& listener : listeners_) accept(listener);
+  io.run();
+  pool_->join();
+}
+
+void HttpServer::Impl::end() {
+  signals_.cancel();
+  for (Listener& listener : listeners_) {
+    error_code ignored;
+    listener.acceptor.close(ignored);
+    listener.pause.cancel();
+  }
+  io.stop();
+}
+
+void HttpServer::Impl::accept(Listener& listener) {
+  listener.acceptor.async_accept([this, &listener](const error_code& error, tcp::socket socket) {
+    if (!listener.acceptor.is_open()) return;
+    if (!error) {
+      admit(std::move(socket));
+      return accept(listener);
+    }
+    // No descriptor is free, say: the next attempt would fail at once.
+    listener.pause.expires_after(kAcceptPause);
+    listener.pause.async_wait([this, &listener](const error_code& cancelled) {
+      if (!cancelled) accept(listener);
+    });
+  });
+}
+
+/// Ends the connection that has waited longest. False: all are in work.
+bool HttpServer::Impl::make_room() {
+  for (const auto& weak : connections_) {
+    const auto connection = weak.lock();
+    if (!connection || !connection->waits_for_client) continue;
+    connection->waits_for_client = false;  // its end comes with the next turn of the loop
+    connection->close();
+    return true;
+  }
+  return false;
+}
+
+void HttpServer::Impl::admit(tcp::socket socket) {
+  // Connections that were closed are still in the list for a moment.
+  if (connections_.size() >= limits.connections && !make_room()) return;
+  std::shared_ptr<Connection> connection;
+  if (tls_)
+    connection = std::make_shared<Session<TlsStream>>(*this, std::move(socket), *tls_);
+  else
+    connection = std::make_shared<Session<PlainStream>>(*this, std::move(socket));
+  connection->place = connections_.insert(connections_.end(), connection);
+  connection->start();
+}
+
+template <class Reply>
+bool HttpServer::Impl::handle(Request request, Reply reply) {
+  if (in_work_ >= limits.waiting) return false;
+  ++in_work_;
+  asio::post(*pool_, [this, request = std::move(request), reply = std::move(reply)]() mutable {
+    Response response = handler_(request);
+    asio::post(io, [this, response = std::move(response), reply = std::move(reply)] {
+      --in_work_;
+      reply(response);
+    });
+  });
+  return true;
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::open(const std::vector<Endpoint>& listen,
+                                                     const std::optional<TlsFiles>& tls,
+                                                     const ServerLimits& limits, Handler handler) {
+  auto impl = std::make_unique<Impl>(limits, std::move(handler));
+  if (tls) {
+    if (auto loaded = impl->load_tls(*tls); !loaded) return pass(loaded);
+  }
+  for (const Endpoint& at : listen)
+    if (auto bound = impl->listen(at); !bound) return pass(bound);
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+void HttpServer::run() { impl_->run(); }
+void HttpServer::stop() { impl_->stop(); }
+std::vector<Endpoint> HttpServer::addresses() const { return impl_->addresses(); }
+
+}  // namespace pando::http

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "shm/map/mapping.h"
+#include "shm/map/ref.h"
+
+/// Reads a live store from a process that pins nothing and writes nothing, for monitoring.
+///
+/// Without a pin the writer may reuse a chunk while it is read. So an observer looks, copies what
+/// it wants to know, and then asks whether the version that it looked at is still the current one.
+/// If so, no block of that version had left it, and no chunk of it was reused (shm/epoch.h: a chunk
+/// freed at v is reused only after epoch.store(v) and a later load of all slots). If not, the copy
+/// may be garbage, and the observer looks again. Views check all references, so garbage is no
+/// fault and no endless loop.
+///
+/// A process that stops or dies while it observes holds nothing back and leaves nothing behind.
+namespace pando::shm {
+
+class Observer {
+ public:
+  /// Opens the store read-only. Errors: kNotFound, kCorrupt, kLayout, kIo.
+  static Result<Observer> open(const std::string& path, std::uint64_t layout);
+
+  /// The version of one moment.
+  struct Look {
+    Window window;
+    std::uint64_t version = 0;
+    Ref<> root;               ///< the root the caller gave to Store::publish
+    std::uint64_t epoch = 0;  ///< for holds()
+  };
+  /// kUnsupported while the store borrows an image's chunks (shm/borrowing.h), which only workers
+  /// map. kCorrupt: no version can be read.
+  [[nodiscard]] Result<Look> look() const;
+  /// Whether all that was read through `look` was of one version. False: throw it away.
+  [[nodiscard]] bool holds(const Look& look) const noexcept;
+  /// The number of the current version.
+  [[nodiscard]] std::uint64_t version() const noexcept;
+  /// Bytes of the machine's memory that the file has.
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
+  /// False when `path` names another file by now: a new store.
+  [[nodiscard]] bool is_at(const std::string& path) const noexcept;
+  /// For queries about locks (shm/inspect/slot_pages.h).
+  [[nodiscard]] int fd() const noexcept { return file_.get(); }
+
+ private:
+  [[nodiscard]] std::uint64_t readable_bytes() const noexcept;
+
+  Fd file_;
+  Mapping mapping_;
+};
+
+}  // namespace pando::shm
