@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <unordered_map>
 
 #include "base/crash_point.h"
+#include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/commit/compaction_limits.h"
 #include "manager/commit/next_version.h"
+#include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/support/soa.h"
 #include "zone/build/draft.h"
 
 namespace pando::manager {
@@ -21,6 +25,9 @@ constexpr std::size_t kRecordsPerVersion = 256;
 /// drafts give up histories and snapshots.
 constexpr std::size_t kRecordsPerSmallVersion = 8;
 constexpr std::uint64_t kCrowdedPart = 8;
+/// Number of lost records that is assumed where nobody can count them. No larger step of a serial
+/// is needed for as many updates as fit a segment.
+constexpr std::uint64_t kUnknownNumber = 1 << 20;
 /// Few: moved blocks need space before the next step can use the space that they leave.
 constexpr std::size_t kNamesPerStep = 32;
 constexpr std::size_t kBlocksPerStep = 1024;
@@ -46,8 +53,15 @@ class ImageReplay {
     begin();
   }
 
+  /// Records are lost that come before the next one.
+  void pass_gap(std::uint64_t records) noexcept {
+    ++gaps_;
+    lost_records_ += std::min(records, kUnknownNumber);
+  }
+
   Status take(const JournalRecord& record) {
     last_ = record.position;
+    note_serials(record);
     zone::ZoneView zone = next_->draft().view().zone_at(record.zone);
     if (zone && zone.has_snapshots() && record.kind == RecordKind::kGone) {
       if (auto gone = next_->draft().drop_snapshots(record.zone); !gone) return gone;
@@ -79,6 +93,23 @@ class ImageReplay {
     return {};
   }
 
+  /// After a gap: zones of which records may be lost get a serial that nobody has seen, because
+  /// other data have had each serial that the lost records led to.
+  Status raise_serials() {
+    if (gaps_ == 0) return {};
+    std::vector<dns::Name> names;
+    next_->draft().view().for_each_zone([&](const zone::ZoneView& zone) {
+      if (is_in_doubt(zone)) names.emplace_back(zone.apex());
+    });
+    for (const dns::Name& name : names) {
+      if (auto raised = raise_serial(next_->draft().view().zone_at(name)); !raised) return raised;
+      if (++pending_ < kRecordsPerVersion) continue;
+      if (auto published = publish(); !published) return published;
+    }
+    log::error("image_replayed_with_gaps", "records_lost", lost_records_, "zones", names.size());
+    return {};
+  }
+
   void reach(std::uint64_t position) noexcept { last_ = std::max(last_, position); }
 
   Status publish() {
@@ -90,6 +121,9 @@ class ImageReplay {
     return {};
   }
 
+  [[nodiscard]] bool has_records(const zone::ZoneView& zone) const {
+    return seen_.contains(dns::folded_key(zone.apex()));
+  }
   [[nodiscard]] std::uint64_t applied() const noexcept { return applied_; }
   [[nodiscard]] const std::vector<dns::Name>& lost() const noexcept { return lost_; }
 
@@ -147,6 +181,38 @@ class ImageReplay {
     last_ = std::max(last_, next_->base().journal_position);
   }
 
+  /// The zone's part in the records so far; only zones with records have one.
+  struct Seen {
+    dns::Serial highest;
+    std::uint64_t sure = 0;  // no record of the zone is lost in this many gaps
+    bool lacks = false;      // a record of the zone is lost
+  };
+
+  void note_serials(const JournalRecord& record) {
+    auto [seen, is_new] = seen_.try_emplace(dns::folded_key(record.zone));
+    dns::Serial& highest = seen->second.highest;
+    if (is_new || record.to.ahead_of(highest)) highest = record.to;
+  }
+
+  /// Whether records of a loaded zone may be lost, which a secondary's primary sends again.
+  [[nodiscard]] bool is_in_doubt(const zone::ZoneView& zone) const {
+    if (gaps_ == 0 || !zone.loaded() || is_secondary(zone)) return false;
+    const auto seen = seen_.find(dns::folded_key(zone.apex()));
+    return seen == seen_.end() ? may_have_updates(zone)
+                               : seen->second.lacks || seen->second.sure < gaps_;
+  }
+
+  Seen& seen(const JournalRecord& record) { return seen_[dns::folded_key(record.zone)]; }
+
+  /// A record that says all of the zone, which is then at serial `to`. A zone that lacks records is
+  /// loaded from its file and from what the journal has from here on.
+  Status take_whole(const zone::ZoneView& zone, const JournalRecord& record) {
+    Seen& state = seen(record);
+    state.sure = gaps_;
+    const bool lacks = std::exchange(state.lacks, false);
+    return zone.serial() == record.to && !lacks ? Status() : lose(record.zone);
+  }
+
   Status apply(const zone::ZoneView& zone, const JournalRecord& record) {
     switch (record.kind) {
       case RecordKind::kGone:
@@ -155,9 +221,10 @@ class ImageReplay {
         return {};
       case RecordKind::kBase:
       case RecordKind::kDynamicChanges:
-        return zone.serial() == record.to ? Status() : lose(record.zone);
+        return take_whole(zone, record);
       case RecordKind::kSource:
-        return zone.serial() == record.to ? put_source(record) : lose(record.zone);
+        if (zone.serial() == record.to) return put_source(record);
+        return is_in_doubt(zone) ? Status() : lose(record.zone);
       case RecordKind::kTransfer:
         // A zone that was sent whole may be another one with the same serial.
         return record.from == record.to ? lose(record.zone) : apply_difference(zone, record);
@@ -173,15 +240,56 @@ class ImageReplay {
   }
 
   Status apply_difference(const zone::ZoneView& zone, const JournalRecord& record) {
-    if (!changes_zone(record)) return zone.serial() == record.to ? Status() : lose(record.zone);
-    if (!(zone.serial() == record.from)) return lose(record.zone);
+    const bool follows = zone.serial() == record.from;
+    const bool in_doubt = is_in_doubt(zone);
+    if (!follows && !in_doubt) return lose(record.zone);
+    Seen& state = seen(record);
+    state.lacks = state.lacks || !follows;
+    if (!changes_zone(record)) return {};
     auto changes = served_changes(record);
     if (!changes) return pass(changes);
+    if (!follows && !take_over_soa(zone, record.to, *changes)) return {};
     auto done = next_->draft().apply(*changes, limits_);
+    if (!done && done.error().code == Errc::kInvalid && in_doubt) {
+      state.lacks = true;
+      return {};
+    }
     if (!done && done.error().code == Errc::kInvalid) return lose(record.zone);
     if (!done) return pass(done);
     ++applied_;
+    if (follows) state.sure = gaps_;
     return {};
+  }
+
+  /// Makes a changeset from another serial one from the zone's own. False: the zone is ahead of it.
+  static bool take_over_soa(const zone::ZoneView& zone, dns::Serial to, zone::Changeset& changes) {
+    auto present = soa_record(zone);
+    if (!present || !to.ahead_of(zone.serial())) return false;
+    const auto is_soa = [](const zone::Record& record) {
+      return record.type == dns::RRType::kSOA;
+    };
+    std::erase_if(changes.removed, is_soa);
+    if (std::none_of(changes.added.begin(), changes.added.end(), is_soa)) {
+      changes.added.push_back(*present);
+      set_soa_serial(changes.added.back().rdata, to);
+    }
+    changes.removed.push_back(std::move(*present));
+    return true;
+  }
+
+  /// A signed SOA keeps its serial, since nobody can sign it anew here.
+  Status raise_serial(const zone::ZoneView& zone) {
+    auto present = soa_record(zone);
+    if (!present || zone.soa().signature_count() != 0) return {};
+    const auto seen = seen_.find(dns::folded_key(zone.apex()));
+    dns::Serial highest = zone.serial();
+    if (seen != seen_.end() && seen->second.highest.ahead_of(highest))
+      highest = seen->second.highest;
+    const auto step = static_cast<std::uint32_t>(std::min(lost_records_, kUnknownNumber));
+    zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
+    set_soa_serial(changes.added.back().rdata, dns::Serial{highest.value + step}.next());
+    auto done = next_->draft().apply(changes, limits_);
+    return done ? Status() : Status(pass(done));
   }
 
   shm::Store& store_;
@@ -190,20 +298,21 @@ class ImageReplay {
   std::size_t pending_ = 0;
   std::uint64_t last_ = 0;
   std::uint64_t applied_ = 0;
+  std::uint64_t gaps_ = 0;
+  std::uint64_t lost_records_ = 0;
+  std::unordered_map<std::string, Seen> seen_;  // by folded name
   std::vector<dns::Name> lost_;  // each zone once: an unloaded zone has no data
 };
 
-/// Whether records behind the image may be missing from the journal: folded into its snapshot, or
-/// lost with a file. The journal snapshot names the zones with records, but not those that left the
-/// configuration and came again.
+/// Whether the journal's records do not continue the image: those behind it were folded into the
+/// journal's snapshot, or the journal began behind a dump or another store. The journal snapshot
+/// names the zones with records, but not those that left the configuration and came again.
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
-  if (present.snapshot_position > position || present.damaged > position) return true;
+  if (present.snapshot_position > position) return true;
   if (present.segments.empty()) return false;
-  // Positions voided by the first segment are not missing. If the image has some of these
-  // positions, the journal began behind a dump or another store.
+  // The image has positions that never took place in this journal.
   const SegmentHeader& head = present.segments.front().header;
-  return (head.void_from > position ? std::min(head.first, head.void_from) : head.first) >
-         position + 1;
+  return head.void_from <= position && head.first > position + 1;
 }
 
 }  // namespace
@@ -216,19 +325,24 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   ImageReplay replay(store, limits);
   if (has_forgotten(present, position))
     if (auto lost = replay.lose_all(); !lost) return pass(lost);
-  bool damaged = false;
   auto walked = for_each_record(
       files, present, position, [&](JournalRecord&& record) { return replay.take(record); },
       [&](const JournalNote& told) {
-        damaged = damaged || told.severe;
+        if (told.missing_to > position)
+          replay.pass_gap(told.missing_to - std::max(position, told.missing_from - 1));
         note(told);
       });
   if (!walked && walked.error().code != Errc::kIo) return pass(walked);
-  if (damaged)
-    if (auto lost = replay.lose_all(); !lost) return pass(lost);
   // What cannot be read now may be readable later. Zones that it cannot concern are served.
+  const auto may_be_concerned = [&](const zone::ZoneView& zone) {
+    return may_have_updates(zone) || replay.has_records(zone);
+  };
   if (!walked || !present.unreadable.empty())
-    if (auto lost = replay.lose_all(may_have_updates); !lost) return pass(lost);
+    if (auto lost = replay.lose_all(may_be_concerned); !lost) return pass(lost);
+  // A file that was left out for its header lies among the segments, which shows as a gap, or
+  // behind them.
+  if (present.damaged > std::max(position, journal.last_position())) replay.pass_gap(UINT64_MAX);
+  if (auto raised = replay.raise_serials(); !raised) return pass(raised);
   // Every journal record is in the store now, or waits for a zone to be loaded. A version of an
   // older position would precede records that the journal no longer has.
   replay.reach(journal.last_position());

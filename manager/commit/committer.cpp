@@ -119,7 +119,7 @@ void Committer::run_next() {
   } else if (!group->next.is_changed() && group->entries.empty()) {
     answer(*group, group->next.base().number);  // nothing changed
   } else if (group->entries.empty()) {
-    publish(*group, position_);
+    publish(group, position_);
   } else {
     write_journal(std::move(group));
     return;
@@ -189,24 +189,33 @@ void Committer::write_journal(std::shared_ptr<Group> group) {
   });
 }
 
-void Committer::journalled(const std::shared_ptr<Group>& group, Result<std::uint64_t> position) {
+void Committer::journalled(const GroupPtr& group, Result<std::uint64_t> position) {
   if (position)
-    publish(*group, *position);
+    publish(group, *position);
   else
     fail_group(*group, not_journalled(position.error()));
   schedule();
 }
 
-void Committer::publish(Group& group, std::uint64_t position) {
+/// The group is synced, and the next process must not find it once it was refused.
+void Committer::abandon(const GroupPtr& group, const Error& error) {
+  journal_thread_.post([this, group, error] {
+    journal_.abandon(group->first_position);
+    asio::post(io_, [this, group, error] {
+      fail_group(*group, error);
+      schedule();
+    });
+  });
+}
+
+void Committer::publish(const GroupPtr& published, std::uint64_t position) {
+  Group& group = *published;
   crash_point("commit-before-publish");
   const std::uint64_t fresh = group.next.transaction().allocated_bytes();
   auto version = group.next.publish(position);
   crash_point("commit-published");
-  if (!version) {
-    if (!group.entries.empty())
-      journal_thread_.post([this, first = group.first_position] { journal_.abandon(first); });
-    return fail_group(group, version.error());
-  }
+  if (!version && group.entries.empty()) return fail_group(group, version.error());
+  if (!version) return abandon(published, version.error());
   position_ = position;
   update_merge_bases(group);
   ++counters_.versions;
@@ -283,6 +292,7 @@ Result<zone::Applied> Committer::stage_changeset(Stage& stage, const Compute& co
   };
   auto changes = compute(stage.draft.view());
   if (!changes) return pass(changes);
+  if (auto whole = check_whole(journal_); !whole) return pass(whole);
   if (changes->empty()) return unchanged({});
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto result = stage.draft.apply(*changes, limits);

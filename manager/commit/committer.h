@@ -128,6 +128,7 @@ class Committer {
 
  private:
   struct Group;
+  using GroupPtr = std::shared_ptr<Group>;
   void schedule();
   void run_next();
   std::vector<CommitRequest> take_group();
@@ -135,8 +136,9 @@ class Committer {
   Status stage_one(Group& group, CommitRequest& request, bool alone);
   Result<std::uint64_t> append(Group& group);
   void write_journal(std::shared_ptr<Group> group);
-  void journalled(const std::shared_ptr<Group>& group, Result<std::uint64_t> position);
-  void publish(Group& group, std::uint64_t position);
+  void journalled(const GroupPtr& group, Result<std::uint64_t> position);
+  void publish(const GroupPtr& published, std::uint64_t position);
+  void abandon(const GroupPtr& group, const Error& error);
   void fail_group(Group& group, const Error& error);
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);

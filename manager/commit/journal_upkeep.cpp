@@ -1,15 +1,18 @@
 #include "manager/commit/journal_upkeep.h"
 
 #include <asio/post.hpp>
+#include <utility>
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
+#include "manager/journal/journal_examination.h"
 #include "manager/journal/journal_snapshot.h"
 
 namespace pando::manager {
 
 namespace {
 constexpr std::chrono::seconds kPauseAfterFailure{60};
+constexpr std::chrono::seconds kPauseBeforeHealing{10};
 }  // namespace
 
 /// One snapshot being made.
@@ -40,9 +43,35 @@ void JournalUpkeep::check(bool blocked) {
   const std::uint64_t bytes = journal_.total_bytes();
   const bool closes_gap = journal_.has_gap_to_close();
   if (closes_gap) log::warning("journal_gap", "reason", journal_.problem());
-  if (!closes_gap && (bytes <= limit_ || bytes < last_size_ + last_size_ / 2)) return;
+  const bool heals = closes_gap || !journal_.is_whole();
+  if (!heals && std::exchange(is_examination_due_, false)) {
+    running_ = true;
+    return begin_examination();
+  }
+  if (!heals && (bytes <= limit_ || bytes < last_size_ + last_size_ / 2)) return;
   running_ = true;
   begin();
+}
+
+/// The files stay as they are meanwhile, since no round runs.
+void JournalUpkeep::begin_examination() {
+  asio::post(pool_, [this] {
+    auto faults = examine_journal(files_, journal_.files());
+    asio::post(io_, [this, faults = std::move(faults)] {
+      running_ = false;
+      unreadable_ = faults.unreadable;
+      for (const std::string* text : {&faults.damage, &faults.unreadable})
+        if (!text->empty()) log::error("journal", "text", *text);
+      if (!faults.damage.empty()) journal_.set_lack(faults.damage);
+    });
+  });
+}
+
+std::string JournalUpkeep::problem() const {
+  const std::string lack = journal_.files().lack;
+  return lack.empty() ? unreadable_
+                      : fmt::format("the journal lacks records, updates wait for its snapshot: {}",
+                                    lack);
 }
 
 /// Between two groups the published version holds everything that the journal has. The seal
@@ -97,10 +126,13 @@ void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& statu
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(spent).count();
   if (status) {
     ++snapshots_;
+    unreadable_.clear();
     log::info("journal_snapshot", "position", round->position, "bytes", last_size_, "ms", ms);
     return;
   }
-  pause_until_ = std::chrono::steady_clock::now() + kPauseAfterFailure;
+  const bool is_whole = journal_.is_whole();
+  pause_until_ = std::chrono::steady_clock::now() +
+                 (is_whole ? kPauseAfterFailure : kPauseBeforeHealing);
   log::warning("journal_snapshot_failed", "reason", status.error().text, "bytes", last_size_);
 }
 

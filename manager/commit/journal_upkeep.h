@@ -11,9 +11,11 @@
 
 namespace pando::manager {
 
-/// Keeps the journal below its limit. Past the limit, a pool thread writes the zones with journal
+/// Keeps the journal below its limit, and heals a journal that lacks records: both by a snapshot.
+/// Past the limit, a pool thread writes the zones with journal
 /// records from a pinned version to a snapshot file. The segments up to that version are then
-/// dropped. Appending goes on meanwhile, and after a failure.
+/// dropped. Appending goes on meanwhile, and after a failure. A journal that lacks records gets a
+/// snapshot of all zones at once, while the live store has everything.
 class JournalUpkeep {
  public:
   JournalUpkeep(asio::io_context& io, asio::thread_pool& pool, JournalThread& journal_thread,
@@ -30,12 +32,19 @@ class JournalUpkeep {
   void before_dropping(std::function<void(std::function<void()> resume)> hook) {
     before_dropping_ = std::move(hook);
   }
+  /// Has the next check() read the whole journal in a pool thread, to find damage while the live
+  /// store has everything.
+  void examine() noexcept { is_examination_due_ = true; }
+  /// Why the journal lacks records or cannot be read, in one line for the operator; empty: it does
+  /// not, as far as is known.
+  [[nodiscard]] std::string problem() const;
   [[nodiscard]] bool running() const noexcept { return running_; }
   [[nodiscard]] std::uint64_t snapshots() const noexcept { return snapshots_; }
 
  private:
   struct Round;
   void begin();
+  void begin_examination();
   void write(const std::shared_ptr<Round>& round);
   void drop(const std::shared_ptr<Round>& round, const std::string& path);
   void end(const std::shared_ptr<Round>& round, const Status& status);
@@ -49,6 +58,8 @@ class JournalUpkeep {
   shm::SlotTable& slots_;
   std::uint64_t limit_;
   std::function<void(std::function<void()>)> before_dropping_;
+  std::string unreadable_;  // why the journal could not be read when it was examined
+  bool is_examination_due_ = false;
   bool running_ = false;
   std::uint64_t last_size_ = 0;  ///< after the last snapshot: the journal cannot be smaller
   std::uint64_t snapshots_ = 0;

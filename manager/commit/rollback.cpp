@@ -214,6 +214,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
   auto changes = target.changes(zone, policy, now);
   if (!changes) return pass(changes);
+  if (auto whole = check_whole(journal); !whole) return whole;
   if (changes->empty()) return check_end(journal);
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto applied = stage.draft.apply(*changes, limits.of_history());

@@ -17,6 +17,8 @@ ipc::StatusResult StatusReport::make() const {
   result.zone_lists = parts_.lists.state_text();
   result.problem = parts_.lists.problem();
   if (result.problem.empty()) result.problem = parts_.data.journal->problem();
+  if (result.problem.empty()) result.problem = parts_.services.journal_upkeep->problem();
+  if (result.problem.empty()) result.problem = parts_.zones.loads->waiting();
   result.zones = current.zone_count();
   result.zones_loaded = parts_.zones.loads->loaded();
   result.store_version = current.version();
@@ -51,7 +53,8 @@ void StatusReport::add_store(ipc::StatusResult& result) const {
                   {"huge_pages", stats.huge_pages}};
   result.journal = {{"position", parts_.data.journal->last_position()},
                     {"bytes", parts_.data.journal->total_bytes()},
-                    {"snapshots", parts_.services.journal_upkeep->snapshots()}};
+                    {"snapshots", parts_.services.journal_upkeep->snapshots()},
+                    {"in_memory", parts_.data.journal_in_memory ? 1U : 0U}};
 }
 
 void StatusReport::add_image(ipc::StatusResult& result) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -57,6 +58,7 @@ struct Journal::Impl {
   std::uint64_t active_bytes = 0;     // preallocated size of `active`
   std::uint64_t written = 0;          // offset for the next group
   std::uint64_t nonce = 0;
+  std::atomic<bool> whole{true};  // listing.lack is empty
   std::atomic<std::uint64_t> last{0};
   std::atomic<std::uint64_t> total{0};
 
@@ -77,6 +79,7 @@ struct Journal::Impl {
   [[nodiscard]] Result<Bytes> encode_group(std::span<const JournalEntry> group,
                                            std::uint64_t segment_nonce) const;
   void poison(std::uint64_t group_first) noexcept;
+  void void_now() noexcept;
 };
 
 /// Sizes as they are on disk; the segment being written counts as far as it is written.
@@ -94,11 +97,26 @@ void Journal::Impl::recount() {
   total = sum;
 }
 
+/// A process that was killed may have made a folder whose name is not durable. Without the sync a
+/// power cut could take the folder, with all that was synced in it.
+static void sync_parents(Files& files, const std::string& directory, const NoteSink& note) {
+  std::filesystem::path folder(directory);
+  while (folder.has_relative_path()) {
+    const std::filesystem::path parent = folder.parent_path();
+    auto synced = files.sync_directory(parent.empty() ? "." : parent.string());
+    if (!synced) note({false, synced.error().text});
+    folder = parent;
+  }
+}
+
 Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteSink note) {
   auto impl = std::make_unique<Impl>(options, files, std::move(note));
   if (auto made = files.make_directory(options.directory); !made) return pass(made);
   auto recovered = recover_journal(files, options.directory, impl->tail, impl->note);
   if (!recovered) return pass(recovered);
+  const JournalFiles& found = recovered->files;
+  if (found.segments.empty() && found.snapshot.empty() && found.unreadable.empty())
+    sync_parents(files, options.directory, impl->note);
   impl->take(std::move(*recovered));
   return Journal(std::move(impl));
 }
@@ -107,7 +125,9 @@ void Journal::Impl::take(RecoveredJournal&& recovered) {
   const bool was_unreadable = !listing.unreadable.empty();
   {
     const std::lock_guard lock(mutex);
+    if (recovered.files.lack.empty()) recovered.files.lack = listing.lack;
     listing = std::move(recovered.files);
+    whole = listing.lack.empty();
     problem = listing.unreadable;
     const auto now = std::chrono::steady_clock::now();
     next_try = now + options.retry;
@@ -217,6 +237,15 @@ void Journal::Impl::poison(std::uint64_t group_first) noexcept {
   if (listing.void_from == 0 || group_first < listing.void_from) listing.void_from = group_first;
 }
 
+/// Makes it durable that a refused group never took place. Its bytes may be on disk, and the next
+/// process would take them for an acknowledged group. On a disk that refuses even this, the group
+/// is cut off for the case that this process is killed.
+void Journal::Impl::void_now() noexcept {
+  if (open_segment(0) || listing.segments.empty()) return;
+  auto file = disk.open(listing.segments.back().path, OpenMode::kWrite);
+  if (file) static_cast<void>((*file)->truncate(written).has_value());
+}
+
 /// Upper bound of a group's bytes.
 static std::uint64_t room_for(std::span<const JournalEntry> group) {
   std::uint64_t need = 0;
@@ -302,7 +331,9 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   crash_point("journal-synced");
   if (!done) {
     journal.poison(first);
-    return journal.refuse(done.error());
+    auto refused = journal.refuse(done.error());
+    journal.void_now();  // a new segment ends the problem
+    return refused;
   }
   journal.written += bytes->size();
   journal.total += bytes->size();
@@ -311,7 +342,18 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   return journal.last.load();
 }
 
-void Journal::abandon(std::uint64_t from) noexcept { impl_->poison(from); }
+void Journal::abandon(std::uint64_t from) noexcept {
+  impl_->poison(from);
+  impl_->void_now();
+}
+
+bool Journal::is_whole() const noexcept { return impl_->whole; }
+
+void Journal::set_lack(const std::string& why) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->listing.lack = why;
+  impl_->whole = false;
+}
 
 void Journal::skip_to(std::uint64_t position) noexcept {
   if (position > impl_->last) impl_->last = position;
@@ -353,6 +395,10 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     const std::lock_guard lock(journal.mutex);
     journal.listing.snapshot = file;
     journal.listing.snapshot_position = position;
+    if (journal.listing.lack == sealed.lack) {
+      journal.listing.lack.clear();
+      journal.whole = true;
+    }
     std::erase_if(journal.listing.segments, [&](const JournalFiles::Segment& segment) {
       return std::any_of(
           sealed.segments.begin(), sealed.segments.end(), [&](const JournalFiles::Segment& old) {
@@ -410,14 +456,21 @@ Journal::~Journal() = default;
 namespace {
 
 /// `last` becomes the position of the segment's last record.
-Status visit_segment(SegmentReader& reader, const JournalFiles& journal, std::uint64_t after,
-                     const RecordVisit& visit, std::uint64_t& last) {
-  last = reader.header().first - 1;
+Status visit_segment(SegmentReader& reader, const JournalFiles& journal,
+                     const JournalFiles::Segment& segment, std::uint64_t after,
+                     const RecordVisit& visit, const NoteSink& note, std::uint64_t& last) {
+  last = segment.header.first - 1;
   for (;;) {
     auto record = reader.next();
     if (!record) return pass(record);
     if (!*record) return {};
-    last = (*record)->position;
+    const std::uint64_t position = (*record)->position;
+    if (position > last + 1)
+      note({true,
+            fmt::format("journal file {}: damaged, records {} to {} lost", segment.path, last + 1,
+                        position - 1),
+            last + 1, position - 1});
+    last = position;
     if ((*record)->position <= after || is_void(journal, (*record)->position)) continue;
     if (auto visited = visit(std::move(**record)); !visited) return visited;
   }
@@ -427,7 +480,7 @@ Status visit_segment(SegmentReader& reader, const JournalFiles& journal, std::ui
 
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
                        const RecordVisit& visit, const NoteSink& note) {
-  std::optional<std::uint64_t> reached;
+  std::uint64_t reached = std::max(after, journal.snapshot_position);
   for (std::size_t i = 0; i < journal.segments.size(); ++i) {
     const JournalFiles::Segment& segment = journal.segments[i];
     const bool last = i + 1 == journal.segments.size();
@@ -436,13 +489,13 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
     if (!reader) return pass(reader);
     // Positions between two segments are void, or a file is missing.
     if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);
-        reached && next > *reached + 1)
-      note({true, fmt::format("journal records {} to {} are missing", *reached + 1, next - 1)});
-    if (auto visited = visit_segment(*reader, journal, after, visit, reached.emplace()); !visited)
+        next > reached + 1)
+      note({true, fmt::format("journal records {} to {} are missing", reached + 1, next - 1),
+            reached + 1, next - 1});
+    std::uint64_t read = 0;
+    if (auto visited = visit_segment(*reader, journal, segment, after, visit, note, read); !visited)
       return visited;
-    if (reader->damaged_places() != 0)
-      note({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
-                              reader->damaged_places())});
+    reached = std::max(reached, read);
   }
   return {};
 }

@@ -25,6 +25,9 @@ struct JournalOptions {
 struct JournalNote {
   bool severe = false;
   std::string text;
+  // Positions of records that are missing; 0: none, or not known.
+  std::uint64_t missing_from = 0;
+  std::uint64_t missing_to = 0;
 };
 using NoteSink = std::function<void(const JournalNote&)>;
 
@@ -58,6 +61,8 @@ struct JournalFiles {
   /// Why a part of the journal cannot be read now; empty: all could be read. Records may be missing
   /// from the listing then, and the positions behind it are unknown.
   std::string unreadable{};
+  /// Why the journal is known to lack records; empty: it is not. A snapshot of all zones has them.
+  std::string lack{};
 };
 
 /// Append-only log of all zones' changesets, in segments of a directory.
@@ -97,11 +102,18 @@ class Journal {
   /// Whether the live store has what an unreadable part held, and the part could not be read for a
   /// while: a snapshot of the store should take the place of all files. Any thread.
   [[nodiscard]] bool has_gap_to_close() const;
+  /// False while the journal is known to lack records that the store has: damage, or a journal that
+  /// was restored from a backup. Until a snapshot has all zones, an update would exist in one copy
+  /// only. Any thread.
+  [[nodiscard]] bool is_whole() const noexcept;
+  /// Tells what the journal lacks.
+  void set_lack(const std::string& why);
   /// Appends a group and syncs it once. On success each entry is durable and the last one's
   /// position is returned. On error no entry counts. An empty group makes is_secured() true, or
   /// fails.
   Result<std::uint64_t> append(std::span<const JournalEntry> group);
-  /// Voids the group that began at `from`, which was synced but not published.
+  /// Voids the group that began at `from`, which was synced but not published. As after an error of
+  /// append(), the next process must not find the group: that is made durable at once if possible.
   void abandon(std::uint64_t from) noexcept;
   /// Positions up to `position` count as used (the live store may be ahead of an emptied
   /// directory).
@@ -146,7 +158,8 @@ class Journal {
 [[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;
 
 /// Calls `visit` for each valid record with a position above `after`, in order, skipping void ones.
-/// Damage is reported to `note` and skipped. An error of `visit` ends the walk.
+/// Missing records are reported to `note`, before the first record behind them. An error of `visit`
+/// ends the walk.
 using RecordVisit = std::function<Status(JournalRecord&&)>;
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
                        const RecordVisit& visit, const NoteSink& note);

@@ -11,4 +11,12 @@ namespace pando::manager {
   return fail(Errc::kIo, "the end of the journal could not be made durable again yet");
 }
 
+/// kIo while the journal is known to lack records (Journal::is_whole). To be checked before an
+/// update: it would exist in the live store only, or behind a gap. Any thread.
+[[nodiscard]] inline Status check_whole(const Journal& journal) {
+  if (journal.is_whole()) return {};
+  return fail(Errc::kIo,
+              "the journal lacks records: updates wait until a snapshot of all zones is written");
+}
+
 }  // namespace pando::manager

@@ -43,7 +43,12 @@ class Recovery {
   Status scan_directory();
   void drop_replaced();
   void recover_last_segment();
-  RecoveredJournal take() { return {std::move(files_), last_}; }
+  RecoveredJournal take() {
+    if (files_.lack.empty() && files_.damaged > files_.snapshot_position)
+      files_.lack = fmt::format("a damaged journal file, from position {} on, was left out",
+                                files_.damaged);
+    return {std::move(files_), last_};
+  }
 
  private:
   Status take_name(const std::string& name);
@@ -54,6 +59,10 @@ class Recovery {
   Status read_last_segment();
   Status recover_tail(const std::string& file, const SegmentReader& reader);
   void remove_replaced(const std::string& file);
+  void tell_lack(const std::string& why) {
+    note_({true, why});
+    files_.lack = why;
+  }
 
   Files& disk_;
   const std::string& directory_;
@@ -94,8 +103,8 @@ Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
     return {};
   }
   crash_point("journal-put-aside");
-  note_({true,
-         fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *name)});
+  tell_lack(
+      fmt::format("journal file {} has a damaged header: left out, kept as {}", file, *name));
   if (auto synced = disk_.sync_directory(directory_); !synced) cannot_read(file, synced.error());
   return {};
 }
@@ -225,8 +234,8 @@ Status Recovery::read_last_segment() {
     return {};
   }
   if (reader->damaged_places() != 0)
-    note_({true, fmt::format("journal file {}: {} damaged places, records lost", segment.path,
-                             reader->damaged_places())});
+    tell_lack(fmt::format("journal file {}: {} damaged places, records lost", segment.path,
+                          reader->damaged_places()));
   if (auto recovered = recover_tail(segment.path, *reader); !recovered) return recovered;
   // Nothing more is written to the segment, but the next one may get the name of an empty one.
   files_.segments.back().bytes =

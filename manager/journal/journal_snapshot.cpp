@@ -23,10 +23,10 @@ using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
 
 /// Zones that the snapshot is to have. Damage may have hit any zone's records. So every served zone
 /// is written then, which heals the damage.
-ZoneNames names_of(const JournalHistory& history, const zone::StoreView& version) {
+ZoneNames names_of(const JournalHistory& history, const zone::StoreView& version, bool lacks) {
   const std::vector<dns::Name> known = history.zone_names();
   ZoneNames names(known.begin(), known.end());
-  if (history.damaged())
+  if (lacks || history.damaged())
     version.for_each_zone(
         [&](const zone::ZoneView& zone) { names.insert(dns::Name(zone.apex())); });
   return names;
@@ -50,10 +50,13 @@ Status put_old_zone(const JournalHistory& history, const dns::Name& name,
   return put ? writer.put(zone::DumpZoneEnd{}) : put;
 }
 
+/// Where the journal lacks records, a zone that may have had some has unknown dynamic changes,
+/// unless its last record leads to the served serial.
 Status put_zone(const JournalHistory& history, const zone::ZoneView& zone, std::uint64_t position,
-                zone::DumpWriter& writer) {
+                bool lacks, zone::DumpWriter& writer) {
   const dns::Name name(zone.apex());
-  const MergeBase state = served_merge_base(history, zone, position);
+  MergeBase state = served_merge_base(history, zone, position);
+  if (lacks && !state.serial && may_have_updates(zone)) state.lose();
   std::vector<zone::DumpNote> notes = notes_of(name, zone.serial(), state);
   // A zone that has just become a primary zone has no merge base in the store, but in the journal.
   auto source = state.source;
@@ -104,9 +107,10 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
       },
       {{}, unix_seconds(), version.version(), position, 0, 0}, zone::DumpWriter::Contents::kZones);
   Status done;
-  for (const dns::Name& name : names_of(*history, version)) {
+  const bool lacks = !sealed.lack.empty();
+  for (const dns::Name& name : names_of(*history, version, lacks)) {
     const zone::ZoneView zone = version.zone_at(name);
-    done = zone && zone.loaded() ? put_zone(*history, zone, position, writer)
+    done = zone && zone.loaded() ? put_zone(*history, zone, position, lacks, writer)
                                  : put_old_zone(*history, name, writer);
     if (!done) return pass(done);
   }

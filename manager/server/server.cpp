@@ -63,6 +63,8 @@ void Server::tick() {
   check_pinned();
   zones_.removed->drop_old(std::chrono::steady_clock::now(), unix_seconds(),
                            configuration_.runtime->settings.limits.removed_zones);
+  zones_.loads->retry_waiting(std::chrono::steady_clock::now(),
+                              [this] { return make_history(*data_->journal); });
   zones_.loader->log_progress(std::chrono::steady_clock::now());
   if (zones_.loader->idle()) services_.heap_upkeep->check(std::chrono::steady_clock::now());
   tick_later();

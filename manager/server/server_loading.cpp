@@ -122,6 +122,7 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
                        configure_exports(services_, zones_, configuration_.runtime);
                        zones_.removed->look(configuration_.runtime, history, [](std::uint64_t) {});
                        if (counts.is_first) zones_.notifier->tell_all();
+                       if (counts.is_first) services_.journal_upkeep->examine();
                        announce("all zones loaded");
                      });
   control_.reloader->allow();

@@ -1,5 +1,8 @@
 #include "manager/start/startup.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include <utility>
 
 #include "ipc/log.h"
@@ -49,6 +52,13 @@ Status name_owner(shm::StoreOptions& options, const config::StoreSettings& setti
   return {};
 }
 
+/// Whether the folder's file system is lost with the host.
+bool is_in_memory(const std::string& folder) {
+  struct statfs status{};
+  if (::statfs(folder.c_str(), &status) != 0) return false;
+  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
+}
+
 /// False: the store was new, and the process ended before the store had the list of zones.
 bool knows_zones(const shm::Store& store) {
   const shm::VersionInfo version = store.current();
@@ -88,6 +98,7 @@ Result<std::unique_ptr<OpenedData>> Startup::open() {
   if (!data_->serves_first)
     if (auto read = read_lists_first(); !read) return pass(read);
   end_dump(store->from);
+  note_missing_end();
   data_->journal->skip_to(data_->store->current().journal_position);
   if (auto opened = open_slots(settings, options); !opened) return pass(opened);
   if (auto taken = take_store(*store); !taken) return pass(taken);
@@ -103,6 +114,10 @@ Status Startup::open_journal(const config::Settings& settings, shm::StoreOptions
   auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
   if (!journal) return pass(journal);
   data_->journal.emplace(std::move(*journal));
+  data_->journal_in_memory = is_in_memory(settings.store.journal);
+  if (data_->journal_in_memory)
+    log::warning("journal_in_memory", "path", settings.store.journal, "reason",
+                 "the file system is memory: a host restart loses all updates");
   return {};
 }
 
@@ -160,6 +175,27 @@ Status Startup::read_lists_first() {
   return {};
 }
 
+/// Logs notes, and has the journal know that it lacks records.
+NoteSink Startup::gap_sink() {
+  return [this](const JournalNote& note) {
+    log_note(note);
+    if (note.missing_to != 0) data_->journal->set_lack(note.text);
+  };
+}
+
+/// The store is ahead of a journal that was restored from a backup, or that lost its end. An empty
+/// journal begins behind the store (begin_journal()).
+void Startup::note_missing_end() {
+  Journal& journal = *data_->journal;
+  const std::uint64_t position = data_->store->current().journal_position;
+  const std::uint64_t last = journal.last_position();
+  if (last == 0 || last >= position || !journal.files().unreadable.empty()) return;
+  const std::string why =
+      fmt::format("it ends at position {}, and the store has {}", last, position);
+  log::error("journal", "text", why);
+  journal.set_lack(why);
+}
+
 std::unique_ptr<Image> Startup::make_image(const config::StoreSettings& settings,
                                            const shm::StoreOptions& options) const {
   if (settings.image.empty()) return nullptr;
@@ -194,7 +230,7 @@ bool Startup::image_is_in_line() {
 /// together, and no copy of the image may be taken under another journal.
 Status Startup::bring_up(shm::Store& restored) {
   auto done = replay_onto_image(restored, *data_->journal, native_files(),
-                                configuration_.runtime->limits, log_note);
+                                configuration_.runtime->limits, gap_sink());
   if (!done) return pass(done);
   return data_->image->take_over();
 }
@@ -245,7 +281,7 @@ Status Startup::replay_onto_live_store() {
   Journal& journal = *data_->journal;
   journal.store_has_all_up_to(data_->store->current().journal_position);
   if (!journal.files().unreadable.empty()) return {};
-  auto replayed = replay_journal(*data_->store, journal, native_files(), log_note);
+  auto replayed = replay_journal(*data_->store, journal, native_files(), gap_sink());
   if (replayed || replayed.error().code != Errc::kIo) return replayed;
   log::error("journal", "text", replayed.error().text);
   journal.store_has_all_up_to(data_->store->current().journal_position);

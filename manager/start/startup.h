@@ -27,6 +27,7 @@ struct OpenedData {
   std::optional<LentImage> lent;  ///< until the copying has it; empty: there is nothing to copy
   QuarantinedImage quarantined;
   bool store_was_lost = false;  ///< the journal has records from before this store
+  bool journal_in_memory = false;
   bool restored = false;        ///< the store was made from the image, or a dump
   /// The store may lack zones of the configuration, and its settings may be old.
   bool zones_missing = false;
@@ -61,6 +62,8 @@ class Startup {
   Status bring_up(shm::Store& restored);
   Status load_dump_into(shm::Store& empty);
   void end_dump(OpenedStore::From from);
+  void note_missing_end();
+  NoteSink gap_sink();
   Status take_store(OpenedStore& opened);
   Status replay_onto_live_store();
   void look_at_image(const OpenedStore& opened);

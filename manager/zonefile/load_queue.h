@@ -31,6 +31,8 @@ struct LoadRequest {
   /// For each job; may be empty.
   std::function<void(const LoadJob&, const LoadOutcome&)> on_outcome{};
   std::function<void()> on_end{};  ///< after the last outcome; may be empty
+  /// The zones waited for the journal; zones that go on waiting are not logged again.
+  bool is_retry = false;
 };
 
 /// A request in the queue.

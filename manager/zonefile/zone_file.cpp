@@ -87,21 +87,26 @@ class Builder {
 
   Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
     auto source = path_.empty() ? std::nullopt : stat_source(path_);
-    const bool has_updates = history != nullptr && history->journal.knows(apex_);
+    is_doubtful_ = history != nullptr && !history->is_copy &&
+                   (history->may_have_updates || history->journal.knows(apex_)) &&
+                   history->journal.may_have_lost(apex_);
+    const bool has_updates =
+        is_doubtful_ || (history != nullptr && history->journal.knows(apex_));
     if (has_updates)
       if (auto chosen = choose(*history, source); !chosen)
-        return problem({fmt::format("journal: {}", chosen.error().text)});
+        return Problem({{fmt::format("journal: {}", chosen.error().text)}, true});
     // Acknowledged records fitted into the store before, though into chunks filled differently, so
     // the reserve may be used.
     if (recovery_) transaction_.use_reserve();
     if (replay_.from_snapshot) {
-      if (auto added = add_snapshot(history->journal); !added) return problem({added.error().text});
+      if (auto added = add_snapshot(history->journal); !added)
+        return Problem({{added.error().text}, added.error().code == Errc::kIo});
     } else if (auto lines = add_file(source ? source->file_bytes : 0); !lines.empty()) {
       return problem(std::move(lines));
     }
     if (source && !replay_.from_snapshot) add_content(*source, content_);
     if (recovery_)
-      if (auto added = add_updates(source.value_or(zone::ZoneFileInfo{}), history->is_copy); !added)
+      if (auto added = add_updates(source.value_or(zone::ZoneFileInfo{}), *history); !added)
         return problem({added.error().text});
     return finish(source_of(source));
   }
@@ -110,7 +115,9 @@ class Builder {
   /// Chooses how the journal's updates are applied: merged with the file by dynamic changes, or
   /// replayed by serials.
   Status choose(const ZoneHistory& history, std::optional<zone::ZoneFileInfo>& source) {
-    auto state = history.journal.merge_base(apex_, history.up_to);
+    const auto gaps =
+        is_doubtful_ ? JournalHistory::Gaps::kPassed : JournalHistory::Gaps::kUnknown;
+    auto state = history.journal.merge_base(apex_, history.up_to, gaps);
     if (!state) return pass(state);
     state_ = std::move(*state);
     if (!path_.empty() && !history.is_copy && state_.source) {
@@ -129,7 +136,7 @@ class Builder {
       recovery_.emplace(state_.dynamic_changes.entries());
       return {};
     }
-    auto found = history.journal.replay(apex_, serial, history.up_to);
+    auto found = history.journal.replay(apex_, serial, history.up_to, gaps);
     if (!found) return pass(found);
     replay_ = std::move(*found);
     recovery_.emplace(replay_.net.entries());
@@ -173,7 +180,19 @@ class Builder {
     });
   }
 
-  Status add_updates(const zone::ZoneFileInfo& source, bool is_copy) {
+  /// For a zone of which records may be lost. Other data have had each serial that the lost records
+  /// led to, so the zone takes one that nobody has seen. A signed SOA keeps its serial.
+  dns::Serial sure_serial(const JournalHistory& journal, dns::Serial serial, dns::Serial file) {
+    const dns::Serial highest = file.ahead_of(serial) ? file : serial;
+    const dns::Serial unused = signed_soa_ ? serial : journal.unused_serial(apex_, highest);
+    warnings_.push_back(
+        fmt::format("records of the journal are lost: the zone has what is left, {} records by "
+                    "update, and serial {}",
+                    updated_, unused.value));
+    return unused;
+  }
+
+  Status add_updates(const zone::ZoneFileInfo& source, const ZoneHistory& history) {
     auto outcome = std::move(*recovery_).result();
     for (const zone::Record& record : outcome.records)
       if (auto added = put(record.owner, record.type, record.ttl, record.rdata); !added)
@@ -192,9 +211,10 @@ class Builder {
             "secondaries do not see what the file changed",
             file.value, serial.value));
     }
-    set_soa_serial(soa.rdata, serial);
     updated_ = outcome.dynamic_changes.entries().size();
-    if (!is_copy && !replay_.from_snapshot)
+    if (is_doubtful_) serial = sure_serial(history.journal, serial, file);
+    set_soa_serial(soa.rdata, serial);
+    if (!history.is_copy && !replay_.from_snapshot)
       add_journal_records(file, serial, source, outcome.dynamic_changes);
     return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
   }
@@ -202,7 +222,8 @@ class Builder {
   /// Queues the journal records from which later updates continue; none if nothing changed.
   void add_journal_records(dns::Serial file, dns::Serial serial, const zone::ZoneFileInfo& source,
                            const DynamicChanges& changes) {
-    const bool as_before = merges_file_ && !becomes_primary_ && state_.is_merged(file, source) &&
+    const bool as_before = merges_file_ && !is_doubtful_ && !becomes_primary_ &&
+                           state_.is_merged(file, source) &&
                            state_.dynamic_changes.entries() == changes.entries();
     if (!as_before) journal_.push_back(dynamic_changes_entry(apex_, file, serial, changes));
     if (!as_before || !state_.source) journal_.push_back(source_entry(apex_, serial, source));
@@ -250,6 +271,7 @@ class Builder {
   MergeBase state_;                // only for zones that the journal knows
   JournalHistory::Replay replay_;  // used if the updates are replayed by serials
   bool merges_file_ = false;
+  bool is_doubtful_ = false;      // records of the zone may be lost
   bool becomes_primary_ = false;  // the zone came from transfers until now
   bool signed_soa_ = false;
   FileContent content_;  // the scanned file's hash

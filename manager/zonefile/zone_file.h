@@ -30,6 +30,7 @@ struct BuiltZone {
 /// All `file:line: reason` lines of an unusable file (the scanner limits their number).
 struct ZoneProblems {
   std::vector<std::string> lines;
+  bool is_journal = false;  ///< the journal could not be read, so the file says nothing yet
 };
 
 /// Journal data of a zone that has no data in the store yet.
@@ -38,6 +39,8 @@ struct ZoneHistory {
   std::uint64_t up_to = UINT64_MAX;  ///< journal position of the last record to use
   /// the file is the copy of a secondary, so its serial identifies its content
   bool is_copy = false;
+  /// the configuration lets the zone change by other means than its file
+  bool may_have_updates = false;
 };
 
 /// Reads a zone file and builds the zone with the updates in `history`. An empty `path` means the

@@ -14,6 +14,14 @@ namespace {
 /// Largest file for check_simple(). A zone with a larger file gets a thread for itself.
 constexpr std::uint64_t kSimpleBytes = std::uint64_t{256} << 10;
 
+/// Whether the zone may have records that the history lacks.
+bool may_lack_records(const JournalHistory& journal, const zone::ZoneView& zone) {
+  if (journal.problem().empty() && !journal.damaged()) return false;
+  const bool may = may_have_updates(zone);
+  return !journal.unreadable(zone.apex(), may).empty() ||
+         (may && journal.may_have_lost(zone.apex()));
+}
+
 }  // namespace
 
 void ZoneFileCheck::run(shm::Store& store) {
@@ -40,7 +48,8 @@ void ZoneFileCheck::run(shm::Store& store) {
 /// the reasons of errors, are left to run().
 bool ZoneFileCheck::opens_small_new_file(dns::FileSource& file) const {
   if (job.path.empty() || job.file_optional) return false;
-  if (history->any(position)->knows(job.apex)) return false;
+  const auto journal = history->any(position);
+  if (journal->knows(job.apex) || may_lack_records(*journal, live())) return false;
   return file.open(job.path) && file.size_hint() <= kSimpleBytes;
 }
 
@@ -97,16 +106,28 @@ bool ZoneFileCheck::is_merged(std::uint64_t most_bytes) {
 
 void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {
   const auto journal = history->any(position);
+  if (auto why = journal->unreadable(job.apex, may_have_updates(live())); !why.empty())
+    return wait_for_journal(why);
   if (!has_file && job.file_optional && !journal->has_whole(job.apex)) {
     outcome = LoadOutcome{LoadOutcome::Kind::kAbsent, {}, 0, {}};
     return;
   }
-  const ZoneHistory before{*journal, position, job.file_optional};
+  const ZoneHistory before{*journal, position, job.file_optional, may_have_updates(live())};
   auto built = build_alone(store, job.path, &before);
+  if (!built && built.error().is_journal) return wait_for_journal(built.error().lines.front());
   if (!built && has_file && !progress->is_given_up() && journal->has_whole(job.apex))
     return load_old(store, before, std::move(built.error().lines));
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
+}
+
+/// Without the zone's records its file would be older than acknowledged updates, and the journal
+/// would be told that nothing else is there.
+void ZoneFileCheck::wait_for_journal(const std::string& why) {
+  fail_with({fmt::format("the zone waits, as it may have updates in the journal, which cannot be "
+                         "read: {}",
+                         why)});
+  outcome->waits_for_journal = true;
 }
 
 /// Serves the zone as the journal has it, since the file is unusable. The file waits for a reload.

@@ -39,6 +39,8 @@ struct LoadOutcome {
   dns::Serial serial;
   std::uint64_t records = 0;
   std::vector<std::string> problems;  ///< with kFailed: `file:line: reason`
+  /// With kFailed: the zone may have updates in a part of the journal that cannot be read for now.
+  bool waits_for_journal = false;
 };
 
 /// Checks a zone's file in a pool thread: compares the file with the merge base and prepares the
@@ -101,6 +103,7 @@ class ZoneFileCheck {
   }
   [[nodiscard]] bool opens_small_new_file(dns::FileSource& file) const;
   void reset_findings();
+  void wait_for_journal(const std::string& why);
   void load_new(shm::Store& store, bool has_file);
   void load_old(shm::Store& store, const ZoneHistory& before, std::vector<std::string> problems);
   Result<BuiltZone, ZoneProblems> build_alone(shm::Store& store, const std::string& path,

@@ -4,9 +4,15 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "dns/folded_key.h"
+#include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
 
 namespace pando::manager {
+
+namespace {
+constexpr std::chrono::seconds kRetryInterval{10};
+}  // namespace
 
 /// The load of one configuration.
 struct ZoneFileLoads::Load {
@@ -32,6 +38,7 @@ void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<Histor
                          Done done) {
   auto load = std::make_shared<Load>();
   load->done = std::move(done);
+  waiting_.clear();  // each zone is checked anew
   const auto ended = [this, load] {
     if (--load->requests_left == 0) end(*load);
   };
@@ -100,8 +107,47 @@ void ZoneFileLoads::count(Load& load, const LoadJob& job, const LoadOutcome& out
   zone_loaded(job, outcome);
 }
 
+void ZoneFileLoads::set_waiting(const LoadJob& job, const LoadOutcome& outcome) {
+  const std::string key = dns::folded_key(job.apex);
+  if (!outcome.waits_for_journal) {
+    if (!waiting_.empty()) waiting_.erase(key);
+    return;
+  }
+  waiting_why_ = outcome.problems.front();
+  if (waiting_.empty()) next_retry_ = std::chrono::steady_clock::now() + kRetryInterval;
+  waiting_.insert_or_assign(key, job);
+}
+
+std::string ZoneFileLoads::waiting() const {
+  if (waiting_.empty()) return {};
+  return fmt::format("{} zones: {}", waiting_.size(), waiting_why_);
+}
+
+void ZoneFileLoads::retry_waiting(
+    std::chrono::steady_clock::time_point now,
+    const std::function<std::shared_ptr<HistorySource>()>& make_history) {
+  if (waiting_.empty() || now < next_retry_ || !loader_.idle()) return;
+  next_retry_ = now + kRetryInterval;
+  auto jobs = std::make_shared<std::vector<LoadJob>>();
+  for (const auto& [key, job] : waiting_) jobs->push_back(job);
+  auto next_job = [jobs, next = std::size_t{0}]() mutable -> std::optional<LoadJob> {
+    return next == jobs->size() ? std::nullopt : std::optional((*jobs)[next++]);
+  };
+  loader_.load({LoadKind::kFiles, std::move(next_job), make_history(),
+                [this](const LoadJob& job, const LoadOutcome& outcome) {
+                  zone_loaded(job, outcome);
+                },
+                [this, before = jobs->size()] {
+                  if (waiting_.size() < before)
+                    log::info("journal_readable_again", "zones", before - waiting_.size(),
+                              "waiting", waiting_.size());
+                },
+                true});
+}
+
 void ZoneFileLoads::zone_loaded(const LoadJob& job, const LoadOutcome& outcome) {
   crash_point("zone-loaded");
+  set_waiting(job, outcome);
   // The copy no longer matters for a zone that a reload has made primary meanwhile.
   if (job.file_optional)
     if (const zone::ZoneView zone = committer_.current().zone_at(job.apex))

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +49,11 @@ class ZoneFileLoads {
   void load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history, Done done);
   /// Loads only the secondaries' copies once more; the end is not reported.
   void load_copies(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history);
+  /// Checks the zones that wait for the journal once more, each 10 seconds; to be called regularly.
+  void retry_waiting(std::chrono::steady_clock::time_point now,
+                     const std::function<std::shared_ptr<HistorySource>()>& make_history);
+  /// Why zones wait for the journal, in one line for the operator; empty: none waits.
+  [[nodiscard]] std::string waiting() const;
   /// A whole transfer has replaced `zone`, so the problem of its file is dropped.
   void transferred(const dns::Name& zone, bool had_data);
 
@@ -79,6 +86,7 @@ class ZoneFileLoads {
   void run_files(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
                  const LoadPtr& load, std::function<void()> on_end);
   void end(Load& load);
+  void set_waiting(const LoadJob& job, const LoadOutcome& outcome);
   void count(Load& load, const LoadJob& job, const LoadOutcome& outcome);
   void zone_loaded(const LoadJob& job, const LoadOutcome& outcome);
   void forget_problem(const dns::Name& name);
@@ -89,6 +97,9 @@ class ZoneFileLoads {
   const Committer& committer_;
   CopyChecked copy_checked_;
   LoadProblems problems_;
+  std::map<std::string, LoadJob> waiting_;  // for the journal; by folded name
+  std::string waiting_why_;                 // of the last one
+  std::chrono::steady_clock::time_point next_retry_{};
   std::uint64_t loaded_ = 0;
   bool settled_ = false;
   bool holds_copies_ = false;

@@ -303,7 +303,8 @@ void ZoneLoader::report(const Task& task, const LoadOutcome& outcome) {
   QueuedRequest& request = *task->request;
   log_warnings(*task, task->warnings);
   if (task->zone) log_warnings(*task, task->zone->warnings);
-  for (const std::string& line : outcome.problems)
+  const bool is_logged = !request.is_retry || !outcome.waits_for_journal;
+  for (const std::string& line : is_logged ? outcome.problems : std::vector<std::string>{})
     log::detail::event(request.problems.level_of_next(log::Level::kError), "zone_not_loaded",
                        "zone", to_text(task->job.apex), "reason", line);
   if (outcome.kind == Kind::kFailed) ++request.failed;

@@ -1,7 +1,9 @@
-"""A journal's disk that does not answer for a while: queries are answered, updates are given up on, nothing is lost."""
+"""A journal's disk that does not answer for a while: queries are answered, updates are given up on, nothing is lost.
+A journal with damage or gaps: what any copy still has is served, and no serial is used again for other data."""
 
 import concurrent.futures
 import os
+import shutil
 import signal
 
 import dns.query
@@ -91,3 +93,92 @@ def test_control_and_supervision_go_on(server):
         server.held.unlink()
         hanging.exception()  # its answer may have gone with a killed worker
     servers.wait_until("updates are done again", lambda: add(server, "after") == dns.rcode.NOERROR)
+
+
+NAMES = [f"name{number}" for number in range(8)]
+
+
+@pytest.fixture(params=["", "  image: zones.image"], ids=["without image", "with image"])
+def faulty(pando, tmp_path, request):
+    path = tmp_path / "example.zone"
+    path.write_text(FILE)
+    zones = [{"name": "example", "file": str(path), "allow-update": [{"address": "127.0.0.0/8"}]}]
+    server = pando(zones, workers=1, store_extra=request.param)
+    server.start("example")
+    for name in NAMES:
+        assert add(server, name) == dns.rcode.NOERROR
+    server.kill()
+    return server
+
+
+def served(server):
+    return [name for name in NAMES if server.ask(f"{name}.example").answer]
+
+
+def damage(server, name):
+    """Breaks the record of the journal that has the name."""
+    for path in (server.folder / server.journal).glob("*.journal"):
+        octets = bytearray(path.read_bytes())
+        at = octets.find(bytes([len(name)]) + name.encode())
+        if at >= 0:
+            octets[at + 1] ^= 1
+            path.write_bytes(octets)
+            return
+    raise AssertionError(f"{name} is in no segment")
+
+
+def lose_memory(server):
+    """As a host restart does."""
+    for pid in server.left_over():
+        os.kill(pid, signal.SIGKILL)
+    servers.wait_until("the workers have gone", lambda: not server.left_over())
+    shutil.rmtree(server.store)
+
+
+def healed(server):
+    status = server.control("status")
+    return not status["problem"] and status["journal"]["snapshots"] > 0
+
+
+@pytest.mark.parametrize("fault", ["damage", "backup"])
+def test_a_gap_is_closed_while_the_live_store_has_everything(faulty, fault, tmp_path):
+    server = faulty
+    if fault == "damage":
+        damage(server, NAMES[2])
+    else:
+        shutil.copytree(server.folder / server.journal, tmp_path / "backup")
+        server.start("example")
+        assert add(server, "later") == dns.rcode.NOERROR
+        server.kill()
+        shutil.rmtree(server.folder / server.journal)
+        shutil.copytree(tmp_path / "backup", server.folder / server.journal)
+    before = server.serial("example")  # of the workers, which go on
+    server.start("example")
+    assert served(server) == NAMES
+    servers.wait_until("a snapshot has all zones", lambda: healed(server))
+    servers.wait_until("updates are taken again", lambda: add(server, "behind") == dns.rcode.NOERROR)
+    assert "lacks records" in server.log() or "lost" in server.log() or "ends at position" in server.log()
+    server.kill()
+    lose_memory(server)
+    server.start("example")
+    assert served(server) == NAMES
+    assert server.ask("behind.example").answer
+    assert server.serial("example") > before
+    assert not server.control("status")["problem"]
+
+
+def test_damage_costs_one_update_and_no_serial_is_used_again(faulty):
+    server = faulty
+    before = server.serial("example")
+    damage(server, NAMES[2])
+    lose_memory(server)
+    server.start("example")
+    assert served(server) == [name for name in NAMES if name != NAMES[2]]
+    assert before < server.serial("example") < before + 10
+    servers.wait_until("a snapshot has all zones", lambda: healed(server))
+    serial = server.serial("example")
+    server.kill()
+    lose_memory(server)
+    server.start("example")
+    assert server.serial("example") == serial
+    assert served(server) == [name for name in NAMES if name != NAMES[2]]

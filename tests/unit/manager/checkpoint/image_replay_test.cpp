@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "shm/image_state.h"
 #include "tests/unit/manager/commit/parts.h"
 
@@ -46,6 +48,24 @@ class ReplayOntoImage : public ::testing::Test {
     return must(replay_onto_image(store, parts_.journal, native_files(), limits_, expect_silence));
   }
 
+  std::vector<dns::Name> replay_with_gap() {
+    return must(replay_onto_image(parts_.zone.store(), parts_.journal, native_files(), limits_,
+                                  [](const JournalNote&) {}));
+  }
+  /// Breaks the record with this text.
+  void damage(const std::string& text) {
+    const std::string path = parts_.journal.files().segments.back().path;
+    std::string bytes;
+    {
+      std::ifstream in(path, std::ios::binary);
+      bytes.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    const std::size_t at = bytes.find("\2" + text);  // the first of its strings
+    ASSERT_NE(at, std::string::npos);
+    bytes[at + 1] ^= 1;
+    std::ofstream(path, std::ios::binary | std::ios::in) << bytes;
+  }
+
   static constexpr std::uint32_t kNames = 900;
   Parts parts_;
   zone::DataLimits limits_{};
@@ -66,12 +86,45 @@ TEST_F(ReplayOntoImage, WhatNeverTookPlaceIsNotMissing) {
   EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{11});
 }
 
-TEST_F(ReplayOntoImage, WhatIsMissingBehindItUnloadsTheZones) {
+TEST_F(ReplayOntoImage, ARecordThatFitsBehindAGapProvesThatNoneIsMissing) {
   parts_.journal.skip_to(2);
   journalled({text(10)});
   ASSERT_EQ(parts_.journal.files().segments.front().header.first, 3U);
-  EXPECT_THAT(replay(parts_.zone.store()), SizeIs(1));
-  EXPECT_FALSE(parts_.zone.zone().loaded());
+  EXPECT_THAT(replay_with_gap(), IsEmpty());
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{11});
+}
+
+TEST_F(ReplayOntoImage, DamageThatTheImageCoversCostsNothing) {
+  for (std::uint32_t from = 10; from < 14; ++from) journalled({text(from)});
+  EXPECT_THAT(replay(parts_.zone.store()), IsEmpty());
+  const std::vector<std::string> before = parts_.zone.lines();
+  journalled({text(14)});
+  damage("11");
+  EXPECT_THAT(replay_with_gap(), IsEmpty());
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{15});
+  EXPECT_EQ(parts_.zone.lines().size(), before.size() + 1);
+}
+
+TEST_F(ReplayOntoImage, DamageBehindTheImageTakesNoOtherRecordAndNoSerialIsUsedAgain) {
+  const std::size_t before = parts_.zone.lines().size();
+  for (std::uint32_t from = 10; from < 14; ++from) journalled({text(from)});
+  damage("11");
+  EXPECT_THAT(replay_with_gap(), IsEmpty());
+  ASSERT_TRUE(parts_.zone.zone().loaded());
+  EXPECT_TRUE(parts_.zone.zone().serial().ahead_of({14}));
+  EXPECT_EQ(parts_.zone.lines().size(), before + 3) << "three of four";
+  EXPECT_THAT(parts_.zone.at("t13"), SizeIs(1));
+  EXPECT_THAT(parts_.zone.at("t11"), IsEmpty());
+}
+
+/// The lost record may be the zone's last one.
+TEST_F(ReplayOntoImage, AZoneWhoseLastRecordMayBeLostGetsAnotherSerial) {
+  for (std::uint32_t from = 10; from < 12; ++from) journalled({text(from)});
+  journalled({{name("other."), {1}, {2}, zone::encode(zone::Changeset{name("other."), {}, {}})}});
+  damage("11");
+  EXPECT_THAT(replay_with_gap(), IsEmpty());
+  EXPECT_TRUE(parts_.zone.zone().serial().ahead_of({12}));
+  EXPECT_THAT(parts_.zone.at("t10"), SizeIs(1));
 }
 
 /// Another server's line of positions: what the image has up to 2 is not what those were there.

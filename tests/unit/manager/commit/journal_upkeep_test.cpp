@@ -1,10 +1,12 @@
 #include "manager/commit/journal_upkeep.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <asio/post.hpp>
 #include <latch>
 
+#include "manager/journal/journal_history.h"
 #include "manager/journal/snapshot_file.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
@@ -94,6 +96,58 @@ TEST_F(Upkeep, AnEmptySegmentsSuccessorIsNotFolded) {
   testing::open_journal_again(parts_);
   EXPECT_EQ(in_snapshot(), 1);
   EXPECT_EQ(behind_snapshot(), 1);
+}
+
+/// Until then an update would exist in the live store only.
+TEST_F(Upkeep, AJournalThatLacksRecordsGetsASnapshotAtOnceAndUpdatesWaitForIt) {
+  const auto moved = [](int serial) {
+    return fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
+  };
+  ASSERT_TRUE(parts_.apply({moved(10)}, {moved(11), "one 60 A 192.0.2.9"}).has_value());
+  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
+                       parts_.journal, parts_.committer, parts_.slots, 1 << 30);
+  upkeep.check(false);
+  EXPECT_FALSE(upkeep.running()) << "nothing is to be done";
+  parts_.journal.set_lack("restored from a backup");
+  EXPECT_THAT(upkeep.problem(), ::testing::HasSubstr("restored from a backup"));
+  const auto refused = parts_.apply({moved(11)}, {moved(12), "two 60 A 192.0.2.9"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kIo);
+  upkeep.check(false);
+  ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  EXPECT_EQ(upkeep.snapshots(), 1U);
+  EXPECT_EQ(upkeep.problem(), "");
+  EXPECT_TRUE(parts_.apply({moved(11)}, {moved(12), "two 60 A 192.0.2.9"}).has_value());
+  const auto snapshot =
+      shm::test::must(SnapshotFile::open(native_files(), parts_.journal.files().snapshot));
+  EXPECT_EQ(snapshot.zones().places.size(), 1U);
+}
+
+TEST_F(Upkeep, DamageOfAnOlderSegmentIsFoundAndHealed) {
+  const auto moved = [](int serial) {
+    return fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
+  };
+  for (int serial = 10; serial < 13; ++serial) {
+    ASSERT_TRUE(parts_.apply({moved(serial)}, {moved(serial + 1)}).has_value());
+    if (serial == 11) parts_.journal.seal();
+  }
+  const std::string path = parts_.journal.files().segments.front().path;
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(kSegmentHeaderBytes + kRecordHeaderBytes + 12)
+      .put('!');
+  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
+                       parts_.journal, parts_.committer, parts_.slots, 1 << 30);
+  EXPECT_TRUE(parts_.journal.is_whole()) << "nobody has looked";
+  upkeep.examine();
+  upkeep.check(false);
+  ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  ASSERT_FALSE(parts_.journal.is_whole());
+  upkeep.check(false);
+  ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  EXPECT_TRUE(parts_.journal.is_whole());
+  const auto history = JournalHistory::read(native_files(), parts_.journal.files(),
+                                            [](const JournalNote& note) { FAIL() << note.text; });
+  EXPECT_FALSE(history->damaged());
 }
 
 }  // namespace

@@ -337,6 +337,64 @@ TEST_F(JournalTest, AFailedSyncPoisonsTheSegmentAndItIsNeverSyncedAgain) {
   EXPECT_THAT(payloads(open()), ElementsAre("good", "after"));
 }
 
+TEST(NewJournal, HasItsNameAndThoseAboveSynced) {
+  FakeDisk disk;
+  std::vector<std::string> synced;
+  disk.fail = [&](FakeDisk::Call call, const std::string& path) -> Status {
+    if (call == FakeDisk::Call::kSyncDirectory) synced.push_back(path);
+    return {};
+  };
+  ASSERT_TRUE(Journal::open({"/var/lib/journal", 4096}, disk, [](const JournalNote&) {}));
+  EXPECT_THAT(synced, ElementsAre("/var/lib", "/var", "/"));
+}
+
+/// A refused group must not come back: its bytes may be on disk, or in the page cache.
+TEST_F(JournalTest, ARefusedGroupIsNotFoundByTheNextProcess) {
+  for (const bool for_ever : {false, true}) {
+    disk = FakeDisk();
+    Journal journal = open();
+    append(journal, "good");
+    bool failed = false;
+    disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
+      if (call != FakeDisk::Call::kSync || (failed && !for_ever)) return {};
+      failed = true;
+      return fail(Errc::kIo, "EIO");
+    };
+    EXPECT_FALSE(try_append(journal, "refused").has_value());
+    disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+    Journal next = open();
+    EXPECT_THAT(payloads(next), ElementsAre("good")) << "after a kill, nothing was appended";
+    append(next, "after");
+    EXPECT_THAT(payloads(open()), ElementsAre("good", "after"));
+  }
+}
+
+TEST_F(JournalTest, AGroupThatWasNotPublishedIsVoidAtOnce) {
+  Journal journal = open();
+  append(journal, "good");
+  journal.abandon(append(journal, "synced, but the store was full"));
+  std::mt19937_64 random(1);
+  disk.power_cut(random);
+  EXPECT_THAT(payloads(open()), ElementsAre("good"));
+}
+
+TEST_F(JournalTest, DamageIsToldWithThePositionsThatAreMissing) {
+  Journal journal = open();
+  for (const char* text : {"first", "second", "third"}) append(journal, text);
+  Bytes& bytes = disk.contents(last_segment(journal));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  bytes[text.find("second")] ^= 1;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;
+  ASSERT_TRUE(for_each_record(
+      disk, journal.files(), 0, [](JournalRecord&&) { return Status(); },
+      [&](const JournalNote& note) {
+        missing.emplace_back(note.missing_from, note.missing_to);
+      }));
+  EXPECT_THAT(missing, ElementsAre(std::pair(2U, 2U)));
+  EXPECT_TRUE(journal.is_whole());
+  EXPECT_FALSE(open().is_whole()) << "a start has read the last segment";
+}
+
 TEST_F(JournalTest, AGroupThatWasNotPublishedIsVoid) {
   Journal journal = open();
   append(journal, "good");

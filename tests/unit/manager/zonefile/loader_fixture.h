@@ -44,6 +44,10 @@ class Loader : public ::testing::Test {
   LoadOutcome load(bool optional = false) {
     return load_all({{name("@"), path_, optional, serial_policy_}});
   }
+  /// With a journal that is read through `journal_files`.
+  LoadOutcome load_with(Files& journal_files) {
+    return load_all({{name("@"), path_, false, serial_policy_}}, {}, journal_files);
+  }
   /// Beside a secondary's copy of a zone that nobody has configured.
   LoadOutcome load_among_others() {
     const std::string other = parts_.folder.path() + "/other.zone";
@@ -61,10 +65,11 @@ class Loader : public ::testing::Test {
         [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
   }
   /// What became of "example."; outcomes_ has all.
-  LoadOutcome load_all(std::deque<LoadJob> jobs, const std::function<void()>& meanwhile = {}) {
+  LoadOutcome load_all(std::deque<LoadJob> jobs, const std::function<void()>& meanwhile = {},
+                       Files& journal_files = native_files()) {
     bool done = false;
     auto history = std::make_shared<HistorySource>(
-        native_files(), parts_.journal,
+        journal_files, parts_.journal,
         [this](const JournalNote& note) { notes_.push_back(note.text); });
     loader_.load({
         LoadKind::kFiles,

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "tests/unit/manager/io/failing_files.h"
 #include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
@@ -483,24 +484,131 @@ TEST_F(Loader, ASnapshotAfterDamageHoldsEverythingThatIsServed) {
   EXPECT_EQ(parts_.zone.lines(), before);
 }
 
-/// What the serials no longer lead to is left out, and a warning is logged; from then on it is
-/// known again what came by update.
-TEST_F(Loader, WithoutKnowledgeOfUpdatesSerialsDecide) {
+/// Sound records behind damage count, and the serial is one that no other data had. From then on
+/// it is known again what came by update.
+TEST_F(Loader, DamageTakesNoOtherRecordAndNoSerialIsUsedAgain) {
   write(kFile);
   load();
   update({}, {"one 60 A 192.0.2.9"});
   update({}, {"two 60 A 192.0.2.9"});
-  damage("\3one");
+  update({}, {"three 60 A 192.0.2.9"});
+  damage("\3two");
   lose_store();
   EXPECT_EQ(load().kind, Kind::kLoaded);
-  EXPECT_EQ(serial(), 10U) << "the second difference does not start there";
+  EXPECT_GT(serial(), 13U);
+  EXPECT_LT(serial(), 20U) << "no further than the lost record makes necessary";
+  EXPECT_THAT(parts_.zone.at("one"), SizeIs(1));
   EXPECT_THAT(parts_.zone.at("two"), IsEmpty());
+  EXPECT_THAT(parts_.zone.at("three"), SizeIs(1));
   expect_stable();
-  update({}, {"three 60 A 192.0.2.9"});
+  update({}, {"four 60 A 192.0.2.9"});
   write(std::string(kFile) + "added A 192.0.2.12\n");
   lose_store();
   EXPECT_EQ(load().kind, Kind::kLoaded);
-  EXPECT_THAT(parts_.zone.at("three"), SizeIs(1));
+  EXPECT_THAT(parts_.zone.at("four"), SizeIs(1));
+}
+
+/// Its record may be the one that is lost.
+TEST_F(Loader, AZoneThatMayHaveHadUpdatesTakesAnotherSerialThanItsFile) {
+  write(kFile);
+  load();
+  zone::ZoneSettings settings;
+  settings.is_secondary = false;
+  settings.allow_update.push_back({});
+  parts_.zone.commit(
+      [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
+  update({}, {"one 60 A 192.0.2.9"});
+  const zone::Changeset other{name("other."), {}, {testing::record("x 60 A 192.0.2.1")}};
+  ASSERT_TRUE(parts_
+                  .commit([&](Stage& stage) -> Status {
+                    stage.journal.push_back({name("other."), {1}, {2}, zone::encode(other)});
+                    return {};
+                  })
+                  .has_value());
+  damage("\3one");
+  lose_store();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  EXPECT_GT(serial(), 11U);
+  EXPECT_THAT(parts_.zone.at("one"), IsEmpty());
+}
+
+/// A zone whose records cannot be read for now is not built without them.
+class UnreadableRecords : public Loader {
+ protected:
+  UnreadableRecords() {
+    zone::ZoneSettings settings;
+    settings.allow_update.push_back({});
+    parts_.zone.commit(
+        [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
+    write(kFile);
+    load();
+    update({}, {"one 60 A 192.0.2.9"});
+    parts_.journal.seal();
+    update({}, {"two 60 A 192.0.2.9"});
+    before_ = parts_.zone.lines();
+    files_.fail = [this](testing::FakeDisk::Call call, const std::string& path) -> Status {
+      const bool is_hit = call == testing::FakeDisk::Call::kRead && path == unreadable_;
+      return is_hit ? fail(Errc::kIo, "EIO") : Status();
+    };
+  }
+  LoadOutcome look() { return load_with(files_); }
+
+  testing::FailingFiles files_;
+  std::string unreadable_;
+  std::vector<std::string> before_;
+};
+
+TEST_F(UnreadableRecords, IsWaitedForAndNothingIsWrittenMeanwhile) {
+  unreadable_ = parts_.journal.files().segments.front().path;
+  lose_store();
+  const std::uint64_t position = parts_.journal.last_position();
+  for (int i = 0; i < 2; ++i) {
+    const LoadOutcome waits = look();
+    EXPECT_EQ(waits.kind, Kind::kFailed);
+    EXPECT_TRUE(waits.waits_for_journal);
+    EXPECT_THAT(waits.problems, ElementsAre(HasSubstr("EIO")));
+  }
+  EXPECT_FALSE(parts_.zone.zone().loaded());
+  EXPECT_EQ(parts_.journal.last_position(), position);
+  unreadable_.clear();
+  EXPECT_EQ(look().kind, Kind::kLoaded);
+  EXPECT_EQ(parts_.zone.lines(), before_);
+  expect_stable();
+}
+
+TEST_F(UnreadableRecords, SnapshotIsWaitedFor) {
+  snapshot();
+  unreadable_ = parts_.journal.files().snapshot;
+  lose_store();
+  EXPECT_TRUE(look().waits_for_journal);
+  unreadable_.clear();
+  EXPECT_EQ(look().kind, Kind::kLoaded);
+  EXPECT_EQ(parts_.zone.lines(), before_);
+}
+
+/// The last record says all of the zone.
+TEST_F(UnreadableRecords, IsNotWaitedForBehindARecordThatSaysAll) {
+  unreadable_ = parts_.journal.files().segments.front().path;
+  ASSERT_TRUE(parts_
+                  .commit([&](Stage& stage) -> Status {
+                    DynamicChanges none;
+                    stage.journal.push_back(
+                        dynamic_changes_entry(name("@"), {10}, {12}, none));
+                    return {};
+                  })
+                  .has_value());
+  lose_store();
+  EXPECT_EQ(look().kind, Kind::kLoaded);
+}
+
+TEST_F(UnreadableRecords, KeepsNoZoneWithoutUpdatesWaiting) {
+  unreadable_ = parts_.journal.files().segments.front().path;
+  parts_.zone.commit(
+      [&](zone::Draft& draft) { return draft.put_zone_settings(name("other."), {}, 1); });
+  const std::string other = parts_.folder.path() + "/other.zone";
+  std::ofstream(other) << kFile;
+  load_all({{name("other."), other, false}}, {}, files_);
+  EXPECT_EQ(outcomes_["other."].kind, Kind::kLoaded);
 }
 
 TEST_F(Loader, ASnapshotServesAZoneWhoseFileIsGone) {
