@@ -47,19 +47,28 @@ struct Step {
   bool has_denial = false;
   bool too_large = false;
   std::uint64_t last_check = 0;
+  Bytes apex;  ///< as the zone spells it
   Bytes settings;
   std::vector<RawSet> sets;
   Phase phase = Phase::kApex;  ///< of the next step
   Bytes last;                  ///< name behind which it reads
 };
 
+Bytes octets_of(const dns::Name& name) {
+  const ByteView octets = dns::NameView(name).bytes();
+  return {octets.begin(), octets.end()};
+}
+
+std::string name_text(const Bytes& octets) {
+  return to_text(dns::NameView(octets.data(), octets.size()));
+}
+
 /// Returns the bytes of the copy; it is incomplete above kMostBytesOfName.
 std::size_t copy_sets(const zone::RecordView& record, const dns::Name& owner,
                       std::vector<RawSet>& sets) {
   std::size_t bytes = 0;
   record.for_each_rrset([&](const zone::RRsetView& rrset) {
-    const ByteView octets = dns::NameView(owner).bytes();
-    const Bytes name(octets.begin(), octets.end());
+    const Bytes name = octets_of(owner);
     RawSet set{name, rrset.type(), rrset.ttl().seconds, {}};
     RawSet signatures{name, dns::RRType::kRRSIG, rrset.ttl().seconds, {}};
     rrset.for_each_rdata([&](ByteView rdata) {
@@ -97,6 +106,8 @@ Step read_step(const zone::StoreView& view, const shm::Window& window, const dns
   step.serial = zone.serial().value;
   step.data_version = zone.data_version();
   step.has_denial = zone.denial() != zone::Denial::kUnsigned;
+  const dns::Name own_apex = zone.owner_of(zone.apex_record());
+  step.apex = octets_of(own_apex);
   const ByteView settings = zone.settings_bytes();
   step.settings.assign(settings.begin(), settings.end());
   if (const auto* side = shm::known_side(window, zone.side_index()))
@@ -105,7 +116,7 @@ Step read_step(const zone::StoreView& view, const shm::Window& window, const dns
   for (int i = 0; i < kNamesPerLook && bytes < kBytesPerLook; ++i) {
     const zone::RecordView record = next_record(zone, place);
     if (!record || place.phase == Phase::kApex) {
-      if (record) bytes += copy_sets(record, apex, step.sets);
+      if (record) bytes += copy_sets(record, own_apex, step.sets);
       place = {static_cast<Phase>(static_cast<int>(place.phase) + 1), apex};
       if (place.phase == Phase::kEnd) break;
       continue;
@@ -118,14 +129,13 @@ Step read_step(const zone::StoreView& view, const shm::Window& window, const dns
   }
   step.too_large = bytes > kMostBytesOfName;
   step.phase = place.phase;
-  const ByteView last = dns::NameView(place.after).bytes();
-  step.last.assign(last.begin(), last.end());
+  step.last = octets_of(place.after);
   return step;
 }
 
 RRsetText text_of(const RawSet& set) {
   RRsetText text;
-  text.owner = to_text(dns::NameView(set.owner.data(), set.owner.size()));
+  text.owner = name_text(set.owner);
   text.type = set.type;
   text.ttl = set.ttl;
   for (const Bytes& rdata : set.rdatas)
@@ -155,9 +165,9 @@ void add_set(ZoneContent& content, RRsetText&& set) {
   content.rrsets.push_back(std::move(set));
 }
 
-void take_head(ZoneContent& content, const Step& step, const dns::Name& apex) {
+void take_head(ZoneContent& content, const Step& step) {
   content = {};
-  content.apex = to_text(apex);
+  content.apex = name_text(step.apex);
   content.serial = step.serial;
   content.has_denial = step.has_denial;
   content.last_check = step.last_check;
@@ -180,7 +190,7 @@ Result<std::optional<ZoneContent>> try_read(const shm::Observer& observer, const
     if (!step->found) return fail(Errc::kNotFound, "no zone {}", to_text(apex));
     if (!step->loaded) return fail(Errc::kUnsupported, "zone {} has no data", to_text(apex));
     if (content.apex.empty()) {
-      take_head(content, *step, apex);
+      take_head(content, *step);
       data_version = step->data_version;
     }
     if (step->data_version != data_version) return std::optional<ZoneContent>();
