@@ -51,7 +51,7 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
   const WorkerListResult workers{
       "external", {{0, 0, "absent", 0, 0, 0, {}}, {1, 9, "running", 3, 1, 2, {{"queries", 7}}}}};
   EXPECT_EQ(read_json<WorkerListResult>(json(workers)).value(), workers);
-  const ReloadResult reload{1, 2, 3, {"store.path"}, {"careful"}, 1, {"a.: bad"}};
+  const ReloadResult reload{1, 2, 1, 3, {"store.path"}, {"careful"}, 1, {"a.: bad"}};
   EXPECT_EQ(read_json<ReloadResult>(json(reload)).value(), reload);
   const SnapshotListResult snapshots{{{"a.", "one", 1, 2, 3, "lost"}}, "a."};
   EXPECT_EQ(read_json<SnapshotListResult>(json(snapshots)).value(), snapshots);
