@@ -108,15 +108,15 @@ Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, By
 }
 
 /// Limit of records of a changeset kept in memory for a zone sent whole.
-constexpr std::uint64_t kMostRecords = 100'000;
+constexpr std::uint64_t kMostReplacedRecords = 100'000;
 
 /// The changeset from `live` to the received zone, SOA records included. Nullopt if the changeset
-/// has more than half of the zone's records, or more than kMostRecords.
+/// has more than half of the zone's records, or more than kMostReplacedRecords.
 Result<std::optional<zone::Changeset>> changeset_to(const zone::ZoneView& live,
                                                     zone::Comparison& fresh) {
   auto soa = fresh.finish();
   if (!soa) return pass(soa);
-  const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostRecords);
+  const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostReplacedRecords);
   auto changeset = fresh.changeset([most](std::uint64_t) { return most; });
   if (!changeset || !*changeset) return changeset;
   const auto before = soa_record(live);
@@ -299,7 +299,7 @@ asio::awaitable<Status> RefreshAttempt::resume(ReceivedZone& zone, bool is_last)
   }
   const bool builds = zone.comparison() == nullptr;
   const bool goes_on = !builds && !zone.comparison()->is_too_much() &&
-                       zone.comparison()->kept_count() <= kMostRecords &&
+                       zone.comparison()->kept_count() <= kMostReplacedRecords &&
                        Clock::now() < pinned_until_;
   if (is_last || builds || goes_on) co_return Status{};
   const Status built =
