@@ -195,7 +195,7 @@ def small_disk(setting):
     def make(server):
         journal = server.folder / server.journal
         pages = -(-setting.dump.stat().st_size // 4096)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={pages * 4096}", "tmpfs", str(journal)],
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={pages * 4096},mode=0755", "tmpfs", str(journal)],
                                  capture_output=True)
         if mounted.returncode != 0:
             pytest.skip("needs to mount a small disk")

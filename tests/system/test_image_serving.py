@@ -170,7 +170,7 @@ class SmallHost(HeldHost):
         super().__init__(pando, tmp_path)
         self.server.store = tmp_path / "memory"
         self.server.store.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=19m", "tmpfs", str(self.server.store)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=19m,mode=0755", "tmpfs", str(self.server.store)], check=True)
         self.server.write_config()
         texts = " ".join(['"' + "x" * 250 + '"'] * 4)
         self.file.write_text(zone_text(1, ["a"]) + "".join(f"n{n} TXT {n} {texts}\n" for n in range(self.OCTETS >> 10)))

@@ -28,18 +28,13 @@ bool continues_stream(const ipc::FromWorker& message) {
   return sign != nullptr && sign->request.empty();
 }
 
-/// Whether a request may go to a second manager although the first one may have executed it.
-/// Queries, and updates without prerequisites: adding what is there and deleting what is gone
-/// change nothing. A prerequisite may have been ended by its own update (RFC 2136 §3.2), which the
-/// second manager would refuse; a NOTIFY is repeated by the primary.
+/// Whether a request may go to a second manager although the first one may have executed it:
+/// queries only. An update that was executed and acknowledged may have been followed by another
+/// one; a second execution would bring old data back.
 bool may_repeat(const ipc::FromWorker& message) {
   const auto* request = std::get_if<ipc::Forward>(&message);
   if (request == nullptr) return !continues_stream(message);
-  if (request->kind == ipc::ForwardKind::kSignedQuery) return true;
-  constexpr std::size_t kPrerequisiteCountAt = 6;  // RFC 2136 §2.2: PRCOUNT
-  return request->kind == ipc::ForwardKind::kUpdate &&
-         request->message.size() >= dns::kHeaderOctets &&
-         load_be16(&request->message[kPrerequisiteCountAt]) == 0;
+  return request->kind == ipc::ForwardKind::kSignedQuery;
 }
 
 /// For another manager than the one that was there when the request came.

@@ -19,8 +19,8 @@ namespace pando::worker {
 using ReplyHandler = std::function<void(Bytes)>;
 
 /// The worker's connection to the manager. Requests that need an absent manager are held for
-/// kHoldTime, for the manager's successor. So are those that a lost manager had not answered, if a
-/// second execution changes nothing. After that time, or without a reply, they fail
+/// kHoldTime, for the manager's successor. So are queries that a lost manager had not answered; its
+/// updates may have been executed and are never sent again. After that time, or without a reply, they fail
 /// (Responder::make_failure()). Everything else that the worker does waits for no manager.
 /// Connecting is tried every 10 ms for 2 s, then every 100 ms, while other work goes on.
 class ManagerLink {
@@ -88,8 +88,7 @@ class ManagerLink {
     ReplyHandler reply;  ///< empty once the client has the failure
     std::chrono::steady_clock::time_point deadline;
     bool query = false;
-    /// The request, if another manager may get it: none has it yet, or executing it twice changes
-    /// nothing.
+    /// The request, if another manager may get it: none has it yet, or it is a query.
     std::optional<ipc::FromWorker> again{};
     bool held = false;  ///< it waits for a manager
   };

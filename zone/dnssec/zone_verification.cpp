@@ -234,7 +234,7 @@ class Walk {
 };
 
 bool has_traces_of_signing(const ZoneView& zone) {
-  return zone.denial() != Denial::kUnsigned || zone.soa().signature_count() != 0;
+  return zone.soa().signature_count() != 0;
 }
 
 /// The verifiers' results as one.

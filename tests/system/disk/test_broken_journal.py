@@ -52,7 +52,7 @@ def lose_memory(server):
 def test_a_read_only_journal_is_served_and_not_written(server):
     journal = server.folder / "journal"
     journal.mkdir(parents=True)
-    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(journal)]).returncode != 0:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "tmpfs", str(journal)]).returncode != 0:
         pytest.skip("needs to mount a disk")
     try:
         server.start(ZONE)

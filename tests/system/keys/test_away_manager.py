@@ -98,7 +98,7 @@ def test_a_signed_transfer_in_a_restart_is_complete(server):
 
 
 @pytest.mark.parametrize("point", ["commit-staged", "journal-synced", "commit-published"])
-def test_an_update_that_ended_the_manager_is_executed_by_the_next_one(server, point):
+def test_an_update_that_ended_the_manager_is_not_lost_when_its_client_repeats_it(server, point):
     server.stop()
     server.crash_at = f"{point}:9"  # beyond those of the start
     server.start("one.test")

@@ -287,6 +287,9 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
                                      1,
                                      2,
                                      {{"queries_udp", 70}, {"queries_tcp", 7}, {"queries_do", 5}},
+                                     {},
+                                     {},
+                                     {},
                                      3 << 20},
                                     {1, 0, "dead"}}};
   const std::pair<const char*, Command> cases[] = {
@@ -309,7 +312,7 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
 }
 
 TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {
-  const ipc::ReloadResult result{1, 2, 3, {"store.path"}, {"careful"}};
+  const ipc::ReloadResult result{1, 2, 0, 3, {"store.path"}, {"careful"}};
   const Outcome outcome =
       run(always(json(result)), [](Session& session) { return session.reload(); });
   EXPECT_EQ(outcome.out,
@@ -320,7 +323,7 @@ TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {
 }
 
 TEST(ReloadCommand, FailsWhenAFileCouldNotBeLoaded) {
-  const ipc::ReloadResult result{0, 0, 1, {}, {}, 2, {"a.: a.zone:3: no such type"}};
+  const ipc::ReloadResult result{0, 0, 0, 1, {}, {}, 2, {"a.: a.zone:3: no such type"}};
   const Outcome outcome =
       run(always(json(result)), [](Session& session) { return session.reload(); });
   EXPECT_EQ(outcome.code, kFailed);
