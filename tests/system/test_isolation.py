@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import dns.query
 import dns.update
@@ -218,6 +219,7 @@ def test_a_process_of_the_workers_user_that_says_hello_gets_nothing(server):
     # The right layout is no secret: the refusal of a wrong one names it.
     layout = int(re.search(r"layout 0, not ([0-9a-f]+)", server.log())[1], 16)
     for slot, claimed in ((0, workers[0]), (1, 0), (2, 0), (1023, 0)):
+        time.sleep(1.1)  # the log has one refusal a second
         assert say_hello(server, slot, claimed, layout) == f"[{STOP}] 0", f"slot {slot}: {server.log()}"
     log = server.log()
     assert f"process {workers[0]} is in slot 0 already" in log

@@ -418,9 +418,9 @@ def test_its_user_reads_and_changes_nothing():
         assert total(samples, "pando_worker_up") == 2 and total(samples, "pando_manager_up") == 1
         assert total(samples, "pando_store_readable") == 1
 
-        def control(*words):
+        def control(*words):  # as pando-http connects: with the control group, here root's
             return subprocess.run([servers.build_folder() / "pandoctl", "--run-directory", folder / "run", *words],
-                                  user=user.pw_uid, group=user.pw_gid, extra_groups=[], capture_output=True, text=True)
+                                  user=user.pw_uid, group=user.pw_gid, extra_groups=[0], capture_output=True, text=True)
 
         assert control("status").returncode == 0 and control("worker", "list").returncode == 0
         for words in (("stop",), ("reload",), ("worker", "remove"), ("zone", "export", "example.test")):

@@ -11,6 +11,8 @@ import struct
 
 import pytest
 
+import servers
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 LIBC.ptrace.restype = ctypes.c_long
@@ -19,6 +21,8 @@ SYSCALL = b"\x0f\x05"
 
 needed = pytest.mark.skipif(os.getuid() != 0 or platform.machine() != "x86_64",
                             reason="needs root and x86-64, to inject system calls")
+
+needs_filter = pytest.mark.skipif(servers.is_sanitized(), reason="workers with AddressSanitizer have no filter")
 
 # Numbers of x86-64.
 CALLS = {"read": 0, "write": 1, "open": 2, "close": 3, "lseek": 8, "mmap": 9, "ioctl": 16, "pread64": 17,

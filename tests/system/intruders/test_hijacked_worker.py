@@ -22,7 +22,7 @@ import injected
 import servers
 from test_isolation import MANAGER, WORKER, ZONE, TwoUsers, add, both_serve, pids, user_exists
 
-pytestmark = [injected.needed, pytest.mark.skipif(
+pytestmark = [injected.needed, injected.needs_filter, pytest.mark.skipif(
     not (user_exists(MANAGER) and user_exists(WORKER)), reason="needs two ordinary users")]
 
 SOL_SOCKET, SO_LOCK_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_SNDBUF, SO_RCVBUF = 1, 44, 51, 7, 8

@@ -21,7 +21,7 @@ UNIT = pathlib.Path(__file__).resolve().parents[3] / "systemd/pando-manager.serv
 SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 BIND_SERVICE = 1 << 10
 
-pytestmark = [injected.needed, pytest.mark.skipif(
+pytestmark = [injected.needed, injected.needs_filter, pytest.mark.skipif(
     not (user_exists(MANAGER) and user_exists(WORKER)) or shutil.which("setpriv") is None,
     reason="needs two ordinary users and setpriv")]
 
