@@ -33,6 +33,9 @@ struct LoadOptions {
   bool read_zone_lists = true;  ///< false: only the configuration file
   /// Lists are found and opened, but left to read_lists(): reading a million zones takes a second.
   bool lists_later = false;
+  /// false: files of `keys[].secret-file` are not opened, and such keys have no use. For programs
+  /// whose user may not read them.
+  bool read_key_files = true;
 };
 
 /// Reads and checks the configuration file and the zone lists it names.

@@ -223,6 +223,10 @@ void read_secret(const Value& value, Bytes& out) {
 }
 
 void read_secret_file(const Value& value, Bytes& out) {
+  if (!value.context().options.read_key_files) {
+    out.assign(1, 0);  // a key without a secret would be an error
+    return;
+  }
   if (const auto text = read_file_of_secret(value, !out.empty())) decode_secret(value, *text, out);
 }
 

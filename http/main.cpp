@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   app.add_option("-c,--config", path, "configuration file")->required();
   app.set_version_flag("--version", PANDO_VERSION);
   CLI11_PARSE(app, argc, argv);
-  config::LoadResult loaded = config::load(path, {.read_zone_lists = false});
+  config::LoadResult loaded = config::load(path, {.read_zone_lists = false, .read_key_files = false});
   for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   if (!loaded.ok()) {
     std::fprintf(stderr, "%s\n", loaded.error_text().c_str());

@@ -88,6 +88,15 @@ TEST(Http, ASecretMayLieInAFileOfItsOwn) {
   EXPECT_THAT(config::errors_of(text), testing::HasSubstr("chmod o="));
 }
 
+/// The user of pando-http may not read the secrets of TSIG keys, and needs none.
+TEST(Http, KeysOfTheServerMayStayClosed) {
+  const std::string text = "keys: [{name: k, secret-file: /nowhere}]\nhttp: {}\n";
+  EXPECT_FALSE(load_yaml(text).ok());
+  const LoadResult loaded = load_text(text, "/etc/pando/p.yaml", {.read_key_files = false});
+  EXPECT_EQ(loaded.error_text(), "");
+  EXPECT_TRUE(loaded.settings.http);
+}
+
 TEST(Http, TheManagerRestartsForItsUserAlone) {
   const Settings none = good("server: {}");
   const Settings some = good("http: {}");
