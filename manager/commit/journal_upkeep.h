@@ -12,10 +12,10 @@
 namespace pando::manager {
 
 /// Keeps the journal below its limit, and heals a journal that lacks records: both by a snapshot.
-/// Past the limit, a pool thread writes the zones with journal
-/// records from a pinned version to a snapshot file. The segments up to that version are then
-/// dropped. Appending goes on meanwhile, and after a failure. A journal that lacks records gets a
-/// snapshot of all zones at once, while the live store has everything.
+/// Past the limit, a pool thread writes the zones with journal records from a pinned version to a
+/// snapshot file. The segments up to that version are then dropped. Appending goes on meanwhile,
+/// and after a failure. A journal that lacks records gets a snapshot of all zones at once, while
+/// the live store has everything.
 class JournalUpkeep {
  public:
   JournalUpkeep(asio::io_context& io, asio::thread_pool& pool, JournalThread& journal_thread,
