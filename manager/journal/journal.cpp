@@ -79,7 +79,7 @@ struct Journal::Impl {
   [[nodiscard]] Result<Bytes> encode_group(std::span<const JournalEntry> group,
                                            std::uint64_t segment_nonce) const;
   void poison(std::uint64_t group_first) noexcept;
-  void void_now() noexcept;
+  void void_now();
 };
 
 /// Sizes as they are on disk; the segment being written counts as far as it is written.
@@ -196,8 +196,11 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
   header.void_from = listing.void_from != 0 ? listing.void_from : header.first;
   const bool is_again =
       !listing.segments.empty() && listing.segments.back().header.first == header.first;
-  if (is_again)
-    header.void_from = std::min(header.void_from, listing.segments.back().header.void_from);
+  // A segment whose records are all void takes the positions along that it voids itself. A snapshot
+  // may drop the segment, and its header with it.
+  for (auto old = listing.segments.rbegin();
+       old != listing.segments.rend() && old->header.first >= header.void_from; ++old)
+    header.void_from = std::min(header.void_from, old->header.void_from);
   header.nonce = random_number<std::uint64_t>();
   const std::string file = path(header.first, kSegmentSuffix);
   const std::string partial = file + std::string(kPartialSuffix);
@@ -240,7 +243,7 @@ void Journal::Impl::poison(std::uint64_t group_first) noexcept {
 /// Makes it durable that a refused group never took place. Its bytes may be on disk, and the next
 /// process would take them for an acknowledged group. On a disk that refuses even this, the group
 /// is cut off for the case that this process is killed.
-void Journal::Impl::void_now() noexcept {
+void Journal::Impl::void_now() {
   if (open_segment(0) || listing.segments.empty()) return;
   auto file = disk.open(listing.segments.back().path, OpenMode::kWrite);
   if (file) static_cast<void>((*file)->truncate(written).has_value());

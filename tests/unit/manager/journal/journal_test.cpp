@@ -374,6 +374,31 @@ TEST_F(JournalTest, ARefusedGroupIsNotFoundByTheNextProcess) {
   }
 }
 
+/// The segment of the second group says that the first is void, and a snapshot drops it.
+TEST_F(JournalTest, WhatIsVoidStaysSoWithoutTheSegmentThatSaidSo) {
+  Journal journal = open();
+  for (int refused = 0; refused < 2; ++refused) {
+    disk.fail = [](FakeDisk::Call call, const std::string& path) -> Status {
+      const bool is_hit = call == FakeDisk::Call::kSync && path.ends_with(".journal");
+      return is_hit ? fail(Errc::kIo, "EIO") : Status();
+    };
+    // The first segment of a group is synced under another name.
+    if (refused == 0) {
+      ASSERT_TRUE(journal.begin_segment());
+    }
+    EXPECT_FALSE(try_append(journal, "refused").has_value());
+  }
+  disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  journal.seal();
+  const JournalFiles sealed = journal.sealed_files();
+  const std::string partial = std::string(kFolder) + "/snapshot.partial";
+  ASSERT_TRUE(write_file_atomically(disk, partial, testing::snapshot_of(0)));
+  ASSERT_TRUE(journal.replace_by_snapshot(partial, 0, sealed));
+  append(journal, "good");
+  const auto history = JournalHistory::read(disk, open().files(), sink());
+  EXPECT_FALSE(history->damaged());
+}
+
 TEST_F(JournalTest, AGroupThatWasNotPublishedIsVoidAtOnce) {
   Journal journal = open();
   append(journal, "good");
