@@ -11,8 +11,8 @@ namespace pando::ctl {
 /// Reads the configuration with its zone lists.
 int check_config(const std::string& path, Output output);
 
-/// What faults of a signed zone's signatures and denial of existence are: nothing (they are not
-/// looked for), warnings, or errors.
+/// Severity of faults in a signed zone's signatures and denial of existence. kOff: they are not
+/// looked for.
 enum class SignatureFaults : std::uint8_t { kOff, kWarnings, kErrors };
 
 /// Reads the zone file `path` as the zone `name`, with every check that loading makes.

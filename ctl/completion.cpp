@@ -9,7 +9,7 @@ namespace pando::ctl {
 
 namespace {
 
-/// What may follow one verb, and whether its first argument is the name of a zone.
+/// Words that may follow one verb, and whether its first argument is the name of a zone.
 struct Continuation {
   std::string verb;
   std::string words;

@@ -8,6 +8,7 @@
 #include "ctl/check_commands.h"
 #include "ctl/completion.h"
 #include "ctl/dump_commands.h"
+#include "ctl/explain_command.h"
 #include "ctl/manager_commands.h"
 #include "ctl/record_commands.h"
 #include "ctl/store_commands.h"
@@ -26,6 +27,7 @@ struct Arguments {
   std::uint32_t count = 1;
   std::string label;
   bool remove = false;
+  bool all = false;
   ctl::SignatureFaults verify = ctl::SignatureFaults::kErrors;
   std::string owner;
   std::string type;
@@ -33,6 +35,7 @@ struct Arguments {
   std::vector<std::string> words;
   std::vector<std::uint32_t> serials;
   std::optional<std::uint32_t> if_serial;
+  ctl::QueryWords query;
 };
 
 ctl::Output output_for(const Arguments& arguments) {
@@ -82,6 +85,7 @@ class CommandLine {
         ->capture_default_str();
     app_.fallthrough();
     add_manager_commands();
+    add_explain();
     add_zone_commands();
     add_store_commands();
     add_worker_commands();
@@ -120,13 +124,30 @@ class CommandLine {
   }
 
   void add_manager_commands() {
-    add_session(&app_, "status", "state of the manager", [](auto& s) { return s.status(); });
+    add_session(&app_, "status", "state of the server", [this](auto& s) {
+      return s.status(arguments_.all);
+    })->add_flag("--all", arguments_.all, "with every counter");
+    add_session(&app_, "ready", "whether queries are answered, as exit code", [this](auto& s) {
+      return s.ready(arguments_.all);
+    })->add_flag("--zones", arguments_.all, "only if all zones are loaded");
     add_session(&app_, "reload", "read the configuration and changed zone files again",
                 [](auto& s) { return s.reload(); });
     add_session(&app_, "stop", "stop the manager and its workers",
                 [](auto& s) { return s.stop(); });
     add_session(&app_, "hand-over", "have the manager leave its work to another one, which follows",
                 [](auto& s) { return s.hand_over(); });
+  }
+
+  void add_explain() {
+    CLI::App* explain =
+        add_session(&app_, "explain", "the answer to a query, and why it is so",
+                    [this](auto& s) { return ctl::explain(s, arguments_.query); });
+    ctl::QueryWords& query = arguments_.query;
+    explain->add_option("name", query.name, "name that is asked for")->required();
+    explain->add_option("type", query.type, "type that is asked for; A by default");
+    explain->add_option("--from", query.from, "address of the client that asks");
+    explain->add_option("--key", query.key, "name of the TSIG key that signs the query");
+    explain->add_flag("--do", query.dnssec_ok, "ask for signatures and proofs (DO bit)");
   }
 
   void add_zone_commands() {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "ctl/status_view.h"
 #include "ctl/store_commands.h"
 #include "dns/name.h"
 #include "ipc/control_json.h"
@@ -26,44 +27,6 @@ ControlRequest request_for(std::string_view verb) {
 
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-/// Counters that are bytes; all others are plain numbers.
-bool counts_bytes(std::string_view name) {
-  return name == "memory" || name == "live" || name.ends_with("limit") || name.ends_with("bytes");
-}
-
-void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& counters) {
-  for (const auto& [name, value] : counters)
-    facts.add(prefix + name, counts_bytes(name) ? bytes_text(value) : number(value));
-}
-
-void print(const ipc::StatusResult& status, std::ostream& out) {
-  Facts facts;
-  facts.add("version", status.version);
-  facts.add("pid", number(status.pid));
-  facts.add("started", time_text(status.started));
-  facts.add("configuration",
-            fmt::format("{} (loaded {})", status.configuration, time_text(status.configured)));
-  if (status.zone_lists == "reading") facts.add("zone lists", "being read");
-  if (status.zone_lists == "failed") facts.add("zone lists", "not read: " + status.problem);
-  if (status.zone_lists != "failed") facts.add("problem", status.problem);
-  facts.add("workers", fmt::format("{} of {} running ({})", status.workers_running,
-                                   status.workers_wanted, status.worker_mode));
-  if (status.worker_isolation == "none")
-    facts.add("WARNING", "workers run as the manager's user: a hijacked one can read its keys");
-  facts.add("zones", fmt::format("{} of {} loaded", status.zones_loaded, status.zones));
-  facts.add("store version", number(status.store_version));
-  add_counters(facts, "store ", status.store);
-  add_counters(facts, "journal ", status.journal);
-  add_counters(facts, "image ", status.image);
-  if (!status.image_not_used.empty()) facts.add("image not used", status.image_not_used);
-  if (!status.image_quarantined.empty())
-    facts.add("image quarantined", status.image_quarantined +
-                                       " (remove that file when nobody needs it: its " +
-                                       "chunks go with a later start)");
-  add_counters(facts, "", status.counters);
-  facts.print(out);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -258,8 +221,27 @@ int Session::ask(const ControlRequest& request, const Show& show) {
   return kDone;
 }
 
-int Session::status() {
-  return ask(request_for(ipc::verb::kStatus), shown_by<ipc::StatusResult>(output_));
+int Session::status(bool all) {
+  return ask(request_for(ipc::verb::kStatus), [&](const json& result) -> Status {
+    if (output_.json) return {};
+    const auto status = ipc::read_json<ipc::StatusResult>(result);
+    if (!status) return pass(status);
+    print_status(*status, all, output_.out);
+    return {};
+  });
+}
+
+int Session::ready(bool all_zones) {
+  const auto result = exchange(request_for(ipc::verb::kStatus));
+  if (!result) return fail(result.error());
+  const auto status = ipc::read_json<ipc::StatusResult>(*result);
+  if (!status) return fail(status.error());
+  const std::string reason = why_not_ready(*status, all_zones);
+  if (output_.json)
+    output_.out << dump(json{{"ready", reason.empty()}, {"reason", reason}}) << '\n';
+  else
+    output_.out << (reason.empty() ? "ready" : "not ready: " + reason) << '\n';
+  return reason.empty() ? kDone : kFailed;
 }
 
 Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,

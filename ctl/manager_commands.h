@@ -17,7 +17,10 @@ class Session {
   Session(Fd fd, Output output, std::chrono::milliseconds timeout)
       : fd_(std::move(fd)), output_(output), timeout_(timeout) {}
 
-  int status();
+  /// `all`: with every counter.
+  int status(bool all = false);
+  /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones.
+  int ready(bool all_zones);
   int zone_list();
   int zone_status(const std::string& name);
   /// `to`: another file than the zone's own; relative to this process's folder.

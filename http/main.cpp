@@ -102,7 +102,11 @@ int main(int argc, char** argv) {
   std::string path;
   app.add_option("-c,--config", path, "configuration file")->required();
   app.set_version_flag("--version", PANDO_VERSION);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   config::LoadResult loaded = config::load(path, {.read_zone_lists = false, .read_key_files = false});
   for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   if (!loaded.ok()) {

@@ -46,6 +46,8 @@
 /// | zone-diff     | name, serials,     | ZoneDiffResult: a page of changes, of the open          |
 /// |               | after              | transaction, or between serials                         |
 /// | zone-history  | name, after        | ZoneHistoryResult: a page of changesets                 |
+/// | explain       | name, type, from,  | ExplainResult: the answer to a query, and why           |
+/// |               | key, dnssec_ok     |                                                         |
 /// | zone-begin    | names, if_serial   | TransactionList: a transaction of each zone is open     |
 /// | zone-set      | name, owner, ttl,  | TransactionRow                                          |
 /// |               | type, rdata        |                                                         |
@@ -95,6 +97,7 @@ inline constexpr std::string_view kZoneSnapshots = "zone-snapshots";
 inline constexpr std::string_view kZoneRead = "zone-read";
 inline constexpr std::string_view kZoneDiff = "zone-diff";
 inline constexpr std::string_view kZoneHistory = "zone-history";
+inline constexpr std::string_view kExplain = "explain";
 inline constexpr std::string_view kZoneBegin = "zone-begin";
 inline constexpr std::string_view kZoneSet = "zone-set";
 inline constexpr std::string_view kZoneUnset = "zone-unset";
@@ -130,6 +133,9 @@ struct ControlRequest {
   std::string type{};                   ///< args.type: mnemonic or TYPEnnn
   std::uint64_t ttl = kAbsent;           ///< args.ttl: seconds; absent: that of the set, or the SOA
   std::string rdata{};                  ///< args.rdata: presentation format
+  std::string from{};                   ///< args.from: address of a client
+  std::string key{};                    ///< args.key: name of the key that signs
+  bool dnssec_ok = false;               ///< args.dnssec_ok: DO bit
   bool operator==(const ControlRequest&) const = default;
 };
 

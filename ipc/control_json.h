@@ -14,8 +14,9 @@ namespace pando::ipc {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, pid, started, configuration,
                                                 configured, zone_lists, problem, worker_mode,
                                                 worker_isolation, workers_wanted, workers_running,
-                                                zones, zones_loaded, store_version, store, journal,
-                                                image, image_not_used, image_quarantined, counters)
+                                                addresses, zones, zones_loaded, store_version,
+                                                store, journal, image, image_not_used,
+                                                image_quarantined, counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
                                                 history, file, primaries, notified, refresh_at,
                                                 expires_at, last_ok, problem, load_phase, load_done,
@@ -40,6 +41,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneReadResult, zone, serial, records, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneDiffResult, zone, from, to, removed, added, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChangesetRow, from, to, removed, added)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneHistoryResult, zone, serial, changesets, next)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExplainResult, question, zone, serial, rcode,
+                                                authoritative, steps, answer, authority, additional)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TransactionRow, zone, serial, changes, expires_at)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransactionList, transactions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CommittedZone, zone, from, to, removed, added)

@@ -25,6 +25,8 @@ struct StatusResult {
   std::string worker_isolation{};
   std::uint32_t workers_wanted = 0;
   std::uint32_t workers_running = 0;
+  /// ADDRESS@PORT of `server.listen` → empty, or why it is not open.
+  std::map<std::string, std::string> addresses{};
   std::uint64_t zones = 0;
   std::uint64_t zones_loaded = 0;
   std::uint64_t store_version = 0;  ///< number of the published version
@@ -194,6 +196,20 @@ struct ChangesetRow {
 /// A page of a zone's change history, oldest first.
 struct ZoneHistoryResult {
   std::string zone{};
+
+/// A query, its answer, and the reasons for it.
+struct ExplainResult {
+  std::string question{};  ///< "NAME TYPE"
+  std::string zone{};      ///< empty: none answers
+  std::uint32_t serial = 0;
+  std::string rcode{};
+  bool authoritative = false;        ///< AA bit
+  std::vector<std::string> steps{};  ///< sentences for people
+  std::vector<RecordRow> answer{};
+  std::vector<RecordRow> authority{};
+  std::vector<RecordRow> additional{};
+  bool operator==(const ExplainResult&) const = default;
+};
   std::uint32_t serial = 0;  ///< that is served
   std::vector<ChangesetRow> changesets{};
   std::string next{};  ///< `after` for the next page; empty = this was the last one

@@ -16,12 +16,13 @@ namespace {
 
 using namespace pando;
 
+/// As pandoctl's.
+constexpr int kBadCommandLine = 2;
 /// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
 constexpr int kBadConfiguration = 78;
 
-/// Zone lists are left for later when there seems to be a store, or an image, that can be served
-/// before. Whether there is one is found out when it is opened, by another user perhaps; so the
-/// lists are open.
+/// Zone lists are read later if a store or an image may be served first. They are opened now, since
+/// the process may have another user later.
 config::LoadResult load_configuration(const manager::Server::Options& options) {
   config::LoadResult loaded = config::load(options.config_path, {.lists_later = true});
   std::error_code ignored;
@@ -82,11 +83,15 @@ int main(int argc, char** argv) {
   app.add_option("--worker-binary", options.worker_binary, "program of the workers")->group("");
   app.add_option("--launcher", launcher, "internal")->group("");
   app.set_version_flag("--version", PANDO_VERSION);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadCommandLine;
+  }
   if (launcher >= 0) return manager::run_launcher(launcher);
   if (options.config_path.empty()) {
     std::cerr << "pando-manager: --config FILE is missing\n";
-    return kBadConfiguration;
+    return kBadCommandLine;
   }
   manager::HeapUpkeep::bound_heap();
   return run_manager(std::move(options));

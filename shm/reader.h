@@ -19,7 +19,7 @@ namespace pando::shm {
 /// read-write. One per worker process; not thread-safe.
 class Reader {
  public:
-  /// Maps the files of a loan, after checks of header and layout. Whoever lent the files took the
+  /// Maps the files of a loan, after checks of header and layout. The lender already holds the
   /// locks that say "slot alive" and "slot taken"; a reader opens and locks nothing, so that its
   /// process may be forbidden to. `image` is the file of a store that borrows its chunks
   /// (shm/borrowing.h; kInvalid without it). That file stays mapped until settle() finds the chunks

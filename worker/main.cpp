@@ -71,7 +71,11 @@ int main(int argc, char** argv) {
   app.add_option("--cpu", arguments.cpu, "processor to run on");
   app.add_option("--log-level", arguments.log_level, "debug, info, warning or error");
   app.add_option("--log-format", arguments.log_format, "text or json");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
 
   pando::pause_point("worker-started");
   // Rights go first: no later step needs root.

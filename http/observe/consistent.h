@@ -6,8 +6,8 @@
 
 namespace pando::http {
 
-/// Calls `read(view, window)` on versions until one stayed current meanwhile. What `read` copied
-/// from the others is thrown away: until then nothing of it may be trusted. kFull after 200
+/// Calls `read(view, window)` on versions until one stayed current meanwhile. Data that `read`
+/// copied from a version that changed are discarded and must not be trusted. kFull after 200
 /// attempts; with 1,000 versions a second, one attempt in fifty fails.
 template <class Read>
 auto read_consistently(const shm::Observer& observer, Read read)

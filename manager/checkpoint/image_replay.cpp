@@ -333,7 +333,7 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
         note(told);
       });
   if (!walked && walked.error().code != Errc::kIo) return pass(walked);
-  // What cannot be read now may be readable later. Zones that it cannot concern are served.
+  // Zones with records in an unreadable part are tried again later; others are served.
   const auto may_be_concerned = [&](const zone::ZoneView& zone) {
     return may_have_updates(zone) || replay.has_records(zone);
   };

@@ -24,6 +24,7 @@ class ControlCommands {
     ZoneLists& lists;
     Reloader& reloader;
     WorkerPool& workers;
+    const Listeners& listeners;
   };
   struct Hooks {
     std::function<void()> stop;         ///< the reply to `stop` is sent

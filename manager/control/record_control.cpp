@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "dns/rdata/rdata.h"
 #include "ipc/control_json.h"
 #include "manager/commit/rollback.h"
+#include "manager/control/explain.h"
 #include "manager/control/zone_control.h"
 #include "manager/control/zone_reading.h"
 #include "manager/support/soa.h"
@@ -89,6 +91,28 @@ Result<Target> target_of(const ipc::ControlRequest& request) {
   return target;
 }
 
+Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return pass(name);
+  ExplainedQuery query{{*name, dns::RRType::kA, dns::RRClass::kIN}, {}, {}, request.dnssec_ok};
+  if (!request.type.empty()) {
+    auto type = dns::rrtype_from_text(request.type);
+    if (!type) return pass(type);
+    query.question.type = *type;
+  }
+  if (!request.from.empty()) {
+    auto address = IpAddress::from_text(request.from);
+    if (!address) return pass(address);
+    query.client = *address;
+  }
+  if (!request.key.empty()) {
+    auto key = dns::Name::from_text(request.key);
+    if (!key) return pass(key);
+    query.key = *key;
+  }
+  return query;
+}
+
 template <class T>
 Result<json> as_json(Result<T> result) {
   if (!result) return pass(result);
@@ -118,6 +142,8 @@ void RecordControl::add_to(CommandTable& table) {
             [this](const Request& request, const Reply& reply) { diff(request, reply); });
   table.add(verb::kZoneHistory,
             [this](const Request& request, const Reply& reply) { history(request, reply); });
+  table.add(verb::kExplain,
+            [this](const Request& request, const Reply& reply) { explain_answer(request, reply); });
   table.add_query(verb::kZoneBegin, [this](const Request& request) { return begin(request); });
   table.add_query(verb::kZoneSet, [this](const Request& request) { return set(request); });
   table.add_query(verb::kZoneUnset, [this](const Request& request) { return unset(request); });
@@ -127,23 +153,28 @@ void RecordControl::add_to(CommandTable& table) {
 }
 
 /// The version is pinned meanwhile. A page takes milliseconds, which updates need not wait for.
-void RecordControl::read_in_pool(const dns::Name& zone, Page page, const Reply& reply) {
+void RecordControl::work_in_pool(Work work, const Reply& reply) {
   const shm::VersionInfo version = parts_.data.store->current();
   const shm::Window window = parts_.data.store->window();
   auto pin =
       std::make_shared<shm::SlotTable::OwnPin>(parts_.data.slots->pin_own(version.number));
-  asio::post(pool_, [this, window, version, zone, page = std::move(page), pin, reply]() mutable {
-    const zone::ZoneView found =
-        zone::StoreView(window, version.root, version.number).zone_at(zone);
-    Result<json> result = fail(Errc::kNotFound, "no zone {}", to_text(zone));
-    if (found && !found.loaded())
-      result = fail(Errc::kNotFound, "{} is not loaded", to_text(zone));
-    else if (found)
-      result = page(found);
+  asio::post(pool_, [this, window, version, work = std::move(work), pin, reply]() mutable {
+    Result<json> result = work(zone::StoreView(window, version.root, version.number));
     asio::post(io_, [pin = std::move(pin), reply, result = std::move(result)]() mutable {
       reply(std::move(result));
     });
   });
+}
+
+void RecordControl::read_in_pool(const dns::Name& zone, Page page, const Reply& reply) {
+  work_in_pool(
+      [zone, page = std::move(page)](const zone::StoreView& view) -> Result<json> {
+        const zone::ZoneView found = view.zone_at(zone);
+        if (!found) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
+        if (!found.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(zone));
+        return page(found);
+      },
+      reply);
 }
 
 void RecordControl::read(const Request& request, const Reply& reply) {
@@ -207,6 +238,21 @@ void RecordControl::history(const Request& request, const Reply& reply) {
       *zone,
       [after = request.after](const zone::ZoneView& found) {
         return as_json(history_page(found, after, {}));
+      },
+      reply);
+}
+
+void RecordControl::explain_answer(const Request& request, const Reply& reply) {
+  auto query = query_of(request);
+  if (!query) return reply(pass(query));
+  work_in_pool(
+      [this, query = std::move(*query)](const zone::StoreView& view) {
+        return as_json(explain(view, query, [this](const zone::ZoneView& zone) {
+          const auto* side = shm::known_side(parts_.data.store->window(), zone.side_index());
+          const std::uint64_t at =
+              side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
+          return at != 0 && at <= unix_seconds();
+        }));
       },
       reply);
 }

@@ -12,7 +12,7 @@
 
 namespace pando::manager {
 
-/// The commands that read a zone's records and history, and those that edit records in a
+/// The commands that read a zone's records and history, explain answers, and edit records in a
 /// transaction. Lives on the commit thread; pages are read in pool threads.
 class RecordControl {
  public:
@@ -30,12 +30,16 @@ class RecordControl {
  private:
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;
+  /// Makes a result from the present version; in a pool thread.
+  using Work = std::function<Result<nlohmann::json>(const zone::StoreView&)>;
+  void work_in_pool(Work work, const Reply& reply);
   /// Makes one page from the zone; in a pool thread.
   using Page = std::function<Result<nlohmann::json>(const zone::ZoneView&)>;
   void read_in_pool(const dns::Name& zone, Page page, const Reply& reply);
   void read(const Request& request, const Reply& reply);
   void diff(const Request& request, const Reply& reply);
   void history(const Request& request, const Reply& reply);
+  void explain_answer(const Request& request, const Reply& reply);
   [[nodiscard]] Result<nlohmann::json> diff_of_transaction(const Request& request,
                                                            const dns::Name& zone) const;
   Result<nlohmann::json> begin(const Request& request);

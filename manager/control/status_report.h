@@ -19,6 +19,7 @@ class StatusReport {
     const ZoneServices& zones;
     const ZoneLists& lists;
     const WorkerPool& workers;
+    const Listeners& listeners;
   };
 
   /// `started`: start of the process, in seconds since 1970.

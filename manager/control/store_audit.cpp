@@ -13,12 +13,12 @@ namespace pando::manager {
 
 namespace {
 
-/// So that the answer stays below what a client takes.
+/// A reply stays below ipc::kMaxReplyBytes with this many.
 constexpr std::size_t kMostSnapshots = 10'000;
 
-/// What the file holds beside blocks: room in chunks that are in use (the root block of some
-/// hundred bytes counts as that), whole chunks that are free, wait for readers or belong to what
-/// is not published, and the store's own tables. While an image is borrowed its chunks are in no
+/// Bytes of the file outside blocks: room in chunks that are in use (the root block of some hundred
+/// bytes counts as that), chunks that are free, wait for readers or belong to an unpublished
+/// version, and the store's own tables. While an image is borrowed its chunks are in no
 /// file of ours: the sum is larger than the memory by them.
 void add_room(ipc::Counters& bytes, const shm::StoreStats& stats,
               const std::vector<std::uint32_t>& occupied) {

@@ -93,14 +93,14 @@ class Journal {
   [[nodiscard]] bool is_secured() const noexcept;
   /// Why groups are refused at present, for people; empty: they are taken. Any thread.
   [[nodiscard]] std::string problem() const;
-  /// For a live store, which has everything that was acknowledged: records behind `position` were
-  /// never published, so a part that cannot be read now has nothing that the store lacks.
+  /// A live store covers `position`: later records were never published, so an unreadable part has
+  /// nothing that the store lacks.
   void store_has_all_up_to(std::uint64_t position);
   /// A part of the journal turned out to be unreadable after open(). No effect on a journal that is
   /// known as unreadable.
   void cannot_be_read(const std::string& reason);
-  /// Whether the live store has what an unreadable part held, and the part could not be read for a
-  /// while: a snapshot of the store should take the place of all files. Any thread.
+  /// True: replace all files by a snapshot of the store, which covers a part that could not be read
+  /// for a while. Any thread.
   [[nodiscard]] bool has_gap_to_close() const;
   /// False while the journal is known to lack records that the store has: damage, or a journal that
   /// was restored from a backup. Until a snapshot has all zones, an update would exist in one copy

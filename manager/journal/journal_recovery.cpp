@@ -117,7 +117,7 @@ void Recovery::cannot_read(const std::string& file, const Error& why) {
 
 Status Recovery::take_name(const std::string& name) {
   if (name.ends_with(kPartialSuffix)) {
-    // Whoever writes a file of this name empties it first.
+    // A later writer truncates the file, so a failure here costs nothing.
     if (auto removed = disk_.remove(directory_ + "/" + name); !removed)
       note_({false, removed.error().text});
     return {};

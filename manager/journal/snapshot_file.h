@@ -27,7 +27,7 @@ class SnapshotFile {
   /// The zones that could be found.
   struct Zones {
     std::vector<Place> places;
-    Status others;  ///< an error: there may be zones beside these, and this is why
+    Status others;  ///< an error: the list may be incomplete, and why
   };
   [[nodiscard]] Zones zones() const;
   /// Visits the items of a zone, from its beginning to its end.

@@ -27,8 +27,8 @@ class Notifier {
   struct Options {
     NotifyQueue::Options queue{};
     std::chrono::milliseconds timeout{3000};  ///< limit to wait for an answer, per try
-    /// The same for the first try to an address, which is repeated at once: a secondary that starts
-    /// beside this server is ready a moment later. 0 = as any other try.
+    /// The limit of the first try to an address, which is repeated at once. It is short, since a
+    /// secondary that starts beside this server is ready a moment later. 0 = as any other try.
     std::chrono::milliseconds first_timeout{500};
     /// Time between two looks for a sign of life of a remote that does not answer.
     std::uint64_t look_pause = 500;

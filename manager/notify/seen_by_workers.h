@@ -5,8 +5,8 @@
 
 namespace pando::manager {
 
-/// A value that changes when some worker gets a query for a SOA record or a transfer from the
-/// address; 0: no worker remembers one (ipc/seen_clients.h).
+/// A counter that moves when the address queries a SOA record or a transfer; 0: no worker remembers
+/// such a query (ipc/seen_clients.h).
 [[nodiscard]] std::uint64_t seen_by_workers(shm::SlotTable& slots, const IpAddress& address);
 
 }  // namespace pando::manager

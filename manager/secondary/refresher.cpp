@@ -105,7 +105,7 @@ void Refresher::resume() {
 
 /// Resets the timers after the clock was put back. Times set while the clock was ahead would stay
 /// too late by the same amount.
-void Refresher::doubt_timers(std::uint64_t before, std::uint64_t now) {
+void Refresher::mark_timers_untrusted(std::uint64_t before, std::uint64_t now) {
   log::warning("clock_went_back", "seconds", before - now);
   due_.clear();
   for (auto& [name, zone] : zones_) {
@@ -181,7 +181,7 @@ void Refresher::start_waiting() {
 void Refresher::run_due() {
   const std::uint64_t now = unix_seconds();
   const std::uint64_t before = std::exchange(last_look_, now);
-  if (went_back(before, now)) doubt_timers(before, now);
+  if (went_back(before, now)) mark_timers_untrusted(before, now);
   start_waiting();
   std::size_t looked_at = 0;
   while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
@@ -423,7 +423,7 @@ void Refresher::transferred(const std::shared_ptr<Attempt>& attempt, const char*
   if (at == zones_.end()) return run_due();
   at->second.damaged = false;
   timers_.confirm(attempt->zone, attempt->expire, true, unix_seconds());
-  end_round(at, true);
+  end_cycle(at, true);
 }
 
 void Refresher::failed(const std::shared_ptr<Attempt>& attempt, const Error& error,
@@ -446,17 +446,17 @@ void Refresher::failed(const std::shared_ptr<Attempt>& attempt, const Error& err
 void Refresher::next_primary(Zones::iterator at) {
   Zone& zone = at->second;
   zone.whole_zone = false;
-  if (++zone.visited >= zone.primaries.size()) return end_round(at, zone.confirmed);
+  if (++zone.asked >= zone.primaries.size()) return end_cycle(at, zone.confirmed);
   schedule(at, unix_seconds());
   run_due();
 }
 
 /// Ends a refresh cycle. `ok`: a primary has our version, so the zone's timers start anew.
-void Refresher::end_round(Zones::iterator at, bool ok) {
+void Refresher::end_cycle(Zones::iterator at, bool ok) {
   Zone& zone = at->second;
   if (ok) zone.problem.clear();
   zone.first_primary = 0;
-  zone.visited = 0;
+  zone.asked = 0;
   zone.confirmed = false;
   zone.whole_zone = false;
   schedule(at, timers_.next_look(at->first, ok, unix_seconds()));
@@ -476,7 +476,7 @@ bool Refresher::refresh_now(const dns::Name& name) {
 }
 
 void Refresher::refresh_at(Zones::iterator zone, std::uint64_t due) {
-  if (zone->second.running || zone->second.visited > 0)
+  if (zone->second.running || zone->second.asked > 0)
     zone->second.again = true;
   else
     schedule(zone, std::min(zone->second.due, due));
@@ -503,14 +503,14 @@ void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
   if (speaker == zone.primaries.end()) return refresh_at(at, due);
   // The notifying primary is asked first, since that primary has the new version.
   const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
-  const bool between_rounds = !zone.running && zone.visited == 0;
-  if (between_rounds) zone.first_primary = place;
+  const bool between_cycles = !zone.running && zone.asked == 0;
+  if (between_cycles) zone.first_primary = place;
   // The serial of a NOTIFY without the primary's signature is no reason for a connection: the SOA
   // record is asked for first.
   if (!request.serial || (speaker->key && !is_signed)) return refresh_at(at, due);
   if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
     zone.hint = Hint{*request.serial, place};
-  if (between_rounds) schedule(at, std::min(zone.due, due));
+  if (between_cycles) schedule(at, std::min(zone.due, due));
 }
 
 std::string Refresher::problem(const dns::Name& name) const {

@@ -113,7 +113,7 @@ class Refresher {
     std::uint64_t due = 0;         // seconds since 1970
     // A refresh cycle asks one primary after another until one has a newer version.
     std::size_t first_primary = 0;
-    std::size_t visited = 0;
+    std::size_t asked = 0;
     bool confirmed = false;  // a primary of this cycle has our version
     bool running = false;
     bool waiting = false;      // queued for a busy primary
@@ -123,7 +123,7 @@ class Refresher {
     bool damaged = false;      // the served data is damaged: neither comparable nor changeable
     std::string problem;
 
-    [[nodiscard]] std::size_t turn() const { return (first_primary + visited) % primaries.size(); }
+    [[nodiscard]] std::size_t turn() const { return (first_primary + asked) % primaries.size(); }
     [[nodiscard]] const Primary& primary() const { return primaries[turn()]; }
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
@@ -135,7 +135,7 @@ class Refresher {
   void run_due();
   void start_waiting();
   void start_or_wait(Zones::iterator zone);
-  void doubt_timers(std::uint64_t before, std::uint64_t now);
+  void mark_timers_untrusted(std::uint64_t before, std::uint64_t now);
   bool is_news(const dns::Name& zone, dns::Serial serial) const;
   void on_notify(Zones::iterator zone, const NotifyRequest& request);
   void refresh_at(Zones::iterator zone, std::uint64_t due);
@@ -159,7 +159,7 @@ class Refresher {
   void transferred(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
   void failed(const std::shared_ptr<Attempt>& attempt, const Error& error, bool broken_ixfr);
   void next_primary(Zones::iterator zone);
-  void end_round(Zones::iterator zone, bool ok);
+  void end_cycle(Zones::iterator zone, bool ok);
 
   asio::io_context& commit_loop_;
   Network& network_;

@@ -224,7 +224,7 @@ Status Server::open_control() {
   control_.commands = std::make_unique<ControlCommands>(
       io_, background_.pool(),
       ControlCommands::Parts{configuration_, *data_, services_, zones_, *lists_, *control_.reloader,
-                             *workers_.pool},
+                             *workers_.pool, *workers_.listeners},
       ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(

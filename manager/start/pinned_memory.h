@@ -20,8 +20,8 @@ class PinnedMemory {
                WorkerPool& workers)
       : store_(store), slots_(slots), services_(services), workers_(workers) {}
 
-  /// To be called with each version, as nothing else adds to the memory, and each second for the
-  /// sake of the worker that was asked. `limit` is in bytes.
+  /// Call at each publication, which alone adds to the memory, and each second, to end a worker
+  /// whose grace is over. `limit` is in bytes.
   void check(std::uint64_t limit);
 
  private:

@@ -126,8 +126,8 @@ Result<OpenedStore> Startup::open_store_from_seeds(const config::Settings& setti
   dump_ = find_dump(settings.store, options);
   StoreSeeds seeds;
   if (dump_) seeds.dump = [this](shm::Store& empty) { return load_dump_into(empty); };
-  // By then the image was removed or quarantined for the dump, or cannot be, and the operator meant
-  // the dump. Beside the first records of this journal the dump would be of no use any more.
+  // The image is already gone for the dump's sake, so the start stops rather than go on without the
+  // dump: once this journal has records, the dump cannot be used any more.
   seeds.without_dump = [this] { return dump_failed_; };
   seeds.image = data_->image.get();
   seeds.image_not_used = [this](const Error& why) { data_->quarantined.mark_unused(why); };
@@ -300,8 +300,7 @@ void Startup::look_at_image(const OpenedStore& opened) {
   if (!live && !from_image) image.forget();
   Status looked;
   if (live) looked = image.look(data_->store->lineage());
-  // An earlier try of this start, before the store was there, could not use the image: no reason
-  // any more.
+  // Clear the failure that this start recorded before the store existed.
   if (live || from_image) quarantined.mark_used();
   if (!looked && looked.error().code != Errc::kNotFound) quarantined.mark_unused(looked.error());
   quarantined.quarantine_if_good(image);

@@ -9,10 +9,9 @@
 
 #include "manager/workers/launcher.h"
 
-/// Finding workers of an earlier manager. A worker that has attached is known by its lock on the
-/// store. One that was just started, or has its sockets in a packet it has not read yet, holds no
-/// lock; but its slot's page names its process from the start. To start another worker in such a
-/// slot would be two of them with sockets of one address, and queries in a socket nobody reads.
+/// Finding workers of an earlier manager. An attached worker is known by its lock on the store. A
+/// new worker holds no lock yet, so its slot's page names its process from the start. A second
+/// worker in such a slot would split the queue: queries would wait in a socket that nobody reads.
 namespace pando::manager {
 
 /// Whose processes may be workers: root, this process's own user, and `worker_uid`. Any user can

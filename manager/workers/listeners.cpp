@@ -81,7 +81,11 @@ Status Listeners::open(std::uint32_t slot) {
 
 Status Listeners::open_one(std::uint32_t slot, const Wanted& wanted) {
   auto socket = open_listening_socket(wanted.local, wanted.transport);
-  if (!socket) return pass(socket);
+  if (!socket) {
+    failures_[group_of(wanted.local, wanted.transport)] = socket.error().text;
+    return pass(socket);
+  }
+  failures_.erase(group_of(wanted.local, wanted.transport));
   auto& group = groups_[group_of(wanted.local, wanted.transport)];
   close_gaps(group);
   group.push_back(slot);
@@ -241,9 +245,20 @@ std::vector<std::uint32_t> Listeners::slots() const {
   return numbers;
 }
 
+std::map<std::string, std::string> Listeners::addresses() const {
+  std::map<std::string, std::string> all;
+  for (const Wanted& one : wanted()) {
+    const auto failure = failures_.find(group_of(one.local, one.transport));
+    std::string& reason = all[to_text(one.local)];
+    if (reason.empty() && failure != failures_.end()) reason = failure->second;
+  }
+  return all;
+}
+
 Listeners::Change Listeners::set_addresses(Addresses addresses) {
   Change change;
   addresses_ = std::move(addresses);
+  failures_.clear();  // what is still wanted is tried again below
   for (auto& [slot, sockets] : slots_) {
     const auto gone = std::stable_partition(
         sockets.begin(), sockets.end(), [&](const Socket& s) { return is_wanted(s.description); });

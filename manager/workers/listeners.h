@@ -38,7 +38,7 @@ class Listeners {
   /// Takes a socket that an adopted worker handed back. Checked against the kernel: type, local
   /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says,
   /// kNotFound when its address is not served any more, kExists when the slot has another one
-  /// there. One that the slot has already is fine.
+  /// there. A duplicate is accepted.
   Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
   /// Takes the slot's UDP sockets out of their groups without closing them. The kernel's receive
   /// path may be about to queue a datagram in a socket that is just being closed, which throws it
@@ -48,9 +48,9 @@ class Listeners {
   /// Closes the slot's withdrawn sockets.
   void drop_withdrawn(std::uint32_t slot);
   /// Closes the slot's sockets that its worker has left impaired (is_impaired()); returns their
-  /// number. What is queued in them is lost; open() makes new ones.
+  /// number. Queued packets are lost; open() makes new sockets.
   std::size_t drop_impaired(std::uint32_t slot);
-  /// Closes all sockets of a slot; what is queued is lost, so steer, drain and withdraw first.
+  /// Closes all sockets of a slot. Queued packets are lost, so steer, drain and withdraw first.
   void close(std::uint32_t slot);
 
   /// New traffic goes to the slots not in `excluded` only (a classic BPF program per group, which
@@ -66,13 +66,17 @@ class Listeners {
   [[nodiscard]] const std::vector<Socket>& of(std::uint32_t slot) const;
   [[nodiscard]] std::vector<std::uint32_t> slots() const;
 
-  /// What set_addresses() did: ids of closed sockets by slot, and what could not be opened.
+  /// The effect of set_addresses(): ids of closed sockets by slot, and failures to open others.
   struct Change {
     std::map<std::uint32_t, std::vector<std::uint32_t>> closed;
     std::vector<std::string> errors;
   };
   /// Changes the addresses for all open slots.
   Change set_addresses(Addresses addresses);
+
+  /// The addresses that are to be served, as ADDRESS@PORT. Text: why the last attempt to open a
+  /// socket there failed; empty: each open slot has its sockets.
+  [[nodiscard]] std::map<std::string, std::string> addresses() const;
 
  private:
   using GroupKey = std::pair<std::string, ipc::Transport>;
@@ -96,6 +100,7 @@ class Listeners {
   /// closed the last takes its place (reuseport_detach_sock in net/core/sock_reuseport.c). After a
   /// manager's restart rebuilt from what workers report; kVacant stands where nobody reported.
   std::map<GroupKey, std::vector<std::uint32_t>> groups_;
+  std::map<GroupKey, std::string> failures_;  ///< of the last attempt to open a socket
   std::uint32_t next_id_;
 };
 

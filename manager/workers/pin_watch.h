@@ -36,12 +36,12 @@ class PinWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How long a revoked lease may still stand: a worker looks at each message border.
+  /// Grace for a revoked lease: a worker looks at each message border.
   static constexpr std::chrono::seconds kRevokeGrace{10};
 
   /// Looks at the page at `now` (call it about once a second). True: the worker must be killed.
-  /// `current` is the version that is not superseded. The page is the worker's to write: a worker
-  /// that wants to hold memory shows what it likes, so times of superseded versions are our own.
+  /// `current` is the version that is not superseded. A worker can forge its page, so only our own
+  /// times of superseded versions count.
   bool overdue(shm::SlotPage& page, Clock::time_point now, std::chrono::milliseconds pin_time,
                std::uint64_t current);
 
@@ -63,18 +63,18 @@ class PinWatch {
   Clock::time_point since_{};
 };
 
-/// How long whoever holds the oldest version has been asked for it, while too much memory waits.
+/// Time since the holder of the oldest version was asked to release it, while too much memory
+/// waits.
 class OldestHold {
  public:
   using Clock = PinWatch::Clock;
 
-  /// Who is asked to let go of a version looks at each message's border; so long it may take, and
-  /// so long when memory runs away meanwhile.
+  /// Grace for a worker to release a version, and the grace when memory runs out meanwhile.
   static constexpr std::chrono::seconds kGrace{10};
   static constexpr std::chrono::milliseconds kUrgentGrace{100};
 
-  /// True: who holds `epoch`, the oldest one that is held at `now`, must be killed. That has its
-  /// time again from then on, as a process takes some to end.
+  /// True: kill the holder of `epoch`, the oldest one that is held at `now`. The grace starts again
+  /// then, as a process takes some time to end.
   bool overdue(std::uint64_t epoch, Clock::time_point now, bool urgent);
 
  private:

@@ -9,8 +9,8 @@
 namespace pando::manager {
 
 namespace {
-/// The sockets of a dead worker wait so long for the slot's next worker, steered away and read to
-/// the end: a quick restart changes no SO_REUSEPORT group.
+/// Time for the slot's next worker to come before a dead worker's sockets are withdrawn. Meanwhile
+/// they are steered away and read: a quick restart changes no SO_REUSEPORT group.
 constexpr auto kAbsenceLimit = std::chrono::seconds(1);
 /// Each look finds less, unless steering failed: then traffic never ends, and the slot has to.
 constexpr std::uint32_t kMaxLateRounds = 8;

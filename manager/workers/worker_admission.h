@@ -32,14 +32,14 @@ class WorkerAdmission {
   [[nodiscard]] bool may_connect(std::uint32_t uid) const noexcept;
 
   /// Decides on a Hello. `peer` is the process that opened the connection, as the kernel knows it;
-  /// what the Hello says of its pid is not looked at. A process in the slot, or recorded for it, is
-  /// the only one that is let in; when there is none, one that somebody else has started is.
+  /// the pid in the Hello is ignored. The process in the slot, or recorded for it, is admitted and
+  /// no other; without one, a worker that was started externally is.
   /// kInvalid: no such slot. kLayout: of another build. kNotFound: has ended. kExists: the slot has
   /// another process. kDenied: nobody is expected in the slot.
   [[nodiscard]] Status admit(const ipc::Hello& hello, const Child& peer, const Place& place) const;
 
-  /// Whether a refused process is told to leave, rather than try again ten times a second: one that
-  /// a manager started which died before it wrote that down. It has no sockets yet.
+  /// True: tell the refused process to exit, rather than to try again ten times a second. Its
+  /// manager died before it recorded the process, which has no sockets yet.
   [[nodiscard]] bool is_surplus(const ipc::Hello& hello, const Error& refusal) const noexcept;
 
  private:

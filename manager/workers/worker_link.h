@@ -34,8 +34,8 @@ struct WorkerKeys {
   std::vector<ipc::CookieSecret> cookie_secrets;  ///< first signs; empty: the pool makes one
 };
 
-/// One connection to one worker: checks what it says, and says what it must know. What it says is
-/// hostile input; a message out of order or beyond a bound ends the connection.
+/// One connection to one worker. Messages of the worker are hostile input: one that is out of order
+/// or beyond a bound ends the connection.
 class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
  public:
   /// Requests that one worker may have under way; workers keep to it (ipc: 256).

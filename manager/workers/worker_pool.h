@@ -56,9 +56,8 @@ class WorkerPool {
   /// its sockets are closed.
   Status remove(std::uint32_t slot, std::function<void()> done = {});
 
-  /// Asks back the leases on the oldest version that any worker holds (`pinned-bytes` is passed);
-  /// a worker that still holds it after ten seconds, or when it is `urgent` after a tenth of one,
-  /// is ended when this is called again.
+  /// Asks back the leases on the oldest version that any worker holds, when `limits.pinned-bytes` is
+  /// passed. A later call ends a worker that still holds it after 10 s, or after 0.1 s if `urgent`.
   void release_oldest(std::uint64_t before, bool urgent);
 
   /// Stops all workers; `done` when all have gone (by force after the grace). External workers are

@@ -50,8 +50,8 @@ class WorkerSupervisor {
   void stop(std::function<void()> done);
   void abandon();
 
-  /// The process that is in the slot, or should come. An adopted worker's page is the word of the
-  /// last manager.
+  /// The process that is in the slot, or should come. An adopted worker's pid comes from its page,
+  /// where the last manager wrote it.
   WorkerAdmission::Place place_of(std::uint32_t number);
   /// The process behind `link` was admitted to the slot.
   void worker_came(WorkerSlot& slot, const std::shared_ptr<WorkerLink>& link);

@@ -28,7 +28,7 @@ class ZoneReplacement {
   /// zone's records from recovery stay out of this version.
   ZoneReplacement(std::shared_ptr<ZoneFileCheck> file, bool journal_pending);
 
-  /// What to commit; the functions in the result share ownership of `replacement`.
+  /// The commit request; its functions share ownership of `replacement`.
   static Committer::ZonePut put(const std::shared_ptr<ZoneReplacement>& replacement);
   /// kExists: the zone changed since the check of its file.
   Status check(const zone::ZoneView& before);

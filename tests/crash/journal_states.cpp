@@ -1,9 +1,8 @@
 // The journal, and the image beside it, on a model of a disk that loses power at any call: groups,
-// full segments, failing calls, snapshots that fold segments, checkpoints, and starts. Whatever
-// part of what was not synced is there afterwards, in whatever order it came there, the journal has
-// each acknowledged record, in order, and of a group that was not acknowledged all or nothing; and
-// a zone made from its file and the journal, or from the image and what the journal has behind it,
-// is the one that was served.
+// full segments, failing calls, snapshots that fold segments, checkpoints, and starts. Any part of
+// the unsynced data may be there after a power loss. Every acknowledged record is present, in
+// order, and an unacknowledged group is whole or absent. A zone made from its file and the journal,
+// or from the image and the journal's later records, is the one that was served.
 
 #include <gtest/gtest.h>
 

@@ -31,7 +31,8 @@ def test_includes_point_down(path):
     for kind, target in includes(path):
         top = target.split("/")[0]
         if kind == '"' and top in MAY_INCLUDE and top != folder:
-            assert top in MAY_INCLUDE[folder], f"{relative(path)} includes {target}"
+            allowed = {top, target.rpartition("/")[0]} & MAY_INCLUDE[folder]
+            assert allowed, f"{relative(path)} includes {target}"
             if folder == "config" and top == "zone":
                 assert target in CONFIG_MAY_INCLUDE_OF_ZONE, f"{relative(path)} includes {target}"
 

@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     "config": {"base", "dns", "zone"},
     "ipc": {"base", "dns"},
     "worker": {"base", "dns", "shm", "zone", "ipc"},
-    "manager": {"base", "dns", "shm", "zone", "ipc", "config"},
+    "manager": {"base", "dns", "shm", "zone", "ipc", "config", "worker/answer"},
     "ctl": {"base", "dns", "shm", "zone", "ipc", "config"},
     "http": {"base", "dns", "shm", "zone", "ipc", "config"},
 }

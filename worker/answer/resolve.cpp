@@ -13,6 +13,7 @@ namespace {
 
 using dns::NameView;
 using dns::RRType;
+using Event = ResolveTrace::Event;
 using zone::Match;
 using zone::RecordView;
 using zone::RRsetView;
@@ -35,6 +36,7 @@ void fail(Answer& out, dns::Rcode rcode, Ede ede) noexcept {
 
 /// Answers SERVFAIL because the store is damaged; the rest of the stored data is not trusted.
 Step give_up(Walk& walk) noexcept {
+  walk.note(Event::kDamaged);
   fail(walk.out, dns::Rcode::kServFail, Ede::kInvalidData);
   return Step::kDone;
 }
@@ -92,6 +94,7 @@ void add_referral(Walk& walk, const RecordView& cut, NameView owner) noexcept {
 void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   // RFC 1035 §4.1.1: AA describes the first owner name of the answer section. AA therefore stays
   // set when an alias led here.
+  walk.note(Event::kReferral, owner);
   walk.out.aa = !walk.out.answer.empty();
   if (!walk.options.put_off_referrals || walk.out.aa) return add_referral(walk, cut, owner);
   walk.out.cut = cut;
@@ -109,11 +112,17 @@ Walk begin_walk(const zone::ZoneView& zone, const dns::Question& question,
 Step follow_alias(Walk& walk, NameView target) noexcept {
   // Other zones of this server are not consulted: the client has to check this server's authority
   // for them.
-  if (!target.is_at_or_below(walk.apex)) return Step::kDone;
+  if (!target.is_at_or_below(walk.apex)) {
+    walk.note(Event::kOutside, target);
+    return Step::kDone;
+  }
   dns::Name scratch;
   for (const Entry& entry : walk.out.answer)
-    if (entry.rrset.type() != RRType::kDNAME && entry.owner.name(scratch) == target)
+    if (entry.rrset.type() != RRType::kDNAME && entry.owner.name(scratch) == target) {
+      walk.note(Event::kLoop, target);
       return Step::kDone;  // a loop ends with the records found so far
+    }
+  walk.note(Event::kAlias, target);
   walk.name = target;
   return Step::kFollow;
 }
@@ -135,7 +144,9 @@ Step redirect_by_dname(Walk& walk, const RecordView& record, NameView owner) noe
   if (!walk.out.first) walk.out.first = record;
   if (!has_rrset(walk.out.answer, dname)) add_answer(walk, make_entry(walk, owner, dname));
   const ByteView prefix(walk.name.data(), walk.name.size() - owner.size());
+  walk.note(Event::kDname, owner);
   if (prefix.size() + rdata.size() > dns::kMaxNameOctets) {
+    walk.note(Event::kNameTooLong);
     walk.out.rcode = dns::Rcode::kYXDomain;  // RFC 6672 §2.2: the new name is too long
     return Step::kDone;
   }
@@ -221,11 +232,17 @@ Step synthesize_wildcard(Walk& walk, NameView closest_encloser) noexcept {
   const dns::Name wildcard = wildcard_of(closest_encloser);
   const Match match = walk.look_up(wildcard);
   if (match.damaged) return give_up(walk);
-  if (match.exact) return answer_from(walk, {match.exact, true, closest_encloser});
-  if (match.empty_non_terminal)
+  if (match.exact) {
+    walk.note(Event::kWildcard, wildcard);
+    return answer_from(walk, {match.exact, true, closest_encloser});
+  }
+  if (match.empty_non_terminal) {
+    walk.note(Event::kEmptyWildcard, wildcard);
     answer_wildcard_no_data(walk, closest_encloser);
-  else
+  } else {
+    walk.note(Event::kNoWildcard, closest_encloser);
     answer_name_error(walk, closest_encloser, match);
+  }
   return Step::kDone;
 }
 
@@ -257,9 +274,11 @@ Step answer_current_name(Walk& walk) noexcept {
       refer_at_cut(walk, match.exact, walk.name);
       return Step::kDone;
     }
+    walk.note(Event::kExists);
     return answer_from(walk, {match.exact, false, {}});
   }
   if (match.empty_non_terminal) {  // RFC 8020 §2: the name exists and blocks wildcards
+    walk.note(Event::kEmptyNonTerminal);
     answer_no_data(walk, {});
     return Step::kDone;
   }

@@ -7,6 +7,8 @@
 
 namespace pando::worker {
 
+class ResolveTrace;
+
 /// Inputs of an answer besides the version and the question.
 struct ResolveOptions {
   bool dnssec_ok = false;         ///< DO bit (RFC 3225): signatures and proofs
@@ -18,6 +20,7 @@ struct ResolveOptions {
   /// A name that does not exist is only named in Answer::encloser, for the same reason. Its covering
   /// NSEC is found nevertheless.
   bool put_off_denials = false;
+  ResolveTrace* trace = nullptr;  ///< gets the steps, if any; they change nothing
 };
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question, or null. A DS query for an apex goes

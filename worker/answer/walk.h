@@ -1,6 +1,7 @@
 #pragma once
 
 #include "worker/answer/resolve.h"
+#include "worker/answer/resolve_trace.h"
 
 /// Shared by the files of this folder: the state of one walk through a zone, and the functions that
 /// add RRsets to the answer.
@@ -27,6 +28,11 @@ struct Walk {
     using Wanted = zone::ZoneView::Wanted;
     const bool nsec = options.dnssec_ok && zone.denial() == zone::Denial::kNsec;
     return zone.lookup(of, nsec ? Wanted::kNsecToo : Wanted::kMatch);
+  }
+  /// Notes a step for an explanation of the answer.
+  void note(ResolveTrace::Event event, dns::NameView other = {}) const noexcept {
+    if (options.trace != nullptr) [[unlikely]]
+      options.trace->add(event, name, other);
   }
 };
 

@@ -16,7 +16,7 @@ constexpr std::size_t kShareOfPlaces = 4;
 /// A few connections are nobody's attack, also where `limits.tcp-clients` is small.
 constexpr std::size_t kPlacesAnyway = 16;
 
-/// The holder of connections from an address. Whoever has one address of an IPv6 /64 has all.
+/// The holder of connections from an address: all addresses of an IPv6 /64 count as one client.
 IpAddress holder_of(IpAddress address) noexcept {
   if (!address.is_v4()) std::fill(address.octets.begin() + 8, address.octets.end(), 0);
   return address;

@@ -250,8 +250,8 @@ Status Comparison::sort() {
   return nsec3_.late.sort();
 }
 
-/// The names of a stream that have late records, in canonical order, each with its place in the
-/// trie: the leaf at or before the name. So the keys of all other leaves are not needed.
+/// Names of a stream with late records, in canonical order, and their positions in the trie: the
+/// leaf at or before each name. The keys of other leaves are not needed.
 class Comparison::LateNames {
  public:
   explicit LateNames(Stream& stream) : stream_(stream) { advance(); }

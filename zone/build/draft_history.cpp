@@ -104,7 +104,7 @@ Status Draft::drop_history(ZoneEntry& entry) {
 }
 
 Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
-  const bool tight = transaction_.low_space_without_pins();
+  const bool low_space = transaction_.low_space_without_pins();
   ZoneWalk walk(view());
   if (!(cursor == dns::Name())) walk.seek_after(cursor);
   std::vector<dns::Name> chosen;
@@ -114,14 +114,14 @@ Result<bool> Draft::shorten_histories(dns::Name& cursor, std::size_t zones) {
     at_end = !zone;
     if (at_end) break;
     cursor = dns::Name(zone.apex());
-    if (zone.history_bytes() > 0 || (tight && zone.has_snapshots())) chosen.push_back(cursor);
+    if (zone.history_bytes() > 0 || (low_space && zone.has_snapshots())) chosen.push_back(cursor);
   }
   transaction_.use_reserve();
   for (const dns::Name& apex : chosen) {
     ZoneEntry entry = *entry_at(apex);
     // A snapshot of the present version needs no changeset yet.
     auto lost = lose_snapshots(entry, [&](ZoneSnapshot& one) {
-      if (tight && (one.archive != 0 || one.serial.value != entry.serial))
+      if (low_space && (one.archive != 0 || one.serial.value != entry.serial))
         one.state = State::kStoreFull;
       return !one.held();
     });

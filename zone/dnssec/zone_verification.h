@@ -10,7 +10,7 @@
 
 namespace pando::zone {
 
-/// What validators would make of a zone's data at one time.
+/// The result of validating a zone's data as of one time.
 struct Verification {
   bool is_signed = false;        ///< has a DNSKEY at the apex; the rest is about such zones
   std::uint64_t signatures = 0;  ///< verifications made

@@ -100,7 +100,7 @@ TEST(StatusCommand, PrintsFactsForPeople) {
   EXPECT_THAT(outcome.out, HasSubstr("3 of 4 running (managed)"));
   EXPECT_THAT(outcome.out, HasSubstr("6 of 7 loaded"));
   EXPECT_THAT(outcome.out, HasSubstr("1.50 KiB"));
-  EXPECT_THAT(outcome.out, HasSubstr("updates:"));
+  EXPECT_THAT(outcome.out, HasSubstr("5 received"));
   EXPECT_EQ(outcome.err, "");
 }
 

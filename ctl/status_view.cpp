@@ -1,0 +1,160 @@
+#include "ctl/status_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ctl/output.h"
+
+namespace pando::ctl {
+
+namespace {
+
+/// Counters that are bytes; all others are plain numbers.
+bool counts_bytes(std::string_view name) {
+  return name == "memory" || name == "live" || name.ends_with("limit") || name.ends_with("bytes");
+}
+
+std::uint64_t value_of(const ipc::Counters& counters, const char* name) {
+  const auto found = counters.find(name);
+  return found == counters.end() ? 0 : found->second;
+}
+
+std::string bytes_of(const ipc::Counters& counters, const char* name) {
+  return bytes_text(value_of(counters, name));
+}
+
+/// "3 word, 1 other word": counters of 0 are left out.
+class Counts {
+ public:
+  explicit Counts(const ipc::Counters& counters) : counters_(counters) {}
+  Counts& add(const char* name, std::string_view word) {
+    const std::uint64_t value = value_of(counters_, name);
+    if (value != 0) text_ += fmt::format("{}{} {}", text_.empty() ? "" : ", ", value, word);
+    return *this;
+  }
+  [[nodiscard]] std::string text() const { return text_.empty() ? "none" : text_; }
+
+ private:
+  const ipc::Counters& counters_;
+  std::string text_;
+};
+
+void add_addresses(Facts& facts, const ipc::StatusResult& status) {
+  std::string open;
+  for (const auto& [address, reason] : status.addresses)
+    if (reason.empty()) open += (open.empty() ? "" : ", ") + address;
+  facts.add("addresses", open);
+  for (const auto& [address, reason] : status.addresses)
+    if (!reason.empty()) facts.add("NOT OPEN", reason);
+}
+
+void add_problems(Facts& facts, const ipc::StatusResult& status) {
+  if (status.zone_lists == "reading") facts.add("zone lists", "being read");
+  if (status.zone_lists == "failed") facts.add("zone lists", "not read: " + status.problem);
+  if (status.zone_lists != "failed") facts.add("problem", status.problem);
+  if (status.worker_isolation == "none")
+    facts.add("WARNING", "workers run as the manager's user: a hijacked one can read its keys");
+  if (value_of(status.journal, "in_memory") != 0)
+    facts.add("WARNING", "the journal is in memory: a host restart loses all updates");
+  facts.add("image not used", status.image_not_used);
+  if (!status.image_quarantined.empty())
+    facts.add("image quarantined", status.image_quarantined +
+                                       " (remove that file when nobody needs it: its " +
+                                       "chunks go with a later start)");
+}
+
+void add_data(Facts& facts, const ipc::StatusResult& status) {
+  const std::uint64_t removed = value_of(status.counters, "zones_removed");
+  facts.add("zones", fmt::format("{} of {} loaded{}", status.zones_loaded, status.zones,
+                                 removed == 0 ? "" : fmt::format(", {} removed", removed)));
+  facts.add("store",
+            fmt::format("version {}: {} in use, {} of memory, limit {}", status.store_version,
+                        bytes_of(status.store, "live"), bytes_of(status.store, "memory"),
+                        bytes_of(status.store, "effective_limit")));
+  facts.add("change history", bytes_of(status.store, "history"));
+  facts.add("journal", fmt::format("position {}, {}", value_of(status.journal, "position"),
+                                   bytes_of(status.journal, "bytes")));
+  if (status.image.empty()) return facts.add("image", "none is configured (store.image)");
+  facts.add("image",
+            fmt::format("version {}, written {}", value_of(status.image, "version"),
+                        time_text(value_of(status.image, "written_at"))));
+  if (const std::uint64_t left = value_of(status.image, "bytes_to_copy"); left != 0)
+    facts.add("copied from it", fmt::format("{} are left", bytes_text(left)));
+  if (const std::uint64_t failed = value_of(status.image, "checkpoints_failed"); failed != 0)
+    facts.add("checkpoints", fmt::format("{} failed", failed));
+}
+
+void add_work(Facts& facts, const ipc::StatusResult& status) {
+  facts.add("updates", Counts(status.counters)
+                           .add("updates", "received")
+                           .add("updates_accepted", "accepted")
+                           .add("updates_failed", "failed")
+                           .add("updates_repeated", "repeated")
+                           .add("updates_forwarded", "forwarded")
+                           .add("updates_not_forwarded", "not forwarded")
+                           .text());
+  facts.add("transfers in", Counts(status.counters)
+                                .add("transfers_in", "done")
+                                .add("transfers_in_ixfr", "of them by IXFR")
+                                .add("transfers_in_failed", "failed")
+                                .text());
+  facts.add("NOTIFY", Counts(status.counters)
+                          .add("notifies", "received")
+                          .add("notifies_sent", "sent")
+                          .add("notifies_answered", "answered")
+                          .add("notifies_failed", "failed")
+                          .text());
+  facts.add("zone files", Counts(status.counters)
+                              .add("exports", "written")
+                              .add("exports_failed", "failed")
+                              .text());
+  if (const std::uint64_t bad = value_of(status.counters, "bad_signatures"); bad != 0)
+    facts.add("bad signatures", number(bad));
+  if (const std::uint64_t lines = value_of(status.counters, "log_lines_dropped"); lines != 0)
+    facts.add("log lines dropped", number(lines));
+}
+
+void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& counters) {
+  for (const auto& [name, value] : counters)
+    facts.add(prefix + name, counts_bytes(name) ? bytes_text(value) : number(value));
+}
+
+}  // namespace
+
+void print_status(const ipc::StatusResult& status, bool all, std::ostream& out) {
+  Facts facts;
+  facts.add("version", fmt::format("{}, pid {}, started {}", status.version, status.pid,
+                                   time_text(status.started)));
+  facts.add("configuration",
+            fmt::format("{} (loaded {})", status.configuration, time_text(status.configured)));
+  add_addresses(facts, status);
+  facts.add("workers", fmt::format("{} of {} running ({})", status.workers_running,
+                                   status.workers_wanted, status.worker_mode));
+  add_problems(facts, status);
+  add_data(facts, status);
+  add_work(facts, status);
+  if (all) {
+    add_counters(facts, "store ", status.store);
+    add_counters(facts, "journal ", status.journal);
+    add_counters(facts, "image ", status.image);
+    add_counters(facts, "", status.counters);
+  }
+  facts.print(out);
+}
+
+std::string why_not_ready(const ipc::StatusResult& status, bool all_zones) {
+  const auto is_open = [](const auto& address) { return address.second.empty(); };
+  if (status.workers_running == 0) return "no worker serves";
+  if (!status.addresses.empty() && std::ranges::none_of(status.addresses, is_open))
+    return "no address is open: " + status.addresses.begin()->second;
+  if (!all_zones) return {};
+  if (status.zone_lists != "read")
+    return status.zone_lists == "reading" ? "the zone lists are being read"
+                                          : "the zone lists are not read: " + status.problem;
+  if (status.zones_loaded < status.zones)
+    return fmt::format("{} of {} zones loaded", status.zones_loaded, status.zones);
+  return {};
+}
+
+}  // namespace pando::ctl

@@ -1,0 +1,83 @@
+#include "ctl/status_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace pando::ctl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ipc::StatusResult healthy() {
+  ipc::StatusResult status;
+  status.zone_lists = "read";
+  status.worker_mode = "managed";
+  status.worker_isolation = "user";
+  status.workers_wanted = status.workers_running = 2;
+  status.addresses = {{"192.0.2.1@53", ""}, {"192.0.2.2@53", ""}};
+  status.zones = status.zones_loaded = 7;
+  status.store = {{"live", 1536}, {"memory", 4096}, {"effective_limit", 1 << 20}};
+  status.journal = {{"position", 12}, {"bytes", 2048}, {"in_memory", 0}};
+  status.counters = {{"updates", 5}, {"updates_accepted", 4}, {"upkeep_walks", 3}};
+  return status;
+}
+
+std::string text(const ipc::StatusResult& status, bool all = false) {
+  std::ostringstream out;
+  print_status(status, all, out);
+  return out.str();
+}
+
+TEST(StatusView, FitsAScreen) {
+  const std::string shown = text(healthy());
+  EXPECT_LE(std::count(shown.begin(), shown.end(), '\n'), 20);
+  EXPECT_THAT(shown, HasSubstr("192.0.2.1@53, 192.0.2.2@53\n"));
+  EXPECT_THAT(shown, HasSubstr("5 received, 4 accepted\n"));
+  EXPECT_THAT(shown, HasSubstr("1.50 KiB in use"));
+  EXPECT_THAT(shown, Not(HasSubstr("upkeep_walks")));
+  EXPECT_THAT(shown, Not(HasSubstr("WARNING")));
+}
+
+TEST(StatusView, AllHasEachCounter) { EXPECT_THAT(text(healthy(), true), HasSubstr("upkeep_walks")); }
+
+TEST(StatusView, ProblemsAreNamed) {
+  ipc::StatusResult status = healthy();
+  status.addresses["192.0.2.2@53"] = "bind 192.0.2.2@53: Address already in use";
+  status.problem = "the journal cannot be written";
+  status.worker_isolation = "none";
+  status.journal["in_memory"] = 1;
+  const std::string shown = text(status);
+  EXPECT_THAT(shown, HasSubstr("192.0.2.1@53\n"));
+  EXPECT_THAT(shown, HasSubstr("bind 192.0.2.2@53: Address already in use"));
+  EXPECT_THAT(shown, HasSubstr("the journal cannot be written"));
+  EXPECT_THAT(shown, HasSubstr("workers run as the manager's user"));
+  EXPECT_THAT(shown, HasSubstr("the journal is in memory"));
+}
+
+TEST(Ready, NeedsAWorkerAndAnAddress) {
+  ipc::StatusResult status = healthy();
+  EXPECT_EQ(why_not_ready(status, true), "");
+  status.addresses["192.0.2.2@53"] = "in use";
+  EXPECT_EQ(why_not_ready(status, true), "");
+  status.addresses["192.0.2.1@53"] = "gone";
+  EXPECT_EQ(why_not_ready(status, false), "no address is open: gone");
+  status.workers_running = 0;
+  EXPECT_EQ(why_not_ready(status, false), "no worker serves");
+}
+
+TEST(Ready, MayNeedAllZones) {
+  ipc::StatusResult status = healthy();
+  status.zones_loaded = 6;
+  EXPECT_EQ(why_not_ready(status, false), "");
+  EXPECT_EQ(why_not_ready(status, true), "6 of 7 zones loaded");
+  status.zone_lists = "failed";
+  status.problem = "/etc/pando/zones:3: what";
+  EXPECT_EQ(why_not_ready(status, false), "");
+  EXPECT_EQ(why_not_ready(status, true), "the zone lists are not read: /etc/pando/zones:3: what");
+}
+
+}  // namespace
+}  // namespace pando::ctl
