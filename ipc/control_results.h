@@ -196,13 +196,6 @@ struct ChangesetRow {
 /// A page of a zone's change history, oldest first.
 struct ZoneHistoryResult {
   std::string zone{};
-
-/// A query, its answer, and the reasons for it.
-struct ExplainResult {
-  std::string question{};  ///< "NAME TYPE"
-  std::string zone{};      ///< empty: none answers
-  std::uint32_t serial = 0;
-  std::string rcode{};
   bool authoritative = false;        ///< AA bit
   std::vector<std::string> steps{};  ///< sentences for people
   std::vector<RecordRow> answer{};
@@ -210,6 +203,13 @@ struct ExplainResult {
   std::vector<RecordRow> additional{};
   bool operator==(const ExplainResult&) const = default;
 };
+
+/// A query, its answer, and the reasons for it.
+struct ExplainResult {
+  std::string question{};  ///< "NAME TYPE"
+  std::string zone{};      ///< empty: none answers
+  std::uint32_t serial = 0;
+  std::string rcode{};
   std::uint32_t serial = 0;  ///< that is served
   std::vector<ChangesetRow> changesets{};
   std::string next{};  ///< `after` for the next page; empty = this was the last one
