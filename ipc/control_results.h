@@ -196,12 +196,10 @@ struct ChangesetRow {
 /// A page of a zone's change history, oldest first.
 struct ZoneHistoryResult {
   std::string zone{};
-  bool authoritative = false;        ///< AA bit
-  std::vector<std::string> steps{};  ///< sentences for people
-  std::vector<RecordRow> answer{};
-  std::vector<RecordRow> authority{};
-  std::vector<RecordRow> additional{};
-  bool operator==(const ExplainResult&) const = default;
+  std::uint32_t serial = 0;  ///< that is served
+  std::vector<ChangesetRow> changesets{};
+  std::string next{};  ///< `after` for the next page; empty = this was the last one
+  bool operator==(const ZoneHistoryResult&) const = default;
 };
 
 /// A query, its answer, and the reasons for it.
@@ -210,10 +208,12 @@ struct ExplainResult {
   std::string zone{};      ///< empty: none answers
   std::uint32_t serial = 0;
   std::string rcode{};
-  std::uint32_t serial = 0;  ///< that is served
-  std::vector<ChangesetRow> changesets{};
-  std::string next{};  ///< `after` for the next page; empty = this was the last one
-  bool operator==(const ZoneHistoryResult&) const = default;
+  bool authoritative = false;        ///< AA bit
+  std::vector<std::string> steps{};  ///< sentences for people
+  std::vector<RecordRow> answer{};
+  std::vector<RecordRow> authority{};
+  std::vector<RecordRow> additional{};
+  bool operator==(const ExplainResult&) const = default;
 };
 
 /// The open transaction of a zone.
