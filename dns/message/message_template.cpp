@@ -1,5 +1,7 @@
 #include "dns/message/message_template.h"
 
+#include <algorithm>
+
 #include "dns/message/message_reader.h"
 
 namespace pando::dns {
@@ -21,6 +23,7 @@ class PointerScan {
     return true;
   }
   [[nodiscard]] bool at_end() const noexcept { return at_ == message_.size(); }
+  [[nodiscard]] std::size_t offset() const noexcept { return at_; }
   [[nodiscard]] std::vector<std::uint16_t> take() { return std::move(pointers_); }
 
  private:
@@ -100,6 +103,66 @@ MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept 
                            authority_records_, ends_[last].records))
     return Put::kNothing;
   return last >= required_ ? Put::kComplete : Put::kTruncated;
+}
+
+std::optional<ServerSetTemplate> ServerSetTemplate::from(ByteView message,
+                                                         std::span<const RRsetEnd> ends) {
+  MessageReader reader(message);
+  const auto header = reader.header();
+  if (message.size() > MessageTemplate::kMaxOctets || !header || header->qdcount != 1 ||
+      header->ancount != 0 || header->nscount == 0 || ends.empty())
+    return std::nullopt;
+  const auto question = reader.question();
+  // The root as an owner is no pointer, but an octet of its own.
+  if (!question || question->name.view().is_root()) return std::nullopt;
+  const std::size_t body = reader.offset();
+  const std::size_t between = ends.front().size;
+  if (between < body || between > message.size()) return std::nullopt;
+  ServerSetTemplate result;
+  PointerScan servers(message, body);
+  for (std::size_t left = header->nscount; left > 0; --left) {
+    const std::size_t start = servers.offset();
+    if (!servers.records(1)) return std::nullopt;
+    if (message[start] < 0xC0 ||
+        load_be16(message.data() + start + 2) != static_cast<std::uint16_t>(RRType::kNS))
+      return std::nullopt;
+    result.owners_.push_back(static_cast<std::uint16_t>(start - body));
+  }
+  if (servers.offset() != between) return std::nullopt;
+  PointerScan addresses(message, between);
+  if (!addresses.records(header->arcount) || !addresses.at_end()) return std::nullopt;
+  for (const std::uint16_t place : servers.take()) {
+    const auto in_body = static_cast<std::uint16_t>(place - body);
+    if (!std::ranges::binary_search(result.owners_, in_body))
+      result.server_pointers_.push_back(in_body);
+  }
+  for (const std::uint16_t place : addresses.take()) {
+    if ((load_be16(message.data() + place) & 0x3FFF) >= between) return std::nullopt;
+    result.address_pointers_.push_back(static_cast<std::uint16_t>(place - between));
+  }
+  for (const RRsetEnd& end : ends) {
+    if (end.size < between || end.size > message.size()) return std::nullopt;
+    result.ends_.push_back({static_cast<std::uint16_t>(end.size - between), end.records});
+  }
+  const auto* const at = message.data();
+  result.servers_.assign(at + body, at + between);
+  result.addresses_.assign(at + between, at + message.size());
+  result.apex_octets_ = static_cast<std::uint16_t>(question->name.size());
+  return result;
+}
+
+bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const noexcept {
+  return writer.put_owned_records(servers_, owners_, cut, server_pointers_, longer(writer));
+}
+
+void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
+  std::size_t last = ends_.size() - 1;
+  while (ends_[last].size > writer.room())
+    if (last-- == 0) return;
+  // Never false: there is room.
+  static_cast<void>(writer.put_sections(ByteView(addresses_).first(ends_[last].size),
+                                        address_pointers_, longer(writer), 0,
+                                        ends_[last].records));
 }
 
 }  // namespace pando::dns

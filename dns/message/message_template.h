@@ -57,4 +57,43 @@ class MessageTemplate {
   std::uint16_t authority_records_ = 0;
 };
 
+/// The NS RRset of a referral and its servers' addresses, reusable at every cut of a zone that has
+/// the same servers, none of them at or below the cut. Owners of the NS records point to the cut
+/// within the question; all other pointers lead to the zone's apex, where the question ends, or to
+/// names of the NS records. So records may come between NS RRset and addresses (DS, RFC 4035 §3.1.4).
+class ServerSetTemplate {
+ public:
+  /// Makes a template from a finished message: its question and the owner of its NS records, which
+  /// are the authority section, are the apex of the zone. `ends`: see MessageTemplate; no address is
+  /// required. Nullopt when the message is too large or of another form.
+  static std::optional<ServerSetTemplate> from(ByteView message, std::span<const RRsetEnd> ends);
+
+  /// Puts the NS RRset for `cut`, a part of the writer's question_name(); false when it does not fit.
+  [[nodiscard]] bool put_servers(MessageWriter& writer, NameView cut) const noexcept;
+  /// Puts the RRsets of addresses that fit. Only records without names that the message lacks may
+  /// have been put since put_servers().
+  void put_addresses(MessageWriter& writer) const noexcept;
+
+  [[nodiscard]] bool has_addresses() const noexcept { return ends_.size() > 1; }
+  /// Bytes on the heap.
+  [[nodiscard]] std::size_t heap_bytes() const noexcept {
+    return servers_.capacity() + addresses_.capacity() + ends_.capacity() * sizeof(RRsetEnd) +
+           (owners_.capacity() + server_pointers_.capacity() + address_pointers_.capacity()) *
+               sizeof(std::uint16_t);
+  }
+
+ private:
+  [[nodiscard]] std::size_t longer(const MessageWriter& writer) const noexcept {
+    return writer.question_name().size() - apex_octets_;
+  }
+
+  Bytes servers_;
+  Bytes addresses_;
+  std::vector<std::uint16_t> owners_;            // of the NS records: places in servers_
+  std::vector<std::uint16_t> server_pointers_;   // other places in servers_, ascending
+  std::vector<std::uint16_t> address_pointers_;  // places in addresses_, ascending
+  std::vector<RRsetEnd> ends_;                   // sizes from the start of addresses_
+  std::uint16_t apex_octets_ = 0;
+};
+
 }  // namespace pando::dns

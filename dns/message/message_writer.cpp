@@ -111,6 +111,18 @@ bool MessageWriter::put_sections(ByteView records, std::span<const std::uint16_t
   return true;
 }
 
+bool MessageWriter::put_owned_records(ByteView records, std::span<const std::uint16_t> owners,
+                                      NameView owner, std::span<const std::uint16_t> pointers,
+                                      std::size_t shift) noexcept {
+  std::uint8_t* const start = space_.data() + size_;
+  if (!put_sections(records, pointers, shift, static_cast<std::uint16_t>(owners.size()), 0))
+    return false;
+  const auto place = static_cast<std::uint16_t>(owner.data() - space_.data());
+  for (const std::uint16_t at : owners)
+    store_be16(start + at, static_cast<std::uint16_t>(0xC000 | place));
+  return true;
+}
+
 void MessageWriter::set_rcode(Rcode rcode) noexcept {
   space_[3] = static_cast<std::uint8_t>((space_[3] & 0xF0) | (static_cast<unsigned>(rcode) & 0x0F));
 }

@@ -138,6 +138,12 @@ class MessageWriter {
                                   std::size_t shift, std::uint16_t authority,
                                   std::uint16_t additional) noexcept;
 
+  /// put_sections() for authority records that have one owner, `owner`, a part of question_name():
+  /// at `owners` in `records` stand pointers to it, which are set anew.
+  [[nodiscard]] bool put_owned_records(ByteView records, std::span<const std::uint16_t> owners,
+                                       NameView owner, std::span<const std::uint16_t> pointers,
+                                       std::size_t shift) noexcept;
+
   void reserve(std::size_t octets) noexcept { limit_ -= static_cast<std::ptrdiff_t>(octets); }
   void release(std::size_t octets) noexcept { limit_ += static_cast<std::ptrdiff_t>(octets); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

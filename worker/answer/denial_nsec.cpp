@@ -27,7 +27,7 @@ void prove_name_error(Walk& walk, const zone::Match& wildcard) noexcept {
 // preceding span then ends below the name, which proves that the name exists and owns no data.
 void prove_nodata(Walk& walk, dns::NameView name, const zone::RecordView& record) noexcept {
   if (record && record.has_nsec())
-    add_denial(walk, record, dns::RRType::kNSEC);
+    add_denial(walk, record, dns::RRType::kNSEC, name);  // in the question: a pointer at once
   else
     add_match_or_cover(walk, name);
 }

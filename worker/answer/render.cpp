@@ -141,6 +141,13 @@ bool render(const Answer& answer, const dns::Question& question, MessageWriter& 
   return truncated;
 }
 
+bool render_authority(const Answer& answer, const dns::Question& question, MessageWriter& writer) {
+  NsTargets unused;
+  return put_section(answer.authority,
+                     {writer, Section::kAuthority, question.name.view(), unused}) &&
+         !answer.overflow;
+}
+
 bool render_covering_nsec(const zone::RecordView& record, NameView apex, NameView encloser,
                           const dns::Question& question, MessageWriter& writer) {
   const zone::RRsetView rrset = record.find(RRType::kNSEC);

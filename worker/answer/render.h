@@ -24,4 +24,9 @@ bool render(const Answer& answer, const dns::Question& question, dns::MessageWri
                                         dns::NameView encloser, const dns::Question& question,
                                         dns::MessageWriter& writer);
 
+/// Writes the authority section alone, behind the records that `writer` has. False when a required
+/// entry does not fit.
+[[nodiscard]] bool render_authority(const Answer& answer, const dns::Question& question,
+                                    dns::MessageWriter& writer);
+
 }  // namespace pando::worker

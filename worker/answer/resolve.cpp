@@ -75,6 +75,15 @@ void answer_name_error(Walk& walk, NameView closest_encloser, const Match& wildc
   if (add_negative_soa(walk)) prove_name_error(walk, closest_encloser, wildcard);
 }
 
+/// RFC 4035 §3.1.4: DS or the proof that no DS exists.
+void add_security(Walk& walk, const RecordView& cut, NameView owner) noexcept {
+  if (!walk.proves()) return;
+  if (const RRsetView ds = find_data(cut, RRType::kDS))
+    add_authority(walk, make_entry(walk, owner, ds));
+  else
+    prove_nodata(walk, owner, cut);
+}
+
 /// RFC 1034 §4.3.2 step 3b, RFC 4035 §3.1.4: NS, then DS or the proof that no DS exists.
 void add_referral(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   const RRsetView ns = find_data(cut, RRType::kNS);
@@ -82,12 +91,7 @@ void add_referral(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   Entry entry = make_entry(walk, owner, ns);
   entry.parts = Parts::kData;  // RFC 4035 §2.2: the NS RRset at a cut is not signed
   add_authority(walk, entry);
-  if (walk.proves()) {
-    if (const RRsetView ds = find_data(cut, RRType::kDS))
-      add_authority(walk, make_entry(walk, owner, ds));
-    else
-      prove_nodata(walk, owner, cut);
-  }
+  add_security(walk, cut, owner);
   add_referral_glue(walk, ns, owner);
 }
 
@@ -353,6 +357,26 @@ void complete_referral(const zone::ZoneView& zone, const dns::Question& question
                        Answer& out) noexcept {
   Walk walk = begin_walk(zone, question, options, hasher, out);
   add_referral(walk, std::exchange(out.cut, {}), out.cut_name);
+}
+
+bool refer_to_servers(const zone::ZoneView& zone, const dns::Question& question,
+                      const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                      Answer& out) noexcept {
+  Walk walk = begin_walk(zone, question, options, hasher, out);
+  const RRsetView ns = find_data(std::exchange(out.cut, {}), RRType::kNS);
+  if (!ns) return false;
+  Entry entry = make_entry(walk, walk.apex, ns);
+  entry.parts = Parts::kData;
+  add_authority(walk, entry);
+  add_referral_glue(walk, ns, out.cut_name);
+  return out.rcode == dns::Rcode::kNoError && !out.overflow;
+}
+
+void add_cut_security(const zone::ZoneView& zone, const dns::Question& question,
+                      const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                      Answer& out) noexcept {
+  Walk walk = begin_walk(zone, question, options, hasher, out);
+  add_security(walk, std::exchange(out.cut, {}), out.cut_name);
 }
 
 }  // namespace pando::worker

@@ -54,4 +54,16 @@ void complete_referral(const zone::ZoneView& zone, const dns::Question& question
                        const ResolveOptions& options, dns::Nsec3Hasher& hasher,
                        Answer& out) noexcept;
 
+/// Answers with the NS RRset of Answer::cut and its servers' addresses as if the cut were the zone's
+/// apex: what all cuts with these servers have in common, if no server is at or below the cut.
+/// False when the store is damaged.
+[[nodiscard]] bool refer_to_servers(const zone::ZoneView& zone, const dns::Question& question,
+                                    const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                                    Answer& out) noexcept;
+
+/// Adds the DS of the postponed referral's cut, or the proof that there is none.
+void add_cut_security(const zone::ZoneView& zone, const dns::Question& question,
+                      const ResolveOptions& options, dns::Nsec3Hasher& hasher,
+                      Answer& out) noexcept;
+
 }  // namespace pando::worker

@@ -32,10 +32,12 @@ void add_additional(Walk& walk, const Entry& entry) noexcept {
   walk.out.overflow |= !fits && entry.need == Need::kRequired;
 }
 
-void add_denial(Walk& walk, const zone::RecordView& record, dns::RRType type) noexcept {
+void add_denial(Walk& walk, const zone::RecordView& record, dns::RRType type,
+                std::optional<dns::NameView> owner) noexcept {
   const zone::RRsetView rrset = find_data(record, type);
   if (!rrset || has_rrset(walk.out.authority, rrset)) return;
-  add_authority(walk, make_entry(walk, Owner(record.relative_owner(), walk.apex), rrset));
+  const Owner whole = owner ? Owner(*owner) : Owner(record.relative_owner(), walk.apex);
+  add_authority(walk, make_entry(walk, whole, rrset));
 }
 
 dns::Name wildcard_of(dns::NameView encloser) noexcept {

@@ -57,7 +57,9 @@ template <std::size_t kCapacity>
 }
 
 /// Adds the NSEC or NSEC3 RRset of `record` to the authority section unless it is there already.
-void add_denial(Walk& walk, const zone::RecordView& record, dns::RRType type) noexcept;
+/// `owner`: its owner name, which lasts as long as the answer, if the caller has it.
+void add_denial(Walk& walk, const zone::RecordView& record, dns::RRType type,
+                std::optional<dns::NameView> owner = std::nullopt) noexcept;
 
 /// "*." + encloser (RFC 4592 §2.1.1). The encloser is a proper ancestor of a legal name, so the
 /// result is never too long.

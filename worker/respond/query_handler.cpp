@@ -156,6 +156,8 @@ bool QueryHandler::put_denial(const dns::Question& question, const zone::ZoneVie
 /// Puts the cached referral, or renders it now; returns true when the referral was truncated.
 bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneView& zone,
                                 const ResolveOptions& options, dns::MessageWriter& writer) {
+  // Without signatures, a set of servers is all that a referral is made of.
+  if (!options.dnssec_ok && put_shared_referral(question, zone, options, writer)) return false;
   const AnswerTemplates::Key key{AnswerTemplates::Kind::kReferral, zone.side_index(),
                                  zone.data_version(), options.dnssec_ok, answer_.cut_name};
   using Put = dns::MessageTemplate::Put;
@@ -169,6 +171,8 @@ bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneV
     return true;
   }
   writer.roll_back(mark);
+  if (options.dnssec_ok && kept == nullptr && put_shared_referral(question, zone, options, writer))
+    return false;
   complete_referral(zone, question, options, hasher_, answer_);
   const bool truncated = render(answer_, question, writer);
   if (answer_.rcode == Rcode::kNoError && templates_.wants(key)) {
@@ -180,6 +184,65 @@ bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneV
     templates_.keep(key, answer_, at_cut);
   }
   return truncated;
+}
+
+/// Puts a referral from the template of its set of servers. False, with the message and the answer
+/// unchanged, if the set is not shared or not kept, the referral does not fit, or a server is at or
+/// below the cut.
+bool QueryHandler::put_shared_referral(const dns::Question& question, const zone::ZoneView& zone,
+                                       const ResolveOptions& options,
+                                       dns::MessageWriter& writer) {
+  // Owners of NSEC3 records are names that the compression table of a template's message lacks.
+  if (options.dnssec_ok && zone.denial() == zone::Denial::kNsec3) return false;
+  const zone::RecordView cut = answer_.cut;
+  const dns::NameView cut_name = answer_.cut_name;
+  const zone::RRsetView ns = cut.find(RRType::kNS);
+  if (!ns || !ns.is_shared() || ns.count() == 0) return false;
+  const ServerSets::Key key{zone.side_index(), zone.data_version(), options.dnssec_ok,
+                            cut.shared_set(RRType::kNS), ns.ttl()};
+  const ServerSets::Kept* const kept = find_servers(key, zone, options);
+  answer_.cut = cut;
+  answer_.cut_name = cut_name;
+  if (kept == nullptr || !kept->records) return false;
+  if (kept->has_servers_in_zone && ns.has_name_at_or_below(cut_name)) return false;
+  const auto mark = writer.mark();
+  const std::ptrdiff_t labels_before = cut_name.data() - question.name.data();
+  const dns::NameView in_message(writer.question_name().data() + labels_before, cut_name.size());
+  if (kept->records->put_servers(writer, in_message) &&
+      (!options.dnssec_ok || put_security(question, zone, options, writer))) {
+    kept->records->put_addresses(writer);
+    return true;
+  }
+  writer.roll_back(mark);
+  answer_.cut = cut;
+  answer_.cut_name = cut_name;
+  return false;
+}
+
+/// The template of the cut's set of servers, made now if it is worth it; null if there is none.
+/// answer_ does not survive the making.
+const ServerSets::Kept* QueryHandler::find_servers(const ServerSets::Key& key,
+                                                   const zone::ZoneView& zone,
+                                                   const ResolveOptions& options) {
+  const ServerSets::Kept* const kept = server_sets_.find(key);
+  if (kept != nullptr || !server_sets_.wants(key)) return kept;
+  const dns::Question apex{dns::Name(zone.apex()), RRType::kNS, RRClass::kIN};
+  // A server at or below this very cut: another cut's referral will show the addresses' order.
+  if (answer_.cut.find(RRType::kNS).has_name_at_or_below(answer_.cut_name)) return nullptr;
+  const bool sound = refer_to_servers(zone, apex, options, hasher_, answer_);
+  const ServerSets::Kept* const made = sound ? server_sets_.keep(key, answer_, apex) : nullptr;
+  answer_.clear();
+  return made;
+}
+
+/// Puts DS or the proof of its absence behind the NS records. False when that does not fit, or when
+/// the store is damaged. answer_ does not survive it.
+bool QueryHandler::put_security(const dns::Question& question, const zone::ZoneView& zone,
+                                const ResolveOptions& options, dns::MessageWriter& writer) {
+  add_cut_security(zone, question, options, hasher_, answer_);
+  const bool fits = answer_.rcode == Rcode::kNoError && render_authority(answer_, question, writer);
+  answer_.clear();
+  return fits;
 }
 
 /// Decides on an answer above its client's rate limit. A client that has proven its address (TCP, a

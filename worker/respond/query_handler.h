@@ -9,6 +9,7 @@
 #include "worker/request/settings_cache.h"
 #include "worker/respond/answer_templates.h"
 #include "worker/respond/rate_limit.h"
+#include "worker/respond/server_sets.h"
 #include "worker/respond/zone_expiry.h"
 
 namespace pando::worker {
@@ -37,12 +38,19 @@ class QueryHandler {
                   const ResolveOptions& options, dns::MessageWriter& writer);
   bool put_referral(const dns::Question& question, const zone::ZoneView& zone,
                     const ResolveOptions& options, dns::MessageWriter& writer);
+  bool put_shared_referral(const dns::Question& question, const zone::ZoneView& zone,
+                           const ResolveOptions& options, dns::MessageWriter& writer);
+  const ServerSets::Kept* find_servers(const ServerSets::Key& key, const zone::ZoneView& zone,
+                                       const ResolveOptions& options);
+  bool put_security(const dns::Question& question, const zone::ZoneView& zone,
+                    const ResolveOptions& options, dns::MessageWriter& writer);
   std::optional<Outcome> limit_rate(RequestContext& context, const zone::ZoneView& zone);
 
   SettingsCache& cache_;
   const ZoneExpiry& expiry_;
   RateLimiter rate_limiter_;
   AnswerTemplates templates_;
+  ServerSets server_sets_;
   dns::Nsec3Hasher hasher_;
   Answer answer_;
   const AnswerTemplates::Kept* denial_ = nullptr;  ///< of the name error in hand

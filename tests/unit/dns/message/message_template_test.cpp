@@ -77,6 +77,77 @@ TEST_F(MessageTemplateTest, StandsBehindLongerQuestions) {
   }
 }
 
+/// The NS RRset of a zone's apex and its servers' addresses, as shared by the zone's cuts.
+class ServerSetTemplateTest : public MessageTemplateTest {
+ protected:
+  std::optional<ServerSetTemplate> make(const char* apex_text, const char* host_text) {
+    MessageWriter writer(space_, 512);
+    writer.put_header({});
+    const Name apex = name(apex_text);
+    const Name host = name(host_text);
+    const Bytes target(host.data(), host.data() + host.size());
+    EXPECT_TRUE(
+        writer.put_question(apex, RRType::kNS, RRClass::kIN) &&
+        writer.put_record(Section::kAuthority, apex, RRType::kNS, RRClass::kIN, 300, target));
+    ends_.clear();
+    note_end(writer);
+    EXPECT_TRUE(
+        writer.put_record(Section::kAdditional, host, RRType::kA, RRClass::kIN, 300, kV4));
+    note_end(writer);
+    return ServerSetTemplate::from(writer.finish(), ends_);
+  }
+  /// A referral of the question's name without its first `labels` labels, with a DS in between.
+  bool refer(const ServerSetTemplate& servers, const char* qname, std::size_t labels,
+             std::size_t limit) {
+    MessageWriter writer(space_, limit);
+    writer.put_header({});
+    EXPECT_TRUE(writer.put_question(name(qname), RRType::kA, RRClass::kIN));
+    const NameView cut = writer.question_name().ancestor(labels);
+    bool done = servers.put_servers(writer, cut);
+    done = done && writer.put_record(Section::kAuthority, cut, RRType::kDS, RRClass::kIN, 300, kV6);
+    if (done) servers.put_addresses(writer);
+    const ByteView message = writer.finish();
+    result_.assign(message.begin(), message.end());
+    return done;
+  }
+};
+
+TEST_F(ServerSetTemplateTest, StandsAtEveryCut) {
+  for (const char* host : {"ns.example.", "ns.servers.example.", "ns.elsewhere.test."}) {
+    const auto servers = make("example.", host);
+    ASSERT_TRUE(servers);
+    EXPECT_TRUE(servers->has_addresses());
+    for (const char* qname : {"a.example.", "long-label.example."}) {
+      EXPECT_TRUE(refer(*servers, qname, 0, 512));
+      EXPECT_EQ(owners(), (std::vector<std::string>{qname, qname, host}));
+    }
+    EXPECT_TRUE(refer(*servers, "x.y.cut.example.", 2, 512));
+    EXPECT_EQ(owners(), (std::vector<std::string>{"cut.example.", "cut.example.", host}));
+    EXPECT_TRUE(refer(*servers, "x.deeper.cut.example.", 1, 512));
+    EXPECT_EQ(owners(),
+              (std::vector<std::string>{"deeper.cut.example.", "deeper.cut.example.", host}));
+  }
+}
+
+TEST_F(ServerSetTemplateTest, AddressesThatDoNotFitAreLeftOut) {
+  const auto servers = make("example.", "ns.example.");
+  ASSERT_TRUE(servers);
+  ASSERT_TRUE(refer(*servers, "cut.example.", 0, 512));
+  const std::size_t whole = result_.size();
+  EXPECT_TRUE(refer(*servers, "cut.example.", 0, whole));
+  EXPECT_EQ(owners().size(), 3U);
+  EXPECT_TRUE(refer(*servers, "cut.example.", 0, whole - 1));
+  EXPECT_EQ(owners().size(), 2U);
+  EXPECT_FALSE(refer(*servers, "cut.example.", 0, 40));
+  EXPECT_TRUE(owners().empty()) << "nothing is left of what did not fit";
+}
+
+TEST_F(ServerSetTemplateTest, MessagesOfAnotherFormGiveNone) {
+  EXPECT_FALSE(make(".", "ns.example."));
+  EXPECT_FALSE(ServerSetTemplate::from(message_, {}));
+  EXPECT_FALSE(ServerSetTemplate::from(ByteView(message_).first(20), ends_));
+}
+
 TEST_F(MessageTemplateTest, LeavesOutFromTheEndWhatDoesNotFit) {
   const auto all = MessageTemplate::from(message_, ends_, 2);
   const auto first = MessageTemplate::from(message_, ends_, 1);

@@ -151,6 +151,61 @@ TEST_F(AnswerTemplatesTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
   }
 }
 
+/// A zone whose delegations share four sets of servers: elsewhere, in the zone with addresses below
+/// one of the cuts, in the zone above all cuts, and a mixture. Cut c1 has the servers of its own
+/// names. Signed as a registry's zone; `owners` is the number of cuts.
+std::string make_registry(std::mt19937_64& random, int owners) {
+  std::string text =
+      "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\n@ RRSIG SOA 8 1 300 "
+      "20300101000000 20200101000000 1 example. AQIDBA==\n@ NSEC c0 SOA NS\n"
+      "ns A 192.0.2.1\nns AAAA 2001:db8::1\n"
+      "ns RRSIG A 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==\n";
+  const std::string far = ".a-name-server-with-a-long-name.of-some-operator.elsewhere.test.";
+  const std::vector<std::vector<std::string>> sets = {
+      {"a" + far, "b" + far, "c" + far},
+      {"ns1.servers-of-a-hosting-provider.c1", "ns2.servers-of-a-hosting-provider.c1"},
+      {"ns", "a" + far, "b.another" + far},
+      {"ns1.servers-of-a-hosting-provider.c1", "ns", "d" + far, "e" + far}};
+  text += "ns1.servers-of-a-hosting-provider.c1 A 192.0.2.21\n"
+          "ns1.servers-of-a-hosting-provider.c1 AAAA 2001:db8::21\n"
+          "ns2.servers-of-a-hosting-provider.c1 A 192.0.2.22\n";
+  for (int i = 0; i < owners; ++i) {
+    const std::string cut = "c" + std::to_string(i);
+    const std::size_t set = i == 1 ? 1 : random() % sets.size();
+    const std::string ttl = random() % 8 == 0 ? " 600" : "";
+    for (const std::string& server : sets[set]) text += cut + ttl + " NS " + server + "\n";
+    if (random() % 3 == 0) {
+      text += cut + " DS 1 8 2 " + std::string(64, 'a') + "\n";
+      text += cut + " RRSIG DS 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==\n";
+    }
+    text += cut + " NSEC d" + std::to_string(i) + " NS RRSIG NSEC\n";
+    text += cut + " RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==\n";
+  }
+  return text;
+}
+
+TEST_F(AnswerTemplatesTest, ReferralsOfSharedServersAreWhatWouldBeWorkedOut) {
+  std::mt19937_64 random(20261125);
+  constexpr int kOwners = 9000;  // enough for sets to be shared (zone/record/shared_sets.h)
+  serve(make_registry(random, kOwners));
+  const zone::ZoneView zone = store_->view().find_zone(name("example."));
+  ASSERT_TRUE(zone.record_at(name("c1.example.")).find(RRType::kNS).is_shared());
+  const std::uint16_t payloads[] = {512, 600, 800, 1232};
+  for (int i = 0; i < 12000; ++i) {
+    Query query;
+    const std::uint64_t cut = random() % 4 == 0 ? 1 : random() % kOwners;
+    query.qname = "c" + std::to_string(cut) + ".example.";
+    for (std::uint64_t depth = random() % 4; depth > 0; --depth)
+      query.qname =
+          std::string(1 + random() % 60, static_cast<char>('e' + depth)) + "." + query.qname;
+    query.edns = random() % 4 != 0;
+    query.dnssec_ok = query.edns && random() % 2 == 0;
+    query.payload = payloads[random() % 4];
+    expect_same(query);
+    if (HasFailure()) FAIL() << "question " << i << ": " << query.qname << ' ' << query.payload;
+  }
+}
+
 TEST_F(AnswerTemplatesTest, ANameOfAServerIsAQuestionLikeOthers) {
   std::mt19937_64 random(7);
   serve(make_zone(random));
