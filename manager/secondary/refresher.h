@@ -87,6 +87,9 @@ class Refresher {
 
   /// Starts a refresh cycle of the zone now, or after the running cycle. False: unknown zone.
   bool refresh_now(const dns::Name& zone);
+  /// The same with a whole transfer, whatever serial the primary has: its data take the place of
+  /// the zone's, with the change history. For an operator who trusts the primary more.
+  bool retransfer_now(const dns::Name& zone);
   /// Handles a NOTIFY. False: unknown zone.
   bool notified(const NotifyRequest& request);
   [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
@@ -120,6 +123,8 @@ class Refresher {
     bool again = false;        // a NOTIFY without a serial came during the cycle
     std::optional<Hint> hint;  // highest notified serial that no attempt has used
     bool whole_zone = false;   // the next attempt requests an AXFR
+    bool replace = false;      // the next cycle takes any serial, by AXFR
+    bool replacing = false;    // this cycle does
     bool damaged = false;      // the served data is damaged: neither comparable nor changeable
     std::string problem;
 
