@@ -316,7 +316,10 @@ class CommandLine {
   void add_config_commands() {
     CLI::App* configuration = group("config", "configuration");
     add(configuration, "check", "check the configuration; needs no manager",
-        [this] { return ctl::check_config(arguments_.config, output_for(arguments_)); });
+        [this] {
+          return ctl::check_config(arguments_.config, output_for(arguments_), arguments_.all);
+        })
+        ->add_flag("--zones", arguments_.all, "read all zone files, too");
   }
 
   void add_completion() {
