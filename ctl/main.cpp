@@ -1,9 +1,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <map>
 
+#include "base/nearest.h"
 #include "config/load.h"
 #include "ctl/check_commands.h"
 #include "ctl/completion.h"
@@ -97,12 +99,36 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return app_.exit(error) == 0 ? ctl::kDone : ctl::kUsage;
+      if (app_.exit(error) == 0) return ctl::kDone;
+      suggest(argc, argv);
+      return ctl::kUsage;
     }
     return action_();
   }
 
  private:
+  /// Names the command that the first unknown word was probably meant to be.
+  void suggest(int argc, char** argv) const {
+    const CLI::App* command = &app_;
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view word = argv[i];
+      if (word == "-c" || word == "--config" || word == "--run-directory" || word == "--timeout")
+        ++i;  // its value
+      if (word.starts_with('-')) continue;
+      std::vector<std::string> names;
+      for (const CLI::App* one : command->get_subcommands({})) names.push_back(one->get_name());
+      const auto found = std::ranges::find(names, word);
+      if (found != names.end()) {
+        command = command->get_subcommand(*found);
+        continue;
+      }
+      const std::vector<std::string_view> candidates(names.begin(), names.end());
+      const std::string_view meant = nearest(word, candidates);
+      if (!meant.empty()) std::cerr << "Did you mean '" << meant << "'?\n";
+      return;
+    }
+  }
+
   using SessionCommand = std::function<int(ctl::Session&)>;
 
   CLI::App* group(const char* name, const char* help) {
