@@ -194,21 +194,19 @@ class CommandLine {
     back->add_option("version", arguments_.label,
                      "label of a snapshot, or a serial that its change history still has")
         ->required();
-    struct Order {
-      const char* name;
-      const char* help;
-      std::string_view verb;
+    const auto order = [this](std::string_view verb) {
+      return [this, verb](auto& s) { return s.zone_order(verb, arguments_.zone); };
     };
-    for (const Order& order :
-         {Order{"purge", "drop the updates of a zone that left the configuration",
-                ipc::verb::kZonePurge},
-          Order{"refresh", "ask the primaries of a secondary zone now", ipc::verb::kZoneRefresh},
-          Order{"retransfer", "transfer a secondary zone whole, whatever its serial",
-                ipc::verb::kZoneRetransfer},
-          Order{"notify", "send NOTIFY to the remotes of a zone now", ipc::verb::kZoneNotify}})
-      add_session(zone, order.name, order.help, [this, verb = order.verb](auto& s) {
-        return s.zone_order(verb, arguments_.zone);
-      })->add_option("name", arguments_.zone, "name of the zone")->required();
+    for (CLI::App* command :
+         {add_session(zone, "purge", "drop the updates of a zone that left the configuration",
+                      order(ipc::verb::kZonePurge)),
+          add_session(zone, "refresh", "ask the primaries of a secondary zone now",
+                      order(ipc::verb::kZoneRefresh)),
+          add_session(zone, "retransfer", "transfer a secondary zone whole, whatever its serial",
+                      order(ipc::verb::kZoneRetransfer)),
+          add_session(zone, "notify", "send NOTIFY to the remotes of a zone now",
+                      order(ipc::verb::kZoneNotify))})
+      command->add_option("name", arguments_.zone, "name of the zone")->required();
     add_snapshot_commands(zone);
     add_reading_commands(zone);
     add_transaction_commands(zone);

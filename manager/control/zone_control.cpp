@@ -72,8 +72,9 @@ void ZoneControl::purge(const ipc::ControlRequest& request, const Reply& reply) 
 Result<json> ZoneControl::refresh(const ipc::ControlRequest& request, bool whole) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return pass(name);
-  Refresher& refresher = *parts_.zones.refresher;
-  if (whole ? refresher.retransfer_now(*name) : refresher.refresh_now(*name)) return json::object();
+  using Take = Refresher::Take;
+  if (parts_.zones.refresher->refresh_now(*name, whole ? Take::kAny : Take::kNewer))
+    return json::object();
   const bool known = parts_.configuration.runtime->settings.zones.find(*name).has_value();
   if (!known) return fail(Errc::kNotFound, "no zone {}", to_text(*name));
   return fail(Errc::kInvalid, "{} is a primary zone: it has no primaries to ask", to_text(*name));

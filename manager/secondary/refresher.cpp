@@ -471,18 +471,12 @@ void Refresher::end_cycle(Zones::iterator at, bool ok) {
   run_due();
 }
 
-bool Refresher::refresh_now(const dns::Name& name) {
+bool Refresher::refresh_now(const dns::Name& name, Take take) {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return false;
+  if (take == Take::kAny) zone->second.replace = true;
   refresh_at(zone, unix_seconds());
   return true;
-}
-
-bool Refresher::retransfer_now(const dns::Name& name) {
-  const auto zone = zones_.find(name);
-  if (zone == zones_.end()) return false;
-  zone->second.replace = true;
-  return refresh_now(name);
 }
 
 void Refresher::refresh_at(Zones::iterator zone, std::uint64_t due) {

@@ -85,11 +85,12 @@ class Refresher {
   /// Posts run_due() to the commit loop, for zones that are put one by one.
   void look_soon();
 
+  enum class Take : std::uint8_t {
+    kNewer,  ///< data with a newer serial
+    kAny,    ///< a whole zone, whatever its serial: for an operator who trusts the primary more
+  };
   /// Starts a refresh cycle of the zone now, or after the running cycle. False: unknown zone.
-  bool refresh_now(const dns::Name& zone);
-  /// The same with a whole transfer, whatever serial the primary has: its data take the place of
-  /// the zone's, with the change history. For an operator who trusts the primary more.
-  bool retransfer_now(const dns::Name& zone);
+  bool refresh_now(const dns::Name& zone, Take take = Take::kNewer);
   /// Handles a NOTIFY. False: unknown zone.
   bool notified(const NotifyRequest& request);
   [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
