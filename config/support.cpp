@@ -24,11 +24,6 @@ constexpr std::array kNotYet{
     Row{"catalogs", Support::kDefaultOnly},
 };
 
-/// Keys that have another name now.
-constexpr std::array kRenamed{
-    std::pair<std::string_view, std::string_view>{"server.metrics", "http.listen"},
-};
-
 constexpr std::string_view kTemplates = "templates[]";
 
 }  // namespace
@@ -43,12 +38,6 @@ std::vector<std::string_view> unsupported_paths() {
   std::vector<std::string_view> paths;
   for (const Row& row : kNotYet) paths.push_back(row.path);
   return paths;
-}
-
-std::string_view successor_of(std::string_view path) noexcept {
-  const auto found = std::find_if(kRenamed.begin(), kRenamed.end(),
-                                  [&](const auto& row) { return row.first == path; });
-  return found == kRenamed.end() ? std::string_view() : found->second;
 }
 
 std::string schema_path(std::string_view shown) {

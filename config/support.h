@@ -19,9 +19,6 @@ enum class Support {
 /// All paths whose support is not kFull.
 [[nodiscard]] std::vector<std::string_view> unsupported_paths();
 
-/// The key that replaced `path`; empty for keys that were not renamed.
-[[nodiscard]] std::string_view successor_of(std::string_view path) noexcept;
-
 /// Turns a path of messages, "templates[2].notify", into a schema path: "zones[].notify".
 [[nodiscard]] std::string schema_path(std::string_view shown);
 

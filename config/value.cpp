@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "config/support.h"
+#include "base/nearest.h"
 
 namespace pando::config {
 
@@ -122,6 +122,7 @@ std::string Members::path_of(std::string_view name) const {
 }
 
 std::optional<Value> Members::take(std::string_view name) {
+  known_.push_back(name);
   for (Member& member : members_) {
     if (member.name != name) continue;
     member.taken = true;
@@ -134,11 +135,10 @@ void Members::finish() {
   Context& context = mapping_.context();
   for (const Member& member : members_) {
     if (member.taken) continue;
-    const std::string path = path_of(member.name);
-    const std::string_view successor = successor_of(schema_path(path));
+    const std::string_view meant = nearest(member.name, known_);
     context.problems.error(
-        context.file, member.line, path,
-        successor.empty() ? "unknown key" : fmt::format("unknown key: it is '{}' now", successor));
+        context.file, member.line, path_of(member.name),
+        meant.empty() ? "unknown key" : fmt::format("unknown key; did you mean '{}'?", meant));
   }
 }
 

@@ -116,8 +116,9 @@ class Value {
 class Members {
  public:
   explicit Members(const Value& mapping);
-  /// The value of `name`, if given.
+  /// The value of `name`, if given. `name` lasts as long as the object.
   [[nodiscard]] std::optional<Value> take(std::string_view name);
+  /// An error for each key that was not taken, with the known one that is nearest.
   void finish();
 
  private:
@@ -131,6 +132,7 @@ class Members {
   [[nodiscard]] std::string path_of(std::string_view name) const;
   Value mapping_;
   std::vector<Member> members_;
+  std::vector<std::string_view> known_;  // names that were asked for
 };
 
 }  // namespace pando::config

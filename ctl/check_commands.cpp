@@ -1,12 +1,17 @@
 #include "ctl/check_commands.h"
 
+#include <ifaddrs.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
+#include "base/address.h"
 #include "base/progress.h"
 #include "base/unix_time.h"
 #include "config/load.h"
@@ -115,27 +120,6 @@ int report(const dns::Name& name, dns::ScanReport scan, const ZoneFacts& facts, 
   return scan.ok() ? kDone : kFailed;
 }
 
-}  // namespace
-
-int check_config(const std::string& path, Output output) {
-  const config::LoadResult result = config::load(path);
-  const std::size_t zones = result.settings.zones.size();
-  if (output.json) {
-    print_json({{"ok", result.ok()},
-                {"errors", result.errors},
-                {"warnings", result.warnings},
-                {"zones", zones}},
-               output.out);
-  } else {
-    print_lines(result.errors, "", output.err);
-    print_lines(result.warnings, "warning: ", output.err);
-    if (result.ok()) output.out << fmt::format("{}: ok, {}\n", path, counted(zones, "zone"));
-  }
-  return result.ok() ? kDone : kFailed;
-}
-
-namespace {
-
 struct ZoneCheck {
   dns::ScanReport scan;
   ZoneFacts facts;
@@ -179,7 +163,104 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
   return checked;
 }
 
+/// Problems of which the first ones are told, and the others counted.
+class Problems {
+ public:
+  explicit Problems(std::vector<std::string>& lines) : lines_(lines) {}
+  ~Problems() {
+    if (count_ > kMost) lines_.push_back(fmt::format("{} more of this kind", count_ - kMost));
+  }
+  Problems(const Problems&) = delete;
+  Problems& operator=(const Problems&) = delete;
+  void add(std::string line) {
+    if (++count_ <= kMost) lines_.push_back(std::move(line));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 20;
+  std::vector<std::string>& lines_;
+  std::size_t count_ = 0;
+};
+
+/// Addresses of this host's interfaces.
+std::set<std::string> own_addresses() {
+  std::set<std::string> own;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return own;
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next)
+    if (one->ifa_addr != nullptr &&
+        (one->ifa_addr->sa_family == AF_INET || one->ifa_addr->sa_family == AF_INET6))
+      own.insert(to_text(IpAddress::from_sockaddr(one->ifa_addr)));
+  ::freeifaddrs(first);
+  return own;
+}
+
+/// An address may appear on the host later, so its absence is no error.
+void check_addresses(const config::Settings& settings, std::vector<std::string>& warnings) {
+  const std::set<std::string> own = own_addresses();
+  Problems problems(warnings);
+  for (const Endpoint& local : settings.server.listen)
+    if (!is_wildcard(local.address) && !own.contains(to_text(local.address)))
+      problems.add(fmt::format("server.listen: {} is no address of this host now",
+                               to_text(local.address)));
+}
+
+template <class Visit>
+void for_each_primary_file(const config::ZoneTable& zones, Visit&& visit) {
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    const config::ZoneRef zone = zones[i];
+    if (!zone.options->is_secondary() && !zone.file.empty())
+      visit(dns::Name(zone.name), zones.path(i));
+  }
+}
+
+/// A zone whose file cannot be read is served from the data that the server has, or not at all.
+void check_files(const config::ZoneTable& zones, std::vector<std::string>& warnings) {
+  Problems problems(warnings);
+  for_each_primary_file(zones, [&](const dns::Name& name, const std::string& path) {
+    if (::access(path.c_str(), R_OK) != 0)
+      problems.add(fmt::format("zone {}: cannot read {}: {}", dns::to_text(name), path,
+                               std::strerror(errno)));
+  });
+}
+
+void check_all_zones(const config::ZoneTable& zones, const Output& output,
+                       std::vector<std::string>& errors) {
+  Problems problems(errors);
+  for_each_primary_file(zones, [&](const dns::Name& name, const std::string& path) {
+    auto store = scratch_store();
+    if (!store) return problems.add(store.error().text);
+    const ZoneCheck checked = check(name, path, *store, output, SignatureFaults::kErrors);
+    for (const std::string& error : checked.scan.errors)
+      problems.add(fmt::format("zone {}: {}", dns::to_text(name), error));
+  });
+}
+
 }  // namespace
+
+int check_config(const std::string& path, Output output, bool zones) {
+  config::LoadResult result = config::load(path);
+  const config::ZoneTable& table = result.settings.zones;
+  if (result.ok()) {
+    check_addresses(result.settings, result.warnings);
+    if (zones)
+      check_all_zones(table, output, result.errors);
+    else
+      check_files(table, result.warnings);
+  }
+  if (output.json) {
+    print_json({{"ok", result.ok()},
+                {"errors", result.errors},
+                {"warnings", result.warnings},
+                {"zones", table.size()}},
+               output.out);
+  } else {
+    print_lines(result.errors, "", output.err);
+    print_lines(result.warnings, "warning: ", output.err);
+    if (result.ok()) output.out << fmt::format("{}: ok, {}\n", path, counted(table.size(), "zone"));
+  }
+  return result.ok() ? kDone : kFailed;
+}
 
 int check_zone(const std::string& name, const std::string& path, Output output,
                SignatureFaults verify) {

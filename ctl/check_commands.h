@@ -8,8 +8,10 @@
 /// Checks that need no manager. Problems go to `err`, one per line; the verdict to `out`.
 namespace pando::ctl {
 
-/// Reads the configuration with its zone lists.
-int check_config(const std::string& path, Output output);
+/// Reads the configuration with its zone lists, and warns of zone files that cannot be read and of
+/// addresses that this host has not. `zones`: reads every zone file of a primary zone, too, and
+/// counts its errors.
+int check_config(const std::string& path, Output output, bool zones = false);
 
 /// Severity of faults in a signed zone's signatures and denial of existence. kOff: they are not
 /// looked for.

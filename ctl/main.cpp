@@ -1,9 +1,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <map>
 
+#include "base/nearest.h"
 #include "config/load.h"
 #include "ctl/check_commands.h"
 #include "ctl/completion.h"
@@ -97,12 +99,36 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return app_.exit(error) == 0 ? ctl::kDone : ctl::kUsage;
+      if (app_.exit(error) == 0) return ctl::kDone;
+      suggest(argc, argv);
+      return ctl::kUsage;
     }
     return action_();
   }
 
  private:
+  /// Names the command that the first unknown word was probably meant to be.
+  void suggest(int argc, char** argv) const {
+    const CLI::App* command = &app_;
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view word = argv[i];
+      if (word == "-c" || word == "--config" || word == "--run-directory" || word == "--timeout")
+        ++i;  // its value
+      if (word.starts_with('-')) continue;
+      std::vector<std::string> names;
+      for (const CLI::App* one : command->get_subcommands({})) names.push_back(one->get_name());
+      const auto found = std::ranges::find(names, word);
+      if (found != names.end()) {
+        command = command->get_subcommand(*found);
+        continue;
+      }
+      const std::vector<std::string_view> candidates(names.begin(), names.end());
+      const std::string_view meant = nearest(word, candidates);
+      if (!meant.empty()) std::cerr << "Did you mean '" << meant << "'?\n";
+      return;
+    }
+  }
+
   using SessionCommand = std::function<int(ctl::Session&)>;
 
   CLI::App* group(const char* name, const char* help) {
@@ -168,10 +194,19 @@ class CommandLine {
     back->add_option("version", arguments_.label,
                      "label of a snapshot, or a serial that its change history still has")
         ->required();
-    add_session(zone, "purge", "drop the updates of a zone that left the configuration",
-                [this](auto& s) { return s.zone_purge(arguments_.zone); })
-        ->add_option("name", arguments_.zone, "name of the removed zone")
-        ->required();
+    const auto order = [this](std::string_view verb) {
+      return [this, verb](auto& s) { return s.zone_order(verb, arguments_.zone); };
+    };
+    for (CLI::App* command :
+         {add_session(zone, "purge", "drop the updates of a zone that left the configuration",
+                      order(ipc::verb::kZonePurge)),
+          add_session(zone, "refresh", "ask the primaries of a secondary zone now",
+                      order(ipc::verb::kZoneRefresh)),
+          add_session(zone, "retransfer", "transfer a secondary zone whole, whatever its serial",
+                      order(ipc::verb::kZoneRetransfer)),
+          add_session(zone, "notify", "send NOTIFY to the remotes of a zone now",
+                      order(ipc::verb::kZoneNotify))})
+      command->add_option("name", arguments_.zone, "name of the zone")->required();
     add_snapshot_commands(zone);
     add_reading_commands(zone);
     add_transaction_commands(zone);
@@ -305,7 +340,10 @@ class CommandLine {
   void add_config_commands() {
     CLI::App* configuration = group("config", "configuration");
     add(configuration, "check", "check the configuration; needs no manager",
-        [this] { return ctl::check_config(arguments_.config, output_for(arguments_)); });
+        [this] {
+          return ctl::check_config(arguments_.config, output_for(arguments_), arguments_.all);
+        })
+        ->add_flag("--zones", arguments_.all, "read all zone files, too");
   }
 
   void add_completion() {

@@ -315,8 +315,8 @@ int Session::zone_export(const std::string& name, const std::string& to) {
   return ask(request, shown_by<ipc::ExportResult>(output_));
 }
 
-int Session::zone_purge(const std::string& name) {
-  ControlRequest request = request_for(ipc::verb::kZonePurge);
+int Session::zone_order(std::string_view verb, const std::string& name) {
+  ControlRequest request = request_for(verb);
   const auto parsed = dns::Name::from_text(name);
   if (!parsed) return fail(parsed.error());
   request.name = dns::to_text(*parsed);

@@ -25,7 +25,8 @@ class Session {
   int zone_status(const std::string& name);
   /// `to`: another file than the zone's own; relative to this process's folder.
   int zone_export(const std::string& name, const std::string& to);
-  int zone_purge(const std::string& name);
+  /// Sends a verb that has a zone's name as its argument and no result.
+  int zone_order(std::string_view verb, const std::string& name);
   /// `target`: a serial, or the label of a snapshot.
   int zone_rollback(const std::string& name, const std::string& target);
   int zone_snapshot(const std::string& name, const std::string& label);

@@ -36,6 +36,9 @@
 /// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
 /// | store-checkpoint |                 | {} once the disk has the present version                |
 /// | zone-purge    | name               | {} once the removed zone's records are dropped, durably |
+/// | zone-refresh  | name               | {}: the zone's primaries are asked now                  |
+/// | zone-retransfer | name             | {}: the zone is transferred whole now                   |
+/// | zone-notify   | name               | {}: the zone's remotes get a NOTIFY now                 |
 /// | zone-rollback | name, serial or    | {"serial": the new one} once the zone is as it was then |
 /// |               | label              |                                                         |
 /// | zone-snapshot | name, label        | SnapshotResult: the zone's present version has a label  |
@@ -90,6 +93,9 @@ inline constexpr std::string_view kZoneExport = "zone-export";
 inline constexpr std::string_view kStoreAudit = "store-audit";
 inline constexpr std::string_view kStoreCheckpoint = "store-checkpoint";
 inline constexpr std::string_view kZonePurge = "zone-purge";
+inline constexpr std::string_view kZoneRefresh = "zone-refresh";
+inline constexpr std::string_view kZoneRetransfer = "zone-retransfer";
+inline constexpr std::string_view kZoneNotify = "zone-notify";
 inline constexpr std::string_view kZoneRollback = "zone-rollback";
 inline constexpr std::string_view kZoneSnapshot = "zone-snapshot";
 inline constexpr std::string_view kZoneSnapshotDelete = "zone-snapshot-delete";

@@ -35,6 +35,12 @@ void ZoneControl::add_to(CommandTable& table) {
   table.add(ipc::verb::kZoneSnapshotDelete, [this](const Request& request, const Reply& reply) {
     delete_snapshot(request, reply);
   });
+  table.add_query(ipc::verb::kZoneRefresh,
+                  [this](const Request& request) { return refresh(request, false); });
+  table.add_query(ipc::verb::kZoneRetransfer,
+                  [this](const Request& request) { return refresh(request, true); });
+  table.add_query(ipc::verb::kZoneNotify,
+                  [this](const Request& request) { return notify(request); });
   table.add_query(ipc::verb::kZoneSnapshots,
                   [this](const Request& request) { return list_snapshots(request); });
 }
@@ -61,6 +67,31 @@ void ZoneControl::purge(const ipc::ControlRequest& request, const Reply& reply) 
   if (!name) return reply(pass(name));
   parts_.zones.removed->purge(*name,
                               [reply](const Status& status) { reply(empty_result(status)); });
+}
+
+Result<json> ZoneControl::refresh(const ipc::ControlRequest& request, bool whole) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return pass(name);
+  using Take = Refresher::Take;
+  if (parts_.zones.refresher->refresh_now(*name, whole ? Take::kAny : Take::kNewer))
+    return json::object();
+  const bool known = parts_.configuration.runtime->settings.zones.find(*name).has_value();
+  if (!known) return fail(Errc::kNotFound, "no zone {}", to_text(*name));
+  return fail(Errc::kInvalid, "{} is a primary zone: it has no primaries to ask", to_text(*name));
+}
+
+Result<json> ZoneControl::notify(const ipc::ControlRequest& request) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return pass(name);
+  const config::Settings& settings = parts_.configuration.runtime->settings;
+  const auto index = settings.zones.find(*name);
+  if (!index) return fail(Errc::kNotFound, "no zone {}", to_text(*name));
+  if (settings.zones[*index].options->notify.empty())
+    return fail(Errc::kInvalid, "{} has no remotes to notify", to_text(*name));
+  if (!parts_.services.committer->current().zone_at(*name).loaded())
+    return fail(Errc::kNotFound, "{} is not loaded", to_text(*name));
+  parts_.zones.notifier->zone_changed(*name);
+  return json::object();
 }
 
 /// A rollback is an update like any other: it is journalled, goes to the secondaries and wins over

@@ -13,7 +13,7 @@ namespace pando::manager {
 Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings,
                                                 const dns::Name& name);
 
-/// The commands that change or export one zone: export, purge, rollback, snapshots.
+/// The commands that change, export or refresh one zone, and those about its snapshots.
 class ZoneControl {
  public:
   /// The parts that the commands use. All outlive the object.
@@ -32,6 +32,8 @@ class ZoneControl {
   using Reply = CommandTable::Reply;
   void export_zone(const ipc::ControlRequest& request, const Reply& reply);
   void purge(const ipc::ControlRequest& request, const Reply& reply);
+  [[nodiscard]] Result<nlohmann::json> refresh(const ipc::ControlRequest& request, bool whole);
+  [[nodiscard]] Result<nlohmann::json> notify(const ipc::ControlRequest& request);
   void roll_back(const ipc::ControlRequest& request, const Reply& reply);
   void take_snapshot(const ipc::ControlRequest& request, const Reply& reply);
   void delete_snapshot(const ipc::ControlRequest& request, const Reply& reply);

@@ -208,7 +208,7 @@ TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
   job.zone = attempt.zone;
   job.primary = attempt.primary.endpoint;
   job.source = settings.server.transfer_source;
-  job.whole_zone = zone.whole_zone;
+  job.whole_zone = zone.whole_zone || zone.replacing;
   job.limits.data = runtime_->limits;
   job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
   job.limits.changesets.bytes = kMostChangesetBytes;
@@ -217,7 +217,8 @@ TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
   if (view)
     job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
   // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
-  if (view && view.loaded() && !timers_.expired(view, unix_seconds())) job.current = view.serial();
+  if (view && view.loaded() && !zone.replacing && !timers_.expired(view, unix_seconds()))
+    job.current = view.serial();
   job.notified = zone.hint && zone.hint->primary == zone.turn() && job.current &&
                  zone.hint->serial.ahead_of(*job.current);
   return job;
@@ -228,13 +229,14 @@ void Refresher::start(Zones::iterator at) {
   due_.erase({zone.due, at->first});  // a zone that waited may be due a second time
   zone.waiting = false;
   zone.running = true;
+  if (zone.asked == 0 && std::exchange(zone.replace, false)) zone.replacing = true;
   auto attempt = std::make_shared<Attempt>();
   attempt->zone = at->first;
   attempt->generation = zone.generation;
   attempt->primary = zone.primary();
   attempt->runtime = runtime_;
   TransferJob job = job_for(*attempt, zone);
-  if (!zone.damaged)
+  if (!zone.damaged && !zone.replacing)
     job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
       return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
     };
@@ -459,6 +461,7 @@ void Refresher::end_cycle(Zones::iterator at, bool ok) {
   zone.asked = 0;
   zone.confirmed = false;
   zone.whole_zone = false;
+  zone.replacing = false;
   schedule(at, timers_.next_look(at->first, ok, unix_seconds()));
   const std::optional<Hint> hint =
       zone.hint && is_news(at->first, zone.hint->serial) ? zone.hint : std::nullopt;
@@ -468,9 +471,10 @@ void Refresher::end_cycle(Zones::iterator at, bool ok) {
   run_due();
 }
 
-bool Refresher::refresh_now(const dns::Name& name) {
+bool Refresher::refresh_now(const dns::Name& name, Take take) {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return false;
+  if (take == Take::kAny) zone->second.replace = true;
   refresh_at(zone, unix_seconds());
   return true;
 }

@@ -85,8 +85,12 @@ class Refresher {
   /// Posts run_due() to the commit loop, for zones that are put one by one.
   void look_soon();
 
+  enum class Take : std::uint8_t {
+    kNewer,  ///< data with a newer serial
+    kAny,    ///< a whole zone, whatever its serial: for an operator who trusts the primary more
+  };
   /// Starts a refresh cycle of the zone now, or after the running cycle. False: unknown zone.
-  bool refresh_now(const dns::Name& zone);
+  bool refresh_now(const dns::Name& zone, Take take = Take::kNewer);
   /// Handles a NOTIFY. False: unknown zone.
   bool notified(const NotifyRequest& request);
   [[nodiscard]] std::optional<SecondaryStatus> status(const dns::Name& zone) const;
@@ -120,6 +124,8 @@ class Refresher {
     bool again = false;        // a NOTIFY without a serial came during the cycle
     std::optional<Hint> hint;  // highest notified serial that no attempt has used
     bool whole_zone = false;   // the next attempt requests an AXFR
+    bool replace = false;      // the next cycle takes any serial, by AXFR
+    bool replacing = false;    // this cycle does
     bool damaged = false;      // the served data is damaged: neither comparable nor changeable
     std::string problem;
 

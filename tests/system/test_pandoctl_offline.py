@@ -35,7 +35,7 @@ def test_problems_name_file_line_and_key(tmp_path):
     assert result.stderr.splitlines() == [
         f"{path}:2: server.udp-payload: '1' is not a whole number from 512 to 4096",
         f"{path}:3: server.udp-payload: given twice, first in line 2",
-        f"{path}:4: sever: unknown key"]
+        f"{path}:4: sever: unknown key; did you mean 'server'?"]
     verdict = json.loads(pandoctl("--json", "--config", path, "config", "check").stdout)
     assert verdict["ok"] is False and len(verdict["errors"]) == 3
 
@@ -63,6 +63,15 @@ def test_a_wrong_command_line_is_told_from_a_failure(arguments):
     result = pandoctl(*arguments)
     assert result.returncode == USAGE
     assert result.stderr
+
+
+@pytest.mark.parametrize("arguments, meant", [
+    (["stauts"], "status"), (["--json", "-c", "zone", "zoen", "list"], "zone"), (["zone", "statsu"], "status"),
+    (["zone", "retransfre", "example.com"], "retransfer")])
+def test_an_unknown_word_gets_the_nearest_one(arguments, meant):
+    result = pandoctl(*arguments)
+    assert result.returncode == USAGE
+    assert f"Did you mean '{meant}'?" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [

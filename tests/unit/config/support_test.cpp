@@ -25,12 +25,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
     EXPECT_THAT(errors_of(text), HasSubstr(fmt::format("{}: not supported yet", key))) << text;
 }
 
-TEST(Support, AKeyOfAnotherNameLeadsToTheNewOne) {
-  EXPECT_THAT(errors_of("server: {metrics: 127.0.0.1@9153}"),
-              HasSubstr("server.metrics: unknown key: it is 'http.listen' now"));
-  EXPECT_THAT(errors_of("server: {metric: 1}"), HasSubstr("server.metric: unknown key"));
-}
-
 TEST(Support, DefaultsThatMeanOffMayBeWritten) {
   for (const char* text :
        {"server: {rate-limit: {responses: 0, slip: 2}}", "server: {listen-tls: []}",

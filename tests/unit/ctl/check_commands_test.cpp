@@ -13,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 class Checks : public testing::Test {
  protected:
@@ -49,6 +50,7 @@ constexpr std::string_view kZone =
     "ns A 192.0.2.53\n";
 
 TEST_F(Checks, AGoodConfigurationPasses) {
+  write("f", kZone);
   const auto path = write("p.yaml", "zones: [{name: a, file: f}]\n");
   EXPECT_EQ(check_config(path, {out_, err_}), kDone);
   EXPECT_EQ(out_.str(), path + ": ok, 1 zone\n");
@@ -60,6 +62,31 @@ TEST_F(Checks, ProblemsOfTheConfigurationAreListed) {
   EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
   EXPECT_EQ(err_.str(), path + ":1: a: unknown key\n" + path + ":2: b: unknown key\n");
   EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(Checks, FilesAndAddressesThatAreNotThereAreWarnings) {
+  const auto path = write("p.yaml",
+                          "server: {listen: [127.0.0.1, 192.0.2.199]}\n"
+                          "remotes: [{name: up, address: [192.0.2.1]}]\n"
+                          "zones:\n- {name: a, file: absent}\n"
+                          "- {name: b, file: copy, primaries: [up]}\n");
+  EXPECT_EQ(check_config(path, {out_, err_}), kDone);
+  EXPECT_THAT(err_.str(), HasSubstr("192.0.2.199 is no address of this host"));
+  EXPECT_THAT(err_.str(), HasSubstr("zone a.: cannot read " + folder_ + "/absent: No such file"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("127.0.0.1")));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("copy")));
+}
+
+TEST_F(Checks, AllZoneFilesAreReadIfAskedFor) {
+  write("good", kZone);
+  write("bad", "$TTL 3600\n@ SOA ns hostmaster 7 3600 900 604800 300\n@ A nonsense\n");
+  const auto path = write("p.yaml",
+                          "zones:\n- {name: good.test, file: good}\n"
+                          "- {name: bad.test, file: bad}\n");
+  EXPECT_EQ(check_config(path, {out_, err_}), kDone);
+  EXPECT_EQ(check_config(path, {out_, err_}, true), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("zone bad.test.: " + folder_ + "/bad:3"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("good.test")));
 }
 
 TEST_F(Checks, WarningsOfTheConfigurationDoNotFail) {

@@ -1,0 +1,36 @@
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace pando {
+namespace {
+
+TEST(Nearest, FindsWhatWasMeant) {
+  const std::vector<std::string_view> words{"listen", "workers", "user", "worker-user", "log"};
+  EXPECT_EQ(nearest("lsiten", words), "listen");
+  EXPECT_EQ(nearest("worker", words), "workers");
+  EXPECT_EQ(nearest("worker_user", words), "worker-user");
+  EXPECT_EQ(nearest("listne", words), "listen");
+  EXPECT_EQ(nearest("usr", words), "user");
+}
+
+TEST(Nearest, IsSilentWhenNothingIsNear) {
+  const std::vector<std::string_view> words{"listen", "log"};
+  EXPECT_EQ(nearest("workers", words), "");
+  EXPECT_EQ(nearest("", words), "");
+  EXPECT_EQ(nearest("x", words), "");
+  EXPECT_EQ(nearest("listen", {}), "");
+  EXPECT_EQ(nearest(std::string(65, 'l'), words), "");
+}
+
+TEST(Nearest, TheNearestOfSomeWins) {
+  const std::vector<std::string_view> words{"allow-transfer", "allow-update", "allow-query"};
+  EXPECT_EQ(nearest("allow-querys", words), "allow-query");
+  EXPECT_EQ(nearest("alow-transfers", words), "allow-transfer");
+}
+
+}  // namespace
+}  // namespace pando
