@@ -119,36 +119,46 @@ std::optional<ServerSetTemplate> ServerSetTemplate::from(ByteView message,
   const std::size_t between = ends.front().size;
   if (between < body || between > message.size()) return std::nullopt;
   ServerSetTemplate result;
-  PointerScan servers(message, body);
-  for (std::size_t left = header->nscount; left > 0; --left) {
-    const std::size_t start = servers.offset();
-    if (!servers.records(1)) return std::nullopt;
-    if (message[start] < 0xC0 ||
-        load_be16(message.data() + start + 2) != static_cast<std::uint16_t>(RRType::kNS))
-      return std::nullopt;
-    result.owners_.push_back(static_cast<std::uint16_t>(start - body));
-  }
-  if (servers.offset() != between) return std::nullopt;
-  PointerScan addresses(message, between);
-  if (!addresses.records(header->arcount) || !addresses.at_end()) return std::nullopt;
-  for (const std::uint16_t place : servers.take()) {
-    const auto in_body = static_cast<std::uint16_t>(place - body);
-    if (!std::ranges::binary_search(result.owners_, in_body))
-      result.server_pointers_.push_back(in_body);
-  }
-  for (const std::uint16_t place : addresses.take()) {
-    if ((load_be16(message.data() + place) & 0x3FFF) >= between) return std::nullopt;
-    result.address_pointers_.push_back(static_cast<std::uint16_t>(place - between));
-  }
+  result.apex_octets_ = static_cast<std::uint16_t>(question->name.size());
+  if (!result.take_servers(message.first(between), body, header->nscount) ||
+      !result.take_addresses(message, between, header->arcount))
+    return std::nullopt;
   for (const RRsetEnd& end : ends) {
     if (end.size < between || end.size > message.size()) return std::nullopt;
     result.ends_.push_back({static_cast<std::uint16_t>(end.size - between), end.records});
   }
-  const auto* const at = message.data();
-  result.servers_.assign(at + body, at + between);
-  result.addresses_.assign(at + between, at + message.size());
-  result.apex_octets_ = static_cast<std::uint16_t>(question->name.size());
   return result;
+}
+
+/// Takes the NS records that end the message. False: other records, or an owner that is no pointer.
+bool ServerSetTemplate::take_servers(ByteView message, std::size_t start, std::size_t records) {
+  PointerScan scan(message, start);
+  for (; records > 0; --records) {
+    const std::size_t at = scan.offset();
+    if (!scan.records(1) || message[at] < 0xC0 ||
+        load_be16(message.data() + at + 2) != static_cast<std::uint16_t>(RRType::kNS))
+      return false;
+    owners_.push_back(static_cast<std::uint16_t>(at - start));
+  }
+  for (const std::uint16_t place : scan.take()) {
+    const auto in_body = static_cast<std::uint16_t>(place - start);
+    if (!std::ranges::binary_search(owners_, in_body)) server_pointers_.push_back(in_body);
+  }
+  servers_.assign(message.begin() + static_cast<std::ptrdiff_t>(start), message.end());
+  return scan.at_end();
+}
+
+/// Takes the records that end the message. False if a pointer leads to a place behind `start`, from
+/// which other records may come to separate it.
+bool ServerSetTemplate::take_addresses(ByteView message, std::size_t start, std::size_t records) {
+  PointerScan scan(message, start);
+  if (!scan.records(records) || !scan.at_end()) return false;
+  for (const std::uint16_t place : scan.take()) {
+    if ((load_be16(message.data() + place) & 0x3FFF) >= start) return false;
+    address_pointers_.push_back(static_cast<std::uint16_t>(place - start));
+  }
+  addresses_.assign(message.begin() + static_cast<std::ptrdiff_t>(start), message.end());
+  return true;
 }
 
 bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const noexcept {

@@ -86,6 +86,8 @@ class ServerSetTemplate {
   [[nodiscard]] std::size_t longer(const MessageWriter& writer) const noexcept {
     return writer.question_name().size() - apex_octets_;
   }
+  bool take_servers(ByteView message, std::size_t start, std::size_t records);
+  bool take_addresses(ByteView message, std::size_t start, std::size_t records);
 
   Bytes servers_;
   Bytes addresses_;
