@@ -85,7 +85,7 @@ journalctl -b --no-pager -o short-monotonic
 
 def make_package(folder):
     """The package of this build, made by cpack."""
-    made = subprocess.run(["cpack", "--config", BUILD / "CPackConfig.cmake", "-B", folder / "cpack"],
+    made = subprocess.run(["cpack", "--config", BUILD / "CPackConfig.cmake", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip", "-B", folder / "cpack"],
                           cwd=BUILD, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
     [package] = (folder / "cpack").glob("*.deb")
@@ -102,7 +102,7 @@ def make_newer(package, folder):
         with (tree / program).open("ab") as file:
             file.write(b"newer")  # behind the last section: nobody reads it
     newer = folder / "newer.deb"
-    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", tree, newer], check=True, capture_output=True)
+    subprocess.run(["dpkg-deb", "-Zgzip", "-z1", "--build", "--root-owner-group", tree, newer], check=True, capture_output=True)
     return newer
 
 
