@@ -361,6 +361,11 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
   if (done) done = store.impl_->fill(image, source);
   crash_point("restore-filled");
   if (done) done = store.impl_->complete_publication();
+  // A start continues the journal behind the index's position: the root must be of the same version.
+  const VersionInfo found = done ? store.current() : VersionInfo{};
+  if (done && (found.number != image.version || found.journal_position != image.journal_position))
+    done = fail(Errc::kCorrupt, "the image's index is of version {}, its root block of version {}",
+                image.version, found.number);
   if (done) done = store.impl_->bring_up(store, image.version, source);
   if (done) done = store.impl_->file.install(options);
   if (!done) {

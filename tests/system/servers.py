@@ -166,6 +166,7 @@ class Pando(Server):
         self.size_limit, self.journal = size_limit, journal
         self.store = pathlib.Path(f"/dev/shm/pando-system-{os.getpid()}-{self.port}")
         self.crash_at = None
+        self.crash_if = None  # a file: crash_at counts only while it exists
         self.pause_at = None  # a place, and a file: held there while it is there
         self.workers_wanted = workers
         self.config = self.folder / "pando.yaml"
@@ -207,6 +208,8 @@ class Pando(Server):
         environment = dict(os.environ)
         if self.crash_at:
             environment["PANDO_CRASH_AT"] = self.crash_at
+        if self.crash_if:
+            environment["PANDO_CRASH_IF"] = str(self.crash_if)
         if self.pause_at:
             environment["PANDO_PAUSE_AT"], environment["PANDO_PAUSE_WHILE"] = map(str, self.pause_at)
         return environment

@@ -122,15 +122,16 @@ def test_a_large_update_that_may_not_be_done_changes_nothing(server):
 @pytest.mark.parametrize("point", ["change-worked-out", "change-adopted", "commit-journalled", "commit-published"])
 def test_a_crash_in_a_large_update_leaves_all_of_it_or_nothing(server, point):
     server.stop()
-    server.crash_at = "commit-published:3" if point == "commit-published" else point  # the start publishes once
+    server.crash_at, server.crash_if = point, server.folder / "crash"  # a start publishes, too
     server.start("example")
+    server.crash_if.touch()
     wire = deletion().to_wire()
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
         client.sendall(struct.pack("!H", len(wire)) + wire)
         servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
     assert server.process.returncode == -signal.SIGKILL
     done = point.startswith("commit-")
-    server.crash_at = None
+    server.crash_at = server.crash_if = None
     server.start("example")
     assert len(owners(server)) == (0 if done else NAMES) and server.serial("example") == (2 if done else 1)
     assert server.control("store", "check")["faults_found"] == 0
