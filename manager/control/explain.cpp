@@ -17,7 +17,7 @@ using dns::RRType;
 using worker::Answer;
 using worker::Entry;
 using worker::ResolveTrace;
-using Steps = std::vector<std::string>;
+using Sentences = std::vector<std::string>;
 
 /// QTYPEs 128 to 255 are no data but ANY (RFC 6895 §3.1), and three types are never asked for.
 bool asks_for_data(RRType type) {
@@ -40,7 +40,7 @@ std::string text_of(const ExplainedQuery& query) {
 }
 
 /// Judges `allow-query`; without an address only lists that do not depend on it. False: refused.
-bool explain_access(const zone::Acl& rules, const ExplainedQuery& query, Steps& steps) {
+bool explain_access(const zone::Acl& rules, const ExplainedQuery& query, Sentences& steps) {
   const dns::Name* const key = query.key ? &*query.key : nullptr;
   const auto about_all = [](const zone::AclRule& rule) { return !rule.address && !rule.key; };
   if (!query.client && !std::ranges::all_of(rules, about_all)) {
@@ -143,7 +143,7 @@ std::string proofs_of(const Answer& answer) {
 
 /// The verdict, from the finished answer.
 void explain_outcome(const Answer& answer, const ExplainedQuery& query, const zone::ZoneView& zone,
-                     Steps& steps) {
+                     Sentences& steps) {
   const bool referral = !answer.aa && answer.rcode == dns::Rcode::kNoError;
   if (answer.rcode == dns::Rcode::kNXDomain)
     steps.push_back("The last name does not exist: NXDOMAIN.");
@@ -158,7 +158,7 @@ void explain_outcome(const Answer& answer, const ExplainedQuery& query, const zo
   }
 }
 
-void explain_rate_limit(const zone::RateLimit& limit, const ExplainedQuery& query, Steps& steps) {
+void explain_rate_limit(const zone::RateLimit& limit, const ExplainedQuery& query, Sentences& steps) {
   if (limit.responses == 0) return;
   const bool exempt =
       query.client && std::ranges::any_of(limit.exempt, [&](const IpPrefix& prefix) {
@@ -219,7 +219,7 @@ Result<ipc::ExplainResult> explain(const zone::StoreView& view, const ExplainedQ
   result.question = fmt::format("{} {}", to_text(question.name), to_text(question.type));
   const zone::ZoneView zone = worker::choose_zone(view, question.name, question.type);
   if (!explain_zone(zone, query, zone && expired(zone), result)) return result;
-  const auto server = zone::decode_server_settings(view.server_settings_bytes());
+  auto server = zone::decode_server_settings(view.server_settings_bytes());
   if (!server) return pass(server);
   const auto trace = std::make_unique<ResolveTrace>();
   const auto answer = std::make_unique<Answer>();
