@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "base/progress.h"
 #include "base/unix_time.h"
 #include "config/load.h"
+#include "ctl/json_text.h"
 #include "ctl/progress_bar.h"
 #include "ctl/zone_lint.h"
 #include "dns/zonefile/zone_scanner.h"
@@ -93,7 +95,7 @@ void print_lines(const std::vector<std::string>& lines, std::string_view prefix,
 }
 
 void print_json(const json& value, std::ostream& out) {
-  out << value.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+  out << json_text(value) << '\n';
 }
 
 int report(const dns::Name& name, dns::ScanReport scan, const ZoneFacts& facts, Output output) {
@@ -195,12 +197,17 @@ std::set<std::string> own_addresses() {
   return own;
 }
 
+bool is_any(const IpAddress& address) {
+  return std::all_of(address.octets.begin() + (address.is_v4() ? 12 : 0), address.octets.end(),
+                     [](std::uint8_t octet) { return octet == 0; });
+}
+
 /// An address may appear on the host later, so its absence is no error.
 void check_addresses(const config::Settings& settings, std::vector<std::string>& warnings) {
   const std::set<std::string> own = own_addresses();
   Problems problems(warnings);
   for (const Endpoint& local : settings.server.listen)
-    if (!is_wildcard(local.address) && !own.contains(to_text(local.address)))
+    if (!is_any(local.address) && !own.contains(to_text(local.address)))
       problems.add(fmt::format("server.listen: {} is no address of this host now",
                                to_text(local.address)));
 }

@@ -39,7 +39,7 @@ int explain(Session& session, const QueryWords& query) {
   request.dnssec_ok = query.dnssec_ok;
   return session.ask(request, [&](const nlohmann::json& reply) -> Status {
     if (session.output().json) return {};
-    const auto result = ipc::read_json<ipc::ExplainResult>(reply);
+    auto result = ipc::read_json<ipc::ExplainResult>(reply);
     if (!result) return pass(result);
     print(session.output().out, *result);
     return {};

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "ctl/json_text.h"
 #include "ctl/status_view.h"
 #include "ctl/store_commands.h"
 #include "dns/name.h"
@@ -23,10 +24,6 @@ ControlRequest request_for(std::string_view verb) {
   ControlRequest request;
   request.verb = verb;
   return request;
-}
-
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -216,7 +213,7 @@ Result<json> Session::exchange(const ControlRequest& request) {
 int Session::ask(const ControlRequest& request, const Show& show) {
   auto result = exchange(request);
   if (!result) return fail(result.error());
-  if (output_.json) output_.out << dump(*result) << '\n';
+  if (output_.json) output_.out << json_text(*result) << '\n';
   if (auto done = show(*result); !done) return fail(done.error());
   return kDone;
 }
@@ -224,7 +221,7 @@ int Session::ask(const ControlRequest& request, const Show& show) {
 int Session::status(bool all) {
   return ask(request_for(ipc::verb::kStatus), [&](const json& result) -> Status {
     if (output_.json) return {};
-    const auto status = ipc::read_json<ipc::StatusResult>(result);
+    auto status = ipc::read_json<ipc::StatusResult>(result);
     if (!status) return pass(status);
     print_status(*status, all, output_.out);
     return {};
@@ -238,7 +235,7 @@ int Session::ready(bool all_zones) {
   if (!status) return fail(status.error());
   const std::string reason = why_not_ready(*status, all_zones);
   if (output_.json)
-    output_.out << dump(json{{"ready", reason.empty()}, {"reason", reason}}) << '\n';
+    output_.out << json_text(json{{"ready", reason.empty()}, {"reason", reason}}) << '\n';
   else
     output_.out << (reason.empty() ? "ready" : "not ready: " + reason) << '\n';
   return reason.empty() ? kDone : kFailed;
@@ -267,7 +264,7 @@ int Session::print_zones(Table table, const Words& words) {
     if (line.empty()) return;
     ++shown;
     if (output_.json)  // one array, written row by row
-      output_.out << (shown == 1 ? "" : ",\n") << dump(json(row));
+      output_.out << (shown == 1 ? "" : ",\n") << json_text(json(row));
     else
       table.add(std::move(line));
   };
@@ -378,7 +375,7 @@ int Session::zone_snapshots(const std::string& name) {
     request.after = page->next;
   }
   if (output_.json)
-    output_.out << dump(json(all)) << '\n';
+    output_.out << json_text(json(all)) << '\n';
   else
     print(all, output_.out);
   return kDone;
@@ -393,7 +390,7 @@ Result<ipc::StoreAudit> Session::audit(const std::string& zone) {
   }
   const auto reply = exchange(request);
   if (!reply) return tl::unexpected<Error>(reply.error());
-  if (output_.json) output_.out << dump(*reply) << '\n';
+  if (output_.json) output_.out << json_text(*reply) << '\n';
   return ipc::read_json<ipc::StoreAudit>(*reply);
 }
 

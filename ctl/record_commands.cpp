@@ -5,6 +5,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "ctl/json_text.h"
 #include "dns/name.h"
 #include "dns/ttl_text.h"
 #include "ipc/control_json.h"
@@ -40,10 +41,6 @@ class Rows {
   const char* name_;
   json all_ = json::array();
 };
-
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 }  // namespace
 
@@ -106,7 +103,7 @@ int RecordCommands::read(const std::string& zone, const std::string& owner,
   if (output.json) {
     json all = last;
     rows.put_into(all);
-    output.out << dump(all) << '\n';
+    output.out << json_text(all) << '\n';
   }
   return kDone;
 }
@@ -140,7 +137,7 @@ int RecordCommands::diff(const std::string& zone, const std::vector<std::uint32_
     json all = *last;
     removed.put_into(all);
     added.put_into(all);
-    output.out << dump(all) << '\n';
+    output.out << json_text(all) << '\n';
   }
   return kDone;
 }
@@ -168,7 +165,7 @@ int RecordCommands::history(const std::string& zone) {
   if (output.json) {
     json all = last;
     rows.put_into(all);
-    output.out << dump(all) << '\n';
+    output.out << json_text(all) << '\n';
   }
   return kDone;
 }

@@ -12,6 +12,7 @@
 #include "manager/control/zone_control.h"
 #include "manager/control/zone_reading.h"
 #include "manager/support/soa.h"
+#include "shm/side_table.h"
 
 namespace pando::manager {
 
