@@ -49,8 +49,7 @@ class Explain : public ::testing::Test {
     store_.commit([&](zone::Draft& draft) {
       zone::ZoneSettings settings;
       settings.allow_query = rules;
-      const zone::EncodedSettings encoded(settings);
-      return draft.put_zone_settings(name("@"), encoded.octets, encoded.tag);
+      return draft.put_zone_settings(name("@"), settings, 0);
     });
   }
   void SetUp() override {
@@ -120,9 +119,13 @@ TEST_F(Explain, AReferralNamesItsCut) {
 }
 
 TEST_F(Explain, TheRuleThatDecidesIsNamed) {
-  const zone::AclRule local{.address = IpPrefix::from_text("192.0.2.0/24").value()};
-  const zone::AclRule denied{.deny = true, .address = IpPrefix::from_text("192.0.2.7/32").value()};
-  const zone::AclRule signer{.key = name("reader")};
+  zone::AclRule local;
+  local.address = IpPrefix::from_text("192.0.2.0/24").value();
+  zone::AclRule denied;
+  denied.deny = true;
+  denied.address = IpPrefix::from_text("192.0.2.7/32").value();
+  zone::AclRule signer;
+  signer.key = name("reader");
   allow_query({denied, local, signer});
   EXPECT_THAT(ask("www").steps, Contains(HasSubstr("were not judged")));
   client_ = IpAddress::from_text("192.0.2.7").value();
