@@ -44,9 +44,10 @@ class PointerScan {
     return detail::compressible_names(type).names == 0;
   }
   bool name() {
-    while (at_ + 1 < message_.size()) {
+    while (at_ < message_.size()) {
       const std::uint8_t length = message_[at_];
       if (length >= 0xC0) {
+        if (at_ + 1 == message_.size()) return false;
         pointers_.push_back(static_cast<std::uint16_t>(at_));
         at_ += 2;
         return true;

@@ -226,7 +226,7 @@ TEST(Configuration, UnknownKeysAreErrors) {
   EXPECT_EQ(errors_of("sever: {}"), "1: sever: unknown key; did you mean 'server'?");
   EXPECT_EQ(errors_of("server:\n  log:\n    levle: info\n"), "3: server.log.levle: unknown key; did you mean 'level'?");
   EXPECT_EQ(errors_of("zones:\n- name: a\n  file: f\n  primary: b\n"),
-            "4: zones[0].primary: unknown key");
+            "4: zones[0].primary: unknown key; did you mean 'primaries'?");
   EXPECT_EQ(errors_of("templates: [{name: t, file: f}]"), "1: templates[0].file: unknown key");
 }
 

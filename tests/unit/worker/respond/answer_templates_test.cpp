@@ -189,7 +189,7 @@ TEST_F(AnswerTemplatesTest, ReferralsOfSharedServersAreWhatWouldBeWorkedOut) {
   constexpr int kOwners = 9000;  // enough for sets to be shared (zone/record/shared_sets.h)
   serve(make_registry(random, kOwners));
   const zone::ZoneView zone = store_->view().find_zone(name("example."));
-  ASSERT_TRUE(zone.record_at(name("c1.example.")).find(RRType::kNS).is_shared());
+  ASSERT_TRUE(zone.record_at(name("c8999.example.")).find(RRType::kNS).is_shared());
   const std::uint16_t payloads[] = {512, 600, 800, 1232};
   for (int i = 0; i < 12000; ++i) {
     Query query;
@@ -224,6 +224,12 @@ ns A 192.0.2.1
 sub NS ns.sub
 ns.sub A 192.0.2.53
 )";
+
+TEST_F(AnswerTemplatesTest, AReferralThatEndsWithAWholeNameIsKept) {
+  serve("$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n"
+        "sub NS ns.elsewhere.test.\n");
+  for (int i = 0; i < 5; ++i) expect_same({.qname = "www.sub.example."});
+}
 
 TEST_F(AnswerTemplatesTest, AChangeOfTheZoneIsSeenAtOnce) {
   serve(kOneCut);
