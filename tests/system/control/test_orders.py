@@ -1,5 +1,7 @@
 """Orders to one zone: refresh, retransfer, notify."""
 
+import shutil
+
 import pytest
 
 import servers
@@ -49,6 +51,7 @@ def test_a_refresh_asks_the_primary_at_once(primary, secondary):
 def test_a_retransfer_takes_any_serial(primary, secondary, serial, tmp_path, pando):
     """The primary is made anew, with other data under the same serial or an earlier one."""
     primary.stop()
+    shutil.rmtree(primary.store)
     file = tmp_path / "other"
     file.write_text(TEXT.format(serial=serial, address="192.0.2.99"))
     other = pando([{"name": ZONE, "file": str(file), "allow-transfer": [{"address": "127.0.0.1"}]}], port=primary.port)
