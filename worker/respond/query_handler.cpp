@@ -156,8 +156,7 @@ bool QueryHandler::put_denial(const dns::Question& question, const zone::ZoneVie
 /// Puts the cached referral, or renders it now; returns true when the referral was truncated.
 bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneView& zone,
                                 const ResolveOptions& options, dns::MessageWriter& writer) {
-  // Without signatures, a set of servers is all that a referral is made of.
-  if (!options.dnssec_ok && put_shared_referral(question, zone, options, writer)) return false;
+  if (zone.has_shared_sets() && put_shared_referral(question, zone, options, writer)) return false;
   const AnswerTemplates::Key key{AnswerTemplates::Kind::kReferral, zone.side_index(),
                                  zone.data_version(), options.dnssec_ok, answer_.cut_name};
   using Put = dns::MessageTemplate::Put;
@@ -171,8 +170,6 @@ bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneV
     return true;
   }
   writer.roll_back(mark);
-  if (options.dnssec_ok && kept == nullptr && put_shared_referral(question, zone, options, writer))
-    return false;
   complete_referral(zone, question, options, hasher_, answer_);
   const bool truncated = render(answer_, question, writer);
   if (answer_.rcode == Rcode::kNoError && templates_.wants(key)) {

@@ -151,6 +151,7 @@ std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_co
 std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
 std::uint64_t ZoneView::history_bytes() const noexcept { return entry_->history_bytes; }
 bool ZoneView::has_snapshots() const noexcept { return entry_->snapshots != 0; }
+bool ZoneView::has_shared_sets() const noexcept { return entry_->shared != 0; }
 std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
 std::uint64_t ZoneView::source_bytes() const noexcept { return entry_->source_bytes; }
 std::uint64_t ZoneView::source_hash() const noexcept { return entry_->source_hash; }

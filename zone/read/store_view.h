@@ -166,6 +166,8 @@ class ZoneView {
   [[nodiscard]] std::uint64_t history_bytes() const noexcept;
   /// Whether the zone may have snapshots: see zone/history/zone_snapshot.h.
   [[nodiscard]] bool has_snapshots() const noexcept;
+  /// Whether some RRsets of the zone may be shared: see RRsetView::is_shared().
+  [[nodiscard]] bool has_shared_sets() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
   /// kNsecToo: without `exact` and `barrier`, `nsec` is that of nsec_at_or_before(), which then costs
