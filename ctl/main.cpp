@@ -13,6 +13,7 @@
 #include "ctl/explain_command.h"
 #include "ctl/manager_commands.h"
 #include "ctl/record_commands.h"
+#include "ctl/server_import.h"
 #include "ctl/store_commands.h"
 
 namespace {
@@ -33,6 +34,7 @@ struct Arguments {
   ctl::SignatureFaults verify = ctl::SignatureFaults::kErrors;
   std::string owner;
   std::string type;
+  ctl::ImportRequest import;
   std::vector<std::string> zones;
   std::vector<std::string> words;
   std::vector<std::uint32_t> serials;
@@ -92,6 +94,7 @@ class CommandLine {
     add_store_commands();
     add_worker_commands();
     add_config_commands();
+    add_import();
     add_completion();
   }
 
@@ -356,6 +359,21 @@ class CommandLine {
         ->add_option("shell", arguments_.label, "bash or zsh")
         ->required()
         ->check(CLI::IsMember({"bash", "zsh"}));
+  }
+
+  void add_import() {
+    CLI::App* import = add(&app_, "import", "another server's configuration as one of ours",
+                           [this] {
+                             return ctl::import_foreign(arguments_.import, output_for(arguments_));
+                           });
+    ctl::ImportRequest& request = arguments_.import;
+    import->add_option("file", request.file, "named.conf, nsd.conf, knot.conf or pdns.conf")
+        ->required();
+    import->add_option("--from", request.kind, "whose configuration this is: bind, nsd, knot, pdns")
+        ->check(CLI::IsMember({"bind", "nsd", "knot", "pdns"}));
+    import->add_option("--to", request.to, "a new file, instead of standard output");
+    import->add_flag("--with-secrets", request.with_secrets,
+                     "secrets of keys stand in the configuration, not in files of their own");
   }
 
   static constexpr const char* kOwnerHelp =

@@ -1,0 +1,118 @@
+#include "config/import/import.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/secret.h"
+#include "config/import/knot_import.h"
+#include "config/import/named_import.h"
+#include "config/import/nsd_import.h"
+#include "config/import/pdns_import.h"
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::pair<std::string_view, ImportKind> kImportKinds[] = {
+    {"bind", ImportKind::kBind},
+    {"named", ImportKind::kBind},
+    {"nsd", ImportKind::kNsd},
+    {"knot", ImportKind::kKnot},
+    {"pdns", ImportKind::kPdns},
+};
+
+Status import_as(ImportKind kind, const ImportText& text, ImportFiles& files,
+                 ImportedConfiguration& out, ImportReport& report) {
+  switch (kind) {
+    case ImportKind::kBind: return NamedImport(files, out, report).run(text);
+    case ImportKind::kNsd: return NsdImport(files, out, report).run(text);
+    case ImportKind::kKnot: return KnotImport(files, out, report).run(text);
+    case ImportKind::kPdns: return PdnsImport(files, out, report).run(text);
+  }
+  return {};
+}
+
+void report_secrets(const ImportedConfiguration& imported, const std::vector<SecretFile>& files,
+                    ImportReport& report) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ImportedKey& key = imported.keys()[i];
+    report.add(key.at, fmt::format("key {}", dns::to_text(key.name)),
+               fmt::format("its secret belongs into the file {}", files[i].name));
+  }
+}
+
+Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
+                                   const ImportOptions& options) {
+  const auto kind = options.kind ? options.kind : guess_import_kind(*text.name, text.text);
+  if (!kind)
+    return fail(Errc::kInvalid, "{}: cannot tell whose configuration this is: use --from",
+                *text.name);
+  ImportedConfiguration imported;
+  ImportReport report;
+  if (auto done = import_as(*kind, text, files, imported, report); !done) return pass(done);
+  ImportOutcome outcome;
+  outcome.kind = *kind;
+  const std::string name = std::filesystem::path(*text.name).filename().string();
+  const bool printable = std::all_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
+  });
+  outcome.yaml = write_yaml(imported,
+                            fmt::format("Made by pandoctl import --from {} {}", to_text(*kind),
+                                        printable ? name : "FILE"),
+                            options.with_secrets);
+  if (!options.with_secrets) {
+    outcome.secrets = secret_files(imported);
+    report_secrets(imported, outcome.secrets, report);
+  }
+  outcome.omissions = report.omissions();
+  outcome.zones = imported.zones().size();
+  outcome.keys = imported.keys().size();
+  outcome.remotes = imported.remotes().size();
+  return outcome;
+}
+
+}  // namespace
+
+std::string_view to_text(ImportKind kind) noexcept {
+  switch (kind) {
+    case ImportKind::kBind: return "bind";
+    case ImportKind::kNsd: return "nsd";
+    case ImportKind::kKnot: return "knot";
+    case ImportKind::kPdns: return "pdns";
+  }
+  return "";
+}
+
+std::optional<ImportKind> guess_import_kind(std::string_view path, std::string_view text) {
+  const std::string name = lower_case(path.substr(path.find_last_of('/') + 1));
+  for (const auto& [word, kind] : kImportKinds)
+    if (name.find(word) != std::string::npos) return kind;
+  const auto has = [text](std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  };
+  if (has("{") && has(";")) return ImportKind::kBind;
+  if (has("domain:") || has("listen:") || has("- id:")) return ImportKind::kKnot;
+  if (has("server:") || has("zone:") || has("pattern:")) return ImportKind::kNsd;
+  if (has("launch=") || has("local-address=")) return ImportKind::kPdns;
+  return std::nullopt;
+}
+
+Result<ImportOutcome> import_configuration(const std::string& path,
+                                           const ImportOptions& options) {
+  const WipeFreed wipe_freed;  // the texts have secrets, and parsers copy them
+  ImportFiles files(options.with_includes);
+  auto text = files.read(path);
+  if (!text) return pass(text);
+  return import_input(*text, files, options);
+}
+
+Result<ImportOutcome> import_text(std::string text, const std::string& path,
+                                  const ImportOptions& options) {
+  const WipeFreed wipe_freed;
+  ImportFiles files(options.with_includes);
+  auto input = files.text_of(path, std::move(text));
+  if (!input) return pass(input);
+  return import_input(*input, files, options);
+}
+
+}  // namespace pando::config

@@ -1,0 +1,87 @@
+#include "config/import/import_files.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "config/files.h"
+
+namespace pando::config {
+
+namespace {
+
+/// Files that an include means, sorted; a folder means all files in it.
+std::vector<std::string> find_included(const std::string& pattern) {
+  std::vector<std::string> found;
+  std::error_code none;
+  if (std::filesystem::is_directory(pattern, none)) {
+    for (const auto& entry : std::filesystem::directory_iterator(pattern, none))
+      if (entry.is_regular_file(none) && !entry.path().filename().string().starts_with('.'))
+        found.push_back(entry.path().string());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  glob_t matches{};
+  if (::glob(pattern.c_str(), 0, nullptr, &matches) == 0)
+    found.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  ::globfree(&matches);
+  return found;
+}
+
+}  // namespace
+
+Result<ImportText> ImportFiles::read(const std::string& path) {
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(path, unknown);
+  if (!unknown && size > kMaxBytes - bytes_)
+    return fail(Errc::kFull, "{}: the files have more than {} bytes", path, kMaxBytes);
+  auto text = read_regular_file(path);
+  if (!text) return pass(text);
+  return text_of(path, std::move(*text));
+}
+
+Result<ImportText> ImportFiles::text_of(std::string name, std::string text) {
+  if (text.size() > kMaxBytes - bytes_)
+    return fail(Errc::kFull, "{}: the files have more than {} bytes", name, kMaxBytes);
+  bytes_ += text.size();
+  return ImportText{std::make_shared<const std::string>(std::move(name)), std::move(text)};
+}
+
+Status ImportFiles::include(const SourceLine& at, std::string_view pattern, ImportReport& report,
+                            const std::function<Status(const ImportText&)>& visit) {
+  const std::string statement = fmt::format("include {}", pattern);
+  if (pattern.empty() || pattern.find('\0') != std::string_view::npos || !with_includes_) {
+    report.add(at, statement, "nothing is included");
+    return {};
+  }
+  if (depth_ >= kMaxIncludes)
+    return fail(Errc::kInvalid, "{}:{}: {}: more than {} files include each other", *at.file,
+                at.line, statement, kMaxIncludes);
+  const auto folder = std::filesystem::path(*at.file).parent_path();
+  const auto files = find_included((folder / std::filesystem::path(pattern)).string());
+  const bool is_pattern = pattern.find_first_of("*?[") != std::string_view::npos;
+  if (files.empty() && !is_pattern)
+    report.add(at, statement, "there is no such file, so nothing in it is taken over");
+  for (const std::string& file : files) {
+    auto text = read(file);
+    if (!text && text.error().code == Errc::kFull) return pass(text);
+    if (!text) {
+      report.add(at, statement, text.error().text);
+      continue;
+    }
+    ++depth_;
+    auto done = visit(*text);
+    --depth_;
+    if (!done) return done;
+  }
+  return {};
+}
+
+Status ImportFiles::count_statement() {
+  if (++statements_ > kMaxStatements)
+    return fail(Errc::kFull, "more than {} statements", kMaxStatements);
+  return {};
+}
+
+}  // namespace pando::config

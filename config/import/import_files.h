@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/import/imported.h"
+
+namespace pando::config {
+
+/// One input file: its text and its name for the report.
+struct ImportText {
+  std::shared_ptr<const std::string> name;
+  std::string text;
+};
+
+/// Reads the files of an import within bounds, and finds included ones.
+class ImportFiles {
+ public:
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;  ///< of all files together
+  static constexpr int kMaxIncludes = 16;   ///< depth; more is a file that includes itself
+  static constexpr int kMaxNesting = 32;    ///< of braces; parsers recurse
+  static constexpr std::size_t kMaxStatements = 2'000'000;  ///< bounds the memory of parsed files
+
+  /// `with_includes` false: no file is opened but by read(), for tests of parsers.
+  explicit ImportFiles(bool with_includes = true) : with_includes_(with_includes) {}
+
+  Result<ImportText> read(const std::string& path);
+  /// Takes a text from memory instead of a file; it counts as well.
+  Result<ImportText> text_of(std::string name, std::string text);
+
+  /// Calls `visit` with each file that `pattern` (a name or a glob, or a folder) means, seen from
+  /// the including file. A file that cannot be read is reported; an error of `visit` ends it.
+  Status include(const SourceLine& at, std::string_view pattern, ImportReport& report,
+                 const std::function<Status(const ImportText&)>& visit);
+
+  /// Counts a statement; an error at kMaxStatements.
+  Status count_statement();
+
+ private:
+  bool with_includes_;
+  std::size_t bytes_ = 0;
+  std::size_t statements_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace pando::config

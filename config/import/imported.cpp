@@ -1,0 +1,130 @@
+#include "config/import/imported.h"
+
+#include <algorithm>
+
+#include "config/settings/values.h"
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::size_t kMaxShownBytes = 200;     // of one word of a hostile file in a line
+/// A third of the loader's limit, because YAML replaces each invalid octet by three.
+constexpr std::size_t kMaxImportedPath = 1365;
+
+std::string one_line(std::string_view text) {
+  std::string shown(text.substr(0, kMaxShownBytes));
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  if (text.size() > kMaxShownBytes) shown += "...";
+  return shown;
+}
+
+bool is_path(std::string_view text) {
+  return text.size() <= kMaxImportedPath && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+         });
+}
+
+}  // namespace
+
+std::string to_text(const Omission& omission) {
+  return fmt::format("{}:{}: {}: {}", omission.file, omission.line, omission.statement,
+                     omission.reason);
+}
+
+void ImportReport::add(const SourceLine& at, std::string_view statement, std::string_view reason) {
+  if (omissions_.size() >= kMaxOmissions) return;
+  Omission omission{at.file ? *at.file : std::string(), at.line, one_line(statement),
+                    one_line(reason)};
+  if (lines_.insert(to_text(omission)).second) omissions_.push_back(std::move(omission));
+}
+
+void ImportReport::add_once(const SourceLine& at, std::string_view statement,
+                            std::string_view reason) {
+  if (once_.emplace(reason).second) add(at, statement, reason);
+}
+
+void ImportedConfiguration::add_key(ImportReport& report, const SourceLine& at,
+                                    std::string_view name, std::string_view algorithm,
+                                    std::string_view secret) {
+  const std::string statement = fmt::format("key {}", name);
+  auto parsed = parse_name(name);
+  if (!parsed) return report.add(at, statement, parsed.error().text);
+  if (find_key(name)) return report.add(at, statement, "a key of this name is there already");
+  std::string method = lower_case(algorithm);
+  if (method.ends_with('.')) method.pop_back();
+  if (method.starts_with("hmac-md5")) method = "hmac-md5";
+  if (method.starts_with("hmacsha")) method.insert(4, "-");
+  const auto known = dns::tsig_algorithm_from_text(method.empty() ? "hmac-md5" : method);
+  if (!known) return report.add(at, statement, known.error().text);
+  if (*known == dns::TsigAlgorithm::kMd5) {
+    server.md5 = true;
+    report.add(at, statement, "hmac-md5 is allowed by server.md5: change to hmac-sha256");
+  }
+  const auto octets = decode_base64(secret);
+  const bool usable = octets && !octets->empty() && is_path(secret);
+  if (!usable) report.add(at, statement, "the secret is not base64: put one into the key's file");
+  key_names_.insert(*parsed);
+  keys_.push_back({at, *parsed, *known, usable ? std::string(secret) : std::string()});
+}
+
+std::optional<dns::Name> ImportedConfiguration::find_key(std::string_view name) const {
+  const auto parsed = parse_name(name);
+  if (!parsed) return std::nullopt;
+  const auto found = key_names_.find(*parsed);
+  if (found == key_names_.end()) return std::nullopt;
+  return *found;
+}
+
+std::string ImportedConfiguration::remote(const Endpoint& address,
+                                          const std::optional<dns::Name>& key) {
+  constexpr std::uint16_t kDnsPort = 53;
+  std::string name =
+      address.port == kDnsPort ? to_text(address.address) : to_text(address);
+  if (key) name += fmt::format(" {}", dns::to_text(*key));
+  // A remote's name has at most 255 octets (config/readers.cpp), a key's name alone may have more.
+  constexpr std::size_t kMaxRemoteName = 200;
+  if (name.size() > kMaxRemoteName) {
+    const auto hash = dns::hash_name(*key);
+    name = fmt::format("{} {:016x}", to_text(address), hash);
+  }
+  if (remote_index_.emplace(name, remotes_.size()).second)
+    remotes_.push_back({name, {address}, key, std::nullopt});
+  return name;
+}
+
+void ImportedConfiguration::add_zone(ImportReport& report, const SourceLine& at,
+                                     std::string_view statement, ImportedZone zone) {
+  if (!is_path(zone.file)) return report.add(at, statement, "its file name is not usable");
+  if (zone.file.empty() && !zone.options.is_secondary())
+    return report.add(at, statement, "a zone has neither a file nor primaries");
+  if (!zone_names_.insert(zone.name).second)
+    return report.add(at, statement, "a zone of this name is there already");
+  zones_.push_back(std::move(zone));
+}
+
+void add_unique(std::vector<std::string>& list, std::string name) {
+  if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(std::move(name));
+}
+
+std::string join_path(std::string_view folder, std::string_view file) {
+  if (file.empty() || file.front() == '/' || folder.empty()) return std::string(file);
+  while (file.starts_with("./")) file.remove_prefix(2);
+  return fmt::format("{}{}{}", folder, folder.back() == '/' ? "" : "/", file);
+}
+
+bool is_short_text(std::string_view text) noexcept {
+  constexpr std::size_t kMaxText = 255;  // as config/readers.cpp
+  return !text.empty() && text.size() <= kMaxText &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+}  // namespace pando::config

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "config/settings/settings.h"
+
+/// A configuration of another server, as far as it can be served here. All importers fill this
+/// model; config/import/import_yaml writes it.
+namespace pando::config {
+
+/// The place of a statement in a file of the other server.
+struct SourceLine {
+  std::shared_ptr<const std::string> file;
+  int line = 0;
+};
+
+/// A statement, or a part of one, that the result does not have.
+struct Omission {
+  std::string file;
+  int line = 0;
+  std::string statement;
+  std::string reason;
+};
+
+/// `file:line: statement: reason`, without control characters.
+[[nodiscard]] std::string to_text(const Omission& omission);
+
+/// Everything that was not taken over, in the order of finding, at most kMaxOmissions.
+class ImportReport {
+ public:
+  /// A report of a hostile or generated file stays readable and small.
+  static constexpr std::size_t kMaxOmissions = 1'000'000;
+
+  /// A line that is there already is not added again: zones share lists, and their faults.
+  void add(const SourceLine& at, std::string_view statement, std::string_view reason);
+  /// As add(), but only for the first statement with this reason.
+  void add_once(const SourceLine& at, std::string_view statement, std::string_view reason);
+  [[nodiscard]] const std::vector<Omission>& omissions() const noexcept { return omissions_; }
+
+ private:
+  std::vector<Omission> omissions_;
+  std::set<std::string, std::less<>> once_;
+  std::unordered_set<std::string> lines_;
+};
+
+struct ImportedKey {
+  SourceLine at;
+  dns::Name name;
+  dns::TsigAlgorithm algorithm = dns::TsigAlgorithm::kSha256;
+  std::string secret;  ///< base64 as written; empty = not usable
+};
+
+struct ImportedZone {
+  dns::Name name;
+  std::string file;  ///< absolute where the other server's folder is known; empty = none
+  std::string group;  ///< pattern or template of the other server, which names ours
+  ZoneOptions options;
+};
+
+/// The result of an import. Additions keep the invariants that the loader checks: names are unique,
+/// and references exist.
+class ImportedConfiguration {
+ public:
+  Server server;
+
+  [[nodiscard]] const std::vector<ImportedKey>& keys() const noexcept { return keys_; }
+  [[nodiscard]] const std::vector<Remote>& remotes() const noexcept { return remotes_; }
+  [[nodiscard]] const std::vector<ImportedZone>& zones() const noexcept { return zones_; }
+  [[nodiscard]] std::vector<ImportedZone>& zones() noexcept { return zones_; }
+
+  /// Adds a key, or reports the reason against it.
+  void add_key(ImportReport& report, const SourceLine& at, std::string_view name,
+               std::string_view algorithm, std::string_view secret);
+  /// The key of this name, if it was taken over.
+  [[nodiscard]] std::optional<dns::Name> find_key(std::string_view name) const;
+  /// Name of the remote with this address and key, which is added if it is new.
+  std::string remote(const Endpoint& address, const std::optional<dns::Name>& key);
+  /// Adds a zone, or reports the reason against it. `statement` is for the report.
+  void add_zone(ImportReport& report, const SourceLine& at, std::string_view statement,
+                ImportedZone zone);
+
+ private:
+  struct NameHash {
+    std::size_t operator()(const dns::Name& name) const noexcept { return dns::hash_name(name); }
+  };
+  std::vector<ImportedKey> keys_;
+  std::unordered_set<dns::Name, NameHash> key_names_;
+  std::vector<Remote> remotes_;
+  std::unordered_map<std::string, std::size_t> remote_index_;
+  std::vector<ImportedZone> zones_;
+  std::unordered_set<dns::Name, NameHash> zone_names_;
+};
+
+/// Appends a remote to a list that must not have it twice.
+void add_unique(std::vector<std::string>& list, std::string name);
+
+/// `file` below `folder`, unless it is absolute or the folder is unknown.
+[[nodiscard]] std::string join_path(std::string_view folder, std::string_view file);
+
+/// True for text that `server.identity` and `server.version` can have: visible ASCII and blanks.
+[[nodiscard]] bool is_short_text(std::string_view text) noexcept;
+
+/// ASCII lower case.
+[[nodiscard]] std::string lower_case(std::string_view text);
+
+}  // namespace pando::config

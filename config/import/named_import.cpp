@@ -1,0 +1,310 @@
+#include "config/import/named_import.h"
+
+#include <algorithm>
+#include <array>
+
+#include "config/import/import_reasons.h"
+#include "config/settings/values.h"
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::uint16_t kDefaultPort = 53;
+
+/// Statements that zones use, wherever they stand.
+constexpr std::array<std::string_view, 15> kZoneKeywords{
+    "type",         "file",          "primaries",     "masters",           "allow-query",
+    "allow-notify", "allow-update",  "allow-transfer", "update-policy",    "also-notify",
+    "notify",       "directory",     "masterfile-format", "allow-update-forwarding",
+    "zone"};
+
+bool is_zone_keyword(std::string_view keyword) {
+  return std::find(kZoneKeywords.begin(), kZoneKeywords.end(), keyword) != kZoneKeywords.end();
+}
+
+bool is_yes(std::string_view word) { return word == "yes" || word == "true" || word == "1"; }
+
+std::string zone_title(const NamedStatement& statement) {
+  return fmt::format("zone {}", statement.word(1));
+}
+
+/// A list with nobody in it.
+bool is_nobody(const NamedStatement& statement) {
+  const NamedBlock* block = statement.block();
+  return block == nullptr || block->empty() ||
+         (block->size() == 1 && block->front().word(0) == "none");
+}
+
+/// Takes a text of the server; false if it is not usable.
+bool take_text(std::string_view value, std::string& out) {
+  const bool absent = value == "none" || value.empty();
+  if (!absent && is_short_text(value)) out = value;
+  return absent || is_short_text(value);
+}
+
+void add_endpoint(std::vector<Endpoint>& list, const Endpoint& endpoint) {
+  if (std::find(list.begin(), list.end(), endpoint) == list.end()) list.push_back(endpoint);
+}
+
+}  // namespace
+
+const NamedStatement* NamedImport::Scope::find(std::string_view keyword) const noexcept {
+  for (const NamedBlock* block : {zone, view, options})
+    if (const NamedStatement* found = find_statement(block, keyword)) return found;
+  return nullptr;
+}
+
+Status NamedImport::run(const ImportText& text) {
+  const auto top = parse_named(text, files_, report_);
+  if (!top) return tl::unexpected<Error>(top.error());
+  take_top(*top);
+  const NamedStatement* options = find_statement(&*top, "options");
+  const NamedBlock* block = options == nullptr ? nullptr : options->block();
+  if (block != nullptr) take_options(*block);
+  if (listens_v4_ || listens_v6_) {
+    const std::vector<Endpoint> everywhere = default_listen();
+    std::vector<Endpoint>& listen = out_.server.listen;
+    listen = listens_v4_ ? listen_v4_ : std::vector{everywhere.front()};
+    const std::vector<Endpoint> v6 = listens_v6_ ? listen_v6_ : std::vector{everywhere.back()};
+    for (const Endpoint& endpoint : v6) add_endpoint(listen, endpoint);
+    if (listen.empty()) {
+      listen = everywhere;
+      report_.add(options->at, "listen-on", "leaves no address: the default is all addresses");
+    }
+  }
+  take_views(*top, block);
+  return {};
+}
+
+/// Keys come first, because lists of remotes and rules refer to them.
+void NamedImport::take_top(const NamedBlock& block) {
+  constexpr std::array<std::string_view, 3> kLater{"options", "view", "zone"};
+  for (const NamedStatement& statement : block) {
+    const std::string_view keyword = statement.word(0);
+    const bool later = std::find(kLater.begin(), kLater.end(), keyword) != kLater.end();
+    if (later && statement.blocks.size() != 1 && statement.word(2) != "in-view")
+      report_.add(statement.at, fmt::format("{} {}", keyword, statement.word(1)),
+                  "has not one block; is a semicolon missing?");
+    if (!later && !lists_.take(statement))
+      report_.add(statement.at, keyword, named_reason(keyword));
+    if (keyword == "view" && statement.block() != nullptr)
+      for (const NamedStatement& inner : *statement.block())
+        if (!is_zone_keyword(inner.word(0))) static_cast<void>(lists_.take(inner));
+  }
+}
+
+void NamedImport::take_options(const NamedBlock& block) {
+  find_response_policies(block);
+  for (const NamedStatement& statement : block) take_server_setting(statement);
+}
+
+void NamedImport::find_response_policies(const NamedBlock& block) {
+  const NamedStatement* policies = find_statement(&block, "response-policy");
+  if (policies == nullptr || policies->block() == nullptr) return;
+  for (const NamedStatement& policy : *policies->block())
+    policy_zones_.insert(lower_case(policy.word(policy.word(0) == "zone" ? 1 : 0)));
+}
+
+void NamedImport::take_server_setting(const NamedStatement& statement) {
+  const std::string_view keyword = statement.word(0);
+  const std::string_view value = statement.word(1);
+  Server& server = out_.server;
+  if (is_zone_keyword(keyword)) return;
+  if (keyword == "listen-on") return take_listen(statement, false);
+  if (keyword == "listen-on-v6") return take_listen(statement, true);
+  if (keyword == "rate-limit") return take_rate_limit(statement);
+  if (keyword == "version" || (keyword == "server-id" && value != "hostname"))
+    if (take_text(value, keyword == "version" ? server.version : server.identity)) return;
+  if (keyword == "minimal-responses" && (is_yes(value) || value == "no")) {
+    server.minimal_responses = is_yes(value);
+    return;
+  }
+  if (keyword == "max-udp-size")
+    if (const auto size = parse_number(value, 512, 4096)) {
+      server.udp_payload = static_cast<std::uint16_t>(*size);
+      return;
+    }
+  if ((keyword == "recursion" || keyword == "querylog") && value == "no") return;
+  report_.add(statement.at, keyword, named_reason(keyword));
+}
+
+void NamedImport::take_listen(const NamedStatement& statement, bool ipv6) {
+  std::vector<Endpoint>& list = ipv6 ? listen_v6_ : listen_v4_;
+  (ipv6 ? listens_v6_ : listens_v4_) = true;
+  std::uint16_t port = kDefaultPort;
+  for (std::size_t i = 1; i < statement.words.size(); i += 2) {
+    const auto number = parse_number(statement.word(i + 1), 1, 65535);
+    if (statement.word(i) == "port" && number)
+      port = static_cast<std::uint16_t>(*number);
+    else
+      return report_.add(statement.at, statement.word(0), "is plain DNS with a port alone");
+  }
+  if (statement.block() == nullptr) return;
+  for (const NamedStatement& element : *statement.block()) {
+    const std::string_view word = element.word(0);
+    if (word == "none") return;
+    const auto address = IpAddress::from_text(word);
+    if (word == "any")
+      add_endpoint(list, {default_listen()[ipv6 ? 1 : 0].address, port});
+    else if (word == "localhost")
+      add_endpoint(list, {*IpAddress::from_text(ipv6 ? "::1" : "127.0.0.1"), port});
+    else if (address && address->is_v4() != ipv6)
+      add_endpoint(list, {*address, port});
+    else
+      report_.add(element.at, fmt::format("{} {}{}", statement.word(0), word, element.word(1)),
+                  "server.listen has addresses alone");
+  }
+}
+
+void NamedImport::take_rate_limit(const NamedStatement& statement) {
+  RateLimit& limit = out_.server.rate_limit;
+  if (statement.block() == nullptr) return;
+  for (const NamedStatement& member : *statement.block()) {
+    const std::string_view keyword = member.word(0);
+    const auto number = parse_number(member.word(1), 0, 1'000'000);
+    const auto value = number ? static_cast<std::uint32_t>(*number) : 0;
+    if (number && keyword == "responses-per-second")
+      limit.responses = value;
+    else if (number && keyword == "slip" && value <= 100)
+      limit.slip = value;
+    else if (number && keyword == "ipv4-prefix-length" && value >= 1 && value <= 32)
+      limit.ipv4_prefix = value;
+    else if (number && keyword == "ipv6-prefix-length" && value >= 1 && value <= 128)
+      limit.ipv6_prefix = value;
+    else
+      report_.add(member.at, fmt::format("rate-limit: {}", keyword), "see server.rate-limit");
+  }
+}
+
+void NamedImport::take_views(const NamedBlock& top, const NamedBlock* options) {
+  const auto is_view = [](const NamedStatement& s) { return s.word(0) == "view"; };
+  const auto views = std::count_if(top.begin(), top.end(), is_view);
+  for (const NamedStatement& statement : top) {
+    if (statement.word(0) == "zone") take_zone(statement, nullptr, options);
+    if (!is_view(statement) || statement.block() == nullptr) continue;
+    if (views == 1) {
+      take_view(statement, options);
+      continue;
+    }
+    for (const NamedStatement& zone : *statement.block())
+      if (zone.word(0) == "zone")
+        report_.add(zone.at, zone_title(zone),
+                    fmt::format("is in view {}, one of {}; views are not there", statement.word(1),
+                                views));
+  }
+}
+
+/// The only view is as good as none, if everybody sees it.
+void NamedImport::take_view(const NamedStatement& view, const NamedBlock* options) {
+  find_response_policies(*view.block());
+  for (const NamedStatement& statement : *view.block()) {
+    const std::string_view keyword = statement.word(0);
+    if (keyword == "zone")
+      take_zone(statement, view.block(), options);
+    else if (!is_zone_keyword(keyword) && keyword != "key" && keyword != "server" &&
+             keyword != "acl")
+      report_.add(statement.at, fmt::format("view {}: {}", view.word(1), keyword),
+                  named_reason(keyword));
+  }
+}
+
+std::string NamedImport::refusal_of(const NamedStatement& statement) const {
+  const std::string zone_class = lower_case(statement.word(2));
+  if (zone_class == "ch" || zone_class == "chaos" || zone_class == "hs" || zone_class == "hesiod")
+    return "is not of class IN";
+  if (statement.word(2) == "in-view" || find_statement(statement.block(), "in-view") != nullptr)
+    return "is in another view; views are not there";
+  if (policy_zones_.contains(lower_case(statement.word(1))))
+    return "is a response policy, which a resolver needs";
+  const NamedStatement* type = find_statement(statement.block(), "type");
+  const std::string_view word = type == nullptr ? "" : type->word(1);
+  if (word == "primary" || word == "master" || word == "secondary" || word == "slave") return {};
+  if (word.empty()) return "has no type";
+  return fmt::format("zones of type {} are not served", word);
+}
+
+void NamedImport::take_zone(const NamedStatement& statement, const NamedBlock* view,
+                            const NamedBlock* options) {
+  if (std::string refusal = refusal_of(statement); !refusal.empty())
+    return report_.add(statement.at, zone_title(statement), refusal);
+  auto name = parse_name(statement.word(1));
+  if (!name) return report_.add(statement.at, zone_title(statement), name.error().text);
+  const Scope scope{statement.block(), view, options};
+  out_.add_zone(report_, statement.at, zone_title(statement), zone_of(statement, scope, *name));
+  report_rest(statement);
+}
+
+ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& scope,
+                                  dns::Name name) {
+  ImportedZone zone;
+  zone.name = std::move(name);
+  const std::string_view type = find_statement(scope.zone, "type")->word(1);
+  const NamedStatement* file = find_statement(scope.zone, "file");
+  const NamedStatement* format = scope.find("masterfile-format");
+  if (type == "secondary" || type == "slave") {
+    for (const std::string_view word : {"primaries", "masters"})
+      if (const NamedStatement* list = find_statement(scope.zone, word))
+        zone.options.primaries = lists_.remotes_of(*list);
+    if (file != nullptr)
+      report_.add_once(file->at, fmt::format("{}: file", zone_title(statement)),
+                       "BIND writes the copies of secondary zones; the zone comes by a transfer");
+  } else if (file != nullptr) {
+    const NamedStatement* folder = scope.find("directory");
+    zone.file = join_path(folder == nullptr ? "" : folder->word(1), file->word(1));
+    if (folder == nullptr && !file->word(1).starts_with('/'))
+      report_.add_once(file->at, "file", "is relative, but 'directory' is not there");
+    if (format != nullptr && format->word(1) != "text")
+      report_.add(statement.at, zone_title(statement),
+                  "convert its file: named-compilezone -f raw -F text");
+  }
+  take_zone_access(scope, zone.options);
+  take_notify(statement, scope, zone.options);
+  return zone;
+}
+
+void NamedImport::take_zone_access(const Scope& scope, ZoneOptions& zone) {
+  if (const auto* query = scope.find("allow-query")) zone.allow_query = lists_.acl_of(*query);
+  if (const auto* transfer = scope.find("allow-transfer"))
+    zone.allow_transfer = lists_.acl_of(*transfer);
+  else
+    report_.add_once(scope.zone->front().at, "allow-transfer",
+                     "is absent: BIND before 9.20 allows transfers to everybody, here nobody");
+  if (const auto* notified = scope.find("allow-notify"))
+    zone.allow_notify = lists_.acl_of(*notified);
+  if (zone.is_secondary()) {
+    const NamedStatement* forwarded = scope.find("allow-update-forwarding");
+    if (forwarded == nullptr || is_nobody(*forwarded)) return;
+    zone.allow_update = lists_.acl_of(*forwarded);
+    // Without rules every signed update would be forwarded.
+    zone.forward_updates = !zone.allow_update.empty();
+    return;
+  }
+  if (const auto* policy = find_statement(scope.zone, "update-policy"))
+    zone.allow_update = lists_.policy_of(*policy);
+  else if (const auto* update = scope.find("allow-update"))
+    zone.allow_update = lists_.acl_of(*update);
+}
+
+void NamedImport::take_notify(const NamedStatement& statement, const Scope& scope,
+                              ZoneOptions& zone) {
+  const NamedStatement* notify = scope.find("notify");
+  const std::string_view mode = notify == nullptr ? "yes" : notify->word(1);
+  const bool never = mode == "no" || mode == "false" || mode == "0";
+  const bool primaries_only = mode == "primary-only" || mode == "master-only";
+  if (never || (primaries_only && zone.is_secondary())) return;
+  if (const NamedStatement* also = scope.find("also-notify"))
+    zone.notify = lists_.remotes_of(*also);
+  if (mode != "explicit" && !zone.is_secondary())
+    report_.add_once(statement.at, "notify",
+                     "servers of NS records are not notified: name them in zones[].notify");
+}
+
+void NamedImport::report_rest(const NamedStatement& statement) {
+  for (const NamedStatement& member : *statement.block())
+    if (!is_zone_keyword(member.word(0)))
+      report_.add(member.at, fmt::format("{}: {}", zone_title(statement), member.word(0)),
+                  named_reason(member.word(0)));
+}
+
+}  // namespace pando::config

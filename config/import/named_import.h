@@ -1,0 +1,56 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "config/import/named_lists.h"
+
+namespace pando::config {
+
+/// Imports a named.conf of BIND, also one that PowerDNS reads (`bind-config`).
+class NamedImport {
+ public:
+  NamedImport(ImportFiles& files, ImportedConfiguration& out, ImportReport& report)
+      : files_(files), out_(out), report_(report), lists_(out, report) {}
+
+  /// An error is one line with the file and line of a fault in the syntax.
+  Status run(const ImportText& text);
+
+ private:
+  /// Blocks in which a zone's settings are looked for, the nearest first.
+  struct Scope {
+    const NamedBlock* zone = nullptr;
+    const NamedBlock* view = nullptr;
+    const NamedBlock* options = nullptr;
+    [[nodiscard]] const NamedStatement* find(std::string_view keyword) const noexcept;
+  };
+
+  void take_top(const NamedBlock& block);
+  void take_options(const NamedBlock& block);
+  void take_server_setting(const NamedStatement& statement);
+  void take_listen(const NamedStatement& statement, bool ipv6);
+  void take_rate_limit(const NamedStatement& statement);
+  void find_response_policies(const NamedBlock& block);
+  void take_views(const NamedBlock& top, const NamedBlock* options);
+  void take_view(const NamedStatement& view, const NamedBlock* options);
+  void take_zone(const NamedStatement& statement, const NamedBlock* view,
+                 const NamedBlock* options);
+  /// Why a zone of this type is not served; empty for primary and secondary ones.
+  [[nodiscard]] std::string refusal_of(const NamedStatement& statement) const;
+  ImportedZone zone_of(const NamedStatement& statement, const Scope& scope, dns::Name name);
+  void take_zone_access(const Scope& scope, ZoneOptions& zone);
+  void take_notify(const NamedStatement& statement, const Scope& scope, ZoneOptions& zone);
+  void report_rest(const NamedStatement& statement);
+
+  ImportFiles& files_;
+  ImportedConfiguration& out_;
+  ImportReport& report_;
+  NamedLists lists_;
+  std::set<std::string, std::less<>> policy_zones_;
+  std::vector<Endpoint> listen_v4_;
+  std::vector<Endpoint> listen_v6_;
+  bool listens_v4_ = false;  ///< some statement decided about the family
+  bool listens_v6_ = false;
+};
+
+}  // namespace pando::config

@@ -1,0 +1,271 @@
+#include "config/import/named_lists.h"
+
+#include <algorithm>
+#include <array>
+
+#include "config/settings/values.h"
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::size_t kMaxRemoteSteps = 1'000'000;  // lists of lists can grow without bound
+constexpr std::uint16_t kDnsPort = 53;
+
+/// The word behind `keyword`, or `otherwise`.
+std::string_view option_word(const NamedStatement& statement, std::string_view keyword,
+                             std::string_view otherwise) {
+  for (std::size_t i = 1; i + 1 < statement.words.size(); ++i)
+    if (statement.words[i] == keyword) return statement.words[i + 1];
+  return otherwise;
+}
+
+std::uint16_t port_of(const NamedStatement& statement, std::uint16_t otherwise) {
+  const auto port = parse_number(option_word(statement, "port", ""), 1, 65535);
+  return port ? static_cast<std::uint16_t>(*port) : otherwise;
+}
+
+MatchRule unknown_rule() {
+  MatchRule rule;
+  rule.unknown = true;
+  return rule;
+}
+
+}  // namespace
+
+bool NamedLists::take(const NamedStatement& statement) {
+  const std::string_view keyword = statement.word(0);
+  const bool is_list = keyword == "primaries" || keyword == "masters" ||
+                       keyword == "remote-servers" || keyword == "parental-agents";
+  if (keyword != "acl" && keyword != "key" && keyword != "server" && !is_list) return false;
+  if (statement.blocks.size() != 1) {
+    report_.add(statement.at, keyword, "has not one block; is a semicolon missing?");
+  } else if (keyword == "acl") {
+    acls_.insert_or_assign(std::string(statement.word(1)), *statement.block());
+  } else if (keyword == "server") {
+    take_server(statement);
+  } else if (is_list) {
+    remote_lists_.insert_or_assign(std::string(statement.word(1)), statement);
+  } else {
+    const NamedStatement* algorithm = find_statement(statement.block(), "algorithm");
+    const NamedStatement* secret = find_statement(statement.block(), "secret");
+    out_.add_key(report_, statement.at, statement.word(1), algorithm ? algorithm->word(1) : "",
+                 secret ? secret->word(1) : "");
+  }
+  return true;
+}
+
+void NamedLists::take_server(const NamedStatement& statement) {
+  for (const NamedStatement& member : *statement.block()) {
+    const NamedBlock* block = member.block();
+    if (member.word(0) != "keys") {
+      report_.add(member.at, fmt::format("server {}: {}", statement.word(1), member.word(0)),
+                  "is not a setting of a remote here");
+    } else if (block != nullptr && !block->empty()) {
+      server_keys_.insert_or_assign(std::string(statement.word(1)), block->front().word(0));
+    } else {
+      server_keys_.insert_or_assign(std::string(statement.word(1)), member.word(1));
+    }
+  }
+}
+
+MatchRules NamedLists::element_of(const NamedStatement& element, std::size_t at, int depth) {
+  const std::string_view word = element.word(at);
+  if (const NamedBlock* block = element.block()) return rules_of(*block, depth + 1);
+  if (word == "any") return {match_any()};
+  if (word == "none") {
+    MatchRules none{match_any()};
+    none.front().rule.deny = true;
+    return none;
+  }
+  if (word == "key") {
+    MatchRules rules(1);
+    rules.front().rule.key = out_.find_key(element.word(at + 1));
+    if (rules.front().rule.key) return rules;
+    report_.add(element.at, fmt::format("key {}", element.word(at + 1)), "no such key");
+    return {unknown_rule()};
+  }
+  if (word == "localhost") {
+    report_.add_once(element.at, word, "loopback addresses alone, not the host's other ones");
+    MatchRules rules = match_prefix("::1");
+    if (put_before(rules, false, match_prefix("127.0.0.0/8"))) return rules;
+  }
+  if (MatchRules rules = match_prefix(word); !rules.empty()) return rules;
+  if (const auto acl = acls_.find(word); acl != acls_.end()) {
+    if (depth < ImportFiles::kMaxNesting) return rules_of(acl->second, depth + 1);
+    report_.add(element.at, fmt::format("acl {}", word), "lists refer to each other");
+    return {unknown_rule()};
+  }
+  report_.add(element.at, word, "is neither an address, a key nor an acl here: it gets no access");
+  return {unknown_rule()};
+}
+
+MatchRules NamedLists::rules_of(const NamedBlock& block, int depth) {
+  MatchRules rules;
+  for (auto element = block.rbegin(); element != block.rend(); ++element) {
+    const bool negated = element->word(0) == "!";
+    MatchRules matches = element_of(*element, negated ? 1 : 0, depth);
+    if (put_before(rules, negated, matches)) continue;
+    report_.add(element->at, "address match list", "is too long together with its lists");
+    return {unknown_rule()};
+  }
+  return rules;
+}
+
+zone::Acl NamedLists::acl_of(const NamedStatement& statement) {
+  // "allow-transfer port 853 transport tls { … }": there is no such port here.
+  if (statement.words.size() > 1) {
+    report_.add(statement.at, statement.word(0), "its port and transport are not conditions here");
+    return {};
+  }
+  const NamedBlock* block = statement.block();
+  return block == nullptr ? zone::Acl() : finish_rules(rules_of(*block, 0));
+}
+
+void NamedLists::add_remote(const NamedStatement& entry, std::uint16_t port, std::string_view key,
+                            std::vector<std::string>& names) {
+  auto endpoint = IpAddress::from_text(entry.word(0));
+  if (!endpoint) return report_.add(entry.at, entry.word(0), "is no address and no list");
+  if (key.empty())
+    if (const auto found = server_keys_.find(entry.word(0)); found != server_keys_.end())
+      key = found->second;
+  std::optional<dns::Name> known;
+  if (!key.empty()) known = out_.find_key(key);
+  if (!key.empty() && !known)
+    return report_.add(entry.at, fmt::format("{} key {}", entry.word(0), key), "no such key");
+  add_unique(names, out_.remote({*endpoint, port}, known));
+}
+
+void NamedLists::collect_remotes(const NamedStatement& statement, std::uint16_t default_port,
+                                 std::string_view default_key, int depth,
+                                 std::vector<std::string>& names) {
+  if (statement.block() == nullptr) return;
+  const std::uint16_t port = port_of(statement, default_port);
+  for (const NamedStatement& entry : *statement.block()) {
+    const std::string_view key = option_word(entry, "key", default_key);
+    if (++remote_steps_ > kMaxRemoteSteps || depth > ImportFiles::kMaxNesting)
+      return report_.add_once(entry.at, entry.word(0), "lists of remotes are too deep or too long");
+    const auto list = remote_lists_.find(entry.word(0));
+    if (!option_word(entry, "tls", "").empty())
+      report_.add(entry.at, fmt::format("{} tls", entry.word(0)), "there is no transfer over TLS");
+    else if (list != remote_lists_.end())
+      collect_remotes(list->second, port_of(entry, port), key, depth + 1, names);
+    else
+      add_remote(entry, port_of(entry, port), key, names);
+  }
+}
+
+std::vector<std::string> NamedLists::remotes_of(const NamedStatement& statement) {
+  std::vector<std::string> names;
+  collect_remotes(statement, kDnsPort, "", 0, names);
+  return names;
+}
+
+namespace {
+
+/// Owner patterns of a rule of update-policy; nothing if the kind has no counterpart.
+std::optional<std::vector<std::string>> owner_patterns(std::string_view kind,
+                                                       std::string_view name) {
+  if (kind == "name") return std::vector{std::string(name)};
+  if (kind == "subdomain") {
+    if (name == ".") return std::vector<std::string>{};
+    return std::vector{std::string(name), fmt::format("*.{}", name)};
+  }
+  if (kind == "zonesub") return std::vector<std::string>{};
+  if (kind == "wildcard") return std::vector{std::string(name)};
+  if (kind == "self") return std::vector<std::string>{"self"};
+  if (kind == "selfsub") return std::vector<std::string>{"self", "*.self"};
+  if (kind == "selfwild") return std::vector<std::string>{"*.self"};
+  return std::nullopt;
+}
+
+/// Types that a rule without types does not have in BIND.
+constexpr std::array kTypesLeftOut{dns::RRType::kNS, dns::RRType::kSOA, dns::RRType::kRRSIG,
+                                   dns::RRType::kNSEC, dns::RRType::kNSEC3};
+
+/// Reads the owner patterns of a rule, each once; false if one is no name.
+bool read_rule_names(const std::vector<std::string>& patterns, std::vector<dns::Name>& names) {
+  for (const std::string& pattern : patterns) {
+    auto name = parse_name(pattern);
+    if (!name) return false;
+    if (std::find(names.begin(), names.end(), *name) == names.end())
+      names.push_back(std::move(*name));
+  }
+  return true;
+}
+
+/// Whether a rule of this kind has a name, which those about the signer may have without use.
+bool has_rule_name(const NamedStatement& statement) {
+  const std::string_view kind = statement.word(2);
+  if (kind == "zonesub") return false;
+  if (!kind.starts_with("self")) return true;
+  return statement.words.size() > 3 && !dns::rrtype_from_text(statement.words[3]) &&
+         lower_case(statement.words[3]) != "any";
+}
+
+/// Reads the types of a rule; false if one is unknown.
+bool read_rule_types(const NamedStatement& statement, std::size_t first,
+                     std::vector<dns::RRType>& types, bool& all) {
+  for (std::size_t i = first; i < statement.words.size(); ++i) {
+    const std::string& word = statement.words[i];
+    if (lower_case(word) == "any") {
+      all = true;
+      continue;
+    }
+    const auto type = dns::rrtype_from_text(word.substr(0, word.find('(')));
+    if (!type || dns::is_meta_type(*type)) return false;
+    if (std::find(types.begin(), types.end(), *type) == types.end()) types.push_back(*type);
+  }
+  if (all) types.clear();
+  return true;
+}
+
+}  // namespace
+
+bool NamedLists::grant(const NamedStatement& statement, zone::Acl& acl) {
+  const std::string_view verb = statement.word(0);
+  const std::string_view identity = statement.word(1);
+  const std::string_view kind = statement.word(2);
+  const auto patterns = owner_patterns(kind, statement.word(3));
+  if ((verb != "grant" && verb != "deny") || !patterns) return false;
+  zone::AclRule rule;
+  rule.deny = verb == "deny";
+  if (identity == "*")
+    rule.address = match_any().rule.address;
+  else if (rule.key = out_.find_key(identity); !rule.key)
+    return false;
+  if (identity == "*" && !kind.starts_with("self")) return false;  // any signer, not anybody
+  if (!read_rule_names(*patterns, rule.names)) return false;
+  if (kind == "wildcard" && !statement.word(3).starts_with("*.")) return false;
+  bool all = false;
+  const std::size_t first_type = has_rule_name(statement) ? 4 : 3;
+  if (!read_rule_types(statement, first_type, rule.types, all)) return false;
+  if (rule.types.empty() && !all && !rule.deny) {
+    zone::AclRule left_out = rule;
+    left_out.deny = true;
+    left_out.types.assign(kTypesLeftOut.begin(), kTypesLeftOut.end());
+    acl.push_back(std::move(left_out));
+  }
+  acl.push_back(std::move(rule));
+  return true;
+}
+
+zone::Acl NamedLists::policy_of(const NamedStatement& statement) {
+  zone::Acl acl;
+  const NamedBlock* block = statement.block();
+  if (block == nullptr) {
+    report_.add(statement.at, fmt::format("update-policy {}", statement.word(1)),
+                "there is no key of the local host: name a key in allow-update");
+    return acl;
+  }
+  for (const NamedStatement& rule : *block) {
+    if (grant(rule, acl)) continue;
+    report_.add(rule.at, fmt::format("update-policy {} {} {}", rule.word(0), rule.word(1),
+                                     rule.word(2)),
+                "has no counterpart in allow-update");
+    if (rule.word(0) == "deny") break;  // later grants could allow what this rule denies
+  }
+  return acl;
+}
+
+}  // namespace pando::config

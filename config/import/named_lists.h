@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "config/import/match_list.h"
+#include "config/import/named_syntax.h"
+
+/// The named things of a named.conf to which zones refer: acl, key, lists of primaries.
+namespace pando::config {
+
+class NamedLists {
+ public:
+  NamedLists(ImportedConfiguration& out, ImportReport& report) : out_(out), report_(report) {}
+
+  /// Takes an `acl`, `key`, `primaries` (or an older word) or `server` statement. False for others.
+  bool take(const NamedStatement& statement);
+
+  /// An address match list as rules.
+  [[nodiscard]] zone::Acl acl_of(const NamedStatement& statement);
+  /// Remotes of `primaries { … }` or `also-notify { … }`, without those that need TLS.
+  [[nodiscard]] std::vector<std::string> remotes_of(const NamedStatement& statement);
+  /// `update-policy { grant …; };`
+  [[nodiscard]] zone::Acl policy_of(const NamedStatement& statement);
+
+ private:
+  MatchRules rules_of(const NamedBlock& block, int depth);
+  MatchRules element_of(const NamedStatement& element, std::size_t at, int depth);
+  void collect_remotes(const NamedStatement& statement, std::uint16_t default_port,
+                       std::string_view default_key, int depth, std::vector<std::string>& names);
+  void add_remote(const NamedStatement& entry, std::uint16_t port, std::string_view key,
+                  std::vector<std::string>& names);
+  void take_server(const NamedStatement& statement);
+  bool grant(const NamedStatement& statement, zone::Acl& acl);
+
+  ImportedConfiguration& out_;
+  ImportReport& report_;
+  std::map<std::string, NamedBlock, std::less<>> acls_;
+  std::map<std::string, NamedStatement, std::less<>> remote_lists_;
+  std::map<std::string, std::string, std::less<>> server_keys_;  ///< by address
+  std::size_t remote_steps_ = 0;
+};
+
+}  // namespace pando::config

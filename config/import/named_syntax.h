@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/import/import_files.h"
+
+/// The syntax of named.conf: statements of words and blocks, ended by semicolons.
+namespace pando::config {
+
+struct NamedStatement;
+using NamedBlock = std::vector<NamedStatement>;
+
+/// `zone "example.com" { type primary; };` has two words and one block. A `!` is a word of its own.
+struct NamedStatement {
+  SourceLine at;
+  std::vector<std::string> words;  ///< before, between and behind the blocks
+  std::vector<NamedBlock> blocks;
+
+  /// The word at `index`, or an empty one.
+  [[nodiscard]] std::string_view word(std::size_t index) const noexcept;
+  /// The first block; null without one.
+  [[nodiscard]] const NamedBlock* block() const noexcept;
+};
+
+/// Parses a file and the files that it includes. Errors are `file:line: reason`.
+Result<NamedBlock> parse_named(const ImportText& text, ImportFiles& files, ImportReport& report);
+
+/// The last statement in the block that begins with `keyword`; null if there is none.
+[[nodiscard]] const NamedStatement* find_statement(const NamedBlock* block,
+                                                   std::string_view keyword) noexcept;
+
+}  // namespace pando::config

@@ -1,0 +1,232 @@
+#include "config/import/pdns_import.h"
+
+#include <algorithm>
+#include <array>
+
+#include "config/import/import_reasons.h"
+#include "config/import/named_import.h"
+#include "config/settings/values.h"
+
+namespace pando::config {
+
+namespace {
+
+constexpr std::uint16_t kPdnsPort = 53;
+
+constexpr std::array<std::string_view, 22> kReadOfPdns{
+    "launch",         "load-modules",   "bind-config",    "local-address", "local-ipv6",
+    "local-port",     "allow-axfr-ips", "primary",        "master",        "secondary",
+    "slave",          "also-notify",    "version-string", "server-id",     "include-dir",
+    "udp-truncation-threshold", "allow-notify-from", "trusted-notification-proxy",
+    "disable-axfr",   "only-notify",    "bind-check-interval", "config-dir"};
+
+/// Words of a list with commas or blanks.
+std::vector<std::string> words_of(std::string_view text) {
+  constexpr std::string_view kBetween = ", \t;";
+  std::vector<std::string> words;
+  while (true) {
+    const auto first = text.find_first_not_of(kBetween);
+    if (first == std::string_view::npos) return words;
+    text.remove_prefix(first);
+    words.emplace_back(text.substr(0, text.find_first_of(kBetween)));
+    text.remove_prefix(words.back().size());
+  }
+}
+
+/// `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
+Result<Endpoint> pdns_endpoint(std::string_view text, std::uint16_t port) {
+  std::string form(text);
+  if (const auto close = text.find(']'); text.starts_with('[') && close != std::string_view::npos) {
+    form = text.substr(1, close - 1);
+    if (text.substr(close + 1).starts_with(':')) form += fmt::format("@{}", text.substr(close + 2));
+  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+    std::replace(form.begin(), form.end(), ':', '@');
+  }
+  return parse_endpoint(form, port);
+}
+
+}  // namespace
+
+Status PdnsImport::run(const ImportText& text) {
+  if (auto done = read(text, 0); !done) return done;
+  take_launch();
+  take_listen();
+  take_texts();
+  if (auto done = take_zones(); !done) return done;
+  finish_zones();
+  report_rest();
+  return {};
+}
+
+Status PdnsImport::read(const ImportText& text, int depth) {
+  auto settings = parse_assignments(text, files_);
+  if (!settings) return pass(settings);
+  for (const LineSetting& setting : *settings) take(setting);
+  const LineSetting* folder = find("include-dir");
+  if (depth > 0 || folder == nullptr || folder->value().empty()) return {};
+  // PowerDNS reads these files behind the main one, wherever the setting stands.
+  const LineSetting include = *folder;
+  return files_.include(include.at, include.value(), report_,
+                        [&](const ImportText& more) { return read(more, depth + 1); });
+}
+
+/// A later setting replaces an earlier one; `+=` adds to it.
+void PdnsImport::take(const LineSetting& setting) {
+  const auto [known, is_new] = settings_.try_emplace(setting.key, setting);
+  if (is_new) return;
+  if (setting.begins_item)
+    known->second.values.front().append(",").append(setting.value());
+  else
+    known->second = setting;
+}
+
+const LineSetting* PdnsImport::find(std::string_view key, std::string_view older) const {
+  if (const auto found = settings_.find(key); found != settings_.end()) return &found->second;
+  const auto found = settings_.find(older);
+  return found == settings_.end() ? nullptr : &found->second;
+}
+
+bool PdnsImport::is_on(std::string_view key, std::string_view older) const {
+  const LineSetting* setting = find(key, older);
+  return setting != nullptr &&
+         (setting->value() == "yes" || setting->value() == "on" || setting->value() == "true");
+}
+
+void PdnsImport::take_launch() {
+  const LineSetting* launch = find("launch");
+  if (launch == nullptr) return;
+  for (const std::string& backend : words_of(launch->value())) {
+    if (backend == "bind" || backend.starts_with("bind:")) continue;
+    report_.add(launch->at, fmt::format("launch={}", backend),
+                "its zones are in a database: 'pdnsutil list-all-zones' names them, 'pdnsutil "
+                "list-zone NAME > NAME.zone' writes one; or transfer them");
+  }
+  if (launch->value().find("bind") != std::string_view::npos && find("bind-config") == nullptr)
+    report_.add(launch->at, "launch=bind", "'bind-config' does not name a named.conf");
+}
+
+void PdnsImport::take_listen() {
+  std::uint16_t port = kPdnsPort;
+  if (const LineSetting* setting = find("local-port"))
+    if (const auto number = parse_number(setting->value(), 1, 65535))
+      port = static_cast<std::uint16_t>(*number);
+  std::vector<Endpoint> listen;
+  for (const std::string_view key : {"local-address", "local-ipv6"}) {
+    const LineSetting* setting = find(key);
+    if (setting == nullptr) continue;
+    for (const std::string& word : words_of(setting->value())) {
+      const auto endpoint = pdns_endpoint(word, port);
+      if (!endpoint)
+        report_.add(setting->at, fmt::format("{}={}", key, word), endpoint.error().text);
+      else if (std::find(listen.begin(), listen.end(), *endpoint) == listen.end())
+        listen.push_back(*endpoint);
+    }
+  }
+  if (listen.empty() && port != kPdnsPort)
+    for (const Endpoint& endpoint : default_listen()) listen.push_back({endpoint.address, port});
+  if (!listen.empty()) out_.server.listen = std::move(listen);
+}
+
+void PdnsImport::take_texts() {
+  constexpr std::array<std::string_view, 3> kFixed{"full", "anonymous", "powerdns"};
+  const LineSetting* version = find("version-string");
+  const LineSetting* identity = find("server-id");
+  const auto usable = [](const LineSetting* setting) {
+    return setting != nullptr && is_short_text(setting->value());
+  };
+  if (usable(version) &&
+      std::find(kFixed.begin(), kFixed.end(), version->value()) == kFixed.end())
+    out_.server.version = version->value();
+  if (usable(identity) && identity->value() != "disabled")
+    out_.server.identity = identity->value();
+  if (const LineSetting* size = find("udp-truncation-threshold"))
+    if (const auto number = parse_number(size->value(), 512, 4096))
+      out_.server.udp_payload = static_cast<std::uint16_t>(*number);
+}
+
+Status PdnsImport::take_zones() {
+  const LineSetting* file = find("bind-config");
+  if (file == nullptr || file->value().empty()) return {};
+  const Server server = out_.server;  // PowerDNS reads zones alone there
+  auto done = files_.include(file->at, file->value(), report_, [&](const ImportText& text) {
+    return NamedImport(files_, out_, report_).run(text);
+  });
+  const bool md5 = out_.server.md5;
+  out_.server = server;
+  out_.server.md5 = md5;
+  return done;
+}
+
+zone::Acl PdnsImport::acl_of(const LineSetting& setting) {
+  MatchRules rules;
+  std::vector<std::string> words = words_of(setting.value());
+  for (auto word = words.rbegin(); word != words.rend(); ++word) {
+    const bool negated = word->starts_with('!');
+    MatchRules matches = match_prefix(std::string_view(*word).substr(negated ? 1 : 0));
+    if (matches.empty()) {
+      report_.add(setting.at, fmt::format("{}={}", setting.key, *word), "is not a prefix");
+      matches.emplace_back().unknown = true;
+    }
+    if (!put_before(rules, negated, matches)) return {};
+  }
+  return finish_rules(rules);
+}
+
+std::vector<std::string> PdnsImport::remotes_of(const LineSetting& setting) {
+  std::vector<std::string> names;
+  for (const std::string& word : words_of(setting.value())) {
+    const auto endpoint = pdns_endpoint(word, kPdnsPort);
+    if (endpoint)
+      add_unique(names, out_.remote(*endpoint, std::nullopt));
+    else
+      report_.add(setting.at, fmt::format("{}={}", setting.key, word), endpoint.error().text);
+  }
+  return names;
+}
+
+/// PowerDNS takes names, files and primaries from the named.conf, and access from its own file.
+void PdnsImport::finish_zones() {
+  const LineSetting* transfer = find("allow-axfr-ips");
+  const LineSetting* also = find("also-notify");
+  const LineSetting* proxies = find("trusted-notification-proxy");
+  const bool notifies = is_on("primary", "master");
+  zone::Acl allow_transfer =
+      is_on("disable-axfr") ? zone::Acl()
+      : transfer != nullptr ? acl_of(*transfer)
+                            : zone::Acl();
+  if (transfer == nullptr && !is_on("disable-axfr")) {
+    MatchRules loopback = match_prefix("::1");
+    if (put_before(loopback, false, match_prefix("127.0.0.0/8")))
+      allow_transfer = finish_rules(loopback);
+  }
+  const std::vector<std::string> notify = also ? remotes_of(*also) : std::vector<std::string>();
+  const zone::Acl allow_notify = proxies ? acl_of(*proxies) : zone::Acl();
+  for (ImportedZone& zone : out_.zones()) {
+    ZoneOptions options;
+    options.primaries = std::move(zone.options.primaries);
+    options.allow_transfer = allow_transfer;
+    options.allow_notify = allow_notify;
+    if (notifies) {
+      options.notify = std::move(zone.options.notify);
+      for (const std::string& name : notify) add_unique(options.notify, name);
+    }
+    zone.options = std::move(options);
+  }
+  if (const LineSetting* only = find("only-notify"); only != nullptr && notifies)
+    report_.add(only->at, "only-notify",
+                "servers of NS records are not notified: name them in zones[].notify");
+  const bool has_secondary =
+      std::any_of(out_.zones().begin(), out_.zones().end(),
+                  [](const ImportedZone& zone) { return zone.options.is_secondary(); });
+  if (has_secondary && !is_on("secondary", "slave"))
+    report_.add_once(find("bind-config")->at, "secondary",
+                     "is off: PowerDNS does not refresh its secondary zones, pando does");
+}
+
+void PdnsImport::report_rest() {
+  for (const auto& [key, setting] : settings_)
+    if (std::find(kReadOfPdns.begin(), kReadOfPdns.end(), key) == kReadOfPdns.end())
+      report_.add(setting.at, key, setting_reason(key));
+}
+
+}  // namespace pando::config

@@ -1,0 +1,138 @@
+"""Configurations of other servers as ours: what the importer writes passes the check and serves the same answers."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+import dns.tsigkeyring
+import pytest
+
+import compare
+import servers
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+ZONES = ["example.com", "example.net", "2.0.192.in-addr.arpa", "signed.example"]
+SECRET = "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI="
+
+
+def pandoctl(*words):
+    return subprocess.run([str(servers.build_folder() / "pandoctl"), *map(str, words)], capture_output=True, text=True,
+                          timeout=120, stdin=subprocess.DEVNULL)
+
+
+def check(config):
+    return pandoctl("--config", config, "config", "check")
+
+
+class ImportedPando(servers.Pando):
+    """A server whose configuration is an imported one, but for its own ports and places."""
+
+    def __init__(self, folder, text):
+        self.text = text
+        super().__init__(folder, [])
+
+    def write_config(self):
+        super().write_config()
+        sections = re.sub(r"(?m)^server:\n(?:  .*\n)*", "", self.text)
+        self.config.write_text(self.config.read_text() + sections)
+
+
+@pytest.fixture
+def bind(tmp_path):
+    zones = {}
+    for zone in ZONES:
+        shutil.copy(ROOT / f"config/zones/{zone}.zone", tmp_path / f"{zone}.zone")
+        zones[zone] = f'type primary; file "{tmp_path}/{zone}.zone"; allow-transfer {{ peers; }};'
+    server = servers.Bind(tmp_path / "bind", zones, keys=f"""
+key "xfr.example" {{ algorithm hmac-sha256; secret "{SECRET}"; }};
+acl peers {{ !{{ !127.0.0.0/8; any; }}; key xfr.example; }};
+zone "." {{ type hint; file "/usr/share/dns/root.hints"; }};
+""")
+    yield server
+    server.stop()
+
+
+def questions_of(zone):
+    """Each owner of the zone with each type, and names that do not exist. Not CNAME loops: BIND says SERVFAIL there."""
+    types = ["A", "AAAA", "MX", "NS", "SOA", "TXT", "CNAME"]
+    names = {zone, f"nothing.{zone}", f"a.b.c.{zone}"}
+    for line in (ROOT / f"config/zones/{zone}.zone").read_text().splitlines():
+        owner = line.split()[0] if line and not line[0].isspace() else ""
+        if re.fullmatch(r"[\w*-][\w*.-]*", owner):
+            names.add(owner.rstrip(".") if owner.endswith(".") else f"{owner}.{zone}")
+    return [(name, rdtype) for name in sorted(names) if "loop" not in name for rdtype in types]
+
+
+def test_a_server_of_an_imported_named_conf_answers_as_bind(bind, tmp_path):
+    bind.start(ZONES[0])
+    folder = tmp_path / "pando"
+    folder.mkdir()
+    made = pandoctl("import", bind.folder / "named.conf", "--to", folder / "imported.yaml")
+    assert made.returncode == 0, made.stderr
+    assert made.stdout == f"{folder}/imported.yaml: 4 zones, 1 key, 0 remotes\n"
+    assert "zone .: zones of type hint are not served" in made.stderr
+    assert oct((folder / "xfr.example.key").stat().st_mode)[-3:] == "600"
+    assert check(folder / "imported.yaml").stdout.endswith(": ok, 4 zones\n")
+    text = (folder / "imported.yaml").read_text()
+    assert f"- 127.0.0.1@{bind.port}\n" in text and SECRET not in text
+    ours = ImportedPando(folder, text)
+    try:
+        ours.start(ZONES[-1])
+        compared = compare.Comparison(ours, [bind])
+        for zone in ZONES:
+            compared.run(questions_of(zone), dnssec=False)
+            compared.run(questions_of(zone), dnssec=True)
+        assert compared.asked > 200 and not compared.unanswered
+        assert not compared.found, compared.summary()
+        ring = dns.tsigkeyring.from_text({"xfr.example": SECRET})
+        assert ours.records(ZONES[0], keyring=ring) == bind.records(ZONES[0], keyring=ring)
+        with pytest.raises(Exception):
+            ours.records(ZONES[0])
+    finally:
+        ours.clean()
+
+
+CONFIGURATIONS = {
+    "nsd.conf": f'key:\n name: k\n algorithm: hmac-sha256\n secret: "{SECRET}"\n'
+                "zone:\n name: a.example\n zonefile: /z/a\n provide-xfr: 192.0.2.1 k\n",
+    "knot.conf": f"key:\n  - id: k\n    algorithm: hmac-sha256\n    secret: {SECRET}\n"
+                 "zone:\n  - domain: a.example\n    file: /z/a\n",
+    "pdns.conf": "launch=bind\nbind-config=zones\n",
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_an_imported_configuration_passes_the_check(name, tmp_path):
+    (tmp_path / name).write_text(CONFIGURATIONS[name])
+    (tmp_path / "zones").write_text('zone a.example { type primary; file "/z/a"; };\n')
+    made = pandoctl("import", tmp_path / name, "--with-secrets")
+    assert made.returncode == 0, made.stderr
+    config = tmp_path / "pando.yaml"
+    config.touch(mode=0o600)
+    config.write_text(made.stdout)
+    checked = check(config)
+    assert checked.returncode == 0 and checked.stdout.endswith(": ok, 1 zone\n"), checked.stderr
+    told = json.loads(pandoctl("--json", "import", tmp_path / name).stdout)
+    assert told["from"] == name.removesuffix(".conf") and told["zones"] == 1
+    assert all(set(line) == {"file", "line", "statement", "reason"} for line in told["omissions"])
+
+
+def test_a_file_that_is_there_is_not_replaced(tmp_path):
+    (tmp_path / "nsd.conf").write_text(CONFIGURATIONS["nsd.conf"])
+    (tmp_path / "pando.yaml").write_text("precious")
+    made = pandoctl("import", tmp_path / "nsd.conf", "--to", tmp_path / "pando.yaml", "--with-secrets")
+    assert made.returncode == 1 and "File exists" in made.stderr
+    assert (tmp_path / "pando.yaml").read_text() == "precious"
+
+
+def test_a_fault_is_one_line_with_its_place(tmp_path):
+    (tmp_path / "named.conf").write_text("options {\n")
+    made = pandoctl("import", tmp_path / "named.conf")
+    assert made.returncode == 1 and made.stdout == ""
+    assert made.stderr == f"pandoctl: {tmp_path}/named.conf:1: a block that begins here has no end\n"
+    (tmp_path / "other").write_text("hello\n")
+    made = pandoctl("import", tmp_path / "other")
+    assert made.returncode == 1 and "use --from" in made.stderr
+    assert pandoctl("import", tmp_path / "missing").returncode == 1

@@ -1,0 +1,115 @@
+#include "tests/unit/config/import/import_fixture.h"
+
+namespace pando::config {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+Imported from_knot(std::string_view text) { return imported(ImportKind::kKnot, text); }
+
+constexpr std::string_view kPeers = R"(
+key:
+  - id: k
+    algorithm: hmac-sha256
+    secret: MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=
+remote:
+  - id: up
+    address: [192.0.2.1@5301, 2001:db8::1]
+    key: k
+  - id: down
+    address: 192.0.2.2
+remotes:
+  - id: both
+    remote: [up, down]
+)";
+
+}  // namespace
+
+TEST(KnotImport, TakesZonesWithTemplates) {
+  const auto result = from_knot(std::string(kPeers) + R"(
+server:
+    listen: [ 192.0.2.1@53, ::@5300 ]
+    identity: ns1
+template:
+  - id: default
+    storage: /zones
+    file: %s.db
+  - id: other
+    storage: "/other"
+    file: "%c[0-1]/%l[0]/%s"
+zone:
+  - domain: example.com
+    notify: both
+  - domain: example.org
+    template: other
+  - domain: b.example
+    master: up
+)");
+  EXPECT_EQ(result.file("example.com"), "/zones/example.com.db");
+  EXPECT_EQ(result.file("example.org"), "/other/ex/org/example.org");
+  EXPECT_EQ(result.file("b.example"), "");
+  EXPECT_THAT(result.options("example.com").notify,
+              ElementsAre("192.0.2.1@5301 k.", "2001:db8::1 k.", "192.0.2.2"));
+  EXPECT_THAT(result.options("b.example").primaries,
+              ElementsAre("192.0.2.1@5301 k.", "2001:db8::1 k."));
+  EXPECT_THAT(result.settings.server.listen,
+              ElementsAre(*Endpoint::from_text("192.0.2.1"), *Endpoint::from_text("::@5300")));
+}
+
+TEST(KnotImport, MapsRulesByAction) {
+  const auto result = from_knot(std::string(kPeers) + R"(
+acl:
+  - id: bad
+    address: 192.0.2.66
+    deny: on
+  - id: xfr
+    address: [192.0.2.0/24, 198.51.100.1-198.51.100.2]
+    key: k
+    action: [transfer, notify]
+  - id: dyn
+    key: k
+    action: update
+    update-owner: name
+    update-owner-match: equal
+    update-owner-name: [www, mail.a.]
+    update-type: [A, AAAA]
+zone:
+  - domain: a
+    acl: [bad, xfr]
+    acl: dyn
+)");
+  EXPECT_THAT(rule_words(result.options("a").allow_transfer),
+              ElementsAre("deny 192.0.2.66", "allow 198.51.100.2 k.", "allow 198.51.100.1 k.",
+                          "allow 192.0.2.0/24 k."));
+  EXPECT_THAT(rule_words(result.options("a").allow_update),
+              ElementsAre("deny 192.0.2.66", "allow k. @www.a. @mail.a. A AAAA"));
+  EXPECT_THAT(rule_words(result.options("a").allow_query),
+              ElementsAre("deny 192.0.2.66", "allow ::/0"));
+}
+
+TEST(KnotImport, AListMayHaveSeveralLines) {
+  const auto result = from_knot(std::string(kPeers) +
+                                "zone:\n  - domain: a\n    notify: [ up,\n      down ]\n");
+  EXPECT_EQ(result.options("a").notify.size(), 3U);
+}
+
+TEST(KnotImport, MissingReferencesAreReported) {
+  const auto result = from_knot(
+      "zone:\n  - domain: a\n    notify: lost\n    acl: gone\n    template: none\n"
+      "    dnssec-signing: on\n");
+  for (const char* part : {":3: remote lost: no such remote", ":4: acl gone: no such acl",
+                           "no such template: none", ":6: zone a: dnssec-signing: there is no"})
+    EXPECT_THAT(result.report(), HasSubstr(part));
+  EXPECT_TRUE(result.options("a").allow_transfer.empty());
+}
+
+TEST(KnotImport, FaultsOfTheSyntaxHaveFileAndLine) {
+  EXPECT_EQ(import_error(ImportKind::kKnot, "zones {\n example.com {\n"),
+            "/x.conf:1: is not 'key: value'");
+  EXPECT_EQ(import_error(ImportKind::kKnot, "zone:\n  - domain: a\n    acl: [ a,\n"),
+            "/x.conf:3: a list without an end");
+}
+
+}  // namespace pando::config

@@ -1,0 +1,200 @@
+#include "tests/unit/config/import/import_fixture.h"
+
+namespace pando::config {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+Imported from_bind(std::string_view text) { return imported(ImportKind::kBind, text); }
+
+constexpr std::string_view kKey =
+    "key k { algorithm hmac-sha256; secret \"MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=\"; };\n";
+
+zone::Acl transfer_of(std::string_view list, std::string_view before = "") {
+  const auto result = from_bind(fmt::format(
+      "{}{}zone a {{ type primary; file \"a\"; allow-transfer {{ {} }}; }};", kKey, before, list));
+  return result.options("a").allow_transfer;
+}
+
+}  // namespace
+
+TEST(NamedImport, TakesAPrimaryZoneBelowTheDirectory) {
+  const auto result = from_bind(R"(
+options { directory "/var/cache/bind"; /* a
+comment */ listen-on port 5300 { 192.0.2.1; }; listen-on-v6 { none; }; server-id "ns1"; };
+zone "example.com" IN { type master; file "db.example"; }; # rest
+zone "example.org" { type primary; file "/zones/org"; }; // rest)");
+  EXPECT_EQ(result.file("example.com"), "/var/cache/bind/db.example");
+  EXPECT_EQ(result.file("example.org"), "/zones/org");
+  EXPECT_THAT(result.settings.server.listen, ElementsAre(*Endpoint::from_text("192.0.2.1@5300")));
+  EXPECT_EQ(result.settings.server.identity, "ns1");
+}
+
+TEST(NamedImport, TakesASecondaryZoneWithKeyAndList) {
+  const auto result = from_bind(std::string(kKey) + R"(
+masters upstream port 5301 { 192.0.2.1 key k; 2001:db8::1 port 54; };
+server 192.0.2.9 { keys { k; }; };
+zone b { type slave; masters { upstream; 192.0.2.9; }; file "b"; also-notify { 192.0.2.3; }; };)");
+  EXPECT_THAT(result.options("b").primaries,
+              ElementsAre("192.0.2.1@5301 k.", "2001:db8::1@54", "192.0.2.9 k."));
+  EXPECT_THAT(result.options("b").notify, ElementsAre("192.0.2.3"));
+  EXPECT_EQ(result.file("b"), "");
+  EXPECT_THAT(result.report(), HasSubstr("zone b: file: BIND writes the copies"));
+}
+
+TEST(NamedImport, InheritsAccessFromOptionsAndOneView) {
+  const auto result = from_bind(R"(
+options { allow-transfer { 192.0.2.1; }; allow-query { 192.0.2.0/24; }; };
+view all { allow-transfer { 192.0.2.2; };
+  zone a { type primary; file "a"; };
+  zone b { type primary; file "b"; allow-transfer { none; }; }; };)");
+  EXPECT_THAT(rule_words(result.options("a").allow_transfer), ElementsAre("allow 192.0.2.2"));
+  EXPECT_THAT(rule_words(result.options("a").allow_query), ElementsAre("allow 192.0.2.0/24"));
+  EXPECT_TRUE(result.options("b").allow_transfer.empty());
+}
+
+TEST(NamedImport, RefusesZonesOfSeveralViewsByName) {
+  const auto result = from_bind(
+      "view inside { zone a { type primary; file \"a\"; }; };\n"
+      "view outside { zone a { type primary; file \"b\"; }; };");
+  EXPECT_EQ(result.outcome.zones, 0U);
+  EXPECT_THAT(result.report(), HasSubstr("/etc/x/x.conf:1: zone a: is in view inside, one of 2"));
+  EXPECT_THAT(result.report(), HasSubstr("/etc/x/x.conf:2: zone a: is in view outside, one of 2"));
+}
+
+TEST(NamedImport, ReportsZonesOfOtherTypes) {
+  const auto result = from_bind(R"(
+options { response-policy { zone "rpz.example"; }; };
+zone "." { type hint; file "root"; };
+zone f { type forward; forwarders { 192.0.2.1; }; };
+zone s { type stub; masters { 192.0.2.1; }; };
+zone m { type mirror; };
+zone bind CH { type primary; file "b"; };
+zone rpz.example { type primary; file "r"; };
+zone n { type primary; };)");
+  EXPECT_EQ(result.outcome.zones, 0U);
+  for (const char* line :
+       {":3: zone .: zones of type hint", ":4: zone f: zones of type forward",
+        ":5: zone s: zones of type stub", ":6: zone m: zones of type mirror",
+        ":7: zone bind: is not of class IN", ":8: zone rpz.example: is a response policy",
+        ":9: zone n: a zone has neither a file nor primaries"})
+    EXPECT_THAT(result.report(), HasSubstr(line));
+}
+
+TEST(NamedImport, ListsKeepTheirOrder) {
+  EXPECT_THAT(rule_words(transfer_of("!192.0.2.1; 192.0.2.0/24; key k;")),
+              ElementsAre("deny 192.0.2.1", "allow 192.0.2.0/24", "allow k."));
+  EXPECT_THAT(rule_words(transfer_of("10/8; 192.168/16; 192.0.2.77/24;")),
+              ElementsAre("allow 10.0.0.0/8", "allow 192.168.0.0/16", "allow 192.0.2.0/24"));
+}
+
+TEST(NamedImport, AnAddressAndAKeyTogetherAreOneRule) {
+  // The usual way to say "with key k, from 192.0.2.0/24 only".
+  EXPECT_THAT(rule_words(transfer_of("!{ !192.0.2.0/24; any; }; key k;")),
+              ElementsAre("allow 192.0.2.0/24 k."));
+}
+
+TEST(NamedImport, ADenyInANamedListOnlyEndsThatList) {
+  EXPECT_THAT(rule_words(transfer_of("l; 192.0.2.1;", "acl l { !192.0.2.1; 192.0.2.0/24; };")),
+              ElementsAre("allow 192.0.2.1", "deny 192.0.2.1", "allow 192.0.2.0/24",
+                          "allow 192.0.2.1"));
+}
+
+TEST(NamedImport, AnUnknownElementNeverOpensAccess) {
+  EXPECT_THAT(rule_words(transfer_of("localnets; 192.0.2.1;")), ElementsAre("allow 192.0.2.1"));
+  EXPECT_THAT(rule_words(transfer_of("192.0.2.1; !localnets; any;")),
+              ElementsAre("allow 192.0.2.1"));
+  EXPECT_THAT(rule_words(transfer_of("!{ localnets; }; any;")), ElementsAre());
+  EXPECT_THAT(rule_words(transfer_of("key other; any;")), ElementsAre("allow ::/0"));
+  EXPECT_THAT(rule_words(transfer_of("!key other; any;")), ElementsAre());
+}
+
+TEST(NamedImport, AllOfIpv6IsNotEverybody) {
+  EXPECT_THAT(rule_words(transfer_of("::/0;")), ElementsAre("deny 0.0.0.0/0", "allow ::/0"));
+}
+
+TEST(NamedImport, ListsThatReferToEachOtherAreReported) {
+  EXPECT_THAT(rule_words(transfer_of("l; 192.0.2.1;", "acl l { m; }; acl m { l; };")),
+              ElementsAre("allow 192.0.2.1"));
+}
+
+TEST(NamedImport, MapsUpdatePolicies) {
+  const auto result = from_bind(std::string(kKey) + R"(
+zone a { type primary; file "a"; update-policy {
+  grant k name www.a. A AAAA;
+  grant k subdomain dyn.a. ANY;
+  grant * self * TXT;
+  grant k krb5-self . A; }; };)");
+  EXPECT_THAT(rule_words(result.options("a").allow_update),
+              ElementsAre("allow k. @www.a. A AAAA", "allow k. @dyn.a. @*.dyn.a.",
+                          "allow ::/0 @self. TXT"));
+  EXPECT_THAT(result.report(), HasSubstr("update-policy grant k krb5-self: has no counterpart"));
+}
+
+TEST(NamedImport, APolicyWithoutTypesLeavesTheApexTypesOut) {
+  const auto result = from_bind(
+      std::string(kKey) +
+      "zone a { type primary; file \"a\"; update-policy { grant k zonesub; }; };");
+  EXPECT_THAT(rule_words(result.options("a").allow_update),
+              ElementsAre("deny k. NS SOA RRSIG NSEC NSEC3", "allow k."));
+}
+
+TEST(NamedImport, UpdatesThatASecondaryForwards) {
+  const auto result = from_bind(
+      "zone a { type secondary; primaries { 192.0.2.1; }; "
+      "allow-update-forwarding { 192.0.2.0/24; }; };\n"
+      "zone b { type secondary; primaries { 192.0.2.1; }; allow-update-forwarding { none; }; };");
+  EXPECT_TRUE(result.options("a").forward_updates);
+  EXPECT_FALSE(result.options("b").forward_updates);
+}
+
+TEST(NamedImport, SecretsGoIntoFilesUnlessAskedFor) {
+  const auto apart = imported(ImportKind::kBind, kKey, false);
+  EXPECT_THAT(apart.outcome.yaml, HasSubstr("secret-file: k.key"));
+  EXPECT_THAT(apart.outcome.yaml, Not(HasSubstr("MTIz")));
+  EXPECT_THAT(apart.report(), HasSubstr("key k.: its secret belongs into the file k.key"));
+  ASSERT_EQ(apart.outcome.secrets.size(), 1U);
+  const auto inside = from_bind(kKey);
+  ASSERT_EQ(inside.settings.keys.size(), 1U);
+  EXPECT_EQ(inside.settings.keys[0].secret.size(), 32U);
+}
+
+TEST(NamedImport, SharedOptionsBecomeATemplate) {
+  const auto result = from_bind(
+      "zone a { type primary; file \"a\"; allow-transfer { 192.0.2.1; }; };"
+      "zone b { type primary; file \"b\"; allow-transfer { 192.0.2.1; }; };");
+  EXPECT_THAT(result.outcome.yaml, HasSubstr("templates:\n  - name: group\n"));
+  EXPECT_THAT(rule_words(result.options("b").allow_transfer), ElementsAre("allow 192.0.2.1"));
+}
+
+TEST(NamedImport, StatementsWithoutACounterpartAreReported) {
+  const auto result = from_bind(
+      "logging { channel x { null; }; };\noptions { recursion yes; pid-file \"x\"; };\n"
+      "zone a { type primary; file \"a\"; inline-signing yes; };");
+  EXPECT_THAT(result.report(), HasSubstr(":1: logging: see server.log"));
+  EXPECT_THAT(result.report(), HasSubstr(":2: recursion: pando answers for its own zones"));
+  EXPECT_THAT(result.report(), HasSubstr(":3: zone a: inline-signing: there is no signing"));
+}
+
+TEST(NamedImport, FaultsOfTheSyntaxHaveFileAndLine) {
+  EXPECT_EQ(import_error(ImportKind::kBind, "zone a {\n type primary;\n"),
+            "/x.conf:1: a block that begins here has no end");
+  EXPECT_EQ(import_error(ImportKind::kBind, "\n};"),
+            "/x.conf:2: a closing brace without an opening one");
+  EXPECT_EQ(import_error(ImportKind::kBind, "\noptions"),
+            "/x.conf:2: a statement that begins here has no semicolon");
+  EXPECT_EQ(import_error(ImportKind::kBind, "a \"b;\n"), "/x.conf:1: a quoted text without an end");
+  EXPECT_EQ(import_error(ImportKind::kBind, "/* a"), "/x.conf:1: a comment without an end");
+  EXPECT_EQ(import_error(ImportKind::kBind, std::string(100'000, '{')),
+            "/x.conf:1: more than 32 blocks in each other");
+}
+
+TEST(NamedImport, AMissingSemicolonIsReported) {
+  const auto result = from_bind("zone a { type primary; file \"a\"; }\nzone b { type primary; };");
+  EXPECT_THAT(result.report(), HasSubstr(":1: zone a: has not one block; is a semicolon missing?"));
+}
+
+}  // namespace pando::config

@@ -1,0 +1,96 @@
+#include "tests/unit/config/import/import_fixture.h"
+
+namespace pando::config {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+Imported from_nsd(std::string_view text) { return imported(ImportKind::kNsd, text); }
+
+}  // namespace
+
+TEST(NsdImport, TakesZonesWithPatterns) {
+  const auto result = from_nsd(R"(
+server:
+  ip-address: 192.0.2.1@5300
+  ip-address: ::1   # loopback
+  zonesdir: "/zones"
+  identity: "ns1"
+  server-count: 4
+key:
+  name: k
+  algorithm: hmac-sha256
+  secret: "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI="
+pattern:
+  name: base
+  provide-xfr: 192.0.2.0/24 k
+pattern:
+  name: served
+  include-pattern: base
+  zonefile: "%1/%z/%s.zone"
+  notify: 192.0.2.5@54 NOKEY
+zone: name: example.com
+  include-pattern: served
+zone:
+  name: "b.example"
+  request-xfr: AXFR 192.0.2.9 k
+  allow-notify: 192.0.2.9 k
+  zonefile: b
+)");
+  EXPECT_THAT(result.settings.server.listen, ElementsAre(*Endpoint::from_text("192.0.2.1@5300"),
+                                                         *Endpoint::from_text("::1")));
+  EXPECT_EQ(result.file("example.com"), "/zones/e/com/example.com.zone");
+  EXPECT_THAT(rule_words(result.options("example.com").allow_transfer),
+              ElementsAre("allow 192.0.2.0/24 k."));
+  EXPECT_THAT(result.options("example.com").notify, ElementsAre("192.0.2.5@54"));
+  EXPECT_THAT(result.options("b.example").primaries, ElementsAre("192.0.2.9 k."));
+  EXPECT_THAT(rule_words(result.options("b.example").allow_notify),
+              ElementsAre("allow 192.0.2.9 k."));
+  EXPECT_THAT(result.report(), HasSubstr("server-count: see server.workers"));
+}
+
+TEST(NsdImport, BlockedAddressesComeFirst) {
+  const auto result = from_nsd(R"(
+zone:
+  name: a
+  zonefile: a
+  provide-xfr: 192.0.2.0-192.0.2.5 NOKEY
+  provide-xfr: 0.0.0.0/0 NOKEY
+  provide-xfr: 192.0.2.3 BLOCKED
+)");
+  EXPECT_THAT(rule_words(result.options("a").allow_transfer),
+              ElementsAre("deny 192.0.2.3", "allow 192.0.2.4/31", "allow 192.0.2.0/30",
+                          "allow 0.0.0.0/0"));
+}
+
+TEST(NsdImport, ARuleThatCannotBeReadAllowsNobody) {
+  const auto result = from_nsd("zone:\n name: a\n zonefile: a\n provide-xfr: 192.0.2.1 lost\n");
+  EXPECT_TRUE(result.options("a").allow_transfer.empty());
+  EXPECT_THAT(result.report(), HasSubstr(":4: provide-xfr 192.0.2.1 lost: is not an address"));
+}
+
+TEST(NsdImport, APatternThatIncludesItselfEnds) {
+  const auto result = from_nsd(
+      "pattern:\n name: p\n include-pattern: p\n include-pattern: p\n"
+      "zone:\n name: a\n zonefile: a\n include-pattern: p\n");
+  EXPECT_EQ(result.outcome.zones, 1U);
+  EXPECT_THAT(result.report(), HasSubstr("patterns are too deep"));
+}
+
+TEST(NsdImport, FaultsOfTheSyntaxHaveFileAndLine) {
+  EXPECT_EQ(import_error(ImportKind::kNsd, "server:\nnonsense\n"),
+            "/x.conf:2: is not 'key: value'");
+  EXPECT_EQ(import_error(ImportKind::kNsd, "name: x\n"), "/x.conf:1: 'name' stands in no section");
+  EXPECT_EQ(import_error(ImportKind::kNsd, "zone:\n name: \"x\n"),
+            "/x.conf:2: a quoted text without an end");
+  EXPECT_EQ(import_error(ImportKind::kNsd, "zone:zone:" + [] {
+              std::string many;
+              for (int i = 0; i < 1000; ++i) many += "zone:";
+              return many;
+            }()),
+            "/x.conf:1: too many sections in a line");
+}
+
+}  // namespace pando::config

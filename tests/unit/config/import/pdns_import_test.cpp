@@ -1,0 +1,93 @@
+#include "tests/unit/config/import/import_fixture.h"
+#include "tests/unit/config/load_fixture.h"
+
+namespace pando::config {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
+  const TemporaryFolder folder;
+  folder.write("named.conf",
+               "options { directory \"/zones\"; };\n"
+               "zone a { type master; file \"a.zone\"; allow-transfer { any; }; };\n"
+               "zone b { type slave; masters { 192.0.2.9; }; file \"b\"; };\n");
+  folder.write("conf.d/more.conf", "allow-axfr-ips+=198.51.100.0/24\n");
+  const std::string path = folder.write(
+      "pdns.conf", fmt::format("launch=bind\nbind-config={0}/named.conf\ninclude-dir={0}/conf.d\n"
+                               "local-address=192.0.2.1, [::1]:5300 # two\nlocal-port=54\n"
+                               "allow-axfr-ips=192.0.2.0/24\nprimary=yes\n"
+                               "also-notify=192.0.2.7:55\n"
+                               "api-key=x\n",
+                               folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  EXPECT_EQ(outcome->kind, ImportKind::kPdns);
+  const Imported result = load_imported(std::move(*outcome));
+  EXPECT_EQ(result.file("a"), "/zones/a.zone");
+  EXPECT_THAT(result.settings.server.listen, ElementsAre(*Endpoint::from_text("192.0.2.1@54"),
+                                                         *Endpoint::from_text("::1@5300")));
+  EXPECT_THAT(rule_words(result.options("a").allow_transfer),
+              ElementsAre("allow 192.0.2.0/24", "allow 198.51.100.0/24"));
+  EXPECT_THAT(result.options("a").notify, ElementsAre("192.0.2.7@55"));
+  EXPECT_THAT(result.options("b").primaries, ElementsAre("192.0.2.9"));
+  EXPECT_THAT(result.report(), HasSubstr("api-key: pando-http has an API of its own"));
+}
+
+TEST(PdnsImport, TellsHowZonesLeaveADatabase) {
+  const auto result = imported(ImportKind::kPdns, "launch=gmysql\ngmysql-host=db\n");
+  EXPECT_THAT(result.report(), HasSubstr("/etc/x/x.conf:1: launch=gmysql: its zones are in a "
+                                         "database: 'pdnsutil list-all-zones'"));
+}
+
+TEST(PdnsImport, FaultsOfTheSyntaxHaveFileAndLine) {
+  EXPECT_EQ(import_error(ImportKind::kPdns, "# c\nlaunch bind=\n"),
+            "/x.conf:2: is not 'key=value'");
+}
+
+TEST(Import, GuessesTheKind) {
+  EXPECT_EQ(guess_import_kind("/etc/bind/named.conf.local", ""), ImportKind::kBind);
+  EXPECT_EQ(guess_import_kind("x", "zone a { type primary; };"), ImportKind::kBind);
+  EXPECT_EQ(guess_import_kind("x", "server:\n ip-address: ::1\n"), ImportKind::kNsd);
+  EXPECT_EQ(guess_import_kind("x", "zone:\n - domain: a\n"), ImportKind::kKnot);
+  EXPECT_EQ(guess_import_kind("x", "launch=bind\n"), ImportKind::kPdns);
+  EXPECT_EQ(guess_import_kind("x", "hello"), std::nullopt);
+}
+
+TEST(Import, FollowsIncludesAndReportsMissingOnes) {
+  const TemporaryFolder folder;
+  folder.write("zones/a.conf", "zone a { type primary; file \"/a\"; };");
+  folder.write("zones/b.conf", "zone b { type primary; file \"/b\"; };");
+  const std::string path =
+      folder.write("named.conf", "include \"zones/*.conf\";\ninclude \"missing\";\n");
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  EXPECT_EQ(outcome->zones, 2U);
+  ASSERT_EQ(outcome->omissions.size(), 3U);  // and what is unlike BIND without being written
+  EXPECT_EQ(outcome->omissions[0].statement, "include missing");
+  EXPECT_EQ(outcome->omissions[0].line, 2);
+}
+
+TEST(Import, RefusesAFileThatIncludesItself) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("named.conf", "include \"named.conf\";\n");
+  const auto outcome = import_configuration(path, {});
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_THAT(outcome.error().text, HasSubstr("named.conf:1: include named.conf: more than 16"));
+}
+
+TEST(Import, KeyFilesHaveSafeNames) {
+  const auto result = imported(
+      ImportKind::kBind,
+      "key \"../../etc/x\" { algorithm hmac-sha256; secret \"MTIz\"; };\n"
+      "key \"A.b\" { algorithm hmac-sha256; secret \"MTIz\"; };\n"
+      "key \"bad\" { algorithm nonsense; secret \"MTIz\"; };\n",
+      false);
+  for (const SecretFile& file : result.outcome.secrets) {
+    EXPECT_EQ(file.name.find('/'), std::string::npos);
+    EXPECT_NE(file.name.front(), '.');
+  }
+  EXPECT_THAT(result.report(), HasSubstr(":3: key bad: "));
+}
+
+}  // namespace pando::config
