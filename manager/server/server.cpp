@@ -56,7 +56,7 @@ void Server::watchdog() {
 
 void Server::tick() {
   services_.committer->secure_journal();
-  if (services_.journal_upkeep) services_.journal_upkeep->check(zones_.loads->under_way());
+  if (services_.journal_upkeep) services_.journal_upkeep->check(reads_journal());
   if (services_.checkpointer) services_.checkpointer->check(!zones_.loads->under_way());
   // The store grows while an image is copied, so huge pages are checked when all of it is there.
   if (!services_.copying_image) services_.huge_pages->check();

@@ -65,6 +65,7 @@ class Server {
   void in_line(const Status& status, std::uint64_t zones_with_data);
   void announce(std::string_view why);
   void zone_transferred(const dns::Name& zone, bool had_data);
+  [[nodiscard]] bool reads_journal() const;
   void published();
   void zone_changed(const dns::Name& zone, bool whole);
   // server.cpp

@@ -147,8 +147,14 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
                          had_data || data_->store_was_lost);
 }
 
+/// Zones are being loaded from the journal, or wait to be. A snapshot before that would not have
+/// what damage has left of their updates.
+bool Server::reads_journal() const {
+  return zones_.loads->under_way() || !zones_.loads->waiting().empty();
+}
+
 void Server::published() {
-  services_.journal_upkeep->check(zones_.loads->under_way());
+  services_.journal_upkeep->check(reads_journal());
   services_.snapshots->tell_losses();
   if (zones_.loads->settled() && !stopping_) check_pinned();
 }

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime
   std::signal(SIGXFSZ, SIG_IGN);
   if (auto guarded = shm::install_slot_guard(); !guarded) return pass(guarded);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) server->signals_.add(number);
-  Startup startup(server->host_, server->configuration_, lists);
+  Startup startup(server->host_, server->configuration_, lists, {});
   auto data = startup.open();
   if (!data) {
     bad_configuration = startup.lists_are_wrong();
