@@ -329,9 +329,12 @@ TEST_F(JournalTest, DamageInTheLastGroupOfASegmentTakesNoOtherRecord) {
     EXPECT_FALSE(severe.empty()) << hit;
     const auto history = JournalHistory::read(disk, journal.files(), sink());
     EXPECT_TRUE(history->damaged()) << hit;
-    const auto replay = history->replay(name("example.com."), dns::Serial{1}, UINT64_MAX);
-    ASSERT_TRUE(replay.has_value());
-    EXPECT_EQ(replay->applied + replay->skipped, 3U) << hit;
+    std::size_t records = 0;
+    ASSERT_TRUE(history->for_each_item(name("example.com."), [&](zone::DumpItem&& item) -> Status {
+      records += std::holds_alternative<zone::DumpNote>(item) ? 1 : 0;
+      return {};
+    }));
+    EXPECT_EQ(records, 3U) << hit;
   }
 }
 

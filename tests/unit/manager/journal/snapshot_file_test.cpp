@@ -149,7 +149,8 @@ TEST_F(JournalSnapshot, TheSerialOfADamagedZoneIsKnownWithoutTheIndex) {
     bytes[bytes.size() - zone::kDumpTrailerBytes] ^= 1;
     put(bytes);
     const auto history = read();
-    EXPECT_EQ(whole_zones(*history), kZones.size() - 1);
+    for (const char* zone : kZones)
+      EXPECT_EQ(history->has_whole(name(zone)), !(name(zone) == dns::Name(place.name))) << zone;
     EXPECT_TRUE(history->may_have_lost(place.name));
     EXPECT_TRUE(history->unused_serial(place.name, dns::Serial{1}).ahead_of(dns::Serial{kSerial}));
   }
