@@ -41,6 +41,7 @@ void Server::image_copied(const Status& status) {
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(services_.copying_image))] {});
   workers_.pool->store_settled();
   zones_.loads->release_copies();
+  zones_.signatures->release();
   if (services_.checkpointer) services_.checkpointer->resume();
   if (zones_.loads->settled()) configure_exports(services_, zones_, configuration_.runtime);
 }
@@ -136,6 +137,12 @@ void Server::announce(std::string_view why) {
   log::info("manager_ready", "reason", why, "zones", current.zone_count(), "version",
             current.version());
   systemd::ready(fmt::format("{} zones", current.zone_count()));
+}
+
+config::SignaturePolicy Server::signature_policy(const dns::Name& zone) const {
+  const config::ZoneTable& zones = configuration_.runtime->settings.zones;
+  const auto index = zones.find(zone);
+  return index ? zones[*index].options->verify : config::SignaturePolicy::kOff;
 }
 
 void Server::zone_transferred(const dns::Name& zone, bool had_data) {
