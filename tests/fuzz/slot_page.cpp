@@ -5,6 +5,7 @@
 // Input: one octet of mode, then writes: two octets of place, one of length, then the octets.
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -50,9 +51,12 @@ class Slots {
     const std::string path = folder_ + "/" + std::to_string(kHostile) + ".slot";
     file_ = Fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     PANDO_ASSERT(file_);
+    size_ = ::lseek(file_.get(), 0, SEEK_END);
     if (!dead) hostile_.emplace(attach(kHostile));
   }
   void end() {
+    // The worker itself would fault in a page that it has cut off: nobody guards its mapping.
+    PANDO_ASSERT(::ftruncate(file_.get(), size_) == 0);
     hostile_.reset();
     table_->remove(kHostile);
   }
@@ -75,6 +79,7 @@ class Slots {
   std::optional<shm::Reader> other_;
   std::optional<shm::Reader> hostile_;
   Fd file_;
+  off_t size_ = 0;  // of the file, as the manager made it
 };
 
 /// Everything that the manager reads from pages or writes into them.

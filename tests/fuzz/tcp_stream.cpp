@@ -53,9 +53,9 @@ class Host final : public worker::TcpHost {
     auto table = shm::SlotTable::open(zone_.path() + ".slots", zone_.path(),
                                       zone::layout_fingerprint());
     PANDO_ASSERT(table && table->add(0));
-    auto slot = table->descriptor(0);
-    PANDO_ASSERT(slot);
-    PANDO_ASSERT(core_.attach(zone_.path(), zone::layout_fingerprint(), 0, std::move(*slot), Fd()));
+    auto files = table->lend(0);
+    PANDO_ASSERT(files);
+    PANDO_ASSERT(core_.attach(std::move(*files), zone::layout_fingerprint(), 0, Fd()));
     core_.look_at_settings();
     std::filesystem::remove_all(zone_.path() + ".slots");
     ::unlink(zone_.path().c_str());
