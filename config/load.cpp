@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/secret.h"
+#include "config/added_zones.h"
 #include "config/files.h"
 #include "config/tables.h"
 #include "config/zones.h"
@@ -31,6 +32,8 @@ void read_root(Context& context, const YAML::Node& document) {
   if (const auto zones = members.take("zones")) read_zones(*zones);
   if (const auto lists = members.take("zone-lists")) read_zone_lists(*lists);
   members.finish();
+  // The last list: a zone that the configuration has, too, is the configuration's.
+  find_added_list(context);
 }
 
 /// Receives only the position where a document begins.
@@ -96,8 +99,11 @@ LoadResult load_into(Context& context, const std::string& text) {
   LoadResult result;
   context.problems.report(result);
   result.settings = std::move(context.settings);
+  result.settings.templates = context.templates;
+  result.settings.default_options = context.default_options;
   result.fingerprint = context.fingerprint;
   result.has_secrets = context.has_secrets;
+  result.added_list_failed = context.added_list_failed;
   if (!context.unread.empty())
     result.lists = std::make_shared<UnreadLists>(
         UnreadLists{std::move(context.file), std::move(context.folder), std::move(context.unread),
@@ -164,6 +170,7 @@ void read_lists(LoadResult& result) {
   LoadResult read;
   context.problems.report(read);
   result.settings = std::move(context.settings);
+  result.added_list_failed = context.added_list_failed;
   for (std::string& error : read.errors) result.errors.push_back(std::move(error));
   for (std::string& warning : read.warnings) result.warnings.push_back(std::move(warning));
 }

@@ -23,6 +23,7 @@ struct LoadResult {
   /// inode of each list, read or not, and of each secret's file. 0 = unknown.
   std::uint64_t fingerprint = 0;
   bool has_secrets = false;  ///< the configuration's text itself has secrets
+  bool added_list_failed = false;  ///< the list of added zones is missing, unreadable or damaged
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
   [[nodiscard]] std::string error_text() const;  ///< all errors, one per line
 };
@@ -46,8 +47,8 @@ struct LoadOptions {
                                    const LoadOptions& options = {});
 
 /// Reads the lists that `lists_later` has left, if any, and clears `lists`. The zones go into the
-/// settings, problems with the lists into `errors`. No file is opened, so later rights to the lists
-/// do not matter.
+/// settings, problems with the lists into `errors`. Only the list of added zones is opened here, so
+/// later rights to the others do not matter.
 void read_lists(LoadResult& result);
 
 }  // namespace pando::config

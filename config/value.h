@@ -47,6 +47,7 @@ struct UnreadList {
   int line = 0;
   Fd fd;
   std::string text{};  ///< content when `fd` is not open
+  bool added = false;  ///< the list of added zones (config/added_zones.h)
 };
 
 /// State of one loading.
@@ -61,6 +62,7 @@ struct Context {
   std::vector<UnreadList> unread{};                             ///< filled with options.lists_later
   std::uint64_t fingerprint = 0;                                ///< LoadResult::fingerprint
   bool has_secrets = false;                                     ///< the text itself has secrets
+  bool added_list_failed = false;                               ///< LoadResult::added_list_failed
 };
 
 /// Lists that wait for read_lists(), and the parts of the configuration to which they refer.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "config/added_zones.h"
 #include "config/files.h"
 #include "config/settings/values.h"
 
@@ -128,8 +129,8 @@ void read_pattern(const Value& value) {
 }  // namespace
 
 void read_unread_list(Context& context, const UnreadList& list) {
-  if (!list.fd) return ListReader(context, list.file).read(list.text);
-  auto text = read_open_file(list.fd, list.file);
+  if (list.added) return read_added_file(context, list.file);
+  auto text = list.fd ? read_open_file(list.fd, list.file) : Result<std::string>(list.text);
   if (!text) return context.problems.error(context.file, list.line, list.key, text.error().text);
   ListReader(context, list.file).read(*text);
 }

@@ -11,13 +11,18 @@ namespace {
 
 constexpr std::string_view kDefaultTemplate = "default";
 
+ZoneOptions changed_options(const Value& value, Members& members, std::uint32_t base) {
+  ZoneOptions options = value.context().settings.zones.options()[base];
+  read_members(value, members, kZoneOptionFields, options);
+  members.finish();
+  return options;
+}
+
 /// Options of a template or zone: those of `base`, replaced key by key. Returns `base` itself when
 /// the mapping sets no option.
 std::uint32_t derive_options(const Value& value, Members& members, std::uint32_t base) {
   ZoneTable& zones = value.context().settings.zones;
-  ZoneOptions options = zones.options()[base];
-  read_members(value, members, kZoneOptionFields, options);
-  members.finish();
+  ZoneOptions options = changed_options(value, members, base);
   return options == zones.options()[base] ? base : zones.add_options(std::move(options));
 }
 
@@ -77,12 +82,20 @@ void TemplateReader::read_options() {
   }
 }
 
+std::uint32_t read_zone_options(const Value& value, std::uint32_t base) {
+  Members members(value);
+  if (!value.node().IsMap()) return base;
+  ZoneTable& zones = value.context().settings.zones;
+  ZoneOptions options = changed_options(value, members, base);
+  return options == zones.options()[base] ? base : zones.share_options(std::move(options));
+}
+
 void read_zones(const Value& value) {
   if (!value.is_null()) value.for_each(read_zone);
 }
 
-Status add_zone(Context& context, dns::NameView name, std::string_view file,
-                std::uint32_t options) {
+Status add_zone(Context& context, dns::NameView name, std::string_view file, std::uint32_t options,
+                bool added) {
   ZoneTable& zones = context.settings.zones;
   if (file.empty() && !zones.options()[options].is_secondary())
     return fail(Errc::kInvalid, "zone {} has neither 'file' nor 'primaries'", dns::to_text(name));
@@ -90,7 +103,7 @@ Status add_zone(Context& context, dns::NameView name, std::string_view file,
     return fail(Errc::kInvalid,
                 "zone {} is secondary, its copy needs no 'export-interval' (it may be 'off')",
                 dns::to_text(name));
-  return zones.add(name, file, options);
+  return zones.add(name, file, options, added);
 }
 
 }  // namespace pando::config

@@ -28,6 +28,10 @@ class TemplateReader {
 
 void read_zones(const Value& value);
 
+/// Options of a mapping that has zone options alone, on top of those with the number `base`;
+/// returns their number.
+std::uint32_t read_zone_options(const Value& value, std::uint32_t base);
+
 /// Reads `zone-lists`: patterns of files with "NAME FILE [TEMPLATE]" per line, for up to a million
 /// zones. FILE "-" means no file. `#` starts a comment at the beginning of a line.
 void read_zone_lists(const Value& value);
@@ -36,6 +40,8 @@ void read_zone_lists(const Value& value);
 void read_unread_list(Context& context, const UnreadList& list);
 
 /// Adds a zone to the table after the checks common to all zones; returns the reason of a failure.
-Status add_zone(Context& context, dns::NameView name, std::string_view file, std::uint32_t options);
+/// `added`: by a command.
+Status add_zone(Context& context, dns::NameView name, std::string_view file, std::uint32_t options,
+                bool added = false);
 
 }  // namespace pando::config

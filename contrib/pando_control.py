@@ -63,6 +63,18 @@ class Control:
             if packet[:1] == b".":
                 return json.loads(text)
 
+    def add_zones(self, zones):
+        """Adds zones, given as in the configuration's `zones`, all or none. Zones whose files failed are in the
+        result's "problems"."""
+        return self.call("zone-add", zones=list(zones))
+
+    def remove_zones(self, *names):
+        return self.call("zone-remove", names=list(names))
+
+    def configure_zone(self, name, key, value=None):
+        """None: the zone has its template's value again."""
+        return self.call("zone-configure", name=name, key=key, value=value)
+
     def pages(self, verb, rows, **arguments):
         """The rows of all pages of a list."""
         after = ""

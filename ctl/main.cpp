@@ -15,6 +15,7 @@
 #include "ctl/record_commands.h"
 #include "ctl/server_import.h"
 #include "ctl/store_commands.h"
+#include "ctl/zone_commands.h"
 
 namespace {
 
@@ -39,6 +40,10 @@ struct Arguments {
   std::vector<std::string> words;
   std::vector<std::uint32_t> serials;
   std::optional<std::uint32_t> if_serial;
+  std::string template_name;
+  std::vector<std::string> primaries;
+  std::string key;
+  std::optional<std::string> value;
   ctl::QueryWords query;
 };
 
@@ -213,6 +218,7 @@ class CommandLine {
     add_snapshot_commands(zone);
     add_reading_commands(zone);
     add_transaction_commands(zone);
+    add_run_time_commands(zone);
     CLI::App* check = add(zone, "check", "check a zone file; needs no manager", [this] {
       return ctl::check_zone(arguments_.zone, arguments_.file, output_for(arguments_),
                              arguments_.verify);
@@ -295,6 +301,35 @@ class CommandLine {
     with_zones(add_session(zone, "abort", "forget the transactions", [this](auto& s) {
       return ctl::RecordCommands(s).abort(arguments_.zones);
     }));
+  }
+
+  void add_run_time_commands(CLI::App* zone) {
+    CLI::App* add = add_session(zone, "add", "add a zone, or those of standard input",
+                                [this](auto& s) { return add_zones(s); });
+    add->add_option("name", arguments_.zone, "name of the zone; - reads a JSON array of zones")
+        ->required();
+    add->add_option("--template", arguments_.template_name, "template of its settings");
+    add->add_option("--file", arguments_.file, "its file, as in the configuration");
+    add->add_option("--primary", arguments_.primaries, "remote that the zone is transferred from");
+    add->add_option("settings", arguments_.words, "KEY=VALUE, as in the configuration's zones");
+    add_session(zone, "remove", "remove zones that were added", [this](auto& s) {
+      return ctl::ZoneCommands(s).remove(arguments_.zones);
+    })->add_option("names", arguments_.zones, "names of zones")
+        ->required();
+    CLI::App* set = add_session(
+        zone, "configure", "change a setting of a zone that was added", [this](auto& s) {
+          return ctl::ZoneCommands(s).configure(arguments_.zone, arguments_.key, arguments_.value);
+        });
+    set->add_option("name", arguments_.zone, "name of the zone")->required();
+    set->add_option("key", arguments_.key, "key, as in the configuration's zones")->required();
+    set->add_option("value", arguments_.value, "text or JSON; none: the template's value again");
+  }
+
+  int add_zones(ctl::Session& session) const {
+    ctl::ZoneCommands zones(session);
+    if (arguments_.zone == "-") return zones.add_from(std::cin);
+    return zones.add({arguments_.zone, arguments_.file, arguments_.template_name,
+                      arguments_.primaries, arguments_.words});
   }
 
   void add_store_commands() {

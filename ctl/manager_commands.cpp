@@ -64,6 +64,7 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("records", number(zone.records));
   facts.add("names", number(zone.names));
   facts.add("history", number(zone.history) + " bytes");
+  facts.add("added by", zone.added ? "pandoctl zone add" : "");
   facts.add("file", zone.file);
   facts.add("primaries", joined(zone.primaries));
   facts.add("last checked", secondary ? time_text(zone.last_ok) : "");

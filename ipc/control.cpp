@@ -104,8 +104,42 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ControlRequest, name, label, to,
                                                 count, serial, names, serials, if_serial, owner,
                                                 type, ttl, rdata, from, key, dnssec_ok)
 
+namespace {
+
+/// Settings of a zone are lists of mappings of lists. Deeper values would let a client make this
+/// process recurse as deep as a message is long.
+constexpr int kMaxDepth = 8;
+
+bool is_shallow(const json& value, int depth = kMaxDepth) {
+  if (!value.is_structured()) return true;
+  return depth > 0 && std::all_of(value.begin(), value.end(), [depth](const json& element) {
+           return is_shallow(element, depth - 1);
+         });
+}
+
+/// Arguments that are any JSON: kept as text.
+Status take_free_arguments(const json& args, ControlRequest& request) {
+  if (!args.is_object()) return {};
+  const auto zones = args.find("zones");
+  const auto value = args.find("value");
+  for (const auto& found : {zones, value})
+    if (found != args.end() && !is_shallow(*found))
+      return fail(Errc::kInvalid, "arguments of the request: a value is nested too deep");
+  if (value != args.end() && !value->is_null()) request.value = dump(*value);
+  if (zones == args.end()) return {};
+  if (!zones->is_array()) return fail(Errc::kInvalid, "arguments of the request: zones: no list");
+  for (const json& zone : *zones) request.zones.push_back(dump(zone));
+  return {};
+}
+
+}  // namespace
+
 json request_to_json(const ControlRequest& request) {
-  return {{"verb", request.verb}, {"args", request}};
+  json args = request;
+  if (!request.value.empty()) args["value"] = json::parse(request.value, nullptr, false);
+  for (const std::string& zone : request.zones)
+    args["zones"].push_back(json::parse(zone, nullptr, false));
+  return {{"verb", request.verb}, {"args", std::move(args)}};
 }
 
 Result<ControlRequest> request_from_json(const json& message) {
@@ -122,6 +156,7 @@ Result<ControlRequest> request_from_json(const json& message) {
     return fail(Errc::kInvalid, "arguments of the request: a member is no whole number");
   auto request = read_json<ControlRequest>(args);
   if (!request) return fail(Errc::kInvalid, "arguments of the request: {}", request.error().text);
+  if (auto taken = take_free_arguments(args, *request); !taken) return pass(taken);
   request->verb = verb->get_ref<const std::string&>();
   request->limit = std::clamp(request->limit, 1U, kZonePageRows);
   return request;

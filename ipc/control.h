@@ -58,6 +58,9 @@
 /// |               | rdata              |                                                         |
 /// | zone-commit   | names, if_serial   | ZoneCommitResult once all zones are published           |
 /// | zone-abort    | names              | {} once the transactions are gone                       |
+/// | zone-add      | zones              | ReloadResult once the zones are durable and configured  |
+/// | zone-remove   | names              | ReloadResult                                            |
+/// | zone-configure | name, key, value  | ReloadResult                                            |
 /// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
 /// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path   |
 /// | worker-list   |                    | WorkerListResult                                        |
@@ -78,7 +81,8 @@ inline constexpr std::string_view kControlSocketName = "control.sock";
 /// Largest packet in bytes, its first byte included. This size is well below the default send
 /// buffer (net.core.wmem_default, 208 KiB), of which the kernel takes its own part.
 inline constexpr std::size_t kControlPacketBytes = std::size_t{128} << 10;
-inline constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 10;
+/// Ten thousand zones to be added at once. Reading such a text takes some 10 ms.
+inline constexpr std::size_t kMaxRequestBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReplyBytes = std::size_t{16} << 20;
 inline constexpr char kPacketContinues = '+';
 inline constexpr char kPacketEnds = '.';
@@ -109,6 +113,9 @@ inline constexpr std::string_view kZoneSet = "zone-set";
 inline constexpr std::string_view kZoneUnset = "zone-unset";
 inline constexpr std::string_view kZoneCommit = "zone-commit";
 inline constexpr std::string_view kZoneAbort = "zone-abort";
+inline constexpr std::string_view kZoneAdd = "zone-add";
+inline constexpr std::string_view kZoneRemove = "zone-remove";
+inline constexpr std::string_view kZoneConfigure = "zone-configure";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
@@ -139,8 +146,10 @@ struct ControlRequest {
   std::string type{};                   ///< args.type: mnemonic or TYPEnnn
   std::uint64_t ttl = kAbsent;           ///< args.ttl: seconds; absent: that of the set, or the SOA
   std::string rdata{};                  ///< args.rdata: presentation format
+  std::vector<std::string> zones{};     ///< args.zones: the JSON text of each element
+  std::string value{};                  ///< args.value: JSON text; empty: the key goes
   std::string from{};                   ///< args.from: address of a client
-  std::string key{};                    ///< args.key: name of the key that signs
+  std::string key{};                    ///< args.key: of a zone's settings; a TSIG key's name
   bool dnssec_ok = false;               ///< args.dnssec_ok: DO bit
   bool operator==(const ControlRequest&) const = default;
 };

@@ -49,6 +49,7 @@ struct ZoneRow {
   // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t names = 0;
   std::uint64_t history = 0;  ///< bytes of the changesets kept for IXFR
+  bool added = false;         ///< by `pandoctl zone add`, not by the configuration
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
   /// ADDRESS@PORT of each NOTIFY target → outcome of the last NOTIFY, as text for people.

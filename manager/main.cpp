@@ -32,6 +32,18 @@ config::LoadResult load_configuration(const manager::Server::Options& options) {
   return loaded;
 }
 
+/// The manager before may have added zones until it handed over.
+void take_changes(manager::Server::Options& options, manager::RuntimePtr& runtime) {
+  config::LoadResult loaded = config::load(options.config_path, {.lists_later = true});
+  if (!loaded.ok() || loaded.fingerprint == options.configuration) return;
+  config::read_lists(loaded);
+  if (!loaded.ok()) return;
+  auto newer = manager::make_runtime(std::move(loaded.settings));
+  if (!newer) return;
+  runtime = std::move(*newer);
+  options.configuration = loaded.fingerprint;
+}
+
 int run_manager(manager::Server::Options options) {
   config::LoadResult loaded = load_configuration(options);
   options.configuration = loaded.fingerprint;
@@ -46,11 +58,13 @@ int run_manager(manager::Server::Options options) {
     log::error("configuration", "reason", runtime.error().text);
     return kBadConfiguration;
   }
-  if (options.take_over)
+  if (options.take_over) {
     if (auto taken = manager::take_over((*runtime)->settings.server.run_directory); !taken) {
       log::error("start_failed", "reason", taken.error().text);
       return 1;
     }
+    take_changes(options, *runtime);
+  }
   auto host = manager::prepare_host((*runtime)->settings);
   if (!host) {
     log::error("start_failed", "reason", host.error().text);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -208,7 +209,11 @@ struct Settings {
   std::vector<Remote> remotes;
   std::vector<Catalog> catalogs;
   std::optional<Http> http;
-  ZoneTable zones;  ///< of `zones` and `zone-lists` alike
+  ZoneTable zones;  ///< of `zones`, `zone-lists` and the list of added zones alike
+  /// Options of each template, as numbers for `zones`; of zones without one.
+  std::map<std::string, std::uint32_t, std::less<>> templates;
+  std::uint32_t default_options = 0;
+  bool has_added_list = false;  ///< there is a list of added zones, be it empty
 
   [[nodiscard]] const Key* find_key(dns::NameView name) const noexcept;
   [[nodiscard]] const Remote* find_remote(std::string_view name) const noexcept;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,7 @@ struct ZoneRef {
   dns::NameView name;     ///< case as written
   std::string_view file;  ///< as written; see ZoneTable::path(). Empty = no file
   const ZoneOptions* options = nullptr;
+  bool added = false;  ///< by a command; not in the configuration
 };
 
 /// All configured zones in two arrays and one text: a million zones cost about 80 MB and no heap
@@ -58,8 +60,17 @@ class ZoneTable {
 
   /// Adds options to which zones can refer; returns their number for add().
   std::uint32_t add_options(ZoneOptions options);
+  /// The same, unless equal options are among the last ones: zones that are added one by one often
+  /// have the same.
+  std::uint32_t share_options(ZoneOptions options);
+  /// Drops options that neither a zone nor `kept` refers to. Returns the new number of each old
+  /// one; that of dropped ones means nothing.
+  std::vector<std::uint32_t> drop_unused_options(const std::vector<std::uint32_t>& kept);
   /// kExists when the table already has the name (case-insensitively).
-  Status add(dns::NameView name, std::string_view file, std::uint32_t options);
+  Status add(dns::NameView name, std::string_view file, std::uint32_t options, bool added = false);
+
+  /// A table with the same options and all zones for which `keep` is true.
+  [[nodiscard]] ZoneTable filtered(const std::function<bool(const ZoneRef&)>& keep) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
   [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
@@ -76,6 +87,7 @@ class ZoneTable {
     std::uint32_t options;
     std::uint16_t file_bytes;
     std::uint8_t name_octets;
+    bool added;
   };
   [[nodiscard]] dns::NameView name_of(const Entry& entry) const noexcept;
   /// Place of a name in the index, present or not: the slot, and the bits of the name's hash kept

@@ -1,5 +1,7 @@
 #include "manager/commit/zone_table_sync.h"
 
+#include <algorithm>
+
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
@@ -26,6 +28,8 @@ struct ZoneTableSync::Removal {
   RefusedZones not_removed;        ///< zones whose removal lacks space
   dns::Name after;                 ///< the last zone done
   std::uint64_t loaded = 0;
+  std::uint64_t unloaded = 0;
+  std::vector<std::uint32_t> freed;  ///< side table entries of removed zones
   bool cut = false;  ///< the slice ended before a zone to remove, left for the next step
   bool last = false;
 };
@@ -34,9 +38,52 @@ struct ZoneTableSync::Putting {
   std::uint64_t added = 0;  ///< zones tried, counted even when the step fails
   std::uint64_t changed = 0;
   std::uint32_t next_side = 0;
+  std::vector<std::uint32_t> taken;  ///< side table entries of new zones
   RefusedZones passed;           ///< new zones that were not tried
   std::size_t first_passed = 0;  ///< index of the first of them
   bool last = false;
+};
+
+ZoneNames make_zone_names(std::vector<dns::Name> names) {
+  const auto less = [](const dns::Name& a, const dns::Name& b) {
+    return dns::compare_canonical(a, b) < 0;
+  };
+  std::sort(names.begin(), names.end(), less);
+  const auto same = [](const dns::Name& a, const dns::Name& b) { return a.view() == b.view(); };
+  names.erase(std::unique(names.begin(), names.end(), same), names.end());
+  return std::make_shared<const std::vector<dns::Name>>(std::move(names));
+}
+
+/// Zones of the store that may have to be removed, in canonical order: all, or those named.
+class ZoneTableSync::Candidates {
+ public:
+  /// `after`: null for the first zone.
+  Candidates(const zone::StoreView& view, const ZoneNames& only, const dns::Name* after)
+      : view_(view), only_(only), walk_(view) {
+    if (only_) {
+      next_ = after == nullptr ? only_->begin()
+                               : std::upper_bound(only_->begin(), only_->end(), *after,
+                                                  [](const dns::Name& a, const dns::Name& b) {
+                                                    return dns::compare_canonical(a, b) < 0;
+                                                  });
+    } else if (after != nullptr) {
+      walk_.seek_after(*after);
+    }
+  }
+
+  /// Null behind the last zone.
+  zone::ZoneView next() {
+    if (!only_) return walk_.next();
+    while (next_ != only_->end())
+      if (const zone::ZoneView zone = view_.zone_at(*next_++)) return zone;
+    return {};
+  }
+
+ private:
+  const zone::StoreView& view_;
+  const ZoneNames& only_;
+  zone::ZoneWalk walk_;
+  std::vector<dns::Name>::const_iterator next_;
 };
 
 ZoneTableSync::ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done)
@@ -46,6 +93,26 @@ void ZoneTableSync::run(shm::Store& store, Committer& committer, RuntimePtr runt
   std::shared_ptr<ZoneTableSync> sync(
       new ZoneTableSync(store, committer, std::move(runtime), std::move(done)));
   sync->remove_next();
+}
+
+void ZoneTableSync::run_for(shm::Store& store, Committer& committer, RuntimePtr runtime,
+                            ZoneNames only, SideIndexes sides, Done done) {
+  std::shared_ptr<ZoneTableSync> sync(
+      new ZoneTableSync(store, committer, std::move(runtime), std::move(done)));
+  for (const dns::Name& name : *only)
+    if (const auto place = sync->runtime_->settings.zones.find(name))
+      sync->places_.push_back(static_cast<std::uint32_t>(*place));
+  sync->only_ = std::move(only);
+  sync->counts_.sides = std::move(sides);
+  sync->remove_next();
+}
+
+std::size_t ZoneTableSync::zone_count() const noexcept {
+  return only_ ? places_.size() : runtime_->settings.zones.size();
+}
+
+config::ZoneRef ZoneTableSync::zone_at(std::size_t number) const noexcept {
+  return runtime_->settings.zones[only_ ? places_[number] : number];
 }
 
 void ZoneTableSync::submit(std::function<Status(Stage&)> stage,
@@ -71,9 +138,9 @@ bool ZoneTableSync::try_alone(const Error& error) {
 
 void ZoneTableSync::finish(const Status& status) {
   const std::string text = refused_.report();
-  if (!status || text.empty()) return done_(status, counts_);
+  if (!status || text.empty()) return done_(status, std::move(counts_));
   counts_.but_for_some = true;
-  done_(fail(Errc::kFull, "{}", text), counts_);
+  done_(fail(Errc::kFull, "{}", text), std::move(counts_));
 }
 
 // First the zones of the store: their side table entries, and the zones to remove. ----------------
@@ -98,6 +165,12 @@ void ZoneTableSync::removed(const Removal& slice) {
   started_ = true;
   counts_.removed += slice.gone.size();
   counts_.loaded += slice.loaded;
+  counts_.unloaded += slice.unloaded;
+  SideIndexes& sides = counts_.sides;
+  for (const std::uint32_t side : slice.freed) {
+    if (side < sides.used.size()) sides.used[side] = false;
+    sides.first = std::min(sides.first, side);
+  }
   refused_.not_removed.add(slice.not_removed);
   room_.taken(slice.gone.size());
   if (!slice.cut) room_.next();
@@ -112,7 +185,7 @@ bool ZoneTableSync::walks_again() {
   const bool gained = std::exchange(removed_, counts_.removed) < counts_.removed;
   if (refused_.not_removed.zones() == 0 || !gained || ++walks_ == kMostWalks) return false;
   refused_.not_removed = {};
-  used_.clear();
+  if (!only_) counts_.sides = {};
   counts_.loaded = 0;
   started_ = false;
   return true;
@@ -139,11 +212,10 @@ Status ZoneTableSync::remove_slice(zone::Draft& draft, Removal& slice) {
   slice.after = after_;
   {
     const zone::StoreView view = draft.view();
-    zone::ZoneWalk walk(view);
-    if (started_) walk.seek_after(after_);
+    Candidates candidates(view, only_, started_ ? &after_ : nullptr);
     bool goes_on = true;
     for (std::size_t i = 0; i < kSlice && goes_on; ++i) {
-      const zone::ZoneView zone = walk.next();
+      const zone::ZoneView zone = candidates.next();
       slice.last = !zone;
       goes_on = !slice.last && add_to_slice(zone, slice);
     }
@@ -162,6 +234,8 @@ bool ZoneTableSync::add_to_slice(const zone::ZoneView& zone, Removal& slice) {
   if (slice.cut) return false;
   slice.after = apex;
   if (goes && most > 0) {
+    slice.freed.push_back(zone.side_index());
+    if (zone.loaded()) ++slice.unloaded;
     // A secondary's data can be sent again, and its copy goes.
     slice.gone.push_back(is_secondary(zone) ? purged_entry(apex, zone.serial())
                                             : removed_entry(apex, zone.serial(), unix_seconds()));
@@ -173,15 +247,16 @@ bool ZoneTableSync::add_to_slice(const zone::ZoneView& zone, Removal& slice) {
 }
 
 void ZoneTableSync::keep(const zone::ZoneView& zone, Removal& slice) {
-  if (used_.size() <= zone.side_index()) used_.resize(zone.side_index() + 1U);
-  used_[zone.side_index()] = true;
+  std::vector<bool>& used = counts_.sides.used;
+  if (used.size() <= zone.side_index()) used.resize(zone.side_index() + 1U);
+  used[zone.side_index()] = true;
   if (zone.loaded()) ++slice.loaded;
 }
 
 // Then the configuration: new zones, and zones with other settings. -------------------------------
 
 void ZoneTableSync::begin_slice() {
-  slice_end_ = std::min(next_zone_ + kSlice, runtime_->settings.zones.size());
+  slice_end_ = std::min(next_zone_ + kSlice, zone_count());
   room_.next();
 }
 
@@ -202,7 +277,12 @@ void ZoneTableSync::put(const Putting& slice) {
   alone_ = false;
   counts_.added += slice.added;
   counts_.changed += slice.changed;
-  next_side_ = slice.next_side;
+  counts_.sides.first = slice.next_side;
+  std::vector<bool>& used = counts_.sides.used;
+  for (const std::uint32_t side : slice.taken) {
+    if (used.size() <= side) used.resize(side + 1U);
+    used[side] = true;
+  }
   if (slice.last) return finish({});
   go_on_behind(slice);
   put_next();
@@ -249,7 +329,7 @@ void ZoneTableSync::put_fewer(std::size_t zones, const Error& error) {
     slice_end_ = next_zone_ + zones / 2;
     return put_next();
   }
-  refused_.unfit.add(runtime_->settings.zones[next_zone_].name, error.text);
+  refused_.unfit.add(zone_at(next_zone_).name, error.text);
   next_zone_ = slice_end_;
   begin_slice();
   put_next();
@@ -279,10 +359,9 @@ const zone::EncodedSettings& ZoneTableSync::settings_of(const config::ZoneOption
 
 Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
   slice = {};
-  slice.next_side = next_side_;
-  const config::ZoneTable& zones = runtime_->settings.zones;
+  slice.next_side = counts_.sides.first;
   for (std::size_t i = next_zone_; i < slice_end_; ++i) {
-    const config::ZoneRef zone = zones[i];
+    const config::ZoneRef zone = zone_at(i);
     const zone::ZoneView live = draft.view().zone_at(zone.name);
     Status put;
     if (live) {
@@ -295,7 +374,7 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
     }
     if (!put) return put;
   }
-  slice.last = slice_end_ == zones.size() && slice.passed.zones() == 0;
+  slice.last = slice_end_ == zone_count() && slice.passed.zones() == 0;
   return slice.last ? put_server_settings(draft) : Status();
 }
 
@@ -319,10 +398,12 @@ Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config
 Status ZoneTableSync::put_new(zone::Draft& draft, Putting& slice, const config::ZoneRef& zone) {
   ++slice.added;
   std::uint32_t side = slice.next_side;
-  while (side < used_.size() && used_[side]) ++side;
+  const std::vector<bool>& used = counts_.sides.used;
+  while (side < used.size() && used[side]) ++side;
   if (side >= shm::Store::kSideEntries)
     return fail(Errc::kFull, "more than {} zones", shm::Store::kSideEntries);
   slice.next_side = side + 1;
+  slice.taken.push_back(side);
   clear_side(side);
   return draft.put_zone_settings(zone.name, settings_of(zone.options), side);
 }

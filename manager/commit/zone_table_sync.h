@@ -13,6 +13,16 @@
 
 namespace pando::manager {
 
+/// Names of some zones, in canonical order, each once.
+using ZoneNames = std::shared_ptr<const std::vector<dns::Name>>;
+[[nodiscard]] ZoneNames make_zone_names(std::vector<dns::Name> names);
+
+/// Which entries of the store's side table belong to zones.
+struct SideIndexes {
+  std::vector<bool> used;
+  std::uint32_t first = 0;  ///< every entry before this one is in use
+};
+
 /// Brings the store's list of zones and their settings in line with the configuration. The work is
 /// sliced, since a million zones must not hold up the commit thread.
 ///
@@ -29,21 +39,30 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
     std::uint64_t added = 0;
     std::uint64_t removed = 0;
     std::uint64_t changed = 0;
-    std::uint64_t loaded = 0;  ///< zones that stay and have data
+    std::uint64_t loaded = 0;    ///< zones that stay and have data; of run() alone
+    std::uint64_t unloaded = 0;  ///< zones that had data and were removed
+    SideIndexes sides;           ///< without an error: for run_for()
     /// With an error: everything is in line except zones that lacked space.
     bool but_for_some = false;
   };
   /// kFull: the text has the number of zones that lacked space, and the name of the first one.
-  using Done = std::function<void(const Status&, const Counts&)>;
+  using Done = std::function<void(const Status&, Counts&&)>;
 
   /// Runs to the end on its own; `done` is called on the commit thread.
   static void run(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done);
+  /// The same, when the configuration differs from the last one in these zones alone: other zones
+  /// are not visited. `sides`: those of the last comparison.
+  static void run_for(shm::Store& store, Committer& committer, RuntimePtr runtime, ZoneNames only,
+                      SideIndexes sides, Done done);
 
  private:
   struct Removal;
   struct Putting;
+  class Candidates;
 
   ZoneTableSync(shm::Store& store, Committer& committer, RuntimePtr runtime, Done done);
+  [[nodiscard]] std::size_t zone_count() const noexcept;
+  [[nodiscard]] config::ZoneRef zone_at(std::size_t number) const noexcept;
   void submit(std::function<Status(Stage&)> stage, std::function<void(const Status&)> done);
   bool try_alone(const Error& error);
   void finish(const Status& status);
@@ -76,6 +95,8 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   Committer& committer_;
   RuntimePtr runtime_;
   Done done_;
+  ZoneNames only_;                     // null: all zones
+  std::vector<std::uint32_t> places_;  // of the named zones in the configuration's table
   Counts counts_;
   bool alone_ = false;  // requests share no version with others, whose records could fail them
   SpaceSearch room_;    // for the zones to remove, then for those to add
@@ -86,11 +107,9 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   unsigned walks_ = 0;         // finished walks over all zones
   std::uint64_t removed_ = 0;  // zones removed by those walks
   bool noting_ = true;         // removals are journalled
-  std::vector<bool> used_;     // side table entries of the zones that stay
 
-  std::size_t next_zone_ = 0;    // next zone to put: index in the configuration's table
-  std::size_t slice_end_ = 0;    // end of the slice of next_zone_
-  std::uint32_t next_side_ = 0;  // every side table entry before this one is in use
+  std::size_t next_zone_ = 0;  // next zone to put: number for zone_at()
+  std::size_t slice_end_ = 0;  // end of the slice of next_zone_
   std::map<const config::ZoneOptions*, zone::EncodedSettings> compiled_;
   std::map<std::uint64_t, bool> secondary_;  // by settings tag: is the zone a secondary?
 };

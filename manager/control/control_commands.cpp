@@ -22,6 +22,7 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
              std::move(hooks.handed_over)),
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
       records_(io, pool, {parts.configuration, parts.data, parts.services}),
+      run_time_zones_(io, pool, parts.configuration, parts.reloader),
       workers_(parts.configuration, *parts.data.slots, parts.workers) {
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;
@@ -35,6 +36,11 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
                    [this](const Request& request) { return zone_report_.list(request); });
   table_.add_query(ipc::verb::kZoneStatus,
                    [this](const Request& request) { return zone_report_.status(request); });
+  for (const std::string_view verb :
+       {ipc::verb::kZoneAdd, ipc::verb::kZoneRemove, ipc::verb::kZoneConfigure})
+    table_.add(verb, [this](const Request& request, const Reply& reply) {
+      change_zones(request, reply);
+    });
   table_.add(ipc::verb::kReload, [this](const Request&, const Reply& reply) { reload(reply); });
   table_.add(ipc::verb::kStop,
              [&io, stop = std::move(hooks.stop)](const Request&, const Reply& reply) {
@@ -46,6 +52,33 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
 void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable::Reply& reply) {
   const auto again = [this, request, reply] { run(request, reply); };
   if (!lists_.put_off(request.verb, again, reply)) table_.run(request, reply);
+}
+
+void ControlCommands::change_zones(const ipc::ControlRequest& request,
+                                   const CommandTable::Reply& reply) {
+  RunTimeChange change;
+  change.add = request.zones;
+  std::vector<std::string> names = request.names;
+  const bool configures = request.verb == ipc::verb::kZoneConfigure;
+  if (configures) names = {request.name};
+  for (const std::string& text : names) {
+    auto name = dns::Name::from_text(text);
+    if (!name) return reply(pass(name));
+    change.remove.push_back(*name);
+  }
+  if (configures) {
+    change.set = {change.remove.front(), request.key, request.value};
+    change.remove.clear();
+  }
+  const bool adds = request.verb == ipc::verb::kZoneAdd;
+  if (adds ? change.add.empty() || !change.remove.empty() : !change.add.empty())
+    return reply(fail(Errc::kInvalid, "{} takes {}", request.verb, adds ? "zones" : "names"));
+  if (!adds && !configures && change.remove.empty())
+    return reply(fail(Errc::kInvalid, "no zone is named"));
+  run_time_zones_.submit(std::move(change), [reply](const Result<ipc::ReloadResult>& result) {
+    if (!result) return reply(tl::unexpected<Error>(result.error()));
+    reply(json(*result));
+  });
 }
 
 void ControlCommands::reload(const CommandTable::Reply& reply) {

@@ -2,6 +2,7 @@
 
 #include "manager/control/command_table.h"
 #include "manager/start/reloader.h"
+#include "manager/start/run_time_zones.h"
 #include "manager/control/status_report.h"
 #include "manager/control/record_control.h"
 #include "manager/control/store_control.h"
@@ -41,12 +42,16 @@ class ControlCommands {
   void run(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
   /// The process ends: a copy or dump under way is given up.
-  void stop() { store_.stop(); }
+  void stop() {
+    store_.stop();
+    run_time_zones_.stop();
+  }
   /// Waits for the threads that write copies and dumps.
   void join() { store_.join(); }
 
  private:
   void reload(const CommandTable::Reply& reply);
+  void change_zones(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
   ZoneLists& lists_;
   Reloader& reloader_;
@@ -55,6 +60,7 @@ class ControlCommands {
   StoreControl store_;
   ZoneControl zone_;
   RecordControl records_;
+  RunTimeZones run_time_zones_;
   WorkerControl workers_;
   CommandTable table_;
 };

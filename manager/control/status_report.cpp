@@ -16,6 +16,7 @@ ipc::StatusResult StatusReport::make() const {
   result.configured = parts_.configuration.read_at;
   result.zone_lists = parts_.lists.state_text();
   result.problem = parts_.lists.problem();
+  if (result.problem.empty()) result.problem = parts_.configuration.list_problem;
   if (result.problem.empty()) result.problem = parts_.data.journal->problem();
   if (result.problem.empty()) result.problem = parts_.services.journal_upkeep->problem();
   if (result.problem.empty()) result.problem = parts_.zones.loads->waiting();

@@ -88,6 +88,7 @@ void ZoneReport::add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) con
   const config::Settings& settings = parts_.configuration.runtime->settings;
   const auto index = settings.zones.find(zone.apex());
   if (!index) return;
+  row.added = settings.zones[*index].added;
   row.file = settings.zones.path(*index);
   const config::ZoneOptions& options = *settings.zones[*index].options;
   if (!options.is_secondary()) return;

@@ -29,6 +29,15 @@ constexpr std::uint64_t kMostChangesetBytes = std::uint64_t{256} << 20;
 /// Zones handled per turn of the event loop: after a start all zones may be due.
 constexpr std::size_t kDueSlice = 1000;
 
+/// RFC 1996 §3.11: a NOTIFY's serial is a hint. A serial that is not ahead of ours needs no refresh
+/// attempt, unless our zone has expired.
+bool is_news(const Committer& committer, const PersistentTimers& timers, const dns::Name& zone,
+             dns::Serial serial) {
+  const zone::ZoneView view = committer.current().zone_at(zone);
+  return !view || !view.loaded() || timers.expired(view, unix_seconds()) ||
+         serial.ahead_of(view.serial());
+}
+
 }  // namespace
 
 struct Refresher::Attempt {
@@ -99,6 +108,13 @@ bool Refresher::forget_others(std::optional<dns::Name>& after, std::size_t most,
     at = zones_.erase(at);
   }
   return at == zones_.end();
+}
+
+void Refresher::forget_unless(const dns::Name& zone, const Stays& stays) {
+  const auto at = zones_.find(zone);
+  if (at == zones_.end() || stays(at->first, at->second.primaries)) return;
+  due_.erase({at->second.due, at->first});
+  zones_.erase(at);
 }
 
 void Refresher::resume() {
@@ -195,14 +211,6 @@ void Refresher::run_due() {
     start_or_wait(zone);
   }
   arm_timer();
-}
-
-/// RFC 1996 §3.11: a NOTIFY's serial is a hint. A serial that is not ahead of ours needs no refresh
-/// attempt, unless our zone has expired.
-bool Refresher::is_news(const dns::Name& zone, dns::Serial serial) const {
-  const zone::ZoneView view = committer_.current().zone_at(zone);
-  return !view || !view.loaded() || timers_.expired(view, unix_seconds()) ||
-         serial.ahead_of(view.serial());
 }
 
 TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
@@ -474,8 +482,9 @@ void Refresher::end_cycle(Zones::iterator at, bool ok) {
   zone.whole_zone = false;
   zone.replacing = false;
   schedule(at, timers_.next_look(at->first, ok, unix_seconds()));
-  const std::optional<Hint> hint =
-      zone.hint && is_news(at->first, zone.hint->serial) ? zone.hint : std::nullopt;
+  const bool has_news =
+      zone.hint && is_news(committer_, timers_, at->first, zone.hint->serial);
+  const std::optional<Hint> hint = has_news ? zone.hint : std::nullopt;
   zone.hint = hint;
   if (hint) zone.first_primary = hint->primary;
   if (std::exchange(zone.again, false) || hint) schedule(at, unix_seconds());
@@ -501,7 +510,8 @@ bool Refresher::notified(const NotifyRequest& request) {
   ++counters_.notifies;
   const auto at = zones_.find(request.zone);
   if (at == zones_.end()) return false;
-  if (!request.serial || is_news(request.zone, *request.serial)) on_notify(at, request);
+  if (!request.serial || is_news(committer_, timers_, request.zone, *request.serial))
+    on_notify(at, request);
   return true;
 }
 

@@ -90,6 +90,8 @@ class Refresher {
   /// rejects: their results are dropped. True: no zones are left.
   using Stays = std::function<bool(const dns::Name& zone, const Primaries& primaries)>;
   bool forget_others(std::optional<dns::Name>& after, std::size_t most, const Stays& stays);
+  /// The same for one zone.
+  void forget_unless(const dns::Name& zone, const Stays& stays);
   /// Starts due zones after put() calls, and applies the present limits to waiting zones.
   void resume();
   /// Posts run_due() to the commit loop, for zones that are put one by one.
@@ -153,7 +155,6 @@ class Refresher {
   void start_waiting();
   void start_or_wait(Zones::iterator zone);
   void mark_timers_untrusted(std::uint64_t before, std::uint64_t now);
-  bool is_news(const dns::Name& zone, dns::Serial serial) const;
   void on_notify(Zones::iterator zone, const NotifyRequest& request);
   void refresh_at(Zones::iterator zone, std::uint64_t due);
 

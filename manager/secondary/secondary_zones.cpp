@@ -56,7 +56,25 @@ void SecondaryZones::configure(const RuntimePtr& runtime) {
   refresher_.configure(runtime);
   let_go_ = false;
   taking_over_ = true;
+  released_.clear();
   take_over_slice(++generation_, 0);
+}
+
+bool SecondaryZones::let_go_of(const std::vector<dns::Name>& zones, const RuntimePtr& next) {
+  if (let_go_ || taking_over_) return false;
+  released_.insert(zones.begin(), zones.end());
+  for (const dns::Name& zone : zones)
+    refresher_.forget_unless(zone, [&](const dns::Name& name, const Primaries& primaries) {
+      return has(next->settings, name, primaries);
+    });
+  return true;
+}
+
+void SecondaryZones::configure_released(const RuntimePtr& runtime) {
+  runtime_ = runtime;
+  refresher_.configure(runtime);
+  released_.clear();
+  tell_network();
 }
 
 void SecondaryZones::put(const config::ZoneRef& zone) {
@@ -71,7 +89,7 @@ std::optional<config::ZoneRef> SecondaryZones::secondary(const dns::Name& zone) 
 }
 
 void SecondaryZones::looked_at(const dns::Name& zone) {
-  if (let_go_ || !*alive_) return;
+  if (let_go_ || !*alive_ || released_.contains(zone)) return;
   const auto found = secondary(zone);
   if (!found) return;
   put(*found);

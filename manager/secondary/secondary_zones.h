@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "dns/name.h"
 #include "manager/commit/runtime.h"
@@ -38,8 +39,14 @@ class SecondaryZones final : public NotifyHandler {
   /// without data is added only by looked_at(): the zone's copy or the journal may still supply its
   /// data.
   void configure(const RuntimePtr& runtime);
+  /// let_go() for some zones alone, done on return. False, and nothing was done: a configuration is
+  /// being taken over.
+  bool let_go_of(const std::vector<dns::Name>& zones, const RuntimePtr& next);
+  /// configure() behind let_go_of(): `runtime` differs in those zones alone. They are added by
+  /// looked_at().
+  void configure_released(const RuntimePtr& runtime);
   /// Called when the data of the zone's copy and journal is in the store. No effect between
-  /// let_go() and configure().
+  /// let_go() and configure(), and for the zones of let_go_of() until configure_released().
   void looked_at(const dns::Name& zone);
   /// A NOTIFY for an unknown zone during a takeover is remembered until the zone is known.
   void notified(const NotifyRequest& request) override;
@@ -68,7 +75,8 @@ class SecondaryZones final : public NotifyHandler {
   std::uint64_t generation_ = 0;  // counts configure() and let_go(); each ends the earlier ones
   bool let_go_ = true;       // no configuration: before the first configure(), or after let_go()
   bool taking_over_ = true;  // some configured zones with data are not known yet
-  std::set<dns::Name, CanonicalLess> early_;  // zones with a NOTIFY during a takeover
+  std::set<dns::Name, CanonicalLess> early_;     // zones with a NOTIFY during a takeover
+  std::set<dns::Name, CanonicalLess> released_;  // see let_go_of()
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,11 +1,13 @@
 #include "manager/start/reloader.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
 #include "base/pause_point.h"
 #include "base/secret.h"
 #include "base/unix_time.h"
+#include "config/added_list.h"
 #include "config/load.h"
 #include "ipc/log.h"
 #include "manager/start/log_options.h"
@@ -13,12 +15,31 @@
 
 namespace pando::manager {
 
+namespace {
+
+/// Whether workers have to be told: the same keys may be the manager's alone, or theirs as well.
+bool same_holders(const WorkerKeys& a, const WorkerKeys& b) {
+  return std::equal(a.held.begin(), a.held.end(), b.held.begin(), b.held.end(),
+                    [](const auto& one, const auto& other) { return one.name == other.name; });
+}
+
+}  // namespace
+
 struct Reloader::Reload {
   Done done;
   RuntimePtr runtime;
   std::uint64_t fingerprint = 0;
   Status problem;
   ipc::ReloadResult result;
+  std::shared_ptr<HistorySource> history;
+  // Of adopt(), which reads no file of the configuration.
+  Adopted adopted;
+  ZoneNames only;           // null: all zones
+  bool only_added = false;  // all of them are new
+  ZoneFileLoads::Failures failures;
+  bool by_name = false;  // the store's zones were not walked
+  bool all_secondaries = true;
+  bool lost_list = false;  // the list of added zones is missing, or cannot be used
 };
 
 Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts)
@@ -31,7 +52,7 @@ void Reloader::reload(Done done) {
   systemd::reloading();
   auto reload = std::make_shared<Reload>();
   reload->done = std::move(done);
-  if (allowed_)
+  if (allowed_ && !held_)
     start(reload);
   else
     waiting_ = reload;
@@ -41,6 +62,26 @@ void Reloader::reload_or_put_off() {
   if (!under_way_ || stopping_) return reload([](const Result<ipc::ReloadResult>&) {});
   if (std::exchange(again_, true)) return;
   log::info("reload_put_off", "until", "the one that is under way has ended");
+}
+
+bool Reloader::hold() {
+  if (!allowed_ || under_way_ || stopping_ || held_) return false;
+  held_ = true;
+  return true;
+}
+
+/// The fingerprint stays unknown: it is that of files, and the list of added zones has changed.
+void Reloader::adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted done) {
+  auto reload = std::make_shared<Reload>();
+  reload->adopted = std::move(done);
+  reload->only = make_zone_names(std::move(zones));
+  reload->runtime = std::move(runtime);
+  release_secondaries(reload);
+}
+
+void Reloader::release() {
+  held_ = false;
+  if (waiting_) start(std::exchange(waiting_, nullptr));
 }
 
 void Reloader::allow() {
@@ -64,8 +105,15 @@ void Reloader::read(const ReloadPtr& reload) {
   pause_point("configuration-read");
   reload->result.warnings = std::move(loaded.warnings);
   reload->fingerprint = loaded.fingerprint;
+  const config::Settings& before = parts_.configuration.runtime->settings;
+  reload->lost_list = loaded.added_list_failed;
   if (!loaded.ok()) {
     reload->problem = fail(Errc::kInvalid, "{}", loaded.error_text());
+  } else if (before.has_added_list && !loaded.settings.has_added_list) {
+    // The whole folder may be away.
+    reload->lost_list = true;
+    reload->problem = tl::unexpected<Error>(config::missing_added_list(
+        config::added_list_path(loaded.settings.store.journal)));
   } else {
     auto runtime = make_runtime(std::move(loaded.settings));
     if (runtime)
@@ -82,9 +130,14 @@ void Reloader::read(const ReloadPtr& reload) {
 /// The order of a reload: zones and rules as versions of the store, then the parts outside the
 /// store, then the zone files.
 void Reloader::release_secondaries(const ReloadPtr& reload) {
+  SecondaryZones& secondaries = *parts_.zones.secondaries;
+  if (reload->only && secondaries.let_go_of(*reload->only, reload->runtime)) {
+    reload->all_secondaries = false;
+    return sync_zones(reload);
+  }
   reload->result.restart_needed =
       config::restart_needed(parts_.configuration.runtime->settings, reload->runtime->settings);
-  parts_.zones.secondaries->let_go(reload->runtime, [this, reload] { sync_zones(reload); });
+  secondaries.let_go(reload->runtime, [this, reload] { sync_zones(reload); });
 }
 
 void Reloader::note_configuration(std::uint64_t fingerprint) {
@@ -93,11 +146,25 @@ void Reloader::note_configuration(std::uint64_t fingerprint) {
 
 void Reloader::sync_zones(const ReloadPtr& reload) {
   if (reload->fingerprint != parts_.configuration.fingerprint) note_configuration(0);
-  ZoneTableSync::run(*parts_.data.store, *parts_.services.committer, reload->runtime,
-                     [this, reload](const Status& status, const ZoneTableSync::Counts& counts) {
-                       if (!status && !counts.but_for_some) return keep_old(reload, status);
-                       take_new(reload, status, counts);
-                     });
+  auto done = [this, reload](const Status& status, ZoneTableSync::Counts&& counts) {
+    end_sync(reload, status, std::move(counts));
+  };
+  shm::Store& store = *parts_.data.store;
+  Committer& committer = *parts_.services.committer;
+  reload->by_name = reload->only && sides_;
+  if (reload->by_name)
+    ZoneTableSync::run_for(store, committer, reload->runtime, reload->only,
+                           std::move(*std::exchange(sides_, std::nullopt)), std::move(done));
+  else
+    ZoneTableSync::run(store, committer, reload->runtime, std::move(done));
+}
+
+void Reloader::end_sync(const ReloadPtr& reload, const Status& status,
+                        ZoneTableSync::Counts&& counts) {
+  sides_.reset();
+  if (status) sides_ = std::move(counts.sides);
+  if (!status && !counts.but_for_some) return keep_old(reload, status);
+  take_new(reload, status, counts);
 }
 
 /// The store could not take the new zones: the configuration before stays in force.
@@ -113,31 +180,53 @@ void Reloader::keep_old(const ReloadPtr& reload, const Status& status) {
 void Reloader::take_new(const ReloadPtr& reload, const Status& status,
                         const ZoneTableSync::Counts& counts) {
   CurrentConfiguration& configuration = parts_.configuration;
-  parts_.zones.loads->recounted(counts.loaded);
+  ZoneFileLoads& loads = *parts_.zones.loads;
+  loads.recounted(reload->by_name ? loads.loaded() - std::min(loads.loaded(), counts.unloaded)
+                                  : counts.loaded);
   reload->result.zones_added = counts.added;
   reload->result.zones_removed = counts.removed;
   reload->result.zones_changed = counts.changed;
+  reload->only_added = reload->only && counts.added == reload->only->size();
   reload->problem = status;
   // A store that lacks some zones is in line with no configuration.
   configuration.fingerprint = status ? reload->fingerprint : 0;
   note_configuration(configuration.fingerprint);
-  configuration.runtime = reload->runtime;
-  configuration.read_at = unix_seconds();
-  log::start(log_options(configuration.runtime->settings.server.log));
-  configure_parts();
-  configure_workers(*reload);
-  parts_.zones.secondaries->configure(configuration.runtime);
+  const RuntimePtr before = std::exchange(configuration.runtime, reload->runtime);
+  if (!same_holders(before->worker_keys, reload->runtime->worker_keys) || !reload->only)
+    parts_.workers.set_keys(reload->runtime->worker_keys);
+  if (!reload->only) {
+    configuration.read_at = unix_seconds();
+    configuration.list_problem.clear();
+    log::start(log_options(configuration.runtime->settings.server.log));
+  }
+  configure_zones(*reload);
+  if (!reload->only) {
+    configure_parts();
+    configure_workers(*reload);
+  }
   load_files(reload);
+}
+
+void Reloader::configure_secondaries(const Reload& reload) {
+  if (reload.all_secondaries)
+    parts_.zones.secondaries->configure(reload.runtime);
+  else
+    parts_.zones.secondaries->configure_released(reload.runtime);
+}
+
+/// The parts that depend on the zones alone.
+void Reloader::configure_zones(const Reload& reload) {
+  parts_.zones.updates->set_runtime(reload.runtime);
+  parts_.zones.notifier->configure(reload.runtime);
+  parts_.zones.signatures->configured();
+  configure_secondaries(reload);
 }
 
 void Reloader::configure_parts() {
   const RuntimePtr& runtime = parts_.configuration.runtime;
   const config::StoreSettings& store = runtime->settings.store;
   StoreServices& services = parts_.services;
-  parts_.zones.updates->set_runtime(runtime);
   parts_.lists.accept();
-  parts_.zones.notifier->configure(runtime);
-  parts_.zones.signatures->configured();
   parts_.zones.loader->set_limits(runtime->limits);
   services.journal_upkeep->set_limit(store.journal_limit);
   if (services.checkpointer)
@@ -150,7 +239,6 @@ void Reloader::configure_workers(Reload& reload) {
   const RuntimePtr& runtime = parts_.configuration.runtime;
   const config::Settings& settings = runtime->settings;
   WorkerPool& workers = parts_.workers;
-  workers.set_keys(runtime->worker_keys);
   workers.set_pin_time(settings.limits.pin_time);
   auto change =
       parts_.listeners.set_addresses({settings.server.listen, settings.server.listen_tls});
@@ -164,37 +252,59 @@ void Reloader::configure_workers(Reload& reload) {
 }
 
 void Reloader::load_files(const ReloadPtr& reload) {
-  const auto history = make_history(*parts_.data.journal);
-  const auto done = [this, reload, history](const ZoneFileLoads::Counts& files) {
-    const RuntimePtr& runtime = parts_.configuration.runtime;
-    parts_.zones.copies->keep_only(runtime);
-    configure_exports(parts_.services, parts_.zones, runtime);
-    if (files.is_first) parts_.zones.notifier->tell_all();
-    reload->result.zones_changed += files.changed;
-    reload->result.zones_failed = files.failed;
-    reload->result.problems = files.problems;
-    if (!reload->problem && files.failed > 0)
-      reload->problem = fail(reload->problem.error().code, "{}; {} files failed, {}",
-                             reload->problem.error().text, files.failed,
-                             files.problems.empty() ? "" : files.problems.front());
-    find_removed(reload, history);
+  reload->history = make_history(*parts_.data.journal);
+  const auto done = [this, reload](const ZoneFileLoads::Counts& files) {
+    files_loaded(reload, files);
   };
-  parts_.zones.loads->load(parts_.configuration.runtime, history, done);
+  if (reload->only)
+    parts_.zones.loads->load_some(reload->runtime, *reload->only, reload->history, done);
+  else
+    parts_.zones.loads->load(reload->runtime, reload->history, done);
+}
+
+void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts& files) {
+  const RuntimePtr& runtime = parts_.configuration.runtime;
+  ipc::ReloadResult& result = reload->result;
+  if (!reload->only_added) parts_.zones.copies->keep_only(runtime);
+  // A zone that is new has no change that its file lacks.
+  const bool may_differ = !reload->only_added || may_return(*reload);
+  configure_exports(parts_.services, parts_.zones, runtime, may_differ);
+  if (files.is_first) parts_.zones.notifier->tell_all();
+  result.zones_changed += files.changed;
+  result.zones_failed = files.failed;
+  result.problems = files.problems;
+  reload->failures = files.failures;
+  if (!reload->problem && files.failed > 0)
+    reload->problem = fail(reload->problem.error().code, "{}; {} files failed, {}",
+                           reload->problem.error().text, files.failed,
+                           files.problems.empty() ? "" : files.problems.front());
+  find_removed(reload);
+}
+
+/// Whether removed zones may have come back with this reload.
+bool Reloader::may_return(const Reload& reload) const {
+  const RemovedZones::Zones& removed = parts_.zones.removed->zones();
+  if (!reload.only) return reload.result.zones_added > 0 && !removed.empty();
+  return std::any_of(reload.only->begin(), reload.only->end(),
+                     [&](const dns::Name& zone) { return removed.contains(zone); });
 }
 
 /// The journal is read for this only if the list of removed zones may have changed.
-void Reloader::find_removed(const ReloadPtr& reload,
-                            const std::shared_ptr<HistorySource>& history) {
-  RemovedZones& removed = *parts_.zones.removed;
-  const bool may_return = reload->result.zones_added > 0 && !removed.zones().empty();
-  if (reload->result.zones_removed == 0 && !may_return) return end(reload, reload->problem);
-  removed.look(parts_.configuration.runtime, history, [this, reload](std::uint64_t added) {
-    reload->result.zones_kept = added;
-    end(reload, reload->problem);
-  });
+void Reloader::find_removed(const ReloadPtr& reload) {
+  if (reload->result.zones_removed == 0 && !may_return(*reload))
+    return end(reload, reload->problem);
+  parts_.zones.removed->look(parts_.configuration.runtime, reload->history,
+                             [this, reload](std::uint64_t added) {
+                               reload->result.zones_kept = added;
+                               end(reload, reload->problem);
+                             });
 }
 
 void Reloader::end(const ReloadPtr& reload, const Status& status) {
+  if (reload->adopted) {
+    if (status) return reload->adopted(reload->result, reload->failures);
+    return reload->adopted(tl::unexpected<Error>(status.error()), reload->failures);
+  }
   under_way_ = false;
   tell(*reload, status);
   if (std::exchange(again_, false)) reload_or_put_off();
@@ -206,6 +316,7 @@ void Reloader::tell(const Reload& reload, const Status& status) {
   for (const std::string& key : reload.result.restart_needed)
     log::warning("restart_needed", "key", key);
   const bool lists_failed = parts_.lists.state() == ZoneLists::State::kFailed;
+  if (reload.lost_list) parts_.configuration.list_problem = status.error().text;
   if (!status && lists_failed) parts_.lists.set_problem(status.error().text);
   if (!stopping_)
     systemd::ready(

@@ -4,6 +4,8 @@
 #include <asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "ipc/control_results.h"
 #include "manager/commit/zone_table_sync.h"
@@ -41,6 +43,20 @@ class Reloader {
   /// one more reload serves all signals that come while a reload is under way.
   void reload_or_put_off();
 
+  /// Keeps reloads away while a command works out other zones from the configuration in force;
+  /// reloads that come meanwhile wait for release(). False while a reload, the start or the end of
+  /// the process is under way.
+  [[nodiscard]] bool hold();
+  /// `failures`: zones whose files could not be loaded.
+  using Adopted = std::function<void(const Result<ipc::ReloadResult>&,
+                                     const ZoneFileLoads::Failures& failures)>;
+  /// After hold(): the configuration in force with other `zones` takes its place, like that of a
+  /// reload. The work grows with the number of `zones`, not with that of all zones. After an error
+  /// the configuration before may be in force, or the new one with a store that lacks some zones.
+  void adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted done);
+  /// Ends hold(): reloads that waited begin.
+  void release();
+
   /// The store's list of zones was compared with the configuration, or cannot be. A reload that
   /// came earlier has waited for this: two comparisons at once would give zones the same places in
   /// the store's side table.
@@ -63,10 +79,15 @@ class Reloader {
   void sync_zones(const ReloadPtr& reload);
   void keep_old(const ReloadPtr& reload, const Status& status);
   void take_new(const ReloadPtr& reload, const Status& status, const ZoneTableSync::Counts& counts);
+  void end_sync(const ReloadPtr& reload, const Status& status, ZoneTableSync::Counts&& counts);
+  void configure_secondaries(const Reload& reload);
+  void configure_zones(const Reload& reload);
   void configure_parts();
   void configure_workers(Reload& reload);
   void load_files(const ReloadPtr& reload);
-  void find_removed(const ReloadPtr& reload, const std::shared_ptr<HistorySource>& history);
+  void files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts& files);
+  [[nodiscard]] bool may_return(const Reload& reload) const;
+  void find_removed(const ReloadPtr& reload);
   void end(const ReloadPtr& reload, const Status& status);
   void tell(const Reload& reload, const Status& status);
   void note_configuration(std::uint64_t fingerprint);
@@ -76,8 +97,11 @@ class Reloader {
   Parts parts_;
   bool allowed_ = false;
   bool under_way_ = false;
+  bool held_ = false;   // see hold()
   bool again_ = false;  // a SIGHUP came meanwhile
-  ReloadPtr waiting_;   // for allow()
+  ReloadPtr waiting_;   // for allow() or release()
+  /// Of the zones in the store; nullopt: the next comparison looks at all of them.
+  std::optional<SideIndexes> sides_;
   bool stopping_ = false;
 };
 

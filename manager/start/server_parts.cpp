@@ -14,8 +14,8 @@ Status StoreServices::check_whole() const {
 }
 
 void configure_exports(const StoreServices& services, ZoneServices& zones,
-                       const RuntimePtr& runtime) {
-  if (!services.copying_image) zones.exports->configure(runtime);
+                       const RuntimePtr& runtime, bool may_differ) {
+  if (!services.copying_image) zones.exports->configure(runtime, may_differ);
 }
 
 void log_note(const JournalNote& note) {

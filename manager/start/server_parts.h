@@ -34,6 +34,7 @@ struct CurrentConfiguration {
   RuntimePtr runtime;
   std::uint64_t fingerprint = 0;  ///< of the files that the store is in line with; 0: with none
   std::uint64_t read_at = 0;      ///< seconds since 1970
+  std::string list_problem{};     ///< why the last reload could not use the list of added zones
 };
 
 /// The parts that work on the store as a whole. Later parts refer to earlier ones.
@@ -70,9 +71,9 @@ struct ZoneServices {
 };
 
 /// Passes the zones of `runtime` to the exports, unless the image is still being copied: data of a
-/// damaged image must not become a zone's file.
+/// damaged image must not become a zone's file. `may_differ`: see ZoneExports::configure().
 void configure_exports(const StoreServices& services, ZoneServices& zones,
-                       const RuntimePtr& runtime);
+                       const RuntimePtr& runtime, bool may_differ = true);
 
 /// Logs what reading the journal found.
 void log_note(const JournalNote& note);

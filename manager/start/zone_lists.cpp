@@ -22,6 +22,8 @@ constexpr std::array kAtOnce{ipc::verb::kStatus,    ipc::verb::kStop,
 constexpr std::array kNeedsZones{ipc::verb::kZoneExport,   ipc::verb::kZoneRollback,
                                  ipc::verb::kZoneSnapshot, ipc::verb::kZonePurge,
                                  ipc::verb::kZoneBegin,    ipc::verb::kZoneCommit,
+                                 ipc::verb::kZoneAdd,      ipc::verb::kZoneRemove,
+                                 ipc::verb::kZoneConfigure,
                                  ipc::verb::kStoreDump,    ipc::verb::kHandOver};
 
 template <class List>

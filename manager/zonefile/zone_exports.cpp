@@ -133,11 +133,11 @@ void ZoneExports::stop() {
   timer_.cancel();
 }
 
-void ZoneExports::configure(const RuntimePtr& runtime) {
+void ZoneExports::configure(const RuntimePtr& runtime, bool may_differ) {
   const RuntimePtr before = std::exchange(runtime_, runtime);
   shared_files_ = std::make_shared<SharedFiles>(runtime);
   any_interval_ = has_intervals(runtime);
-  if (any_interval_) find_changed(before);
+  if (any_interval_ && may_differ) find_changed(before);
 }
 
 /// Runs in the pool, since the journal is read. Unchanged zones have no journal records.

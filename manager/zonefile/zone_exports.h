@@ -53,8 +53,8 @@ class ZoneExports {
   ~ZoneExports();
 
   /// Takes over a configuration whose zones have been loaded. For zones that newly have an
-  /// interval, the journal is searched for earlier changes.
-  void configure(const RuntimePtr& runtime);
+  /// interval, the journal is searched for earlier changes. `may_differ`: such zones may have some.
+  void configure(const RuntimePtr& runtime, bool may_differ = true);
   /// Called for each journal entry that has just been published.
   void journalled(const JournalEntry& entry);
   /// Exports a zone unless its file is up to date. kExists: the file was edited, and no reload has

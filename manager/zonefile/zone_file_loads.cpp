@@ -11,7 +11,36 @@
 namespace pando::manager {
 
 namespace {
+
 constexpr std::chrono::seconds kRetryInterval{10};
+
+using ZoneIndexes = std::function<std::optional<std::size_t>()>;
+
+ZoneIndexes secondaries_of(const RuntimePtr& runtime) {
+  return [runtime, next = std::size_t{0}]() mutable -> std::optional<std::size_t> {
+    if (next == runtime->secondaries.size()) return std::nullopt;
+    return runtime->secondaries[next++];
+  };
+}
+
+ZoneIndexes others_of(const RuntimePtr& runtime) {
+  return [runtime, next = std::size_t{0},
+          passed = std::size_t{0}]() mutable -> std::optional<std::size_t> {
+    const std::vector<std::uint32_t>& secondaries = runtime->secondaries;
+    for (; passed < secondaries.size() && secondaries[passed] == next; ++passed) ++next;
+    if (next == runtime->settings.zones.size()) return std::nullopt;
+    return next++;
+  };
+}
+
+ZoneIndexes list_of(std::vector<std::size_t> zones) {
+  return [zones = std::move(zones),
+          next = std::size_t{0}]() mutable -> std::optional<std::size_t> {
+    if (next == zones.size()) return std::nullopt;
+    return zones[next++];
+  };
+}
+
 }  // namespace
 
 /// The load of one configuration.
@@ -19,9 +48,13 @@ struct ZoneFileLoads::Load {
   Counts counts;
   int requests_left = 2;
   Done done;
+  bool is_partial = false;
 
   void add_failure(const LoadJob& job, const LoadOutcome& outcome) {
     ++counts.failed;
+    if (is_partial)
+      counts.failures.emplace_back(job.apex,
+                                   outcome.problems.empty() ? "" : outcome.problems.front());
     if (counts.problems.size() < kMostProblems && !outcome.problems.empty())
       counts.problems.push_back(fmt::format("{}: {}", to_text(job.apex), outcome.problems.front()));
   }
@@ -42,26 +75,46 @@ void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<Histor
   const auto ended = [this, load] {
     if (--load->requests_left == 0) end(*load);
   };
-  run_copies(runtime, history, load, ended);
-  run_files(runtime, history, load, ended);
+  run_copies(runtime, secondaries_of(runtime), history, load, ended);
+  run_files(runtime, others_of(runtime), history, load, ended);
+}
+
+void ZoneFileLoads::load_some(const RuntimePtr& runtime, const std::vector<dns::Name>& zones,
+                              const std::shared_ptr<HistorySource>& history, Done done) {
+  auto load = std::make_shared<Load>();
+  load->done = std::move(done);
+  load->is_partial = true;
+  std::vector<std::size_t> copies;
+  std::vector<std::size_t> files;
+  const config::ZoneTable& table = runtime->settings.zones;
+  for (const dns::Name& zone : zones) {
+    waiting_.erase(dns::folded_key(zone));
+    if (const auto index = table.find(zone))
+      (table[*index].options->is_secondary() ? copies : files).push_back(*index);
+  }
+  const auto ended = [this, load] {
+    if (--load->requests_left == 0) end(*load);
+  };
+  run_copies(runtime, list_of(std::move(copies)), history, load, ended);
+  run_files(runtime, list_of(std::move(files)), history, load, ended);
 }
 
 void ZoneFileLoads::load_copies(const RuntimePtr& runtime,
                                 const std::shared_ptr<HistorySource>& history) {
-  run_copies(runtime, history, std::make_shared<Load>(), nullptr);
+  run_copies(runtime, secondaries_of(runtime), history, std::make_shared<Load>(), nullptr);
 }
 
 /// Loads the secondaries' copies. The primaries of a secondary are asked as soon as its copy was
 /// checked.
-void ZoneFileLoads::run_copies(const RuntimePtr& runtime,
+void ZoneFileLoads::run_copies(const RuntimePtr& runtime, NextZone next,
                                const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                                std::function<void()> on_end) {
-  auto next_job = [this, runtime, next = std::size_t{0}]() mutable -> std::optional<LoadJob> {
-    if (next == runtime->secondaries.size()) return std::nullopt;
+  auto next_job = [this, runtime, next = std::move(next)]() -> std::optional<LoadJob> {
+    const auto index = next();
+    if (!index) return std::nullopt;
     const config::ZoneTable& zones = runtime->settings.zones;
-    const std::size_t index = runtime->secondaries[next++];
-    return LoadJob{dns::Name(zones[index].name), copies_.path_of(zones, index), true,
-                   zones[index].options->serial_policy};
+    return LoadJob{dns::Name(zones[*index].name), copies_.path_of(zones, *index), true,
+                   zones[*index].options->serial_policy};
   };
   auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
     if (outcome.kind == LoadOutcome::Kind::kUnchanged) copy_again(job);
@@ -73,18 +126,15 @@ void ZoneFileLoads::run_copies(const RuntimePtr& runtime,
       {LoadKind::kCopies, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
 }
 
-void ZoneFileLoads::run_files(const RuntimePtr& runtime,
+void ZoneFileLoads::run_files(const RuntimePtr& runtime, NextZone next,
                               const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                               std::function<void()> on_end) {
-  auto next_job = [runtime, next = std::size_t{0},
-                   passed = std::size_t{0}]() mutable -> std::optional<LoadJob> {
+  auto next_job = [runtime, next = std::move(next)]() -> std::optional<LoadJob> {
+    const auto index = next();
+    if (!index) return std::nullopt;
     const config::ZoneTable& zones = runtime->settings.zones;
-    const std::vector<std::uint32_t>& secondaries = runtime->secondaries;
-    for (; passed < secondaries.size() && secondaries[passed] == next; ++passed) ++next;
-    if (next == zones.size()) return std::nullopt;
-    const std::size_t index = next++;
-    return LoadJob{dns::Name(zones[index].name), zones.path(index), false,
-                   zones[index].options->serial_policy, zones[index].options->verify};
+    return LoadJob{dns::Name(zones[*index].name), zones.path(*index), false,
+                   zones[*index].options->serial_policy, zones[*index].options->verify};
   };
   auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
     count(*load, job, outcome);
@@ -94,7 +144,7 @@ void ZoneFileLoads::run_files(const RuntimePtr& runtime,
 }
 
 void ZoneFileLoads::end(Load& load) {
-  load.counts.is_first = !std::exchange(settled_, true);
+  if (!load.is_partial) load.counts.is_first = !std::exchange(settled_, true);
   load.done(load.counts);
 }
 

@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "manager/commit/committer.h"
@@ -23,11 +25,14 @@ namespace pando::manager {
 /// Lives on the commit thread.
 class ZoneFileLoads {
  public:
+  /// Zones whose files failed, with the reasons.
+  using Failures = std::vector<std::pair<dns::Name, std::string>>;
   /// Results for the files of one configuration.
   struct Counts {
     std::uint64_t changed = 0;  ///< zones with new or first data
     std::uint64_t failed = 0;
     std::vector<std::string> problems;  ///< for the first kMostProblems failures
+    Failures failures;                  ///< all of them; of load_some() alone
     bool is_first = false;              ///< this was the first configuration
   };
   static constexpr std::size_t kMostProblems = 20;
@@ -51,6 +56,9 @@ class ZoneFileLoads {
   /// Brings all zones of `runtime` in line with their files. `done` is called after the last zone,
   /// and after the ends of loads that began earlier. `history`: see LoadRequest.
   void load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history, Done done);
+  /// The same for some zones of `runtime`, and for zones that it lacks by now.
+  void load_some(const RuntimePtr& runtime, const std::vector<dns::Name>& zones,
+                 const std::shared_ptr<HistorySource>& history, Done done);
   /// Loads only the secondaries' copies once more; the end is not reported.
   void load_copies(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history);
   /// Checks the zones that wait for the journal once more, each 10 seconds; to be called regularly.
@@ -84,11 +92,15 @@ class ZoneFileLoads {
  private:
   struct Load;
   using LoadPtr = std::shared_ptr<Load>;
+  /// Supplies indexes of zones in the configuration's table, nullopt at the end.
+  using NextZone = std::function<std::optional<std::size_t>()>;
 
-  void run_copies(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
-                  const LoadPtr& load, std::function<void()> on_end);
-  void run_files(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
-                 const LoadPtr& load, std::function<void()> on_end);
+  void run_copies(const RuntimePtr& runtime, NextZone next,
+                  const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
+                  std::function<void()> on_end);
+  void run_files(const RuntimePtr& runtime, NextZone next,
+                 const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
+                 std::function<void()> on_end);
   void end(Load& load);
   void set_waiting(const LoadJob& job, const LoadOutcome& outcome);
   void count(Load& load, const LoadJob& job, const LoadOutcome& outcome);

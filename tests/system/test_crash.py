@@ -45,7 +45,9 @@ ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_o
              "journal-put-aside",  # of a damaged segment: tests/crash/journal.cpp
              "worker-page-made", "worker-started", "worker-recorded",  # test_workers.py
              "export-written", "export-recorded", "export-renamed",  # test_export.py
-             "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted"}  # test_dump.py
+             "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted",  # test_dump.py
+             # control/test_run_time_zones.py
+             "added-zones-written", "added-zones-synced", "added-zones-rewritten", "added-zones-kept"}
 # Reached only on the way back from another crash: test_a_crash_during_replay.
 REPLAY = {"replay-staged", "replay-published"}
 # Needs tens of thousands of zones: tests/crash/store_kill.cpp has it.

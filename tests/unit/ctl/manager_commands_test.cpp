@@ -229,6 +229,7 @@ TEST(ZoneStatusCommand, PrintsOneZone) {
   zone.kind = "secondary";
   zone.primaries = {"192.0.2.1@53", "2001:db8::1@53"};
   zone.problem = "timeout";
+  zone.added = true;
   const Outcome outcome = run(
       always(json(zone)), [](Session& session) { return session.zone_status("Z000007.example"); });
   EXPECT_EQ(outcome.code, kDone);
@@ -237,6 +238,7 @@ TEST(ZoneStatusCommand, PrintsOneZone) {
   EXPECT_THAT(outcome.out, HasSubstr("192.0.2.1@53, 2001:db8::1@53"));
   EXPECT_THAT(outcome.out, HasSubstr("timeout"));
   EXPECT_THAT(outcome.out, HasSubstr("never")) << "not checked yet";
+  EXPECT_THAT(outcome.out, HasSubstr("added by"));
 }
 
 TEST(ZoneStatusCommand, RefusesABadNameByItself) {

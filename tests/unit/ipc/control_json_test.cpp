@@ -35,6 +35,7 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                      2,
                      3,
                      9,
+                     true,
                      "/f",
                      {"192.0.2.1@53"},
                      {{"192.0.2.2@53", "NOERROR"}},

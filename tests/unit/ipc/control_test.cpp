@@ -57,6 +57,30 @@ TEST(ControlRequest, MayBeNestedAsDeepAsAMessageIsLong) {
   EXPECT_FALSE(request);
 }
 
+TEST(ControlRequest, KeepsZonesAndValuesThatAreAnyJson) {
+  ControlRequest request{.verb = "zone-add"};
+  request.zones = {R"({"file":"x","name":"a."})", R"("not an object")"};
+  request.key = "notify";
+  request.value = R"(["ns1",2])";
+  const auto again = request_from_json(request_to_json(request));
+  ASSERT_TRUE(again) << again.error().text;
+  EXPECT_EQ(*again, request);
+}
+
+TEST(ControlRequest, TakesNoValuesThatAreNestedDeep) {
+  const auto nested = [](std::string_view member, std::size_t depth) {
+    const std::string open(depth, '['), close(depth, ']');
+    return request_from_json(json::parse(
+        fmt::format(R"({{"verb":"x","args":{{"{}":{}{}}}}})", member, open, close)));
+  };
+  for (const char* member : {"zones", "value"}) {
+    EXPECT_TRUE(nested(member, 8)) << member;
+    EXPECT_FALSE(nested(member, 9)) << member;
+    EXPECT_FALSE(nested(member, 100'000)) << member;
+  }
+  EXPECT_FALSE(request_from_json(json::parse(R"({"verb":"x","args":{"zones":{}}})")));
+}
+
 TEST(ControlRequest, HasItsPageLimitClamped) {
   EXPECT_EQ(request_from_json(json::parse(R"({"verb":"x","args":{"limit":0}})"))->limit, 1U);
   EXPECT_EQ(request_from_json(json::parse(R"({"verb":"x","args":{"limit":5000000}})"))->limit,

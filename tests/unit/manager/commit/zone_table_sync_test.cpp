@@ -71,6 +71,24 @@ class TableSync : public ::testing::Test {
     EXPECT_TRUE(parts_.run_until([&] { return ended.has_value(); }));
     return std::move(*ended);
   }
+  /// The same for some zones alone, behind another sync.
+  Status sync_some(const Configuration& configuration, std::vector<dns::Name> zones) {
+    std::optional<Status> ended;
+    ZoneTableSync::run_for(parts_.zone.store(), parts_.committer, configuration.runtime(),
+                           make_zone_names(std::move(zones)), counts_.sides,
+                           [&](const Status& status, const ZoneTableSync::Counts& counts) {
+                             ended = status;
+                             counts_ = counts;
+                           });
+    EXPECT_TRUE(parts_.run_until([&] { return ended.has_value(); }));
+    return std::move(*ended);
+  }
+  [[nodiscard]] bool has(const std::string& zone) const {
+    return bool(parts_.committer.current().zone_at(name(zone)));
+  }
+  [[nodiscard]] std::uint32_t side_of(const std::string& zone) const {
+    return parts_.committer.current().zone_at(name(zone)).side_index();
+  }
   /// With what it logs.
   Status sync_and_log(const Configuration& configuration) {
     ::testing::internal::CaptureStderr();
@@ -371,6 +389,53 @@ TEST(SpaceSearch, GivesUpWhenNothingFitsForLongUntilSomethingDoes) {
   search.next();
   search.taken(1);
   EXPECT_FALSE(search.gives_up());
+}
+
+TEST_F(TableSync, OfSomeZonesDoesNotVisitTheOthers) {
+  Configuration before;
+  const std::uint32_t options = before.options({});
+  before.add("a", 1000, options);
+  ASSERT_TRUE(sync(before).has_value());
+  const std::uint32_t freed = side_of("a7.");
+  Configuration after;
+  const std::uint32_t same = after.options({});
+  const std::uint32_t other = after.options({1});
+  for (int i = 0; i < 900; ++i)
+    if (i != 7) after.add(fmt::format("a{}.", i), i == 8 ? other : same);
+  after.add("new", 2, same);
+  ASSERT_TRUE(sync_some(after, {name("new1."), name("a7."), name("new0."), name("a8."),
+                                name("a7."), name("never.")})
+                  .has_value());
+  EXPECT_EQ(counts_.added, 2U);
+  EXPECT_EQ(counts_.removed, 1U);
+  EXPECT_EQ(counts_.changed, 1U);
+  EXPECT_EQ(counts_.unloaded, 0U);
+  EXPECT_FALSE(has("a7."));
+  EXPECT_TRUE(has("a950.")) << "was not named";
+  std::set<std::uint32_t> sides{side_of("new0."), side_of("new1.")};
+  EXPECT_TRUE(sides.contains(freed)) << "entries of removed zones are used again";
+  sides.insert(side_of("example."));
+  for (int i = 0; i < 1000; ++i)
+    if (i != 7) sides.insert(side_of(fmt::format("a{}.", i)));
+  EXPECT_EQ(sides.size(), 1002U) << "no two zones share an entry";
+}
+
+TEST_F(TableSync, OfSomeZonesCountsTheDataThatGoes) {
+  Configuration before;
+  ASSERT_TRUE(sync(before).has_value());
+  config::Settings none;
+  std::optional<Status> ended;
+  ZoneTableSync::run_for(parts_.zone.store(), parts_.committer,
+                         make_runtime(std::move(none)).value(),
+                         make_zone_names({name("example.")}), counts_.sides,
+                         [&](const Status& status, const ZoneTableSync::Counts& counts) {
+                           ended = status;
+                           counts_ = counts;
+                         });
+  ASSERT_TRUE(parts_.run_until([&] { return ended.has_value(); }));
+  EXPECT_TRUE(ended->has_value());
+  EXPECT_EQ(counts_.unloaded, 1U);
+  EXPECT_FALSE(has("example."));
 }
 
 }  // namespace

@@ -207,5 +207,30 @@ TEST_F(Secondaries, ANotifyForOneThatIsToBeLookedAtIsHeededThen) {
   EXPECT_LE(due("@"), now());
 }
 
+TEST_F(Secondaries, AreLetGoByName) {
+  std::vector<Entry> entries = many("a");
+  zones_.configure(configuration(entries));
+  EXPECT_FALSE(zones_.let_go_of({name("a1")}, configuration(entries))) << "is being taken over";
+  run();
+  entries[1].primaries = {"two"};
+  entries[2].primaries = {};
+  entries[3].zone = "new";
+  entries.pop_back();
+  const RuntimePtr next = configuration(entries);
+  ASSERT_TRUE(
+      zones_.let_go_of({name("a0"), name("a1"), name("a2"), name("a3"), name("new")}, next));
+  EXPECT_TRUE(knows("a0"));
+  for (const char* zone : {"a1", "a2", "a3"}) EXPECT_FALSE(knows(zone)) << zone;
+  zones_.looked_at(name("a1"));
+  EXPECT_FALSE(knows("a1")) << "no data may come from the primaries before";
+  zones_.configure_released(next);
+  for (const char* zone : {"a1", "a2", "new"}) zones_.looked_at(name(zone));
+  run();
+  EXPECT_EQ(visits_.status(name("a1"))->primaries.front(), *Endpoint::from_text("192.0.2.2@53"));
+  EXPECT_FALSE(knows("a2"));
+  EXPECT_TRUE(knows("new"));
+  EXPECT_TRUE(knows("a249")) << "was not named";
+}
+
 }  // namespace
 }  // namespace pando::manager

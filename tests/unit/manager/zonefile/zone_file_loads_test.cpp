@@ -227,5 +227,26 @@ TEST_F(Loads, WriteNoCopyOverTheFileOfAZoneThatHasBecomePrimary) {
   EXPECT_FALSE(std::filesystem::exists(path_of("@")));
 }
 
+TEST_F(Loads, OfSomeZonesLeaveTheOthers) {
+  for (const char* zone : {"one", "two", "three"}) write(zone);
+  write("four", kBroken);
+  const RuntimePtr runtime = configure({{"one"}, {"two", true}, {"three"}, {"four"}});
+  std::optional<ZoneFileLoads::Counts> counts;
+  loads_.load_some(runtime, {name("one"), name("two"), name("four"), name("gone")},
+                   history_of(parts_), [&](const ZoneFileLoads::Counts& found) { counts = found; });
+  ASSERT_TRUE(parts_.run_until([&] { return counts && loader_.idle(); }));
+  EXPECT_EQ(counts->changed, 2U);
+  EXPECT_EQ(counts->failed, 1U);
+  ASSERT_EQ(counts->failures.size(), 1U);
+  EXPECT_EQ(to_text(counts->failures[0].first), "four.example.");
+  EXPECT_THAT(counts->failures[0].second, HasSubstr("192.0.2.300"));
+  EXPECT_FALSE(counts->is_first);
+  EXPECT_FALSE(loads_.settled()) << "the others were not checked";
+  EXPECT_FALSE(live("three").loaded());
+  EXPECT_THAT(checked_, ElementsAre("two.example."));
+  EXPECT_EQ(loads_.loaded(), 2U);
+  EXPECT_TRUE(load(runtime).is_first);
+}
+
 }  // namespace
 }  // namespace pando::manager

@@ -1,0 +1,151 @@
+#include "ctl/zone_commands.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "dns/name.h"
+#include "ipc/control_json.h"
+
+namespace pando::ctl {
+
+using ipc::ControlRequest;
+using nlohmann::json;
+
+namespace {
+
+/// Room for the request around its zones.
+constexpr std::size_t kMostBytes = ipc::kMaxRequestBytes - 4096;
+/// Bytes that standard input is read by.
+constexpr std::size_t kInputStep = std::size_t{1} << 16;
+
+std::string json_text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// A value of a setting: JSON where the text is JSON, or else the text itself.
+json value_of(const std::string& text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? json(text) : value;
+}
+
+Result<json> object_of(const NewZone& zone) {
+  auto name = dns::Name::from_text(zone.name);
+  if (!name) return fail(name.error().code, "zone '{}': {}", zone.name, name.error().text);
+  json object{{"name", dns::to_text(*name)}};
+  if (!zone.file.empty()) object["file"] = zone.file;
+  if (!zone.template_name.empty()) object["template"] = zone.template_name;
+  if (!zone.primaries.empty()) object["primaries"] = zone.primaries;
+  for (const std::string& setting : zone.settings) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fail(Errc::kInvalid, "'{}' is not KEY=VALUE", setting);
+    object[setting.substr(0, equals)] = value_of(setting.substr(equals + 1));
+  }
+  return object;
+}
+
+Result<std::string> read_all(std::istream& input) {
+  std::string text;
+  while (input && text.size() <= ZoneCommands::kMaxInput) {
+    const std::size_t size = text.size();
+    text.resize(size + kInputStep);
+    input.read(text.data() + size, static_cast<std::streamsize>(kInputStep));
+    text.resize(size + static_cast<std::size_t>(input.gcount()));
+  }
+  if (text.size() > ZoneCommands::kMaxInput)
+    return fail(Errc::kFull, "standard input has more than {} bytes", ZoneCommands::kMaxInput);
+  return text;
+}
+
+void add_to(ipc::ReloadResult& sum, const ipc::ReloadResult& one) {
+  sum.zones_added += one.zones_added;
+  sum.zones_removed += one.zones_removed;
+  sum.zones_kept += one.zones_kept;
+  sum.zones_changed += one.zones_changed;
+  sum.zones_failed += one.zones_failed;
+  sum.problems.insert(sum.problems.end(), one.problems.begin(), one.problems.end());
+}
+
+void print_sum(const ipc::ReloadResult& sum, std::ostream& out, std::ostream& err) {
+  if (sum.zones_added > 0) out << counted(sum.zones_added, "zone") << " added\n";
+  if (sum.zones_removed > 0) out << counted(sum.zones_removed, "zone") << " removed\n";
+  if (sum.zones_changed > 0) out << counted(sum.zones_changed, "zone") << " configured\n";
+  if (sum.zones_kept > 0)
+    out << fmt::format("{} removed with updates, which are kept: see pandoctl zone list\n",
+                       counted(sum.zones_kept, "zone"));
+  for (const std::string& problem : sum.problems) err << "error: " << problem << '\n';
+  if (sum.zones_failed > sum.problems.size())
+    err << fmt::format("error: {} in all could not be loaded\n",
+                       counted(sum.zones_failed, "zone"));
+}
+
+}  // namespace
+
+Status ZoneCommands::send(const ControlRequest& request) {
+  auto reply = session_.exchange(request);
+  if (!reply) return pass(reply);
+  const auto done = ipc::read_json<ipc::ReloadResult>(*reply);
+  if (!done) return tl::unexpected<Error>(done.error());
+  add_to(sum_, *done);
+  return {};
+}
+
+/// Zones that were added before an error are told of, too.
+int ZoneCommands::finish(const Status& status) {
+  const Output& output = session_.output();
+  const bool any = sum_.zones_added + sum_.zones_removed + sum_.zones_changed > 0;
+  if (output.json && (any || status)) output.out << json_text(json(sum_)) << '\n';
+  if (!output.json) print_sum(sum_, output.out, output.err);
+  if (!status) return session_.fail(status.error());
+  return sum_.zones_failed > 0 ? kFailed : kDone;
+}
+
+int ZoneCommands::add(const NewZone& zone) {
+  auto object = object_of(zone);
+  if (!object) return session_.fail(object.error());
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneAdd)};
+  request.zones.push_back(json_text(*object));
+  return finish(send(request));
+}
+
+int ZoneCommands::add_from(std::istream& input) {
+  const auto text = read_all(input);
+  if (!text) return session_.fail(text.error());
+  const json zones = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!zones.is_array() || zones.empty())
+    return session_.fail({Errc::kInvalid, "standard input is no JSON array of zones"});
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneAdd)};
+  std::size_t bytes = 0;
+  for (const json& zone : zones) {
+    std::string one = json_text(zone);
+    if (one.size() > kMostBytes)
+      return finish(fail(Errc::kInvalid, "a zone of {} bytes: {}...", one.size(),
+                         one.substr(0, 100)));
+    if (!request.zones.empty() && bytes + one.size() > kMostBytes) {
+      if (auto sent = send(request); !sent) return finish(sent);
+      request.zones.clear();
+      bytes = 0;
+    }
+    bytes += one.size() + 1;
+    request.zones.push_back(std::move(one));
+  }
+  return finish(send(request));
+}
+
+int ZoneCommands::remove(const std::vector<std::string>& zones) {
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneRemove)};
+  request.names = zones;
+  return finish(send(request));
+}
+
+int ZoneCommands::configure(const std::string& zone, const std::string& key,
+                            const std::optional<std::string>& value) {
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneConfigure)};
+  request.name = zone;
+  request.key = key;
+  if (value) request.value = json_text(value_of(*value));
+  return finish(send(request));
+}
+
+}  // namespace pando::ctl

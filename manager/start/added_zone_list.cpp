@@ -1,0 +1,342 @@
+#include "manager/start/added_zone_list.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "config/added_zones.h"
+#include "config/files.h"
+#include "dns/folded_key.h"
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+namespace {
+
+/// Bytes of one line: settings of a zone are some hundred.
+constexpr std::size_t kMaxLine = std::size_t{32} << 10;
+
+/// The file may have as many bytes that are of no use, besides as many again as are of use.
+constexpr std::size_t kSpareBytes = std::size_t{64} << 10;
+
+constexpr std::string_view kHead =
+    "# Zones that were added by pandoctl: NAME FILE TEMPLATE SETTINGS. The manager writes this\n"
+    "# file; pandoctl zone add, remove and configure change it.\n";
+
+constexpr std::string_view kMark =
+    "Zones were added by pandoctl. The list beside this file has to be there.\n";
+
+/// One line of the list, taken apart.
+struct Line {
+  std::string name;
+  std::string file = "-";
+  std::string template_name = "-";
+  json settings = json::object();
+
+  [[nodiscard]] std::string text() const {
+    const std::string own =
+        settings.empty() ? "" : " " + settings.dump(-1, ' ', false, json::error_handler_t::replace);
+    // A line with `#` in front would be a comment.
+    const bool is_hidden = name.front() == '#';
+    return fmt::format("{}{} {} {}{}", is_hidden ? "\\035" : "", name.substr(is_hidden ? 1 : 0),
+                       file, template_name, own);
+  }
+  static Line from_text(std::string_view text);
+  /// A key of the zone, or its file or template. Null: the default again.
+  Status set(const std::string& key, json value);
+};
+
+Line Line::from_text(std::string_view text) {
+  Line line;
+  line.name = config::take_word(text);
+  line.file = config::take_word(text);
+  line.template_name = config::take_word(text);
+  json settings = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (settings.is_object()) line.settings = std::move(settings);
+  return line;
+}
+
+/// Text for a word of the list.
+Result<std::string> word_of(const std::string& key, const json& value) {
+  if (value.is_null()) return std::string("-");
+  if (!value.is_string()) return fail(Errc::kInvalid, "'{}' is no text", key);
+  const std::string& text = value.get_ref<const std::string&>();
+  const auto bad = [](unsigned char c) { return c <= ' ' || c == 0x7F; };
+  if (text.empty() || text == "-" || std::any_of(text.begin(), text.end(), bad))
+    return fail(Errc::kInvalid, "'{}' has blanks or control characters, or is empty", key);
+  return text;
+}
+
+Status Line::set(const std::string& key, json value) {
+  if (key == "name") return fail(Errc::kInvalid, "a zone keeps its name");
+  if (key == "file" || key == "template") {
+    auto word = word_of(key, value);
+    if (!word) return pass(word);
+    (key == "file" ? file : template_name) = std::move(*word);
+  } else if (value.is_null()) {
+    settings.erase(key);
+  } else {
+    settings[key] = std::move(value);
+  }
+  return {};
+}
+
+/// A zone as a command gives it.
+Result<Line> line_of(const std::string& text) {
+  json zone = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!zone.is_object() || !zone.contains("name") || !zone["name"].is_string())
+    return fail(Errc::kInvalid, "a zone to add is an object with a 'name'");
+  const std::string& written = zone["name"].get_ref<const std::string&>();
+  const auto name = dns::Name::from_text(written);
+  if (!name) return fail(name.error().code, "zone '{}': {}", written, name.error().text);
+  Line line;
+  line.name = to_text(*name);
+  for (auto& [key, value] : zone.items()) {
+    if (key == "name") continue;
+    if (auto set = line.set(key, std::move(value)); !set)
+      return fail(set.error().code, "zone {}: {}", line.name, set.error().text);
+  }
+  if (line.text().size() > kMaxLine)
+    return fail(Errc::kInvalid, "zone {}: more than {} bytes of settings", line.name, kMaxLine);
+  return line;
+}
+
+ByteView text_bytes(std::string_view text) noexcept {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+AddedZoneList::AddedZoneList(Files& files, const std::string& journal)
+    : files_(files),
+      path_(config::added_list_path(journal)),
+      mark_path_(config::added_mark_path(journal)) {}
+
+/// Of the file's name, inode, size and times: 0 without a file.
+std::uint64_t AddedZoneList::fingerprint() const {
+  const auto fd = config::open_regular_file(path_);
+  if (!fd) return 0;
+  const auto folded = config::fold_file(0, *fd, path_);
+  return folded ? *folded : 0;
+}
+
+Status AddedZoneList::load(bool expected) {
+  if (file_is_behind_) return {};
+  const std::uint64_t now = fingerprint();
+  if (seen_ != 0 && seen_ == now) return {};
+  auto file = files_.open(path_, OpenMode::kRead);
+  if (!file && file.error().code == Errc::kNotFound) {
+    if (expected || !lines_.empty() || files_.open(mark_path_, OpenMode::kRead))
+      return tl::unexpected<Error>(config::missing_added_list(path_));
+    return {};
+  }
+  if (!file) return pass(file);
+  auto size = (*file)->size();
+  if (!size) return pass(size);
+  Bytes bytes(*size);
+  auto read = (*file)->read_at(0, bytes);
+  if (!read) return pass(read);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), *read);
+  const auto list = config::parse_added_list(text);
+  if (!list) return fail(list.error().code, "{}: {}", path_, list.error().text);
+  lines_.clear();
+  saved_.clear();
+  seen_ = end_ = whole_bytes_ = 0;
+  for (const config::AddedLine& zone : list->zones) {
+    std::string_view rest = zone.text;
+    auto name = dns::Name::from_text(config::take_word(rest));
+    if (!name) return fail(Errc::kInvalid, "{}:{}: {}", path_, zone.number, name.error().text);
+    put(dns::folded_key(*name), std::string(zone.text));
+  }
+  changed_.clear();
+  seen_ = now;
+  // A part behind the last whole change goes when the file is written anew.
+  end_ = list->end == text.size() ? list->end : 0;
+  return {};
+}
+
+void AddedZoneList::put(const std::string& key, std::optional<std::string> line) {
+  const auto found = lines_.find(key);
+  std::optional<std::string> before;
+  if (found != lines_.end()) before = std::move(found->second);
+  if (before) whole_bytes_ -= before->size() + 1;
+  if (line) whole_bytes_ += line->size() + 1;
+  if (line)
+    lines_.insert_or_assign(key, std::move(*line));
+  else if (found != lines_.end())
+    lines_.erase(found);
+  changed_.try_emplace(key, std::move(before));  // the first one counts
+}
+
+void AddedZoneList::put_back(const Before& before) {
+  for (const auto& [key, line] : before) put(key, line);
+}
+
+void AddedZoneList::forget() {
+  put_back(Before(changed_));
+  changed_.clear();
+}
+
+// Changes -----------------------------------------------------------------------------------------
+
+Status AddedZoneList::apply(const RunTimeChange& change, config::Settings& settings,
+                            std::vector<dns::Name>& zones) {
+  config::drop_unused_options(settings);
+  if (!change.add.empty()) return add(change.add, settings, zones);
+  const std::vector<dns::Name> named =
+      change.set ? std::vector<dns::Name>{change.set->zone} : change.remove;
+  const Status done = change.set ? set(*change.set, settings) : remove(named, settings);
+  if (done) zones.insert(zones.end(), named.begin(), named.end());
+  return done;
+}
+
+Status AddedZoneList::add(const std::vector<std::string>& zones, config::Settings& settings,
+                          std::vector<dns::Name>& changed) {
+  std::vector<dns::Name> names;
+  std::vector<std::string> lines;
+  std::set<std::string> keys;
+  for (const std::string& zone : zones) {
+    auto line = line_of(zone);
+    if (!line) return pass(line);
+    const dns::Name name = dns::Name::from_text(line->name).value();
+    const std::string key = dns::folded_key(name);
+    if (lines_.contains(key) || !keys.insert(key).second)
+      return fail(Errc::kExists, "zone {} was added before", line->name);
+    if (settings.zones.find(name))
+      return fail(Errc::kExists, "the configuration has zone {}", line->name);
+    names.push_back(name);
+    lines.push_back(line->text());
+  }
+  if (auto put_in = config::add_zones(settings, lines); !put_in) return put_in;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    put(dns::folded_key(names[i]), std::move(lines[i]));
+  changed.insert(changed.end(), names.begin(), names.end());
+  return {};
+}
+
+/// The configuration's own zones are removed there.
+Status AddedZoneList::check_listed(const dns::Name& zone, const config::Settings& settings) const {
+  if (lines_.contains(dns::folded_key(zone))) return {};
+  if (settings.zones.find(zone))
+    return fail(Errc::kInvalid, "zone {} is the configuration's: change it there, and reload",
+                to_text(zone));
+  return fail(Errc::kNotFound, "no zone {}", to_text(zone));
+}
+
+Status AddedZoneList::remove(const std::vector<dns::Name>& zones, config::Settings& settings) {
+  std::set<std::string> keys;
+  for (const dns::Name& zone : zones) {
+    if (auto listed = check_listed(zone, settings); !listed) return listed;
+    keys.insert(dns::folded_key(zone));
+  }
+  // A zone that the configuration has, too, stays as that.
+  settings.zones = settings.zones.filtered([&](const config::ZoneRef& zone) {
+    return !zone.added || !keys.contains(dns::folded_key(zone.name));
+  });
+  for (const std::string& key : keys) put(key, std::nullopt);
+  return {};
+}
+
+Status AddedZoneList::set(const RunTimeChange::Setting& setting, config::Settings& settings) {
+  if (auto listed = check_listed(setting.zone, settings); !listed) return listed;
+  const std::string key = dns::folded_key(setting.zone);
+  const std::string stored = lines_.at(key);
+  Line line = Line::from_text(stored);
+  json value = setting.value.empty()
+                   ? json(nullptr)
+                   : json::parse(setting.value, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) return fail(Errc::kInvalid, "the value is no JSON");
+  if (auto done = line.set(setting.key, std::move(value)); !done) return done;
+  if (line.text().size() > kMaxLine)
+    return fail(Errc::kInvalid, "zone {}: more than {} bytes of settings", line.name, kMaxLine);
+  config::ZoneTable before = settings.zones;
+  settings.zones = settings.zones.filtered([&](const config::ZoneRef& zone) {
+    return !zone.added || !(zone.name == setting.zone.view());
+  });
+  if (settings.zones.size() == before.size())
+    return fail(Errc::kExists, "the configuration has zone {}, too: its settings are used",
+                line.name);
+  if (auto put_in = config::add_zones(settings, {line.text()}); !put_in) {
+    settings.zones = std::move(before);
+    return put_in;
+  }
+  put(key, line.text());
+  return {};
+}
+
+// The file ----------------------------------------------------------------------------------------
+
+std::string AddedZoneList::change_text() const {
+  std::string text;
+  for (const auto& [key, before] : changed_) {
+    const auto now = lines_.find(key);
+    if (now != lines_.end())
+      text.append(now->second).append(1, '\n');
+    else if (before)
+      text.append("removed ").append(to_text(dns::Name(dns::name_of_key(key)))).append(1, '\n');
+  }
+  return text;
+}
+
+Status AddedZoneList::save() {
+  if (auto written = write(change_text()); !written) {
+    forget();
+    return fail(written.error().code, "{}: {}", path_, written.error().text);
+  }
+  saved_ = std::exchange(changed_, {});
+  return {};
+}
+
+Status AddedZoneList::undo() {
+  put_back(std::exchange(saved_, {}));
+  auto written = write(change_text());
+  changed_.clear();
+  return written;
+}
+
+/// After an error the change may be in the file or not, so the next one writes the whole file.
+Status AddedZoneList::write(const std::string& change) {
+  if (change.empty()) return {};
+  const bool is_small = end_ + change.size() <= 2 * whole_bytes_ + kSpareBytes;
+  auto written = end_ != 0 && is_small && !file_is_behind_ ? append(change) : write_whole();
+  if (written) written = write_mark();
+  file_is_behind_ = !written;
+  seen_ = fingerprint();
+  return written;
+}
+
+Status AddedZoneList::append(const std::string& change) {
+  auto file = files_.open(path_, OpenMode::kWrite);
+  if (!file) return pass(file);
+  const std::string text = change + config::commit_line(change);
+  if (auto written = (*file)->write_at(end_, text_bytes(text)); !written) return written;
+  crash_point("added-zones-written");
+  if (auto synced = (*file)->sync(); !synced) return synced;
+  crash_point("added-zones-synced");
+  end_ += text.size();
+  return {};
+}
+
+Status AddedZoneList::write_whole() {
+  std::string text(kHead);
+  text.reserve(whole_bytes_ + kHead.size() + 64);
+  for (const auto& [key, line] : lines_) text.append(line).append(1, '\n');
+  text += config::commit_line(text);
+  if (auto written = write_file_atomically(files_, path_, text_bytes(text)); !written)
+    return written;
+  crash_point("added-zones-rewritten");
+  end_ = text.size();
+  ++rewritten_;
+  return {};
+}
+
+/// Behind the list, which is whole without its mark.
+Status AddedZoneList::write_mark() {
+  if (files_.open(mark_path_, OpenMode::kRead)) return {};
+  return write_file_atomically(files_, mark_path_, text_bytes(kMark));
+}
+
+}  // namespace pando::manager

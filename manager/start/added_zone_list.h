@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/settings/settings.h"
+#include "dns/name.h"
+#include "manager/io/store_file.h"
+
+namespace pando::manager {
+
+/// A change of the zones that were added by commands; one of the three members is filled.
+struct RunTimeChange {
+  /// JSON objects as in the configuration's `zones`: name, file, template, and zone keys.
+  std::vector<std::string> add{};
+  std::vector<dns::Name> remove{};
+  struct Setting {
+    dns::Name zone;
+    std::string key;
+    std::string value;  ///< JSON text; empty: the zone has the template's value again
+  };
+  std::optional<Setting> set{};
+};
+
+/// The file that keeps the zones that were added by commands (config/added_list.h). Changes are
+/// appended; the file is written anew when most of it is of no use any more.
+///
+/// Not thread-safe: one thread at a time.
+class AddedZoneList {
+ public:
+  /// `files` outlives the object. `journal`: the folder of the list.
+  AddedZoneList(Files& files, const std::string& journal);
+
+  /// Reads the file, unless it is as this object left it. A journal that never had a list has an
+  /// empty one; kNotFound: it had one, or one is `expected`.
+  Status load(bool expected);
+  /// Makes the change in the list and in `settings`. kExists, kNotFound, kInvalid: nothing has
+  /// changed. Adds the names of the changed zones to `zones`.
+  Status apply(const RunTimeChange& change, config::Settings& settings,
+               std::vector<dns::Name>& zones);
+  /// Writes all that apply() has changed, durably and as one change: one write, one sync. After an
+  /// error the list is as it was before.
+  Status save();
+  /// Takes the last saved change back, durably: its zones could not be configured.
+  Status undo();
+  /// Drops what apply() has changed.
+  void forget();
+
+  [[nodiscard]] std::size_t size() const noexcept { return lines_.size(); }
+  /// Times that the file was written as a whole.
+  [[nodiscard]] std::uint64_t rewritten() const noexcept { return rewritten_; }
+
+ private:
+  using Lines = std::map<std::string, std::string>;  // by dns::folded_key()
+  /// Lines before a change; nullopt: the zone was not in the list.
+  using Before = std::map<std::string, std::optional<std::string>>;
+
+  Status add(const std::vector<std::string>& zones, config::Settings& settings,
+             std::vector<dns::Name>& changed);
+  Status remove(const std::vector<dns::Name>& zones, config::Settings& settings);
+  Status set(const RunTimeChange::Setting& setting, config::Settings& settings);
+  [[nodiscard]] Status check_listed(const dns::Name& zone, const config::Settings& settings) const;
+  void put(const std::string& key, std::optional<std::string> line);
+  void put_back(const Before& before);
+  [[nodiscard]] std::string change_text() const;
+  Status write(const std::string& change);
+  Status append(const std::string& change);
+  Status write_whole();
+  Status write_mark();
+  [[nodiscard]] std::uint64_t fingerprint() const;
+
+  Files& files_;
+  std::string path_;
+  std::string mark_path_;
+  Lines lines_;
+  Before changed_;               // since the last save()
+  Before saved_;                 // by the last save()
+  std::uint64_t seen_ = 0;       // fingerprint of the file when `lines_` were its content; 0: never
+  std::size_t end_ = 0;          // bytes of its whole changes; 0: the file has to be written anew
+  std::size_t whole_bytes_ = 0;  // of all lines
+  bool file_is_behind_ = false;  // a write failed: `lines_` count, whatever the file has
+  std::uint64_t rewritten_ = 0;
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,194 @@
+#include "manager/start/run_time_zones.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "base/secret.h"
+#include "dns/folded_key.h"
+#include "ipc/log.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Changes that may wait: one for each control connection, twice.
+constexpr std::size_t kMostWaiting = 128;
+/// A reload that is under way takes a second for a million zones.
+constexpr std::chrono::milliseconds kTryAgain{20};
+
+}  // namespace
+
+/// Changes that are made together.
+struct RunTimeZones::Batch {
+  std::vector<Pending> changes;
+  RuntimePtr base;
+  RuntimePtr runtime;  ///< null: no change can be made
+
+  [[nodiscard]] std::vector<dns::Name> zones() const {
+    std::vector<dns::Name> names;
+    for (const Pending& change : changes)
+      names.insert(names.end(), change.zones.begin(), change.zones.end());
+    return names;
+  }
+};
+
+RunTimeZones::RunTimeZones(asio::io_context& io, asio::thread_pool& pool,
+                           const CurrentConfiguration& configuration, Reloader& reloader)
+    : io_(io),
+      pool_(pool),
+      configuration_(configuration),
+      reloader_(reloader),
+      list_(native_files(), configuration.runtime->settings.store.journal),
+      timer_(io) {}
+
+void RunTimeZones::submit(RunTimeChange change, Done done) {
+  if (stopping_) return done(fail(Errc::kExists, "the process ends"));
+  if (queue_.size() >= kMostWaiting)
+    return done(fail(Errc::kFull, "{} changes of zones wait", queue_.size()));
+  queue_.push_back({std::move(change), std::move(done)});
+  if (!busy_) begin_next();
+}
+
+void RunTimeZones::stop() {
+  stopping_ = true;
+  timer_.cancel();
+  for (Pending& pending : std::exchange(queue_, {}))
+    pending.done(fail(Errc::kExists, "the process ends"));
+}
+
+void RunTimeZones::begin_next() {
+  busy_ = !queue_.empty();
+  if (!busy_ || stopping_) return;
+  if (!reloader_.hold()) {
+    timer_.expires_after(kTryAgain);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (!error) begin_next();
+    });
+    return;
+  }
+  auto batch = std::make_shared<Batch>();
+  for (Pending& pending : std::exchange(queue_, {})) batch->changes.push_back(std::move(pending));
+  batch->base = configuration_.runtime;
+  asio::post(pool_, [this, batch] {
+    work_out(*batch);
+    asio::post(io_, [this, batch] { worked_out(batch); });
+  });
+}
+
+/// In a pool thread. A change that is wrong leaves no trace.
+void RunTimeZones::work_out(Batch& batch) {
+  const WipeFreed wipe_freed;  // the copy of the settings has their secrets
+  const auto fail_all = [&](const Error& error) {
+    for (Pending& pending : batch.changes)
+      if (pending.status) pending.status = tl::unexpected<Error>(error);
+  };
+  if (auto loaded = list_.load(batch.base->settings.has_added_list); !loaded)
+    return fail_all(loaded.error());
+  config::Settings settings = batch.base->settings;
+  bool any = false;
+  for (Pending& pending : batch.changes) {
+    pending.status = list_.apply(pending.change, settings, pending.zones);
+    any = any || pending.status;
+  }
+  if (!any) return;
+  settings.has_added_list = true;
+  auto runtime = make_runtime(std::move(settings));
+  if (!runtime) {
+    list_.forget();
+    return fail_all(runtime.error());
+  }
+  if (auto saved = list_.save(); !saved) return fail_all(saved.error());
+  crash_point("added-zones-kept");
+  batch.runtime = std::move(*runtime);
+}
+
+void RunTimeZones::worked_out(const BatchPtr& batch) {
+  std::vector<Pending> accepted;
+  for (Pending& pending : batch->changes) {
+    if (pending.status)
+      accepted.push_back(std::move(pending));
+    else
+      pending.done(tl::unexpected<Error>(pending.status.error()));
+  }
+  batch->changes = std::move(accepted);
+  if (batch->changes.empty()) {
+    reloader_.release();
+    return begin_next();
+  }
+  reloader_.adopt(batch->runtime, batch->zones(),
+                  [this, batch](const Result<ipc::ReloadResult>& result, const Failures& failures) {
+                    if (result)
+                      finish(*batch, result, failures);
+                    else
+                      take_back(batch, result.error());
+                  });
+}
+
+/// The store could not take all zones, so neither a restart nor a reload must find any of them.
+void RunTimeZones::take_back(const BatchPtr& batch, const Error& error) {
+  asio::post(pool_, [this, batch, error] {
+    const Status undone = list_.undo();
+    asio::post(io_, [this, batch, error, undone] {
+      if (!undone)
+        log::error("added_zones_not_taken_back", "reason", undone.error().text, "effect",
+                   "a restart may find zones that were refused");
+      set_back(batch, error);
+    });
+  });
+}
+
+/// Some zones may be in the store: the configuration before is put in force again.
+void RunTimeZones::set_back(const BatchPtr& batch, const Error& error) {
+  const Result<ipc::ReloadResult> refused = tl::unexpected<Error>(error);
+  reloader_.adopt(batch->base, batch->zones(),
+                  [this, batch, refused](const Result<ipc::ReloadResult>& before, const Failures&) {
+                    if (!before)
+                      log::error("added_zones_not_taken_back", "reason", before.error().text,
+                                 "effect", "the store differs from the list until a reload");
+                    finish(*batch, refused, {});
+                  });
+}
+
+void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
+                          const Failures& failures) {
+  reloader_.release();
+  for (Pending& pending : batch.changes) {
+    if (!result) {
+      pending.done(tl::unexpected<Error>(result.error()));
+      continue;
+    }
+    const RunTimeChange& change = pending.change;
+    log::info("zones_changed_by_command", "added", change.add.size(), "removed",
+              change.remove.size(), "configured", change.set ? 1 : 0);
+    pending.done(own_result(pending, *result, failures));
+  }
+  // The end of a million zones takes some 10 ms.
+  asio::post(pool_, [base = std::move(batch.base)] {});
+  begin_next();
+}
+
+/// Each change is told of its own zones.
+ipc::ReloadResult RunTimeZones::own_result(const Pending& pending, const ipc::ReloadResult& all,
+                                           const Failures& failures) {
+  ipc::ReloadResult own;
+  own.zones_added = pending.change.add.size();
+  own.zones_removed = pending.change.remove.size();
+  own.zones_changed = pending.change.set ? 1 : 0;
+  if (own.zones_removed > 0) own.zones_kept = std::min(all.zones_kept, own.zones_removed);
+  if (failures.empty()) return own;
+  std::set<std::string> keys;
+  for (const dns::Name& zone : pending.zones) keys.insert(dns::folded_key(zone));
+  for (const auto& [zone, reason] : failures) {
+    if (!keys.contains(dns::folded_key(zone))) continue;
+    ++own.zones_failed;
+    if (own.problems.size() < ZoneFileLoads::kMostProblems)
+      own.problems.push_back(fmt::format("{}: {}", to_text(zone), reason));
+  }
+  return own;
+}
+
+}  // namespace pando::manager

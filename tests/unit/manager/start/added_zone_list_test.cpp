@@ -1,0 +1,232 @@
+#include "manager/start/added_zone_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "config/added_list.h"
+#include "config/load.h"
+#include "tests/unit/manager/io/failing_files.h"
+#include "tests/unit/shm/support.h"
+
+namespace pando::manager {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::FailingFiles;
+using testing::FakeDisk;
+
+dns::Name zone_name(std::string_view text) { return dns::Name::from_text(text).value(); }
+
+class AddedZones : public ::testing::Test {
+ protected:
+  AddedZones() { settings_ = configured(); }
+
+  /// A configuration with the zone own.test and the template t.
+  config::Settings configured() const {
+    return config::load_text("store: {journal: " + folder_.path() +
+                                 "}\ntemplates: [{name: t, serial-policy: date}]\n"
+                                 "zones: [{name: own.test, file: own}]\n",
+                             "/etc/p.yaml")
+        .settings;
+  }
+  static std::string zone(const std::string& name, const std::string& more = "") {
+    return R"({"name":")" + name + R"(","file":"f")" + more + "}";
+  }
+  Status apply(AddedZoneList& list, const RunTimeChange& change) {
+    if (auto loaded = list.load(false); !loaded) return loaded;
+    zones_.clear();
+    return list.apply(change, settings_, zones_);
+  }
+  Status add(const std::string& name) { return save(list_, {.add = {zone(name)}}); }
+  Status save(AddedZoneList& list, const RunTimeChange& change) {
+    if (auto applied = apply(list, change); !applied) return applied;
+    return list.save();
+  }
+  std::string text() const {
+    std::ostringstream out;
+    out << std::ifstream(path_).rdbuf();
+    return out.str();
+  }
+  /// Zones besides the configuration's own, as the next start finds them.
+  std::size_t zones_at_start() const {
+    const config::Settings loaded = configured();
+    EXPECT_TRUE(loaded.zones.find(zone_name("own.test")).has_value());
+    return loaded.zones.size() - 1;
+  }
+
+  shm::test::Folder folder_;
+  std::string path_ = config::added_list_path(folder_.path());
+  FailingFiles files_;
+  config::Settings settings_;
+  std::vector<dns::Name> zones_;
+  AddedZoneList list_{files_, folder_.path()};
+};
+
+TEST_F(AddedZones, AreAddedSetAndRemovedAndTheNextStartFindsThem) {
+  ASSERT_TRUE(add("a.test"));
+  ASSERT_TRUE(add("b.test"));
+  EXPECT_EQ(zones_.size(), 1U);
+  EXPECT_EQ(list_.rewritten(), 1U) << "later ones are appended";
+  EXPECT_EQ(zones_at_start(), 2U);
+  ASSERT_TRUE(
+      save(list_, {.set = RunTimeChange::Setting{zone_name("A.test"), "template", "\"t\""}}));
+  EXPECT_THAT(text(), HasSubstr("a.test. f t\n"));
+  EXPECT_EQ(settings_.zones[*settings_.zones.find(zone_name("a.test"))].options->serial_policy,
+            config::SerialPolicy::kDate);
+  ASSERT_TRUE(save(list_, {.remove = {zone_name("a.test")}}));
+  EXPECT_FALSE(settings_.zones.find(zone_name("a.test")).has_value());
+  EXPECT_EQ(zones_at_start(), 1U);
+  AddedZoneList again(files_, folder_.path());
+  ASSERT_TRUE(again.load(false));
+  EXPECT_EQ(again.size(), 1U);
+}
+
+TEST_F(AddedZones, KeepTheirTemplatesWhenUnusedSettingsAreDropped) {
+  ASSERT_TRUE(add("a.test"));
+  const auto set = [&](const std::string& key, const std::string& value) {
+    return apply(list_, {.set = RunTimeChange::Setting{zone_name("a.test"), key, value}});
+  };
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(set("notify-delay", std::to_string(i + 1)));
+    ASSERT_FALSE(set("template", "\"absent\""));
+  }
+  EXPECT_LT(settings_.zones.options().size(), 1200U) << "unused ones are dropped";
+  ASSERT_TRUE(apply(list_, {.add = {zone("b.test", R"(,"template":"t")")}}));
+  const auto added = settings_.zones.find(zone_name("b.test"));
+  ASSERT_TRUE(added.has_value());
+  EXPECT_EQ(settings_.zones[*added].options->serial_policy, config::SerialPolicy::kDate);
+}
+
+TEST_F(AddedZones, ThatAreRefusedLeaveNothing) {
+  ASSERT_TRUE(add("a.test"));
+  const std::string before = text();
+  const auto refused = [&](const RunTimeChange& change, const std::string& reason) {
+    const Status status = save(list_, change);
+    ASSERT_FALSE(status.has_value()) << reason;
+    EXPECT_THAT(status.error().text, HasSubstr(reason));
+    EXPECT_EQ(settings_.zones.size(), 2U) << reason;
+    EXPECT_TRUE(zones_.empty());
+  };
+  refused({.add = {zone("x.test"), zone("own.test")}}, "the configuration has zone own.test.");
+  refused({.add = {zone("x.test"), zone("A.TEST")}}, "was added before");
+  refused({.add = {zone("x.test"), zone("x.test")}}, "was added before");
+  refused({.add = {zone("x.test"), zone("y.test", R"(,"colour":1)")}}, "colour");
+  refused({.add = {zone("x.test", R"(,"template":"none")")}}, "no template is named 'none'");
+  refused({.add = {zone("x.test", R"(,"template":"a b")")}}, "blanks");
+  refused({.add = {R"({"name":"x.test"})"}}, "neither 'file' nor");
+  refused({.add = {R"({"name":"x..test","file":"f"})"}}, "x..test");
+  refused({.add = {R"(["x.test"])"}}, "an object with a 'name'");
+  refused({.add = {zone("x.test", R"(,"notify":[")" + std::string(40'000, 'x') + R"("])")}},
+          "bytes of settings");
+  refused({.remove = {zone_name("a.test"), zone_name("own.test")}}, "is the configuration's");
+  refused({.remove = {zone_name("none.test")}}, "no zone none.test.");
+  refused({.set = RunTimeChange::Setting{zone_name("a.test"), "name", "\"b\""}}, "keeps its name");
+  refused({.set = RunTimeChange::Setting{zone_name("a.test"), "colour", "1"}}, "colour");
+  refused({.set = RunTimeChange::Setting{zone_name("a.test"), "file", ""}}, "neither 'file' nor");
+  refused({.set = RunTimeChange::Setting{zone_name("own.test"), "file", "\"x\""}},
+          "is the configuration's");
+  EXPECT_EQ(text(), before);
+  EXPECT_TRUE(settings_.zones.find(zone_name("a.test")).has_value());
+}
+
+TEST_F(AddedZones, OfTheConfigurationStayWhenTheListLosesThem) {
+  ASSERT_TRUE(add("a.test"));
+  std::ofstream(path_) << "own.test. other -\na.test. f -\ncommit\n";
+  settings_ = configured();
+  const Status set =
+      save(list_, {.set = RunTimeChange::Setting{zone_name("own.test"), "file", "\"x\""}});
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().text, HasSubstr("the configuration has zone own.test., too"));
+  ASSERT_TRUE(save(list_, {.remove = {zone_name("own.test")}}));
+  EXPECT_EQ(settings_.zones.size(), 2U);
+  EXPECT_EQ(settings_.zones[*settings_.zones.find(zone_name("own.test"))].file, "own");
+}
+
+TEST_F(AddedZones, AreOneWriteAndTheFileIsWrittenAnewWhenMostOfItIsOfNoUse) {
+  std::vector<std::string> many;
+  for (int i = 0; i < 100; ++i) many.push_back(zone("z" + std::to_string(i) + ".test"));
+  ASSERT_TRUE(save(list_, {.add = many}));
+  for (int i = 0; i < 2000; ++i)
+    ASSERT_TRUE(save(list_, {.set = RunTimeChange::Setting{zone_name("z1.test"), "file",
+                                                           "\"f" + std::to_string(i) + "\""}}));
+  EXPECT_GE(list_.rewritten(), 2U);
+  EXPECT_LE(list_.rewritten(), 4U);
+  EXPECT_LT(std::filesystem::file_size(path_), 100'000U);
+  EXPECT_EQ(zones_at_start(), 100U);
+}
+
+TEST_F(AddedZones, AreAsBeforeWhenTheFileCannotBeWritten) {
+  ASSERT_TRUE(add("a.test"));
+  for (const auto call : {FakeDisk::Call::kWrite, FakeDisk::Call::kSync, FakeDisk::Call::kOpen}) {
+    settings_ = configured();
+    files_.fail = [&](FakeDisk::Call one, const std::string& path) -> Status {
+      if (one != call || !path.starts_with(path_)) return {};
+      return fail(Errc::kIo, "broken");
+    };
+    ASSERT_TRUE(apply(list_, {.add = {zone("b.test")}}));
+    EXPECT_FALSE(list_.save().has_value());
+    EXPECT_EQ(list_.size(), 1U);
+    files_.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+    // A failed sync may have left the zone in the file, which the next change corrects.
+    settings_ = configured();
+    ASSERT_TRUE(add("c.test"));
+    EXPECT_EQ(zones_at_start(), 2U);
+    ASSERT_TRUE(save(list_, {.remove = {zone_name("c.test")}}));
+    EXPECT_EQ(zones_at_start(), 1U);
+  }
+}
+
+TEST_F(AddedZones, AreTakenBack) {
+  ASSERT_TRUE(add("a.test"));
+  ASSERT_TRUE(save(list_, {.add = {zone("b.test"), zone("c.test")}}));
+  ASSERT_TRUE(list_.undo());
+  EXPECT_EQ(list_.size(), 1U);
+  EXPECT_EQ(zones_at_start(), 1U);
+  ASSERT_TRUE(save(list_, {.remove = {zone_name("a.test")}}));
+  ASSERT_TRUE(list_.undo());
+  EXPECT_EQ(zones_at_start(), 1U);
+}
+
+TEST_F(AddedZones, AChangeThatIsNotWholeIsCutOff) {
+  ASSERT_TRUE(add("a.test"));
+  std::ofstream(path_, std::ios::app) << "b.test. f -\ncommit 1 0";
+  AddedZoneList again(files_, folder_.path());
+  settings_ = configured();
+  ASSERT_TRUE(save(again, {.add = {zone("c.test")}}));
+  EXPECT_EQ(again.size(), 2U);
+  EXPECT_EQ(zones_at_start(), 2U);
+  EXPECT_THAT(text(), ::testing::Not(HasSubstr("b.test.")));
+}
+
+TEST_F(AddedZones, AListThatIsGoneOrDamagedIsAnErrorAndIsNotReplaced) {
+  ASSERT_TRUE(add("a.test"));
+  const std::string before = text();
+  std::filesystem::remove(path_);
+  EXPECT_THAT(add("b.test").error().text, HasSubstr("is missing"));
+  AddedZoneList again(files_, folder_.path());
+  EXPECT_THAT(again.load(false).error().text, HasSubstr("is missing")) << "the mark tells";
+  std::filesystem::remove(config::added_mark_path(folder_.path()));
+  EXPECT_TRUE(again.load(false));
+  EXPECT_FALSE(again.load(true)) << "the configuration in force tells";
+  std::string damaged = before;
+  damaged.replace(damaged.find("a.test."), 2, "b.");
+  std::ofstream(path_) << damaged;
+  EXPECT_THAT(add("b.test").error().text, HasSubstr("checksum"));
+  EXPECT_EQ(text(), damaged);
+  std::ofstream(path_) << before;
+  EXPECT_TRUE(add("b.test"));
+}
+
+TEST_F(AddedZones, NamesThatWouldBeCommentsAreWrittenOtherwise) {
+  ASSERT_TRUE(add("#a.test"));
+  EXPECT_EQ(zones_at_start(), 1U);
+  ASSERT_TRUE(save(list_, {.remove = {zone_name("\\035a.test")}}));
+  EXPECT_EQ(zones_at_start(), 0U);
+}
+
+}  // namespace
+}  // namespace pando::manager
