@@ -75,6 +75,10 @@ class Control:
         """None: the zone has its template's value again."""
         return self.call("zone-configure", name=name, key=key, value=value)
 
+    def reload_zones(self, *names):
+        """Reads the zones' files again. Mistakes are in the result's "problems"."""
+        return self.call("zone-reload", names=list(names))
+
     def pages(self, verb, rows, **arguments):
         """The rows of all pages of a list."""
         after = ""

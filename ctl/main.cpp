@@ -213,7 +213,11 @@ class CommandLine {
           add_session(zone, "retransfer", "transfer a secondary zone whole, whatever its serial",
                       order(ipc::verb::kZoneRetransfer)),
           add_session(zone, "notify", "send NOTIFY to the remotes of a zone now",
-                      order(ipc::verb::kZoneNotify))})
+                      order(ipc::verb::kZoneNotify)),
+          add_session(zone, "freeze", "keep updates and transfers from changing a zone",
+                      order(ipc::verb::kZoneFreeze)),
+          add_session(zone, "thaw", "let updates and transfers change a zone again",
+                      order(ipc::verb::kZoneThaw))})
       command->add_option("name", arguments_.zone, "name of the zone")->required();
     add_snapshot_commands(zone);
     add_reading_commands(zone);
@@ -304,6 +308,10 @@ class CommandLine {
   }
 
   void add_run_time_commands(CLI::App* zone) {
+    add_session(zone, "reload", "read the files of zones again", [this](auto& s) {
+      return ctl::ZoneCommands(s).reload(arguments_.zones);
+    })->add_option("names", arguments_.zones, "names of zones")
+        ->required();
     CLI::App* add = add_session(zone, "add", "add a zone, or those of standard input",
                                 [this](auto& s) { return add_zones(s); });
     add->add_option("name", arguments_.zone, "name of the zone; - reads a JSON array of zones")

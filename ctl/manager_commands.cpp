@@ -52,7 +52,7 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   Facts facts;
   facts.add("zone", zone.name);
   facts.add("kind", zone.kind);
-  facts.add("state", zone.state);
+  facts.add("state", zone.frozen ? zone.state + ", frozen" : zone.state);
   if (!zone.load_phase.empty()) facts.add("loading", progress_text(zone));
   facts.add("serial", number(zone.serial));
   if (zone.state == "removed") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "dns/name.h"
 #include "ipc/control_json.h"
@@ -137,6 +138,18 @@ int ZoneCommands::remove(const std::vector<std::string>& zones) {
   ControlRequest request{.verb = std::string(ipc::verb::kZoneRemove)};
   request.names = zones;
   return finish(send(request));
+}
+
+int ZoneCommands::reload(const std::vector<std::string>& zones) {
+  ControlRequest request{.verb = std::string(ipc::verb::kZoneReload)};
+  request.names = zones;
+  const Status sent = send(request);
+  if (!sent) return finish(sent);
+  if (!session_.output().json)
+    session_.output().out << fmt::format("{} read again, {} changed\n",
+                                         counted(zones.size(), "zone file"),
+                                         std::exchange(sum_.zones_changed, 0));
+  return finish(sent);
 }
 
 int ZoneCommands::configure(const std::string& zone, const std::string& key,

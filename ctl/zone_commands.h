@@ -34,6 +34,8 @@ class ZoneCommands {
   /// one request takes is added in several commits; the first error ends it.
   int add_from(std::istream& input);
   int remove(const std::vector<std::string>& zones);
+  /// Reads the zones' files again.
+  int reload(const std::vector<std::string>& zones);
   /// `value`: JSON, or a text; none: the template's value again.
   int configure(const std::string& zone, const std::string& key,
                 const std::optional<std::string>& value);

@@ -61,6 +61,9 @@
 /// | zone-add      | zones              | ReloadResult once the zones are durable and configured  |
 /// | zone-remove   | names              | ReloadResult                                            |
 /// | zone-configure | name, key, value  | ReloadResult                                            |
+/// | zone-reload   | names              | ReloadResult once the zones' files were read            |
+/// | zone-freeze   | name               | {} once durable: the zone's data stay as they are       |
+/// | zone-thaw     | name               | {}                                                      |
 /// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
 /// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path   |
 /// | worker-list   |                    | WorkerListResult                                        |
@@ -116,6 +119,9 @@ inline constexpr std::string_view kZoneAbort = "zone-abort";
 inline constexpr std::string_view kZoneAdd = "zone-add";
 inline constexpr std::string_view kZoneRemove = "zone-remove";
 inline constexpr std::string_view kZoneConfigure = "zone-configure";
+inline constexpr std::string_view kZoneReload = "zone-reload";
+inline constexpr std::string_view kZoneFreeze = "zone-freeze";
+inline constexpr std::string_view kZoneThaw = "zone-thaw";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";

@@ -18,7 +18,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, pid, star
                                                 store, journal, image, image_not_used,
                                                 image_quarantined, counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
-                                                history, added, file, primaries, notified,
+                                                history, added, frozen, file, primaries, notified,
                                                 refresh_at, expires_at, last_ok, signatures_end,
                                                 signature_faults, problem,
                                                 load_phase, load_done, load_total, removed_at,

@@ -50,6 +50,7 @@ struct ZoneRow {
   std::uint64_t names = 0;
   std::uint64_t history = 0;  ///< bytes of the changesets kept for IXFR
   bool added = false;         ///< by `pandoctl zone add`, not by the configuration
+  bool frozen = false;        ///< neither updates nor transfers change it
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
   /// ADDRESS@PORT of each NOTIFY target → outcome of the last NOTIFY, as text for people.

@@ -10,6 +10,35 @@ namespace pando::manager {
 
 using nlohmann::json;
 
+namespace {
+
+/// The change that a command about zones asks for.
+Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
+  RunTimeChange change;
+  if (request.verb == ipc::verb::kZoneAdd) {
+    if (request.zones.empty()) return fail(Errc::kInvalid, "{} takes zones", request.verb);
+    change.add = request.zones;
+    return change;
+  }
+  if (request.verb == ipc::verb::kZoneConfigure) {
+    auto name = dns::Name::from_text(request.name);
+    if (!name) return pass(name);
+    change.set = {*name, request.key, request.value};
+    return change;
+  }
+  if (request.names.empty()) return fail(Errc::kInvalid, "no zone is named");
+  const bool rereads = request.verb == ipc::verb::kZoneReload;
+  std::vector<dns::Name>& names = rereads ? change.reread : change.remove;
+  for (const std::string& text : request.names) {
+    auto name = dns::Name::from_text(text);
+    if (!name) return pass(name);
+    names.push_back(*name);
+  }
+  return change;
+}
+
+}  // namespace
+
 ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, Parts parts,
                                  Hooks hooks, std::uint64_t started)
     : lists_(parts.lists),
@@ -21,7 +50,8 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
       store_(io, pool, {parts.configuration, parts.data, parts.services, parts.zones},
              std::move(hooks.handed_over)),
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
-      records_(io, pool, {parts.configuration, parts.data, parts.services}),
+      records_(io, pool,
+               {parts.configuration, parts.data, parts.services, *parts.zones.frozen}),
       run_time_zones_(io, pool, parts.configuration, parts.reloader),
       workers_(parts.configuration, *parts.data.slots, parts.workers) {
   using Request = ipc::ControlRequest;
@@ -37,7 +67,8 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
   table_.add_query(ipc::verb::kZoneStatus,
                    [this](const Request& request) { return zone_report_.status(request); });
   for (const std::string_view verb :
-       {ipc::verb::kZoneAdd, ipc::verb::kZoneRemove, ipc::verb::kZoneConfigure})
+       {ipc::verb::kZoneAdd, ipc::verb::kZoneRemove, ipc::verb::kZoneConfigure,
+        ipc::verb::kZoneReload})
     table_.add(verb, [this](const Request& request, const Reply& reply) {
       change_zones(request, reply);
     });
@@ -56,26 +87,9 @@ void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable
 
 void ControlCommands::change_zones(const ipc::ControlRequest& request,
                                    const CommandTable::Reply& reply) {
-  RunTimeChange change;
-  change.add = request.zones;
-  std::vector<std::string> names = request.names;
-  const bool configures = request.verb == ipc::verb::kZoneConfigure;
-  if (configures) names = {request.name};
-  for (const std::string& text : names) {
-    auto name = dns::Name::from_text(text);
-    if (!name) return reply(pass(name));
-    change.remove.push_back(*name);
-  }
-  if (configures) {
-    change.set = {change.remove.front(), request.key, request.value};
-    change.remove.clear();
-  }
-  const bool adds = request.verb == ipc::verb::kZoneAdd;
-  if (adds ? change.add.empty() || !change.remove.empty() : !change.add.empty())
-    return reply(fail(Errc::kInvalid, "{} takes {}", request.verb, adds ? "zones" : "names"));
-  if (!adds && !configures && change.remove.empty())
-    return reply(fail(Errc::kInvalid, "no zone is named"));
-  run_time_zones_.submit(std::move(change), [reply](const Result<ipc::ReloadResult>& result) {
+  auto change = change_of(request);
+  if (!change) return reply(pass(change));
+  run_time_zones_.submit(std::move(*change), [reply](const Result<ipc::ReloadResult>& result) {
     if (!result) return reply(tl::unexpected<Error>(result.error()));
     reply(json(*result));
   });

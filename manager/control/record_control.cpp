@@ -131,6 +131,7 @@ RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Part
           [this](const dns::Name& zone) -> Result<config::SerialPolicy> {
             auto options = primary_zone(parts_.configuration.runtime->settings, zone);
             if (!options) return pass(options);
+            if (auto thawed = parts_.frozen.check(zone); !thawed) return pass(thawed);
             return (*options)->serial_policy;
           },
           {}) {}

@@ -21,6 +21,7 @@ class RecordControl {
     const CurrentConfiguration& configuration;
     OpenedData& data;
     StoreServices& services;
+    const FrozenZones& frozen;
   };
 
   RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts);

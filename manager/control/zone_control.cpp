@@ -30,6 +30,10 @@ void ZoneControl::add_to(CommandTable& table) {
             [this](const Request& request, const Reply& reply) { roll_back(request, reply); });
   table.add(ipc::verb::kZonePurge,
             [this](const Request& request, const Reply& reply) { purge(request, reply); });
+  table.add(ipc::verb::kZoneFreeze,
+            [this](const Request& request, const Reply& reply) { freeze(request, reply); });
+  table.add(ipc::verb::kZoneThaw,
+            [this](const Request& request, const Reply& reply) { thaw(request, reply); });
   table.add(ipc::verb::kZoneSnapshot,
             [this](const Request& request, const Reply& reply) { take_snapshot(request, reply); });
   table.add(ipc::verb::kZoneSnapshotDelete, [this](const Request& request, const Reply& reply) {
@@ -72,6 +76,7 @@ void ZoneControl::purge(const ipc::ControlRequest& request, const Reply& reply) 
 Result<json> ZoneControl::refresh(const ipc::ControlRequest& request, bool whole) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return pass(name);
+  if (auto thawed = parts_.zones.frozen->check(*name); !thawed) return pass(thawed);
   using Take = Refresher::Take;
   if (parts_.zones.refresher->refresh_now(*name, whole ? Take::kAny : Take::kNewer))
     return json::object();
@@ -94,6 +99,33 @@ Result<json> ZoneControl::notify(const ipc::ControlRequest& request) {
   return json::object();
 }
 
+/// Changes that were accepted before are published before the answer.
+void ZoneControl::freeze(const ipc::ControlRequest& request, const Reply& reply) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return reply(pass(name));
+  if (!parts_.configuration.runtime->settings.zones.find(*name))
+    return reply(fail(Errc::kNotFound, "no zone {}", to_text(*name)));
+  parts_.zones.frozen->freeze(*name, [this, reply, zone = *name](const Status& status) {
+    if (!status) return reply(empty_result(status));
+    log::info("zone_frozen", "zone", to_text(zone));
+    parts_.services.committer->edit([](zone::Draft&) { return Status(); },
+                                    [reply](const Status& done) { reply(empty_result(done)); });
+  });
+}
+
+/// Also of a zone that left the configuration. A secondary zone asks its primaries at once.
+void ZoneControl::thaw(const ipc::ControlRequest& request, const Reply& reply) {
+  auto name = dns::Name::from_text(request.name);
+  if (!name) return reply(pass(name));
+  parts_.zones.frozen->thaw(*name, [this, reply, zone = *name](const Status& status) {
+    if (status) {
+      log::info("zone_thawed", "zone", to_text(zone));
+      parts_.zones.refresher->refresh_now(zone);
+    }
+    reply(empty_result(status));
+  });
+}
+
 /// A rollback is an update like any other: it is journalled, goes to the secondaries and wins over
 /// the zone file.
 void ZoneControl::roll_back(const ipc::ControlRequest& request, const Reply& reply) {
@@ -103,10 +135,12 @@ void ZoneControl::roll_back(const ipc::ControlRequest& request, const Reply& rep
   if (!name) return reply(pass(name));
   auto options = primary_zone(current->settings, *name);
   if (!options) return reply(pass(options));
+  if (auto thawed = parts_.zones.frozen->check(*name); !thawed) return reply(pass(thawed));
   const RollbackTarget target{{request.serial}, request.label};
   ZoneChange change;
   change.zone = *name;
   change.records = target.records(committer.current().zone_at(*name));
+  change.check = [&frozen = *parts_.zones.frozen, zone = *name] { return frozen.check(zone); };
   change.stage = [&committer, &journal = *parts_.data.journal, zone = *name, target,
                   runtime = current, policy = (*options)->serial_policy,
                   now = unix_seconds()](Stage& stage) {

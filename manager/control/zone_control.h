@@ -34,6 +34,8 @@ class ZoneControl {
   void purge(const ipc::ControlRequest& request, const Reply& reply);
   [[nodiscard]] Result<nlohmann::json> refresh(const ipc::ControlRequest& request, bool whole);
   [[nodiscard]] Result<nlohmann::json> notify(const ipc::ControlRequest& request);
+  void freeze(const ipc::ControlRequest& request, const Reply& reply);
+  void thaw(const ipc::ControlRequest& request, const Reply& reply);
   void roll_back(const ipc::ControlRequest& request, const Reply& reply);
   void take_snapshot(const ipc::ControlRequest& request, const Reply& reply);
   void delete_snapshot(const ipc::ControlRequest& request, const Reply& reply);

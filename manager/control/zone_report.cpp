@@ -45,6 +45,7 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
     row.state = expired ? "expired" : "ok";
   row.serial = zone.loaded() ? zone.serial().value : 0;
   row.records = zone.record_count();
+  row.frozen = zones.frozen->contains(zone.apex());
   row.problem = problem_of(zone, secondary);
   return row;
 }
@@ -80,6 +81,7 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
                            ? parts_.zones.refresher->status(dns::Name(zone.apex()))
                            : std::nullopt;
   if (refresh) result.refresh_at = refresh->next_refresh;
+  if (result.frozen) result.refresh_at = 0;
   return result;
 }
 

@@ -177,6 +177,12 @@ void Refresher::look_soon() {
 /// A zone with a busy primary leaves `due_`, so that run_due() costs only the attempts that it
 /// starts, however many zones wait.
 void Refresher::start_or_wait(Zones::iterator at) {
+  if (!hooks_.may_change(at->first)) {
+    // Begins anew with refresh_now().
+    at->second.waiting = false;
+    at->second.asked = 0;
+    return;
+  }
   const Endpoint& primary = at->second.primary().endpoint;
   if (places_.has_room(primary)) return start(at);
   if (!std::exchange(at->second.waiting, true)) places_.wait(primary, at->first);
@@ -316,6 +322,7 @@ void Refresher::verify(const std::shared_ptr<Attempt>& attempt, TransferResult&&
 void Refresher::take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
   using Content = TransferParser::Content;
   if (result.content == Content::kUpToDate) return nothing_new(attempt, result.serial);
+  if (auto may = hooks_.may_change(attempt->zone); !may) return failed(attempt, may.error(), false);
   if (result.content == Content::kChangesets) return apply_changesets(attempt, std::move(result));
   if (!result.compared) return put_zone(attempt, std::move(result));
   const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
@@ -344,7 +351,7 @@ void Refresher::apply_changesets(const std::shared_ptr<Attempt>& attempt, Transf
     change.records += changes.removed.size() + changes.added.size();
   change.check = [this, attempt, alive = alive_]() -> Status {
     if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
-    return {};
+    return hooks_.may_change(attempt->zone);
   };
   change.stage = [&committer = committer_, attempt,
                   changesets = std::move(result.changesets)](Stage& stage) {

@@ -70,6 +70,11 @@ class Refresher {
     std::function<bool(const zone::ZoneView& zone)> is_verified = [](const zone::ZoneView&) {
       return false;
     };
+    /// An error: the zone is not to change now, and has the reason. A zone that may change again
+    /// needs refresh_now().
+    std::function<Status(const dns::Name& zone)> may_change = [](const dns::Name&) {
+      return Status();
+    };
   };
 
   /// All references outlive the object.

@@ -104,6 +104,11 @@ void Server::make_store_services() {
 }
 
 void Server::make_zone_services() {
+  zones_.frozen = std::make_unique<FrozenZones>(io_, background_.pool(), native_files(),
+                                                configuration_.runtime->settings.store.journal);
+  if (auto loaded = zones_.frozen->load(); !loaded)
+    log::error("frozen_zones_not_read", "reason", loaded.error().text, "effect",
+               "no zone is frozen");
   zones_.signatures = std::make_unique<SignatureWatch>(
       io_, *data_->store, *data_->slots, *services_.committer,
       [this](const dns::Name& zone) { return signature_policy(zone); },
@@ -135,7 +140,8 @@ void Server::make_zone_services() {
           [this](const dns::Name& zone, const Verdict* verdict) {
             zones_.signatures->served(zone, verdict);
           },
-          [this](const zone::ZoneView& zone) { return zones_.signatures->is_verified(zone); }});
+          [this](const zone::ZoneView& zone) { return zones_.signatures->is_verified(zone); },
+          [this](const dns::Name& zone) { return zones_.frozen->check(zone); }});
   zones_.secondaries = std::make_unique<SecondaryZones>(
       io_, *network_, *zones_.refresher, [this](const dns::Name& name) {
         const zone::ZoneView zone = services_.committer->current().zone_at(name);
@@ -154,6 +160,7 @@ void Server::make_update_services() {
   zones_.forwarder = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_large_changes(services_.changes.get());
+  zones_.updates->set_frozen(zones_.frozen.get());
   zones_.update_queue = std::make_unique<UpdateQueue>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

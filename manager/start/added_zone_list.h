@@ -14,7 +14,8 @@
 
 namespace pando::manager {
 
-/// A change of the zones that were added by commands; one of the three members is filled.
+/// What a command does to zones; one of the members is filled. All but `reread` concern zones that
+/// were added by commands.
 struct RunTimeChange {
   /// JSON objects as in the configuration's `zones`: name, file, template, and zone keys.
   std::vector<std::string> add{};
@@ -25,6 +26,7 @@ struct RunTimeChange {
     std::string value;  ///< JSON text; empty: the zone has the template's value again
   };
   std::optional<Setting> set{};
+  std::vector<dns::Name> reread{};  ///< primary zones whose files are read again
 };
 
 /// The file that keeps the zones that were added by commands (config/added_list.h). Changes are

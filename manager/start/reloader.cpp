@@ -36,7 +36,8 @@ struct Reloader::Reload {
   Adopted adopted;
   ZoneNames only;           // null: all zones
   bool only_added = false;  // all of them are new
-  ZoneFileLoads::Failures failures;
+  bool reads_files_only = false;
+  ZoneFileLoads::Counts files;
   bool by_name = false;  // the store's zones were not walked
   bool all_secondaries = true;
   bool lost_list = false;  // the list of added zones is missing, or cannot be used
@@ -70,11 +71,13 @@ bool Reloader::hold() {
   return true;
 }
 
-/// The fingerprint stays unknown: it is that of files, and the list of added zones has changed.
+/// The fingerprint is that of files. It is unknown once the list of added zones has changed.
 void Reloader::adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted done) {
   auto reload = std::make_shared<Reload>();
   reload->adopted = std::move(done);
   reload->only = make_zone_names(std::move(zones));
+  reload->reads_files_only = runtime == parts_.configuration.runtime;
+  if (reload->reads_files_only) reload->fingerprint = parts_.configuration.fingerprint;
   reload->runtime = std::move(runtime);
   release_secondaries(reload);
 }
@@ -265,15 +268,16 @@ void Reloader::load_files(const ReloadPtr& reload) {
 void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts& files) {
   const RuntimePtr& runtime = parts_.configuration.runtime;
   ipc::ReloadResult& result = reload->result;
-  if (!reload->only_added) parts_.zones.copies->keep_only(runtime);
   // A zone that is new has no change that its file lacks.
-  const bool may_differ = !reload->only_added || may_return(*reload);
+  const bool may_differ =
+      !reload->reads_files_only && (!reload->only_added || may_return(*reload));
+  if (may_differ) parts_.zones.copies->keep_only(runtime);
   configure_exports(parts_.services, parts_.zones, runtime, may_differ);
   if (files.is_first) parts_.zones.notifier->tell_all();
   result.zones_changed += files.changed;
   result.zones_failed = files.failed;
   result.problems = files.problems;
-  reload->failures = files.failures;
+  if (reload->only) reload->files = files;
   if (!reload->problem && files.failed > 0)
     reload->problem = fail(reload->problem.error().code, "{}; {} files failed, {}",
                            reload->problem.error().text, files.failed,
@@ -302,8 +306,8 @@ void Reloader::find_removed(const ReloadPtr& reload) {
 
 void Reloader::end(const ReloadPtr& reload, const Status& status) {
   if (reload->adopted) {
-    if (status) return reload->adopted(reload->result, reload->failures);
-    return reload->adopted(tl::unexpected<Error>(status.error()), reload->failures);
+    if (status) return reload->adopted(reload->result, reload->files);
+    return reload->adopted(tl::unexpected<Error>(status.error()), reload->files);
   }
   under_way_ = false;
   tell(*reload, status);

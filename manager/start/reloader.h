@@ -47,12 +47,13 @@ class Reloader {
   /// reloads that come meanwhile wait for release(). False while a reload, the start or the end of
   /// the process is under way.
   [[nodiscard]] bool hold();
-  /// `failures`: zones whose files could not be loaded.
+  /// `files`: what became of the zones' files.
   using Adopted = std::function<void(const Result<ipc::ReloadResult>&,
-                                     const ZoneFileLoads::Failures& failures)>;
+                                     const ZoneFileLoads::Counts& files)>;
   /// After hold(): the configuration in force with other `zones` takes its place, like that of a
   /// reload. The work grows with the number of `zones`, not with that of all zones. After an error
   /// the configuration before may be in force, or the new one with a store that lacks some zones.
+  /// With the configuration in force itself, only the files of `zones` are read again.
   void adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted done);
   /// Ends hold(): reloads that waited begin.
   void release();

@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kTryAgain{20};
 struct RunTimeZones::Batch {
   std::vector<Pending> changes;
   RuntimePtr base;
-  RuntimePtr runtime;  ///< null: no change can be made
+  RuntimePtr runtime;  ///< `base`: only files are read
 
   [[nodiscard]] std::vector<dns::Name> zones() const {
     std::vector<dns::Name> names;
@@ -79,31 +79,55 @@ void RunTimeZones::begin_next() {
   });
 }
 
-/// In a pool thread. A change that is wrong leaves no trace.
+/// In a pool thread.
 void RunTimeZones::work_out(Batch& batch) {
+  batch.runtime = batch.base;
+  std::vector<Pending*> of_list;
+  for (Pending& pending : batch.changes) {
+    if (pending.change.reread.empty())
+      of_list.push_back(&pending);
+    else
+      pending.status = find_files(batch.base->settings, pending);
+  }
+  if (of_list.empty()) return;
+  const Status changed = change_list(batch, of_list);
+  for (Pending* pending : of_list)
+    if (!changed && pending->status) pending->status = changed;
+}
+
+Status RunTimeZones::find_files(const config::Settings& settings, Pending& pending) {
+  for (const dns::Name& zone : pending.change.reread) {
+    const auto index = settings.zones.find(zone);
+    if (!index) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
+    if (settings.zones[*index].options->is_secondary())
+      return fail(Errc::kInvalid, "{} is a secondary zone: see pandoctl zone refresh",
+                  to_text(zone));
+  }
+  pending.zones = pending.change.reread;
+  return {};
+}
+
+/// A change that is wrong leaves no trace. An error concerns all changes that are not wrong.
+Status RunTimeZones::change_list(Batch& batch, const std::vector<Pending*>& changes) {
   const WipeFreed wipe_freed;  // the copy of the settings has their secrets
-  const auto fail_all = [&](const Error& error) {
-    for (Pending& pending : batch.changes)
-      if (pending.status) pending.status = tl::unexpected<Error>(error);
-  };
-  if (auto loaded = list_.load(batch.base->settings.has_added_list); !loaded)
-    return fail_all(loaded.error());
+  if (auto loaded = list_.load(batch.base->settings.has_added_list); !loaded) return loaded;
   config::Settings settings = batch.base->settings;
   bool any = false;
-  for (Pending& pending : batch.changes) {
-    pending.status = list_.apply(pending.change, settings, pending.zones);
-    any = any || pending.status;
+  for (Pending* pending : changes) {
+    pending->status = list_.apply(pending->change, settings, pending->zones);
+    any = any || pending->status;
   }
-  if (!any) return;
+  if (!any) return {};
   settings.has_added_list = true;
   auto runtime = make_runtime(std::move(settings));
   if (!runtime) {
     list_.forget();
-    return fail_all(runtime.error());
+    return pass(runtime);
   }
-  if (auto saved = list_.save(); !saved) return fail_all(saved.error());
+  if (auto saved = list_.save(); !saved) return saved;
   crash_point("added-zones-kept");
   batch.runtime = std::move(*runtime);
+  return {};
 }
 
 void RunTimeZones::worked_out(const BatchPtr& batch) {
@@ -120,9 +144,9 @@ void RunTimeZones::worked_out(const BatchPtr& batch) {
     return begin_next();
   }
   reloader_.adopt(batch->runtime, batch->zones(),
-                  [this, batch](const Result<ipc::ReloadResult>& result, const Failures& failures) {
-                    if (result)
-                      finish(*batch, result, failures);
+                  [this, batch](const Result<ipc::ReloadResult>& result, const Files& files) {
+                    if (result || batch->runtime == batch->base)
+                      finish(*batch, result, files);
                     else
                       take_back(batch, result.error());
                   });
@@ -145,7 +169,7 @@ void RunTimeZones::take_back(const BatchPtr& batch, const Error& error) {
 void RunTimeZones::set_back(const BatchPtr& batch, const Error& error) {
   const Result<ipc::ReloadResult> refused = tl::unexpected<Error>(error);
   reloader_.adopt(batch->base, batch->zones(),
-                  [this, batch, refused](const Result<ipc::ReloadResult>& before, const Failures&) {
+                  [this, batch, refused](const Result<ipc::ReloadResult>& before, const Files&) {
                     if (!before)
                       log::error("added_zones_not_taken_back", "reason", before.error().text,
                                  "effect", "the store differs from the list until a reload");
@@ -154,7 +178,7 @@ void RunTimeZones::set_back(const BatchPtr& batch, const Error& error) {
 }
 
 void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
-                          const Failures& failures) {
+                          const Files& files) {
   reloader_.release();
   for (Pending& pending : batch.changes) {
     if (!result) {
@@ -162,9 +186,10 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
       continue;
     }
     const RunTimeChange& change = pending.change;
-    log::info("zones_changed_by_command", "added", change.add.size(), "removed",
-              change.remove.size(), "configured", change.set ? 1 : 0);
-    pending.done(own_result(pending, *result, failures));
+    if (change.reread.empty())
+      log::info("zones_changed_by_command", "added", change.add.size(), "removed",
+                change.remove.size(), "configured", change.set ? 1 : 0);
+    pending.done(own_result(pending, *result, files));
   }
   // The end of a million zones takes some 10 ms.
   asio::post(pool_, [base = std::move(batch.base)] {});
@@ -173,21 +198,26 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
 
 /// Each change is told of its own zones.
 ipc::ReloadResult RunTimeZones::own_result(const Pending& pending, const ipc::ReloadResult& all,
-                                           const Failures& failures) {
+                                           const Files& files) {
   ipc::ReloadResult own;
   own.zones_added = pending.change.add.size();
   own.zones_removed = pending.change.remove.size();
   own.zones_changed = pending.change.set ? 1 : 0;
   if (own.zones_removed > 0) own.zones_kept = std::min(all.zones_kept, own.zones_removed);
-  if (failures.empty()) return own;
+  const bool rereads = !pending.change.reread.empty();
+  if (files.failures.empty() && !rereads) return own;
   std::set<std::string> keys;
   for (const dns::Name& zone : pending.zones) keys.insert(dns::folded_key(zone));
-  for (const auto& [zone, reason] : failures) {
+  for (const auto& [zone, reason] : files.failures) {
     if (!keys.contains(dns::folded_key(zone))) continue;
     ++own.zones_failed;
     if (own.problems.size() < ZoneFileLoads::kMostProblems)
       own.problems.push_back(fmt::format("{}: {}", to_text(zone), reason));
   }
+  if (rereads)
+    own.zones_changed = static_cast<std::uint64_t>(
+        std::count_if(files.changed_zones.begin(), files.changed_zones.end(),
+                      [&](const dns::Name& zone) { return keys.contains(dns::folded_key(zone)); }));
   return own;
 }
 

@@ -13,9 +13,9 @@
 
 namespace pando::manager {
 
-/// Adds, removes and changes zones while the server runs. A change is durable in the list before it
-/// is published, and answered when its zones are configured and their files were read. Changes that
-/// come meanwhile are made together.
+/// Adds, removes and changes zones while the server runs, and reads files of single zones again. A
+/// change is durable in the list before it is published, and answered when its zones are configured
+/// and their files were read. Changes that come meanwhile are made together.
 ///
 /// Lives on the commit thread; lists and tables are worked out in a pool thread.
 class RunTimeZones {
@@ -41,14 +41,16 @@ class RunTimeZones {
   using BatchPtr = std::shared_ptr<Batch>;
   void begin_next();
   void work_out(Batch& batch);
+  [[nodiscard]] static Status find_files(const config::Settings& settings, Pending& pending);
+  Status change_list(Batch& batch, const std::vector<Pending*>& changes);
   void worked_out(const BatchPtr& batch);
-  using Failures = ZoneFileLoads::Failures;
+  using Files = ZoneFileLoads::Counts;
   void take_back(const BatchPtr& batch, const Error& error);
   void set_back(const BatchPtr& batch, const Error& error);
-  void finish(Batch& batch, const Result<ipc::ReloadResult>& result, const Failures& failures);
+  void finish(Batch& batch, const Result<ipc::ReloadResult>& result, const Files& files);
   [[nodiscard]] static ipc::ReloadResult own_result(const Pending& pending,
                                                     const ipc::ReloadResult& all,
-                                                    const Failures& failures);
+                                                    const Files& files);
 
   asio::io_context& io_;
   asio::thread_pool& pool_;

@@ -15,6 +15,7 @@
 #include "manager/commit/store_upkeep.h"
 #include "manager/commit/zone_snapshots.h"
 #include "manager/dnssec/signature_watch.h"
+#include "manager/io/frozen_zones.h"
 #include "manager/notify/notifier.h"
 #include "manager/secondary/secondary_zones.h"
 #include "manager/start/removed_zones.h"
@@ -56,6 +57,7 @@ struct StoreServices {
 
 /// The parts that work on single zones. Later parts refer to earlier ones.
 struct ZoneServices {
+  std::unique_ptr<FrozenZones> frozen;
   std::unique_ptr<SignatureWatch> signatures;
   std::unique_ptr<ZoneLoader> loader;
   std::unique_ptr<ZoneCopies> copies;

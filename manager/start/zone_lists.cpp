@@ -23,7 +23,8 @@ constexpr std::array kNeedsZones{ipc::verb::kZoneExport,   ipc::verb::kZoneRollb
                                  ipc::verb::kZoneSnapshot, ipc::verb::kZonePurge,
                                  ipc::verb::kZoneBegin,    ipc::verb::kZoneCommit,
                                  ipc::verb::kZoneAdd,      ipc::verb::kZoneRemove,
-                                 ipc::verb::kZoneConfigure,
+                                 ipc::verb::kZoneReload,   ipc::verb::kZoneConfigure,
+                                 ipc::verb::kZoneFreeze,   ipc::verb::kZoneThaw,
                                  ipc::verb::kStoreDump,    ipc::verb::kHandOver};
 
 template <class List>

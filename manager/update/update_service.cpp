@@ -113,6 +113,8 @@ void UpdateService::verified_update(const Request& request) {
                                  {request->client().address, request->key()}))
     // Refused at once: updates of strangers must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
+  else if (frozen_ != nullptr && frozen_->contains(message->zone.name))
+    refusal = {Rcode::kRefused, "the zone is frozen", dns::ExtendedError::kProhibited};
   if (refusal.rcode != Rcode::kNoError)
     return replies_.refused(*request, message->zone.name, refusal);
   commit(request, std::move(*message), *zones[*index].options);
@@ -144,7 +146,8 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
 Status UpdateService::takes_updates(const dns::Name& zone) const {
   const config::ZoneTable& zones = runtime_->settings.zones;
   const auto index = zones.find(zone);
-  if (index && !zones[*index].options->is_secondary()) return {};
+  if (index && !zones[*index].options->is_secondary())
+    return frozen_ == nullptr ? Status() : frozen_->check(zone);
   return fail(Errc::kNotFound, "the zone takes no updates any more");
 }
 

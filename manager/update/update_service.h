@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "manager/commit/committer.h"
+#include "manager/io/frozen_zones.h"
 #include "manager/notify/notify_handler.h"
 #include "manager/update/client_request.h"
 #include "manager/update/reply_path.h"
@@ -37,6 +38,8 @@ class UpdateService {
   void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }
   /// Null, the default: large updates run on the commit thread. `large` outlives the service.
   void set_large_changes(LargeChangesets* large) { commits_.set_large_changes(large); }
+  /// Null, the default: no zone is frozen. `frozen` outlives the service.
+  void set_frozen(const FrozenZones* frozen) { frozen_ = frozen; }
   void set_limits(const Limits& limits) { limits_ = limits; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
@@ -69,6 +72,7 @@ class UpdateService {
   RuntimePtr runtime_;
   NotifyHandler* notify_;
   UpdateForwarder* forwarder_ = nullptr;
+  const FrozenZones* frozen_ = nullptr;
   Clock clock_;
   Limits limits_;
   std::size_t waiting_ = 0;         // updates given to the committer

@@ -151,8 +151,10 @@ void ZoneFileLoads::end(Load& load) {
 void ZoneFileLoads::count(Load& load, const LoadJob& job, const LoadOutcome& outcome) {
   using Kind = LoadOutcome::Kind;
   if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
-      outcome.kind == Kind::kReplaced)
+      outcome.kind == Kind::kReplaced) {
     ++load.counts.changed;
+    if (load.is_partial) load.counts.changed_zones.push_back(job.apex);
+  }
   if (outcome.kind == Kind::kFailed) load.add_failure(job, outcome);
   zone_loaded(job, outcome);
 }

@@ -33,6 +33,7 @@ class ZoneFileLoads {
     std::uint64_t failed = 0;
     std::vector<std::string> problems;  ///< for the first kMostProblems failures
     Failures failures;                  ///< all of them; of load_some() alone
+    std::vector<dns::Name> changed_zones;  ///< of load_some() alone
     bool is_first = false;              ///< this was the first configuration
   };
   static constexpr std::size_t kMostProblems = 20;

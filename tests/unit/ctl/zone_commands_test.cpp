@@ -140,6 +140,19 @@ TEST_F(ZoneCommandsTest, StandardInputThatIsNoArrayIsRefused) {
   EXPECT_TRUE(requests_.empty());
 }
 
+TEST_F(ZoneCommandsTest, ReloadTellsHowManyZonesChanged) {
+  const auto answer = [](const ControlRequest&) -> Result<json> {
+    ipc::ReloadResult result;
+    result.zones_changed = 1;
+    return json(result);
+  };
+  EXPECT_EQ(run(answer, [](ZoneCommands& zones) { return zones.reload({"a", "b"}); }), kDone);
+  EXPECT_EQ(out_, "2 zone files read again, 1 changed\n");
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(requests_[0].verb, "zone-reload");
+  EXPECT_EQ(requests_[0].names, (std::vector<std::string>{"a", "b"}));
+}
+
 TEST_F(ZoneCommandsTest, FilesThatFailAreErrors) {
   const auto answer = [](const ControlRequest&) -> Result<json> {
     ipc::ReloadResult result;

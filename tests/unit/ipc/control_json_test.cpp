@@ -36,6 +36,7 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                      3,
                      9,
                      true,
+                     true,
                      "/f",
                      {"192.0.2.1@53"},
                      {{"192.0.2.2@53", "NOERROR"}},

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "ipc/log.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/commit/runtime_from.h"
 #include "tests/unit/manager/io/fake_disk.h"
 #include "tests/unit/manager/update_builder.h"
+#include "tests/unit/shm/support.h"
 
 namespace pando::manager {
 namespace {
@@ -376,6 +379,33 @@ TEST_F(Service, ARefusalSaysWhyWhereThereIsAnOpt) {
   key.raw_update({name("@"), dns::RRType::kNSEC3PARAM, dns::RRClass::kIN, 60, {1, 0, 0, 0, 0}});
   EXPECT_THAT(extended_error(update(sign(with_edns(key.message(9)), "ours."))),
               ::testing::StartsWith("21 "));
+}
+
+TEST_F(Service, AFrozenZoneTakesNoUpdates) {
+  asio::io_context io;
+  asio::thread_pool pool{1};
+  shm::test::Folder folder;
+  FrozenZones frozen(io, pool, native_files(), folder.path());
+  std::ofstream(folder.path() + "/frozen-zones.list") << "example.\n";
+  ASSERT_TRUE(frozen.load());
+  service_.set_frozen(&frozen);
+  EXPECT_EQ(extended_error(update(sign(with_edns(add().message()), "ours."))),
+            "18 the zone is frozen");
+  EXPECT_EQ(rcode(update(sign(add().message(8), "ours."))), Rcode::kRefused);
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
+  EXPECT_EQ(extended_error(update(with_edns(add().message(9)))),
+            "18 no rule of allow-update matches")
+      << "strangers do not learn it";
+  service_.set_frozen(nullptr);
+  // Frozen behind the first look, while the update waits.
+  const Answer late = send(sign(add().message(10), "ours."));
+  service_.set_frozen(&frozen);
+  ASSERT_TRUE(parts_.run_until([&] { return late->has_value(); }));
+  EXPECT_NE(rcode(**late), Rcode::kNoError);
+  EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
+  service_.set_frozen(nullptr);
+  EXPECT_EQ(rcode(update(sign(add().message(11), "ours."))), Rcode::kNoError);
+  pool.join();
 }
 
 TEST_F(Service, ASignatureIsGoodForOneUpdate) {

@@ -240,6 +240,7 @@ TEST_F(Loads, OfSomeZonesLeaveTheOthers) {
   ASSERT_EQ(counts->failures.size(), 1U);
   EXPECT_EQ(to_text(counts->failures[0].first), "four.example.");
   EXPECT_THAT(counts->failures[0].second, HasSubstr("192.0.2.300"));
+  EXPECT_EQ(counts->changed_zones.size(), 2U);
   EXPECT_FALSE(counts->is_first);
   EXPECT_FALSE(loads_.settled()) << "the others were not checked";
   EXPECT_FALSE(live("three").loaded());
