@@ -59,11 +59,17 @@ void check_new_remote(const Value& value, const std::vector<Remote>& remotes) {
   if (remote.address.empty()) value.fail("'address' names no address");
 }
 
+void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups) {
+  if (last_is_repeated(groups, [](const CatalogGroup& group) { return group.name; }))
+    value.fail(fmt::format("a group '{}' is there already", groups.back().name));
+}
+
 void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs) {
   const Catalog& catalog = catalogs.back();
   if (last_is_repeated(catalogs, [](const Catalog& c) { return c.zone.view(); }))
     value.fail(fmt::format("a catalog '{}' is there already", dns::to_text(catalog.zone)));
   const bool consumes = catalog.role == Catalog::Role::kConsumer;
+  if (!consumes) value.fail("role 'producer' is not supported yet");
   if (consumes && catalog.primaries.empty()) value.fail("a consumed catalog needs 'primaries'");
   if (!consumes && !catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
 }

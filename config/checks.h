@@ -13,6 +13,7 @@ void check_new_key(const Value& value, const std::vector<Key>& keys);
 void check_new_remote(const Value& value, const std::vector<Remote>& remotes);
 void check_new_http_key(const Value& value, const std::vector<HttpKey>& keys);
 void check_http(const Value& value, const Http& http);
+void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups);
 void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs);
 
 }  // namespace pando::config

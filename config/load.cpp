@@ -29,6 +29,7 @@ void read_root(Context& context, const YAML::Node& document) {
   TemplateReader templates(members.take("templates"));
   read_members(root, members, kCatalogSection, context.settings);
   templates.read_options();
+  add_catalog_zones(context);
   if (const auto zones = members.take("zones")) read_zones(*zones);
   if (const auto lists = members.take("zone-lists")) read_zone_lists(*lists);
   members.finish();

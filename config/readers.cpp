@@ -268,6 +268,10 @@ void read_remote_references(const Value& value, std::vector<std::string>& out) {
   read_unique(value, out, read_remote);
 }
 
+void read_member_of(const Value& value, std::optional<dns::Name>& out) {
+  if (dns::Name name; read_one_name(value, name)) out = name;
+}
+
 void read_catalog_reference(const Value& value, std::optional<dns::Name>& out) {
   dns::Name name;
   if (!read_one_name(value, name)) return;

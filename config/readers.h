@@ -89,6 +89,8 @@ void read_types(const Value& value, std::vector<dns::RRType>& out);
 /// References: the named object must exist when the reference is read.
 void read_key_reference(const Value& value, std::optional<dns::Name>& out);
 void read_remote_references(const Value& value, std::vector<std::string>& out);
+/// A consumed catalog, which need not exist any more.
+void read_member_of(const Value& value, std::optional<dns::Name>& out);
 void read_catalog_reference(const Value& value, std::optional<dns::Name>& out);
 void read_template_reference(const Value& value, std::string& out);
 

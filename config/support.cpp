@@ -21,7 +21,6 @@ constexpr std::array kNotYet{
     Row{"server.dnstap", Support::kNone},
     Row{"remotes[].tls", Support::kNone},
     Row{"zones[].catalog", Support::kNone},
-    Row{"catalogs", Support::kDefaultOnly},
 };
 
 constexpr std::string_view kTemplates = "templates[]";

@@ -163,11 +163,19 @@ inline constexpr Field<Http> kHttpFields[] = {
     field<&Http::metrics_zones, read_number<0, 100'000>>("metrics-zones", Apply::kRestart),
 };
 
+inline constexpr Field<CatalogGroup> kCatalogGroupFields[] = {
+    field<&CatalogGroup::name, read_text>("name", Apply::kLive, kRequired),
+    field<&CatalogGroup::template_name, read_template_reference>("template", Apply::kLive,
+                                                                 kRequired),
+};
+
 inline constexpr Field<Catalog> kCatalogFields[] = {
     field<&Catalog::zone, read_name>("zone", Apply::kLive, kRequired),
     field<&Catalog::role, read_word<kCatalogRoles>>("role", Apply::kLive, kRequired),
     field<&Catalog::primaries, read_remote_references>("primaries"),
     field<&Catalog::template_name, read_template_reference>("template"),
+    list_of<&Catalog::groups, kCatalogGroupFields, check_new_group>("groups"),
+    field<&Catalog::removal_grace, read_duration_in<0, 365 * 24 * kMsPerHour>>("removal-grace"),
 };
 
 /// Keys of a zone that a template cannot have.
@@ -202,6 +210,7 @@ inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::export_interval, read_duration_or_off>("export-interval"),
     field<&ZoneOptions::catalog, read_catalog_reference>("catalog"),
     field<&ZoneOptions::forward_updates, read_bool>("forward-updates"),
+    field<&ZoneOptions::member_of, read_member_of>("member-of"),
     field<&ZoneOptions::verify, read_word<kSignaturePolicies>>("verify"),
 };
 

@@ -94,6 +94,21 @@ void read_zones(const Value& value) {
   if (!value.is_null()) value.for_each(read_zone);
 }
 
+void add_catalog_zones(Context& context) {
+  ZoneTable& zones = context.settings.zones;
+  for (const Catalog& catalog : context.settings.catalogs) {
+    if (catalog.role != Catalog::Role::kConsumer) continue;
+    ZoneOptions options = zones.options()[context.default_options];
+    options.primaries = catalog.primaries;
+    options.allow_query = options.allow_transfer;
+    options.allow_update.clear();
+    options.export_interval.reset();
+    if (auto added = add_zone(context, catalog.zone, "", zones.add_options(std::move(options)));
+        !added)
+      context.problems.error(context.file, 0, "catalogs", added.error().text);
+  }
+}
+
 Status add_zone(Context& context, dns::NameView name, std::string_view file, std::uint32_t options,
                 bool added) {
   ZoneTable& zones = context.settings.zones;

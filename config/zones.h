@@ -28,6 +28,10 @@ class TemplateReader {
 
 void read_zones(const Value& value);
 
+/// Adds each consumed catalog as a secondary zone. Those who may transfer zones may also ask for
+/// its records, and nobody else (RFC 9432 §7).
+void add_catalog_zones(Context& context);
+
 /// Options of a mapping that has zone options alone, on top of those with the number `base`;
 /// returns their number.
 std::uint32_t read_zone_options(const Value& value, std::uint32_t base);

@@ -15,7 +15,7 @@ constexpr std::string_view kOwnControl = "the control socket is server.run-direc
 constexpr std::string_view kOwnLog = "see server.log; the log goes to standard error";
 constexpr std::string_view kNoSigner = "there is no signing: keep a signer as a hidden primary";
 constexpr std::string_view kNoTls = "there is no TLS yet";
-constexpr std::string_view kNoCatalog = "there are no catalog zones yet";
+constexpr std::string_view kNoCatalog = "catalogs are not taken over: see catalogs in the configuration";
 constexpr std::string_view kOwnLimits = "see the section limits";
 constexpr std::string_view kOther = "has no counterpart here";
 

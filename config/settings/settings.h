@@ -163,12 +163,23 @@ struct Remote {
   bool operator==(const Remote&) const = default;
 };
 
+/// Members of a consumed catalog that are in this group have this template.
+struct CatalogGroup {
+  std::string name;
+  std::string template_name;
+  bool operator==(const CatalogGroup&) const = default;
+};
+
+/// A catalog zone (RFC 9432).
 struct Catalog {
   enum class Role : std::uint8_t { kConsumer, kProducer };
   dns::Name zone;
   Role role = Role::kConsumer;
-  std::vector<std::string> primaries;  ///< names of remotes
+  std::vector<std::string> primaries;  ///< names of remotes, of the catalog and its members
   std::string template_name;           ///< of member zones; empty = "default" only
+  std::vector<CatalogGroup> groups{};  ///< the first group that a member has counts
+  /// How long members stay if more than half of them leave at once.
+  std::chrono::milliseconds removal_grace = std::chrono::hours(24);
   bool operator==(const Catalog&) const = default;
 };
 

@@ -36,6 +36,8 @@ struct ZoneOptions {
   SerialPolicy serial_policy = SerialPolicy::kIncrement;
   std::optional<std::chrono::milliseconds> export_interval;  ///< absent = off
   std::optional<dns::Name> catalog;                          ///< member of this produced catalog
+  /// The consumed catalog to which the zone belongs; set in the list of added zones alone.
+  std::optional<dns::Name> member_of;
   bool forward_updates = false;
   SignaturePolicy verify = SignaturePolicy::kWarn;
   [[nodiscard]] bool is_secondary() const noexcept { return !primaries.empty(); }

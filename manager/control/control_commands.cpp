@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "ipc/control_json.h"
 
 namespace pando::manager {
@@ -46,13 +47,18 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
       status_({parts.configuration, parts.data, parts.services, parts.zones, parts.lists,
                parts.workers, parts.listeners},
               started),
-      zone_report_({parts.configuration, *parts.data.store, parts.services, parts.zones}),
+      run_time_zones_(io, pool, parts.configuration, parts.reloader),
+      catalogs_(io, pool,
+                {parts.configuration, *parts.data.store, *parts.data.slots,
+                 *parts.services.committer},
+                catalog_calls(parts.zones)),
+      zone_report_(
+          {parts.configuration, *parts.data.store, parts.services, parts.zones, catalogs_}),
       store_(io, pool, {parts.configuration, parts.data, parts.services, parts.zones},
              std::move(hooks.handed_over)),
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
       records_(io, pool,
                {parts.configuration, parts.data, parts.services, *parts.zones.frozen}),
-      run_time_zones_(io, pool, parts.configuration, parts.reloader),
       workers_(parts.configuration, *parts.data.slots, parts.workers) {
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;
@@ -78,6 +84,22 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
                reply(json::object());
                asio::post(io, stop);
              });
+  catalogs_.start();
+}
+
+CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones) {
+  CatalogConsumer::Calls calls;
+  calls.update = [this](std::shared_ptr<CatalogUpdate> update, const CatalogConsumer::Calls::Done& done) {
+    run_time_zones_.submit({.catalog = std::move(update)},
+                           [done](const Result<ipc::ReloadResult>& result) {
+                             done(result ? Status() : Status(tl::unexpected<Error>(result.error())));
+                           });
+  };
+  calls.reset = [&zones](const dns::Name& zone) {
+    static_cast<void>(zones.refresher->refresh_now(zone, Refresher::Take::kAny));
+  };
+  calls.now = unix_seconds;
+  return calls;
 }
 
 void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable::Reply& reply) {

@@ -2,6 +2,7 @@
 
 #include "manager/control/command_table.h"
 #include "manager/start/reloader.h"
+#include "manager/catalog/catalog_consumer.h"
 #include "manager/start/run_time_zones.h"
 #include "manager/control/status_report.h"
 #include "manager/control/record_control.h"
@@ -44,23 +45,26 @@ class ControlCommands {
   /// The process ends: a copy or dump under way is given up.
   void stop() {
     store_.stop();
+    catalogs_.stop();
     run_time_zones_.stop();
   }
   /// Waits for the threads that write copies and dumps.
   void join() { store_.join(); }
 
  private:
+  CatalogConsumer::Calls catalog_calls(const ZoneServices& zones);
   void reload(const CommandTable::Reply& reply);
   void change_zones(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
   ZoneLists& lists_;
   Reloader& reloader_;
   StatusReport status_;
+  RunTimeZones run_time_zones_;
+  CatalogConsumer catalogs_;
   ZoneReport zone_report_;
   StoreControl store_;
   ZoneControl zone_;
   RecordControl records_;
-  RunTimeZones run_time_zones_;
   WorkerControl workers_;
   CommandTable table_;
 };

@@ -108,6 +108,7 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   if (text.empty()) text = parts_.zones.loads->problem(zone);
   if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
   if (text.empty()) text = parts_.zones.signatures->problem(zone.apex());
+  if (text.empty()) text = parts_.catalogs.problem(zone.apex());
   return text;
 }
 

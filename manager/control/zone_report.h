@@ -4,6 +4,7 @@
 
 #include "ipc/control.h"
 #include "ipc/control_results.h"
+#include "manager/catalog/catalog_consumer.h"
 #include "manager/start/server_parts.h"
 #include "shm/store.h"
 
@@ -18,6 +19,7 @@ class ZoneReport {
     const shm::Store& store;
     const StoreServices& services;
     const ZoneServices& zones;
+    const CatalogConsumer& catalogs;
   };
 
   explicit ZoneReport(Parts parts) : parts_(parts) {}

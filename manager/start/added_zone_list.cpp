@@ -104,6 +104,24 @@ Result<Line> line_of(const std::string& text) {
   return line;
 }
 
+/// dns::folded_key() of the catalog to which the zone of a line belongs; empty: to none.
+std::string catalog_of(const std::string& line) {
+  constexpr const char* kKey = "member-of";
+  if (line.find(kKey) == std::string::npos) return {};
+  const Line parts = Line::from_text(line);
+  const auto found = parts.settings.find(kKey);
+  if (found == parts.settings.end() || !found->is_string()) return {};
+  const auto name = dns::Name::from_text(found->get_ref<const std::string&>());
+  return name ? dns::folded_key(*name) : std::string();
+}
+
+/// Members of a catalog that left the configuration are zones like others.
+bool is_consumed(const std::string& catalog, const config::Settings& settings) {
+  const auto found = std::ranges::find(settings.catalogs, dns::name_of_key(catalog),
+                                       [](const config::Catalog& one) { return one.zone.view(); });
+  return found != settings.catalogs.end();
+}
+
 ByteView text_bytes(std::string_view text) noexcept {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
@@ -186,6 +204,7 @@ Status AddedZoneList::apply(const RunTimeChange& change, config::Settings& setti
                             std::vector<dns::Name>& zones) {
   config::drop_unused_options(settings);
   if (!change.add.empty()) return add(change.add, settings, zones);
+  if (change.catalog) return follow(*change.catalog, settings, zones);
   const std::vector<dns::Name> named =
       change.set ? std::vector<dns::Name>{change.set->zone} : change.remove;
   const Status done = change.set ? set(*change.set, settings) : remove(named, settings);
@@ -219,7 +238,12 @@ Status AddedZoneList::add(const std::vector<std::string>& zones, config::Setting
 
 /// The configuration's own zones are removed there.
 Status AddedZoneList::check_listed(const dns::Name& zone, const config::Settings& settings) const {
-  if (lines_.contains(dns::folded_key(zone))) return {};
+  if (const auto found = lines_.find(dns::folded_key(zone)); found != lines_.end()) {
+    const std::string catalog = catalog_of(found->second);
+    if (catalog.empty() || !is_consumed(catalog, settings)) return {};
+    return fail(Errc::kInvalid, "zone {} is a member of catalog {}: change it there", to_text(zone),
+                to_text(dns::name_of_key(catalog)));
+  }
   if (settings.zones.find(zone))
     return fail(Errc::kInvalid, "zone {} is the configuration's: change it there, and reload",
                 to_text(zone));
@@ -264,6 +288,96 @@ Status AddedZoneList::set(const RunTimeChange::Setting& setting, config::Setting
     return put_in;
   }
   put(key, line.text());
+  return {};
+}
+
+// Catalogs ----------------------------------------------------------------------------------------
+
+/// Members in the list that the catalog does not have any more.
+std::set<std::string> AddedZoneList::find_gone(CatalogUpdate& update) const {
+  std::set<std::string> wanted;
+  for (const CatalogUpdate::Member& member : update.members)
+    wanted.insert(dns::folded_key(member.zone));
+  const std::string catalog = dns::folded_key(update.catalog);
+  std::set<std::string> gone;
+  std::size_t before = 0;
+  for (const auto& [key, line] : lines_) {
+    if (catalog_of(line) != catalog) continue;
+    ++before;
+    if (!wanted.contains(key)) gone.insert(key);
+  }
+  const bool are_many = gone.size() >= CatalogUpdate::kFew && 2 * gone.size() > before;
+  if (!are_many || update.may_remove_many) return gone;
+  update.waiting = gone.size();
+  return {};
+}
+
+/// Lines of members that are new in the list or differ from it, by key.
+std::map<std::string, std::string> AddedZoneList::find_new(CatalogUpdate& update,
+                                                           const config::Settings& settings) const {
+  const std::string catalog = dns::folded_key(update.catalog);
+  Line line;
+  line.settings["primaries"] = update.primaries;
+  line.settings["member-of"] = to_text(update.catalog);
+  std::map<std::string, std::string> lines;
+  for (const CatalogUpdate::Member& member : update.members) {
+    std::string key = dns::folded_key(member.zone);
+    line.name = to_text(member.zone);
+    line.template_name = member.template_name.empty() ? "-" : member.template_name;
+    std::string text = line.text();
+    const auto refuse = [&](std::string reason) {
+      update.refused.push_back({member.zone, std::move(reason)});
+    };
+    if (const auto listed = lines_.find(key); listed != lines_.end()) {
+      if (listed->second == text) continue;
+      const std::string owner = catalog_of(listed->second);
+      if (owner.empty()) {
+        refuse("a command has added it");
+      } else if (owner == catalog) {
+        ++update.changed;
+        lines.emplace(std::move(key), std::move(text));
+      } else if (update.yielded.contains(key)) {
+        ++update.taken_over;
+        lines.emplace(std::move(key), std::move(text));
+      } else {
+        refuse(fmt::format("catalog {} has it", to_text(dns::name_of_key(owner))));
+      }
+    } else if (settings.zones.find(member.zone)) {
+      refuse("the configuration has it");
+    } else {
+      ++update.added;
+      lines.emplace(std::move(key), std::move(text));
+    }
+  }
+  return lines;
+}
+
+Status AddedZoneList::follow(CatalogUpdate& update, config::Settings& settings,
+                             std::vector<dns::Name>& changed) {
+  const std::set<std::string> gone = find_gone(update);
+  std::map<std::string, std::string> fresh = find_new(update, settings);
+  update.removed = gone.size();
+  if (gone.empty() && fresh.empty()) return {};
+  config::ZoneTable before = settings.zones;
+  settings.zones = settings.zones.filtered([&](const config::ZoneRef& zone) {
+    if (!zone.added) return true;
+    const std::string key = dns::folded_key(zone.name);
+    return !gone.contains(key) && !fresh.contains(key);
+  });
+  std::vector<std::string> lines;
+  for (const auto& [key, line] : fresh) lines.push_back(line);
+  if (auto put_in = config::add_zones(settings, lines); !put_in) {
+    settings.zones = std::move(before);
+    return put_in;
+  }
+  for (const std::string& key : gone) {
+    put(key, std::nullopt);
+    changed.emplace_back(dns::name_of_key(key));
+  }
+  for (auto& [key, line] : fresh) {
+    changed.emplace_back(dns::name_of_key(key));
+    put(key, std::move(line));
+  }
   return {};
 }
 

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,33 @@
 #include "manager/io/store_file.h"
 
 namespace pando::manager {
+
+/// The members that a consumed catalog has now (RFC 9432), and what became of them in the list.
+struct CatalogUpdate {
+  struct Member {
+    dns::Name zone;
+    std::string template_name;  ///< empty: none
+  };
+  struct Refused {
+    dns::Name zone;
+    std::string reason;
+  };
+  /// Fewer members may leave at once whatever their share.
+  static constexpr std::size_t kFew = 4;
+
+  dns::Name catalog;
+  std::vector<std::string> primaries{};
+  std::vector<Member> members{};
+  std::set<std::string> yielded{};  ///< dns::folded_key() of members that other catalogs yield to it
+  bool may_remove_many = false;     ///< more than half of the members may leave at once
+
+  std::uint64_t added = 0;
+  std::uint64_t changed = 0;     ///< template or primaries are others
+  std::uint64_t taken_over = 0;  ///< from other catalogs
+  std::uint64_t removed = 0;
+  std::uint64_t waiting = 0;  ///< members that left and stay, as too many left
+  std::vector<Refused> refused{};
+};
 
 /// What a command does to zones; one of the members is filled. All but `reread` concern zones that
 /// were added by commands.
@@ -26,6 +55,7 @@ struct RunTimeChange {
     std::string value;  ///< JSON text; empty: the zone has the template's value again
   };
   std::optional<Setting> set{};
+  std::shared_ptr<CatalogUpdate> catalog{};
   std::vector<dns::Name> reread{};  ///< primary zones whose files are read again
 };
 
@@ -66,6 +96,11 @@ class AddedZoneList {
              std::vector<dns::Name>& changed);
   Status remove(const std::vector<dns::Name>& zones, config::Settings& settings);
   Status set(const RunTimeChange::Setting& setting, config::Settings& settings);
+  Status follow(CatalogUpdate& update, config::Settings& settings,
+                std::vector<dns::Name>& changed);
+  [[nodiscard]] std::set<std::string> find_gone(CatalogUpdate& update) const;
+  std::map<std::string, std::string> find_new(CatalogUpdate& update,
+                                              const config::Settings& settings) const;
   [[nodiscard]] Status check_listed(const dns::Name& zone, const config::Settings& settings) const;
   void put(const std::string& key, std::optional<std::string> line);
   void put_back(const Before& before);

@@ -115,7 +115,7 @@ Status RunTimeZones::change_list(Batch& batch, const std::vector<Pending*>& chan
   bool any = false;
   for (Pending* pending : changes) {
     pending->status = list_.apply(pending->change, settings, pending->zones);
-    any = any || pending->status;
+    any = any || (pending->status && !pending->zones.empty());
   }
   if (!any) return {};
   settings.has_added_list = true;
@@ -186,7 +186,7 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
       continue;
     }
     const RunTimeChange& change = pending.change;
-    if (change.reread.empty())
+    if (change.reread.empty() && !change.catalog)
       log::info("zones_changed_by_command", "added", change.add.size(), "removed",
                 change.remove.size(), "configured", change.set ? 1 : 0);
     pending.done(own_result(pending, *result, files));

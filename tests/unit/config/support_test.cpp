@@ -19,7 +19,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
       {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
-      {"catalogs: [{zone: c, role: producer}]", "catalogs"},
   };
   for (const auto& [text, key] : cases)
     EXPECT_THAT(errors_of(text), HasSubstr(fmt::format("{}: not supported yet", key))) << text;
@@ -45,7 +44,14 @@ TEST(Support, RefusedKeysAreStillChecked) {
       {"zones: [{name: z, file: f, export-interval: never}]", "'never' is not a duration"},
       {"zones: [{name: z, file: f, notify: [a]}]", "no remote is named 'a'"},
       {"zones: [{name: z, file: f, catalog: c}]", "no catalog 'c.' is produced here"},
+      {"catalogs: [{zone: c, role: producer}]", "role 'producer' is not supported yet"},
       {"catalogs: [{zone: c}]", "'role' is missing"},
+      {"templates: [{name: t}]\ncatalogs: [{zone: c, role: consumer, groups: [{name: g, template: t}, "
+       "{name: g, template: t}]}]",
+       "a group 'g' is there already"},
+      {"remotes: [{name: r, address: [::1]}]\ncatalogs: [{zone: c, role: consumer, primaries: [r]}]\n"
+       "zones: [{name: c, file: f}]",
+       "zones[0]"},
       {"catalogs: [{zone: c, role: consumer}]", "a consumed catalog needs 'primaries'"},
       {"catalogs: [{zone: c, role: consumer, template: t}]", "no template is named 't'"},
   };

@@ -9,6 +9,7 @@
 
 #include "config/added_list.h"
 #include "config/load.h"
+#include "dns/folded_key.h"
 #include "tests/unit/manager/io/failing_files.h"
 #include "tests/unit/shm/support.h"
 
@@ -226,6 +227,119 @@ TEST_F(AddedZones, NamesThatWouldBeCommentsAreWrittenOtherwise) {
   EXPECT_EQ(zones_at_start(), 1U);
   ASSERT_TRUE(save(list_, {.remove = {zone_name("\\035a.test")}}));
   EXPECT_EQ(zones_at_start(), 0U);
+}
+
+/// A list that follows the catalogs c.test and d.test.
+class Members : public AddedZones {
+ protected:
+  Members() {
+    settings_ = config::load_text("store: {journal: " + folder_.path() +
+                                      "}\nremotes: [{name: up, address: [192.0.2.1]}]\n"
+                                      "templates: [{name: t, serial-policy: date}]\n"
+                                      "zones: [{name: own.test, file: own}]\n"
+                                      "catalogs: [{zone: c.test, role: consumer, primaries: [up]}, "
+                                      "{zone: d.test, role: consumer, primaries: [up]}]\n",
+                                  "/etc/p.yaml")
+                    .settings;
+  }
+  std::shared_ptr<CatalogUpdate> update(const std::string& catalog,
+                                        const std::vector<std::string>& members,
+                                        const std::string& template_name = "") {
+    auto update = std::make_shared<CatalogUpdate>();
+    update->catalog = zone_name(catalog);
+    update->primaries = {"up"};
+    for (const std::string& member : members)
+      update->members.push_back({zone_name(member), template_name});
+    return update;
+  }
+  std::shared_ptr<CatalogUpdate> follow(std::shared_ptr<CatalogUpdate> update) {
+    const Status saved = save(list_, {.catalog = update});
+    EXPECT_TRUE(saved.has_value()) << saved.error().text;
+    return update;
+  }
+  [[nodiscard]] const config::ZoneOptions* options(std::string_view zone) const {
+    const auto found = settings_.zones.find(zone_name(zone));
+    return found ? settings_.zones[*found].options : nullptr;
+  }
+};
+
+TEST_F(Members, AreWhatTheCatalogHas) {
+  const auto first = follow(update("c.test", {"a.test", "b.test"}));
+  EXPECT_EQ(first->added, 2U);
+  EXPECT_EQ(zones_.size(), 2U);
+  ASSERT_NE(options("a.test"), nullptr);
+  EXPECT_EQ(options("a.test")->primaries, std::vector<std::string>{"up"});
+  EXPECT_EQ(options("a.test")->member_of, zone_name("c.test"));
+  EXPECT_EQ(options("a.test"), options("b.test")) << "members share their settings";
+  const std::string before = text();
+  follow(update("c.test", {"b.test", "a.test"}));
+  EXPECT_TRUE(zones_.empty());
+  EXPECT_EQ(text(), before) << "nothing was written";
+  const auto next = follow(update("c.test", {"B.test", "e.test"}, "t"));
+  EXPECT_EQ(next->added, 1U);
+  EXPECT_EQ(next->changed, 1U);
+  EXPECT_EQ(next->removed, 1U);
+  EXPECT_EQ(zones_.size(), 3U);
+  EXPECT_EQ(options("a.test"), nullptr);
+  EXPECT_EQ(options("b.test")->serial_policy, config::SerialPolicy::kDate);
+  AddedZoneList again(files_, folder_.path());
+  ASSERT_TRUE(again.load(true));
+  EXPECT_EQ(again.size(), 2U);
+}
+
+TEST_F(Members, ThatAreSomebodyElsesAreRefused) {
+  ASSERT_TRUE(add("a.test"));
+  follow(update("d.test", {"d1.test"}));
+  const auto found = follow(update("c.test", {"a.test", "own.test", "d1.test", "new.test"}));
+  EXPECT_EQ(found->added, 1U);
+  ASSERT_EQ(found->refused.size(), 3U);
+  EXPECT_EQ(found->refused[0].reason, "a command has added it");
+  EXPECT_EQ(found->refused[1].reason, "the configuration has it");
+  EXPECT_EQ(found->refused[2].reason, "catalog d.test. has it");
+  EXPECT_EQ(options("d1.test")->member_of, zone_name("d.test"));
+}
+
+TEST_F(Members, MoveIfTheirCatalogYieldsThem) {
+  follow(update("d.test", {"a.test"}));
+  auto taken = update("c.test", {"a.test"});
+  taken->yielded.insert(dns::folded_key(zone_name("a.test")));
+  EXPECT_EQ(follow(taken)->taken_over, 1U);
+  EXPECT_EQ(options("a.test")->member_of, zone_name("c.test"));
+  EXPECT_EQ(follow(update("d.test", {}))->removed, 0U) << "it is not d.test's any more";
+  EXPECT_NE(options("a.test"), nullptr);
+}
+
+TEST_F(Members, StayIfMostOfThemLeaveAtOnce) {
+  const std::vector<std::string> all{"1.test", "2.test", "3.test", "4.test", "5.test", "6.test"};
+  follow(update("c.test", all));
+  const auto emptied = follow(update("c.test", {"1.test", "7.test"}));
+  EXPECT_EQ(emptied->waiting, 5U);
+  EXPECT_EQ(emptied->removed, 0U);
+  EXPECT_EQ(emptied->added, 1U) << "new ones come all the same";
+  EXPECT_NE(options("6.test"), nullptr);
+  EXPECT_EQ(follow(update("c.test", {"1.test", "2.test", "3.test", "4.test"}))->removed, 3U)
+      << "less than half";
+  auto allowed = update("c.test", {});
+  allowed->may_remove_many = true;
+  EXPECT_EQ(follow(allowed)->removed, 4U);
+  EXPECT_EQ(list_.size(), 0U);
+}
+
+TEST_F(Members, ChangeOnlyWithTheirCatalog) {
+  follow(update("c.test", {"a.test"}));
+  const auto removed = save(list_, {.remove = {zone_name("a.test")}});
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(removed.error().text, "zone a.test. is a member of catalog c.test.: change it there");
+  settings_.catalogs.clear();  // the catalog leaves the configuration
+  EXPECT_TRUE(save(list_, {.remove = {zone_name("a.test")}}));
+}
+
+TEST_F(Members, ThatCannotBeConfiguredChangeNothing) {
+  const Status status = save(list_, {.catalog = update("c.test", {"a.test"}, "absent")});
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().text, HasSubstr("no template is named 'absent'"));
+  EXPECT_EQ(options("a.test"), nullptr);
+  EXPECT_EQ(list_.size(), 0U);
 }
 
 }  // namespace

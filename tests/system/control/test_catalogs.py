@@ -1,0 +1,188 @@
+"""Catalog zones (RFC 9432) from Knot and BIND: members come and go without a configuration for each."""
+
+import shutil
+import signal
+
+import dns.query
+import dns.rcode
+import dns.update
+import pytest
+
+import servers
+
+CATALOG = "catalog.test"
+
+
+def zone_text(address):
+    return f"@ 300 SOA ns admin 1 3600 600 1209600 300\n@ 300 NS ns\nns 300 A 192.0.2.1\nwww 300 A {address}\n"
+
+
+def pando_for(pando, primary, more="", templates=(), **options):
+    """A Pando that consumes the catalog of this primary and has no zone of its own."""
+    server = pando([], remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.port}"]}], **options)
+    server.sections = (f"templates: {list(templates)}\n"
+                       f"catalogs: [{{zone: {CATALOG}, role: consumer, primaries: [up]{more}}}]\n")
+    write_config = server.write_config
+
+    def write():
+        write_config()
+        server.config.write_text(server.config.read_text() + server.sections)
+    server.write_config = write
+    write()
+    server.start()
+    return server
+
+
+def address_of(server, zone):
+    answer = server.ask(f"www.{zone}")
+    return answer.answer[0][0].address if answer is not None and answer.answer else None
+
+
+def await_members(server, served, absent=()):
+    def is_so():
+        return (all(address_of(server, zone) == address for zone, address in served.items())
+                and all(server.ask(zone, "SOA").rcode() == dns.rcode.REFUSED for zone in absent))
+    servers.wait_until(f"{served} are served, {absent} not", is_so, seconds=60)
+
+
+def problem(server):
+    return server.control("zone", "status", CATALOG).get("problem", "")
+
+
+class Producer(servers.Knot):
+    """Knot that generates the catalog of its members."""
+
+    def __init__(self, folder, members):
+        folder.mkdir(exist_ok=True)
+        self.paths = folder
+        self.port = None
+        self.write(members)
+
+    def write(self, members):
+        zones = {CATALOG: self.paths / "catalog.zone"}
+        options = {CATALOG: "    catalog-role: generate\n    acl: all\n"}
+        for member, (address, group) in members.items():
+            zones[member] = self.paths / f"{member}.zone"
+            zones[member].write_text(zone_text(address))
+            options[member] = (f"    catalog-role: member\n    catalog-zone: {CATALOG}\n    acl: all\n"
+                               + (f"    catalog-group: {group}\n" if group else ""))
+        process = getattr(self, "process", None)
+        super().__init__(self.paths, zones, self.port,
+                         "acl:\n  - id: all\n    address: 127.0.0.1\n    action: transfer\n", options)
+        self.process = process
+
+    def change(self, members):
+        self.write(members)
+        serial = self.serial(CATALOG)
+        self.process.send_signal(signal.SIGHUP)
+        servers.wait_until("Knot has generated another catalog", lambda: self.serial(CATALOG) != serial)
+
+
+def test_members_of_knots_catalog_come_and_go_and_outlive_restarts(pando, peers, tmp_path):
+    members = {"one.test": ("192.0.2.11", ""), "two.test": ("192.0.2.12", "gold")}
+    knot = Producer(tmp_path / "knot", members)
+    peers(knot, CATALOG)
+    server = pando_for(pando, knot, ", groups: [{name: gold, template: gold}]",
+                       [{"name": "gold", "allow-query": [{"address": "192.0.2.99"}]}])
+    servers.wait_until("one.test is served", lambda: address_of(server, "one.test") == "192.0.2.11")
+    servers.wait_until("two.test has the template of its group", lambda: "two.test." in zones(server))
+    assert server.ask("two.test", "SOA").rcode() == dns.rcode.REFUSED
+    assert server.ask(CATALOG, "SOA").rcode() == dns.rcode.REFUSED  # nobody may transfer it
+    assert problem(server) == ""
+
+    del members["one.test"]
+    members["two.test"] = ("192.0.2.12", "")
+    members["three.test"] = ("192.0.2.13", "")
+    knot.change(members)
+    server.control("zone", "refresh", CATALOG)
+    served = {"two.test": "192.0.2.12", "three.test": "192.0.2.13"}
+    await_members(server, served, ["one.test"])
+
+    knot.stop()
+    server.kill()
+    server.start()
+    await_members(server, served, ["one.test"])
+    server.stop()
+    shutil.rmtree(server.store)  # as a restart of the host leaves it: the members' copies are on disk
+    server.start()
+    await_members(server, served, ["one.test"])
+
+
+def zones(server):
+    return {row["name"]: row for row in server.control("zone", "list")["zones"]}
+
+
+MEMBERS = [f"m{number}.test" for number in range(6)]
+BIND_CATALOG = ("@ 0 SOA invalid. invalid. 1 3600 600 2147483646 0\n@ 0 NS invalid.\nversion 0 TXT \"2\"\n" +
+                "".join(f"id{number}.zones 0 PTR {zone}.\n" for number, zone in enumerate(MEMBERS)))
+
+
+@pytest.fixture
+def bind(peers, tmp_path):
+    """BIND with the members' zones, and the catalog as a dynamic zone."""
+    folder = tmp_path / "bind"
+    folder.mkdir()
+    (folder / "catalog.zone").write_text(BIND_CATALOG)
+    body = 'type primary; file "{}"; allow-transfer {{ any; }}; allow-update {{ 127.0.0.1; }};'
+    texts = {CATALOG: body.format(folder / "catalog.zone")}
+    for number, zone in enumerate(MEMBERS):
+        (folder / f"{zone}.zone").write_text(zone_text(f"192.0.2.{number}"))
+        texts[zone] = body.format(folder / f"{zone}.zone")
+    instance = servers.Bind(folder, texts)
+    peers(instance, CATALOG)
+    return instance
+
+
+def edit(bind, server, *steps):
+    """An update of the catalog, and a transfer. A step: (method, name, words...)."""
+    message = dns.update.UpdateMessage(CATALOG)
+    for method, *words in steps:
+        getattr(message, method)(*words)
+    assert dns.query.tcp(message, "127.0.0.1", port=bind.port, timeout=20).rcode() == 0
+    serial = bind.serial(CATALOG)
+    server.control("zone", "refresh", CATALOG)
+    servers.wait_until("the catalog is there",
+                       lambda: server.control("zone", "status", CATALOG)["serial"] == serial)
+
+
+ALL = {zone: f"192.0.2.{number}" for number, zone in enumerate(MEMBERS)}
+
+
+def test_an_emptied_catalog_keeps_its_members_for_the_grace(pando, bind):
+    server = pando_for(pando, bind)
+    await_members(server, ALL)
+    edit(bind, server, *[("delete", f"id{number}.zones") for number in range(1, 6)])
+    servers.wait_until("the removals wait", lambda: "5 members left at once" in problem(server))
+    await_members(server, ALL)
+    server.sections = server.sections.replace("primaries: [up]", "primaries: [up], removal-grace: 0")
+    server.write_config()
+    server.control("reload")
+    await_members(server, {"m0.test": "192.0.2.0"}, MEMBERS[1:])
+    assert problem(server) == ""
+
+
+def test_a_broken_catalog_changes_nothing_until_it_is_mended(pando, bind):
+    server = pando_for(pando, bind)
+    await_members(server, ALL)
+    edit(bind, server, ("delete", "version"), ("delete", "id0.zones"))
+    servers.wait_until("the fault is told", lambda: "catalog not used: it has no version" in problem(server))
+    await_members(server, ALL)
+    edit(bind, server, ("add", "version", 0, "TXT", "2"))
+    await_members(server, {"m1.test": "192.0.2.1"}, ["m0.test"])
+
+
+def test_zones_of_commands_stay_and_members_are_the_catalogs(pando, bind, tmp_path):
+    server = pando_for(pando, bind)
+    await_members(server, ALL)
+    path = tmp_path / "own.zone"
+    path.write_text(zone_text("192.0.2.200"))
+    server.control("zone", "add", "own.test", "--file", str(path))
+    edit(bind, server, ("add", "id9.zones", 0, "PTR", "own.test."))
+    servers.wait_until("the member is refused", lambda: "own.test.: a command has added it" in problem(server))
+    await_members(server, {**ALL, "own.test": "192.0.2.200"})
+    with pytest.raises(AssertionError, match="member of catalog"):
+        server.control("zone", "remove", "m0.test")
+    server.control("zone", "remove", "own.test")
+    edit(bind, server, ("delete", "id9.zones"))
+    servers.wait_until("nothing is wrong any more", lambda: problem(server) == "")
+    await_members(server, ALL, ["own.test"])

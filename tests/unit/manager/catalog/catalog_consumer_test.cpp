@@ -1,0 +1,208 @@
+#include "manager/catalog/catalog_consumer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/manager/commit/parts.h"
+#include "tests/unit/manager/commit/runtime_from.h"
+
+namespace pando::manager {
+namespace {
+
+using testing::name;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+using Lines = std::vector<std::string>;
+
+constexpr std::uint64_t kDay = 86'400;
+
+/// A consumer of the catalog "example.", with a list that takes what it is told.
+class Consumer : public ::testing::Test {
+ protected:
+  ~Consumer() override { consumer_.stop(); }
+
+  CatalogConsumer::Calls calls() {
+    CatalogConsumer::Calls calls;
+    calls.update = [this](std::shared_ptr<CatalogUpdate> update,
+                          const CatalogConsumer::Calls::Done& done) {
+      updates_.push_back(update);
+      if (answer_) answer_(*update);
+      done(status_);
+    };
+    calls.reset = [this](const dns::Name& zone) { reset_.push_back(to_text(zone)); };
+    calls.now = [this] { return now_; };
+    return calls;
+  }
+  void look() {
+    consumer_.look();
+    EXPECT_TRUE(parts_.run_until([this] { return consumer_.idle(); }));
+  }
+  /// "ZONE TEMPLATE" of the members in the last update.
+  [[nodiscard]] Lines members() const {
+    Lines members;
+    for (const auto& member : updates_.back()->members)
+      members.push_back(to_text(member.zone) + " " + member.template_name);
+    return members;
+  }
+  void change(const Lines& removed, const Lines& added) {
+    ASSERT_TRUE(parts_.apply(removed, added).has_value());
+  }
+
+  testing::Parts parts_;
+  std::uint64_t now_ = 1'700'000'000;
+  Status status_;
+  std::function<void(CatalogUpdate&)> answer_;
+  std::vector<std::shared_ptr<CatalogUpdate>> updates_;
+  Lines reset_;
+  CurrentConfiguration configuration_{
+      "", testing::runtime_from("remotes: [{name: up, address: [192.0.2.1]}]\n"
+                                "templates: [{name: plain}, {name: gold}]\n"
+                                "catalogs: [{zone: example, role: consumer, primaries: [up], "
+                                "template: plain, groups: [{name: g, template: gold}]}]\n")};
+  CatalogConsumer consumer_{parts_.io,
+                            parts_.pool,
+                            {configuration_, parts_.zone.store(), parts_.slots, parts_.committer},
+                            calls()};
+};
+
+TEST_F(Consumer, MembersAndTheirTemplatesGoToTheList) {
+  change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test.", "b.zones 0 PTR b.test.",
+              "group.b.zones 0 TXT other", "group.b.zones 0 TXT g"});
+  look();
+  ASSERT_EQ(updates_.size(), 1U);
+  EXPECT_EQ(updates_[0]->catalog, name("@"));
+  EXPECT_THAT(updates_[0]->primaries, ElementsAre("up"));
+  EXPECT_FALSE(updates_[0]->may_remove_many);
+  EXPECT_THAT(members(), ElementsAre("a.test. plain", "b.test. gold"));
+  look();
+  EXPECT_EQ(updates_.size(), 1U) << "nothing has changed";
+  change({"a.zones 0 PTR a.test."}, {});
+  look();
+  EXPECT_THAT(members(), ElementsAre("b.test. gold"));
+  ++configuration_.read_at;
+  look();
+  EXPECT_EQ(updates_.size(), 3U) << "another configuration";
+  EXPECT_EQ(consumer_.problem(name("@")), "");
+}
+
+TEST_F(Consumer, ABrokenCatalogChangesNothing) {
+  look();
+  EXPECT_TRUE(updates_.empty());
+  EXPECT_THAT(consumer_.problem(name("@")), HasSubstr("catalog not used: it has no version"));
+  EXPECT_EQ(consumer_.problem(name("other")), "");
+  change({}, {"version 0 TXT 2"});
+  look();
+  EXPECT_EQ(updates_.size(), 1U);
+  EXPECT_EQ(consumer_.problem(name("@")), "");
+}
+
+TEST_F(Consumer, ManyRemovalsWaitForTheGrace) {
+  change({}, {"version 0 TXT 2"});
+  answer_ = [](CatalogUpdate& update) {
+    (update.may_remove_many ? update.removed : update.waiting) = 5;
+  };
+  look();
+  EXPECT_THAT(consumer_.problem(name("@")), HasSubstr("5 members left at once"));
+  EXPECT_THAT(consumer_.problem(name("@")), HasSubstr("2023-11-15T22:13:20Z"));
+  now_ += kDay - 1;
+  look();
+  EXPECT_EQ(updates_.size(), 1U);
+  now_ += 1;
+  look();
+  ASSERT_EQ(updates_.size(), 2U);
+  EXPECT_TRUE(updates_[1]->may_remove_many);
+  EXPECT_EQ(consumer_.problem(name("@")), "");
+}
+
+TEST_F(Consumer, ANewGraceBeginsWithTheNextRemovals) {
+  change({}, {"version 0 TXT 2"});
+  answer_ = [](CatalogUpdate& update) { update.waiting = 5; };
+  look();
+  answer_ = {};  // they came back
+  now_ += kDay / 2;
+  change({}, {"a.zones 0 PTR a.test."});
+  look();
+  answer_ = [](CatalogUpdate& update) { update.waiting = 5; };
+  now_ += kDay / 2;
+  change({"a.zones 0 PTR a.test."}, {});
+  look();
+  EXPECT_FALSE(updates_.back()->may_remove_many);
+}
+
+TEST_F(Consumer, AnErrorIsTriedAgain) {
+  change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test."});
+  status_ = fail(Errc::kFull, "no room");
+  look();
+  EXPECT_EQ(consumer_.problem(name("@")), "catalog not used: no room");
+  status_ = {};
+  look();
+  EXPECT_EQ(updates_.size(), 1U);
+  now_ += 10;
+  look();
+  EXPECT_EQ(updates_.size(), 2U);
+  EXPECT_EQ(consumer_.problem(name("@")), "");
+}
+
+TEST_F(Consumer, AMemberWithANewLabelIsReset) {
+  change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test.", "b.zones 0 PTR b.test."});
+  look();
+  EXPECT_TRUE(reset_.empty());
+  change({"a.zones 0 PTR a.test."}, {"a2.zones 0 PTR a.test."});
+  look();
+  EXPECT_THAT(reset_, ElementsAre("a.test."));
+}
+
+TEST_F(Consumer, RefusedMembersAreTold) {
+  change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test."});
+  answer_ = [](CatalogUpdate& update) {
+    update.refused.push_back({update.members[0].zone, "the configuration has it"});
+  };
+  look();
+  EXPECT_EQ(consumer_.problem(name("@")),
+            "1 of its members not taken: a.test.: the configuration has it");
+}
+
+TEST_F(Consumer, NothingBeginsAtTheEndOfTheProcess) {
+  change({}, {"version 0 TXT 2"});
+  consumer_.stop();
+  look();
+  EXPECT_TRUE(updates_.empty());
+}
+
+/// Two catalogs: "example." yields a member to "next.test.".
+TEST_F(Consumer, AMemberMayMoveIfItsCatalogSaysSo) {
+  configuration_.runtime = testing::runtime_from(
+      "remotes: [{name: up, address: [192.0.2.1]}]\n"
+      "catalogs: [{zone: next.test, role: consumer, primaries: [up]}, "
+      "{zone: example, role: consumer, primaries: [up]}]\n");
+  const auto put_next = [](zone::Draft& draft) -> Status {
+    zone::Changeset changes{dns::Name::from_text("next.test.").value(), {}, {}};
+    for (const char* line :
+         {"next.test. 0 SOA invalid. invalid. 1 3600 600 2147483646 0", "next.test. 0 NS invalid.",
+          "version.next.test. 0 TXT 2", "x.zones.next.test. 0 PTR a.test."})
+      changes.added.push_back(testing::record(line));
+    auto applied = draft.apply(changes, {});
+    return applied ? Status() : Status(pass(applied));
+  };
+  ASSERT_TRUE(parts_.edit([](zone::Draft& draft) {
+    return draft.put_zone_settings(dns::Name::from_text("next.test.").value(), {}, 1);
+  }));
+  ASSERT_TRUE(parts_.edit(put_next));
+  change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test.", "coo.a.zones 0 PTR next.test."});
+  answer_ = [](CatalogUpdate& update) {
+    if (update.yielded.empty()) update.refused.push_back({name("a.test."), "catalog has it"});
+  };
+  look();  // next.test. does not know yet
+  ASSERT_EQ(updates_.size(), 1U);
+  EXPECT_TRUE(updates_[0]->yielded.empty());
+  look();  // example.
+  look();  // next.test. again
+  ASSERT_EQ(updates_.size(), 3U);
+  EXPECT_EQ(updates_[2]->catalog, dns::Name::from_text("next.test.").value());
+  EXPECT_EQ(updates_[2]->yielded.size(), 1U);
+  EXPECT_EQ(consumer_.problem(dns::Name::from_text("next.test.").value()), "");
+}
+
+}  // namespace
+}  // namespace pando::manager
