@@ -338,6 +338,8 @@ class CommandLine {
                            [this](auto& s) { return s.worker_add(arguments_.count); }));
     with_count(add_session(worker, "remove", "end workers, highest slots first",
                            [this](auto& s) { return s.worker_remove(arguments_.count); }));
+    add_session(worker, "restart", "replace all workers, one after the other",
+                [](auto& s) { return s.worker_restart(); });
   }
 
   void add_config_commands() {

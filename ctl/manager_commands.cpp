@@ -451,6 +451,10 @@ int Session::worker_remove(std::uint32_t count) {
   return change_workers(ipc::verb::kWorkerRemove, count);
 }
 
+int Session::worker_restart() {
+  return ask(request_for(ipc::verb::kWorkerRestart), shown_by<ipc::WorkerListResult>(output_));
+}
+
 int Session::reload() {
   bool failed = false;
   const int code = ask(request_for(ipc::verb::kReload), [&](const json& result) -> Status {

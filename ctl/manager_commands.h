@@ -48,6 +48,7 @@ class Session {
   int worker_list();
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);
+  int worker_restart();
   int reload();
   /// stop() and hand_over() return when the manager has gone, or the timeout has passed.
   int stop();

@@ -296,13 +296,15 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
       {"worker-list", [](Session& session) { return session.worker_list(); }},
       {"worker-add", [](Session& session) { return session.worker_add(3); }},
       {"worker-remove", [](Session& session) { return session.worker_remove(3); }},
+      {"worker-restart", [](Session& session) { return session.worker_restart(); }},
   };
   for (const auto& [verb, command] : cases) {
     const Outcome outcome = run(always(json(list)), command);
     EXPECT_EQ(outcome.code, kDone);
     ASSERT_EQ(outcome.requests.size(), 1U);
     EXPECT_EQ(outcome.requests[0].verb, verb);
-    EXPECT_EQ(outcome.requests[0].count, verb == std::string("worker-list") ? 1U : 3U);
+    const bool counts = verb == std::string("worker-add") || verb == std::string("worker-remove");
+    EXPECT_EQ(outcome.requests[0].count, counts ? 3U : 1U);
     EXPECT_EQ(
         outcome.out,
         "SLOT  PID  STATE    STARTED               RESTARTS  TRANSFERS  PAGE TABLES  QUERIES\n"
