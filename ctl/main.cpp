@@ -28,6 +28,8 @@ struct Arguments {
   std::string zone;
   std::string file;
   std::uint32_t count = 1;
+  std::uint32_t interval = 1;
+  std::uint32_t times = 0;
   std::string label;
   bool remove = false;
   bool all = false;
@@ -159,6 +161,16 @@ class CommandLine {
     add_session(&app_, "ready", "whether queries are answered, as exit code", [this](auto& s) {
       return s.ready(arguments_.all);
     })->add_flag("--zones", arguments_.all, "only if all zones are loaded");
+    CLI::App* top = add_session(&app_, "top", "rates of queries and updates, every second",
+                                [this](auto& s) {
+                                  const bool on_screen = !arguments_.json && ::isatty(STDOUT_FILENO);
+                                  return s.top(std::chrono::seconds(arguments_.interval),
+                                               arguments_.times, on_screen);
+                                });
+    top->add_option("--interval", arguments_.interval, "seconds between two prints")
+        ->check(CLI::Range(1, 3600))
+        ->capture_default_str();
+    top->add_option("--times", arguments_.times, "prints; without: until Ctrl-C");
     add_session(&app_, "reload", "read the configuration and changed zone files again",
                 [](auto& s) { return s.reload(); });
     add_session(&app_, "stop", "stop the manager and its workers",

@@ -115,6 +115,14 @@ def test_a_restart_replaces_all_workers_and_takes_no_query_with_it(server, load,
     nothing_lost(load)
 
 
+def test_top_shows_the_load_of_each_worker(server, load):
+    await_share(server, [0, 1])
+    rates = server.control("top", "--times", "1")
+    assert [worker["slot"] for worker in rates["workers"]] == [0, 1]
+    assert all(worker["queries"] > 0 and worker["response_us"] > 0 for worker in rates["workers"])
+    assert rates["total"]["queries"] == pytest.approx(sum(worker["queries"] for worker in rates["workers"]))
+
+
 def test_the_list_tells_what_mapping_the_store_costs(server):
     for row in server.workers().values():
         with open(f"/proc/{row['pid']}/status") as status:

@@ -313,6 +313,26 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
   }
 }
 
+TEST(TopCommand, LooksOnceMoreThanItPrints) {
+  std::uint64_t queries = 0;
+  const Outcome outcome = run(
+      [&](const ControlRequest& request) -> Result<json> {
+        if (request.verb == ipc::verb::kStatus) return json(ipc::StatusResult{});
+        ipc::WorkerListResult list;
+        list.workers.push_back({.slot = 3, .pid = 7, .state = "serving"});
+        list.workers[0].counters["queries_udp"] = queries += 100;
+        return json(list);
+      },
+      [](Session& session) { return session.top(1ms, 2, false); }, true);
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.requests.size(), 6U);
+  std::istringstream lines(outcome.out);
+  int printed = 0;
+  for (std::string line; std::getline(lines, line); ++printed)
+    EXPECT_GT(json::parse(line)["workers"][0]["queries"].get<double>(), 0);
+  EXPECT_EQ(printed, 2);
+}
+
 TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {
   const ipc::ReloadResult result{1, 2, 0, 3, {"store.path"}, {"careful"}};
   const Outcome outcome =

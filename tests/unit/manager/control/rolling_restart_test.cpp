@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "tests/unit/manager/run_until.h"
 
@@ -33,10 +36,10 @@ class FakePool {
     return std::ranges::count(workers_, State::kServing, &WorkerStatus::state);
   }
 
-  bool starts_ = true;  ///< whether new workers ever serve
-  std::ptrdiff_t fewest_ = PTRDIFF_MAX;
-  std::size_t most_ = 0;
-  std::size_t limit_ = 64;
+  bool starts = true;  ///< whether new workers ever serve
+  std::ptrdiff_t fewest = PTRDIFF_MAX;
+  std::size_t most = 0;
+  std::size_t limit = 64;
 
  private:
   std::vector<WorkerStatus> look() {
@@ -44,14 +47,14 @@ class FakePool {
     if (looks_ % 2 == 0) {
       std::erase_if(workers_, [](const auto& worker) { return worker.state == State::kDraining; });
       for (auto& worker : workers_)
-        if (worker.state == State::kStarting && starts_) worker.state = State::kServing;
+        if (worker.state == State::kStarting && starts) worker.state = State::kServing;
     }
-    fewest_ = std::min(fewest_, serving());
-    most_ = std::max(most_, workers_.size());
+    fewest = std::min(fewest, serving());
+    most = std::max(most, workers_.size());
     return workers_;
   }
   Result<std::uint32_t> add() {
-    if (workers_.size() >= limit_) return fail(Errc::kFull, "all slots are in use");
+    if (workers_.size() >= limit) return fail(Errc::kFull, "all slots are in use");
     std::uint32_t slot = 0;
     while (std::ranges::find(workers_, slot, &WorkerStatus::slot) != workers_.end()) ++slot;
     workers_.push_back({slot, State::kStarting, next_pid_++});
@@ -76,7 +79,8 @@ Status run(FakePool& pool, milliseconds step_time = std::chrono::seconds(60)) {
   std::optional<Status> result;
   if (auto begun = restart.begin([&](Status done) { result = std::move(done); }, step_time); !begun)
     return begun;
-  testing::run_until(io, [&] { return result.has_value(); });
+  if (!testing::run_until(io, [&] { return result.has_value(); }))
+    return fail(Errc::kIo, "the restart does not end");
   return *result;
 }
 
@@ -86,15 +90,15 @@ TEST(RollingRestart, ReplacesEachWorkerWhileAsManyServe) {
     const auto before = pool.pids();
     ASSERT_TRUE(run(pool));
     EXPECT_EQ(pool.serving(), count);
-    EXPECT_EQ(pool.fewest_, count);
-    EXPECT_EQ(pool.most_, count + 1);
+    EXPECT_EQ(pool.fewest, count);
+    EXPECT_EQ(pool.most, count + 1);
     for (const auto pid : pool.pids()) EXPECT_EQ(std::ranges::count(before, pid), 0) << pid;
   }
 }
 
 TEST(RollingRestart, LeavesTheOthersIfANewWorkerDoesNotServe) {
   FakePool pool(3);
-  pool.starts_ = false;
+  pool.starts = false;
   const Status result = run(pool, milliseconds(50));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().text, "the worker of slot 3 does not serve after 1 s");
@@ -105,7 +109,7 @@ TEST(RollingRestart, SaysWhyItCannotBegin) {
   FakePool none(0);
   EXPECT_EQ(run(none).error().code, Errc::kNotFound);
   FakePool full(2);
-  full.limit_ = 2;
+  full.limit = 2;
   EXPECT_EQ(run(full).error().code, Errc::kFull);
 }
 
@@ -117,10 +121,9 @@ TEST(RollingRestart, RunsOnceAtATime) {
   const auto count = [&](const Status& result) { done += result ? 1 : 0; };
   ASSERT_TRUE(restart.begin(count));
   EXPECT_EQ(restart.begin(count).error().code, Errc::kExists);
-  testing::run_until(io, [&] { return done == 1; });
+  ASSERT_TRUE(testing::run_until(io, [&] { return done == 1; }));
   ASSERT_TRUE(restart.begin(count));  // and again afterwards
-  testing::run_until(io, [&] { return done == 2; });
-  EXPECT_EQ(done, 2);
+  EXPECT_TRUE(testing::run_until(io, [&] { return done == 2; }));
 }
 
 }  // namespace
