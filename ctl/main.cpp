@@ -63,12 +63,12 @@ Result<std::string> run_directory(const Arguments& arguments) {
 int with_session(const Arguments& arguments, const std::function<int(ctl::Session&)>& command) {
   const auto folder = run_directory(arguments);
   if (!folder) {
-    std::cerr << "pandoctl: " << folder.error().text << '\n';
+    ctl::print_error(output_for(arguments), folder.error().text);
     return ctl::kFailed;
   }
   auto fd = ipc::connect_control(*folder);
   if (!fd) {
-    std::cerr << "pandoctl: " << fd.error().text << '\n';
+    ctl::print_error(output_for(arguments), fd.error().text);
     return ctl::kUnreachable;
   }
   ctl::Session session(std::move(*fd), output_for(arguments),

@@ -195,7 +195,7 @@ struct ZoneCounts {
 }  // namespace
 
 int Session::fail(const Error& error) const {
-  output_.err << "pandoctl: " << error.text << '\n';
+  print_error(output_, error.text);
   return connected_ ? kFailed : kUnreachable;
 }
 
@@ -438,8 +438,8 @@ int Session::store_stats(const std::string& zone) {
   if (!found) return fail(found.error());
   if (!output_.json) print_usage(*found, output_.out);
   if (found->faults_found == 0) return kDone;
-  output_.err << fmt::format("pandoctl: the store has {} faults: pandoctl store check tells them\n",
-                             found->faults_found);
+  print_error(output_, fmt::format("the store has {} faults: pandoctl store check tells them",
+                                   found->faults_found));
   return kFailed;
 }
 
