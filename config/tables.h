@@ -24,6 +24,10 @@ inline constexpr std::pair<std::string_view, SerialPolicy> kSerialPolicies[] = {
     {"increment", SerialPolicy::kIncrement},
     {"unixtime", SerialPolicy::kUnixtime},
     {"date", SerialPolicy::kDate}};
+inline constexpr std::pair<std::string_view, SignaturePolicy> kSignaturePolicies[] = {
+    {"off", SignaturePolicy::kOff},
+    {"warn", SignaturePolicy::kWarn},
+    {"refuse", SignaturePolicy::kRefuse}};
 inline constexpr std::pair<std::string_view, Catalog::Role> kCatalogRoles[] = {
     {"consumer", Catalog::Role::kConsumer}, {"producer", Catalog::Role::kProducer}};
 
@@ -198,6 +202,7 @@ inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::export_interval, read_duration_or_off>("export-interval"),
     field<&ZoneOptions::catalog, read_catalog_reference>("catalog"),
     field<&ZoneOptions::forward_updates, read_bool>("forward-updates"),
+    field<&ZoneOptions::verify, read_word<kSignaturePolicies>>("verify"),
 };
 
 /// Sections to which templates and zones may refer.

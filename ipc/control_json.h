@@ -19,8 +19,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, pid, star
                                                 image_quarantined, counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
                                                 history, file, primaries, notified, refresh_at,
-                                                expires_at, last_ok, problem, load_phase, load_done,
-                                                load_total, removed_at, kept_until, updates_kept)
+                                                expires_at, last_ok, signatures_end,
+                                                signature_faults, problem,
+                                                load_phase, load_done, load_total, removed_at,
+                                                kept_until, updates_kept)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
                                                 leases, counters, opcodes, rcodes, types,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "shm/store.h"
 
 namespace pando::shm {
@@ -9,5 +12,14 @@ namespace pando::shm {
 /// Any thread.
 [[nodiscard]] const Store::SideEntry* known_side(const Window& window,
                                                  std::uint32_t index) noexcept;
+
+/// The end of the zone's first signature (RRSIG), in seconds since 1970; 0 = unknown. Written by the
+/// manager only; relaxed, as the entry's other words. The layout keeps a word of that size for it.
+[[nodiscard]] inline std::atomic<std::uint64_t>& signatures_end(Store::SideEntry& entry) noexcept {
+  return entry.reserved;
+}
+[[nodiscard]] inline std::uint64_t signatures_end(const Store::SideEntry& entry) noexcept {
+  return entry.reserved.load(std::memory_order_relaxed);
+}
 
 }  // namespace pando::shm

@@ -15,6 +15,13 @@ namespace pando::config {
 
 enum class SerialPolicy : std::uint8_t { kIncrement, kUnixtime, kDate };
 
+/// What becomes of data whose signatures or denial of existence are wrong (zone/dnssec).
+enum class SignaturePolicy : std::uint8_t {
+  kOff,     ///< they are not looked at
+  kWarn,    ///< served; the faults are in the log
+  kRefuse,  ///< not served: the version before stays
+};
+
 /// The configuration of a zone besides its name and file. Zones without options of their own share
 /// the options of their template.
 struct ZoneOptions {
@@ -29,6 +36,7 @@ struct ZoneOptions {
   std::optional<std::chrono::milliseconds> export_interval;  ///< absent = off
   std::optional<dns::Name> catalog;                          ///< member of this produced catalog
   bool forward_updates = false;
+  SignaturePolicy verify = SignaturePolicy::kWarn;
   [[nodiscard]] bool is_secondary() const noexcept { return !primaries.empty(); }
   bool operator==(const ZoneOptions&) const = default;
 };

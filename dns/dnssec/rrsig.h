@@ -27,6 +27,13 @@ struct RrsigFields {
   [[nodiscard]] bool is_valid_at(std::uint64_t seconds) const noexcept;
 };
 
+/// Seconds since 1970 of a signature's time, which has 32 bits: the one nearest to `now` (RFC 4034
+/// §3.1.5).
+[[nodiscard]] constexpr std::uint64_t whole_time(std::uint32_t time, std::uint64_t now) noexcept {
+  const auto distance = static_cast<std::int32_t>(time - static_cast<std::uint32_t>(now));
+  return now + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
+}
+
 /// Nullopt for RDATA cut short or a signer that is not an uncompressed name.
 [[nodiscard]] std::optional<RrsigFields> parse_rrsig(ByteView rdata) noexcept;
 

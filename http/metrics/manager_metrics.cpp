@@ -55,6 +55,8 @@ constexpr Row kImageRows[] = {
 };
 
 constexpr Row kCounterRows[] = {
+    {"zones_not_valid",
+     {"pando_zones_not_valid", kGauge, "Signed zones that are served with faults."}},
     {"versions", {"pando_store_versions", kCounter, "Versions published."}},
     {"store_bytes", {"pando_store_written_bytes", kCounter, "Bytes that versions copied."}},
     {"updates", {"pando_updates", kCounter, "UPDATE requests."}},

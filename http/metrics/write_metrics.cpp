@@ -62,6 +62,10 @@ constexpr ZoneRow kZoneRows[] = {
     {{"pando_zone_expiry_timestamp_seconds", kGauge, "Expiry of a secondary zone."},
      [](const ZoneFacts& zone) { return zone.expires_at; },
      true},
+    {{"pando_zone_signature_expiry_timestamp_seconds", kGauge,
+      "End of the first signature of a signed zone."},
+     [](const ZoneFacts& zone) { return zone.signatures_end; },
+     true},
 };
 
 void write_one(Exposition& out, const Family& family, std::uint64_t value) {

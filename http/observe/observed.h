@@ -29,6 +29,7 @@ struct ZoneFacts {
   std::uint64_t refresh_at = 0;
   std::uint64_t last_ok = 0;
   std::uint64_t expires_at = 0;
+  std::uint64_t signatures_end = 0;
   bool secondary = false;
   bool has_denial = false;  ///< NSEC or NSEC3: the zone is signed
 };

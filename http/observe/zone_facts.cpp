@@ -47,6 +47,7 @@ Copied copy_zone(const zone::ZoneView& zone, const shm::Window& window) {
     facts.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
     facts.last_ok = side->last_ok.load(std::memory_order_relaxed);
     facts.expires_at = side->expires_at.load(std::memory_order_relaxed);
+    facts.signatures_end = shm::signatures_end(*side);
   }
   return copied;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
@@ -12,6 +13,7 @@
 #include "manager/commit/next_version.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/journal/snapshot_file.h"
 #include "manager/support/soa.h"
 #include "zone/build/draft.h"
 
@@ -61,7 +63,7 @@ class ImageReplay {
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
-    note_serials(record);
+    note_serial(record.zone, record.to);
     zone::ZoneView zone = next_->draft().view().zone_at(record.zone);
     if (zone && zone.has_snapshots() && record.kind == RecordKind::kGone) {
       if (auto gone = next_->draft().drop_snapshots(record.zone); !gone) return gone;
@@ -80,6 +82,13 @@ class ImageReplay {
     if (!view || !view.loaded()) return {};
     lost_.push_back(zone.folded());
     return next_->draft().unload_zone(zone);
+  }
+
+  /// A serial that the zone had, for raise_serials().
+  void note_serial(dns::NameView zone, dns::Serial serial) {
+    auto [seen, is_new] = seen_.try_emplace(dns::folded_key(zone));
+    dns::Serial& highest = seen->second.highest;
+    if (is_new || serial.ahead_of(highest)) highest = serial;
   }
 
   /// Only zones for which `which` is true; empty: all.
@@ -187,12 +196,6 @@ class ImageReplay {
     std::uint64_t sure = 0;  // no record of the zone is lost in this many gaps
     bool lacks = false;      // a record of the zone is lost
   };
-
-  void note_serials(const JournalRecord& record) {
-    auto [seen, is_new] = seen_.try_emplace(dns::folded_key(record.zone));
-    dns::Serial& highest = seen->second.highest;
-    if (is_new || record.to.ahead_of(highest)) highest = record.to;
-  }
 
   /// Whether records of a loaded zone may be lost, which a secondary's primary sends again.
   [[nodiscard]] bool is_in_doubt(const zone::ZoneView& zone) const {
@@ -315,6 +318,57 @@ bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept
   return head.void_from <= position && head.first > position + 1;
 }
 
+/// The zones that a journal snapshot has no longer, for damage.
+struct DamagedZones {
+  std::vector<SnapshotFile::Place> places;
+  std::unordered_set<std::string> sound;  // by folded name
+  bool all_others = false;                // zones that were not found may be damaged, too
+  [[nodiscard]] bool contains(const zone::ZoneView& zone) const {
+    const std::string key = dns::folded_key(zone.apex());
+    const bool is_found = std::any_of(places.begin(), places.end(), [&](const auto& place) {
+      return dns::folded_key(place.name) == key;
+    });
+    return is_found || (all_others && !sound.contains(key));
+  }
+};
+
+/// Zones that cannot be read for now are not among them.
+DamagedZones damaged_zones(Files& files, const std::string& path) {
+  DamagedZones damaged;
+  const auto snapshot = SnapshotFile::open(files, path);
+  const auto is_damage = [](const Error& why) { return why.code == Errc::kCorrupt; };
+  if (!snapshot) damaged.all_others = is_damage(snapshot.error());
+  if (!snapshot) return damaged;
+  SnapshotFile::Zones zones = snapshot->zones();
+  damaged.all_others = !zones.others && is_damage(zones.others.error());
+  for (SnapshotFile::Place& place : zones.places) {
+    const auto read = snapshot->for_each_item(place, [](zone::DumpItem&&) { return Status(); });
+    if (!read && is_damage(read.error()))
+      damaged.places.push_back(std::move(place));
+    else
+      damaged.sound.insert(dns::folded_key(place.name));
+  }
+  return damaged;
+}
+
+/// For an image older than the journal's snapshot. Zones come from the snapshot then. A zone that is
+/// damaged there keeps the image's data, and all that the journal has behind the snapshot.
+Status pass_snapshot(ImageReplay& replay, Files& files, const JournalFiles& present,
+                     std::uint64_t position, const NoteSink& note) {
+  DamagedZones damaged;
+  if (present.snapshot_position > position) damaged = damaged_zones(files, present.snapshot);
+  auto lost = replay.lose_all([&](const zone::ZoneView& zone) { return !damaged.contains(zone); });
+  if (!lost || (damaged.places.empty() && !damaged.all_others)) return lost;
+  replay.pass_gap(present.snapshot_position - position);
+  for (const SnapshotFile::Place& place : damaged.places)
+    replay.note_serial(place.name, place.serial);
+  note({true,
+        fmt::format("journal snapshot {}: damaged, {} or more zones come from the older image",
+                    present.snapshot, damaged.places.size()),
+        position + 1, present.snapshot_position});
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
@@ -324,7 +378,8 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   const JournalFiles present = journal.files();
   ImageReplay replay(store, limits);
   if (has_forgotten(present, position))
-    if (auto lost = replay.lose_all(); !lost) return pass(lost);
+    if (auto lost = pass_snapshot(replay, files, present, position, note); !lost)
+      return pass(lost);
   auto walked = for_each_record(
       files, present, position, [&](JournalRecord&& record) { return replay.take(record); },
       [&](const JournalNote& told) {

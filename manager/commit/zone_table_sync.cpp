@@ -341,6 +341,7 @@ void ZoneTableSync::clear_side(std::uint32_t index) {
   entry->expires_at.store(0, std::memory_order_relaxed);
   entry->next_refresh.store(0, std::memory_order_relaxed);
   entry->last_ok.store(0, std::memory_order_relaxed);
+  shm::signatures_end(*entry).store(0, std::memory_order_relaxed);
 }
 
 }  // namespace pando::manager

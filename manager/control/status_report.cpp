@@ -92,6 +92,7 @@ void StatusReport::add_counters(ipc::StatusResult& result) const {
   const Notifier::Counters notifies = zones.notifier->counters();
   const ZoneExports::Counters exports = zones.exports->counters();
   result.counters = {{"zones_removed", zones.removed->zones().size()},
+                     {"zones_not_valid", zones.signatures->zones_with_faults()},
                      {"versions", commits.versions},
                      {"store_bytes", commits.store_bytes},
                      {"updates", updates.updates},

@@ -65,6 +65,7 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
     result.load_total = seen.total;
   }
   result.names = zone.name_count();
+  result.signature_faults = parts_.zones.signatures->faults(zone.apex());
   result.history = zone.history_bytes();
   add_settings(zone, result);
   result.notified = parts_.zones.notifier->status(dns::Name(zone.apex()));
@@ -73,6 +74,7 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
   if (side != nullptr) {
     result.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
     result.last_ok = side->last_ok.load(std::memory_order_relaxed);
+    result.signatures_end = shm::signatures_end(*side);
   }
   const auto refresh = is_secondary_zone(zone)
                            ? parts_.zones.refresher->status(dns::Name(zone.apex()))
@@ -102,6 +104,7 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   if (secondary) text = parts_.zones.refresher->problem(dns::Name(zone.apex()));
   if (text.empty()) text = parts_.zones.loads->problem(zone);
   if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
+  if (text.empty()) text = parts_.zones.signatures->problem(zone.apex());
   return text;
 }
 

@@ -85,4 +85,7 @@ class Nsec3Check {
   std::map<dns::Name, dns::Nsec3Hash, CanonicalOrder> checked_;
 };
 
+/// Runs the check of the zone's kind of denial, which no changes may exchange for the other.
+[[nodiscard]] Fault check_denial(ChangedZone& zone);
+
 }  // namespace pando::manager

@@ -10,6 +10,19 @@ using RRset = ChangedZone::RRset;
 using Place = ChangedZone::Place;
 using Tree = ChangedZone::Tree;
 
+Fault check_denial(ChangedZone& zone) {
+  const Node& apex = zone.at(zone.apex());
+  const auto has = [](const ChangedZone::RRsets& rrsets, RRType type) {
+    return ChangedZone::find(rrsets, type) != nullptr;
+  };
+  const bool nsec = has(apex.now, RRType::kNSEC), nsec3 = has(apex.now, RRType::kNSEC3PARAM);
+  if (nsec != has(apex.before, RRType::kNSEC) || nsec3 != has(apex.before, RRType::kNSEC3PARAM))
+    return "a zone cannot change between NSEC and NSEC3 by update";
+  if (nsec == nsec3)
+    return nsec ? "the zone has both NSEC and NSEC3" : "the zone has neither NSEC nor NSEC3";
+  return nsec ? NsecCheck(zone).run() : Nsec3Check(zone).run();
+}
+
 Fault NsecCheck::run() {
   for (const auto& [name, node] : zone_.changed())
     if (node->find(RRType::kNSEC3) != nullptr)

@@ -44,7 +44,7 @@ std::set<RRType> types_at(const Node& node) {
 
 // Keys ------------------------------------------------------------------------------------------
 
-ZoneKeys::ZoneKeys(const RRset* rrset, std::size_t max_octets) : octets_left_(max_octets) {
+ZoneKeys::ZoneKeys(const RRset* rrset, const Limits& limits) : left_(limits) {
   if (rrset == nullptr) return;
   for (const Bytes& rdata : rrset->rdatas)
     if (const auto fields = dns::parse_dnskey(rdata); fields && fields->is_zone_key())
@@ -63,12 +63,13 @@ ZoneKeys::Verdict ZoneKeys::verify(const dns::RrsigFields& rrsig, dns::NameView 
   Bytes octets;
   for (Key& key : keys_) {
     if (key.tag != rrsig.key_tag || key.fields.algorithm != rrsig.algorithm) continue;
-    if (++verifications_ > kMaxVerifications) return Verdict::kTooMany;
+    if (left_.verifications == 0) return Verdict::kTooMany;
+    --left_.verifications;
     if (!key.taken_apart) key.verifier = dns::SignatureVerifier::make(key.fields);
     key.taken_apart = true;
     if (octets.empty()) octets = signed_octets(rrsig, owner, set.rdatas);
-    if (octets.size() > octets_left_) return Verdict::kTooMany;
-    octets_left_ -= octets.size();
+    if (octets.size() > left_.octets) return Verdict::kTooMany;
+    left_.octets -= octets.size();
     if (key.verifier && key.verifier->verify(octets, rrsig.signature))
       return key.fields.is_revoked() ? Verdict::kVerifiedByRevoked : Verdict::kVerified;
     verdict = Verdict::kWrong;
@@ -78,8 +79,12 @@ ZoneKeys::Verdict ZoneKeys::verify(const dns::RrsigFields& rrsig, dns::NameView 
 
 // Sets ------------------------------------------------------------------------------------------
 
-SignatureCheck::SignatureCheck(ChangedZone& zone, std::uint64_t now)
-    : zone_(zone), now_(now), keys_(zone.at(zone.apex()).find(RRType::kDNSKEY)) {}
+SignatureCheck::SignatureCheck(ChangedZone& zone, std::uint64_t now,
+                               const ZoneKeys::Limits& limits)
+    : zone_(zone),
+      now_(now),
+      limits_(limits),
+      keys_(zone.at(zone.apex()).find(RRType::kDNSKEY), limits) {}
 
 Fault SignatureCheck::run() {
   if (auto fault = check_keys()) return fault;
@@ -206,7 +211,7 @@ Fault SignatureCheck::check_signature(const Node& node, RRType type, ByteView rd
       return by + " does not verify";
     case Verdict::kTooMany:
       return fmt::format("more than {} signatures to verify, or {} octets",
-                         ZoneKeys::kMaxVerifications, ZoneKeys::kMaxOctets);
+                         limits_.verifications, limits_.octets);
   }
   return std::nullopt;
 }

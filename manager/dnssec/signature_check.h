@@ -24,8 +24,13 @@ class ZoneKeys {
 
   enum class Verdict : std::uint8_t { kVerified, kVerifiedByRevoked, kNoKey, kWrong, kTooMany };
 
+  struct Limits {
+    std::size_t verifications = kMaxVerifications;
+    std::size_t octets = kMaxOctets;
+  };
   /// A null `rrset` means no keys.
-  explicit ZoneKeys(const ChangedZone::RRset* rrset, std::size_t max_octets = kMaxOctets);
+  explicit ZoneKeys(const ChangedZone::RRset* rrset) : ZoneKeys(rrset, Limits()) {}
+  ZoneKeys(const ChangedZone::RRset* rrset, const Limits& limits);
   [[nodiscard]] bool empty() const noexcept { return keys_.empty(); }
   [[nodiscard]] bool has_algorithm(std::uint8_t algorithm) const noexcept;
   /// Verifies `rrsig` with the keys of its tag and algorithm (RFC 4035 §5.3.1).
@@ -39,8 +44,7 @@ class ZoneKeys {
     std::optional<dns::SignatureVerifier> verifier = std::nullopt;
   };
   std::vector<Key> keys_;  // views into the DNSKEY set
-  std::size_t verifications_ = 0;
-  std::size_t octets_left_;
+  Limits left_;
 };
 
 /// Checks the signatures around an update's changes (RFC 4035 §2.2). The RRSIGs of each changed set
@@ -53,7 +57,9 @@ class ZoneKeys {
 /// only some sets at first; its signature of the SOA ends that phase.
 class SignatureCheck {
  public:
-  SignatureCheck(ChangedZone& zone, std::uint64_t now);
+  SignatureCheck(ChangedZone& zone, std::uint64_t now)
+      : SignatureCheck(zone, now, ZoneKeys::Limits()) {}
+  SignatureCheck(ChangedZone& zone, std::uint64_t now, const ZoneKeys::Limits& limits);
   Fault run();
 
  private:
@@ -73,6 +79,7 @@ class SignatureCheck {
 
   ChangedZone& zone_;
   std::uint64_t now_;
+  ZoneKeys::Limits limits_;
   ZoneKeys keys_;
   std::set<std::uint8_t> algorithms_;  // algorithms that every set must be signed with
 };

@@ -54,6 +54,17 @@ void read_rrsets(const zone::RecordView& record, RRsets& out) {
   });
 }
 
+/// Reads all sets at `name`, and sets `owner` to the zone's spelling of it, if there are any.
+void read_name(const zone::ZoneView& zone, dns::NameView name, RRsets& out, dns::Name& owner) {
+  // The store keeps NSEC3 records in a tree of their own.
+  for (const zone::RecordView record : {zone.nsec3_record_at(name), zone.record_at(name)}) {
+    if (!record) continue;
+    owner = zone.owner_of(record);
+    read_rrsets(record, out);
+  }
+  for (auto& [type, rrset] : out) sort_rdatas(rrset, type);
+}
+
 void append_records(const dns::Name& owner, RRType type, const RRset& rrset, const RRset* except,
                     std::vector<zone::Record>& out) {
   for (const Bytes& rdata : rrset.rdatas)
@@ -75,15 +86,15 @@ TouchedNames::Node& TouchedNames::at(dns::NameView name) {
   Node& node = found->second;
   if (!fresh) return node;
   node.owner = dns::Name(name);
-  // The store keeps NSEC3 records in a tree of their own.
-  for (const zone::RecordView record : {zone_.nsec3_record_at(name), zone_.record_at(name)}) {
-    if (!record) continue;
-    node.owner = zone_.owner_of(record);
-    read_rrsets(record, node.before);
-  }
-  for (auto& [type, rrset] : node.before) sort_rdatas(rrset, type);
+  read_name(zone_, name, node.before, node.owner);
   node.now = node.before;
   return node;
+}
+
+void TouchedNames::set_now(dns::NameView name, const zone::ZoneView& zone) {
+  Node& node = at(name);
+  node.now.clear();
+  read_name(zone, name, node.now, node.owner);
 }
 
 bool TouchedNames::contains(const RRset& rrset, RRType type, ByteView rdata) noexcept {

@@ -34,6 +34,9 @@ class TouchedNames {
   /// The node at `name` (at or below the apex); the reference is valid for this object's life.
   Node& at(dns::NameView name);
 
+  /// Makes the node at `name` what another version of the zone has there.
+  void set_now(dns::NameView name, const zone::ZoneView& zone);
+
   /// Adds or replaces one record; its TTL becomes the TTL of the whole set (RFC 2181 §5.2).
   static void add(Node& node, dns::RRType type, dns::Ttl ttl, ByteView rdata);
   static void insert(RRset& rrset, dns::RRType type, ByteView rdata);

@@ -32,6 +32,12 @@ bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
   });
 }
 
+std::uint64_t synced_end(const JournalFiles& journal, std::size_t index) noexcept {
+  if (index + 1 >= journal.segments.size()) return 0;
+  const SegmentHeader& next = journal.segments[index + 1].header;
+  return std::min(next.first, next.void_from) - 1;
+}
+
 namespace {
 /// A passing error ends within these; after that the records are taken for lost.
 constexpr int kTriesBeforeSnapshot = 3;
@@ -488,7 +494,8 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
     const JournalFiles::Segment& segment = journal.segments[i];
     const bool last = i + 1 == journal.segments.size();
     if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
-    auto reader = SegmentReader::open(files, segment.path, segment.bytes);
+    auto reader =
+        SegmentReader::open(files, segment.path, segment.bytes, synced_end(journal, i));
     if (!reader) return pass(reader);
     // Positions between two segments are void, or a file is missing.
     if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);

@@ -157,6 +157,10 @@ class Journal {
 /// True when a later segment says that the record at `position` never took place.
 [[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;
 
+/// The last position of the segment of that index that is known to have been synced, since a later
+/// segment was begun behind it. 0: none is.
+[[nodiscard]] std::uint64_t synced_end(const JournalFiles& journal, std::size_t index) noexcept;
+
 /// Calls `visit` for each valid record with a position above `after`, in order, skipping void ones.
 /// Missing records are reported to `note`, before the first record behind them. An error of `visit`
 /// ends the walk.

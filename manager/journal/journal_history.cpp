@@ -128,7 +128,9 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
 
 Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& segment,
                                     const JournalFiles& journal, const NoteSink& note) {
-  auto reader = SegmentReader::open(files, segment.path, segment.bytes);
+  const auto place = static_cast<std::size_t>(&segment - journal.segments.data());
+  auto reader =
+      SegmentReader::open(files, segment.path, segment.bytes, synced_end(journal, place));
   if (!reader) return pass(reader);
   auto file = files.open(segment.path, OpenMode::kRead);
   if (!file) return pass(file);

@@ -1,5 +1,7 @@
 #include "manager/journal/journal_identity.h"
 
+#include <xxhash.h>
+
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -12,10 +14,17 @@ namespace {
 
 constexpr std::size_t kWordDigits = 16;
 constexpr std::size_t kDigits = 2 * kWordDigits;
+constexpr std::size_t kFileBytes = kDigits + 1 + kWordDigits + 1;
+
+/// The file's text. Most flipped bits of a hexadecimal digit make another digit, which would be the
+/// identity of no store; hence the checksum.
+std::string text_of(std::string_view digits) {
+  return fmt::format("{} {:016x}\n", digits, XXH3_64bits(digits.data(), digits.size()));
+}
 
 std::optional<shm::StoreOwner> parse(std::string_view text) {
   shm::StoreOwner identity{};
-  if (text.size() != kDigits + 1 || text.back() != '\n') return std::nullopt;
+  if (text.size() != kFileBytes || text != text_of(text.substr(0, kDigits))) return std::nullopt;
   for (std::size_t i = 0; i < identity.size(); ++i) {
     const char* const begin = text.data() + i * kWordDigits;
     const char* const end = begin + kWordDigits;
@@ -37,7 +46,7 @@ Result<shm::StoreOwner> make_identity(Files& files, const std::string& directory
 Status write_identity(Files& files, const std::string& directory,
                       const shm::StoreOwner& identity) {
   const std::string path = directory + "/identity";
-  const std::string text = fmt::format("{:016x}{:016x}\n", identity[0], identity[1]);
+  const std::string text = text_of(fmt::format("{:016x}{:016x}", identity[0], identity[1]));
   const Bytes bytes(text.begin(), text.end());
   if (auto written = write_file_atomically(files, path, bytes); !written)
     return fail(written.error().code, "{}: {}", path, written.error().text);
@@ -49,11 +58,11 @@ Result<shm::StoreOwner> journal_identity(Files& files, const std::string& direct
   auto file = files.open(path, OpenMode::kRead);
   if (!file && file.error().code == Errc::kNotFound) return make_identity(files, directory);
   if (!file) return pass(file);
-  Bytes bytes(kDigits + 2);
+  Bytes bytes(kFileBytes + 1);
   auto got = (*file)->read_at(0, bytes);
   if (!got) return fail(got.error().code, "{}: {}", path, got.error().text);
   const auto identity = parse({reinterpret_cast<const char*>(bytes.data()), *got});
-  if (!identity) return fail(Errc::kCorrupt, "{}: not 32 hexadecimal digits", path);
+  if (!identity) return fail(Errc::kCorrupt, "{}: not 32 hexadecimal digits with their checksum", path);
   return *identity;
 }
 

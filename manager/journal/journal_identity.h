@@ -8,8 +8,9 @@
 namespace pando::manager {
 
 /// The 128 random bits that tell one journal from all others: the file `identity` in its folder, as
-/// 32 hexadecimal digits. A folder without one gets one, durably, before the first store refers to
-/// it. A file of another form is kCorrupt: guessing would separate the store from its journal.
+/// 32 hexadecimal digits and their checksum. A folder without one gets one, durably, before the
+/// first store refers to it. A file of another form is kCorrupt: guessing would separate the store
+/// from its journal.
 Result<shm::StoreOwner> journal_identity(Files& files, const std::string& directory);
 /// Writes the file anew, durably.
 Status write_identity(Files& files, const std::string& directory, const shm::StoreOwner& identity);

@@ -9,7 +9,7 @@ constexpr std::size_t kReadAhead = 256 << 10;
 }  // namespace
 
 Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
-                                          std::uint64_t bytes) {
+                                          std::uint64_t bytes, std::uint64_t synced) {
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return pass(file);
   std::uint8_t head[kSegmentHeaderBytes];
@@ -21,6 +21,7 @@ Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
   if (!size) return pass(size);
   SegmentReader reader(std::move(*file), *header, std::min(*size, bytes));
   reader.last_position_ = header->first - 1;
+  reader.synced_ = synced;
   return reader;
 }
 
@@ -73,8 +74,9 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
     auto found = record_at(offset);
     if (!found) return pass(found);
     if (!*found) continue;
-    // Records of the damaged group count only if a later group proves that the group was synced.
-    if ((*found)->group_first <= expected) {
+    // Records of the damaged group count only if the group is known to have been synced: a later
+    // group proves it, or the next segment.
+    if ((*found)->group_first <= expected && (*found)->position > synced_) {
       if (!same) same = offset;
       continue;
     }
@@ -128,7 +130,8 @@ Status SegmentReader::read_group() {
     ahead_.reset();
     if (ends) return {};
   }
-  if (ready_.empty()) return {};
+  // The next segment tells that the rest of the group is missing.
+  if (ready_.empty() || ready_.back().record.position <= synced_) return {};
   torn_ = true;
   at_ = ready_.front().offset;
   ready_.clear();

@@ -21,9 +21,10 @@ namespace pando::manager {
 class SegmentReader {
  public:
   /// Reads no more than `bytes` of a file that is being written. A group that appears there during
-  /// the read would make the place before it look damaged.
+  /// the read would make the place before it look damaged. Positions up to `synced` had been synced,
+  /// as the next segment proves: what is sound of a torn group counts there.
   static Result<SegmentReader> open(Files& files, const std::string& path,
-                                    std::uint64_t bytes = UINT64_MAX);
+                                    std::uint64_t bytes = UINT64_MAX, std::uint64_t synced = 0);
 
   /// The next valid record; nullopt at the end.
   Result<std::optional<JournalRecord>> next();
@@ -58,6 +59,7 @@ class SegmentReader {
   std::unique_ptr<StoreFile> file_;
   SegmentHeader header_;
   std::uint64_t file_bytes_;
+  std::uint64_t synced_ = 0;
   std::uint64_t at_;
   std::uint64_t last_position_ = 0;
   std::uint64_t last_offset_ = 0;

@@ -132,6 +132,8 @@ SnapshotFile::Zones SnapshotFile::search() const {
     if (!item) {
       found.others = fail(item.error().code, "{}: byte {}: {}", path_, begin.offset,
                           item.error().text);
+      // A zone that is damaged further on is named all the same: its serial was used.
+      if (place) found.places.push_back(std::move(*place));
       place.reset();
       const auto zone = find_zone(begin.offset + 1);
       if (!zone) return found;

@@ -7,6 +7,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "manager/secondary/received_verification.h"
 #include "manager/secondary/transfer_staging.h"
 
 namespace pando::manager {
@@ -40,18 +41,19 @@ struct Refresher::Attempt {
   std::optional<std::uint32_t> expire;  // the primary's EXPIRE option, in seconds (RFC 7314)
   bool whole = false;                   // the transfer brought the whole zone
   bool unfit = false;                   // the changesets cannot be applied: see is_unfit()
+  std::optional<Verdict> verdict;       // about the received data
 };
 
 Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
                      shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
-                     ZonePut zone_put)
+                     Hooks hooks)
     : commit_loop_(commit_loop),
       network_(network),
       store_(store),
       slots_(slots),
       committer_(committer),
       changes_(changes),
-      zone_put_(std::move(zone_put)),
+      hooks_(std::move(hooks)),
       timers_(store, committer),
       due_(&due_before),
       timer_(commit_loop),
@@ -62,6 +64,7 @@ Refresher::~Refresher() { stop(); }
 void Refresher::stop() {
   *alive_ = false;
   timer_.cancel();
+  for (auto& [name, zone] : zones_) zone.verification.reset();
 }
 
 void Refresher::configure(const RuntimePtr& runtime) {
@@ -279,17 +282,38 @@ void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
     log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
                  to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
   attempt->whole = result->content == TransferParser::Content::kZone;
-  switch (result->content) {
-    case TransferParser::Content::kUpToDate:
-      nothing_new(attempt, result->serial);
-      return;
-    case TransferParser::Content::kChangesets:
-      apply_changesets(attempt, std::move(*result));
-      return;
-    case TransferParser::Content::kZone:
-      take_zone(attempt, std::move(*result));
-      return;
-  }
+  if (must_be_valid(*runtime_, attempt->zone, *result)) return verify(attempt, std::move(*result));
+  take(attempt, std::move(*result));
+}
+
+/// A refused IXFR may be the fault of our version: then the whole zone has none.
+void Refresher::verify(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+  const zone::ZoneView served = committer_.current().zone_at(attempt->zone);
+  const bool base_is_valid = served && served.loaded() && hooks_.is_verified(served);
+  auto done = [this, attempt, alive = alive_](Verdict&& verdict, TransferResult&& taken) {
+    if (!*alive) return;
+    if (!wanted(*attempt)) return drop(attempt);
+    zones_.find(attempt->zone)->second.verification.reset();
+    if (const std::string faults = faults_text(verdict.found); !faults.empty())
+      return failed(attempt, Error{Errc::kInvalid, "refused, as it is not valid: " + faults},
+                    !attempt->whole);
+    attempt->verdict = std::move(verdict);
+    take(attempt, std::move(taken));
+  };
+  ReceivedVerification verification(commit_loop_, network_.builders(), store_, slots_);
+  zones_.find(attempt->zone)->second.verification =
+      verification.run(attempt->zone, base_is_valid, std::move(result), std::move(done));
+}
+
+void Refresher::take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+  using Content = TransferParser::Content;
+  if (result.content == Content::kUpToDate) return nothing_new(attempt, result.serial);
+  if (result.content == Content::kChangesets) return apply_changesets(attempt, std::move(result));
+  if (!result.compared) return put_zone(attempt, std::move(result));
+  const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
+  if (zone && zone.loaded() && zone.serial() == *result.compared)
+    return apply_changesets(attempt, std::move(result));
+  failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
 }
 
 /// The served zone that an incoming whole zone is compared with, on the commit loop. A nearly equal
@@ -301,14 +325,6 @@ asio::awaitable<std::optional<ServedZone>> Refresher::served(dns::Name name,
   const zone::ZoneView zone = version.zone_at(name);
   if (!zone || !zone.loaded() || timers_.expired(zone, unix_seconds())) co_return std::nullopt;
   co_return ServedZone{zone, slots_.pin_own(version.version())};
-}
-
-void Refresher::take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
-  if (!result.compared) return put_zone(attempt, std::move(result));
-  const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
-  if (zone && zone.loaded() && zone.serial() == *result.compared)
-    return apply_changesets(attempt, std::move(result));
-  failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
 }
 
 /// Applies an IXFR as one version. After a failure of disk or memory the IXFR is retried later. An
@@ -333,23 +349,17 @@ void Refresher::apply_changesets(const std::shared_ptr<Attempt>& attempt, Transf
   change.done = [this, attempt, serial = result.serial,
                  alive = alive_](const Result<std::uint64_t>& version) {
     if (!*alive) return;
-    if (version)
-      changesets_applied(attempt, serial);
-    else
-      failed(attempt, version.error(), !attempt->whole && attempt->unfit);
+    if (!version) return failed(attempt, version.error(), !attempt->whole && attempt->unfit);
+    ++counters_.transfers;
+    if (!attempt->whole) {
+      ++counters_.by_ixfr;
+      return transferred(attempt, "ixfr", serial);
+    }
+    committer_.zone_replaced(attempt->zone);
+    hooks_.zone_put(attempt->zone, true);
+    transferred(attempt, "axfr", serial);
   };
   changes_.submit(std::move(change));
-}
-
-void Refresher::changesets_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial) {
-  ++counters_.transfers;
-  if (!attempt->whole) {
-    ++counters_.by_ixfr;
-    return transferred(attempt, "ixfr", serial);
-  }
-  committer_.zone_replaced(attempt->zone);
-  zone_put_(attempt->zone, true);
-  transferred(attempt, "axfr", serial);
 }
 
 void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
@@ -361,7 +371,7 @@ void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult
         if (!*alive) return;
         if (done) {
           ++counters_.transfers;
-          zone_put_(attempt->zone, had_data);
+          hooks_.zone_put(attempt->zone, had_data);
           transferred(attempt, "axfr", serial);
         } else {
           failed(attempt, done.error(), false);
@@ -422,6 +432,7 @@ void Refresher::transferred(const std::shared_ptr<Attempt>& attempt, const char*
   log::info("zone_refreshed", "zone", dns::to_text(attempt->zone), "primary",
             to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
             attempt->records, "octets", attempt->octets);
+  hooks_.refreshed(attempt->zone, attempt->verdict ? &*attempt->verdict : nullptr);
   if (at == zones_.end()) return run_due();
   at->second.damaged = false;
   timers_.confirm(attempt->zone, attempt->expire, true, unix_seconds());

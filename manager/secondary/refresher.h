@@ -14,6 +14,7 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/large_changesets.h"
 #include "manager/commit/runtime.h"
+#include "manager/dnssec/changes_verification.h"
 #include "manager/net/network.h"
 #include "manager/notify/notify_handler.h"
 #include "manager/secondary/notify_pace.h"
@@ -58,13 +59,22 @@ class Refresher {
     std::uint64_t notifies = 0;
   };
 
-  /// Called when a whole zone was put; `had_data`: the zone replaced other data.
-  using ZonePut = std::function<void(const dns::Name& zone, bool had_data)>;
+  struct Hooks {
+    /// A whole zone was put; `had_data`: the zone replaced other data.
+    std::function<void(const dns::Name& zone, bool had_data)> zone_put;
+    /// A transfer, of whatever kind, has changed a zone. `verdict`: about the new data; null if
+    /// they were not verified.
+    std::function<void(const dns::Name& zone, const Verdict* verdict)> refreshed =
+        [](const dns::Name&, const Verdict*) {};
+    /// Whether the data of a served zone were verified before, without a fault.
+    std::function<bool(const zone::ZoneView& zone)> is_verified = [](const zone::ZoneView&) {
+      return false;
+    };
+  };
 
   /// All references outlive the object.
   Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
-            shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
-            ZonePut zone_put);
+            shm::SlotTable& slots, Committer& committer, LargeChangesets& changes, Hooks hooks);
   ~Refresher();
   Refresher(const Refresher&) = delete;
   Refresher& operator=(const Refresher&) = delete;
@@ -127,6 +137,7 @@ class Refresher {
     bool replace = false;      // the next cycle takes any serial, by AXFR
     bool replacing = false;    // this cycle does
     bool damaged = false;      // the served data is damaged: neither comparable nor changeable
+    std::shared_ptr<void> verification;  // under way; its end gives the work up
     std::string problem;
 
     [[nodiscard]] std::size_t turn() const { return (first_primary + asked) % primaries.size(); }
@@ -153,9 +164,9 @@ class Refresher {
   bool wanted(const Attempt& attempt) const;
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
+  void verify(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void apply_changesets(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void changesets_applied(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
-  void take_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
 
@@ -173,7 +184,7 @@ class Refresher {
   shm::SlotTable& slots_;
   Committer& committer_;
   LargeChangesets& changes_;
-  ZonePut zone_put_;
+  Hooks hooks_;
   RuntimePtr runtime_;
   Zones zones_;
   PersistentTimers timers_;

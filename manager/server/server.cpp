@@ -56,11 +56,12 @@ void Server::watchdog() {
 
 void Server::tick() {
   services_.committer->secure_journal();
-  if (services_.journal_upkeep) services_.journal_upkeep->check(zones_.loads->under_way());
+  if (services_.journal_upkeep) services_.journal_upkeep->check(reads_journal());
   if (services_.checkpointer) services_.checkpointer->check(!zones_.loads->under_way());
   // The store grows while an image is copied, so huge pages are checked when all of it is there.
   if (!services_.copying_image) services_.huge_pages->check();
   check_pinned();
+  zones_.signatures->check_pin(configuration_.runtime->settings.limits.pinned_bytes);
   zones_.removed->drop_old(std::chrono::steady_clock::now(), unix_seconds(),
                            configuration_.runtime->settings.limits.removed_zones);
   zones_.loads->retry_waiting(std::chrono::steady_clock::now(),
@@ -130,6 +131,7 @@ void Server::leave_workers() {
 void Server::end_parts() {
   control_.commands->stop();
   zones_.loader->stop();
+  zones_.signatures->stop();
   lists_->give_up();
   control_.reloader->give_up();
   services_.upkeep->stop();

@@ -64,7 +64,9 @@ class Server {
   void bring_in_line();
   void in_line(const Status& status, std::uint64_t zones_with_data);
   void announce(std::string_view why);
+  [[nodiscard]] config::SignaturePolicy signature_policy(const dns::Name& zone) const;
   void zone_transferred(const dns::Name& zone, bool had_data);
+  [[nodiscard]] bool reads_journal() const;
   void published();
   void zone_changed(const dns::Name& zone, bool whole);
   // server.cpp

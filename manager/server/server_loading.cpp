@@ -41,6 +41,7 @@ void Server::image_copied(const Status& status) {
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(services_.copying_image))] {});
   workers_.pool->store_settled();
   zones_.loads->release_copies();
+  zones_.signatures->release();
   if (services_.checkpointer) services_.checkpointer->resume();
   if (zones_.loads->settled()) configure_exports(services_, zones_, configuration_.runtime);
 }
@@ -138,6 +139,12 @@ void Server::announce(std::string_view why) {
   systemd::ready(fmt::format("{} zones", current.zone_count()));
 }
 
+config::SignaturePolicy Server::signature_policy(const dns::Name& zone) const {
+  const config::ZoneTable& zones = configuration_.runtime->settings.zones;
+  const auto index = zones.find(zone);
+  return index ? zones[*index].options->verify : config::SignaturePolicy::kOff;
+}
+
 void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   zones_.loads->transferred(zone, had_data);
   const config::ZoneTable& zones = configuration_.runtime->settings.zones;
@@ -147,8 +154,14 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
                          had_data || data_->store_was_lost);
 }
 
+/// Zones are being loaded from the journal, or wait to be. A snapshot before that would not have
+/// what damage has left of their updates.
+bool Server::reads_journal() const {
+  return zones_.loads->under_way() || !zones_.loads->waiting().empty();
+}
+
 void Server::published() {
-  services_.journal_upkeep->check(zones_.loads->under_way());
+  services_.journal_upkeep->check(reads_journal());
   services_.snapshots->tell_losses();
   if (zones_.loads->settled() && !stopping_) check_pinned();
 }

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime
   std::signal(SIGXFSZ, SIG_IGN);
   if (auto guarded = shm::install_slot_guard(); !guarded) return pass(guarded);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) server->signals_.add(number);
-  Startup startup(server->host_, server->configuration_, lists);
+  Startup startup(server->host_, server->configuration_, lists, {});
   auto data = startup.open();
   if (!data) {
     bad_configuration = startup.lists_are_wrong();
@@ -104,6 +104,12 @@ void Server::make_store_services() {
 }
 
 void Server::make_zone_services() {
+  zones_.signatures = std::make_unique<SignatureWatch>(
+      io_, *data_->store, *data_->slots, *services_.committer,
+      [this](const dns::Name& zone) { return signature_policy(zone); },
+      SignatureWatch::Options{usable_processors(), unix_seconds});
+  zones_.signatures->start();
+  if (services_.copying_image) zones_.signatures->hold();
   zones_.loader = std::make_unique<ZoneLoader>(io_, background_.pool(), usable_processors(),
                                                *data_->store, *data_->slots, *services_.committer,
                                                *services_.changes, configuration_.runtime->limits);
@@ -114,6 +120,7 @@ void Server::make_zone_services() {
       *zones_.loader, *zones_.copies, *services_.committer,
       [this](const dns::Name& secondary) { zones_.secondaries->looked_at(secondary); });
   if (services_.copying_image) zones_.loads->hold_copies();
+  zones_.loads->on_served([this](const dns::Name& zone) { zones_.signatures->served(zone); });
   zones_.exports = std::make_unique<ZoneExports>(
       io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
       [this] { return make_history(*data_->journal); }, ZoneExports::Options{});
@@ -123,7 +130,12 @@ void Server::make_zone_services() {
       std::make_unique<RemovedZones>(io_, background_.pool(), *services_.committer);
   zones_.refresher = std::make_unique<Refresher>(
       io_, *network_, *data_->store, *data_->slots, *services_.committer, *services_.changes,
-      [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); });
+      Refresher::Hooks{
+          [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); },
+          [this](const dns::Name& zone, const Verdict* verdict) {
+            zones_.signatures->served(zone, verdict);
+          },
+          [this](const zone::ZoneView& zone) { return zones_.signatures->is_verified(zone); }});
   zones_.secondaries = std::make_unique<SecondaryZones>(
       io_, *network_, *zones_.refresher, [this](const dns::Name& name) {
         const zone::ZoneView zone = services_.committer->current().zone_at(name);

@@ -137,6 +137,7 @@ void Reloader::configure_parts() {
   parts_.zones.updates->set_runtime(runtime);
   parts_.lists.accept();
   parts_.zones.notifier->configure(runtime);
+  parts_.zones.signatures->configured();
   parts_.zones.loader->set_limits(runtime->limits);
   services.journal_upkeep->set_limit(store.journal_limit);
   if (services.checkpointer)

@@ -14,6 +14,7 @@
 #include "manager/commit/runtime.h"
 #include "manager/commit/store_upkeep.h"
 #include "manager/commit/zone_snapshots.h"
+#include "manager/dnssec/signature_watch.h"
 #include "manager/notify/notifier.h"
 #include "manager/secondary/secondary_zones.h"
 #include "manager/start/removed_zones.h"
@@ -54,6 +55,7 @@ struct StoreServices {
 
 /// The parts that work on single zones. Later parts refer to earlier ones.
 struct ZoneServices {
+  std::unique_ptr<SignatureWatch> signatures;
   std::unique_ptr<ZoneLoader> loader;
   std::unique_ptr<ZoneCopies> copies;
   std::unique_ptr<ZoneFileLoads> loads;

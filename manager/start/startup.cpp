@@ -18,11 +18,11 @@ namespace {
 
 /// The identity of a journal whose own file cannot be read: live store and image have a copy. The
 /// file is written again if it was damaged. `why`: the error, returned when nothing has a copy.
-Result<shm::StoreOwner> known_identity(const shm::StoreOptions& options,
+Result<shm::StoreOwner> known_identity(Files& files, const shm::StoreOptions& options,
                                        const config::StoreSettings& settings, const Error& why) {
   auto known = shm::owner_of(options.path, options.layout);
   if (!known && !settings.image.empty()) {
-    const Image image(native_files(), {settings.image, options.layout, {}, false});
+    const Image image(files, {settings.image, options.layout, {}, false});
     if (auto head = image.head())
       known = head->owner;
     else
@@ -32,17 +32,18 @@ Result<shm::StoreOwner> known_identity(const shm::StoreOptions& options,
   log::error("journal_identity_lost", "reason", why.text, "effect",
              "the identity in the store or the image is used");
   if (why.code == Errc::kCorrupt)
-    if (auto written = write_identity(native_files(), settings.journal, *known); !written)
+    if (auto written = write_identity(files, settings.journal, *known); !written)
       log::error("journal_identity_lost", "reason", written.error().text);
   return known;
 }
 
 /// The store and the journal go together. With another journal, updates that only this store has
 /// would be gone at the next host restart, and the journal's own updates would never come back.
-Status name_owner(shm::StoreOptions& options, const config::StoreSettings& settings) {
+Status name_owner(Files& files, shm::StoreOptions& options,
+                  const config::StoreSettings& settings) {
   const std::string& journal = settings.journal;
-  auto identity = journal_identity(native_files(), journal);
-  if (!identity) identity = known_identity(options, settings, identity.error());
+  auto identity = journal_identity(files, journal);
+  if (!identity) identity = known_identity(files, options, settings, identity.error());
   if (!identity) return pass(identity);
   options.owner = *identity;
   options.foreign = fmt::format(
@@ -59,12 +60,23 @@ bool is_in_memory(const std::string& folder) {
   return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
 }
 
+zone::StoreView version_of(const shm::Store& store) {
+  const shm::VersionInfo version = store.current();
+  return {store.window(), version.root, version.number};
+}
+
 /// False: the store was new, and the process ended before the store had the list of zones.
 bool knows_zones(const shm::Store& store) {
-  const shm::VersionInfo version = store.current();
-  return !zone::StoreView(store.window(), version.root, version.number)
-              .server_settings_bytes()
-              .empty();
+  return !version_of(store).server_settings_bytes().empty();
+}
+
+/// Whether each zone has data, but for secondaries, whose primaries have them.
+bool has_all_zones(const shm::Store& store) {
+  bool all = true;
+  version_of(store).for_each_zone([&](const zone::ZoneView& zone) {
+    all = all && (zone.loaded() || is_secondary(zone));
+  });
+  return all;
 }
 
 /// A store that cannot reach its limit looks far from full to the operator until it is full.
@@ -77,8 +89,12 @@ void warn_of_small_machine(const shm::Store& store, const std::string& path) {
 
 }  // namespace
 
-Startup::Startup(const Host& host, CurrentConfiguration& configuration, UnreadLists& lists)
-    : host_(host), configuration_(configuration), lists_(lists) {}
+Startup::Startup(const Host& host, CurrentConfiguration& configuration, UnreadLists& lists,
+                 Disk disk)
+    : host_(host),
+      configuration_(configuration),
+      lists_(lists),
+      disk_(std::move(disk)) {}
 
 Result<std::unique_ptr<OpenedData>> Startup::open() {
   const RuntimePtr known = configuration_.runtime;  // read_lists_first() replaces it
@@ -109,9 +125,10 @@ Result<std::unique_ptr<OpenedData>> Startup::open() {
 }
 
 Status Startup::open_journal(const config::Settings& settings, shm::StoreOptions& options) {
-  if (auto named = name_owner(options, settings.store); !named) return named;
+  if (auto named = name_owner(disk_.files, options, settings.store); !named) return named;
   data_->image = make_image(settings.store, options);
-  auto journal = Journal::open({settings.store.journal}, native_files(), log_note);
+  disk_.journal.directory = settings.store.journal;
+  auto journal = Journal::open(disk_.journal, disk_.files, log_note);
   if (!journal) return pass(journal);
   data_->journal.emplace(std::move(*journal));
   data_->journal_in_memory = is_in_memory(settings.store.journal);
@@ -199,14 +216,14 @@ void Startup::note_missing_end() {
 std::unique_ptr<Image> Startup::make_image(const config::StoreSettings& settings,
                                            const shm::StoreOptions& options) const {
   if (settings.image.empty()) return nullptr;
-  const bool empty = !has_segments(native_files(), settings.journal);
+  const bool empty = !has_segments(disk_.files, settings.journal);
   return std::make_unique<Image>(
-      native_files(), Image::Options{settings.image, options.layout, options.owner, empty});
+      disk_.files, Image::Options{settings.image, options.layout, options.owner, empty});
 }
 
 std::unique_ptr<PlacedDump> Startup::find_dump(const config::StoreSettings& settings,
                                                const shm::StoreOptions& options) const {
-  auto found = PlacedDump::find(native_files(), settings.journal, options.owner);
+  auto found = PlacedDump::find(disk_.files, settings.journal, options.owner);
   if (found) return std::move(*found);
   log::error("dump_not_used", "reason", found.error().text);
   return nullptr;
@@ -229,7 +246,7 @@ bool Startup::image_is_in_line() {
 /// A store from the image takes the journal's records behind the image. From then on the two belong
 /// together, and no copy of the image may be taken under another journal.
 Status Startup::bring_up(shm::Store& restored) {
-  auto done = replay_onto_image(restored, *data_->journal, native_files(),
+  auto done = replay_onto_image(restored, *data_->journal, disk_.files,
                                 configuration_.runtime->limits, gap_sink());
   if (!done) return pass(done);
   return data_->image->take_over();
@@ -275,18 +292,27 @@ Status Startup::take_store(OpenedStore& opened) {
   return data_->restored ? Status() : publish_first_version();
 }
 
-/// A live store has everything that was acknowledged. So it is served even if the journal cannot be
-/// read.
+/// A live store is served even if the journal cannot be read.
 Status Startup::replay_onto_live_store() {
   Journal& journal = *data_->journal;
-  journal.store_has_all_up_to(data_->store->current().journal_position);
-  if (!journal.files().unreadable.empty()) return {};
-  auto replayed = replay_journal(*data_->store, journal, native_files(), gap_sink());
+  if (!journal.files().unreadable.empty()) {
+    tell_what_store_has();
+    return {};
+  }
+  auto replayed = replay_journal(*data_->store, journal, disk_.files, gap_sink());
   if (replayed || replayed.error().code != Errc::kIo) return replayed;
   log::error("journal", "text", replayed.error().text);
-  journal.store_has_all_up_to(data_->store->current().journal_position);
+  tell_what_store_has();
   journal.cannot_be_read(replayed.error().text);
   return {};
+}
+
+/// A live store has everything that was acknowledged, unless it was itself made beside a journal
+/// that could not be read: zones that wait have their updates in the unread part alone. Neither may
+/// that part be voided then, nor may a snapshot of the store take its place.
+void Startup::tell_what_store_has() {
+  if (has_all_zones(*data_->store))
+    data_->journal->store_has_all_up_to(data_->store->current().journal_position);
 }
 
 /// A live store needs the image only for the chunks that the image's version holds.

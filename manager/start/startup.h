@@ -39,9 +39,14 @@ struct OpenedData {
 /// store. Used once, before anything is served.
 class Startup {
  public:
+  /// The disk of journal, image and dump; models of a disk take its place.
+  struct Disk {
+    Files& files = native_files();
+    JournalOptions journal{};  ///< the directory is that of the settings
+  };
   /// A start that has to know all zones first reads `lists` and completes `configuration`; else
   /// both stay as they are. References outlive the object.
-  Startup(const Host& host, CurrentConfiguration& configuration, UnreadLists& lists);
+  Startup(const Host& host, CurrentConfiguration& configuration, UnreadLists& lists, Disk disk);
 
   Result<std::unique_ptr<OpenedData>> open();
   /// After an error: the zone lists are its cause.
@@ -66,12 +71,14 @@ class Startup {
   NoteSink gap_sink();
   Status take_store(OpenedStore& opened);
   Status replay_onto_live_store();
+  void tell_what_store_has();
   void look_at_image(const OpenedStore& opened);
   Status publish_first_version();
 
   const Host& host_;
   CurrentConfiguration& configuration_;
   UnreadLists& lists_;
+  Disk disk_;
   std::unique_ptr<OpenedData> data_ = std::make_unique<OpenedData>();
   std::unique_ptr<PlacedDump> dump_;  // until the store is there
   Status dump_failed_;                // a dump of another journal, when it was to replace the image

@@ -15,7 +15,10 @@ class BackgroundThreads {
   /// Added to the nice value of the creating thread: leaves a third of its share.
   static constexpr int kNice = 5;
 
-  explicit BackgroundThreads(std::size_t count);
+  /// Added instead for work that may take hours: leaves a seventieth of its share.
+  static constexpr int kIdleNice = 19;
+
+  explicit BackgroundThreads(std::size_t count, int nice = kNice);
 
   [[nodiscard]] asio::thread_pool& pool() noexcept { return *pool_; }
 

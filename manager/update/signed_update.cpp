@@ -37,19 +37,6 @@ Fault check_digest(const Node& apex) {
   return fmt::format("no ZONEMD would be of serial {}", serial);
 }
 
-Fault check_denial(ChangedZone& zone) {
-  const Node& apex = zone.at(zone.apex());
-  const auto has = [](const ChangedZone::RRsets& rrsets, RRType type) {
-    return ChangedZone::find(rrsets, type) != nullptr;
-  };
-  const bool nsec = has(apex.now, RRType::kNSEC), nsec3 = has(apex.now, RRType::kNSEC3PARAM);
-  if (nsec != has(apex.before, RRType::kNSEC) || nsec3 != has(apex.before, RRType::kNSEC3PARAM))
-    return "a zone cannot change between NSEC and NSEC3 by update";
-  if (nsec == nsec3)
-    return nsec ? "the zone has both NSEC and NSEC3" : "the zone has neither NSEC nor NSEC3";
-  return nsec ? NsecCheck(zone).run() : Nsec3Check(zone).run();
-}
-
 }  // namespace
 
 bool needs_signer(RRType type, bool at_apex) noexcept {

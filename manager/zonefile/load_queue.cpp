@@ -24,7 +24,7 @@ void LoadBatch::check(shm::Store& store) {
   const auto end = std::chrono::steady_clock::now() + kMostTime;
   transaction_.emplace(store.begin_private());
   for (const auto& task : tasks_) {
-    const auto found = task->check_simple(*transaction_);
+    const auto found = task->check_simple(store, *transaction_);
     task->is_alone = found != ZoneFileCheck::Simple::kFound;
     is_invalid_ = found == ZoneFileCheck::Simple::kFailed;
     if (is_invalid_ || std::chrono::steady_clock::now() > end) return;

@@ -1,11 +1,14 @@
 #include "manager/zonefile/zone_file_check.h"
 
+#include <thread>
+
 #include "base/pause_point.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/zonefile/export_file.h"
 #include "manager/zonefile/file_merge.h"
+#include "zone/dnssec/zone_verification.h"
 
 namespace pando::manager {
 
@@ -13,6 +16,9 @@ namespace {
 
 /// Largest file for check_simple(). A zone with a larger file gets a thread for itself.
 constexpr std::uint64_t kSimpleBytes = std::uint64_t{256} << 10;
+
+/// Zones with fewer names are verified faster than threads are started.
+constexpr std::uint64_t kNamesForVerifiers = 500;
 
 /// Whether the zone may have records that the history lacks.
 bool may_lack_records(const JournalHistory& journal, const zone::ZoneView& zone) {
@@ -53,7 +59,7 @@ bool ZoneFileCheck::opens_small_new_file(dns::FileSource& file) const {
   return file.open(job.path) && file.size_hint() <= kSimpleBytes;
 }
 
-ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Transaction& batch) {
+ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Store& store, shm::Transaction& batch) {
   if (!live()) return Simple::kNot;
   served = live().loaded();
   // A secondary's data comes from its primary; the file is only a copy.
@@ -67,7 +73,9 @@ ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Transaction& batch) {
   auto built = build_zone(batch, job.apex, job.path, file);
   if (!built) return Simple::kFailed;
   zone.emplace(std::move(*built));
-  return Simple::kFound;
+  if (faults_of_built(store).empty()) return Simple::kFound;
+  zone.reset();
+  return Simple::kFailed;
 }
 
 std::optional<LoadOutcome> ZoneFileCheck::stale_outcome(const zone::ZoneView& now) const {
@@ -119,6 +127,33 @@ void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {
     return load_old(store, before, std::move(built.error().lines));
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
+  auto faults = faults_of_built(store);
+  if (faults.empty()) return;
+  zone.reset();
+  if (has_file && !progress->is_given_up() && journal->has_whole(job.apex))
+    return load_old(store, before, std::move(faults));
+  fail_with(std::move(faults));
+}
+
+bool ZoneFileCheck::refuses_faults() const noexcept {
+  return job.verify == config::SignaturePolicy::kRefuse;
+}
+
+/// Lines about the signatures of `zone`, if they decide whether it may be served.
+std::vector<std::string> ZoneFileCheck::faults_of_built(shm::Store& store) {
+  if (!refuses_faults()) return {};
+  const BuiltView built_view(store, job.apex, *zone->built);
+  const auto view = built_view.zone();
+  if (!view) return {view.error().text};
+  const bool is_small = view->name_count() < kNamesForVerifiers;
+  const unsigned threads = is_small ? 0 : std::thread::hardware_concurrency();
+  zone::Verification result = zone::verify_zone(*view, {unix_seconds(), threads});
+  const std::string source = job.path.empty() ? to_text(job.apex) : job.path;
+  if (result.given_up) return {fmt::format("{}: {}", source, kGivenUp)};
+  for (std::string& line : result.faults) line = fmt::format("{}: {}", source, line);
+  if (result.fault_count > result.faults.size())
+    result.faults.push_back(fmt::format("{}: {} faults in all", source, result.fault_count));
+  return std::move(result.faults);
 }
 
 /// Without the zone's records its file would be older than acknowledged updates, and the journal
@@ -153,7 +188,8 @@ Result<BuiltZone, ZoneProblems> ZoneFileCheck::build_alone(shm::Store& store,
 /// Compares the file with the served zone while reading. The zone is built, with a second reading,
 /// only if the file replaces the zone or very much is new.
 void ZoneFileCheck::compare(shm::Store& store) {
-  {
+  // Signatures are judged in the whole zone.
+  if (!refuses_faults()) {
     ++scanned;
     auto file = compare_file(live(), job.apex, job.path, progress.get());
     if (!file) return fail_with(std::move(file.error().lines));
@@ -188,6 +224,7 @@ void ZoneFileCheck::compare_built(shm::Store& store) {
   auto built = build_alone(store, job.path, nullptr);
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
+  if (auto faults = faults_of_built(store); !faults.empty()) return fail_with(std::move(faults));
   const BuiltView built_view(store, job.apex, *zone->built);
   const auto view = built_view.zone();
   if (!view) return fail_with({view.error().text});

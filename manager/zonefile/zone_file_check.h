@@ -23,6 +23,7 @@ struct LoadJob {
   std::string path;            ///< empty: the journal alone
   bool file_optional = false;  ///< a secondary's copy: its absence is no problem
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
+  config::SignaturePolicy verify = config::SignaturePolicy::kOff;
 };
 
 /// Result of a LoadJob.
@@ -87,7 +88,7 @@ class ZoneFileCheck {
   };
   /// Checks for the two cheap cases, without run(): a zone without change, or a small new zone,
   /// which is built in the transaction of the whole batch.
-  Simple check_simple(shm::Transaction& batch);
+  Simple check_simple(shm::Store& store, shm::Transaction& batch);
   /// The outcome if the zone `now` changed its role or got data during the check. Nullopt: the
   /// findings are still of use.
   [[nodiscard]] std::optional<LoadOutcome> stale_outcome(const zone::ZoneView& now) const;
@@ -108,6 +109,8 @@ class ZoneFileCheck {
   void load_old(shm::Store& store, const ZoneHistory& before, std::vector<std::string> problems);
   Result<BuiltZone, ZoneProblems> build_alone(shm::Store& store, const std::string& path,
                                               const ZoneHistory* before);
+  [[nodiscard]] bool refuses_faults() const noexcept;
+  [[nodiscard]] std::vector<std::string> faults_of_built(shm::Store& store);
   void compare(shm::Store& store);
   bool plan_changeset(ComparedFile& file);
   void compare_built(shm::Store& store);

@@ -84,7 +84,7 @@ void ZoneFileLoads::run_files(const RuntimePtr& runtime,
     if (next == zones.size()) return std::nullopt;
     const std::size_t index = next++;
     return LoadJob{dns::Name(zones[index].name), zones.path(index), false,
-                   zones[index].options->serial_policy};
+                   zones[index].options->serial_policy, zones[index].options->verify};
   };
   auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
     count(*load, job, outcome);
@@ -160,6 +160,7 @@ void ZoneFileLoads::zone_loaded(const LoadJob& job, const LoadOutcome& outcome) 
   }
   forget_problem(job.apex);
   if (outcome.kind == LoadOutcome::Kind::kLoaded) ++loaded_;
+  if (on_served_) on_served_(job.apex);
 }
 
 void ZoneFileLoads::transferred(const dns::Name& zone, bool had_data) {

@@ -41,6 +41,10 @@ class ZoneFileLoads {
   ZoneFileLoads(const ZoneFileLoads&) = delete;
   ZoneFileLoads& operator=(const ZoneFileLoads&) = delete;
 
+  /// `served` is called for each zone that has data after its file was checked.
+  void on_served(std::function<void(const dns::Name& zone)> served) {
+    on_served_ = std::move(served);
+  }
   /// Sets the number of zones with data after a recount: the store's list of zones may have been
   /// replaced.
   void recounted(std::uint64_t count) noexcept { loaded_ = count; }
@@ -96,6 +100,7 @@ class ZoneFileLoads {
   ZoneCopies& copies_;
   const Committer& committer_;
   CopyChecked copy_checked_;
+  std::function<void(const dns::Name& zone)> on_served_;
   LoadProblems problems_;
   std::map<std::string, LoadJob> waiting_;  // for the journal; by folded name
   std::string waiting_why_;                 // of the last one

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
 
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
 ROOM_ORDER = {
-    "manager": ["", "server", "control", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "commit", "journal", "dnssec",
+    "manager": ["", "server", "control", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "dnssec", "commit", "journal",
                 "workers", "net", "io", "support"],
     "worker": ["", "net", "respond", "request", "answer"],
     "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],

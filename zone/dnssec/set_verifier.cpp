@@ -40,7 +40,8 @@ void copy_rdatas(const RRsetView& set, std::vector<Bytes>& out) {
   if (!std::is_sorted(out.begin(), out.end(), before)) std::sort(out.begin(), out.end(), before);
 }
 
-void copy_signatures(const RRsetView& set, std::vector<Bytes>& out) {
+/// The signature that ends last comes first: it is the one that counts for the set's end.
+void copy_signatures(const RRsetView& set, std::uint64_t now, std::vector<Bytes>& out) {
   Copies copies(out);
   set.for_each_signature([&](ByteView rest) {
     Bytes& rdata = copies.next();
@@ -48,6 +49,14 @@ void copy_signatures(const RRsetView& set, std::vector<Bytes>& out) {
     append(rdata, rest);
   });
   copies.finish();
+  if (out.size() < 2) return;
+  const auto end_of = [now](const Bytes& rdata) {
+    const auto rrsig = dns::parse_rrsig(rdata);
+    return rrsig ? dns::whole_time(rrsig->expiration, now) : 0;
+  };
+  std::stable_sort(out.begin(), out.end(), [&](const Bytes& a, const Bytes& b) {
+    return end_of(a) > end_of(b);
+  });
 }
 
 std::string time_text(std::uint64_t seconds) {
@@ -56,12 +65,6 @@ std::string time_text(std::uint64_t seconds) {
   ::gmtime_r(&time, &parts);
   char text[32];
   return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
-}
-
-/// Seconds since 1970 of an RRSIG's time, which has 32 bits (RFC 4034 §3.1.5).
-std::uint64_t whole_time(std::uint32_t time, std::uint64_t now) noexcept {
-  return now + static_cast<std::uint64_t>(static_cast<std::int64_t>(
-                   static_cast<std::int32_t>(time - static_cast<std::uint32_t>(now))));
 }
 
 }  // namespace
@@ -108,7 +111,7 @@ std::string SetVerifier::check(const dns::Name& owner, const RRsetView& set) {
   if (set.signature_count() == 0)
     return fmt::format("{} {} has no RRSIG", to_text(owner), to_text(set.type()));
   copy_rdatas(set, rdatas_);
-  copy_signatures(set, signatures_);
+  copy_signatures(set, now_, signatures_);
   tries_ = 0;
   for (const std::uint8_t algorithm : required_)
     if (auto fault = check_algorithm(owner, set, algorithm); !fault.empty()) return fault;
@@ -143,8 +146,8 @@ std::string SetVerifier::problem_of(const dns::RrsigFields& rrsig, const dns::Na
   if (rrsig.is_valid_at(now_)) return {};
   const bool is_early = dns::Serial{rrsig.inception}.ahead_of(
       dns::Serial{static_cast<std::uint32_t>(now_)});
-  return is_early ? "begins at " + time_text(whole_time(rrsig.inception, now_))
-                  : "expired at " + time_text(whole_time(rrsig.expiration, now_));
+  return is_early ? "begins at " + time_text(dns::whole_time(rrsig.inception, now_))
+                  : "expired at " + time_text(dns::whole_time(rrsig.expiration, now_));
 }
 
 std::string SetVerifier::verify(const dns::RrsigFields& rrsig, const dns::Name& owner) {
@@ -165,7 +168,7 @@ std::string SetVerifier::verify(const dns::RrsigFields& rrsig, const dns::Name& 
 }
 
 void SetVerifier::note_end(const dns::RrsigFields& rrsig, const dns::Name& owner) {
-  const std::uint64_t end = whole_time(rrsig.expiration, now_);
+  const std::uint64_t end = dns::whole_time(rrsig.expiration, now_);
   if (!first_end_ || end < first_end_->at) first_end_ = SignatureEnd{owner, rrsig.covered, end};
 }
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -87,7 +88,7 @@ class Crew {
       verifiers_.push_back(std::make_unique<Verifier>(zone, options.now, signatures));
     if (options.threads == 0) return;
     for (const auto& verifier : verifiers_)
-      threads_.emplace_back([this, one = verifier.get()] { work(*one); });
+      if (!begin_thread(*verifier)) return;  // those that run do the work, or the caller alone
   }
   ~Crew() { finish(); }
   Crew(const Crew&) = delete;
@@ -112,6 +113,15 @@ class Crew {
   [[nodiscard]] std::vector<std::unique_ptr<Verifier>>& verifiers() noexcept { return verifiers_; }
 
  private:
+  /// False: the system has no more threads for this process.
+  bool begin_thread(Verifier& verifier) {
+    try {
+      threads_.emplace_back([this, one = &verifier] { work(*one); });
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
   void work(Verifier& verifier) {
     for (;;) {
       std::unique_lock lock(mutex_);
@@ -258,8 +268,8 @@ class DigestCheck {
  public:
   DigestCheck(const ZoneView& zone, bool beside) {
     if (!has_zonemd(zone)) return;
-    if (!beside) fault_ = check_zonemd(zone);
-    if (beside) thread_ = std::thread([this, zone] { fault_ = check_zonemd(zone); });
+    if (beside && begin_thread(zone)) return;
+    fault_ = check_zonemd(zone);
   }
   ~DigestCheck() { static_cast<void>(fault()); }
   DigestCheck(const DigestCheck&) = delete;
@@ -270,6 +280,18 @@ class DigestCheck {
   }
 
  private:
+  bool begin_thread(const ZoneView& zone) {
+    try {
+      thread_ = std::thread([this, zone, progress = Progress::here()] {
+        const Progress::Scope scope(progress);  // to be given up with the caller's work
+        fault_ = check_zonemd(zone);
+      });
+      return true;
+    } catch (const std::system_error&) {
+      return false;  // no more threads for this process
+    }
+  }
+
   std::string fault_;
   std::thread thread_;
 };
@@ -293,10 +315,11 @@ Verification verify_zone(const ZoneView& zone, const VerifyOptions& options) {
     Walk walk(zone, crew, faults);
     walk.run();
     crew.finish();
-    result.given_up = walk.given_up();
-    if (!result.given_up) gather(zone, crew, walk, faults, result);
+    if (!walk.given_up()) gather(zone, crew, walk, faults, result);
   }
   if (!digest.fault().empty()) faults.add(0, digest.fault());
+  const Progress* progress = Progress::here();
+  result.given_up = progress != nullptr && progress->is_given_up();
   result.fault_count = faults.count();
   result.faults = faults.take_lines();
   return result;

@@ -1,73 +1,19 @@
-"""Signed zones are judged before they are served: real signers' zones are right, and each kind of fault is found."""
+"""Signed zones are judged by `zone check`: real signers' zones are right, and each kind of fault is found."""
 
 import datetime
 import json
-import pathlib
-import shutil
 import subprocess
 import time
 
-import dns.name
 import dns.rdataclass
 import dns.rdataset
 import dns.rdatatype
-import dns.zone
 import pytest
 
 import servers
+from signed_zones import LDNS, NEEDS_SIGNERS, ZONE, bind_signed, changed, drop, ldns_signed, name, replace, run
 
-ZONE = """$TTL 300
-@ SOA ns1 admin 7 3600 600 86400 60
-@ NS ns1
-@ MX 10 mail
-@ TXT "one" "two"
-ns1 A 192.0.2.1
-ns1 AAAA 2001:db8::1
-mail A 192.0.2.25
-Web A 192.0.2.80
-web A 192.0.2.81
-a.b.c TXT "below an empty non-terminal"
-*.wild TXT "wild"
-secure NS ns.secure
-secure DS 12345 8 2 0123456789012345678901234567890123456789012345678901234567890123
-ns.secure A 192.0.2.53
-insecure NS ns.insecure
-ns.insecure A 192.0.2.54
-deep.insecure2 NS ns1
-alias CNAME web
-dn DNAME other.test.
-"""
-
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("ldns-signzone") and shutil.which("dnssec-signzone")), reason="needs ldnsutils and bind9-utils")
-
-LDNS = {"RSASHA256": ["-b", "2048"], "RSASHA512": ["-b", "2048"], "ECDSAP256SHA256": [], "ECDSAP384SHA384": [],
-        "ED25519": [], "ED448": []}
-
-
-def run(*command, folder):
-    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, (command, done.stdout, done.stderr)
-    return done.stdout.strip()
-
-
-def ldns_signed(folder, algorithm="ECDSAP256SHA256", options=(), text=ZONE, dates=()):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "plain").write_text(text)
-    keys = [run("ldns-keygen", "-r", "/dev/urandom", "-a", algorithm, *LDNS[algorithm], *ksk, "one.test", folder=folder)
-            for ksk in (["-k"], [])]
-    run("ldns-signzone", "-o", "one.test", "-f", "signed", *options, *dates, "plain", *keys, folder=folder)
-    return folder / "signed"
-
-
-def bind_signed(folder, options=()):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "plain").write_text(ZONE)
-    for ksk in (["-f", "KSK"], []):
-        run("dnssec-keygen", "-q", "-a", "ECDSAP256SHA256", *ksk, "one.test", folder=folder)
-    run("dnssec-signzone", "-q", "-S", "-x", "-o", "one.test", "-f", "signed", "-O", "full", *options, "plain",
-        folder=folder)
-    return folder / "signed"
+pytestmark = NEEDS_SIGNERS
 
 
 def check(path, *options):
@@ -81,31 +27,6 @@ def faults(path, *options):
     result = json.loads(done.stdout)
     assert done.returncode == (1 if result["errors"] else 0) and result["ok"] == (not result["errors"])
     return [line.removeprefix(f"{path}: ") for line in result["errors"]]
-
-
-def changed(path, change):
-    """A copy of a signed zone in which `change(zone)` has changed something; signatures stay as they are."""
-    zone = dns.zone.from_file(str(path), origin="one.test", relativize=False, check_origin=False)
-    change(zone)
-    copy = path.with_name("changed")
-    zone.to_file(str(copy), relativize=False)
-    return copy
-
-
-def name(text):
-    return dns.name.from_text(text, dns.name.from_text("one.test."))
-
-
-def drop(zone, owner, rdtype, covers="TYPE0"):
-    zone[name(owner)].delete_rdataset(dns.rdataclass.IN, dns.rdatatype.from_text(rdtype),
-                                      dns.rdatatype.from_text(covers))
-
-
-def replace(zone, owner, rdtype, *texts):
-    node = zone[name(owner)]
-    rdataset = node.get_rdataset(dns.rdataclass.IN, dns.rdatatype.from_text(rdtype))
-    new = dns.rdataset.from_text("IN", rdtype, rdataset.ttl, *texts)
-    node.replace_rdataset(new)
 
 
 @pytest.mark.parametrize("algorithm", LDNS)

@@ -151,12 +151,14 @@ zones:
     allow-update: [{key: k, names: ["*.dyn.example.com"], types: [A, AAAA]}]
     allow-transfer: [{key: k}, {address: 192.0.2.9, deny: true}, {address: 192.0.2.0/24}]
     serial-policy: unixtime
+    verify: refuse
 )");
   ASSERT_EQ(settings.zones.size(), 1U);
   const ZoneRef zone = settings.zones[0];
   EXPECT_EQ(zone.name, name("example.com").view());
   EXPECT_EQ(settings.zones.path(0), "/etc/pando/zones/example.com.zone");
   EXPECT_EQ(zone.options->serial_policy, SerialPolicy::kUnixtime);
+  EXPECT_EQ(zone.options->verify, SignaturePolicy::kRefuse);
   ASSERT_EQ(zone.options->allow_update.size(), 1U);
   const zone::AclRule& update = zone.options->allow_update[0];
   EXPECT_EQ(update.key, name("k"));
@@ -388,6 +390,8 @@ TEST(Configuration, RefusesWrongValues) {
       {"zones: [{name: a, file: ''}]", "zones[0].file: is empty"},
       {"zones: [{name: a, file: f, serial-policy: up}]",
        "'up' is none of increment, unixtime, date"},
+      {"zones: [{name: a, file: f, verify: strict}]",
+       "'strict' is none of off, warn, refuse"},
   };
   for (const auto& [text, expected] : cases)
     EXPECT_THAT(errors_of(text), HasSubstr(expected)) << text;

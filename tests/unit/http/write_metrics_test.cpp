@@ -38,6 +38,7 @@ Observed everything() {
   observed.store = StoreFacts{9, 1 << 20, 100, 3};
   observed.zones.push_back({"a\"} 1\nevil 2.", true, 17, 4, 3, 10, 6, 0, 0, 0});
   observed.zones.push_back({"secondary.", true, 18, 4, 3, 10, 6, 50, 40, 90});
+  observed.zones.back().signatures_end = 70;
   observed.udp.push_back({"127.0.0.1@53", 12, 768});
   observed.processes.push_back({"http", 10, 5, 0.5});
   ipc::StatusResult status;
@@ -51,7 +52,7 @@ Observed everything() {
   fill(status.image, {"version", "written_at", "checkpoints", "checkpoints_failed",
                       "bytes_written", "last_ms", "longest_capture_us", "bytes_to_copy"});
   fill(status.counters,
-       {"versions", "store_bytes", "updates", "updates_accepted", "updates_failed",
+       {"zones_not_valid", "versions", "store_bytes", "updates", "updates_accepted", "updates_failed",
         "updates_forwarded", "updates_not_forwarded", "updates_repeated", "notifies",
         "transfers_in", "transfers_in_ixfr", "transfers_in_failed", "transfers_in_fallbacks",
         "notifies_sent", "notifies_answered", "notifies_failed", "exports", "exports_failed",
@@ -131,6 +132,9 @@ TEST(Metrics, OfAZoneWithAHostileNameStayOnTheirLines) {
   EXPECT_THAT(text, Not(HasSubstr("\nevil")));
   EXPECT_THAT(text, HasSubstr("\npando_zone_expiry_timestamp_seconds{zone=\"secondary.\"} 90\n"));
   EXPECT_THAT(text, Not(HasSubstr("\npando_zone_expiry_timestamp_seconds{zone=\"a")));
+  constexpr const char* kSignatures = "\npando_zone_signature_expiry_timestamp_seconds{zone=\"";
+  EXPECT_THAT(text, HasSubstr(std::string(kSignatures) + "secondary.\"} 70\n"));
+  EXPECT_THAT(text, Not(HasSubstr(std::string(kSignatures) + "a")));
 }
 
 TEST(Metrics, SayWhatIsMissing) {

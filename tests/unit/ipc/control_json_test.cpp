@@ -41,6 +41,8 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                      4,
                      5,
                      6,
+                     11,
+                     12,
                      "timeout",
                      "reading",
                      7,

@@ -9,6 +9,7 @@
 
 #include "shm/image_state.h"
 #include "tests/unit/manager/commit/parts.h"
+#include "tests/unit/manager/journal/snapshot_maker.h"
 
 namespace pando::manager {
 namespace {
@@ -64,6 +65,21 @@ class ReplayOntoImage : public ::testing::Test {
     ASSERT_NE(at, std::string::npos);
     bytes[at + 1] ^= 1;
     std::ofstream(path, std::ios::binary | std::ios::in) << bytes;
+  }
+
+  /// A journal snapshot of all records so far, which has the zone at `serial`.
+  void fold(std::uint32_t serial, bool is_damaged) {
+    Bytes bytes = testing::snapshot_of(
+        parts_.journal.last_position(),
+        {testing::whole_zone(name("@"), serial), zone::DumpZoneEnd{}});
+    if (is_damaged) bytes[zone::kDumpHeaderBytes + zone::kDumpFrameBytes] ^= 1;
+    parts_.journal.seal();
+    const std::string path = parts_.journal.directory() + "/a.snapshot.partial";
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    must(parts_.journal.replace_by_snapshot(path, parts_.journal.last_position(),
+                                            parts_.journal.sealed_files()));
   }
 
   static constexpr std::uint32_t kNames = 900;
@@ -128,6 +144,27 @@ TEST_F(ReplayOntoImage, AZoneWhoseLastRecordMayBeLostGetsAnotherSerial) {
 }
 
 /// Another server's line of positions: what the image has up to 2 is not what those were there.
+TEST_F(ReplayOntoImage, AZoneOfANewerJournalSnapshotComesFromThere) {
+  journalled({text(10), text(11)});
+  replay(parts_.zone.store());
+  journalled({text(12), text(13)});
+  fold(14, false);
+  EXPECT_THAT(replay(parts_.zone.store()), SizeIs(1));
+}
+
+/// The image is the only intact copy of older updates.
+TEST_F(ReplayOntoImage, AZoneThatIsDamagedInANewerJournalSnapshotKeepsTheImagesData) {
+  journalled({text(10), text(11)});
+  replay(parts_.zone.store());
+  journalled({text(12), text(13)});
+  fold(14, true);
+  journalled({text(14)});
+  EXPECT_THAT(replay_with_gap(), IsEmpty());
+  EXPECT_FALSE(parts_.zone.at("t11").empty());
+  EXPECT_FALSE(parts_.zone.at("t14").empty());
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{18}) << "two records may be lost behind 15";
+}
+
 TEST_F(ReplayOntoImage, AnImageFromBeforeADumpThatWasTakenOverIsOfNoUse) {
   shm::Store& store = parts_.zone.store();
   (void)must(store.publish(store.begin(), store.current().root, 2));

@@ -162,7 +162,7 @@ TEST(ZoneKeys, HashesNoMoreThanItMay) {
   const Bytes rdata = first_of(records, "example. RRSIG SOA").rdata;
   const auto signature = dns::parse_rrsig(rdata);
   const std::size_t octets = dns::signed_octets(*signature, name("@"), soa.rdatas).size();
-  ZoneKeys keys(&dnskey, 2 * octets + 1);
+  ZoneKeys keys(&dnskey, {ZoneKeys::kMaxVerifications, 2 * octets + 1});
   EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kVerified);
   EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kVerified);
   EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kTooMany);

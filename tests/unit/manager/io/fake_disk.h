@@ -108,6 +108,12 @@ class FakeDisk final : public Files {
     for (auto& [path, node] : names_) node->lose_unsynced(random, sector, survives);
   }
 
+  /// A byte of the medium changes by itself, under what was synced.
+  void damage(const std::string& path, std::uint64_t at, std::uint8_t byte) {
+    Node& node = *names_.at(path);
+    node.bytes[at] = byte;
+    if (at < node.durable.size()) node.durable[at] = byte;
+  }
   Bytes& contents(const std::string& path) { return names_.at(path)->bytes; }
   [[nodiscard]] bool has(const std::string& path) const { return names_.contains(path); }
   /// What a test wants to know of a file, whatever its name becomes.

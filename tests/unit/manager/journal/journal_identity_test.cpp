@@ -48,18 +48,34 @@ TEST(JournalIdentity, SurvivesALossOfPowerAsSoonAsItIsGiven) {
 
 TEST(JournalIdentity, IsReadInTheFormThatIsDocumented) {
   FakeDisk disk;
-  write_identity(disk, "000000000000000100000000000000ff\n");
+  write_identity(disk, "000000000000000100000000000000ff 60278f28aa530762\n");
   EXPECT_EQ(journal_identity(disk, kFolder).value(), (shm::StoreOwner{1, 255}));
 }
 
 TEST(JournalIdentity, AnotherFormIsNoIdentity) {
-  for (const char* text :
-       {"", "\n", "0000000000000001000000000000000f", "00000000000000010000000000000ff\n",
-        "000000000000000g00000000000000ff\n", "000000000000000100000000000000ff\n\n",
-        "00000000000000000000000000000000\n", "-00000000000000100000000000000ff\n"}) {
+  const std::string digits = "000000000000000100000000000000ff";
+  const std::string checksum = "60278f28aa530762";
+  for (const std::string& text :
+       {std::string(), std::string("\n"), digits + "\n", digits + " " + checksum,
+        digits + " " + checksum + "\n\n", digits.substr(1) + " " + checksum + "\n",
+        digits + " 60278f28aa530763\n",
+        std::string("000000000000000g00000000000000ff c9982c58698ba9a8\n"),
+        std::string("00000000000000000000000000000000 a923e6c553d76fe3\n")}) {
     FakeDisk disk;
     write_identity(disk, text);
     EXPECT_EQ(refusal(disk), Errc::kCorrupt) << text;
+  }
+}
+
+/// Most flipped bits of a hexadecimal digit make another digit.
+TEST(JournalIdentity, AFlippedBitMakesNoOtherIdentity) {
+  FakeDisk disk;
+  ASSERT_TRUE(journal_identity(disk, kFolder));
+  Bytes& bytes = disk.contents(std::string(kFolder) + "/identity");
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    bytes[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+    EXPECT_EQ(refusal(disk), Errc::kCorrupt) << bit;
+    bytes[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
   }
 }
 

@@ -308,6 +308,36 @@ TEST_F(JournalTest, DamageInsideOfASyncedGroupTakesNoOtherRecord) {
   }
 }
 
+/// The next segment proves that the last group of a segment had been synced.
+TEST_F(JournalTest, DamageInTheLastGroupOfASegmentTakesNoOtherRecord) {
+  Journal journal = open();
+  const JournalEntry group[] = {entry("first"), entry("second"), entry("third")};
+  ASSERT_TRUE(journal.append(group).has_value());
+  const std::string segment = last_segment(journal);
+  journal.seal();
+  append(journal, "fourth");
+  const Bytes whole = disk.contents(segment);
+  for (const auto& [hit, left] :
+       {std::pair<std::string, std::vector<std::string>>{"first", {"second", "third", "fourth"}},
+        {"second", {"first", "third", "fourth"}},
+        {"third", {"first", "second", "fourth"}}}) {
+    Bytes& bytes = disk.contents(segment);
+    bytes = whole;
+    *std::search(bytes.begin(), bytes.end(), hit.begin(), hit.end()) ^= 1;
+    severe.clear();
+    EXPECT_EQ(payloads(journal), left) << hit;
+    EXPECT_FALSE(severe.empty()) << hit;
+    const auto history = JournalHistory::read(disk, journal.files(), sink());
+    EXPECT_TRUE(history->damaged()) << hit;
+    std::size_t records = 0;
+    ASSERT_TRUE(history->for_each_item(name("example.com."), [&](zone::DumpItem&& item) -> Status {
+      records += std::holds_alternative<zone::DumpNote>(item) ? 1 : 0;
+      return {};
+    }));
+    EXPECT_EQ(records, 3U) << hit;
+  }
+}
+
 TEST_F(JournalTest, EveryCutOfTheFileLeavesAPrefixOfWholeRecords) {
   Journal journal = open();
   const std::vector<std::string> all = {"alpha", "beta", "gamma"};

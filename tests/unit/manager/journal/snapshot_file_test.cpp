@@ -139,5 +139,22 @@ TEST_F(JournalSnapshot, ZonesBehindDamageAreFoundWithoutTheIndex) {
   EXPECT_FALSE(history->has_whole(name("b")));
 }
 
+/// The index has the serials, and so has each zone's beginning.
+TEST_F(JournalSnapshot, TheSerialOfADamagedZoneIsKnownWithoutTheIndex) {
+  auto file = SnapshotFile::open(disk_, kPath);
+  ASSERT_TRUE(file);
+  for (const SnapshotFile::Place& place : file->zones().places) {
+    Bytes bytes = sound_;
+    bytes[place.notes_offset + zone::kDumpFrameBytes] ^= 1;
+    bytes[bytes.size() - zone::kDumpTrailerBytes] ^= 1;
+    put(bytes);
+    const auto history = read();
+    for (const char* zone : kZones)
+      EXPECT_EQ(history->has_whole(name(zone)), !(name(zone) == dns::Name(place.name))) << zone;
+    EXPECT_TRUE(history->may_have_lost(place.name));
+    EXPECT_TRUE(history->unused_serial(place.name, dns::Serial{1}).ahead_of(dns::Serial{kSerial}));
+  }
+}
+
 }  // namespace
 }  // namespace pando::manager

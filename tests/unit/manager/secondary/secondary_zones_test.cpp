@@ -68,7 +68,7 @@ class Secondaries : public ::testing::Test {
   LargeChangesets changes_{parts_.io,    network_.builders(), parts_.zone.store(),
                            parts_.slots, parts_.committer,    {}};
   Refresher visits_{parts_.io,        network_, parts_.zone.store(),          parts_.slots,
-                    parts_.committer, changes_, [](const dns::Name&, bool) {}};
+                    parts_.committer, changes_, {[](const dns::Name&, bool) {}}};
   std::set<std::string> waiting_;  // zones whose copies were not looked at
   SecondaryZones zones_{parts_.io, network_, visits_, [this](const dns::Name& zone) {
                           return !waiting_.contains(to_text(zone));

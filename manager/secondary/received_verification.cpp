@@ -1,0 +1,110 @@
+#include "manager/secondary/received_verification.h"
+
+#include <fmt/format.h>
+
+#include <asio/post.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/progress.h"
+#include "base/unix_time.h"
+#include "manager/commit/zone_diff.h"
+#include "zone/build/detached_draft.h"
+#include "zone/build/draft.h"
+
+namespace pando::manager {
+
+bool must_be_valid(const Runtime& runtime, const dns::Name& zone, const TransferResult& transfer) {
+  if (transfer.content == TransferParser::Content::kUpToDate) return false;
+  const config::ZoneTable& zones = runtime.settings.zones;
+  const auto index = zones.find(zone);
+  return index && zones[*index].options->verify == config::SignaturePolicy::kRefuse;
+}
+
+std::string faults_text(const zone::Verification& found) {
+  if (found.ok()) return {};
+  if (found.fault_count == 1) return found.faults.front();
+  return fmt::format("{} (and {} more)", found.faults.front(), found.fault_count - 1);
+}
+
+struct ReceivedVerification::Work {
+  dns::Name apex;
+  bool base_is_valid = false;
+  TransferResult transfer;
+  zone::ZoneView served;
+  shm::SlotTable::OwnPin pin;
+  // With changesets; declared after the pin, so that the draft ends first.
+  std::unique_ptr<zone::DetachedDraft> draft;
+  Progress progress;  // to give up
+  Verdict verdict;
+
+  void run(shm::Store& store) {
+    const Progress::Scope scope(&progress);
+    if (transfer.zone)
+      verify_built(store);
+    else
+      verify_changed();
+    draft.reset();
+  }
+
+ private:
+  void verify_whole(const zone::ZoneView& zone) {
+    verdict.found = zone::verify_zone(zone, {unix_seconds(), std::thread::hardware_concurrency()});
+  }
+  void verify_built(shm::Store& store) {
+    const BuiltView built(store, apex, *transfer.zone);
+    if (const auto zone = built.zone())
+      verify_whole(*zone);
+    else
+      set_obstacle(zone.error());
+  }
+  void set_obstacle(const Error& error) {
+    verdict.found.fault_count = 1;
+    verdict.found.faults = {"cannot be verified: " + error.text};
+  }
+  /// Whether all changesets fit the served zone, and are in the draft now.
+  bool apply() {
+    for (const zone::Changeset& changes : transfer.changesets) {
+      const auto applied = draft->draft().apply(changes, zone::DataLimits::none());
+      // Unlike a mismatch, a full store may have room again when the changes are staged.
+      if (!applied && applied.error().code == Errc::kFull) set_obstacle(applied.error());
+      if (!applied || applied->missing_removals + applied->redundant_additions > 0) return false;
+    }
+    return true;
+  }
+  void verify_changed() {
+    if (!apply()) return;
+    const zone::ZoneView after = draft->draft().view().zone_at(apex);
+    auto found = base_is_valid
+                     ? verify_changes(served, after, transfer.changesets, unix_seconds())
+                     : std::nullopt;
+    verdict.whole = !found;
+    if (found)
+      verdict.found = std::move(*found);
+    else
+      verify_whole(after);
+  }
+};
+
+std::shared_ptr<void> ReceivedVerification::run(const dns::Name& zone, bool base_is_valid,
+                                                TransferResult&& transfer, Done done) {
+  const shm::VersionInfo version = store_.current();
+  const auto work = std::make_shared<Work>();
+  work->apex = zone;
+  work->base_is_valid = base_is_valid;
+  work->transfer = std::move(transfer);
+  work->pin = slots_.pin_own(version.number);
+  work->served = zone::StoreView(store_.window(), version.root, version.number).zone_at(zone);
+  if (!work->transfer.zone)
+    work->draft = std::make_unique<zone::DetachedDraft>(store_, version, zone);
+  asio::post(pool_, [&commit_loop = commit_loop_, &store = store_, work, done = std::move(done)] {
+    work->run(store);
+    asio::post(commit_loop, [work, done] {
+      work->pin = {};
+      done(std::move(work->verdict), std::move(work->transfer));
+    });
+  });
+  return {nullptr, [work](void*) { work->progress.give_up(); }};
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,532 @@
+// Journal, image and live store on a disk whose media fail. A state is a run of updates, its end
+// (the process is killed, or the host loses its memory), and one or more starts on media with
+// faults. While places cannot be read, a zone is served with all that an intact copy has, or waits.
+// When all can be read again, each zone is served with each update of which an intact copy is left.
+// No serial ever stands for two contents.
+//
+// The starts are the product's: Startup opens journal, image and store, ZoneFileCheck loads zones,
+// examine_journal() finds damage, write_snapshot() heals. The model plays the timers between them.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "ipc/log.h"
+#include "manager/commit/next_version.h"
+#include "manager/journal/journal_end.h"
+#include "manager/journal/journal_examination.h"
+#include "manager/journal/journal_payload.h"
+#include "manager/journal/journal_snapshot.h"
+#include "manager/start/startup.h"
+#include "manager/zonefile/zone_file_check.h"
+#include "tests/crash/media_faults.h"
+#include "tests/unit/manager/zone_support.h"
+#include "zone/read/each_record.h"
+
+namespace pando::manager {
+namespace {
+
+using shm::test::must;
+using testing::FakeDisk;
+using testing::MediaFaults;
+using testing::name;
+using testing::record;
+
+constexpr const char* kJournal = "/disk/journal";
+constexpr const char* kIdentity = "/disk/journal/identity";
+constexpr const char* kImage = "/disk/image/zones.image";
+constexpr std::uint64_t kSegment = 6000;
+constexpr std::uint64_t kStore = 64 << 20;
+constexpr int kLives = 10;  // of one host
+const std::vector<std::string> kZones = {"one", "two", "three"};
+
+/// The numbers of the updates that a zone has: each update adds a name of its own.
+using Numbers = std::set<int>;
+
+/// What the clients of a zone know.
+struct Clients {
+  std::map<int, std::uint64_t> acknowledged;   // number → position in the journal
+  std::map<std::uint32_t, Numbers> published;  // serial → contents
+};
+
+/// The image as it was written last.
+struct WrittenImage {
+  std::uint64_t position = 0;
+  std::set<std::string> zones;  // with data
+};
+
+RuntimePtr runtime_in(const shm::test::Folder& folder, bool has_image) {
+  config::Settings settings;
+  settings.store.path = folder.store();
+  settings.store.size_limit = kStore;
+  settings.store.journal = kJournal;
+  if (has_image) settings.store.image = kImage;
+  settings.server.run_directory = folder.path();
+  return must(make_runtime(std::move(settings)));
+}
+
+class MediaHost {
+ public:
+  explicit MediaHost(std::uint64_t seed) : random_(seed), checkpoints_of_12_(random_() % 3) {
+    disk_.sectors = {512, 4096};
+    for (const std::string& zone : kZones) write_file(zone);
+    start(false);
+    run();
+    for (const std::string& zone : kZones) EXPECT_TRUE(zone_of(zone).loaded());
+  }
+  MediaHost(const MediaHost&) = delete;
+  MediaHost& operator=(const MediaHost&) = delete;
+  ~MediaHost() { stop(); }
+
+  void live() {
+    for (std::uint64_t steps = random_() % 16 + 4; steps > 0; --steps) take_step();
+    stop();
+    steps_.clear();
+    if (random_() % 3 != 0) lose_memory();
+    faults_.strike(random_() % 4);
+    bool live = true;  // unless the store is lost already
+    for (std::uint64_t starts = random_() % 3 == 0 ? 2 + random_() % 2 : 1; starts > 0; --starts) {
+      stop();
+      start(live);
+      live = random_() % 2 == 0;
+      if (::testing::Test::HasFailure()) return;
+      run();
+    }
+    faults_.make_readable();
+    run();
+    check_complete();
+  }
+
+  static MediaFaults::Counts counts;
+
+ private:
+  // A manager ----------------------------------------------------------------------------------
+
+  void take_step() {
+    if (random_() % 12 < checkpoints_of_12_) return checkpoint();
+    switch (random_() % 12) {
+      case 0:
+        return compact();
+      case 1:
+        return journal().seal();
+      default:
+        return commit_if_possible();
+    }
+  }
+
+  /// As Server::tick(), with the load of zones that precedes it at a start.
+  void run() {
+    load_zones();
+    for (std::uint64_t ticks = random_() % 3 + 3; ticks > 0; --ticks) {
+      if (::testing::Test::HasFailure()) return;
+      check_served();
+      if (random_() % 2 == 0) commit_if_possible();
+      secure();
+      check_journal();
+      if (random_() % 12 < checkpoints_of_12_) checkpoint();
+      load_zones();
+    }
+    check_served();
+  }
+
+  /// As Committer::secure_journal().
+  void secure() {
+    if (journal().is_secured() || !journal().append({})) return;
+    if (journal().last_position() > store().current().journal_position)
+      must(recover_position(store(), journal().last_position()));
+  }
+
+  /// As JournalUpkeep::check().
+  void check_journal() {
+    for (const std::string& zone : kZones)
+      if (!zone_of(zone).loaded()) return;
+    const bool heals = journal().has_gap_to_close() || !journal().is_whole();
+    if (heals) {
+      counts[journal().is_whole() ? "gaps to be closed" : "journals to be healed"] += 1;
+      return compact();
+    }
+    if (!std::exchange(is_examination_due_, false)) return;
+    const JournalFaults faults = examine_journal(disk_, journal().files());
+    if (!faults.damage.empty()) journal().set_lack(faults.damage);
+  }
+
+  /// As JournalUpkeep makes a snapshot.
+  void compact() {
+    using Unreadable = JournalHistory::Unreadable;
+    const shm::VersionInfo now = store().current();
+    journal().seal();
+    const JournalFiles sealed = journal().sealed_files();
+    const auto unreadable =
+        journal().has_gap_to_close() ? Unreadable::kDamage : Unreadable::kProblem;
+    const auto path =
+        write_snapshot(disk_, kJournal, sealed, version(), now.journal_position, unreadable);
+    if (!path) return;
+    forget_destroyed();
+    // Without it, as on a full disk, the image is older than what the journal still tells.
+    if (random_() % 3 < checkpoints_of_12_) checkpoint();
+    steps_ += fmt::format("; snapshot at {}", now.journal_position);
+    must(journal().replace_by_snapshot(*path, now.journal_position, sealed));
+    faults_.replaced(now.journal_position);
+    ++counts["journal snapshots"];
+  }
+
+  /// As Checkpointer, which waits for a durable journal.
+  void checkpoint() {
+    if (!data_->image || !journal().is_secured()) return;
+    auto pin = data_->slots->pin_own(store().current().number);
+    auto written = data_->image->write(store().capture(), store().window(),
+                                       [](std::uint64_t) { return true; });
+    if (written) {
+      data_->image_pin = std::move(pin);
+      image_ = {store().current().journal_position, {}};
+      for (const std::string& zone : kZones)
+        if (zone_of(zone).loaded()) image_.zones.insert(zone);
+      if (written->anew) faults_.image_is_sound();
+    } else if (!data_->image->in_place()) {
+      data_->image_pin = {};
+    }
+  }
+
+  void commit_if_possible() {
+    if (!check_whole(journal())) return;
+    const Status done = commit();
+    counts[done ? "updates" : "updates refused"] += 1;
+    check_serials();
+  }
+
+  /// A group with updates of one zone or more.
+  Status commit() {
+    NextVersion next(store(), NextVersion::Step::kCommit);
+    std::vector<JournalEntry> group;
+    std::vector<std::pair<std::size_t, int>> updates;  // index in the group, number
+    std::set<std::string> named;
+    for (std::uint64_t i = random_() % 4 + 1; i > 0; --i) {
+      const std::string& zone = kZones[random_() % kZones.size()];
+      const zone::ZoneView before = next.draft().view().zone_at(name(zone));
+      if (!before.loaded()) continue;
+      if (named.insert(zone).second) begin_records(group, zone, before);
+      auto applied = must(next.draft().apply(next_change(before, zone), {}));
+      updates.emplace_back(group.size(), number_);
+      group.push_back({name(zone), applied.from, applied.to, zone::encode(applied.effective)});
+    }
+    if (group.empty()) return {};
+    auto position = journal().append(group);
+    if (!position) return pass(position);
+    must(next.publish(*position));
+    for (const std::string& zone : named) pending_.erase(zone);
+    for (const auto& [index, number] : updates)
+      clients_[zone_named(group[index].zone)].acknowledged[number] =
+          *position - group.size() + 1 + index;
+    return {};
+  }
+
+  /// As PendingRecords puts records of a zone that was loaded while the journal took none before
+  /// the zone's first changeset; then the merge base.
+  void begin_records(std::vector<JournalEntry>& group, const std::string& zone,
+                     const zone::ZoneView& before) {
+    if (const auto found = pending_.find(zone); found != pending_.end())
+      group.insert(group.end(), found->second.begin(), found->second.end());
+    group.push_back(source_entry(name(zone), before.serial(), merge_base_file(before)));
+  }
+
+  zone::Changeset next_change(const zone::ZoneView& before, const std::string& zone) {
+    const auto soa = [&](std::uint32_t serial) {
+      return record(
+          fmt::format("{0} 60 SOA ns.{0} admin.{0} {1} 3600 600 86400 300", zone, serial));
+    };
+    const std::string filler(random_() % 4 == 0 ? 240 : 10 + random_() % 60, 'x');
+    return {name(zone),
+            {soa(before.serial().value)},
+            {soa(before.serial().value + 1),
+             record(fmt::format("u{}.{} 60 TXT \"{}\"", ++number_, zone, filler))}};
+  }
+
+  // Starts -------------------------------------------------------------------------------------
+
+  void stop() {
+    if (!data_) return;
+    if (data_->store) data_->store->set_slots(nullptr);
+    data_.reset();
+    pending_.clear();
+  }
+
+  void lose_memory() {
+    disk_.power_cut(random_);
+    memory_ = std::make_unique<shm::test::Folder>();
+  }
+
+  /// `live`: a store of the last process is used.
+  void start(bool live) {
+    if (!live) lose_memory();
+    live = std::filesystem::exists(memory_->store());
+    if (!open(live)) {
+      // Nothing else knows whose journal this is, so the operator brings the file back.
+      EXPECT_TRUE(!live && (faults_.is_identity_hit() || faults_.is_unreadable())) << why_;
+      ++counts["starts that wait for the operator"];
+      faults_.make_readable();
+      for (std::size_t at = 0; at < identity_.size(); ++at)
+        disk_.damage(kIdentity, at, identity_[at]);
+      ASSERT_TRUE(open(live)) << why_ << said();
+    }
+    if (identity_.empty()) identity_ = disk_.contents(kIdentity);
+    note_start(live);
+    make_zones();
+    is_examination_due_ = true;
+  }
+
+  bool open(bool live) {
+    const Host host{};
+    UnreadLists lists;
+    CurrentConfiguration configuration{"", runtime_in(*memory_, checkpoints_of_12_ != 0), 0, 0};
+    Startup startup(host, configuration, lists,
+                    {disk_, {"", kSegment, std::chrono::milliseconds(0)}});
+    auto opened = startup.open();
+    if (!opened) {
+      why_ = opened.error().text;
+      return false;
+    }
+    data_ = std::move(*opened);
+    EXPECT_EQ(data_->zones_missing, !live) << said();
+    return true;
+  }
+
+  void note_start(bool live) {
+    steps_ += live ? "; start beside the store" : data_->restored ? "; start from the image" : "; start from nothing";
+    counts[live              ? "starts beside a live store"
+           : data_->restored ? "starts from the image"
+                             : "starts from files and journal"] += 1;
+    is_image_used_ = data_->restored;
+    image_at_start_ = image_;
+    // Zones that may have records in a part that cannot be read are unloaded, and the image's data
+    // of them with it. They wait for the journal.
+    if (is_image_used_ && faults_.is_unreadable())
+      counts["zones of the image that wait for the journal"] +=
+          std::erase_if(image_at_start_.zones,
+                        [this](const std::string& zone) { return !zone_of(zone).loaded(); });
+    if (!live) complete_.clear();
+    for (const std::string& zone : kZones)
+      if (!live && (faults_.is_end_hit() || faults_.is_serial_lost(to_text(name(zone)))))
+        may_go_back_.insert(zone);
+    if (!live && !data_->restored && image_.position != 0) {
+      EXPECT_TRUE(faults_.is_image_struck()) << "a sound image was not used" << said();
+      // What could not be read may be good: it is kept for the operator.
+      EXPECT_TRUE(faults_.is_image_hit() || disk_.has(std::string(kImage) + ".quarantined") ||
+                  disk_.has(kImage))
+          << "an image that may be good is gone" << said();
+    }
+    if (data_->restored) faults_.image_is_sound();  // each chunk was compared
+    if (!data_->image || data_->image->index() == nullptr) image_ = {};
+  }
+
+  /// Zones that anybody may update, without data.
+  void make_zones() {
+    NextVersion next(store(), NextVersion::Step::kCommit);
+    zone::ZoneSettings settings;
+    settings.allow_update.emplace_back();
+    for (std::uint32_t i = 0; i < kZones.size(); ++i)
+      if (!next.draft().view().zone_at(name(kZones[i])))
+        must(next.draft().put_zone_settings(name(kZones[i]), settings, i));
+    if (version().server_settings_bytes().empty()) must(next.draft().put_server_settings({}));
+    if (next.is_changed()) must(next.publish(store().current().journal_position));
+  }
+
+  /// As ZoneFileLoads loads zones at a start, and those that wait for the journal later.
+  void load_zones() {
+    const auto history =
+        std::make_shared<HistorySource>(disk_, journal(), [](const JournalNote&) {});
+    for (const std::string& zone : kZones)
+      if (!zone_of(zone).loaded()) load(zone, history);
+  }
+
+  void load(const std::string& zone, const std::shared_ptr<HistorySource>& history) {
+    ZoneFileCheck check;
+    check.job = {name(zone), file_of(zone)};
+    check.history = history;
+    check.version = version();
+    check.position = store().current().journal_position;
+    check.progress = std::make_shared<LoadProgress>();
+    check.run(store());
+    steps_ += fmt::format("; load {}{}", zone, check.zone ? "" : " waits");
+    if (!check.zone) {
+      EXPECT_TRUE(check.outcome && check.outcome->waits_for_journal) << zone << said();
+      ++counts["loads that wait for the journal"];
+      return;
+    }
+    NextVersion next(store(), NextVersion::Step::kCommit);
+    next.transaction().absorb(std::move(*check.transaction));
+    must(next.draft().put_zone(name(zone), *check.zone->built, check.zone->source));
+    std::uint64_t position = store().current().journal_position;
+    if (!check.zone->journal.empty()) {
+      if (const auto appended = journal().append(check.zone->journal))
+        position = *appended;
+      else
+        pending_[zone] = check.zone->journal;  // the zone is served all the same
+    }
+    must(next.publish(position));
+  }
+
+  // What must be ---------------------------------------------------------------------------------
+
+  /// Whether a copy has the update, after the last start or beside it.
+  [[nodiscard]] bool is_intact(const std::string& zone, std::uint64_t position) const {
+    if (is_image_used_ && position <= image_at_start_.position && image_at_start_.zones.contains(zone))
+      return true;
+    return faults_.journal_has(to_text(name(zone)), position);
+  }
+
+  /// Every served zone has each intact update, and each update that it was served with before.
+  void check_served() {
+    for (const std::string& zone : kZones) {
+      if (!zone_of(zone).loaded()) continue;
+      const Numbers numbers = numbers_of(zone);
+      const bool was_complete = !complete_.insert(zone).second;
+      const auto& published = clients_[zone].published;
+      if (!published.empty() && zone_of(zone).serial().value > published.rbegin()->first)
+        ++counts["serials raised for a doubt"];
+      auto& acknowledged = clients_[zone].acknowledged;
+      for (const auto& [number, position] : acknowledged)
+        EXPECT_TRUE(numbers.contains(number) || !(was_complete || is_intact(zone, position)))
+            << zone << " lacks update " << number << " at position " << position << said();
+      // What is gone is gone; what is there must stay.
+      const std::size_t lost = std::erase_if(
+          acknowledged, [&](const auto& update) { return !numbers.contains(update.first); });
+      counts["updates lost with their last copy"] += lost;
+    }
+    check_serials();
+  }
+
+  /// A snapshot of the journal has what is intact, also for zones that are not loaded.
+  void forget_destroyed() {
+    for (const std::string& zone : kZones) {
+      if (zone_of(zone).loaded()) continue;
+      counts["updates lost with their last copy"] +=
+          std::erase_if(clients_[zone].acknowledged, [&](const auto& update) {
+            return !is_intact(zone, update.second);
+          });
+    }
+  }
+
+  /// No serial has two contents, and none goes back.
+  void check_serials() {
+    for (const std::string& zone : kZones) {
+      const zone::ZoneView served = zone_of(zone);
+      if (!served.loaded()) continue;
+      auto& published = clients_[zone].published;
+      const std::uint32_t serial = served.serial().value;
+      // A damaged last group looks like a group that was never synced, and so its serials are
+      // unknown. So are those of a journal snapshot that is damaged in two places.
+      if (may_go_back_.erase(zone) != 0) {
+        const auto behind = published.lower_bound(serial);
+        counts["serials that nothing told any more"] += behind != published.end() ? 1 : 0;
+        published.erase(behind, published.end());
+      }
+      const auto [known, is_new] = published.try_emplace(serial, numbers_of(zone));
+      EXPECT_TRUE(is_new || known->second == numbers_of(zone))
+          << "serial " << serial << " of " << zone << " stands for other data" << said();
+      EXPECT_EQ(std::next(known), published.end())
+          << "serial " << serial << " of " << zone << " is behind" << said();
+    }
+  }
+
+  /// With all readable again, nothing waits, and the journal is healed.
+  void check_complete() {
+    for (const std::string& zone : kZones)
+      EXPECT_TRUE(zone_of(zone).loaded()) << zone << " waits for ever" << said();
+    EXPECT_TRUE(journal().append({})) << "updates are refused: " << journal().problem() << said();
+    EXPECT_TRUE(journal().is_whole()) << journal().files().lack << said();
+    compact();
+    faults_.healed();
+  }
+
+  [[nodiscard]] std::string said() const {
+    return fmt::format(" (image at {}{}; {}){}", image_at_start_.position,
+                       is_image_used_ ? ", used" : "", faults_.said(), steps_);
+  }
+
+  Numbers numbers_of(const std::string& zone) {
+    Numbers numbers;
+    must(zone::for_each_record(
+        zone_of(zone), [&](dns::NameView owner, dns::RRType, dns::Ttl, ByteView) -> Status {
+          const std::string text = to_text(owner);
+          if (text.front() == 'u') numbers.insert(std::stoi(text.substr(1)));
+          return {};
+        }));
+    return numbers;
+  }
+
+  [[nodiscard]] shm::Store& store() noexcept { return *data_->store; }
+  [[nodiscard]] Journal& journal() noexcept { return *data_->journal; }
+  [[nodiscard]] zone::StoreView version() {
+    const shm::VersionInfo now = store().current();
+    return {store().window(), now.root, now.number};
+  }
+  [[nodiscard]] zone::ZoneView zone_of(const std::string& zone) {
+    return version().zone_at(name(zone));
+  }
+  static const std::string& zone_named(const dns::Name& apex) {
+    return *std::find_if(kZones.begin(), kZones.end(),
+                         [&](const std::string& zone) { return apex == name(zone); });
+  }
+  [[nodiscard]] std::string file_of(const std::string& zone) const {
+    return folder_.path() + "/" + zone;
+  }
+  void write_file(const std::string& zone) {
+    std::ofstream(file_of(zone)) << "@ 60 SOA ns admin 10 3600 600 86400 300\n"
+                                    "@ 60 NS ns\nns 60 A 192.0.2.1\n";
+  }
+
+  std::mt19937_64 random_;
+  std::uint64_t checkpoints_of_12_;  // steps of twelve; 0: there is no image
+  shm::test::Folder folder_;  // of zone files
+  std::unique_ptr<shm::test::Folder> memory_ = std::make_unique<shm::test::Folder>();
+  FakeDisk disk_;
+  MediaFaults faults_{disk_, random_, counts, kImage};
+  std::unique_ptr<OpenedData> data_;
+  bool is_examination_due_ = false;
+  std::map<std::string, std::vector<JournalEntry>> pending_;  // of zones
+  WrittenImage image_;
+  WrittenImage image_at_start_;
+  bool is_image_used_ = false;         // by the last start
+  std::set<std::string> complete_;     // zones that were served and checked in this store
+  std::set<std::string> may_go_back_;  // zones whose serial may, for once
+  Bytes identity_;
+  std::string steps_;  // since the faults, for people
+  std::string why_;  // of the last start that failed
+  std::map<std::string, Clients> clients_;
+  int number_ = 0;
+};
+
+MediaFaults::Counts MediaHost::counts;
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const given = std::getenv(variable);
+  return given != nullptr ? std::strtoull(given, nullptr, 0) : otherwise;
+}
+
+TEST(MediaStates, LoseNothingThatAnIntactCopyHas) {
+  log::start({.level = "error"});
+  const std::uint64_t first = number_from("PANDO_SEED", std::random_device{}());
+  const std::uint64_t states = number_from("PANDO_CRASH_STATES", 300);
+  std::cout << states << " states from PANDO_SEED=" << first << std::endl;
+  std::uint64_t tried = 0;
+  for (std::uint64_t seed = first; tried < states; ++seed) {
+    SCOPED_TRACE(fmt::format("again with PANDO_SEED={} PANDO_CRASH_STATES={}", seed, kLives));
+    MediaHost host(seed);
+    for (int life = 0; life < kLives && !::testing::Test::HasFailure(); ++life, ++tried)
+      host.live();
+    if (::testing::Test::HasFailure()) return;
+  }
+  for (const auto& [what, times] : MediaHost::counts) std::cout << what << ": " << times << "\n";
+  if (states < 300) return;  // a state that somebody looks at again
+  for (const char* what :
+       {"starts beside a live store", "starts from the image", "starts from files and journal",
+        "gaps to be closed", "journals to be healed", "loads that wait for the journal",
+        "updates lost with their last copy", "serials raised for a doubt"})
+    EXPECT_GT(MediaHost::counts[what], 0U) << what;
+}
+
+}  // namespace
+}  // namespace pando::manager
