@@ -6,6 +6,7 @@
 #include "ipc/privileges.h"
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
+#include "manager/start/log_options.h"
 #include "shm/slot_guard.h"
 
 namespace pando::manager {
