@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -10,7 +11,8 @@ import pytest
 
 from tree import ROOT
 
-PROGRAMS = ("pando-manager", "pando-worker", "pandoctl")
+PROGRAMS = ("pando-manager", "pando-worker", "pandoctl", "pando-http")
+ENDBR64 = b"\xf3\x0f\x1e\xfa"
 
 
 def builds():
@@ -48,6 +50,8 @@ def test_programs_are_hardened(name):
         symbols = readelf("--dyn-syms", program)
         assert "__stack_chk_fail" in symbols, program
         assert re.search(r"__\w+_chk\b", symbols.replace("__stack_chk_fail", "")), f"{program}: _FORTIFY_SOURCE"
+        if platform.machine() == "x86_64":  # targets of indirect jumps are marked
+            assert program.read_bytes().count(ENDBR64) > 500, f"{program}: -fcf-protection"
 
 
 @pytest.mark.skipif(not BUILDS, reason="no optimised build")
