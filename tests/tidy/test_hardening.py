@@ -1,5 +1,6 @@
 """The programs of an optimised build are hardened, and those of users have no crash points."""
 
+import json
 import os
 import pathlib
 import platform
@@ -59,6 +60,14 @@ def test_programs_are_hardened(name):
 def test_crash_points_are_in_builds_with_tests_alone(name):
     for folder, value in BUILDS:
         assert (b"PANDO_CRASH_AT" in (folder / name).read_bytes()) == (value["PANDO_CRASH_POINTS"] == "ON"), folder
+
+
+def test_the_default_build_is_the_one_that_ci_makes():
+    presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+    release = next(preset for preset in presets if preset["name"] == "release")["cacheVariables"]
+    text = (ROOT / "CMakeLists.txt").read_text()
+    assert f"set(CMAKE_BUILD_TYPE {release['CMAKE_BUILD_TYPE']})" in text
+    assert f"set(CMAKE_CXX_FLAGS_RELWITHDEBINFO \"{release['CMAKE_CXX_FLAGS_RELWITHDEBINFO']}\")" in text
 
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
