@@ -21,16 +21,16 @@ std::uint64_t count_of(const ipc::Counters& counters, std::string_view name) {
 }
 
 /// The counts behind kRateNames, then the number of responses and the sum of their microseconds.
-struct Counts {
+struct WorkerCounts {
   std::array<std::uint64_t, kRateNames.size()> values;
   std::uint64_t responses = 0;
   std::uint64_t response_us = 0;
 };
 
-Counts counts_of(const ipc::WorkerRow& worker) {
+WorkerCounts counts_of(const ipc::WorkerRow& worker) {
   const std::uint64_t tcp =
       count_of(worker.counters, "queries_tcp") + count_of(worker.counters, "queries_tls");
-  Counts counts{{count_of(worker.counters, "queries_udp") + tcp, tcp,
+  WorkerCounts counts{{count_of(worker.counters, "queries_udp") + tcp, tcp,
                  count_of(worker.rcodes, "NXDOMAIN"), count_of(worker.rcodes, "SERVFAIL"),
                  count_of(worker.rcodes, "REFUSED"), count_of(worker.counters, "dropped"),
                  count_of(worker.counters, "rate_limited")}};
@@ -73,10 +73,10 @@ json to_json(const WorkerRates& rates) {
 
 ServerRates make_rates(const ServerCounts& before, const ServerCounts& now, double seconds) {
   ServerRates rates;
-  Counts all{};
+  WorkerCounts all{};
   for (const ipc::WorkerRow& worker : now.workers.workers) {
-    const Counts first = counts_of(same_process(before.workers, worker));
-    const Counts last = counts_of(worker);
+    const WorkerCounts first = counts_of(same_process(before.workers, worker));
+    const WorkerCounts last = counts_of(worker);
     WorkerRates row{worker.slot, worker.pid};
     for (std::size_t i = 0; i < kRateNames.size(); ++i) {
       row.values[i] = static_cast<double>(growth(first.values[i], last.values[i])) / seconds;
