@@ -233,12 +233,12 @@ int Session::status(bool all) {
 
 Result<ServerCounts> Session::server_counts() {
   ServerCounts counts;
-  const auto workers = exchange(request_for(ipc::verb::kWorkerList));
+  auto workers = exchange(request_for(ipc::verb::kWorkerList));
   if (!workers) return pass(workers);
   auto rows = ipc::read_json<ipc::WorkerListResult>(*workers);
   if (!rows) return pass(rows);
   counts.workers = std::move(*rows);
-  const auto reply = exchange(request_for(ipc::verb::kStatus));
+  auto reply = exchange(request_for(ipc::verb::kStatus));
   if (!reply) return pass(reply);
   auto status = ipc::read_json<ipc::StatusResult>(*reply);
   if (!status) return pass(status);
